@@ -1,0 +1,406 @@
+//! Where every bit of the trace format lies.
+//!
+//! The one place for type numbers, bit ranges and limits. A range is written
+//! as in the format's specification, `[first .. last]` with both ends
+//! included and bit 0 the least significant one: `[4 .. 15]` is
+//! [`Field<4, 15>`](Field).
+//!
+//! ```
+//! use trace_format::layout::{record, RecordType};
+//!
+//! let word = record::Type::make(RecordType::Thread.bits()) | record::Size::make(3);
+//! assert_eq!(word, 0x33);
+//! assert_eq!(record::Size::get(word), 3);
+//! ```
+
+mod kinds;
+mod refs;
+
+pub use kinds::{
+    ArgumentType, BlobType, EventType, InstantScope, LargeBlobFormat, LargeType, MetadataType,
+    ObjectType, ProfilerType, ProviderEvent, RecordType, SchedulingType, ThreadState,
+    TraceInfoType,
+};
+pub use refs::{StringRef, ThreadKoids, ThreadRef};
+
+/// The bytes of one word, the unit of all sizes in the format.
+pub const WORD_BYTES: usize = 8;
+
+/// The first word of every archive: the magic number record.
+///
+/// Read as a word of the file's byte order; see [`MAGIC_WORD_REVERSED`].
+pub const MAGIC_WORD: u64 = 0x0016_5478_4604_0010;
+
+/// How [`MAGIC_WORD`] reads when the file has the other byte order.
+pub const MAGIC_WORD_REVERSED: u64 = 0x1000_0446_7854_1600;
+
+/// The value of [`trace_info::Magic`] in the magic number record.
+pub const MAGIC_NUMBER: u64 = 0x1654_7846;
+
+/// The most words in a record that is not a large record (32760 bytes).
+pub const MAX_RECORD_WORDS: usize = 4095;
+
+/// The most words in a large record that the format can express.
+pub const MAX_LARGE_RECORD_WORDS: u64 = large::Size::MAX;
+
+/// The longest string that is written, in bytes; longer ones are cut.
+///
+/// A reader accepts what the 15 bits of a length can say, 32767.
+pub const MAX_STRING_BYTES: usize = 32_000;
+
+/// The largest payload of one blob record that is written, in bytes.
+pub const MAX_BLOB_BYTES: usize = 32_000;
+
+/// The most arguments in one record.
+pub const MAX_ARGUMENTS: usize = 15;
+
+/// The highest index of the string table; the lowest is 1.
+pub const MAX_STRING_INDEX: u16 = 0x7fff;
+
+/// The highest index of the thread table; the lowest is 1.
+pub const MAX_THREAD_INDEX: u8 = 255;
+
+/// The longest provider name of a provider info record, in bytes.
+pub const MAX_PROVIDER_NAME_BYTES: usize = 255;
+
+/// Ticks per second where a provider has no initialization record.
+pub const DEFAULT_TICKS_PER_SECOND: u64 = 1_000_000_000;
+
+/// The bit that tells a koid made up by a program from one of the kernel.
+pub const ARTIFICIAL_KOID_BIT: u64 = 1 << 63;
+
+/// The bits `FIRST ..= LAST` of a word, as an unsigned number.
+///
+/// It has no values of its own: use it through a type alias such as
+/// [`record::Size`]. Ranges that do not fit a word do not compile.
+#[derive(Debug, Clone, Copy)]
+pub struct Field<const FIRST: u32, const LAST: u32>;
+
+impl<const FIRST: u32, const LAST: u32> Field<FIRST, LAST> {
+    /// The largest value the field can hold.
+    pub const MAX: u64 = {
+        assert!(FIRST <= LAST && LAST < u64::BITS, "not a range of bits");
+        u64::MAX >> (u64::BITS - 1 - (LAST - FIRST))
+    };
+
+    /// Returns a word with `value` in the field and zeros elsewhere.
+    ///
+    /// Bits of `value` that do not fit the field are dropped.
+    #[inline]
+    #[must_use]
+    pub const fn make(value: u64) -> u64 {
+        (value & Self::MAX) << FIRST
+    }
+
+    /// Returns the field's value in `word`.
+    #[inline]
+    #[must_use]
+    pub const fn get(word: u64) -> u64 {
+        (word >> FIRST) & Self::MAX
+    }
+
+    /// Returns `word` with the field replaced by `value`.
+    ///
+    /// Bits of `value` that do not fit the field are dropped.
+    #[inline]
+    #[must_use]
+    pub const fn set(word: u64, value: u64) -> u64 {
+        (word & !(Self::MAX << FIRST)) | Self::make(value)
+    }
+}
+
+/// The header word of every record ("Record Header").
+pub mod record {
+    use super::Field;
+    /// The [`RecordType`](super::RecordType).
+    pub type Type = Field<0, 3>;
+    /// The size in words with this one, except in a large record.
+    pub type Size = Field<4, 15>;
+    /// What varies by record type.
+    pub type Data = Field<16, 63>;
+}
+
+/// The header word of a large record ("Large Record").
+pub mod large {
+    use super::Field;
+    /// The size in words with this one.
+    pub type Size = Field<4, 35>;
+    /// The [`LargeType`](super::LargeType).
+    pub type Type = Field<36, 39>;
+    /// The [`LargeBlobFormat`](super::LargeBlobFormat) of a large blob.
+    pub type BlobFormat = Field<40, 43>;
+}
+
+/// The second word of a large blob.
+pub mod large_blob {
+    use super::Field;
+    /// The category, a string ref.
+    pub type CategoryRef = Field<0, 15>;
+    /// The name, a string ref.
+    pub type NameRef = Field<16, 31>;
+    /// The number of arguments; only with metadata.
+    pub type ArgumentCount = Field<32, 35>;
+    /// The thread ref; only with metadata.
+    pub type ThreadRef = Field<36, 43>;
+}
+
+/// The header word of all metadata records.
+pub mod metadata {
+    use super::Field;
+    /// The [`MetadataType`](super::MetadataType).
+    pub type Type = Field<16, 19>;
+}
+
+/// The header word of provider info, metadata type 1.
+pub mod provider_info {
+    use super::Field;
+    /// The provider's id in the trace.
+    pub type Id = Field<20, 51>;
+    /// The length of the provider's name in bytes.
+    pub type NameLength = Field<52, 59>;
+}
+
+/// The header word of a provider section, metadata type 2.
+pub mod provider_section {
+    use super::Field;
+    /// The provider's id in the trace.
+    pub type Id = Field<20, 51>;
+}
+
+/// The header word of a provider event, metadata type 3.
+pub mod provider_event {
+    use super::Field;
+    /// The provider's id in the trace.
+    pub type Id = Field<20, 51>;
+    /// The [`ProviderEvent`](super::ProviderEvent).
+    pub type Event = Field<52, 55>;
+}
+
+/// The header word of trace info, metadata type 4.
+pub mod trace_info {
+    use super::Field;
+    /// The [`TraceInfoType`](super::TraceInfoType).
+    pub type Type = Field<20, 23>;
+    /// [`MAGIC_NUMBER`](super::MAGIC_NUMBER), in the magic number record.
+    pub type Magic = Field<24, 55>;
+}
+
+/// The header word of a string record.
+pub mod string {
+    use super::Field;
+    /// The index in the string table, never 0.
+    pub type Index = Field<16, 30>;
+    /// The string's length in bytes.
+    pub type Length = Field<32, 46>;
+}
+
+/// The header word of a thread record.
+pub mod thread {
+    use super::Field;
+    /// The index in the thread table, never 0.
+    pub type Index = Field<16, 23>;
+}
+
+/// The header word of an event record.
+pub mod event {
+    use super::Field;
+    /// The [`EventType`](super::EventType).
+    pub type EventType = Field<16, 19>;
+    /// The number of arguments.
+    pub type ArgumentCount = Field<20, 23>;
+    /// The thread ref.
+    pub type ThreadRef = Field<24, 31>;
+    /// The category, a string ref.
+    pub type CategoryRef = Field<32, 47>;
+    /// The name, a string ref.
+    pub type NameRef = Field<48, 63>;
+}
+
+/// The header word of a blob record.
+pub mod blob {
+    use super::Field;
+    /// The name, a string ref.
+    pub type NameRef = Field<16, 31>;
+    /// The payload's length in bytes, without padding.
+    pub type PayloadLength = Field<32, 46>;
+    /// The [`BlobType`](super::BlobType).
+    pub type Type = Field<48, 55>;
+}
+
+/// The header word of a userspace object record.
+pub mod userspace_object {
+    use super::Field;
+    /// The process, as a thread ref.
+    pub type ProcessRef = Field<16, 23>;
+    /// The name, a string ref.
+    pub type NameRef = Field<24, 39>;
+    /// The number of arguments.
+    pub type ArgumentCount = Field<40, 43>;
+}
+
+/// The header word of a kernel object record.
+pub mod kernel_object {
+    use super::Field;
+    /// The [`ObjectType`](super::ObjectType).
+    pub type ObjectType = Field<16, 23>;
+    /// The name, a string ref.
+    pub type NameRef = Field<24, 39>;
+    /// The number of arguments.
+    pub type ArgumentCount = Field<40, 43>;
+}
+
+/// The header word of all scheduling records.
+pub mod scheduling {
+    use super::Field;
+    /// The [`SchedulingType`](super::SchedulingType).
+    pub type Type = Field<60, 63>;
+}
+
+/// The header word of a legacy context switch, scheduling type 0.
+pub mod legacy_context_switch {
+    use super::Field;
+    /// The CPU's number.
+    pub type Cpu = Field<16, 23>;
+    /// The outgoing thread's [`ThreadState`](super::ThreadState).
+    pub type OutgoingState = Field<24, 27>;
+    /// The outgoing thread, a thread ref.
+    pub type OutgoingThreadRef = Field<28, 35>;
+    /// The incoming thread, a thread ref.
+    pub type IncomingThreadRef = Field<36, 43>;
+    /// The outgoing thread's priority.
+    pub type OutgoingPriority = Field<44, 51>;
+    /// The incoming thread's priority.
+    pub type IncomingPriority = Field<52, 59>;
+}
+
+/// The header word of a context switch, scheduling type 1.
+pub mod context_switch {
+    use super::Field;
+    /// The number of arguments.
+    pub type ArgumentCount = Field<16, 19>;
+    /// The CPU's number.
+    pub type Cpu = Field<20, 35>;
+    /// The outgoing thread's [`ThreadState`](super::ThreadState).
+    pub type OutgoingState = Field<36, 39>;
+}
+
+/// The header word of a thread wakeup, scheduling type 2.
+pub mod thread_wakeup {
+    use super::Field;
+    /// The number of arguments.
+    pub type ArgumentCount = Field<16, 19>;
+    /// The CPU's number.
+    pub type Cpu = Field<20, 35>;
+}
+
+/// The header word of a log record.
+pub mod log {
+    use super::Field;
+    /// The message's length in bytes.
+    pub type MessageLength = Field<16, 30>;
+    /// The thread ref.
+    pub type ThreadRef = Field<32, 39>;
+}
+
+/// The header word of all profiler records.
+pub mod profiler {
+    use super::Field;
+    /// The [`ProfilerType`](super::ProfilerType).
+    pub type Type = Field<16, 19>;
+    /// The thread ref.
+    pub type ThreadRef = Field<20, 27>;
+}
+
+/// The header word of a module, profiler type 0.
+pub mod profiler_module {
+    use super::Field;
+    /// The module's id.
+    pub type ModuleId = Field<28, 43>;
+    /// The length of the module's name in bytes.
+    pub type NameLength = Field<44, 51>;
+    /// The length of the build id in bytes.
+    pub type BuildIdLength = Field<52, 59>;
+}
+
+/// The header word of a mapping, profiler type 1.
+pub mod profiler_mmap {
+    use super::Field;
+    /// The mapped module's id.
+    pub type ModuleId = Field<28, 43>;
+    /// Readable (1), writable (2), executable (4).
+    pub type Flags = Field<44, 46>;
+}
+
+/// The header word of a backtrace, profiler type 2.
+pub mod profiler_backtrace {
+    use super::Field;
+    /// The number of frames, one word each.
+    pub type FrameCount = Field<28, 35>;
+}
+
+/// The header word of an argument.
+pub mod argument {
+    use super::Field;
+    /// The [`ArgumentType`](super::ArgumentType).
+    pub type Type = Field<0, 3>;
+    /// The size in words with this one.
+    pub type Size = Field<4, 15>;
+    /// The name, a string ref.
+    pub type NameRef = Field<16, 31>;
+    /// The value of a 32-bit integer argument.
+    pub type Value32 = Field<32, 63>;
+    /// The value of a string argument, a string ref.
+    pub type ValueRef = Field<32, 47>;
+    /// The value of a boolean argument.
+    pub type Bool = Field<32, 32>;
+    /// The payload's length of a blob argument in bytes.
+    pub type BlobLength = Field<32, 63>;
+}
+
+/// Returns the header word of an event record.
+///
+/// `words` is the whole record's size with the header, at most
+/// [`MAX_RECORD_WORDS`]; `arguments` at most [`MAX_ARGUMENTS`]. Higher bits of
+/// either are dropped.
+#[inline]
+#[must_use]
+pub const fn event_header(
+    event_type: EventType,
+    words: usize,
+    arguments: usize,
+    thread: ThreadRef,
+    category: StringRef,
+    name: StringRef,
+) -> u64 {
+    record::Type::make(RecordType::Event.bits())
+        | record::Size::make(words as u64)
+        | event::EventType::make(event_type.bits())
+        | event::ArgumentCount::make(arguments as u64)
+        | event::ThreadRef::make(thread.bits() as u64)
+        | event::CategoryRef::make(category.bits() as u64)
+        | event::NameRef::make(name.bits() as u64)
+}
+
+/// Returns the number of words that `bytes` bytes take when padded.
+#[inline]
+#[must_use]
+pub const fn words_for_bytes(bytes: usize) -> usize {
+    bytes.div_ceil(WORD_BYTES)
+}
+
+/// Returns the longest start of `text` that has at most `max_bytes` bytes and
+/// ends between two characters.
+#[must_use]
+pub fn cut_str(text: &str, max_bytes: usize) -> &str {
+    if text.len() <= max_bytes {
+        return text;
+    }
+    let mut end = max_bytes;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
