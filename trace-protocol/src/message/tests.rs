@@ -1,0 +1,150 @@
+use super::*;
+use crate::mode::BufferingMode;
+use proptest::prelude::*;
+
+fn category(name: &str, description: &str) -> CategoryInfo {
+    CategoryInfo { name: name.to_owned(), description: description.to_owned() }
+}
+
+fn register() -> ToManager {
+    ToManager::Register(Register {
+        name: "ab".to_owned(),
+        process_name: "c".to_owned(),
+        clock: ClockSource::Boottime,
+        durable_hint: 0x1234,
+        categories: vec![category("io", "")],
+    })
+}
+
+fn every_to_provider() -> Vec<ToProvider> {
+    vec![
+        ToProvider::Registered { started: true },
+        ToProvider::Registered { started: false },
+        ToProvider::Initialize(Initialize {
+            mode: BufferingMode::Streaming,
+            categories: vec!["gfx*".to_owned(), "-io".to_owned()],
+        }),
+        ToProvider::Start(StartOptions {
+            disposition: BufferDisposition::Retain,
+            additional_categories: vec!["é".to_owned()],
+        }),
+        ToProvider::Stop,
+        ToProvider::Terminate,
+        ToProvider::GetKnownCategories,
+        ToProvider::Flush,
+    ]
+}
+
+fn decode_one<M: Message>(bytes: &[u8]) -> Result<M, ProtocolError> {
+    let mut decoder = Decoder::new();
+    decoder.feed(bytes);
+    let message = decoder.next_message().expect("a whole message was fed");
+    assert!(!decoder.is_inside_message());
+    message
+}
+
+#[test]
+fn a_registration_has_these_bytes() {
+    let bytes = b"\x27\0\0\0\x01\0\x01\0\x02\0\0\0ab\x01\0\0\0c\x01\x34\x12\0\0\0\0\0\0\
+        \x01\0\0\0\x02\0\0\0io\0\0\0\0";
+    let mut expected = bytes.to_vec();
+    expected[0] = (bytes.len() - HEAD_SIZE) as u8;
+    assert_eq!(register().encode(), expected);
+}
+
+#[test]
+fn every_message_survives_the_trip() {
+    for message in every_to_provider() {
+        assert_eq!(decode_one(&message.encode()), Ok(message));
+    }
+    for message in [register(), ToManager::KnownCategories(vec![category("a", "b")])] {
+        assert_eq!(decode_one(&message.encode()), Ok(message));
+    }
+}
+
+#[test]
+fn messages_arrive_byte_by_byte() {
+    let sent = every_to_provider();
+    let bytes: Vec<u8> = sent.iter().flat_map(ToProvider::encode).collect();
+    let (mut decoder, mut received) = (Decoder::new(), Vec::new());
+    for byte in bytes {
+        decoder.feed(&[byte]);
+        received.extend(decoder.next_message());
+    }
+    assert_eq!(received.into_iter().collect::<Result<Vec<ToProvider>, _>>(), Ok(sent));
+}
+
+#[test]
+fn a_hostile_length_ends_the_stream_without_memory() {
+    let mut decoder = Decoder::<ToManager>::new();
+    decoder.feed(&[0xff; 8]);
+    let error = ProtocolError::BodyTooLong { length: u32::MAX };
+    assert!(error.is_fatal());
+    assert_eq!(decoder.next_message(), Some(Err(error.clone())));
+    decoder.feed(&register().encode());
+    assert_eq!(decoder.next_message(), Some(Err(error)));
+}
+
+#[test]
+fn an_unknown_kind_or_version_is_skipped() {
+    let mut decoder = Decoder::<ToProvider>::new();
+    decoder.feed(b"\x03\0\0\0\xee\xee\x01\0abc");
+    decoder.feed(b"\0\0\0\0\x04\x01\x02\0");
+    decoder.feed(&ToProvider::Stop.encode());
+    assert_eq!(decoder.next_message(), Some(Err(ProtocolError::UnknownKind(0xeeee))));
+    assert_eq!(decoder.next_message(), Some(Err(ProtocolError::Version { found: 2 })));
+    assert_eq!(decoder.next_message(), Some(Ok(ToProvider::Stop)));
+    assert_eq!(decoder.next_message(), None);
+}
+
+#[test]
+fn a_body_with_too_little_or_too_much_is_refused() {
+    let whole = register().encode();
+    for cut in HEAD_SIZE..whole.len() {
+        let mut bytes = whole[..cut].to_vec();
+        bytes[0] = (cut - HEAD_SIZE) as u8;
+        assert!(matches!(decode_one::<ToManager>(&bytes), Err(ProtocolError::Body { .. })));
+    }
+    let mut longer = ToProvider::Stop.encode();
+    longer[0] = 1;
+    longer.push(0);
+    let error = ProtocolError::Body { kind: 0x104, offset: 0 };
+    assert_eq!(decode_one::<ToProvider>(&longer), Err(error));
+}
+
+#[test]
+fn a_hostile_count_takes_no_memory() {
+    let mut bytes = ToManager::KnownCategories(Vec::new()).encode();
+    bytes[HEAD_SIZE..].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert!(decode_one::<ToManager>(&bytes).is_err());
+}
+
+#[test]
+fn categories_beyond_the_longest_body_are_left_out() {
+    let many = vec![category(&"x".repeat(100), &"y".repeat(400)); 5000];
+    match decode_one(&ToManager::KnownCategories(many.clone()).encode()) {
+        Ok(ToManager::KnownCategories(kept)) => {
+            assert!(kept.len() > 2000 && kept.len() < many.len(), "{}", kept.len());
+        }
+        other => panic!("expected the categories, found {other:?}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_are_survived(bytes: Vec<u8>, kind in 0u16..3, cut in 0usize..64) {
+        let mut decoder = Decoder::<ToManager>::new();
+        let cut = cut.min(bytes.len());
+        decoder.feed(&[bytes.len() as u8, 0, 0, 0, kind as u8, 0, 1, 0]);
+        for part in [&bytes[..cut], &bytes[cut..]] {
+            decoder.feed(part);
+            for _ in 0..=bytes.len() {
+                match decoder.next_message() {
+                    None => break,
+                    Some(Ok(message)) => prop_assert_eq!(decode_one(&message.encode()), Ok(message)),
+                    Some(Err(_)) => {}
+                }
+            }
+        }
+    }
+}

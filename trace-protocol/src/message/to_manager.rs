@@ -1,0 +1,117 @@
+//! Messages from a provider to the manager.
+
+use super::body::{BodyReader, BodyWriter};
+use super::{decode_all, encode_message, Message};
+use crate::error::ProtocolError;
+
+const REGISTER: u16 = 0x1;
+const KNOWN_CATEGORIES: u16 = 0x2;
+
+/// Where a provider's ticks come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum ClockSource {
+    /// The CPU's invariant counter (`rdtsc`, `cntvct_el0`); the manager measures its rate.
+    #[default]
+    CpuCounter = 0,
+    /// `CLOCK_BOOTTIME` in nanoseconds.
+    Boottime = 1,
+}
+
+impl ClockSource {
+    /// Returns the source with this value, if there is one.
+    pub fn from_value(value: u8) -> Option<Self> {
+        match value {
+            0 => Some(Self::CpuCounter),
+            1 => Some(Self::Boottime),
+            _ => None,
+        }
+    }
+}
+
+/// A category that a program declares.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CategoryInfo {
+    /// The category's name.
+    pub name: String,
+    /// What it holds, for people; may be empty.
+    pub description: String,
+}
+
+/// What a provider says about itself.
+///
+/// Its process and user ids are not among it: the manager takes them from the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Register {
+    /// The provider's name, at most [`MAX_PROVIDER_NAME`](super::MAX_PROVIDER_NAME) bytes.
+    pub name: String,
+    /// The name of its process.
+    pub process_name: String,
+    /// Where its ticks come from.
+    pub clock: ClockSource,
+    /// How many bytes of the durable buffer it expects to fill.
+    pub durable_hint: u64,
+    /// The categories it knows of.
+    pub categories: Vec<CategoryInfo>,
+}
+
+/// A message from a provider to the manager.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToManager {
+    /// The first message of a provider; answered by
+    /// [`Registered`](super::ToProvider::Registered).
+    Register(Register),
+    /// Answers [`GetKnownCategories`](super::ToProvider::GetKnownCategories).
+    KnownCategories(Vec<CategoryInfo>),
+}
+
+impl ToManager {
+    /// Encodes the message. Categories for which a body has no room are left out.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Register(register) => encode_message(REGISTER, |body| {
+                body.string(&register.name);
+                body.string(&register.process_name);
+                body.u8(register.clock as u8);
+                body.u64(register.durable_hint);
+                write_categories(body, &register.categories);
+            }),
+            Self::KnownCategories(categories) => {
+                encode_message(KNOWN_CATEGORIES, |body| write_categories(body, categories))
+            }
+        }
+    }
+}
+
+impl Message for ToManager {
+    fn decode_body(kind: u16, untrusted: &[u8]) -> Result<Self, ProtocolError> {
+        match kind {
+            REGISTER => decode_all(kind, untrusted, read_register).map(Self::Register),
+            KNOWN_CATEGORIES => {
+                decode_all(kind, untrusted, read_categories).map(Self::KnownCategories)
+            }
+            _ => Err(ProtocolError::UnknownKind(kind)),
+        }
+    }
+}
+
+fn write_categories(body: &mut BodyWriter, categories: &[CategoryInfo]) {
+    body.list(categories, |body, category| {
+        body.string(&category.name);
+        body.string(&category.description);
+    });
+}
+
+fn read_categories(body: &mut BodyReader<'_>) -> Option<Vec<CategoryInfo>> {
+    body.list(|body| Some(CategoryInfo { name: body.string()?, description: body.string()? }))
+}
+
+fn read_register(body: &mut BodyReader<'_>) -> Option<Register> {
+    Some(Register {
+        name: body.string()?,
+        process_name: body.string()?,
+        clock: ClockSource::from_value(body.u8()?)?,
+        durable_hint: body.u64()?,
+        categories: read_categories(body)?,
+    })
+}

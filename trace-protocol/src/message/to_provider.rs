@@ -1,0 +1,143 @@
+//! Messages from the manager to a provider.
+
+use super::body::{BodyReader, BodyWriter};
+use super::{decode_all, encode_message, Message};
+use crate::error::ProtocolError;
+use crate::mode::BufferingMode;
+
+const REGISTERED: u16 = 0x101;
+const INITIALIZE: u16 = 0x102;
+const START: u16 = 0x103;
+const STOP: u16 = 0x104;
+const TERMINATE: u16 = 0x105;
+const GET_KNOWN_CATEGORIES: u16 = 0x106;
+const FLUSH: u16 = 0x107;
+
+/// What a start does to records that are in the buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum BufferDisposition {
+    /// The durable and the rolling buffers are emptied.
+    #[default]
+    ClearEntire = 1,
+    /// The rolling buffers are emptied.
+    ClearNondurable = 2,
+    /// Writing goes on behind the records that are there.
+    Retain = 3,
+}
+
+impl BufferDisposition {
+    /// Returns the disposition with this value, if there is one.
+    pub fn from_value(value: u8) -> Option<Self> {
+        match value {
+            1 => Some(Self::ClearEntire),
+            2 => Some(Self::ClearNondurable),
+            3 => Some(Self::Retain),
+            _ => None,
+        }
+    }
+}
+
+/// The terms of a session.
+///
+/// Two file descriptors come with it: the buffer (a sealed memfd, whose header has the sizes), then
+/// the provider's end of the packet socket.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Initialize {
+    /// What happens when the buffer fills.
+    pub mode: BufferingMode,
+    /// Category patterns; see [`CategorySet`](crate::categories::CategorySet).
+    pub categories: Vec<String>,
+}
+
+/// How a provider starts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StartOptions {
+    /// What becomes of records that are in the buffer.
+    pub disposition: BufferDisposition,
+    /// Category patterns for this start, beside those of [`Initialize`].
+    pub additional_categories: Vec<String>,
+}
+
+/// A message from the manager to a provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToProvider {
+    /// Answers [`Register`](super::Register).
+    Registered {
+        /// A session runs: [`Initialize`](Self::Initialize) and [`Start`](Self::Start) follow at
+        /// once.
+        started: bool,
+    },
+    /// A session was set up.
+    Initialize(Initialize),
+    /// Answered by the packet [`Started`](crate::packet::Packet::Started).
+    Start(StartOptions),
+    /// Answered by the packet [`Stopped`](crate::packet::Packet::Stopped).
+    Stop,
+    /// The session is over. The provider stops if it has not, then closes its packet socket.
+    Terminate,
+    /// Answered by [`KnownCategories`](super::ToManager::KnownCategories).
+    GetKnownCategories,
+    /// Streaming only: hand the current rolling buffer over although it is not full.
+    Flush,
+}
+
+impl ToProvider {
+    /// Encodes the message. Categories for which a body has no room are left out.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Registered { started } => {
+                encode_message(REGISTERED, |body| body.u8(u8::from(*started)))
+            }
+            Self::Initialize(initialize) => encode_message(INITIALIZE, |body| {
+                body.u8(initialize.mode as u8);
+                write_strings(body, &initialize.categories);
+            }),
+            Self::Start(options) => encode_message(START, |body| {
+                body.u8(options.disposition as u8);
+                write_strings(body, &options.additional_categories);
+            }),
+            Self::Stop => encode_message(STOP, |_| {}),
+            Self::Terminate => encode_message(TERMINATE, |_| {}),
+            Self::GetKnownCategories => encode_message(GET_KNOWN_CATEGORIES, |_| {}),
+            Self::Flush => encode_message(FLUSH, |_| {}),
+        }
+    }
+}
+
+impl Message for ToProvider {
+    fn decode_body(kind: u16, untrusted: &[u8]) -> Result<Self, ProtocolError> {
+        let empty = |message: Self| decode_all(kind, untrusted, |_| Some(message));
+        match kind {
+            REGISTERED => {
+                decode_all(kind, untrusted, |body| Some(Self::Registered { started: body.bool()? }))
+            }
+            INITIALIZE => decode_all(kind, untrusted, read_initialize).map(Self::Initialize),
+            START => decode_all(kind, untrusted, read_start).map(Self::Start),
+            STOP => empty(Self::Stop),
+            TERMINATE => empty(Self::Terminate),
+            GET_KNOWN_CATEGORIES => empty(Self::GetKnownCategories),
+            FLUSH => empty(Self::Flush),
+            _ => Err(ProtocolError::UnknownKind(kind)),
+        }
+    }
+}
+
+fn write_strings(body: &mut BodyWriter, strings: &[String]) {
+    body.list(strings, |body, text| body.string(text));
+}
+
+fn read_strings(body: &mut BodyReader<'_>) -> Option<Vec<String>> {
+    body.list(BodyReader::string)
+}
+
+fn read_initialize(body: &mut BodyReader<'_>) -> Option<Initialize> {
+    Some(Initialize { mode: BufferingMode::from_u8(body.u8()?)?, categories: read_strings(body)? })
+}
+
+fn read_start(body: &mut BodyReader<'_>) -> Option<StartOptions> {
+    Some(StartOptions {
+        disposition: BufferDisposition::from_value(body.u8()?)?,
+        additional_categories: read_strings(body)?,
+    })
+}

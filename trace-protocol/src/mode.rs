@@ -1,0 +1,36 @@
+//! What happens when a buffer fills.
+
+/// What happens when a provider's buffer fills (tracing system design, "Buffering Modes").
+///
+/// The values are those of the buffer header's mode field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(u8)]
+pub enum BufferingMode {
+    /// Recording ends: the oldest records are kept.
+    #[default]
+    Oneshot = 0,
+    /// Recording goes on in the other rolling buffer: the newest records are kept.
+    Circular = 1,
+    /// Recording goes on in the other rolling buffer while the manager saves the full one.
+    Streaming = 2,
+}
+
+impl BufferingMode {
+    /// Returns the mode with this value, if there is one.
+    pub fn from_u8(value: u8) -> Option<Self> {
+        match value {
+            0 => Some(Self::Oneshot),
+            1 => Some(Self::Circular),
+            2 => Some(Self::Streaming),
+            _ => None,
+        }
+    }
+
+    /// Returns how many rolling buffers the mode has: 1 or 2.
+    pub fn rolling_buffers(self) -> usize {
+        match self {
+            Self::Oneshot => 1,
+            Self::Circular | Self::Streaming => 2,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Where the manager's socket is, and how to name it to the kernel.
+
+use std::env;
+use std::ffi::{CString, OsString};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::mem;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Returns the path of the manager's socket: the environment variable `TRACE_SOCKET`, else
+/// `$XDG_RUNTIME_DIR/trace/manager.sock`, else `/run/trace/manager.sock`.
+pub fn default_socket_path() -> PathBuf {
+    default_socket_path_from(|name| env::var_os(name))
+}
+
+/// Applies the rules of [`default_socket_path`] to the variables that `lookup` knows. A variable
+/// that is empty counts as not set.
+pub fn default_socket_path_from(lookup: impl Fn(&str) -> Option<OsString>) -> PathBuf {
+    let variable = |name| lookup(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(path) = variable("TRACE_SOCKET") {
+        return path;
+    }
+    let directory = variable("XDG_RUNTIME_DIR").unwrap_or_else(|| PathBuf::from("/run"));
+    directory.join("trace/manager.sock")
+}
+
+/// A socket address, and the file descriptor that must stay open while it is used.
+///
+/// `sun_path` has room for 107 bytes. A longer path goes through `/proc/self/fd` (proc(5)) and an
+/// `O_PATH` descriptor: of the socket itself to connect, of its directory to bind.
+#[derive(Debug)]
+pub(super) struct Address {
+    pub(super) raw: libc::sockaddr_un,
+    pub(super) length: libc::socklen_t,
+    _through: Option<File>,
+}
+
+impl Address {
+    /// Names a socket that exists.
+    pub(super) fn to_connect(path: &Path) -> io::Result<Self> {
+        if let Some(address) = Self::direct(path, None) {
+            return Ok(address);
+        }
+        let socket = open_path(path, 0)?;
+        let short = PathBuf::from(format!("/proc/self/fd/{}", socket.as_raw_fd()));
+        Self::direct(&short, Some(socket)).ok_or_else(too_long)
+    }
+
+    /// Names a socket that is about to be made.
+    pub(super) fn to_bind(path: &Path) -> io::Result<Self> {
+        if let Some(address) = Self::direct(path, None) {
+            return Ok(address);
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let directory = open_path(parent, libc::O_DIRECTORY)?;
+        let short = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(name);
+        Self::direct(&short, Some(directory)).ok_or_else(too_long)
+    }
+
+    /// Puts `path` into `sun_path`, if there is room for it and its zero byte.
+    fn direct(path: &Path, through: Option<File>) -> Option<Self> {
+        let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+        let mut raw = libc::sockaddr_un {
+            sun_family: libc::AF_UNIX as libc::sa_family_t,
+            sun_path: [0; 108],
+        };
+        let bytes = path.as_bytes_with_nul();
+        let room = raw.sun_path.get_mut(..bytes.len())?;
+        for (place, byte) in room.iter_mut().zip(bytes) {
+            *place = *byte as libc::c_char;
+        }
+        let length = mem::offset_of!(libc::sockaddr_un, sun_path) + bytes.len();
+        Some(Self { raw, length: length as libc::socklen_t, _through: through })
+    }
+}
+
+fn open_path(path: &Path, flags: libc::c_int) -> io::Result<File> {
+    let flags = libc::O_PATH | libc::O_CLOEXEC | flags;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+fn too_long() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENAMETOOLONG)
+}

@@ -1,0 +1,132 @@
+//! The manager's end of the registration socket.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+use super::address::Address;
+use super::stream::new_socket;
+use super::{check, retry, Socket};
+
+/// A socket that providers connect to. Its file goes away with it.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+    path: PathBuf,
+    /// Device and inode of the file, so that another manager's is never removed.
+    identity: Option<(u64, u64)>,
+}
+
+impl Listener {
+    /// Binds to `path` and listens. A socket there that nobody listens to any more is replaced.
+    ///
+    /// # Errors
+    ///
+    /// `AddrInUse` when another manager listens there, or a file that is no socket is in the way;
+    /// `NotFound` when the directory is missing; `PermissionDenied`.
+    pub fn bind(path: &Path) -> io::Result<Self> {
+        let fd = match bind_and_listen(path) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                remove_stale(path, error)?;
+                bind_and_listen(path)?
+            }
+            result => result?,
+        };
+        Ok(Self { fd, path: path.to_owned(), identity: identity(path) })
+    }
+
+    /// Returns the path it is bound to.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the file stay, as a killed process's does.
+    #[cfg(test)]
+    pub(super) fn identity_forgotten(&mut self) {
+        self.identity = None;
+    }
+
+    /// Takes the next connection. The new socket is blocking.
+    ///
+    /// # Errors
+    ///
+    /// `WouldBlock` when nobody waits and the listener is non-blocking; or when the process has no
+    /// file descriptor left, and then the connection goes on waiting.
+    pub fn accept(&self) -> io::Result<Socket> {
+        let fd = retry(|| {
+            // SAFETY: accept4(2) may be given no place for the peer's address.
+            let fd = unsafe {
+                libc::accept4(
+                    self.fd.as_raw_fd(),
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    libc::SOCK_CLOEXEC,
+                )
+            };
+            check(fd)
+        })?;
+        // SAFETY: accept4 succeeded, so `fd` is open and nobody else owns it.
+        Ok(Socket::from(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Makes [`accept`](Self::accept) fail with `WouldBlock` instead of waiting, or wait again.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses, which it has no reason to.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        let value = libc::c_int::from(nonblocking);
+        // SAFETY: FIONBIO reads one int, which `value` is.
+        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::FIONBIO, &value) }).map(drop)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if self.identity.is_some() && identity(&self.path) == self.identity {
+            // Best effort: a socket that stays behind is replaced by the next manager.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn bind_and_listen(path: &Path) -> io::Result<OwnedFd> {
+    let address = Address::to_bind(path)?;
+    let socket = new_socket()?;
+    // SAFETY: `address.raw` is a `sockaddr_un` of which `address.length` bytes, no more than it has,
+    // are set; it outlives the call.
+    let result = unsafe {
+        libc::bind(socket.as_raw_fd(), ptr::from_ref(&address.raw).cast(), address.length)
+    };
+    check(result)?;
+    // SAFETY: listen(2) takes no pointer.
+    check(unsafe { libc::listen(socket.as_raw_fd(), libc::SOMAXCONN) })?;
+    Ok(socket)
+}
+
+/// Removes the socket that a killed manager left behind; gives `in_use` back when it is no such.
+fn remove_stale(path: &Path, in_use: io::Error) -> io::Result<()> {
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    let refused = matches!(
+        Socket::connect(path),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused
+    );
+    if is_socket && refused {
+        fs::remove_file(path)
+    } else {
+        Err(in_use)
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}

@@ -1,0 +1,78 @@
+//! The memory behind a shared buffer.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
+use std::os::unix::fs::FileExt;
+
+use super::{check, retry};
+
+/// A file in memory whose size is fixed for ever (`memfd_create`, fcntl(2) "File Sealing").
+///
+/// Its memory is there from the start, so that no write to a mapping can fail for want of it.
+#[derive(Debug)]
+pub struct MemoryFile {
+    file: File,
+    size: u64,
+}
+
+impl MemoryFile {
+    /// Makes a file of `size` bytes, all zero, sealed against shrinking, growing and further seals.
+    /// `name` is what `/proc/PID/maps` shows.
+    ///
+    /// # Errors
+    ///
+    /// When there is not enough memory or no file descriptor left, and for a `name` with a zero byte
+    /// or of more than 249 bytes.
+    pub fn new(name: &str, size: u64) -> io::Result<Self> {
+        let file = create(name)?;
+        file.set_len(size)?;
+        let length = i64::try_from(size).map_err(|_| io::ErrorKind::InvalidInput)?;
+        // SAFETY: fallocate(2) takes no pointer.
+        retry(|| check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) }))?;
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        // SAFETY: F_ADD_SEALS takes an int, no pointer.
+        check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) })?;
+        Ok(Self { file, size })
+    }
+
+    /// Returns the size in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Writes all of `bytes` at `offset`. Meant for the header, before the file is handed out.
+    ///
+    /// # Errors
+    ///
+    /// When they do not fit.
+    pub fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(bytes, offset)
+    }
+
+    /// Returns the seals of `fd`: see fcntl(2), `F_GET_SEALS`.
+    ///
+    /// # Errors
+    ///
+    /// When `fd` is not a file in memory.
+    pub fn seals_of(fd: BorrowedFd<'_>) -> io::Result<i32> {
+        // SAFETY: F_GET_SEALS takes no argument.
+        check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) })
+    }
+}
+
+impl AsFd for MemoryFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+fn create(name: &str) -> io::Result<File> {
+    let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: `name` ends with a zero byte and lives through the call.
+    let fd = check(unsafe { libc::memfd_create(name.as_ptr(), flags) })?;
+    // SAFETY: memfd_create succeeded, so `fd` is open and nobody else owns it.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}

@@ -1,0 +1,192 @@
+use super::*;
+use std::ffi::OsString;
+use std::fs;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// A directory of its own for each test, removed at its end.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("trace-socket-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+fn exchange(path: &Path) {
+    let listener = Listener::bind(path).unwrap();
+    let client = Socket::connect(path).unwrap();
+    let server = listener.accept().unwrap();
+    client.send(b"hello", &[]).unwrap();
+    let mut buffer = [0; 16];
+    let received = server.recv(&mut buffer).unwrap();
+    assert_eq!(&buffer[..received], b"hello");
+}
+
+#[test]
+fn the_default_path_follows_the_environment() {
+    let path = |variables: &[(&str, &str)]| {
+        default_socket_path_from(|name| {
+            variables.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value))
+        })
+    };
+    assert_eq!(path(&[]), Path::new("/run/trace/manager.sock"));
+    let runtime = ("XDG_RUNTIME_DIR", "/run/user/7");
+    assert_eq!(path(&[runtime]), Path::new("/run/user/7/trace/manager.sock"));
+    assert_eq!(path(&[runtime, ("TRACE_SOCKET", "/x/s")]), Path::new("/x/s"));
+    assert_eq!(path(&[runtime, ("TRACE_SOCKET", "")]), Path::new("/run/user/7/trace/manager.sock"));
+}
+
+#[test]
+fn a_path_may_be_longer_than_sun_path() {
+    let directory = Directory::new("long");
+    exchange(&directory.0.join("short.sock"));
+    let mut path = directory.0.clone();
+    for _ in 0..5 {
+        path.push("d".repeat(100));
+    }
+    fs::create_dir_all(&path).unwrap();
+    exchange(&path.join("manager.sock"));
+}
+
+#[test]
+fn a_name_that_cannot_be_bound_is_an_error() {
+    let directory = Directory::new("name");
+    let error = Listener::bind(&directory.0.join("n".repeat(200))).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::ENAMETOOLONG));
+    let error = Listener::bind(&directory.0.join("missing/sock")).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    let error = Socket::connect(&directory.0.join("nobody")).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
+fn only_a_stale_socket_is_replaced() {
+    let directory = Directory::new("stale");
+    let path = directory.0.join("sock");
+    let listener = Listener::bind(&path).unwrap();
+    assert_eq!(Listener::bind(&path).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
+    let mut stale = listener;
+    stale.identity_forgotten();
+    drop(stale);
+    assert!(path.exists());
+    drop(Listener::bind(&path).unwrap());
+    assert!(!path.exists());
+    fs::write(&path, b"precious").unwrap();
+    assert_eq!(Listener::bind(&path).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
+    assert_eq!(fs::read(&path).unwrap(), b"precious");
+}
+
+#[test]
+fn file_descriptors_travel() {
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    let memory = MemoryFile::new("travels", 4096).unwrap();
+    memory.write_at(b"in memory", 10).unwrap();
+    ours.send(b"two", &[memory.as_fd(), ours.as_fd()]).unwrap();
+    ours.send(b"none", &[]).unwrap();
+    let (mut buffer, mut fds) = ([0; 16], Vec::<OwnedFd>::new());
+    assert_eq!(theirs.recv_with_fds(&mut buffer, &mut fds).unwrap(), 3);
+    assert_eq!(fds.len(), 2);
+    assert_eq!(theirs.recv_with_fds(&mut buffer, &mut fds).unwrap(), 4);
+    assert_eq!(fds.len(), 2);
+    let mut file = File::from(fds.swap_remove(0));
+    let mut content = [0; 9];
+    file.seek(std::io::SeekFrom::Start(10)).unwrap();
+    file.read_exact(&mut content).unwrap();
+    assert_eq!(&content, b"in memory");
+}
+
+#[test]
+fn no_more_descriptors_arrive_than_were_asked_for() {
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    let five = [ours.as_fd(); MAX_FDS + 1];
+    assert!(ours.send(b"x", &five).is_err());
+    ours.send(b"x", &five[..MAX_FDS]).unwrap();
+    let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
+    ours.send(b"y", &[writer.as_fd()]).unwrap();
+    drop(writer);
+    let mut fds = Vec::new();
+    theirs.recv_with_fds(&mut [0; 4], &mut fds).unwrap();
+    assert_eq!(fds.len(), MAX_FDS);
+    theirs.recv(&mut [0; 4]).unwrap();
+    // Taken without room for it, the descriptor is closed, so the other end sees an end.
+    assert_eq!((&reader).read(&mut [0; 4]).unwrap(), 0);
+}
+
+#[test]
+fn descriptors_are_closed_on_exec() {
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    let memory = MemoryFile::new("exec", 4096).unwrap();
+    ours.send(b"x", &[memory.as_fd()]).unwrap();
+    let mut fds = Vec::new();
+    theirs.recv_with_fds(&mut [0; 4], &mut fds).unwrap();
+    for fd in [ours.as_fd(), theirs.as_fd(), memory.as_fd(), fds[0].as_fd()] {
+        // SAFETY: F_GETFD takes no argument.
+        let flags = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFD) };
+        assert_eq!(flags & libc::FD_CLOEXEC, libc::FD_CLOEXEC);
+    }
+}
+
+#[test]
+fn a_packet_is_not_merged_with_the_next() {
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    ours.send(&[1; 16], &[]).unwrap();
+    ours.send(&[2; 16], &[]).unwrap();
+    let mut buffer = [0; 64];
+    assert_eq!(theirs.recv(&mut buffer).unwrap(), 16);
+    drop(ours);
+    assert_eq!(theirs.recv(&mut buffer).unwrap(), 16);
+    assert_eq!(theirs.recv(&mut buffer).unwrap(), 0);
+    let error = theirs.send(b"x", &[]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+}
+
+#[test]
+fn a_nonblocking_socket_does_not_wait() {
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    let error = ours.recv(&mut [0; 16]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    let error = loop {
+        if let Err(error) = ours.send(&[0; 16], &[]) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    drop(theirs);
+}
+
+#[test]
+fn the_kernel_names_the_peer() {
+    let directory = Directory::new("peer");
+    let listener = Listener::bind(&directory.0.join("sock")).unwrap();
+    let client = Socket::connect(listener.path()).unwrap();
+    let peer = listener.accept().unwrap().peer_credentials().unwrap();
+    assert_eq!(peer.pid, std::process::id());
+    assert_eq!(client.peer_credentials().unwrap(), peer);
+}
+
+#[test]
+fn the_size_of_shared_memory_is_sealed() {
+    let memory = MemoryFile::new("sealed", 8192).unwrap();
+    let seals = MemoryFile::seals_of(memory.as_fd()).unwrap();
+    let size = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+    assert_eq!(seals & size, size);
+    assert_eq!(seals & libc::F_SEAL_SEAL, libc::F_SEAL_SEAL);
+    let file = File::from(memory.as_fd().try_clone_to_owned().unwrap());
+    assert!(file.set_len(4096).is_err());
+    assert!(file.set_len(16384).is_err());
+    assert_eq!(file.metadata().unwrap().len(), memory.size());
+    assert!((&file).write(b"x").is_ok());
+    assert!(MemoryFile::new("huge", u64::MAX).is_err());
+}
