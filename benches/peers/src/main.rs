@@ -1,0 +1,44 @@
+//! What a trace point costs here and with other tracers: the same loops, in the same run, side by side.
+//!
+//! The program starts one child of itself per tracer, so that no tracer disturbs another, and then asks each child in turn for one
+//! measurement, over and over: whatever slows the machine down for a while slows them all. A measurement is the CPU time
+//! of the traced thread over one loop, divided by the number of iterations. The report on stdout is Markdown; ratios are
+//! minimum to minimum against the raw clock read of the same run.
+//!
+//! ```text
+//! cargo bench --manifest-path benches/peers/Cargo.toml [-- --reps 16 --count 20000 --scopes 1000000 --only NAME,NAME]
+//! ```
+//!
+//! Nothing here passes or fails on a time.
+
+mod child;
+mod clock;
+mod driver;
+mod machine;
+mod options;
+mod peer;
+mod peers;
+mod report;
+mod samples;
+
+use std::process::ExitCode;
+
+use options::Options;
+
+fn main() -> ExitCode {
+    let outcome = match options::parse(std::env::args().skip(1)) {
+        Ok(Options::Child { peer }) => child::serve(&peer),
+        Ok(Options::Compare(plan)) => driver::compare(&plan).map(|table| print!("{table}")),
+        Err(message) => {
+            eprintln!("peers: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("peers: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The tracers, one file each.
+
+mod baseline;
+mod chrome;
+mod fastrace;
+#[cfg(feature = "ours")]
+mod ours;
+#[cfg(feature = "perfetto")]
+mod perfetto;
+mod puffin;
+#[cfg(feature = "tracy")]
+mod tracy;
+
+use crate::peer::Peer;
+
+/// The name of the row that is the unit of all the others.
+pub const RAW_CLOCK: &str = baseline::RAW_CLOCK.name;
+/// The name of the row that is subtracted from what a switched-off trace point costs.
+pub const EMPTY_LOOP: &str = baseline::EMPTY_LOOP.name;
+
+/// All of them, in the order of the table.
+pub const ALL: &[Peer] = &[
+    baseline::RAW_CLOCK,
+    baseline::EMPTY_LOOP,
+    #[cfg(feature = "ours")]
+    ours::PEER,
+    fastrace::PEER,
+    chrome::PEER,
+    puffin::PEER,
+    #[cfg(feature = "tracy")]
+    tracy::PEER,
+    #[cfg(feature = "perfetto")]
+    perfetto::PEER,
+];
+
+/// The tracer of that name.
+pub fn find(name: &str) -> Option<&'static Peer> {
+    ALL.iter().find(|peer| peer.name == name)
+}

@@ -1,0 +1,156 @@
+//! The report, in Markdown.
+
+use std::fmt::Write;
+
+use crate::machine;
+use crate::options::Plan;
+use crate::peer::Kind;
+use crate::peers::{EMPTY_LOOP, RAW_CLOCK};
+use crate::samples::Samples;
+
+/// What was measured of one tracer in the interleaved rounds.
+#[derive(Debug)]
+pub struct Row {
+    name: &'static str,
+    off: Samples,
+    recording: [Samples; Kind::RECORDING.len()],
+}
+
+/// What one long run left behind.
+#[derive(Debug)]
+pub struct Footprint {
+    /// The tracer.
+    pub name: &'static str,
+    /// Scopes recorded.
+    pub scopes: u64,
+    /// CPU time of the traced thread for each, in nanoseconds.
+    pub nanos: f64,
+    /// Wall clock time to stop and to complete the file, in nanoseconds.
+    pub stop_ns: u64,
+    /// Growth of resident memory at its peak, in KiB.
+    pub memory_kib: u64,
+    /// Size of the file, `None` where there is none.
+    pub file_bytes: Option<u64>,
+}
+
+impl Row {
+    /// An empty row.
+    pub fn new(name: &'static str) -> Row {
+        Row { name, off: Samples::default(), recording: Default::default() }
+    }
+
+    /// Where the samples of `kind` are kept.
+    pub fn samples(&mut self, kind: Kind) -> &mut Samples {
+        match Kind::RECORDING.iter().position(|&other| other == kind) {
+            Some(index) => &mut self.recording[index],
+            None => &mut self.off,
+        }
+    }
+
+    fn min(&self, kind: Kind) -> Option<f64> {
+        self.recording(kind).min()
+    }
+
+    fn recording(&self, kind: Kind) -> &Samples {
+        Kind::RECORDING
+            .iter()
+            .position(|&other| other == kind)
+            .map_or(&self.off, |index| &self.recording[index])
+    }
+}
+
+/// The smallest values of the rows that are the measure.
+struct Floor {
+    /// One read, nanoseconds.
+    read: f64,
+    /// One turn of the empty loop, nanoseconds.
+    turn: f64,
+}
+
+impl Floor {
+    fn of(rows: &[Row]) -> Option<Floor> {
+        let row = |name| rows.iter().find(|row| row.name == name);
+        Some(Floor { read: row(RAW_CLOCK)?.min(Kind::Instant)?, turn: row(EMPTY_LOOP)?.off.min()? })
+    }
+
+    /// How many clock reads there are at the least in one trace point.
+    fn reads(kind: Kind) -> f64 {
+        match kind {
+            Kind::Instant | Kind::Counter => 1.0,
+            Kind::Off | Kind::Scope | Kind::ScopeArgs | Kind::Threads => 2.0,
+        }
+    }
+}
+
+/// The whole report.
+pub fn render(plan: &Plan, rows: &[Row], footprints: &[Footprint]) -> String {
+    let mut text = String::new();
+    write_speed(&mut text, plan, rows);
+    write_footprints(&mut text, footprints);
+    text
+}
+
+fn write_speed(text: &mut String, plan: &Plan, rows: &[Row]) {
+    let Some(floor) = Floor::of(rows) else { return };
+    let _ = write!(
+        text,
+        "{}\n\nns of the traced thread's CPU time for one trace point: minimum / median of {} interleaved repetitions of {} \
+         trace points, and in brackets the minimum as a multiple of the raw clock read(s) it needs: {:.1} ns for an instant and \
+         a counter, twice that for a scope. Off: minimum over an empty loop. Two threads: scopes on both at once, and in brackets the throughput of both together over that of one (2 is ideal).\n\n\
+         | tracer | off, net | scope | + i64 and &str | instant | counter | two threads |\n|---|---|---|---|---|---|---|\n",
+        machine::describe(),
+        plan.reps,
+        plan.count,
+        floor.read
+    );
+    for row in rows {
+        let _ = writeln!(text, "{}", speed_line(row, &floor));
+    }
+}
+
+fn speed_line(row: &Row, floor: &Floor) -> String {
+    let mut cells = vec![row.name.to_owned(), off_cell(row, floor)];
+    cells.extend(Kind::RECORDING.map(|kind| recording_cell(row, kind, floor)));
+    format!("| {} |", cells.join(" | "))
+}
+
+fn off_cell(row: &Row, floor: &Floor) -> String {
+    row.off.min().map_or("–".to_owned(), |min| format!("{:.2}", min - floor.turn))
+}
+
+fn recording_cell(row: &Row, kind: Kind, floor: &Floor) -> String {
+    let samples = row.recording(kind);
+    let (Some(min), Some(median)) = (samples.min(), samples.median()) else {
+        return "–".to_owned();
+    };
+    let comparison = match (kind, row.min(Kind::Scope)) {
+        (Kind::Threads, Some(alone)) => format!("together {:.2} ×", 2.0 * alone / min),
+        _ => format!("{:.2} ×", min / (Floor::reads(kind) * floor.read)),
+    };
+    format!("{min:.1} / {median:.1} ({comparison})")
+}
+
+fn write_footprints(text: &mut String, footprints: &[Footprint]) {
+    let Some(scopes) = footprints.first().map(|footprint| footprint.scopes) else { return };
+    let _ = write!(
+        text,
+        "\n{scopes} scopes without arguments in one go, each tracer in a fresh process; memory is the growth of resident memory at its peak.\n\n\
+         | tracer | scope, ns | memory, MiB | to stop, ms | bytes a scope in the file |\n|---|---|---|---|---|\n"
+    );
+    for footprint in footprints {
+        let _ = writeln!(text, "{}", footprint_line(footprint));
+    }
+}
+
+fn footprint_line(footprint: &Footprint) -> String {
+    let bytes = footprint.file_bytes.map_or("no file".to_owned(), |bytes| {
+        format!("{:.1}", bytes as f64 / footprint.scopes as f64)
+    });
+    format!(
+        "| {} | {:.1} | {:.1} | {:.1} | {bytes} |",
+        footprint.name,
+        footprint.nanos,
+        footprint.memory_kib as f64 / 1024.0,
+        footprint.stop_ns as f64 / 1e6
+    )
+}
