@@ -1,8 +1,15 @@
 //! What a trace provider and the trace manager agree on: the shared buffer and the messages
 
+pub mod buffer;
 pub mod categories;
 pub mod error;
 pub mod message;
 pub mod mode;
 pub mod packet;
 pub mod socket;
+pub mod words;
+
+mod sync;
+
+#[cfg(not(target_endian = "little"))]
+compile_error!("the trace buffer's words are little endian, and so must the host be");
