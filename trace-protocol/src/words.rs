@@ -12,7 +12,10 @@ pub fn as_bytes(words: &[u64]) -> &[u8] {
 mod tests {
     #[test]
     fn bytes_are_little_endian() {
-        assert_eq!(super::as_bytes(&[0x0102, 3 << 56]), [2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]);
+        assert_eq!(
+            super::as_bytes(&[0x0102, 3 << 56]),
+            [2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]
+        );
         assert_eq!(super::as_bytes(&[]), []);
     }
 }

@@ -1,0 +1,1 @@
+//! Reading FXT archives for people and other tools

@@ -1,0 +1,153 @@
+//! What to read of a provider's buffer, and when.
+
+use crate::buffer::header::{field, BufferingMode, Layout};
+use crate::buffer::memory::ReadMapping;
+use crate::sync::Ordering;
+
+use super::chunks::{live_wraps, RawSave};
+use super::filter::Filter;
+use super::stats::Stats;
+
+/// Reads one provider's buffer, each record once, and turns it into well-formed records.
+#[derive(Debug)]
+pub struct Collector {
+    mapping: ReadMapping,
+    layout: Layout,
+    filter: Filter,
+    durable_read: usize,
+    last_saved: Option<u32>,
+}
+
+/// Why a buffer cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollectorError {
+    /// The memory is smaller than the layout says.
+    Size,
+}
+
+impl std::fmt::Display for CollectorError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the trace buffer is smaller than its layout")
+    }
+}
+
+impl std::error::Error for CollectorError {}
+
+impl Collector {
+    /// A collector for the buffer of the process `process`, as the kernel numbers it.
+    ///
+    /// `layout` is the reader's own: nothing of it is read from the buffer.
+    ///
+    /// # Errors
+    /// [`CollectorError::Size`] if the memory is smaller than the layout's total size.
+    pub fn new(mapping: ReadMapping, layout: Layout, process: u64) -> Result<Self, CollectorError> {
+        if mapping.size() < layout.total_size() {
+            return Err(CollectorError::Size);
+        }
+        Ok(Self {
+            mapping,
+            layout,
+            filter: Filter::new(process),
+            durable_read: 0,
+            last_saved: None,
+        })
+    }
+
+    /// Appends what is new in the durable buffer, up to `end` bytes of it, and no further than the layout goes.
+    pub fn collect_durable(&mut self, end: u64, out: &mut Vec<u64>) {
+        let start = self.layout.durable_start();
+        let end = (usize::try_from(end).unwrap_or(usize::MAX) / 8).min(self.layout.durable_words());
+        let Some(new) = self.mapping.words().get(start + self.durable_read.min(end)..start + end)
+        else {
+            return;
+        };
+        let mut words: Vec<u64> = new.iter().map(|word| word.load(Ordering::Acquire)).collect();
+        self.durable_read = self.durable_read.max(end);
+        self.filter.filter(&mut words, out);
+    }
+
+    /// Copies the rolling buffer of `wrapped_count`. After this its provider may write it again.
+    pub fn copy_rolling(&mut self, wrapped_count: u32) -> RawSave {
+        self.last_saved = self.last_saved.max(Some(wrapped_count));
+        RawSave::copy(&self.mapping, &self.layout, wrapped_count)
+    }
+
+    /// Appends the well-formed records of a copy, in the order of its chunks.
+    pub fn sanitize(&mut self, save: RawSave, out: &mut Vec<u64>) {
+        let RawSave { mut words, chunks, .. } = save;
+        out.reserve(words.len());
+        let mut rest = words.as_mut_slice();
+        for length in chunks {
+            let (chunk, behind) = rest.split_at_mut(length.min(rest.len()));
+            self.filter.filter(chunk, out);
+            rest = behind;
+        }
+    }
+
+    /// Appends all that is left: what is new in the durable buffer, then the rolling buffers that were not saved, the older one first.
+    ///
+    /// For a provider that has stopped, or is dead: of one that still writes, some of the newest records may be missing.
+    pub fn finish(&mut self, out: &mut Vec<u64>) {
+        self.collect_durable(self.durable_end(), out);
+        let saved = self.last_saved;
+        let wraps = live_wraps(&self.mapping, &self.layout);
+        let saves: Vec<RawSave> = wraps
+            .into_iter()
+            .filter(|wrap| Some(*wrap) > saved)
+            .map(|wrap| self.copy_rolling(wrap))
+            .collect();
+        if self.layout.mode() == BufferingMode::Circular {
+            self.learn_late(&saves);
+        }
+        for save in saves {
+            self.sanitize(save, out);
+        }
+        self.filter.forget_late();
+    }
+
+    /// Prepares for another start in the same buffer, which begins with an empty durable buffer.
+    pub fn restart(&mut self) {
+        self.durable_read = 0;
+    }
+
+    /// Bytes that the provider says are in its durable buffer. Hostile: at most the durable buffer's size is ever read.
+    pub fn durable_end(&self) -> u64 {
+        self.word(field::DURABLE_END)
+    }
+
+    /// Records that the provider says it dropped, over the whole session.
+    pub fn dropped(&self) -> u64 {
+        (0..field::DROPPED_SHARDS)
+            .map(|shard| self.word(field::DROPPED + shard * field::DROPPED_STRIDE))
+            .fold(0, u64::wrapping_add)
+    }
+
+    /// What was read and refused so far.
+    pub fn stats(&self) -> &Stats {
+        &self.filter.stats
+    }
+
+    /// Events so far by category, for the categories that have any.
+    pub fn events_by_category(&self) -> impl Iterator<Item = (&str, u64)> {
+        let counts = self.filter.events_by_category.iter();
+        counts.zip(&self.filter.strings).filter(|(count, _)| **count != 0).map(|(count, name)| {
+            let name = name.as_deref().unwrap_or("");
+            (name, *count)
+        })
+    }
+
+    fn learn_late(&mut self, saves: &[RawSave]) {
+        for save in saves {
+            let mut rest = save.words.as_slice();
+            for length in &save.chunks {
+                let (chunk, behind) = rest.split_at((*length).min(rest.len()));
+                self.filter.learn_late(chunk);
+                rest = behind;
+            }
+        }
+    }
+
+    fn word(&self, index: usize) -> u64 {
+        self.mapping.words().get(index).map_or(0, |word| word.load(Ordering::Acquire))
+    }
+}

@@ -1,0 +1,320 @@
+//! Which records of a provider reach the archive, and in what form.
+
+use std::collections::HashSet;
+
+use trace_format::layout::{
+    argument, event, kernel_object, large, record, string, userspace_object, EventType, ObjectType,
+    RecordType, StringRef,
+};
+
+use crate::buffer::producer::{LossStrings, LATE_COMPLETE};
+
+use super::check::{check, Tables};
+use super::cursor::as_bytes;
+use super::stats::{Rejection, Stats};
+
+/// Checks the records of a provider, one after another, over the whole session.
+#[derive(Debug)]
+pub(super) struct Filter {
+    tables: Tables,
+    process: u64,
+    pub(super) stats: Stats,
+    /// Events by the string index of their category.
+    pub(super) events_by_category: Vec<u64>,
+    /// Registered strings, to tell loss records and categories by their names.
+    pub(super) strings: Vec<Option<Box<str>>>,
+    /// The last header that was found good and says all there is to say about its record.
+    plain: u64,
+    plain_words: usize,
+    scopes: LateScopes,
+}
+
+/// How the scopes of a circular buffer are put together again.
+#[derive(Debug, Default)]
+pub(super) struct LateScopes {
+    /// Thread and start of the scopes that ended late.
+    ended: HashSet<(u64, u64)>,
+    /// Those of them whose begin was kept.
+    begun: HashSet<(u64, u64)>,
+    thread: u64,
+}
+
+/// What becomes of a record that is well-formed.
+enum Verdict {
+    Keep,
+    /// Without the words behind this many.
+    Cut(usize),
+    Drop,
+}
+
+impl Filter {
+    /// A filter for the provider whose process the kernel says is `process`.
+    pub(super) fn new(process: u64) -> Self {
+        Self {
+            tables: Tables::new(),
+            process,
+            stats: Stats::default(),
+            events_by_category: Vec::new(),
+            strings: Vec::new(),
+            plain: 0,
+            plain_words: 0,
+            scopes: LateScopes::default(),
+        }
+    }
+
+    /// Appends the well-formed records of one run of records to `out`: a chunk, or what is new in the durable buffer.
+    pub(super) fn filter(&mut self, words: &mut [u64], out: &mut Vec<u64>) {
+        let (mut at, mut run) = (0, 0);
+        while let Some(&header) = words.get(at).filter(|header| **header != 0) {
+            if header == self.plain && self.plain_words <= words.len() - at {
+                // Most records look like the one before.
+                at += self.plain_words;
+                self.stats.records += 1;
+                self.count_event(header);
+                continue;
+            }
+            let size = record_words(header);
+            let Some(record) = size.and_then(|size| words.get_mut(at..at + size)) else {
+                self.reject(Rejection::Framing);
+                break;
+            };
+            let size = record.len();
+            match self.judge(record) {
+                Verdict::Keep => {}
+                Verdict::Cut(kept) => {
+                    out.extend_from_slice(&words[run..at + kept]);
+                    run = at + size;
+                }
+                Verdict::Drop => {
+                    out.extend_from_slice(&words[run..at]);
+                    run = at + size;
+                }
+            }
+            at += size;
+        }
+        out.extend_from_slice(&words[run..at]);
+    }
+
+    /// Learns which scopes of this run of records ended late, before the older rolling buffer is filtered.
+    pub(super) fn learn_late(&mut self, words: &[u64]) {
+        let mut at = 0;
+        let mut thread = 0;
+        while let Some(&header) = words.get(at).filter(|header| **header != 0) {
+            let Some(record) = record_words(header).and_then(|size| words.get(at..at + size))
+            else {
+                return;
+            };
+            match (RecordType::from_bits(record::Type::get(header)), record) {
+                (Some(RecordType::Thread), [_, _, koid, ..]) => thread = *koid,
+                (Some(RecordType::Event), [_, start, _, LATE_COMPLETE])
+                    if is_late_complete(header) =>
+                {
+                    self.scopes.ended.insert((thread, *start));
+                }
+                _ => {}
+            }
+            at += record.len();
+        }
+    }
+
+    fn judge(&mut self, record: &mut [u64]) -> Verdict {
+        let appended = match check(&mut self.tables, record) {
+            Ok(appended) => appended,
+            Err(rejection) => {
+                self.reject(rejection);
+                return Verdict::Drop;
+            }
+        };
+        self.stats.records += 1;
+        match RecordType::from_bits(record::Type::get(record[0])) {
+            Some(RecordType::Initialization) => self.take_clock(record),
+            Some(RecordType::String) => self.learn_string(record),
+            Some(RecordType::Thread) => self.own_thread(record),
+            Some(RecordType::Event) => self.judge_event(record, appended),
+            Some(RecordType::KernelObject) => self.own_object(record),
+            Some(RecordType::UserspaceObject)
+                if userspace_object::ProcessRef::get(record[0]) == 0 =>
+            {
+                self.own_word(record, 2)
+            }
+            _ => Verdict::Keep,
+        }
+    }
+
+    /// The manager writes the initialization record itself.
+    fn take_clock(&mut self, record: &[u64]) -> Verdict {
+        self.stats.records -= 1;
+        self.stats.ticks_per_second = record.get(1).copied();
+        Verdict::Drop
+    }
+
+    fn learn_string(&mut self, record: &[u64]) -> Verdict {
+        let index = string::Index::get(record[0]) as usize;
+        let length = string::Length::get(record[0]) as usize;
+        let text =
+            as_bytes(&record[1..]).get(..length).and_then(|bytes| core::str::from_utf8(bytes).ok());
+        if self.strings.len() <= index {
+            self.strings.resize(index + 1, None);
+            self.events_by_category.resize(index + 1, 0);
+        }
+        self.strings[index] = text.map(Box::from);
+        Verdict::Keep
+    }
+
+    fn own_thread(&mut self, record: &mut [u64]) -> Verdict {
+        if let [_, process, thread, ..] = record {
+            *process = self.process;
+            self.scopes.thread = *thread;
+        }
+        Verdict::Keep
+    }
+
+    /// A process says who it is, not who others are.
+    fn own_object(&mut self, record: &mut [u64]) -> Verdict {
+        let kind = kernel_object::ObjectType::get(record[0]);
+        if kind == ObjectType::PROCESS.bits() {
+            return self.own_word(record, 1);
+        }
+        if kind == ObjectType::THREAD.bits() {
+            let name = StringRef::from_bits(kernel_object::NameRef::get(record[0]) as u16);
+            let start = 2 + name.inline_bytes().unwrap_or(0).div_ceil(8);
+            self.own_koid_arguments(record, start);
+        }
+        Verdict::Keep
+    }
+
+    /// The koid argument of a thread object is its process.
+    fn own_koid_arguments(&self, record: &mut [u64], mut at: usize) {
+        while let Some(&header) = record.get(at) {
+            let size = argument::Size::get(header) as usize;
+            if argument::Type::get(header) == trace_format::layout::ArgumentType::Koid.bits() {
+                if let Some(koid) = record.get_mut(at + size - 1) {
+                    *koid = self.process;
+                }
+            }
+            at += size.max(1);
+        }
+    }
+
+    fn own_word(&self, record: &mut [u64], index: usize) -> Verdict {
+        if let Some(word) = record.get_mut(index) {
+            *word = self.process;
+        }
+        Verdict::Keep
+    }
+
+    fn judge_event(&mut self, record: &mut [u64], appended: usize) -> Verdict {
+        let header = record[0];
+        if event::ThreadRef::get(header) == 0 {
+            self.own_word(record, 2);
+        }
+        let kind = EventType::from_bits(event::EventType::get(header));
+        match (kind, appended) {
+            (Some(EventType::DurationBegin), 1) => return self.keep_open_scope(record),
+            (Some(EventType::DurationComplete), 1) if is_late_complete(header) => {
+                return self.keep_late_scope(record)
+            }
+            (Some(EventType::Instant), _) => self.learn_loss(record),
+            _ => {}
+        }
+        self.count_event(header);
+        if appended == 0 && kind != Some(EventType::DurationBegin) && says_all(header) {
+            (self.plain, self.plain_words) = (header, record.len());
+        }
+        Verdict::Keep
+    }
+
+    /// A scope that is open, or that ended after its rolling buffer was handed over.
+    fn keep_open_scope(&mut self, record: &mut [u64]) -> Verdict {
+        let kept = record.len() - 1;
+        self.stats.open_scopes += 1;
+        if let [_, start, ..] = *record {
+            let scope = (self.scopes.thread, start);
+            if self.scopes.ended.contains(&scope) {
+                self.scopes.begun.insert(scope);
+            }
+        }
+        self.count_event(record[0]);
+        record[0] = record::Size::set(record[0], kept as u64);
+        Verdict::Cut(kept)
+    }
+
+    /// A scope whose end comes in a later wrap of a circular buffer than its begin: an end where the begin was kept, else a complete.
+    fn keep_late_scope(&mut self, record: &mut [u64]) -> Verdict {
+        let [header, start, end, _] = record else { return Verdict::Keep };
+        if self.scopes.begun.remove(&(self.scopes.thread, *start)) {
+            *header =
+                event::EventType::set(record::Size::set(*header, 2), EventType::DurationEnd.bits());
+            *start = *end;
+            self.stats.open_scopes -= 1;
+            return Verdict::Cut(2);
+        }
+        *header = record::Size::set(*header, 3);
+        self.count_event(*header);
+        Verdict::Cut(3)
+    }
+
+    /// Counts what a loss record accounts for.
+    fn learn_loss(&mut self, record: &[u64]) {
+        let header = record[0];
+        if event::ArgumentCount::get(header) != 4
+            || self.string(event::NameRef::get(header)) != Some(LossStrings::NAME)
+            || self.string(event::CategoryRef::get(header)) != Some(LossStrings::CATEGORY)
+        {
+            return;
+        }
+        let inline_thread = if event::ThreadRef::get(header) == 0 { 2 } else { 0 };
+        if let Some(number) = record.get(4 + inline_thread) {
+            self.stats.told_losses = self.stats.told_losses.saturating_add(*number);
+        }
+    }
+
+    fn string(&self, index: u64) -> Option<&str> {
+        self.strings.get(index as usize)?.as_deref()
+    }
+
+    #[inline]
+    fn count_event(&mut self, header: u64) {
+        // A duration end is the second half of an event.
+        if event::EventType::get(header) != EventType::DurationEnd.bits() {
+            self.stats.events += 1;
+            if let Some(count) =
+                self.events_by_category.get_mut(event::CategoryRef::get(header) as usize)
+            {
+                *count += 1;
+            }
+        }
+    }
+
+    fn reject(&mut self, rejection: Rejection) {
+        self.stats.rejected[rejection as usize] += 1;
+    }
+
+    /// Forgets what was learnt about late scopes.
+    pub(super) fn forget_late(&mut self) {
+        self.scopes = LateScopes::default();
+    }
+}
+
+/// Words of the record with this header: at least 1. `None` for a size of 0.
+fn record_words(header: u64) -> Option<usize> {
+    let large = record::Type::get(header) == RecordType::Large.bits();
+    let words = if large { large::Size::get(header) } else { record::Size::get(header) };
+    usize::try_from(words).ok().filter(|words| *words != 0)
+}
+
+fn is_late_complete(header: u64) -> bool {
+    event::EventType::get(header) == EventType::DurationComplete.bits()
+        && event::ArgumentCount::get(header) == 0
+        && record::Size::get(header) == 4
+        && event::ThreadRef::get(header) != 0
+}
+
+/// Whether nothing behind an event's header needs a look: no argument, and no inline thread or string.
+fn says_all(header: u64) -> bool {
+    let inline = |bits: u64| StringRef::from_bits(bits as u16).inline_bytes().is_some();
+    event::ArgumentCount::get(header) == 0
+        && event::ThreadRef::get(header) != 0
+        && !inline(event::CategoryRef::get(header))
+        && !inline(event::NameRef::get(header))
+}

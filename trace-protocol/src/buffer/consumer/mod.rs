@@ -1,0 +1,25 @@
+//! Reading the buffer: the manager's half, also that of recovery.
+//!
+//! Every word is hostile. A part of the buffer is copied first, word by word, and only the copy is looked at, since the memory can
+//! change at any time. What leaves here is a sequence of well-formed records.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `collector` | which parts to read, in which order, once each |
+//! | `chunks` | the chunks of a rolling buffer |
+//! | `filter` | which records stay, and what becomes of open and late scopes |
+//! | `check` | whether one record is well-formed |
+//! | `large` | the same of a large record |
+//! | `cursor` | the words of a record, without panics |
+
+mod check;
+mod chunks;
+mod collector;
+mod cursor;
+mod filter;
+mod large;
+mod stats;
+
+pub use chunks::RawSave;
+pub use collector::{Collector, CollectorError};
+pub use stats::{Rejection, Stats};

@@ -1,0 +1,71 @@
+//! What was read from a provider, and what was refused.
+
+/// Why a record from a provider did not reach the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(usize)]
+pub enum Rejection {
+    /// Its size is zero or reaches beyond its chunk; the rest of the chunk is refused with it.
+    Framing = 0,
+    /// It is a metadata record, which only the manager may write.
+    Metadata = 1,
+    /// Its type is none of the format's.
+    UnknownType = 2,
+    /// Its parts do not add up to its size, or a field has a value that the format does not define.
+    Content = 3,
+    /// It refers to a string that the provider did not register.
+    StringRef = 4,
+    /// It refers to a thread that the provider did not register.
+    ThreadRef = 5,
+    /// A string in it is not UTF-8.
+    Utf8 = 6,
+}
+
+impl Rejection {
+    /// All reasons, in the order of their numbers.
+    pub const ALL: [Self; 7] = [
+        Self::Framing,
+        Self::Metadata,
+        Self::UnknownType,
+        Self::Content,
+        Self::StringRef,
+        Self::ThreadRef,
+        Self::Utf8,
+    ];
+
+    /// The reason in words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Framing => "size does not fit",
+            Self::Metadata => "metadata from a provider",
+            Self::UnknownType => "unknown record type",
+            Self::Content => "malformed",
+            Self::StringRef => "unregistered string",
+            Self::ThreadRef => "unregistered thread",
+            Self::Utf8 => "text is not UTF-8",
+        }
+    }
+}
+
+/// Counts over all that was read from a provider.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Events that reached the archive; a scope is one event once it has ended.
+    pub events: u64,
+    /// Records that reached the archive, events with them.
+    pub records: u64,
+    /// Scopes that are open in what was read: begun, and not ended in their own rolling buffer.
+    pub open_scopes: u64,
+    /// Records refused, by [`Rejection`].
+    pub rejected: [u64; 7],
+    /// Records that the provider's own loss records account for.
+    pub told_losses: u64,
+    /// Ticks per second that the provider claims, once it has said so.
+    pub ticks_per_second: Option<u64>,
+}
+
+impl Stats {
+    /// Records refused, for any reason.
+    pub fn rejections(&self) -> u64 {
+        self.rejected.iter().sum()
+    }
+}

@@ -1,0 +1,153 @@
+//! The memory that provider and manager share.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::sync::AtomicU64;
+
+/// Shared memory that the provider writes.
+///
+/// Clones share the memory; it is unmapped with the last of them.
+#[derive(Clone, Debug)]
+pub struct WriteMapping(Arc<Region>);
+
+/// Shared memory that its holder can only read, and that somebody else changes meanwhile.
+#[derive(Clone, Debug)]
+pub struct ReadMapping(Arc<Region>);
+
+impl WriteMapping {
+    /// Maps the first `size` bytes of a file for reading and writing, with all of its pages present.
+    ///
+    /// The pages are made present now, in this thread, so that trace points do not fault them in.
+    ///
+    /// # Errors
+    /// What [mmap(2)](https://man7.org/linux/man-pages/man2/mmap.2.html) says, and `InvalidInput` for a size of 0 or no multiple of 8.
+    pub fn map(file: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
+        let region = Region::map(file, size, libc::PROT_READ | libc::PROT_WRITE)?;
+        region.populate();
+        Ok(Self(Arc::new(region)))
+    }
+
+    /// Zeroed memory of this process alone, for tests and models. `size` is a multiple of 8.
+    pub fn anonymous(size: usize) -> Self {
+        Self(Arc::new(Region::anonymous(size / 8)))
+    }
+
+    /// The same memory, to read.
+    pub fn reader(&self) -> ReadMapping {
+        ReadMapping(Arc::clone(&self.0))
+    }
+
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        self.0.words()
+    }
+}
+
+impl ReadMapping {
+    /// Maps the first `size` bytes of a file for reading.
+    ///
+    /// The file must not shrink while the mapping lives (a sealed memfd cannot; reading beyond the end of a file ends the process).
+    ///
+    /// # Errors
+    /// What [mmap(2)](https://man7.org/linux/man-pages/man2/mmap.2.html) says, and `InvalidInput` for a size of 0 or no multiple of 8.
+    pub fn map(file: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
+        Ok(Self(Arc::new(Region::map(file, size, libc::PROT_READ)?)))
+    }
+
+    /// Bytes of the memory.
+    pub fn size(&self) -> usize {
+        self.words().len() * 8
+    }
+
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        self.0.words()
+    }
+}
+
+/// Where the words are, and whose they are.
+struct Region {
+    words: NonNull<AtomicU64>,
+    length: usize,
+    owner: Owner,
+}
+
+enum Owner {
+    Mapped,
+    Heap,
+}
+
+// SAFETY: a region is plain memory of atomics; it is shared by reference only and freed once.
+unsafe impl Send for Region {}
+// SAFETY: as above; all access through `&Region` is atomic.
+unsafe impl Sync for Region {}
+
+impl Region {
+    fn map(file: BorrowedFd<'_>, size: usize, protection: libc::c_int) -> io::Result<Self> {
+        if size == 0 || size % 8 != 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the size of a trace buffer is a multiple of 8",
+            ));
+        }
+        // SAFETY: a new mapping at an address of the kernel's choice disturbs no memory of this process.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size,
+                protection,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let words = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { words, length: size / 8, owner: Owner::Mapped })
+    }
+
+    fn anonymous(length: usize) -> Self {
+        let words: Box<[AtomicU64]> = (0..length).map(|_| AtomicU64::new(0)).collect();
+        let words = NonNull::from(Box::leak(words)).cast();
+        Self { words, length, owner: Owner::Heap }
+    }
+
+    /// Faults every page in, where the kernel can (Linux 5.14); elsewhere trace points take the faults.
+    fn populate(&self) {
+        const MADV_POPULATE_WRITE: libc::c_int = 23;
+        // SAFETY: the range is exactly this mapping, and populating changes no contents.
+        unsafe { libc::madvise(self.words.as_ptr().cast(), self.length * 8, MADV_POPULATE_WRITE) };
+    }
+
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: `words` points to `length` words, mapped or allocated by this region and alive as long as it; every bit pattern is a
+        // valid `AtomicU64`, and nobody holds a non-atomic reference to the memory.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.length) }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        match self.owner {
+            Owner::Mapped => {
+                // SAFETY: the region is this mapping's only owner, and no reference into it is left when it is dropped.
+                unsafe { libc::munmap(self.words.as_ptr().cast(), self.length * 8) };
+            }
+            Owner::Heap => {
+                let words = std::ptr::slice_from_raw_parts_mut(self.words.as_ptr(), self.length);
+                // SAFETY: `words` came from `Box::leak` of a slice of this length and is freed once.
+                drop(unsafe { Box::from_raw(words) });
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region").field("words", &self.length).finish_non_exhaustive()
+    }
+}

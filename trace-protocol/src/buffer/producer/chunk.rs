@@ -1,0 +1,233 @@
+//! The cold half of a slot: its chunk, the records that make a chunk decode by itself, and the losses it tells.
+
+use core::ptr::null_mut;
+
+use trace_format::layout::{
+    argument, event_header, record, thread, ArgumentType, EventType, InstantScope, RecordType,
+    StringRef, ThreadRef,
+};
+
+use crate::sync::{fence, Ordering};
+
+use super::durable::DurableWriter;
+use super::loss::Loss;
+use super::recorder::{Recorder, SLOW};
+use super::session::{Chunk, Session};
+use super::slot::{Slot, Word};
+
+/// The thread ref of every record in every chunk: each chunk registers its owner under this index.
+pub const CHUNK_THREAD: ThreadRef = ThreadRef::indexed(1);
+
+/// Words of the thread record that begins a chunk.
+pub(super) const THREAD_RECORD_WORDS: usize = 3;
+
+impl Slot {
+    /// Units that this slot's next chunk should have: more for a thread that fills its chunks, fewer for one that does not.
+    pub(super) fn units_wanted(&self, epoch: u64) -> u32 {
+        let units = self.units.load(Ordering::Relaxed);
+        let filled = self.chunk_epoch() == epoch;
+        (if filled { units.saturating_mul(2) } else { units / 2 }).max(1)
+    }
+
+    /// Makes `chunk` the slot's. The first record in it has yet to name the thread.
+    pub(super) fn install(&self, epoch: u64, chunk: &Chunk<'_>) {
+        let range = chunk.words.as_ptr_range();
+        self.cursor.store(range.start.cast_mut(), Ordering::Relaxed);
+        self.limit.store(range.end.wrapping_sub(1).cast_mut(), Ordering::Relaxed);
+        self.chunk_thread.store(0, Ordering::Relaxed);
+        self.units.store(chunk.units, Ordering::Relaxed);
+        self.epoch.store(epoch | SLOW, Ordering::Relaxed);
+    }
+
+    /// Forgets the chunk: its buffer is about to go away.
+    pub(super) fn forget_chunk(&self) {
+        self.epoch.store(0, Ordering::Relaxed);
+        self.cursor.store(null_mut(), Ordering::Relaxed);
+        self.limit.store(null_mut(), Ordering::Relaxed);
+        self.chunk_thread.store(0, Ordering::Relaxed);
+    }
+
+    fn chunk_epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Relaxed) & !SLOW
+    }
+
+    /// Where `words` words go in the chunk that the slot has, if it is of this epoch and they fit.
+    ///
+    /// Names the thread and tells losses first, where that is due.
+    pub(super) fn room_in_chunk(
+        &self,
+        recorder: &Recorder,
+        session: &Session,
+        epoch: u64,
+        words: usize,
+    ) -> Option<*mut Word> {
+        if self.chunk_epoch() != epoch {
+            return None;
+        }
+        self.name_thread(session)?;
+        self.tell_losses(session, words);
+        let at = self.cursor.load(Ordering::Relaxed);
+        if at.wrapping_add(words) > self.limit.load(Ordering::Relaxed) {
+            return None;
+        }
+        if recorder.asymmetric.load(Ordering::Relaxed) != 0 {
+            self.epoch.store(epoch, Ordering::Relaxed);
+        }
+        Some(at)
+    }
+
+    fn name_thread(&self, session: &Session) -> Option<()> {
+        let owner = self.thread.load(Ordering::Relaxed);
+        if self.chunk_thread.load(Ordering::Relaxed) != owner {
+            let header = record::Type::make(RecordType::Thread.bits())
+                | record::Size::make(THREAD_RECORD_WORDS as u64)
+                | thread::Index::make(u64::from(CHUNK_THREAD.bits()));
+            self.append(&[header, session.process, u64::from(owner)])?;
+            self.chunk_thread.store(owner, Ordering::Relaxed);
+        }
+        Some(())
+    }
+
+    /// Writes what was lost, as long as `words` words fit behind it.
+    fn tell_losses(&self, session: &Session, words: usize) {
+        while !self.losses.is_empty() && self.room() >= LOSS_RECORD_WORDS + words {
+            let Some(loss) = self.losses.take() else { return };
+            let record: [u64; LOSS_RECORD_WORDS] =
+                loss_record(session, &loss, CHUNK_THREAD, &[], (session.clock)());
+            let told = self.append(&record);
+            debug_assert!(told.is_some(), "the loop's condition left room for it");
+        }
+    }
+
+    /// Writes what was lost to the durable buffer, where the thread has to be named in the record. Service thread only, while stopped.
+    pub(super) fn tell_losses_to(&self, durable: &mut DurableWriter, session: &Session, now: u64) {
+        let koids = [session.process, u64::from(self.thread())];
+        while !self.losses.is_empty() && durable.room() > LOSS_RECORD_WORDS + koids.len() {
+            let Some(loss) = self.losses.take() else { return };
+            let record: [u64; LOSS_RECORD_WORDS + 2] =
+                loss_record(session, &loss, ThreadRef::INLINE, &koids, now);
+            if durable.append(&record).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn room(&self) -> usize {
+        let (cursor, limit) =
+            (self.cursor.load(Ordering::Relaxed), self.limit.load(Ordering::Relaxed));
+        (limit as usize).saturating_sub(cursor as usize) / size_of::<Word>()
+    }
+
+    /// Writes a whole record to the chunk, if it fits. The slot is busy.
+    fn append(&self, record: &[u64]) -> Option<()> {
+        if self.room() < record.len() {
+            return None;
+        }
+        let at = self.cursor.load(Ordering::Relaxed);
+        // SAFETY: the chunk, which this thread owns, has room for the record and, at `limit`, the zero word behind it.
+        let words = unsafe { core::slice::from_raw_parts(at, record.len() + 1) };
+        publish_record(words, record);
+        self.cursor.store(at.wrapping_add(record.len()), Ordering::Relaxed);
+        Some(())
+    }
+
+    /// Waits until the owner has left the trace point it may be in. Service thread only.
+    pub(super) fn wait_until_quiescent(&self) {
+        let seen = self.sequence.load(Ordering::Acquire);
+        if seen & 1 == 0 {
+            return;
+        }
+        let mut backoff = Backoff::default();
+        while self.sequence.load(Ordering::Acquire) == seen {
+            backoff.wait();
+        }
+    }
+
+    /// [`Slot::while_current`] with a full fence, for writers that no `membarrier` reaches.
+    pub(super) fn while_current_fenced(
+        &self,
+        recorder: &Recorder,
+        epoch: u64,
+        turn: impl FnOnce(),
+    ) -> bool {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        self.sequence.store(sequence | 1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let current = recorder.epoch.load(Ordering::Relaxed) == epoch;
+        if current {
+            turn();
+        }
+        self.sequence.store(sequence + ((!sequence & 1) << 1), Ordering::Release);
+        current
+    }
+}
+
+/// Stores a record so that it is visible whole or not at all. `words` has one word more, which ends what is readable.
+pub(super) fn publish_record(words: &[Word], record: &[u64]) {
+    for (word, value) in words.iter().zip(record.iter().chain([&0])).skip(1) {
+        word.store(*value, Ordering::Relaxed);
+    }
+    if let (Some(word), Some(header)) = (words.first(), record.first()) {
+        word.store(*header, Ordering::Release);
+    }
+}
+
+/// Words of a loss record whose thread is indexed.
+const LOSS_RECORD_WORDS: usize = 10;
+
+/// The instant event that tells a loss, of `N` words. `koids` follow the timestamp where the thread ref is inline, and are empty
+/// otherwise.
+fn loss_record<const N: usize>(
+    session: &Session,
+    loss: &Loss,
+    thread: ThreadRef,
+    koids: &[u64],
+    now: u64,
+) -> [u64; N] {
+    let strings = &session.loss_strings;
+    let [reason, number, from, to] = strings.keys;
+    let value = argument::ValueRef::make(u64::from(strings.reasons[loss.reason as usize].bits()));
+    let begin =
+        [event_header(EventType::Instant, N, 4, thread, strings.category, strings.name), now];
+    let arguments = [
+        argument_header(ArgumentType::String, 1, reason) | value,
+        argument_header(ArgumentType::Uint64, 2, number),
+        loss.number,
+        argument_header(ArgumentType::Uint64, 2, from),
+        loss.from,
+        argument_header(ArgumentType::Uint64, 2, to),
+        now,
+        InstantScope::Thread.bits(),
+    ];
+    let mut record = [0; N];
+    for (word, value) in record.iter_mut().zip(begin.iter().chain(koids).chain(&arguments)) {
+        *word = *value;
+    }
+    record
+}
+
+fn argument_header(kind: ArgumentType, words: u64, key: StringRef) -> u64 {
+    argument::Type::make(kind.bits())
+        | argument::Size::make(words)
+        | argument::NameRef::make(u64::from(key.bits()))
+}
+
+/// Waiting for a thread to leave a trace point: it is there for nanoseconds, unless it was preempted.
+#[derive(Default)]
+struct Backoff {
+    rounds: u32,
+}
+
+impl Backoff {
+    fn wait(&mut self) {
+        self.rounds = self.rounds.saturating_add(1);
+        #[cfg(loom)]
+        loom::thread::yield_now();
+        #[cfg(not(loom))]
+        match self.rounds {
+            0..=100 => core::hint::spin_loop(),
+            101..=200 => std::thread::yield_now(),
+            _ => std::thread::sleep(std::time::Duration::from_micros(50)),
+        }
+    }
+}

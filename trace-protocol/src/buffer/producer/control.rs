@@ -1,0 +1,130 @@
+//! The service thread's side of a recorder: slots, start, stop, and handing rolling buffers over.
+
+use crate::buffer::header::BufferingMode;
+use crate::sync::{membarrier, Ordering};
+
+use super::durable::DurableWriter;
+use super::recorder::{is_recording, Recorder, STOPPED};
+use super::session::Session;
+use super::slot::Slot;
+
+/// Where the epochs of a process begin, so that a forked child shares none with its parent.
+const EPOCHS_PER_PROCESS: u64 = 1 << 38;
+
+impl Recorder {
+    /// Gives the recorder its slots and the number of its process, once, before the first [`Recorder::start`].
+    ///
+    /// With `asymmetric` false, or where the kernel has no `membarrier`, every trace point takes a slower path with a full fence.
+    pub fn provide(&self, slots: &'static [Slot], process: u32, asymmetric: bool) {
+        let asymmetric = asymmetric && membarrier::register();
+        self.asymmetric.store(u64::from(asymmetric), Ordering::Relaxed);
+        self.last.store(u64::from(process) * EPOCHS_PER_PROCESS, Ordering::Relaxed);
+        self.pool.provide(slots);
+    }
+
+    /// Whether [`Recorder::provide`] was called.
+    pub fn is_provided(&self) -> bool {
+        self.pool.is_provided()
+    }
+
+    /// The slots that threads hold or held.
+    pub fn slots(&self) -> &'static [Slot] {
+        self.pool.used()
+    }
+
+    /// The mode of the recording, if there is one. Safe from any thread that is busy, and from the service thread.
+    pub(super) fn mode(&self) -> Option<BufferingMode> {
+        BufferingMode::from_u8(
+            u8::try_from(self.recording_mode.load(Ordering::Relaxed)).ok()?.checked_sub(1)?,
+        )
+    }
+
+    /// Makes `session` the buffer to record into. Service thread only; [`Recorder::end`] takes it back.
+    ///
+    /// # Panics
+    /// If there is a session already.
+    pub fn begin(&self, session: Box<Session>) {
+        let old = self.session.swap(Box::into_raw(session), Ordering::AcqRel);
+        assert!(old.is_null(), "a recorder has one session at a time");
+        self.base.store(self.last.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Begins to record: an epoch with both rolling buffers free. Service thread only, after [`Recorder::begin`], while stopped.
+    ///
+    /// Wrapped counts go on from where they were at the last stop in the same session.
+    pub fn start(&self) {
+        let Some(session) = self.installed() else { return };
+        let epoch = self.last.load(Ordering::Relaxed) + 1;
+        let rolling = session.layout.mode().rolling_buffers() as u64;
+        self.last.store(epoch, Ordering::Relaxed);
+        self.first.store(epoch, Ordering::Relaxed);
+        self.recording_mode.store(u64::from(session.layout.mode() as u8) + 1, Ordering::Relaxed);
+        self.allocation.store(epoch << 32, Ordering::Relaxed);
+        self.ready.store(epoch + rolling - 1, Ordering::Release);
+        session.publish_wrapped_count(self.wrapped_count(epoch));
+        self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// Ends recording and waits until no thread writes. Service thread only. Returns the last epoch's wrapped count, if it recorded.
+    pub fn stop(&self) -> Option<u32> {
+        let epoch = self.epoch.fetch_or(STOPPED, Ordering::AcqRel);
+        self.quiesce();
+        if !is_recording(epoch) {
+            return None;
+        }
+        // A thread may have switched, and not raised the epoch before it was stopped.
+        let behind =
+            ((self.allocation.load(Ordering::Acquire) >> 32) as u32).wrapping_sub(epoch as u32);
+        let last = epoch + u64::from(behind);
+        self.last.store(last, Ordering::Relaxed);
+        Some(self.wrapped_count(last))
+    }
+
+    /// Takes the session out. Service thread only, after [`Recorder::stop`].
+    pub fn end(&self) -> Option<Box<Session>> {
+        debug_assert!(!self.is_recording(), "stop comes before end");
+        for slot in self.slots() {
+            slot.forget_chunk();
+        }
+        let session = self.session.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: a non-null pointer here came from `Box::into_raw` in `begin`, the swap took it out, and `stop` has seen every slot
+        // quiescent since the last epoch in which a writer could follow it.
+        (!session.is_null()).then(|| unsafe { Box::from_raw(session) })
+    }
+
+    /// The wrapped count that is being recorded. Service thread only.
+    pub fn current(&self) -> Option<u32> {
+        let epoch = self.epoch.load(Ordering::Acquire);
+        is_recording(epoch).then(|| self.wrapped_count(epoch))
+    }
+
+    /// Hands the current rolling buffer over although it is not full, if the other one is ready. Service thread only.
+    pub fn flush(&self) {
+        let epoch = self.epoch.load(Ordering::Acquire);
+        if let Some(session) = self.session(epoch) {
+            self.force_switch(session, epoch);
+        }
+    }
+
+    /// Says that the rolling buffer which held `wrapped_count` may be written again. Service thread only, after [`Recorder::quiesce`].
+    pub fn mark_saved(&self, wrapped_count: u32) {
+        let base = self.base.load(Ordering::Relaxed);
+        let saved = base + u64::from(wrapped_count);
+        self.ready.fetch_max(saved + 2, Ordering::AcqRel);
+    }
+
+    /// Writes what threads lost and have not told to the durable buffer, as far as it has room. Service thread only, while stopped.
+    pub fn tell_losses(&self, durable: &mut DurableWriter) {
+        let Some(session) = self.installed() else { return };
+        let now = (session.clock)();
+        for slot in self.slots() {
+            slot.tell_losses_to(durable, session, now);
+        }
+    }
+
+    /// The session, recording or not. Service thread only.
+    fn installed(&self) -> Option<&Session> {
+        // SAFETY: only the service thread frees the session, in `end`, and it is the one that is here.
+        unsafe { self.session.load(Ordering::Acquire).as_ref() }
+    }
+}

@@ -1,0 +1,266 @@
+//! What the threads of a process share: the epoch that is being recorded, and where its next chunk is.
+//!
+//! # Epochs
+//!
+//! An epoch is the time during which one rolling buffer is written. Epochs are numbered upwards for the life of the process, over
+//! sessions too, so that whatever a thread or a scope remembers of an earlier epoch never equals the current one:
+//!
+//! ```text
+//!            start                      rolling buffer full: the thread that finds it switches
+//! stopped ───────────► epoch e ───────► epoch e + 1 ───────► …
+//!    ▲                    │ stop             │ stop
+//!    └────────────────────┴──────────────────┘
+//! ```
+//!
+//! A switch needs the other rolling buffer to be *ready*: nobody writes to it and, in streaming mode, the manager has saved it. The
+//! service thread says so, after [`Recorder::quiesce`].
+
+use crossbeam_utils::CachePadded;
+
+use crate::buffer::header::BufferingMode;
+use crate::sync::{fence, heavy_fence, AtomicPtr, AtomicU64, Ordering};
+
+use super::loss::LossReason;
+use super::pool::Pool;
+use super::session::{Chunk, Session};
+use super::slot::{Slot, Word};
+
+/// In [`Recorder::epoch`]: not recording. Higher than every epoch.
+pub(super) const STOPPED: u64 = 1 << 63;
+
+/// In [`Slot::epoch`]: equals no epoch of the recorder, so that each trace point takes the slow path.
+pub(super) const SLOW: u64 = 1 << 62;
+
+/// The state that the threads of a process share, and nothing else shares.
+///
+/// Its all-zero state means that nothing is recorded, which is what a forked child finds where the memory is wiped on fork.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Recorder {
+    /// The epoch that is being recorded, or anything with [`STOPPED`], or 0 before the first.
+    ///
+    /// Rules: read by each trace point. Stored by the service thread at start and stop; raised by one, with [`AtomicU64::fetch_max`],
+    /// by whoever sees that `allocation` is ahead.
+    pub(super) epoch: CachePadded<AtomicU64>,
+    /// Low half of the epoch in the high half; in the low half, units of its rolling buffer that are reserved.
+    ///
+    /// Rules: stored by the service thread while stopped; changed by compare and exchange by threads that reserve or switch.
+    pub(super) allocation: CachePadded<AtomicU64>,
+    /// The last epoch that may begin.
+    ///
+    /// Rules: stored by the service thread only; a release store says that the rolling buffer of that epoch may be overwritten.
+    pub(super) ready: AtomicU64,
+    /// The buffer. Valid while a slot is busy in a current epoch: the service thread frees it after quiescence only.
+    pub(super) session: AtomicPtr<Session>,
+    /// The epoch whose wrapped count is 0.
+    pub(super) base: AtomicU64,
+    /// The last epoch that was ever current, for the next start to go on from. Service thread only.
+    pub(super) last: AtomicU64,
+    /// The first epoch of the recording under way, or of the last one: scopes of earlier epochs are of no interest any more.
+    pub(super) first: AtomicU64,
+    /// One more than the recording's mode.
+    pub(super) recording_mode: AtomicU64,
+    /// 1 where the kernel has membarrier, so that the hot path does without a fence. Fixed at [`Recorder::provide`].
+    pub(super) asymmetric: AtomicU64,
+    pub(super) pool: Pool,
+}
+
+impl Recorder {
+    crate::sync::const_new! {
+        /// A recorder that records nothing and has no slots.
+        pub fn new() -> Self {
+            Self {
+                epoch: CachePadded::new(AtomicU64::new(0)),
+                allocation: CachePadded::new(AtomicU64::new(0)),
+                ready: AtomicU64::new(0),
+                session: AtomicPtr::new(core::ptr::null_mut()),
+                base: AtomicU64::new(0),
+                last: AtomicU64::new(0),
+                first: AtomicU64::new(0),
+                recording_mode: AtomicU64::new(0),
+                asymmetric: AtomicU64::new(0),
+                pool: Pool::new(),
+            }
+        }
+    }
+
+    /// Whether records are being recorded.
+    #[inline(always)]
+    pub fn is_recording(&self) -> bool {
+        is_recording(self.epoch.load(Ordering::Relaxed))
+    }
+
+    /// Hands the calling thread, `thread` as Linux numbers it, a slot of its own.
+    ///
+    /// `None` before [`Recorder::provide`], and where as many threads as there are slots hold one.
+    pub fn attach(&self, thread: u32) -> Option<&'static Slot> {
+        let slot = self.pool.take()?;
+        slot.thread.store(thread, Ordering::Relaxed);
+        if slot.chunk_thread.load(Ordering::Relaxed) != thread {
+            // The chunk has yet to name this thread: no record fits before that.
+            slot.epoch.store(slot.epoch.load(Ordering::Relaxed) | SLOW, Ordering::Relaxed);
+        }
+        Some(slot)
+    }
+
+    /// Takes the slot of a thread that ends. The thread must not use it any more.
+    pub fn detach(&self, slot: &'static Slot) {
+        self.pool.give_back(slot);
+    }
+
+    /// The slow path of [`Slot::open`]: finds room for `words` words. Null, with the record counted as lost, where there is none.
+    ///
+    /// The slot is busy, which is what keeps the session alive in here.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refill(&self, slot: &Slot, words: usize) -> *mut Word {
+        if self.asymmetric.load(Ordering::Relaxed) == 0 {
+            // There is no membarrier to make up for the light fence.
+            fence(Ordering::SeqCst);
+        }
+        loop {
+            let epoch = self.epoch.load(Ordering::Acquire);
+            let Some(session) = self.session(epoch) else { return core::ptr::null_mut() };
+            if let Some(at) = slot.room_in_chunk(self, session, epoch, words) {
+                return at;
+            }
+            match self.reserve(session, epoch, slot, words) {
+                Reserved::Chunk(chunk) => slot.install(epoch, &chunk),
+                Reserved::Moved => {}
+                Reserved::Full(reason) => {
+                    self.lost(slot, session, reason);
+                    return core::ptr::null_mut();
+                }
+            }
+        }
+    }
+
+    /// The session, if `epoch` is being recorded. The caller is busy since before it read `epoch`, or is the service thread.
+    pub(super) fn session(&self, epoch: u64) -> Option<&Session> {
+        if !is_recording(epoch) {
+            return None;
+        }
+        // SAFETY: `start` stored a valid pointer before it stored the epoch, and `end` frees it after `stop` has seen every slot quiescent;
+        // the caller read a current epoch while busy, so that this has not happened yet.
+        unsafe { self.session.load(Ordering::Acquire).as_ref() }
+    }
+
+    pub(super) fn wrapped_count(&self, epoch: u64) -> u32 {
+        epoch.wrapping_sub(self.base.load(Ordering::Relaxed)) as u32
+    }
+
+    /// Reserves a chunk for `words` words in the rolling buffer of `epoch`, or switches to the other one.
+    fn reserve<'a>(
+        &self,
+        session: &'a Session,
+        epoch: u64,
+        slot: &Slot,
+        words: usize,
+    ) -> Reserved<'a> {
+        let (least, total) = (session.units_for(words), session.layout.units());
+        if least > total {
+            return Reserved::Full(LossReason::TooLarge);
+        }
+        let wanted = slot.units_wanted(epoch).min(session.most_units()).max(least);
+        let allocation = self.allocation.load(Ordering::Acquire);
+        let ahead = ((allocation >> 32) as u32).wrapping_sub(epoch as u32);
+        if ahead != 0 {
+            // Another thread is between switching and raising the epoch: finish for it, so that nobody waits for a preempted thread.
+            self.epoch.fetch_max(epoch + u64::from(ahead), Ordering::AcqRel);
+            return Reserved::Moved;
+        }
+        let first = allocation as u32;
+        let units = wanted.min(total - first);
+        if units < least {
+            return self.switch(session, epoch, allocation);
+        }
+        match self.replace_allocation(allocation, allocation + u64::from(units)) {
+            true => Reserved::Chunk(session.publish_chunk(self.wrapped_count(epoch), first, units)),
+            false => Reserved::Moved,
+        }
+    }
+
+    /// Goes on in the other rolling buffer, if there is one and it is ready.
+    fn switch<'a>(&self, session: &Session, epoch: u64, allocation: u64) -> Reserved<'a> {
+        if session.layout.mode() == BufferingMode::Oneshot {
+            return Reserved::Full(LossReason::BufferFull);
+        }
+        let next = epoch + 1;
+        // Acquired: what the service thread saw of that rolling buffer's last readers and writers is over before it is written again.
+        if self.ready.load(Ordering::Acquire) < next {
+            return match self.allocation.load(Ordering::Acquire) == allocation {
+                true => Reserved::Full(LossReason::NotSaved),
+                false => Reserved::Moved,
+            };
+        }
+        if self.replace_allocation(allocation, next << 32) {
+            session.publish_switch(self.wrapped_count(epoch), allocation as u32);
+            self.epoch.fetch_max(next, Ordering::AcqRel);
+            (session.wake)();
+        }
+        Reserved::Moved
+    }
+
+    /// Switches although the rolling buffer is not full, if it holds something.
+    pub(super) fn force_switch(&self, session: &Session, epoch: u64) {
+        let mut allocation = self.allocation.load(Ordering::Acquire);
+        while allocation >> 32 == epoch & u64::from(u32::MAX) && allocation as u32 != 0 {
+            if let Reserved::Full(_) = self.switch(session, epoch, allocation) {
+                return;
+            }
+            allocation = self.allocation.load(Ordering::Acquire);
+        }
+    }
+
+    fn replace_allocation(&self, old: u64, new: u64) -> bool {
+        self.allocation.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Counts a record that found no room.
+    pub(super) fn lost(&self, slot: &Slot, session: &Session, reason: LossReason) {
+        slot.losses.add(reason, session.clock);
+        session.count_dropped(core::ptr::from_ref(slot) as usize / size_of::<Slot>());
+    }
+
+    /// Counts a record of a signal handler that interrupted a trace point of its thread.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn lost_nested(&self, slot: &Slot) {
+        // The interrupted trace point made the slot busy, so that what holds for `refill` holds here.
+        fence(Ordering::SeqCst);
+        if let Some(session) = self.session(self.epoch.load(Ordering::Acquire)) {
+            self.lost(slot, session, LossReason::Nested);
+        }
+    }
+
+    /// Waits until no thread writes to, or turns a header in, the rolling buffer of an epoch that is over.
+    ///
+    /// Service thread only; the epoch was raised, or stopped, before. Every writer stores its busy mark and then reads the epoch, with
+    /// [`light_fence`](crate::sync::light_fence) between; here the epoch was stored, the heavy fence follows, and then the marks are
+    /// read. So a writer that this misses has read the new epoch. Idle threads are not busy, and cost one load each.
+    pub fn quiesce(&self) {
+        heavy_fence(self.asymmetric.load(Ordering::Relaxed) != 0);
+        for slot in self.pool.used() {
+            slot.wait_until_quiescent();
+        }
+    }
+}
+
+#[cfg(loom)]
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What came of reserving.
+enum Reserved<'a> {
+    Chunk(Chunk<'a>),
+    /// Somebody was faster: look again.
+    Moved,
+    Full(LossReason),
+}
+
+pub(super) fn is_recording(epoch: u64) -> bool {
+    epoch != 0 && epoch < STOPPED
+}

@@ -1,0 +1,121 @@
+//! A scope that is open: a duration begin in the buffer that becomes a duration complete when the scope ends.
+
+use core::ptr;
+
+use trace_format::layout::{event, record, EventType, StringRef};
+
+use crate::buffer::header::BufferingMode;
+use crate::sync::Ordering;
+
+use super::recorder::{Recorder, SLOW};
+use super::slot::{Record, Slot, Word};
+
+/// Marks, in the word behind it, a duration complete whose begin may be in the trace as well.
+pub const LATE_COMPLETE: u64 = 1;
+
+/// What the end of a scope needs to know of its beginning: 32 bytes on the stack of the thread that is in it.
+///
+/// Nothing in it is borrowed. If it is forgotten, the scope stays open in the trace.
+#[derive(Debug)]
+pub struct OpenScope {
+    /// The header in the buffer; null where the beginning was not recorded.
+    at: *const Word,
+    /// What is stored there.
+    header: u64,
+    epoch: u64,
+    start: u64,
+}
+
+impl OpenScope {
+    /// A scope that is not recorded.
+    pub const NOT_RECORDED: Self = Self { at: ptr::null(), header: 0, epoch: 0, start: 0 };
+
+    /// Whether the beginning was recorded.
+    #[inline(always)]
+    pub fn is_recorded(&self) -> bool {
+        !self.at.is_null()
+    }
+
+    /// Commits a duration begin whose last word is spare: it stays 0 until the scope ends.
+    ///
+    /// `header` is that of a duration begin with the record's size, `start` its timestamp.
+    #[inline(always)]
+    pub fn begin(open: Record<'_>, header: u64, start: u64) -> Self {
+        let (words, epoch) = (open.words(), open.epoch());
+        if let Some(spare) = words.last() {
+            spare.store(0, Ordering::Relaxed);
+        }
+        open.commit(header);
+        Self { at: words.as_ptr(), header, epoch, start }
+    }
+
+    /// Ends the scope: the begin becomes a duration complete, or, if its rolling buffer was handed over, a record of its own follows.
+    ///
+    /// `slot` is the calling thread's; the thread is the one that began the scope. Does nothing if the recording is over.
+    #[inline(always)]
+    pub fn end(self, slot: &Slot, recorder: &Recorder, clock: impl Fn() -> u64) {
+        if !slot.while_current(recorder, self.epoch, || self.turn(clock())) {
+            self.end_late(slot, recorder, &clock);
+        }
+    }
+
+    #[inline(always)]
+    fn turn(&self, end: u64) {
+        let words = record::Size::get(self.header) as usize;
+        let spare = self.at.wrapping_add(words - 1);
+        let header = event::EventType::set(self.header, EventType::DurationComplete.bits());
+        // SAFETY: the record is in a rolling buffer that is not handed over while the slot is busy in its epoch, so that it is mapped;
+        // `spare` is the last of its words.
+        unsafe { &*spare }.store(end, Ordering::Relaxed);
+        // SAFETY: as above; `at` is the first of its words.
+        unsafe { &*self.at }.store(header, Ordering::Release);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_late(&self, slot: &Slot, recorder: &Recorder, clock: &dyn Fn() -> u64) {
+        let epoch = self.epoch & !SLOW;
+        let fenced = self.epoch != epoch;
+        if fenced && slot.while_current_fenced(recorder, epoch, || self.turn(clock())) {
+            return;
+        }
+        if epoch < recorder.first.load(Ordering::Relaxed) {
+            return;
+        }
+        match recorder.mode() {
+            Some(BufferingMode::Streaming) => self.write_end(slot, recorder, clock),
+            Some(BufferingMode::Circular) => self.write_complete(slot, recorder, clock),
+            Some(BufferingMode::Oneshot) | None => {}
+        }
+    }
+
+    /// The begin is in the archive, or on its way to it: its end follows.
+    fn write_end(&self, slot: &Slot, recorder: &Recorder, clock: &dyn Fn() -> u64) {
+        let Some(open) = slot.open(recorder, 2) else { return };
+        let Some(timestamp) = open.words().get(1) else { return open.abandon() };
+        timestamp.store(clock(), Ordering::Relaxed);
+        open.commit(self.header_of(EventType::DurationEnd, 2));
+    }
+
+    /// The begin may be overwritten: the whole scope is told again, without its arguments.
+    fn write_complete(&self, slot: &Slot, recorder: &Recorder, clock: &dyn Fn() -> u64) {
+        let Some(open) = slot.open(recorder, 4) else { return };
+        for (word, value) in open.words().iter().skip(1).zip([self.start, clock(), LATE_COMPLETE]) {
+            word.store(value, Ordering::Relaxed);
+        }
+        open.commit(self.header_of(EventType::DurationComplete, 4));
+    }
+
+    /// The header for another record of the same scope; inline strings, which are gone, become empty.
+    fn header_of(&self, event_type: EventType, words: u64) -> u64 {
+        let kept = |bits: u64| match StringRef::from_bits(bits as u16).inline_bytes() {
+            Some(_) => 0,
+            None => bits,
+        };
+        let header = record::Size::set(self.header, words);
+        let header = event::EventType::set(header, event_type.bits());
+        let header = event::ArgumentCount::set(header, 0);
+        let header = event::CategoryRef::set(header, kept(event::CategoryRef::get(header)));
+        event::NameRef::set(header, kept(event::NameRef::get(header)))
+    }
+}

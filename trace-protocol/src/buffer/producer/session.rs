@@ -1,0 +1,118 @@
+//! What a recording knows about its buffer: fixed while it runs, private to the provider.
+
+use trace_format::layout::StringRef;
+
+use crate::buffer::header::{directory_entry, field, Layout};
+use crate::buffer::memory::WriteMapping;
+use crate::sync::{AtomicU64, Ordering};
+
+use super::loss::LossReason;
+use super::slot::Word;
+
+/// A recording's buffer and what its records say.
+#[derive(Debug)]
+pub struct Session {
+    /// The memory, of the layout's total size.
+    pub mapping: WriteMapping,
+    /// The sizes of its parts.
+    pub layout: Layout,
+    /// The process koid of thread records.
+    pub process: u64,
+    /// Reads the clock that the records' ticks come from.
+    pub clock: fn() -> u64,
+    /// Wakes the service thread, once a switch. Called on traced threads, in signal handlers too.
+    pub wake: fn(),
+    /// The strings of loss records, in the string table.
+    pub loss_strings: LossStrings,
+}
+
+/// The string refs of what a loss record says.
+#[derive(Clone, Copy, Debug)]
+pub struct LossStrings {
+    /// The category.
+    pub category: StringRef,
+    /// The name of the event.
+    pub name: StringRef,
+    /// The keys `reason`, `number`, `from` and `to`.
+    pub keys: [StringRef; 4],
+    /// The reasons, in the order of [`LossReason::ALL`].
+    pub reasons: [StringRef; 4],
+}
+
+impl LossStrings {
+    /// The category of loss records.
+    pub const CATEGORY: &'static str = "trace";
+    /// The name of loss records.
+    pub const NAME: &'static str = "records dropped";
+    /// The keys of a loss record's arguments.
+    pub const KEYS: [&'static str; 4] = ["reason", "number", "from", "to"];
+
+    /// Registers the strings of loss records.
+    pub fn register(mut intern: impl FnMut(&'static str) -> StringRef) -> Self {
+        Self {
+            category: intern(Self::CATEGORY),
+            name: intern(Self::NAME),
+            keys: Self::KEYS.map(&mut intern),
+            reasons: LossReason::ALL.map(|reason| intern(reason.as_str())),
+        }
+    }
+}
+
+/// A piece of a rolling buffer that one thread owns.
+#[derive(Debug)]
+pub(super) struct Chunk<'a> {
+    pub(super) words: &'a [Word],
+    pub(super) units: u32,
+}
+
+impl Session {
+    /// Units that hold `words` words, the chunk's thread record, and the word that ends the chunk.
+    pub(super) fn units_for(&self, words: usize) -> u32 {
+        let words = words + super::chunk::THREAD_RECORD_WORDS + 1;
+        words.div_ceil(self.layout.unit_words()) as u32
+    }
+
+    /// The most units that a chunk grows to by itself: 64 KiB, or a sixteenth of a rolling buffer.
+    pub(super) fn most_units(&self) -> u32 {
+        let units = (64 << 10) / self.layout.unit_size() as u32;
+        units.min(self.layout.units() / 16).max(1)
+    }
+
+    /// Publishes the chunk that begins at unit `first`: empty, whatever an earlier wrap left there.
+    pub(super) fn publish_chunk(&self, wrapped_count: u32, first: u32, units: u32) -> Chunk<'_> {
+        let directory = self.layout.rolling_start(wrapped_count);
+        let unit_words = self.layout.unit_words();
+        let start = directory + self.layout.directory_words() + first as usize * unit_words;
+        let words = &self.mapping.words()[start..start + units as usize * unit_words];
+        words[0].store(0, Ordering::Relaxed);
+        // Released: who sees the entry sees the zero word, so that stale records are never taken for this chunk's.
+        self.mapping.words()[directory + first as usize]
+            .store(directory_entry(wrapped_count, units), Ordering::Release);
+        Chunk { words, units }
+    }
+
+    /// Tells the reader that the rolling buffer of `wrapped_count` was left with so many bytes reserved.
+    pub(super) fn publish_switch(&self, wrapped_count: u32, reserved_units: u32) {
+        let bytes =
+            reserved_units as usize * self.layout.unit_size() + self.layout.directory_words() * 8;
+        let index = wrapped_count as usize % self.layout.mode().rolling_buffers();
+        self.field(field::ROLLING_END + index).store(bytes as u64, Ordering::Relaxed);
+        self.publish_wrapped_count(wrapped_count.wrapping_add(1));
+    }
+
+    pub(super) fn publish_wrapped_count(&self, wrapped_count: u32) {
+        let [_, version_mode, ..] = self.layout.to_header();
+        let word = version_mode | (u64::from(wrapped_count) << 32);
+        self.field(field::VERSION_MODE_WRAPPED).store(word, Ordering::Release);
+    }
+
+    /// Counts a dropped record, in the shard of this slot.
+    pub(super) fn count_dropped(&self, shard: usize) {
+        let shard = shard % field::DROPPED_SHARDS;
+        self.field(field::DROPPED + shard * field::DROPPED_STRIDE).fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn field(&self, index: usize) -> &AtomicU64 {
+        &self.mapping.words()[index]
+    }
+}

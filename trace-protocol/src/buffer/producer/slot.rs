@@ -1,0 +1,172 @@
+//! A writer slot: what one thread needs to write records, and the hot path itself.
+
+use core::ptr::null_mut;
+
+use crate::sync::{light_fence, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use super::loss::Losses;
+use super::recorder::Recorder;
+
+/// A word of shared memory.
+pub(crate) type Word = AtomicU64;
+
+/// What one thread needs to write records.
+///
+/// Rules: only the thread that holds the slot stores to it, but for `next_free`, which belongs to the pool. The service thread reads
+/// `sequence`, and takes `losses` once the slot is quiescent. The fields are atomics so that this, and a signal handler on the owner's
+/// thread, is no data race; no store but those to `sequence` needs an order.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct Slot {
+    /// Odd while the owner writes. Each trace point adds 2, so that the service thread can tell one from the next.
+    pub(super) sequence: AtomicU64,
+    /// The epoch of the chunk, with [`SLOW`](super::recorder::SLOW) where each trace point has to take the slow path; 0 without a chunk.
+    pub(super) epoch: AtomicU64,
+    /// Where the next record goes. The word there is 0.
+    pub(super) cursor: AtomicPtr<Word>,
+    /// Last word of the chunk, which stays 0: a record may reach up to here.
+    pub(super) limit: AtomicPtr<Word>,
+
+    /// Units of the chunk before this one, or 0: what the next chunk's size grows from.
+    pub(super) units: AtomicU32,
+    /// The thread that holds the slot, as Linux numbers threads.
+    pub(super) thread: AtomicU32,
+    /// The thread that the chunk's last thread record names.
+    pub(super) chunk_thread: AtomicU32,
+    /// One more than the index of the next slot of the free list.
+    pub(super) next_free: AtomicU32,
+    /// Records that found no room and are not yet accounted for in the trace.
+    pub(super) losses: Losses,
+}
+
+/// Room for one record, open until [`Record::commit`] or [`Record::abandon`].
+///
+/// While it is open its rolling buffer is not handed over: fill it without delay, and without running code of the application.
+#[derive(Debug)]
+#[must_use = "the slot stays busy until the record is committed or abandoned"]
+pub struct Record<'a> {
+    slot: &'a Slot,
+    words: &'a [Word],
+    sequence: u64,
+}
+
+impl Slot {
+    crate::sync::const_new! {
+        /// A slot that no thread holds.
+        pub fn new() -> Self {
+            Self {
+                sequence: AtomicU64::new(0),
+                epoch: AtomicU64::new(0),
+                cursor: AtomicPtr::new(null_mut()),
+                limit: AtomicPtr::new(null_mut()),
+                units: AtomicU32::new(0),
+                thread: AtomicU32::new(0),
+                chunk_thread: AtomicU32::new(0),
+                next_free: AtomicU32::new(0),
+                losses: Losses::new(),
+            }
+        }
+    }
+
+    /// The thread that holds the slot, or held it last; 0 for none yet.
+    pub fn thread(&self) -> u32 {
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    /// Reserves `words` words for a record, or counts it as lost.
+    ///
+    /// `None` where the recorder is not recording, where there is no room, and where this thread is writing a record already (in a
+    /// signal handler that interrupted a trace point). `words` is at least 1. The caller is the thread that holds the slot.
+    #[inline(always)]
+    pub fn open<'a>(&'a self, recorder: &Recorder, words: usize) -> Option<Record<'a>> {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        if sequence & 1 != 0 {
+            recorder.lost_nested(self);
+            return None;
+        }
+        self.sequence.store(sequence + 1, Ordering::Relaxed);
+        // Either the service thread sees the store above, or the load below sees its new epoch: see `Recorder::quiesce`.
+        light_fence();
+        let mut at = self.cursor.load(Ordering::Relaxed);
+        let current = recorder.epoch.load(Ordering::Relaxed) == self.epoch.load(Ordering::Relaxed);
+        if !current || at.wrapping_add(words) > self.limit.load(Ordering::Relaxed) {
+            at = recorder.refill(self, words);
+            if at.is_null() {
+                self.close(sequence);
+                return None;
+            }
+        }
+        // SAFETY: `at` to `at + words` lies in the slot's chunk, which is in a live mapping while the slot is busy in a current epoch,
+        // and no other thread has a reference to the words of this thread's chunk.
+        let words = unsafe { core::slice::from_raw_parts(at, words) };
+        Some(Record { slot: self, words, sequence })
+    }
+
+    /// Whether `epoch` is the recorder's; if so, runs `turn` while the rolling buffer of that epoch cannot be handed over.
+    ///
+    /// `turn` stores to the buffer and does nothing else.
+    #[inline(always)]
+    pub(super) fn while_current(
+        &self,
+        recorder: &Recorder,
+        epoch: u64,
+        turn: impl FnOnce(),
+    ) -> bool {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        // In a signal handler that interrupted a trace point the slot is busy already, and stays so.
+        self.sequence.store(sequence | 1, Ordering::Relaxed);
+        light_fence();
+        let current = recorder.epoch.load(Ordering::Relaxed) == epoch;
+        if current {
+            turn();
+        }
+        self.sequence.store(sequence + ((!sequence & 1) << 1), Ordering::Release);
+        current
+    }
+
+    #[inline(always)]
+    fn close(&self, sequence: u64) {
+        self.sequence.store(sequence + 2, Ordering::Release);
+    }
+}
+
+#[cfg(loom)]
+impl Default for Slot {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a> Record<'a> {
+    /// The words of the record, with the header's at 0, which [`Record::commit`] stores.
+    #[inline(always)]
+    pub fn words(&self) -> &'a [AtomicU64] {
+        self.words
+    }
+
+    /// Makes the record visible: from here on it survives whatever happens to the process.
+    #[inline(always)]
+    pub fn commit(self, header: u64) {
+        let Self { slot, words, sequence } = self;
+        let at = words.as_ptr().cast_mut();
+        let end = at.wrapping_add(words.len());
+        // SAFETY: `end` is at most the chunk's last word, which is in the mapping, by the check in `Slot::open`.
+        unsafe { &*end }.store(0, Ordering::Relaxed);
+        // SAFETY: `at` is the record's first word.
+        unsafe { &*at }.store(header, Ordering::Release);
+        slot.cursor.store(end, Ordering::Relaxed);
+        slot.close(sequence);
+    }
+
+    /// Gives the room back.
+    #[inline(always)]
+    pub fn abandon(self) {
+        self.slot.close(self.sequence);
+    }
+
+    /// The epoch that the record belongs to, as [`OpenScope`](super::OpenScope) keeps it.
+    #[inline(always)]
+    pub(super) fn epoch(&self) -> u64 {
+        self.slot.epoch.load(Ordering::Relaxed)
+    }
+}

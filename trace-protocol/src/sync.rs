@@ -1,0 +1,78 @@
+//! The atomics of the buffer, and the two halves of its asymmetric barrier.
+//!
+//! Under `--cfg loom` the same code runs on loom's atomics, so that the model checker explores what applications run.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{fence, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+#[cfg(not(loom))]
+pub(crate) use core::sync::atomic::{fence, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// Makes a `const fn` of a constructor, except for the model checker, whose atomics are made at run time.
+macro_rules! const_new {
+    ($(#[$meta:meta])* $visibility:vis fn $name:ident() -> Self $body:block) => {
+        #[cfg(not(loom))]
+        $(#[$meta])*
+        $visibility const fn $name() -> Self $body
+
+        #[cfg(loom)]
+        $(#[$meta])*
+        $visibility fn $name() -> Self $body
+    };
+}
+pub(crate) use const_new;
+
+/// The writer's half: keeps the compiler from moving a later load before an earlier store.
+///
+/// The processor may still do so; [`heavy_fence`] on the other side makes up for that.
+#[inline(always)]
+pub(crate) fn light_fence() {
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+    #[cfg(not(loom))]
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+/// The service's half: after it, every thread of the process has run a full barrier, or will see what was stored before.
+///
+/// With `asymmetric` false the kernel has no `membarrier`, and the writers run a full fence themselves.
+pub(crate) fn heavy_fence(asymmetric: bool) {
+    fence(Ordering::SeqCst);
+    if asymmetric {
+        membarrier::expedited();
+    }
+}
+
+/// The system call [membarrier(2)](https://man7.org/linux/man-pages/man2/membarrier.2.html).
+pub(crate) mod membarrier {
+    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    mod imp {
+        const PRIVATE_EXPEDITED: libc::c_long = 1 << 3;
+        const REGISTER_PRIVATE_EXPEDITED: libc::c_long = 1 << 4;
+
+        fn call(command: libc::c_long) -> bool {
+            // SAFETY: membarrier takes three integers and touches no memory of the caller.
+            unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+        }
+
+        pub(crate) fn register() -> bool {
+            call(REGISTER_PRIVATE_EXPEDITED)
+        }
+
+        pub(crate) fn expedited() {
+            let done = call(PRIVATE_EXPEDITED);
+            debug_assert!(done, "the process registered for private expedited barriers");
+        }
+    }
+
+    #[cfg(not(all(target_os = "linux", not(loom), not(miri))))]
+    mod imp {
+        pub(crate) fn register() -> bool {
+            false
+        }
+
+        pub(crate) fn expedited() {}
+    }
+
+    pub(crate) use imp::{expedited, register};
+}

@@ -1,0 +1,165 @@
+//! A recorder with its buffer, driven by the test in place of a service thread, and its collector.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trace_format::layout::{event, event_header, record, EventType, StringRef};
+use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::producer::{
+    DurableWriter, LossStrings, OpenScope, Recorder, Session, Slot, CHUNK_THREAD,
+};
+
+/// The process that the kernel is said to name.
+pub const PROCESS: u64 = 4711;
+
+static CLOCK: AtomicU64 = AtomicU64::new(1);
+
+/// A clock that never stands still.
+pub fn clock() -> u64 {
+    CLOCK.fetch_add(1, Ordering::Relaxed)
+}
+
+pub struct Harness {
+    pub recorder: &'static Recorder,
+    pub mapping: WriteMapping,
+    pub layout: Layout,
+    pub collector: Collector,
+    pub durable: DurableWriter,
+}
+
+impl Harness {
+    pub fn new(mode: BufferingMode, size: usize) -> Self {
+        Self::with_barrier(mode, size, true)
+    }
+
+    pub fn with_barrier(mode: BufferingMode, size: usize, asymmetric: bool) -> Self {
+        let layout = Layout::plan(mode, size, 0).unwrap();
+        let mapping = WriteMapping::anonymous(layout.total_size());
+        let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
+        recorder.provide(Box::leak((0..64).map(|_| Slot::new()).collect()), 7, asymmetric);
+        let mut durable = DurableWriter::new(mapping.clone(), layout);
+        let mut index = 0;
+        let loss_strings = LossStrings::register(|text| {
+            index += 1;
+            durable.append(&string_record(index, text)).unwrap();
+            StringRef::indexed(index)
+        });
+        for (index, text) in [(100, "category"), (101, "name")] {
+            durable.append(&string_record(index, text)).unwrap();
+        }
+        let mapping_of_session = mapping.clone();
+        recorder.begin(Box::new(Session {
+            mapping: mapping_of_session,
+            layout,
+            process: 1,
+            clock,
+            wake: || {},
+            loss_strings,
+        }));
+        let collector = Collector::new(mapping.reader(), layout, PROCESS).unwrap();
+        recorder.start();
+        Self { recorder, mapping, layout, collector, durable }
+    }
+
+    pub fn attach(&self, thread: u32) -> &'static Slot {
+        self.recorder.attach(thread).unwrap()
+    }
+
+    /// Writes an instant whose timestamp is `value`.
+    pub fn instant(&self, slot: &Slot, value: u64) -> bool {
+        let Some(open) = slot.open(self.recorder, 2) else { return false };
+        open.words()[1].store(value, Ordering::Relaxed);
+        open.commit(header(EventType::Instant, 2));
+        true
+    }
+
+    pub fn begin(&self, slot: &Slot) -> OpenScope {
+        let Some(open) = slot.open(self.recorder, 3) else { return OpenScope::NOT_RECORDED };
+        let start = clock();
+        open.words()[1].store(start, Ordering::Relaxed);
+        OpenScope::begin(open, header(EventType::DurationBegin, 3), start)
+    }
+
+    pub fn end(&self, slot: &Slot, scope: OpenScope) {
+        scope.end(slot, self.recorder, clock);
+    }
+
+    /// Plays the service thread and the manager for one wrap of a streaming buffer.
+    pub fn save(&mut self, wrapped_count: u32, out: &mut Vec<u64>) {
+        self.recorder.quiesce();
+        self.collector.collect_durable(self.durable.end(), out);
+        let save = self.collector.copy_rolling(wrapped_count);
+        self.recorder.mark_saved(wrapped_count);
+        self.collector.sanitize(save, out);
+    }
+
+    /// Stops and collects what is left.
+    pub fn finish(&mut self, out: &mut Vec<u64>) {
+        self.recorder.stop();
+        self.recorder.tell_losses(&mut self.durable);
+        self.collector.finish(out);
+    }
+}
+
+pub fn header(event_type: EventType, words: usize) -> u64 {
+    event_header(
+        event_type,
+        words,
+        0,
+        CHUNK_THREAD,
+        StringRef::indexed(100),
+        StringRef::indexed(101),
+    )
+}
+
+pub fn string_record(index: u16, text: &str) -> Vec<u64> {
+    let words = 1 + text.len().div_ceil(8);
+    let mut record =
+        vec![2 | (words as u64) << 4 | u64::from(index) << 16 | (text.len() as u64) << 32];
+    record.extend(text.as_bytes().chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    }));
+    record
+}
+
+/// The records of an archive's words.
+pub fn records(words: &[u64]) -> Vec<&[u64]> {
+    let mut rest = words;
+    let mut records = Vec::new();
+    while let Some(&header) = rest.first() {
+        let (record, behind) = rest.split_at(record::Size::get(header) as usize);
+        records.push(record);
+        rest = behind;
+    }
+    records
+}
+
+/// The events of the category `category`, each with the thread that its last thread record names.
+pub fn events(words: &[u64]) -> Vec<(u64, EventType, &[u64])> {
+    let mut thread = 0;
+    let mut events = Vec::new();
+    for record in records(words) {
+        match record[0] & 0xf {
+            3 => {
+                assert_eq!(record[1], PROCESS, "the process is who the kernel says it is");
+                thread = record[2];
+            }
+            4 if event::CategoryRef::get(record[0]) == 100 => {
+                let kind = EventType::from_bits(event::EventType::get(record[0])).unwrap();
+                events.push((thread, kind, record));
+            }
+            _ => {}
+        }
+    }
+    events
+}
+
+/// The timestamps of the instants of one thread, in the archive's order.
+pub fn instants(words: &[u64], thread: u64) -> Vec<u64> {
+    let of_thread =
+        |&(of, kind, _): &(u64, EventType, &[u64])| of == thread && kind == EventType::Instant;
+    events(words).into_iter().filter(of_thread).map(|(_, _, record)| record[1]).collect()
+}

@@ -1,0 +1,118 @@
+//! The consumer against memory that no honest provider leaves.
+
+use std::os::fd::AsFd;
+
+use proptest::prelude::*;
+use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout};
+use trace_protocol::buffer::memory::ReadMapping;
+
+use crate::harness::{records, string_record};
+
+/// A file with these words at these positions, mapped as a manager maps it.
+fn memory(layout: &Layout, words: impl IntoIterator<Item = (usize, u64)>) -> ReadMapping {
+    use std::os::unix::fs::FileExt;
+    let file = tempfile::tempfile().unwrap();
+    file.set_len(layout.total_size() as u64).unwrap();
+    for (index, word) in words {
+        if (index + 1) * 8 <= layout.total_size() {
+            file.write_all_at(&word.to_le_bytes(), index as u64 * 8).unwrap();
+        }
+    }
+    ReadMapping::map(file.as_fd(), layout.total_size()).unwrap()
+}
+
+fn collect(layout: Layout, mapping: ReadMapping) -> (Vec<u64>, Collector) {
+    let mut collector = Collector::new(mapping, layout, 1).unwrap();
+    let mut out = Vec::new();
+    collector.finish(&mut out);
+    (out, collector)
+}
+
+/// One chunk with these words in a oneshot buffer.
+fn chunk(content: &[u64]) -> (Vec<u64>, Collector) {
+    let layout = Layout::new(BufferingMode::Oneshot, 4096, 4096, 256).unwrap();
+    let rolling = (4096 + 4096) / 8;
+    let mut words = vec![(rolling, directory_entry(0, 4))];
+    words.extend(content.iter().enumerate().map(|(index, word)| (rolling + 32 + index, *word)));
+    collect(layout, memory(&layout, words))
+}
+
+#[test]
+fn bad_records_are_refused_and_the_rest_kept() {
+    let thread = [0x1_0033, 99, 5];
+    let string = string_record(7, "good");
+    let good = [0x0007_0007_0100_0024, 10];
+    let cases: [(&str, &[u64], usize); 9] = [
+        ("forged metadata", &[0x0000_0001_0001_0010], 1),
+        ("unknown type", &[0x1b], 2),
+        ("unregistered string", &[0x0008_0007_0100_0024, 1], 4),
+        ("unregistered thread", &[0x0007_0007_0200_0024, 1], 5),
+        ("event type 15", &[0x0007_0007_010f_0024, 1], 3),
+        ("argument that does not fit", &[0x0007_0007_0110_0034, 1, 0xff3], 3),
+        ("argument of size 0", &[0x0007_0007_0110_0034, 1, 0], 3),
+        (
+            "text that is not UTF-8",
+            &[0x0001_0007_0000_0022 & !0xffff_0000_0000 | 0x2_0000_0000 | 9 << 16, 0xffff],
+            6,
+        ),
+        ("string index 0", &[0x0000_0001_0000_0022, 0x61], 3),
+    ];
+    for (what, bad, reason) in cases {
+        let content = [&thread[..], &string, &good, bad, &good].concat();
+        let (out, collector) = chunk(&content);
+        let stats = collector.stats();
+        assert_eq!(stats.rejected[reason], 1, "{what}: {:?}", stats.rejected);
+        assert_eq!(stats.rejections(), 1, "{what}");
+        assert_eq!(out, [&[0x1_0033, 1, 5][..], &string, &good, &good].concat(), "{what}");
+    }
+}
+
+#[test]
+fn a_record_that_leaves_its_chunk_ends_it() {
+    let (out, collector) = chunk(&[0x1_0033, 99, 5, 0xfff4]);
+    assert_eq!(out, [0x1_0033, 1, 5]);
+    assert_eq!(collector.stats().rejected[0], 1);
+}
+
+#[test]
+fn chunks_of_other_wraps_and_sizes_are_passed_over() {
+    let layout = Layout::new(BufferingMode::Circular, 4096, 4096, 256).unwrap();
+    let rolling = (4096 + 4096) / 8;
+    for entry in [directory_entry(1, 1), directory_entry(0, 0), directory_entry(0, 1000), u64::MAX]
+    {
+        let words =
+            [(rolling, entry), (rolling + 32, 0x1_0033), (rolling + 33, 1), (rolling + 34, 2)];
+        let (out, _) = collect(layout, memory(&layout, words));
+        assert_eq!(out, [], "{entry:#x}");
+    }
+}
+
+fn any_words() -> impl Strategy<Value = Vec<(usize, u64)>> {
+    let word = prop_oneof![
+        any::<u64>(),
+        (0u64..16, 0u64..40, any::<u64>())
+            .prop_map(|(kind, size, rest)| kind | size << 4 | rest << 16),
+        (0u32..4, 0u32..8).prop_map(|(wrap, units)| directory_entry(wrap, units)),
+        Just(0),
+    ];
+    prop::collection::vec((512usize..4096, word), 0..400)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 400 }, ..ProptestConfig::default() })]
+
+    /// Whatever the memory holds, what comes out frames, has no metadata, and is no larger than what went in.
+    #[test]
+    fn any_memory_gives_well_formed_records(words in any_words(), mode in 0u8..3) {
+        let mode = BufferingMode::from_u8(mode).unwrap();
+        let layout = Layout::new(mode, 4096, 8192, 256).unwrap();
+        let mut memory_words = words.clone();
+        memory_words.push((5, 4096));
+        let (out, collector) = collect(layout, memory(&layout, memory_words));
+        prop_assert!(out.len() * 8 <= layout.total_size());
+        let records = records(&out);
+        prop_assert_eq!(records.len() as u64, collector.stats().records);
+        prop_assert!(records.iter().all(|record| record[0] & 0xf != 0));
+    }
+}

@@ -1,0 +1,9 @@
+//! Producer and consumer of the shared buffer together: what is committed is collected, once, whatever happens.
+#![cfg(not(loom))]
+#![allow(unreachable_pub, missing_docs)]
+
+mod harness;
+mod hostile;
+mod modes;
+mod scopes;
+mod threads;

@@ -1,0 +1,112 @@
+//! A scope is shown once, whole or open.
+
+use trace_format::layout::EventType::{DurationBegin, DurationComplete, DurationEnd};
+use trace_protocol::buffer::header::BufferingMode;
+
+use crate::harness::{events, Harness};
+
+fn kinds(words: &[u64]) -> Vec<(trace_format::layout::EventType, usize)> {
+    events(words).into_iter().map(|(_, kind, record)| (kind, record.len())).collect()
+}
+
+#[test]
+fn a_scope_becomes_one_complete_of_three_words() {
+    for asymmetric in [true, false] {
+        let mut harness = Harness::with_barrier(BufferingMode::Oneshot, 64 << 10, asymmetric);
+        let slot = harness.attach(1);
+        let outer = harness.begin(slot);
+        let inner = harness.begin(slot);
+        harness.end(slot, inner);
+        harness.end(slot, outer);
+        let mut out = Vec::new();
+        harness.finish(&mut out);
+        assert_eq!(kinds(&out), [(DurationComplete, 3), (DurationComplete, 3)]);
+        let times: Vec<_> =
+            events(&out).into_iter().map(|(_, _, record)| (record[1], record[2])).collect();
+        assert!(
+            times[0].0 < times[1].0 && times[1].1 < times[0].1,
+            "the inner one lies in the outer one: {times:?}"
+        );
+    }
+}
+
+#[test]
+fn an_open_scope_is_a_begin_without_its_spare_word() {
+    let mut harness = Harness::new(BufferingMode::Oneshot, 64 << 10);
+    let slot = harness.attach(1);
+    let scope = harness.begin(slot);
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    assert_eq!(kinds(&out), [(DurationBegin, 2)]);
+    assert_eq!(harness.collector.stats().open_scopes, 1);
+    harness.end(slot, scope);
+    assert_eq!(kinds(&out), [(DurationBegin, 2)]);
+}
+
+#[test]
+fn a_scope_over_a_save_is_a_begin_and_an_end() {
+    for asymmetric in [true, false] {
+        let mut harness = Harness::with_barrier(BufferingMode::Streaming, 64 << 10, asymmetric);
+        let slot = harness.attach(1);
+        let scope = harness.begin(slot);
+        let mut out = Vec::new();
+        harness.recorder.flush();
+        harness.save(0, &mut out);
+        assert_eq!(kinds(&out), [(DurationBegin, 2)]);
+        harness.end(slot, scope);
+        harness.finish(&mut out);
+        assert_eq!(kinds(&out), [(DurationBegin, 2), (DurationEnd, 2)]);
+    }
+}
+
+#[test]
+fn a_scope_over_a_circular_switch_is_shown_once() {
+    let mut harness = Harness::new(BufferingMode::Circular, 64 << 10);
+    let slot = harness.attach(1);
+    let scope = harness.begin(slot);
+    harness.recorder.flush();
+    harness.end(slot, scope);
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    assert_eq!(kinds(&out), [(DurationBegin, 2), (DurationEnd, 2)]);
+    assert_eq!(harness.collector.stats().open_scopes, 0);
+    assert_eq!(harness.collector.stats().events, 1);
+}
+
+#[test]
+fn a_scope_whose_begin_is_overwritten_is_a_complete_with_its_start() {
+    let mut harness = Harness::new(BufferingMode::Circular, 64 << 10);
+    let slot = harness.attach(1);
+    let scope = harness.begin(slot);
+    for wrap in 0..2 {
+        assert!(harness.instant(slot, u64::from(wrap)));
+        harness.recorder.flush();
+        harness.recorder.quiesce();
+        harness.recorder.mark_saved(wrap);
+    }
+    assert_eq!(harness.recorder.current(), Some(2));
+    harness.end(slot, scope);
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    let scopes: Vec<_> =
+        events(&out).into_iter().filter(|(_, kind, _)| *kind == DurationComplete).collect();
+    assert_eq!(scopes.len(), 1);
+    assert_eq!(scopes[0].2.len(), 3);
+    assert!(scopes[0].2[1] < scopes[0].2[2]);
+}
+
+#[test]
+fn a_scope_of_an_earlier_start_is_not_ended_in_a_later_one() {
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
+        let mut harness = Harness::new(mode, 64 << 10);
+        let slot = harness.attach(1);
+        let scope = harness.begin(slot);
+        harness.finish(&mut Vec::new());
+        harness.collector.restart();
+        harness.recorder.start();
+        harness.end(slot, scope);
+        let mut out = Vec::new();
+        harness.finish(&mut out);
+        assert_eq!(kinds(&out), []);
+    }
+}

@@ -1,0 +1,136 @@
+//! Many threads, and slots that change hands.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use trace_format::layout::EventType;
+use trace_protocol::buffer::header::BufferingMode;
+
+use crate::harness::{events, header, instants, Harness};
+
+#[test]
+fn a_slot_that_changes_hands_names_each_thread() {
+    let mut harness = Harness::new(BufferingMode::Oneshot, 16 << 10);
+    for thread in 1..=100 {
+        let slot = harness.attach(thread);
+        assert!(harness.instant(slot, u64::from(thread)));
+        harness.recorder.detach(slot);
+    }
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    for thread in 1..=100 {
+        assert_eq!(instants(&out, thread), [thread]);
+    }
+}
+
+#[test]
+fn records_inside_a_record_are_dropped_and_told() {
+    let mut harness = Harness::new(BufferingMode::Oneshot, 64 << 10);
+    let slot = harness.attach(1);
+    let open = slot.open(harness.recorder, 2).unwrap();
+    for value in 0..3 {
+        assert!(!harness.instant(slot, value), "a signal handler's record");
+    }
+    open.words()[1].store(9, Ordering::Relaxed);
+    open.commit(header(EventType::Instant, 2));
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    assert_eq!(instants(&out, 1), [9]);
+    assert_eq!((harness.collector.dropped(), harness.collector.stats().told_losses), (3, 3));
+}
+
+/// Threads write numbers and scopes as fast as they can while the test plays the service thread: in streaming mode each number is
+/// collected or counted as lost, in order, and no scope is seen twice.
+#[test]
+fn nothing_is_lost_uncounted_under_load() {
+    for asymmetric in [true, false] {
+        let mut harness = Harness::with_barrier(BufferingMode::Streaming, 256 << 10, asymmetric);
+        let rounds: u64 = if cfg!(miri) { 300 } else { 100_000 };
+        let (running, recorder) = (AtomicU64::new(3), harness.recorder);
+        let mut out = Vec::new();
+        let wrote = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for thread in 1..=3 {
+                let slot = harness.attach(thread);
+                let (running, wrote) = (&running, &wrote);
+                scope.spawn(move || {
+                    write_numbers(recorder, slot, rounds, wrote);
+                    running.fetch_sub(1, Ordering::Release);
+                });
+            }
+            let mut saved = 0;
+            while running.load(Ordering::Acquire) > 0 || harness.recorder.current() > Some(saved) {
+                match harness.recorder.current() > Some(saved) {
+                    true => {
+                        harness.save(saved, &mut out);
+                        saved += 1;
+                    }
+                    false => std::thread::yield_now(),
+                }
+            }
+        });
+        harness.finish(&mut out);
+        let wrote = wrote.into_inner();
+        let collected: u64 = (1..=3).map(|thread| increasing(&instants(&out, thread))).sum();
+        assert_eq!(collected, wrote, "what was committed was collected");
+        assert_eq!(harness.collector.dropped(), harness.collector.stats().told_losses);
+        assert_eq!(harness.collector.stats().rejections(), 0);
+        let begins =
+            events(&out).iter().filter(|(_, kind, _)| *kind == EventType::DurationBegin).count();
+        let ends =
+            events(&out).iter().filter(|(_, kind, _)| *kind == EventType::DurationEnd).count();
+        assert!(ends <= begins, "{ends} ends of {begins} scopes that were handed over open");
+    }
+}
+
+fn write_numbers(
+    recorder: &'static trace_protocol::buffer::producer::Recorder,
+    slot: &'static trace_protocol::buffer::producer::Slot,
+    rounds: u64,
+    wrote: &AtomicU64,
+) {
+    use trace_protocol::buffer::producer::OpenScope;
+    for value in 0..rounds {
+        let scope = slot.open(recorder, 3).map(|open| {
+            open.words()[1].store(value, Ordering::Relaxed);
+            OpenScope::begin(open, header(EventType::DurationBegin, 3), value)
+        });
+        if let Some(open) = slot.open(recorder, 2) {
+            open.words()[1].store(value, Ordering::Relaxed);
+            open.commit(header(EventType::Instant, 2));
+            wrote.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(scope) = scope {
+            scope.end(slot, recorder, || value + 1);
+        }
+    }
+}
+
+fn increasing(values: &[u64]) -> u64 {
+    assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "in order, and none twice");
+    values.len() as u64
+}
+
+#[test]
+fn stopping_leaves_no_writer_behind() {
+    let mut harness = Harness::new(BufferingMode::Circular, 64 << 10);
+    let done = AtomicBool::new(false);
+    let recorder = harness.recorder;
+    let slot = harness.attach(1);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                write_numbers(recorder, slot, 10, &AtomicU64::new(0));
+            }
+        });
+        for _ in 0..if cfg!(miri) { 5 } else { 500 } {
+            let mut out = Vec::new();
+            harness.finish(&mut out);
+            let mut again = Vec::new();
+            harness.collector.finish(&mut again);
+            assert_eq!(again, [], "nothing was written after the stop");
+            harness.collector.restart();
+            harness.recorder.start();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}

@@ -1,0 +1,1 @@
+//! Trace points for applications: macros, thread writers and the trace provider
