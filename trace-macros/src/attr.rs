@@ -5,6 +5,7 @@
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
+use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{parenthesized, token, Error, Expr, LitStr, Path, Result, Token};
@@ -193,14 +194,22 @@ impl Parse for Arg {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         // Looked at from a copy: an expression without a key is reported as a whole.
         let ahead = input.fork();
-        match key(&ahead) {
-            Some((key, _)) if ahead.peek(Token![=]) && !has_other_operator(&ahead) => {
-                self::key(input);
-                input.parse::<Token![=]>()?;
-                Ok(Arg { key, value: Value::Expr(input.parse()?) })
-            }
-            Some((key, Some(parameter))) if ahead.is_empty() || ahead.peek(Token![,]) => {
-                self::key(input);
+        let Some((key, word)) = key(&ahead) else {
+            return Err(without_key(input));
+        };
+        if ahead.peek(Token![=>]) {
+            return Err(Error::new(
+                ahead.span(),
+                "expected `=`: an argument is written `key = expr` here",
+            ));
+        }
+        if ahead.peek(Token![=]) && !ahead.peek(Token![==]) {
+            input.advance_to(&ahead);
+            return with_expr(key, input);
+        }
+        match word {
+            Some(parameter) if at_end(&ahead) => {
+                input.advance_to(&ahead);
                 Ok(Arg { key, value: Value::Parameter(parameter) })
             }
             _ => Err(without_key(input)),
@@ -208,9 +217,20 @@ impl Parse for Arg {
     }
 }
 
-/// `==` and `=>` begin with a `=` too.
-fn has_other_operator(input: ParseStream<'_>) -> bool {
-    input.peek(Token![==]) || input.peek(Token![=>])
+fn with_expr(key: LitStr, input: ParseStream<'_>) -> Result<Arg> {
+    input.parse::<Token![=]>()?;
+    if at_end(input) {
+        return Err(Error::new(
+            key.span(),
+            "this key has no value: write an expression behind its `=`",
+        ));
+    }
+    Ok(Arg { key, value: Value::Expr(input.parse()?) })
+}
+
+/// Whether an argument ends here.
+fn at_end(input: ParseStream<'_>) -> bool {
+    input.is_empty() || input.peek(Token![,])
 }
 
 /// The word or text at the front, as a key, and the word itself where it is one.

@@ -1,6 +1,6 @@
 //! Reading what the attribute stands on: a function or an `impl` block.
 //!
-//! Bodies are kept as the tokens they are. They need not be understood to put a statement in front of them, so
+//! Statements are kept as the tokens they are. They need not be understood to put a statement in front of them, so
 //! a body may use syntax that this crate's parser does not know yet, and parsing it costs nothing.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
@@ -25,6 +25,7 @@ pub(crate) struct Function {
     defaultness: Option<Token![default]>,
     brace: token::Brace,
     inner_attributes: Vec<Attribute>,
+    leading_items: Vec<syn::Item>,
     first_statement: Option<TokenStream>,
     body: TokenStream,
 }
@@ -84,6 +85,7 @@ impl Parse for Function {
             defaultness,
             brace,
             inner_attributes: Attribute::parse_inner(&content)?,
+            leading_items: leading_items(&content),
             first_statement: None,
             body: content.parse()?,
         })
@@ -91,9 +93,25 @@ impl Parse for Function {
 }
 
 impl Function {
-    /// Puts `statement` in front of the body's own statements.
+    /// Puts `statement` in front of the body's own statements, but behind the items it begins with.
     pub(crate) fn prepend(&mut self, statement: TokenStream) {
         self.first_statement = Some(statement);
+    }
+}
+
+/// The `use`, `fn`, `const` and so on that a body begins with.
+///
+/// An item means the same wherever it stands in its block, but `clippy::items_after_statements` reports one that
+/// follows a statement, so ours may not come first. Macro calls are not taken along: they may be statements.
+fn leading_items(input: ParseStream<'_>) -> Vec<syn::Item> {
+    let mut items = Vec::new();
+    loop {
+        let ahead = input.fork();
+        match ahead.parse() {
+            Ok(syn::Item::Macro(_) | syn::Item::Verbatim(_)) | Err(_) => return items,
+            Ok(item) => items.push(item),
+        }
+        input.advance_to(&ahead);
     }
 }
 
@@ -155,8 +173,8 @@ impl ToTokens for Function {
         let Function { attributes, visibility, defaultness, signature, .. } = self;
         tokens.extend(quote!(#(#attributes)* #visibility #defaultness #signature));
         self.brace.surround(tokens, |inside| {
-            let Function { inner_attributes, first_statement, body, .. } = self;
-            inside.extend(quote!(#(#inner_attributes)* #first_statement #body));
+            let Function { inner_attributes, leading_items, first_statement, body, .. } = self;
+            inside.extend(quote!(#(#inner_attributes)* #(#leading_items)* #first_statement #body));
         });
     }
 }

@@ -1,8 +1,8 @@
 //! The `#[trace_fn]` attribute of `trace-runtime`.
 //!
 //! Programs use it as `trace_runtime::trace_fn`; this crate exists because an attribute has to live in a
-//! crate of its own. It reads the attribute's options ([`mod@attr`]), reads the item as far as needed
-//! ([`mod@item`]) and puts one `trace_duration!` in front of the body ([`mod@expand`]).
+//! crate of its own. It reads the attribute's options (`attr`), reads the item as far as needed (`item`,
+//! `parameters`) and puts one `trace_duration!` in front of the body (`expand`).
 
 #![forbid(unsafe_code)]
 
@@ -10,6 +10,8 @@ mod attr;
 mod expand;
 mod item;
 mod parameters;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 
@@ -19,23 +21,58 @@ use proc_macro::TokenStream;
 /// locals have been dropped and before its parameters are. Everything else stays as written:
 /// signature, attributes, type inference, lifetimes and the drop order of what the body declares.
 ///
-/// ```ignore
+/// ```
+/// # // Stands in for the runtime, which depends on this crate.
+/// # extern crate self as trace_runtime;
+/// # mod entry { pub use trace_macros::trace_fn; }
+/// # pub use entry::*;
+/// # #[macro_export]
+/// # macro_rules! trace_duration {
+/// #     ($category:literal, $name:literal $(, $key:literal => $value:expr)*) => { $(let _ = &$value;)* };
+/// # }
+/// # use std::{cell::Cell, io};
 /// use trace_runtime::trace_fn;
 ///
 /// #[trace_fn]
-/// fn refresh() { /* ... */ }
+/// fn refresh(generation: &Cell<u32>) {
+///     generation.set(generation.get() + 1);
+/// }
 ///
-/// #[trace_fn(category = "storage", name = "load block", args(index, bytes = buffer.len()))]
-/// fn load(index: u64, buffer: &mut [u8]) -> std::io::Result<()> { /* ... */ }
+/// #[trace_fn(category = "storage", name = "load block", args(index, bytes = block.len()))]
+/// fn load(index: u64, block: &mut [u8], from: &mut impl io::Read) -> io::Result<()> {
+///     from.read_exact(block)
+/// }
 ///
+/// # struct Cache(Vec<u32>);
 /// #[trace_fn(category = "cache")]
 /// impl Cache {
-///     pub fn get(&self, key: u64) -> Option<u32> { /* recorded as "Cache::get" */ }
-///     #[trace_fn(args(key))]
-///     pub fn put(&mut self, key: u64, value: u32) { /* recorded as "Cache::put", with its key */ }
+///     // Recorded as "Cache::get".
+///     fn get(&self, key: usize) -> Option<&u32> {
+///         self.0.get(key)
+///     }
+///
+///     // Recorded as "Cache::add", with its argument.
+///     #[trace_fn(args(value))]
+///     fn add(&mut self, value: u32) {
+///         self.0.push(value);
+///     }
+///
 ///     #[trace_fn(skip)]
-///     pub fn len(&self) -> usize { /* not recorded */ }
+///     fn len(&self) -> usize {
+///         self.0.len()
+///     }
 /// }
+/// # fn main() {
+/// #     let generation = Cell::new(1);
+/// #     refresh(&generation);
+/// #     assert_eq!(generation.get(), 2);
+/// #     let mut block = [0; 2];
+/// #     load(0, &mut block, &mut &b"ab"[..]).unwrap();
+/// #     assert_eq!(&block, b"ab");
+/// #     let mut cache = Cache(Vec::new());
+/// #     cache.add(5);
+/// #     assert_eq!((cache.get(0), cache.len()), (Some(&5), 1));
+/// # }
 /// ```
 ///
 /// # Options

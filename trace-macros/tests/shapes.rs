@@ -385,3 +385,21 @@ fn functions_and_literals_may_come_from_a_macro() {
         [r#"begin from macro made_by_a_macro value=12 shown="12""#, "end made_by_a_macro"]
     );
 }
+
+/// With a statement in front of its items, this function would be reported.
+#[test]
+#[deny(clippy::items_after_statements)]
+fn items_at_the_start_of_a_body_stay_there() {
+    #[trace_fn(crate = fake, category = "c", args(bound = LIMIT.min(number)))]
+    fn bounded(number: u32) -> u32 {
+        use std::cmp::min;
+        const LIMIT: u32 = 3;
+        fn smaller(a: u32, b: u32) -> u32 {
+            min(a, b)
+        }
+        smaller(number, LIMIT)
+    }
+    let (result, lines) = recorded(|| bounded(5));
+    assert_eq!(result, 3);
+    assert_eq!(lines, ["begin c bounded bound=3", "end bounded"]);
+}

@@ -1,0 +1,8 @@
+use trace_macros::trace_fn;
+
+#[trace_fn(crate = "my_runtime")]
+fn load() {}
+
+fn main() {
+    load();
+}
