@@ -1,12 +1,57 @@
 //! The Fuchsia trace format (FXT): layout, encoding and decoding
 //!
-//! [`layout`] says where every bit of every record lies; everything else in
-//! this crate, and in the crates that depend on it, takes bit positions, type
-//! numbers and limits from there.
+//! From the bottom up:
+//!
+//! - [`layout`] says where every bit of every record lies. Everything else in
+//!   this crate, and in the crates that depend on it, takes bit positions,
+//!   type numbers and limits from there.
+//! - [`Record`] is one record as a value, with its strings and threads as the
+//!   record has them: inline, or as an index in a table.
+//! - [`encode`] turns a record into words and [`decode`] turns bytes into a
+//!   record. Both know one record at a time and no tables.
+//! - `Writer` and `Reader` (feature `std`, on by default) know whole archives:
+//!   sections of providers, string tables and thread tables.
 //!
 //! All words are little endian in a trace; in memory they are `u64` in the
 //! byte order of the host.
+//!
+//! # Examples
+//!
+//! ```
+//! use trace_format::{decode, encode, Event, EventKind, Record, Thread, ThreadKoids};
+//!
+//! let event = Event {
+//!     ticks: 1_000,
+//!     thread: Thread::Inline(ThreadKoids::new(12, 34)),
+//!     category: "net".into(),
+//!     name: "poll".into(),
+//!     kind: EventKind::DurationComplete { end: 1_500 },
+//!     arguments: (&[]).into(),
+//! };
+//! let mut words: Vec<u64> = Vec::new();
+//! encode::append(&mut words, &event.into())?;
+//! assert_eq!(words.len(), 7);
+//!
+//! let bytes = encode::to_bytes(&words);
+//! let record = decode::record(&bytes)?;
+//! assert_eq!(record, Record::Event(event));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
+pub mod decode;
+pub mod encode;
 pub mod layout;
+pub mod record;
+
+pub use decode::DecodeError;
+pub use encode::EncodeError;
+pub use layout::{StringRef, ThreadKoids, ThreadRef};
+pub use record::{
+    Argument, Arguments, Backtrace, Blob, ContextSwitch, Event, EventKind, Frames, KernelObject,
+    LargeBlob, LargeBlobEvent, LegacyContextSwitch, Log, Metadata, Mmap, Module, Process, Record,
+    Text, Thread, ThreadWakeup, UnknownRecord, UserspaceObject, Value,
+};

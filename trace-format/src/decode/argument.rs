@@ -1,0 +1,86 @@
+//! Decoding of arguments.
+
+use super::cursor::Cursor;
+use super::DecodeError;
+use crate::layout::{argument, ArgumentType};
+use crate::record::{Argument, Arguments, Value};
+
+/// Arguments that are still to be decoded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ArgumentCursor<'a> {
+    cursor: Cursor<'a>,
+    count: u64,
+}
+
+impl<'a> ArgumentCursor<'a> {
+    /// Returns the next argument of a known type.
+    pub(crate) fn next_known(&mut self) -> Option<Argument<'a>> {
+        while self.count > 0 {
+            self.count -= 1;
+            if let Some(argument) = argument(&mut self.cursor).ok()? {
+                return Some(argument);
+            }
+        }
+        None
+    }
+}
+
+/// Takes `count` arguments after checking each of them.
+#[inline]
+pub(super) fn arguments<'a>(
+    cursor: &mut Cursor<'a>,
+    count: u64,
+) -> Result<Arguments<'a>, DecodeError> {
+    if count == 0 {
+        return Ok(Arguments::NONE);
+    }
+    let start = *cursor;
+    for _ in 0..count {
+        argument(cursor)?;
+    }
+    let cursor = start;
+    Ok(Arguments::checked(ArgumentCursor { cursor, count }))
+}
+
+/// Takes one argument; `None` if its type is not known.
+fn argument<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Argument<'a>>, DecodeError> {
+    let at = cursor.position();
+    let mut header_cursor = *cursor;
+    let header = header_cursor.word("argument header")?;
+    let words = argument::Size::get(header);
+    let whole = cursor.split(words).filter(|_| words > 0);
+    let mut whole = whole.ok_or(DecodeError::ArgumentSize { words, at })?;
+    whole.word("argument header")?;
+    let Some(argument_type) = ArgumentType::from_bits(argument::Type::get(header)) else {
+        return Ok(None);
+    };
+    let name = whole.text(argument::NameRef::get(header), "argument name")?;
+    let value = value(argument_type, header, &mut whole)?;
+    Ok(Some(Argument { name, value }))
+}
+
+fn value<'a>(
+    argument_type: ArgumentType,
+    header: u64,
+    cursor: &mut Cursor<'a>,
+) -> Result<Value<'a>, DecodeError> {
+    let value32 = argument::Value32::get(header) as u32;
+    let mut word = || cursor.word("argument value");
+    Ok(match argument_type {
+        ArgumentType::Null => Value::Null,
+        ArgumentType::Int32 => Value::Int32(value32 as i32),
+        ArgumentType::Uint32 => Value::Uint32(value32),
+        ArgumentType::Int64 => Value::Int64(word()? as i64),
+        ArgumentType::Uint64 => Value::Uint64(word()?),
+        ArgumentType::Double => Value::Double(f64::from_bits(word()?)),
+        ArgumentType::String => {
+            Value::String(cursor.text(argument::ValueRef::get(header), "argument value")?)
+        }
+        ArgumentType::Pointer => Value::Pointer(word()?),
+        ArgumentType::Koid => Value::Koid(word()?),
+        ArgumentType::Bool => Value::Bool(argument::Bool::get(header) == 1),
+        ArgumentType::Blob => {
+            Value::Blob(cursor.stream(argument::BlobLength::get(header), "argument value")?)
+        }
+    })
+}

@@ -1,0 +1,115 @@
+//! A place in a record's bytes.
+
+use super::DecodeError;
+use crate::layout::{words_for_bytes, StringRef, ThreadKoids, ThreadRef, WORD_BYTES};
+use crate::record::{Process, Text, Thread};
+
+/// The bytes of a record that are still to be decoded.
+///
+/// Every method takes what it names off the front, or says that it is missing.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cursor<'a> {
+    rest: &'a [u8],
+    /// The size of the record; tells how far `rest` is from its start.
+    total: usize,
+}
+
+impl<'a> Cursor<'a> {
+    #[inline]
+    pub(super) fn new(record: &'a [u8]) -> Self {
+        let total = record.len();
+        Self { rest: record, total }
+    }
+
+    /// Returns where the cursor is, in bytes from the record's start.
+    pub(super) fn position(&self) -> usize {
+        self.total - self.rest.len()
+    }
+
+    #[inline]
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Returns the number of whole words left.
+    #[inline]
+    pub(super) fn words_left(&self) -> usize {
+        self.rest.len() / WORD_BYTES
+    }
+
+    #[cold]
+    fn short(&self, what: &'static str) -> DecodeError {
+        let at = self.position();
+        DecodeError::Short { what, at }
+    }
+
+    #[inline]
+    pub(super) fn word(&mut self, what: &'static str) -> Result<u64, DecodeError> {
+        let Some((word, rest)) = self.rest.split_first_chunk() else {
+            return Err(self.short(what));
+        };
+        self.rest = rest;
+        Ok(u64::from_le_bytes(*word))
+    }
+
+    /// Takes `bytes` bytes and their padding; returns them without it.
+    pub(super) fn stream(
+        &mut self,
+        bytes: u64,
+        what: &'static str,
+    ) -> Result<&'a [u8], DecodeError> {
+        let taken = usize::try_from(bytes).ok().and_then(|bytes| {
+            let stream = self.rest.get(..bytes)?;
+            let rest = self.rest.get(words_for_bytes(bytes) * WORD_BYTES..)?;
+            Some((stream, rest))
+        });
+        let (stream, rest) = taken.ok_or_else(|| self.short(what))?;
+        self.rest = rest;
+        Ok(stream)
+    }
+
+    /// Takes the next `words` words as a cursor of their own.
+    pub(super) fn split(&mut self, words: u64) -> Option<Cursor<'a>> {
+        let bytes = usize::try_from(words).ok()?.checked_mul(WORD_BYTES)?;
+        let (taken, rest) = self.rest.split_at_checked(bytes)?;
+        let total = self.position() + bytes;
+        self.rest = rest;
+        Some(Cursor { rest: taken, total })
+    }
+
+    /// Takes the string of a string ref, in the low 16 bits of `bits`.
+    #[inline]
+    pub(super) fn text(&mut self, bits: u64, what: &'static str) -> Result<Text<'a>, DecodeError> {
+        let string_ref = StringRef::from_bits(bits as u16);
+        if let Some(index) = string_ref.index() {
+            return Ok(Text::Indexed(index));
+        }
+        let bytes = string_ref.inline_bytes().unwrap_or(0);
+        self.stream(bytes as u64, what).map(Text::Inline)
+    }
+
+    /// Takes the koids of a thread ref, in the low 8 bits of `bits`.
+    #[inline]
+    pub(super) fn thread(&mut self, bits: u64) -> Result<Thread, DecodeError> {
+        let thread_ref = ThreadRef::from_bits(bits as u8);
+        if !thread_ref.is_inline() {
+            return Ok(Thread::Indexed(thread_ref.bits()));
+        }
+        self.koids().map(Thread::Inline)
+    }
+
+    pub(super) fn koids(&mut self) -> Result<ThreadKoids, DecodeError> {
+        let process = self.word("process koid")?;
+        let thread = self.word("thread koid")?;
+        Ok(ThreadKoids::new(process, thread))
+    }
+
+    /// Takes the process koid of a thread ref, in the low 8 bits of `bits`.
+    pub(super) fn process(&mut self, bits: u64) -> Result<Process, DecodeError> {
+        let thread_ref = ThreadRef::from_bits(bits as u8);
+        if !thread_ref.is_inline() {
+            return Ok(Process::Indexed(thread_ref.bits()));
+        }
+        self.word("process koid").map(Process::Inline)
+    }
+}

@@ -1,0 +1,87 @@
+//! What a record's words are written to: once to count, once to fill.
+
+use crate::layout::{words_for_bytes, ThreadKoids, WORD_BYTES};
+
+/// A place to put words and streams.
+pub(super) trait Out {
+    /// Puts one word.
+    fn word(&mut self, word: u64);
+
+    /// Puts bytes, padded with zeros to whole words.
+    fn stream(&mut self, bytes: &[u8]);
+
+    /// Puts a koid, if it is inline.
+    fn koid(&mut self, koid: Option<u64>) {
+        if let Some(koid) = koid {
+            self.word(koid);
+        }
+    }
+
+    /// Puts the two koids of a thread, if they are inline.
+    fn koids(&mut self, koids: Option<ThreadKoids>) {
+        self.koid(koids.map(|koids| koids.process));
+        self.koid(koids.map(|koids| koids.thread));
+    }
+}
+
+/// Counts the words.
+#[derive(Debug, Default)]
+pub(super) struct Count(usize);
+
+impl Count {
+    pub(super) fn words(&self) -> usize {
+        self.0
+    }
+}
+
+impl Out for Count {
+    fn word(&mut self, _: u64) {
+        self.0 += 1;
+    }
+
+    fn stream(&mut self, bytes: &[u8]) {
+        self.0 += words_for_bytes(bytes.len());
+    }
+}
+
+/// Fills reserved words, exactly as many as were counted.
+#[derive(Debug)]
+pub(super) struct Fill<'a> {
+    rest: core::slice::IterMut<'a, u64>,
+}
+
+impl<'a> Fill<'a> {
+    pub(super) fn new(room: &'a mut [u64]) -> Self {
+        let rest = room.iter_mut();
+        Self { rest }
+    }
+}
+
+impl Out for Fill<'_> {
+    fn word(&mut self, word: u64) {
+        let place = self.rest.next();
+        debug_assert!(place.is_some(), "more words than counted");
+        if let Some(place) = place {
+            *place = word;
+        }
+    }
+
+    fn stream(&mut self, bytes: &[u8]) {
+        let mut chunks = bytes.chunks_exact(WORD_BYTES);
+        for chunk in &mut chunks {
+            self.word(padded(chunk));
+        }
+        if !chunks.remainder().is_empty() {
+            self.word(padded(chunks.remainder()));
+        }
+    }
+}
+
+/// Returns the word of up to 8 bytes, padded with zeros.
+fn padded(bytes: &[u8]) -> u64 {
+    let mut word = [0; WORD_BYTES];
+    for (place, byte) in word.iter_mut().zip(bytes) {
+        *place = *byte;
+    }
+    u64::from_le_bytes(word)
+}

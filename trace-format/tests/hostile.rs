@@ -1,0 +1,200 @@
+//! Records that are wrong, and records that cannot be written.
+
+use proptest::prelude::*;
+use trace_format::decode::Records;
+use trace_format::{
+    decode, encode, Argument, Arguments, Blob, DecodeError, EncodeError, Event, EventKind,
+    LargeBlob, Metadata, Record, Text, Thread, ThreadKoids, Value,
+};
+
+fn decode_error(words: &[u64]) -> DecodeError {
+    decode::record(&encode::to_bytes(words)).unwrap_err()
+}
+
+fn short(what: &'static str, at: usize) -> DecodeError {
+    DecodeError::Short { what, at }
+}
+
+#[test]
+fn size_zero_is_an_error_of_its_own() {
+    assert_eq!(decode_error(&[0x0004]), DecodeError::SizeZero);
+    assert_eq!(decode_error(&[0x0000_0100_0000_000f]), DecodeError::SizeZero);
+}
+
+#[test]
+fn a_record_that_is_cut_off_says_its_size() {
+    let cut = |expected, found| DecodeError::Truncated { expected, found };
+    assert_eq!(decode_error(&[0x0031, 1]), cut(24, 16));
+    assert_eq!(decode_error(&[0x0000_000f_ffff_ffff]), cut(0x7_ffff_fff8, 8));
+    assert_eq!(decode::record(b"abc"), Err(short("record header", 0)));
+}
+
+#[test]
+fn parts_beyond_the_record_are_errors() {
+    assert_eq!(decode_error(&[0x0011]), short("ticks per second", 8));
+    assert_eq!(decode_error(&[0x0000_0009_0001_0022, 0]), short("string", 8));
+    assert_eq!(decode_error(&[0x0001_0023, 1]), short("thread koid", 16));
+    assert_eq!(decode_error(&[0x0003_0002_0104_0024, 1]), short("end time", 16));
+    assert_eq!(decode_error(&[0x0003_8001_0104_0024, 1]), short("category", 16));
+    assert_eq!(decode_error(&[0x0003_0002_0112_0024, 1]), short("argument header", 16));
+    let words = [0x0003_0002_0112_0034, 1, 0x0004_0013];
+    assert_eq!(decode_error(&words), short("argument value", 24));
+    assert_eq!(decode_error(&[0x0000_0100_0000_003f, 0x0002_0001, u64::MAX]), short("payload", 24));
+}
+
+#[test]
+fn arguments_of_impossible_sizes_are_errors() {
+    let size = |words, at| DecodeError::ArgumentSize { words, at };
+    let words = [0x0003_0002_0112_0034, 1, 0x0004_0000];
+    assert_eq!(decode_error(&words), size(0, 16));
+    let words = [0x0003_0002_0112_0034, 1, 0x0004_fff0];
+    assert_eq!(decode_error(&words), size(4095, 16));
+}
+
+#[test]
+fn wrong_values_are_errors() {
+    let header = 0x0017_5478_4604_0010;
+    assert_eq!(decode_error(&[header]), DecodeError::Magic { header });
+    assert_eq!(decode_error(&[0x0021, 0]), DecodeError::TickRateZero);
+}
+
+#[test]
+fn appended_words_are_passed_over() {
+    let bytes = encode::to_bytes(&[0x0041, 1000, 5, 6]);
+    let ticks_per_second = 1000;
+    assert_eq!(decode::record(&bytes), Ok(Record::Initialization { ticks_per_second }));
+    let bytes = encode::to_bytes(&[0x0003_0002_0112_0054, 1, 0x0004_0023, 2, 3]);
+    let Ok(Record::Event(event)) = decode::record(&bytes) else {
+        panic!("not an event");
+    };
+    let argument = Argument::new(Text::Indexed(4), Value::Int64(2));
+    assert_eq!(event.arguments, (&[argument]).into());
+}
+
+#[test]
+fn arguments_of_unknown_types_are_left_out() {
+    let words = [0x0003_0002_0122_0054, 1, 0x0004_002b, 0, 0x0004_0010];
+    let bytes = encode::to_bytes(&words);
+    let Ok(Record::Event(event)) = decode::record(&bytes) else {
+        panic!("not an event");
+    };
+    let argument = Argument::new(Text::Indexed(4), Value::Null);
+    assert_eq!(event.arguments, (&[argument]).into());
+}
+
+#[test]
+fn records_go_on_after_a_bad_one_and_end_after_size_zero() {
+    let bytes = encode::to_bytes(&[0x0011, 0x0021, 7, 0, 0x0021, 7]);
+    let found: Vec<_> = Records::new(&bytes).collect();
+    let ticks_per_second = 7;
+    let expected = [
+        Err(short("ticks per second", 8)),
+        Ok(Record::Initialization { ticks_per_second }),
+        Err(DecodeError::SizeZero),
+    ];
+    assert_eq!(found, expected);
+}
+
+fn encode_error<'a>(record: impl Into<Record<'a>>) -> EncodeError {
+    let mut words = vec![1, 2, 3];
+    let error = encode::append(&mut words, &record.into()).unwrap_err();
+    assert_eq!(words, [1, 2, 3], "the sink is unchanged");
+    error
+}
+
+fn event<'a>() -> Event<'a> {
+    Event {
+        ticks: 1,
+        thread: Thread::Inline(ThreadKoids::UNKNOWN),
+        category: Text::EMPTY,
+        name: Text::EMPTY,
+        kind: EventKind::DurationBegin,
+        arguments: Arguments::NONE,
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_not_written() {
+    let value: &[u8] = b"x";
+    let index = |index| EncodeError::Index { index };
+    assert_eq!(encode_error(Record::String { index: 0, value }), index(0));
+    assert_eq!(encode_error(Record::String { index: 0x8000, value }), index(0x8000));
+    let koids = ThreadKoids::UNKNOWN;
+    assert_eq!(encode_error(Record::Thread { index: 0, koids }), index(0));
+
+    let sixteen = [Argument::new("a", Value::Null); 16];
+    let arguments = Arguments::from(&sixteen);
+    let too_many = Event { arguments, ..event() };
+    assert_eq!(encode_error(too_many), EncodeError::TooManyArguments);
+}
+
+#[test]
+fn what_is_too_long_is_not_written() {
+    let long = "x".repeat(32_001);
+    let blob = Blob {
+        name: Text::EMPTY,
+        blob_type: trace_format::layout::BlobType::DATA,
+        payload: long.as_bytes(),
+    };
+    let (what, max, found) = ("blob", 32_000, 32_001);
+    assert_eq!(encode_error(blob), EncodeError::PartTooLong { what, max, found });
+
+    let category = Text::from(&*long);
+    let twice = Event { category, name: category, ..event() };
+    let words = 4 + 4000 + 4000;
+    assert_eq!(encode_error(twice), EncodeError::RecordTooLong { words });
+
+    let arguments = [Argument::new(category, Value::String(category))];
+    let large = LargeBlob {
+        category: Text::EMPTY,
+        name: Text::EMPTY,
+        event: Some(trace_format::LargeBlobEvent {
+            ticks: 1,
+            thread: Thread::Indexed(1),
+            arguments: (&arguments).into(),
+        }),
+        payload: &[],
+    };
+    let words = 1 + 4000 + 4000;
+    assert_eq!(encode_error(large), EncodeError::RecordTooLong { words });
+}
+
+#[test]
+fn long_strings_are_cut() {
+    let long = "\u{e9}".repeat(16_001);
+    let record = Event { name: (&*long).into(), ..event() };
+    let mut words: Vec<u64> = Vec::new();
+    encode::append(&mut words, &record.into()).unwrap();
+    assert_eq!(words[0], 0xfd00_0000_0002_fa44);
+    assert_eq!(words.len(), 4004);
+
+    let name = &long.as_bytes()[..300];
+    let mut words: Vec<u64> = Vec::new();
+    encode::append(&mut words, &Metadata::ProviderInfo { id: 1, name }.into()).unwrap();
+    assert_eq!(words[0], 0x0fe0_0000_0011_0210);
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
+        for record in Records::new(&bytes) {
+            let _ = format!("{record:?}");
+        }
+    }
+
+    #[test]
+    fn random_records_never_panic(
+        record_type in 0u64..16,
+        data in any::<u64>(),
+        payload in proptest::collection::vec(prop_oneof![0u64..64, any::<u64>()], 0..32),
+    ) {
+        let size = payload.len() as u64 + 1;
+        let header = (data & !0xffff) | (size << 4) | record_type;
+        let mut words = vec![header];
+        words.extend(payload);
+        let bytes = encode::to_bytes(&words);
+        if let Ok(record) = decode::record(&bytes) {
+            let _ = format!("{record:?}");
+        }
+    }
+}
