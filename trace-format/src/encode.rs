@@ -139,7 +139,7 @@ fn check(record: &Record<'_>) -> Result<(), EncodeError> {
         Record::Blob(blob) => check_length("blob", MAX_BLOB_BYTES, blob.payload.len()),
         Record::Module(module) => check_length("build id", 255, module.build_id.len()),
         Record::Backtrace(backtrace) => check_length("backtrace", 255, backtrace.frames.len()),
-        _ => check_arguments(arguments_of(record)),
+        _ => check_arguments(record.arguments()),
     }
 }
 
@@ -173,17 +173,4 @@ fn check_argument(argument: Argument<'_>) -> Result<(), EncodeError> {
         return Err(EncodeError::RecordTooLong { words });
     }
     Ok(())
-}
-
-/// Returns the arguments of any record, none for those that cannot have any.
-fn arguments_of<'a>(record: &Record<'a>) -> Arguments<'a> {
-    match record {
-        Record::Event(event) => event.arguments,
-        Record::UserspaceObject(object) => object.arguments,
-        Record::KernelObject(object) => object.arguments,
-        Record::ContextSwitch(switch) => switch.arguments,
-        Record::ThreadWakeup(wakeup) => wakeup.arguments,
-        Record::LargeBlob(blob) => blob.event.map_or(Arguments::NONE, |event| event.arguments),
-        _ => Arguments::NONE,
-    }
 }

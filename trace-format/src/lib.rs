@@ -45,13 +45,23 @@ extern crate alloc;
 pub mod decode;
 pub mod encode;
 pub mod layout;
+#[cfg(feature = "std")]
+pub mod reader;
 pub mod record;
+mod ticks;
+#[cfg(feature = "std")]
+pub mod writer;
 
 pub use decode::DecodeError;
 pub use encode::EncodeError;
 pub use layout::{StringRef, ThreadKoids, ThreadRef};
+#[cfg(feature = "std")]
+pub use reader::{Item, Limits, Provider, ReadError, Reader, Stats};
 pub use record::{
     Argument, Arguments, Backtrace, Blob, ContextSwitch, Event, EventKind, Frames, KernelObject,
     LargeBlob, LargeBlobEvent, LegacyContextSwitch, Log, Metadata, Mmap, Module, Process, Record,
     Text, Thread, ThreadWakeup, UnknownRecord, UserspaceObject, Value,
 };
+pub use ticks::TickRate;
+#[cfg(feature = "std")]
+pub use writer::{WriteError, Writer};

@@ -7,6 +7,7 @@
 mod argument;
 mod event;
 mod object;
+mod parts;
 mod profiler;
 mod scheduling;
 pub(crate) mod text;

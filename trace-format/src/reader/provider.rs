@@ -1,0 +1,172 @@
+//! What is known of each provider.
+
+use std::collections::hash_map::Entry;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::ReadError;
+use crate::layout::{ThreadKoids, MAX_STRING_INDEX};
+use crate::record::{Metadata, Record};
+use crate::ticks::TickRate;
+
+/// A provider, as far as its records so far tell.
+#[derive(Debug, Default)]
+pub struct Provider {
+    id: Option<u32>,
+    name: Box<str>,
+    rate: TickRate,
+    strings: Table<Box<str>>,
+    threads: Table<ThreadKoids>,
+}
+
+impl Provider {
+    /// Returns its id in this archive; `None` stands for whoever wrote the
+    /// records before the first section.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.id
+    }
+
+    /// Returns its name, empty as long as there is no provider info record.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the rate of its timestamps, 1 tick per nanosecond as long as
+    /// there is no initialization record.
+    #[must_use]
+    pub fn tick_rate(&self) -> TickRate {
+        self.rate
+    }
+
+    /// Returns the string that was last registered for `index`.
+    #[must_use]
+    pub fn string(&self, index: u16) -> Option<&str> {
+        self.strings.get(&index).map(|string| &**string)
+    }
+
+    /// Returns the thread that was last registered for `index`.
+    #[must_use]
+    pub fn thread(&self, index: u8) -> Option<ThreadKoids> {
+        self.threads.get(&u16::from(index)).copied()
+    }
+
+    /// Index 0 means the empty string; records for it are to be ignored.
+    fn register_string(&mut self, index: u16, value: &[u8]) {
+        if index != 0 && index <= MAX_STRING_INDEX {
+            self.strings.insert(index, String::from_utf8_lossy(value).into());
+        }
+    }
+
+    /// Index 0 means an inline thread; records for it are to be ignored.
+    fn register_thread(&mut self, index: u8, koids: ThreadKoids) {
+        if index != 0 {
+            self.threads.insert(u16::from(index), koids);
+        }
+    }
+}
+
+/// All providers of an archive.
+#[derive(Debug)]
+pub(super) struct Providers {
+    /// The first one is for records before the first section.
+    list: Vec<Provider>,
+    by_id: HashMap<u32, usize>,
+    current: usize,
+    limit: usize,
+}
+
+impl Providers {
+    pub(super) fn new(limit: usize) -> Self {
+        let list = vec![Provider::default()];
+        Self { list, by_id: HashMap::new(), current: 0, limit }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Provider> {
+        self.list.iter().filter(|provider| provider.id.is_some())
+    }
+
+    /// Returns the provider that the records now are of.
+    #[inline]
+    pub(super) fn current(&self) -> &Provider {
+        self.list.get(self.current).expect("`current` is set to places in the list only")
+    }
+
+    fn current_mut(&mut self) -> &mut Provider {
+        self.list.get_mut(self.current).expect("`current` is set to places in the list only")
+    }
+
+    /// Takes note of what `record`, which is at `offset`, says about those
+    /// that follow.
+    #[inline]
+    pub(super) fn apply(&mut self, record: &Record<'_>, offset: u64) -> Result<(), ReadError> {
+        match record {
+            Record::String { index, value } => self.current_mut().register_string(*index, value),
+            Record::Thread { index, koids } => self.current_mut().register_thread(*index, *koids),
+            Record::Initialization { ticks_per_second } => {
+                let rate = TickRate::from_ticks_per_second(*ticks_per_second);
+                self.current_mut().rate = rate.unwrap_or_default();
+            }
+            Record::Metadata(metadata) => return self.apply_metadata(metadata, offset),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn apply_metadata(&mut self, metadata: &Metadata<'_>, offset: u64) -> Result<(), ReadError> {
+        match metadata {
+            Metadata::ProviderInfo { id, name } => {
+                self.switch_to(*id, offset)?;
+                self.current_mut().name = String::from_utf8_lossy(name).into();
+                Ok(())
+            }
+            Metadata::ProviderSection { id } => self.switch_to(*id, offset),
+            Metadata::ProviderEvent { .. } | Metadata::MagicNumber => Ok(()),
+        }
+    }
+
+    fn switch_to(&mut self, id: u32, offset: u64) -> Result<(), ReadError> {
+        let next = self.list.len();
+        self.current = match self.by_id.entry(id) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(_) if next > self.limit => {
+                let limit = self.limit;
+                return Err(ReadError::TooManyProviders { offset, limit });
+            }
+            Entry::Vacant(entry) => {
+                let id = Some(id);
+                self.list.push(Provider { id, ..Provider::default() });
+                *entry.insert(next)
+            }
+        };
+        Ok(())
+    }
+}
+
+/// A table by index. It is a hash map so that a single entry with a high index
+/// does not take the room of all.
+type Table<V> = HashMap<u16, V, BuildHasherDefault<IndexHasher>>;
+
+/// Spreads an index over all bits. There are so few of them that no choice of
+/// indexes can do harm.
+#[derive(Debug, Default)]
+struct IndexHasher(u64);
+
+impl Hasher for IndexHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 << 8) | u64::from(*byte);
+        }
+    }
+
+    #[inline]
+    fn write_u16(&mut self, index: u16) {
+        // The golden ratio, odd: two indexes never give the same.
+        self.0 = u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}

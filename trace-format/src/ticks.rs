@@ -1,0 +1,95 @@
+//! Timestamps in units of a provider's clock.
+
+use crate::layout::DEFAULT_TICKS_PER_SECOND;
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// How fast a provider's clock ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TickRate {
+    ticks_per_second: u64,
+}
+
+impl TickRate {
+    /// Returns the rate of a clock; `None` if it does not tick at all.
+    #[must_use]
+    pub const fn from_ticks_per_second(ticks_per_second: u64) -> Option<Self> {
+        if ticks_per_second == 0 {
+            return None;
+        }
+        Some(Self { ticks_per_second })
+    }
+
+    /// Returns the number of ticks per second, never 0.
+    #[must_use]
+    pub const fn ticks_per_second(self) -> u64 {
+        self.ticks_per_second
+    }
+
+    /// Returns `ticks` in nanoseconds, rounded down.
+    ///
+    /// What is beyond `u64::MAX` nanoseconds (584 years) gives `u64::MAX`;
+    /// nothing overflows before that.
+    #[inline]
+    #[must_use]
+    pub const fn to_nanos(self, ticks: u64) -> u64 {
+        if self.ticks_per_second == NANOS_PER_SECOND {
+            return ticks;
+        }
+        let seconds = ticks / self.ticks_per_second;
+        let rest = ticks % self.ticks_per_second;
+        let nanos = seconds.saturating_mul(NANOS_PER_SECOND);
+        nanos.saturating_add(self.part_to_nanos(rest))
+    }
+
+    /// Converts less than one second.
+    const fn part_to_nanos(self, ticks: u64) -> u64 {
+        match ticks.checked_mul(NANOS_PER_SECOND) {
+            Some(product) => product / self.ticks_per_second,
+            // Only clocks beyond 18 GHz get here. The quotient is less than
+            // one second.
+            None => {
+                let product = ticks as u128 * NANOS_PER_SECOND as u128;
+                (product / self.ticks_per_second as u128) as u64
+            }
+        }
+    }
+}
+
+impl Default for TickRate {
+    /// One tick per nanosecond, as without an initialization record.
+    fn default() -> Self {
+        Self { ticks_per_second: DEFAULT_TICKS_PER_SECOND }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn nanos(ticks_per_second: u64, ticks: u64) -> u64 {
+        TickRate::from_ticks_per_second(ticks_per_second).unwrap().to_nanos(ticks)
+    }
+
+    #[test]
+    fn literal_values() {
+        assert_eq!(TickRate::from_ticks_per_second(0), None);
+        assert_eq!(TickRate::default().to_nanos(u64::MAX), u64::MAX);
+        assert_eq!(nanos(24_000_000, 24), 1_000);
+        assert_eq!(nanos(3_000_000_000, 10), 3);
+        assert_eq!(nanos(3_000_000_000, u64::MAX), 6_148_914_691_236_517_205);
+        assert_eq!(nanos(1, 2), 2_000_000_000);
+        assert_eq!(nanos(1, u64::MAX), u64::MAX);
+        assert_eq!(nanos(u64::MAX, u64::MAX - 1), 999_999_999);
+    }
+
+    proptest! {
+        #[test]
+        fn same_as_with_128_bits(rate in 1u64.., ticks in any::<u64>()) {
+            let exact = u128::from(ticks) * 1_000_000_000 / u128::from(rate);
+            prop_assert_eq!(nanos(rate, ticks), u64::try_from(exact).unwrap_or(u64::MAX));
+        }
+    }
+}

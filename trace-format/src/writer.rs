@@ -1,0 +1,312 @@
+//! Writing of archives.
+//!
+//! A [`Writer`] takes records with their strings and threads inline and gives
+//! those that come again an index, in tables that it keeps for each provider.
+
+mod interner;
+mod refs;
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::{fmt, io};
+
+use crate::encode::{self, EncodeError};
+use crate::layout::{
+    ProviderEvent, ThreadKoids, MAX_ARGUMENTS, MAX_STRING_INDEX, MAX_THREAD_INDEX,
+};
+use crate::record::{Argument, Arguments, Metadata, Record, Text, Thread, Value};
+use interner::Interner;
+use refs::first_index;
+
+/// The longest string that is given an index, in bytes. Longer ones hardly
+/// come again.
+const MAX_INTERNED_BYTES: usize = 256;
+
+/// Why a record was not written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The record does not fit the format; others can still be written.
+    Encode(EncodeError),
+    /// Writing to the output failed; what was written is of no use.
+    Io(io::Error),
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Encode(_) => write!(f, "a record cannot be encoded"),
+            Self::Io(_) => write!(f, "cannot write the trace"),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Encode(error) => Some(error),
+            Self::Io(error) => Some(error),
+        }
+    }
+}
+
+impl From<EncodeError> for WriteError {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Writes an archive to `W`.
+///
+/// Each record is written at once, in one piece with the strings and threads
+/// it needs: put a [`BufWriter`](io::BufWriter) around a file.
+///
+/// Categories, names, keys of arguments and threads are registered in the
+/// tables of the current provider. When a table is full its oldest entry is
+/// replaced.
+///
+/// # Examples
+///
+/// ```
+/// use trace_format::layout::InstantScope;
+/// use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
+///
+/// let mut writer = Writer::new(Vec::new())?;
+/// writer.provider(1, "server")?;
+/// writer.initialization(24_000_000)?;
+/// writer.record(&Event {
+///     ticks: 48,
+///     thread: Thread::Inline(ThreadKoids::new(12, 34)),
+///     category: "net".into(),
+///     name: "accept".into(),
+///     kind: EventKind::Instant { scope: Some(InstantScope::Thread) },
+///     arguments: Arguments::NONE,
+/// }.into())?;
+/// let archive: Vec<u8> = writer.into_inner();
+/// # assert_eq!(archive.len() % 8, 0);
+/// # Ok::<(), trace_format::WriteError>(())
+/// ```
+#[derive(Debug)]
+pub struct Writer<W> {
+    output: W,
+    /// The provider that is written to now, `None` before the first.
+    current: Option<u32>,
+    tables: HashMap<Option<u32>, Tables>,
+    words: Vec<u64>,
+    bytes: Vec<u8>,
+}
+
+/// The tables of one provider.
+#[derive(Debug)]
+struct Tables {
+    strings: Interner<Box<[u8]>>,
+    threads: Interner<ThreadKoids>,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self {
+            strings: Interner::new(MAX_STRING_INDEX),
+            threads: Interner::new(u16::from(MAX_THREAD_INDEX)),
+        }
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts an archive with its magic number.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn new(output: W) -> Result<Self, WriteError> {
+        let mut writer = Self {
+            output,
+            current: None,
+            tables: HashMap::new(),
+            words: Vec::new(),
+            bytes: Vec::new(),
+        };
+        writer.put(&Metadata::MagicNumber.into())?;
+        Ok(writer)
+    }
+
+    /// Names a provider and makes it the current one. The name is cut to 255
+    /// bytes.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn provider(&mut self, id: u32, name: &str) -> Result<(), WriteError> {
+        self.current = Some(id);
+        let name = name.as_bytes();
+        self.put(&Metadata::ProviderInfo { id, name }.into())
+    }
+
+    /// Makes a provider the current one, if it is not.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn section(&mut self, id: u32) -> Result<(), WriteError> {
+        if self.current == Some(id) {
+            return Ok(());
+        }
+        self.current = Some(id);
+        self.put(&Metadata::ProviderSection { id }.into())
+    }
+
+    /// Says that something happened to a provider, the current one or not.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn provider_event(&mut self, id: u32, event: ProviderEvent) -> Result<(), WriteError> {
+        self.put(&Metadata::ProviderEvent { id, event }.into())
+    }
+
+    /// Says how many ticks per second, not 0, the current provider's
+    /// timestamps have.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn initialization(&mut self, ticks_per_second: u64) -> Result<(), WriteError> {
+        self.put(&Record::Initialization { ticks_per_second })
+    }
+
+    /// Writes a record of the current provider.
+    ///
+    /// # Errors
+    ///
+    /// The record does not fit the format, or writing failed. Indexes are the
+    /// writer's to give: a record that has one, or that registers one, is
+    /// refused. So are metadata records, which have methods of their own.
+    pub fn record(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
+        if let Some(index) = first_index(record) {
+            return Err(EncodeError::Index { index }.into());
+        }
+        if record.arguments().iter().count() > MAX_ARGUMENTS {
+            return Err(EncodeError::TooManyArguments.into());
+        }
+        let mut list = [Argument { name: Text::EMPTY, value: Value::Null }; MAX_ARGUMENTS];
+        let interned = self.interned(*record, &mut list)?;
+        let encoded = encode::append(&mut self.words, &interned);
+        // Also after an error: the tables say that what is there was written.
+        self.write_out()?;
+        Ok(encoded?)
+    }
+
+    /// Passes everything written so far on, as `W` does.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        Ok(self.output.flush()?)
+    }
+
+    /// Returns the output. Nothing is held back in the writer.
+    #[must_use]
+    pub fn into_inner(self) -> W {
+        self.output
+    }
+
+    /// Encodes a record as it is and writes it.
+    fn put(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
+        encode::append(&mut self.words, record)?;
+        Ok(self.write_out()?)
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        self.bytes.clear();
+        encode::append_bytes(&mut self.bytes, &self.words);
+        self.words.clear();
+        self.output.write_all(&self.bytes)
+    }
+
+    /// Returns `record` with indexes in place of what is worth one. Arguments
+    /// are put in `list`, which has room for all.
+    fn interned<'a>(
+        &mut self,
+        mut record: Record<'a>,
+        list: &'a mut [Argument<'a>],
+    ) -> Result<Record<'a>, EncodeError> {
+        match &mut record {
+            Record::Event(event) => {
+                self.intern_thread(&mut event.thread)?;
+                self.intern_text(&mut event.category)?;
+                self.intern_text(&mut event.name)?;
+            }
+            Record::Blob(blob) => self.intern_text(&mut blob.name)?,
+            Record::LegacyContextSwitch(switch) => {
+                self.intern_thread(&mut switch.outgoing)?;
+                self.intern_thread(&mut switch.incoming)?;
+            }
+            Record::Log(log) => self.intern_thread(&mut log.thread)?,
+            Record::Backtrace(backtrace) => self.intern_thread(&mut backtrace.thread)?,
+            Record::LargeBlob(blob) => {
+                self.intern_text(&mut blob.category)?;
+                self.intern_text(&mut blob.name)?;
+                if let Some(event) = &mut blob.event {
+                    self.intern_thread(&mut event.thread)?;
+                }
+            }
+            _ => {}
+        }
+        if let Some(arguments) = record.arguments_mut() {
+            *arguments = self.interned_arguments(*arguments, list)?;
+        }
+        Ok(record)
+    }
+
+    fn interned_arguments<'a>(
+        &mut self,
+        arguments: Arguments<'a>,
+        list: &'a mut [Argument<'a>],
+    ) -> Result<Arguments<'a>, EncodeError> {
+        let mut count = 0;
+        for (place, argument) in list.iter_mut().zip(&arguments) {
+            *place = argument;
+            self.intern_text(&mut place.name)?;
+            count += 1;
+        }
+        let list: &'a [Argument<'a>] = list;
+        Ok(list.get(..count).unwrap_or_default().into())
+    }
+
+    fn intern_text(&mut self, text: &mut Text<'_>) -> Result<(), EncodeError> {
+        let Text::Inline(value) = *text else {
+            return Ok(());
+        };
+        if value.is_empty() || value.len() > MAX_INTERNED_BYTES {
+            return Ok(());
+        }
+        let tables = self.tables.entry(self.current).or_default();
+        let (index, is_new) = tables.strings.index_of(value);
+        *text = Text::Indexed(index);
+        if is_new {
+            encode::append(&mut self.words, &Record::String { index, value })?;
+        }
+        Ok(())
+    }
+
+    fn intern_thread(&mut self, thread: &mut Thread) -> Result<(), EncodeError> {
+        let Thread::Inline(koids) = *thread else {
+            return Ok(());
+        };
+        let tables = self.tables.entry(self.current).or_default();
+        let (index, is_new) = tables.threads.index_of(&koids);
+        let index = u8::try_from(index).expect("the table has at most 255 entries");
+        *thread = Thread::Indexed(index);
+        if is_new {
+            encode::append(&mut self.words, &Record::Thread { index, koids })?;
+        }
+        Ok(())
+    }
+}
