@@ -11,7 +11,7 @@
 //! | the content of one record is wrong | [`ReadError::Record`], counted          | next record |
 //! | a large record is beyond the limit | [`ReadError::RecordTooLarge`]           | next record |
 //! | a type is not known                | an item with [`Record::Unknown`], counted | next record |
-//! | an index was never registered      | [`UNKNOWN_STRING`], [`ThreadKoids::UNKNOWN`], counted when resolved | same record |
+//! | an index was never registered      | [`UNKNOWN_STRING`], [`ThreadKoids::UNKNOWN`](crate::ThreadKoids::UNKNOWN), counted when resolved | same record |
 //! | bytes are not UTF-8                | U+FFFD in their place                   | same record |
 //! | a string or thread record for index 0 | an item, not registered              | next record |
 //! | a record has size 0                | [`ReadError::SizeZero`]                 | the end     |
