@@ -2,6 +2,7 @@
 
 pub mod buffer;
 pub mod categories;
+pub mod counter;
 pub mod error;
 pub mod message;
 pub mod mode;

@@ -1,0 +1,195 @@
+//! Session and providers together.
+
+use std::collections::BTreeMap;
+
+use trace_protocol::message::{StartOptions, ToProvider};
+
+use super::{
+    Census, Session, SessionAction, SessionEvent, SessionState, Terms, Time, Tracee, TraceeAction,
+    TraceeEvent, TraceeState,
+};
+
+/// The manager's number of a connected provider; never used twice.
+pub type ProviderId = u32;
+
+/// What happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// A provider registered.
+    Registered(ProviderId),
+    /// Something happened to a provider.
+    Provider(ProviderId, TraceeEvent),
+    /// The caller opens a session. Ignored while there is one.
+    Open(Terms),
+    /// The caller starts the session.
+    Start(StartOptions),
+    /// The caller stops the session.
+    Stop,
+    /// The caller ends the session.
+    Terminate,
+    /// The caller wants the current rolling buffers handed over (streaming).
+    Flush,
+    /// Time passed.
+    Tick,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Something about a provider.
+    Provider(ProviderId, TraceeAction),
+    /// The session came to a new state.
+    State(SessionState),
+}
+
+/// The session, if there is one, and all connected providers.
+#[derive(Debug, Default)]
+pub struct Conductor {
+    tracees: BTreeMap<ProviderId, Tracee>,
+    current: Option<Current>,
+    outputs: Vec<Output>,
+}
+
+#[derive(Debug)]
+struct Current {
+    session: Session,
+    terms: Terms,
+    start: StartOptions,
+}
+
+impl Conductor {
+    /// Makes a conductor with no provider and no session.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the session's state; `None` when there is no session.
+    pub fn session_state(&self) -> Option<SessionState> {
+        self.current.as_ref().map(|current| current.session.state())
+    }
+
+    /// Returns a connected provider.
+    pub fn tracee(&self, id: ProviderId) -> Option<&Tracee> {
+        self.tracees.get(&id)
+    }
+
+    /// Returns when a [`Input::Tick`] is due.
+    pub fn deadline(&self) -> Option<Time> {
+        self.tracees.values().filter_map(Tracee::deadline).min()
+    }
+
+    /// Takes what happened at `now`, returns what to do, in this order.
+    pub fn on(&mut self, input: Input, now: Time) -> Vec<Output> {
+        match input {
+            Input::Registered(id) => self.registered(id, now),
+            Input::Provider(id, event) => self.provider(id, event, now),
+            Input::Open(terms) => self.open(terms, now),
+            Input::Start(options) => self.session(SessionEvent::Start(options), now),
+            Input::Stop => self.session(SessionEvent::Stop, now),
+            Input::Terminate => self.session(SessionEvent::Terminate, now),
+            Input::Flush => self.all(&TraceeEvent::Flush, now),
+            Input::Tick => self.all(&TraceeEvent::Tick, now),
+        }
+        self.settle(now);
+        std::mem::take(&mut self.outputs)
+    }
+
+    fn registered(&mut self, id: ProviderId, now: Time) {
+        self.tracees.insert(id, Tracee::new());
+        let state = self.session_state();
+        let started = state.is_some_and(SessionState::is_running);
+        let answer = TraceeAction::Send(ToProvider::Registered { started });
+        self.outputs.push(Output::Provider(id, answer));
+        let joins = started || state == Some(SessionState::Initialized);
+        if let (true, Some(current)) = (joins, &self.current) {
+            let initialize = TraceeEvent::Initialize(current.terms.clone());
+            self.tracee_event(id, initialize, now);
+        }
+    }
+
+    fn provider(&mut self, id: ProviderId, event: TraceeEvent, now: Time) {
+        let buffer_ready = matches!(event, TraceeEvent::BufferReady { .. });
+        self.tracee_event(id, event, now);
+        match &self.current {
+            Some(current) if buffer_ready && current.session.state().is_running() => {
+                let start = TraceeEvent::Start(current.start.clone());
+                self.tracee_event(id, start, now);
+            }
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, terms: Terms, now: Time) {
+        if self.current.is_none() {
+            let initialize = TraceeEvent::Initialize(terms.clone());
+            let session = Session::new();
+            self.current = Some(Current { session, terms, start: StartOptions::default() });
+            self.outputs.push(Output::State(SessionState::Initialized));
+            self.all(&initialize, now);
+        }
+    }
+
+    fn session(&mut self, event: SessionEvent, now: Time) {
+        let Some(current) = &mut self.current else { return };
+        let before = current.session.state();
+        let action = current.session.on(event);
+        let after = current.session.state();
+        if let Some(SessionAction::StartAll(options)) = &action {
+            current.start = options.clone();
+        }
+        if before != after {
+            self.outputs.push(Output::State(after));
+        }
+        match action {
+            Some(SessionAction::StartAll(options)) => self.all(&TraceeEvent::Start(options), now),
+            Some(SessionAction::StopAll) => self.all(&TraceeEvent::Stop, now),
+            Some(SessionAction::TerminateAll) => self.all(&TraceeEvent::Terminate, now),
+            None => {}
+        }
+    }
+
+    /// Lets the session follow its providers until it stays where it is.
+    fn settle(&mut self, now: Time) {
+        while let Some(before) = self.session_state() {
+            self.session(SessionEvent::Census(self.census()), now);
+            let after = self.session_state();
+            if after == Some(SessionState::Terminated) {
+                self.current = None;
+            } else if after == Some(before) {
+                break;
+            }
+        }
+    }
+
+    fn census(&self) -> Census {
+        let mut census = Census::default();
+        for tracee in self.tracees.values().filter(|tracee| tracee.in_session()) {
+            census.present += 1;
+            match tracee.state() {
+                TraceeState::Starting { .. } => {
+                    census.starting += 1;
+                    census.unstopped += 1;
+                }
+                TraceeState::Started | TraceeState::Stopping { .. } => census.unstopped += 1,
+                _ => {}
+            }
+        }
+        census
+    }
+
+    fn all(&mut self, event: &TraceeEvent, now: Time) {
+        let ids: Vec<ProviderId> = self.tracees.keys().copied().collect();
+        for id in ids {
+            self.tracee_event(id, event.clone(), now);
+        }
+    }
+
+    fn tracee_event(&mut self, id: ProviderId, event: TraceeEvent, now: Time) {
+        let Some(tracee) = self.tracees.get_mut(&id) else { return };
+        let actions = tracee.on(event, now);
+        self.outputs.extend(actions.into_iter().map(|action| Output::Provider(id, action)));
+        if tracee.state() == TraceeState::Dead {
+            self.tracees.remove(&id);
+        }
+    }
+}

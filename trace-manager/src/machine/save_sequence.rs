@@ -1,0 +1,75 @@
+//! Checking the save requests of one provider.
+
+use super::Violation;
+
+/// A request to save a rolling buffer, checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SaveRequest {
+    /// The wrapped count of the rolling buffer to save.
+    pub wrapped_count: u32,
+    /// The end of the durable data in bytes; a multiple of 8 inside the durable buffer.
+    pub durable_data_end: u64,
+}
+
+/// What the next save request of a provider must look like.
+///
+/// The first wrapped count is kept apart from "none saved yet" by being the expected one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct SaveSequence {
+    next: u32,
+    durable_data_end: u64,
+    durable_size: u64,
+}
+
+impl SaveSequence {
+    pub(super) fn new(durable_size: u64) -> Self {
+        Self { durable_size, ..Self::default() }
+    }
+
+    /// Checks a request; only a good one counts.
+    pub(super) fn check(&mut self, wrapped_count: u32, end: u64) -> Result<SaveRequest, Violation> {
+        if wrapped_count != self.next {
+            return Err(Violation::WrappedCount { expected: self.next, found: wrapped_count });
+        }
+        let last = self.durable_data_end;
+        if end < last || end % 8 != 0 || end > self.durable_size {
+            return Err(Violation::DurableEnd { last, found: end });
+        }
+        self.next = self.next.wrapping_add(1);
+        self.durable_data_end = end;
+        Ok(SaveRequest { wrapped_count, durable_data_end: end })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_count_up_from_zero() {
+        let mut sequence = SaveSequence::new(4096);
+        assert_eq!(
+            sequence.check(1, 0),
+            Err(Violation::WrappedCount { expected: 0, found: 1 }),
+            "the first half is not skipped"
+        );
+        for wrapped_count in 0..5 {
+            assert!(sequence.check(wrapped_count, 8).is_ok());
+            assert!(sequence.check(wrapped_count, 8).is_err(), "a repetition");
+        }
+        sequence.next = u32::MAX;
+        assert!(sequence.check(u32::MAX, 8).is_ok());
+        assert!(sequence.check(0, 8).is_ok(), "the count wraps round");
+    }
+
+    #[test]
+    fn the_durable_end_grows_inside_its_buffer() {
+        let mut sequence = SaveSequence::new(4096);
+        assert!(sequence.check(0, 16).is_ok());
+        for bad in [8, 17, 4104, u64::MAX, u64::MAX - 7] {
+            assert_eq!(sequence.check(1, bad), Err(Violation::DurableEnd { last: 16, found: bad }));
+        }
+        assert!(sequence.check(1, 16).is_ok());
+        assert!(sequence.check(2, 4096).is_ok());
+    }
+}

@@ -1,0 +1,77 @@
+use super::*;
+
+#[test]
+fn a_dead_provider_is_salvaged_at_once() {
+    let mut scene = Scene::started(2);
+    scene.event(1, TraceeEvent::Disconnected);
+    assert_eq!(scene.actions(1), [TraceeAction::Finish(End::Disconnected)]);
+    assert_eq!(scene.tracee(1), TraceeState::Dead);
+    assert_eq!(scene.state(), Some(SessionState::Started));
+}
+
+#[test]
+fn nobody_waits_for_the_dead() {
+    let mut scene = Scene::starting(2);
+    scene.packet(1, Packet::Started { version: 1 });
+    scene.event(2, TraceeEvent::Disconnected);
+    assert_eq!(scene.state(), Some(SessionState::Started));
+    scene.give(Input::Terminate);
+    scene.event(1, TraceeEvent::Disconnected);
+    assert_eq!(scene.state(), None, "nobody is left");
+}
+
+#[test]
+fn dying_while_stopping_lets_the_session_stop() {
+    let mut scene = Scene::started(2);
+    scene.give(Input::Stop);
+    scene.packet(1, Packet::Stopped);
+    scene.event(2, TraceeEvent::Disconnected);
+    assert_eq!(scene.state(), Some(SessionState::Stopped));
+}
+
+#[test]
+fn dying_while_terminating_finishes_once() {
+    let mut scene = Scene::started(1);
+    scene.give(Input::Terminate);
+    scene.packet(1, Packet::Stopped);
+    scene.log.clear();
+    scene.event(1, TraceeEvent::PacketsClosed);
+    scene.event(1, TraceeEvent::Disconnected);
+    assert_eq!(scene.actions(1), [TraceeAction::Finish(End::Terminated)]);
+}
+
+#[test]
+fn dying_after_stopped_counts_as_an_orderly_end() {
+    let mut scene = Scene::started(1);
+    scene.packet(1, Packet::Stopped);
+    scene.event(1, TraceeEvent::Disconnected);
+    assert_eq!(scene.actions(1), [TraceeAction::Finish(End::Terminated)]);
+}
+
+#[test]
+fn closing_the_packet_socket_leaves_the_session_only() {
+    let mut scene = Scene::started(1);
+    scene.event(1, TraceeEvent::PacketsClosed);
+    assert_eq!(scene.actions(1), [TraceeAction::Finish(End::Disconnected)]);
+    assert_eq!(scene.tracee(1), TraceeState::Registered);
+}
+
+#[test]
+fn dying_without_a_session_needs_nothing() {
+    let mut scene = Scene::new(1);
+    scene.event(1, TraceeEvent::Disconnected);
+    assert_eq!(scene.log, []);
+    assert_eq!(scene.tracee(1), TraceeState::Dead);
+}
+
+#[test]
+fn a_flooding_provider_is_cut_off_alone() {
+    let mut scene = Scene::started(2);
+    scene.event(1, TraceeEvent::Violation(Violation::Flood));
+    let actions = scene.actions(1);
+    assert_eq!(actions[0], TraceeAction::Finish(End::CutOff(Violation::Flood)));
+    assert_eq!(actions[1], TraceeAction::CutOff(Violation::Flood));
+    assert_eq!(scene.tracee(2), TraceeState::Started);
+    scene.event(1, TraceeEvent::Violation(Violation::Flood));
+    assert_eq!(scene.log, [], "the dead do nothing");
+}

@@ -1,0 +1,85 @@
+use super::*;
+use trace_protocol::message::Initialize;
+
+fn initialize() -> TraceeAction {
+    send(ToProvider::Initialize(Initialize {
+        mode: BufferingMode::Streaming,
+        categories: vec!["io".to_owned()],
+    }))
+}
+
+#[test]
+fn a_registration_is_answered() {
+    let mut scene = Scene::new(0);
+    scene.give(Input::Registered(1));
+    assert_eq!(scene.actions(1), [send(ToProvider::Registered { started: false })]);
+    assert_eq!(scene.tracee(1), TraceeState::Registered);
+}
+
+#[test]
+fn opening_hands_every_provider_a_buffer() {
+    let mut scene = Scene::new(2);
+    scene.give(Input::Open(terms()));
+    for id in [1, 2] {
+        assert_eq!(scene.actions(id), [TraceeAction::MakeBuffer, initialize()]);
+        assert_eq!(scene.tracee(id), TraceeState::Initialized);
+    }
+    assert_eq!(scene.state(), Some(SessionState::Initialized));
+}
+
+#[test]
+fn a_provider_without_a_buffer_stays_out() {
+    let mut scene = Scene::new(1);
+    scene.memory = false;
+    scene.give(Input::Open(terms()));
+    scene.give(Input::Start(StartOptions::default()));
+    assert_eq!(scene.actions(1), [TraceeAction::MakeBuffer]);
+    assert_eq!(scene.tracee(1), TraceeState::Registered);
+    assert_eq!(scene.state(), Some(SessionState::Started));
+}
+
+#[test]
+fn a_second_open_is_ignored() {
+    let mut scene = Scene::started(1);
+    scene.give(Input::Open(terms()));
+    assert_eq!(scene.log, []);
+    assert_eq!(scene.state(), Some(SessionState::Started));
+}
+
+#[test]
+fn packets_before_the_start_cut_off() {
+    for packet in [
+        Packet::Started { version: 1 },
+        Packet::Stopped,
+        Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 0 },
+    ] {
+        let mut scene = Scene::new(1);
+        scene.give(Input::Open(terms()));
+        scene.log.clear();
+        scene.packet(1, packet);
+        let actions = scene.actions(1);
+        assert!(
+            matches!(
+                actions[..],
+                [
+                    TraceeAction::Finish(End::CutOff(Violation::OutOfTurn(_))),
+                    TraceeAction::CutOff(Violation::OutOfTurn(_))
+                ]
+            ),
+            "{packet:?}: {actions:?}"
+        );
+        assert_eq!(scene.tracee(1), TraceeState::Dead);
+    }
+}
+
+#[test]
+fn the_next_session_initializes_again() {
+    let mut scene = Scene::started(1);
+    scene.give(Input::Terminate);
+    scene.packet(1, Packet::Stopped);
+    scene.event(1, TraceeEvent::PacketsClosed);
+    assert_eq!(scene.state(), None);
+    scene.log.clear();
+    scene.give(Input::Open(terms()));
+    assert_eq!(scene.actions(1), [TraceeAction::MakeBuffer, initialize()]);
+}

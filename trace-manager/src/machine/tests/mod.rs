@@ -1,0 +1,127 @@
+//! One file per phase of a session. Providers answer only where a test says so.
+
+mod dead;
+mod initialize;
+mod late;
+mod save;
+mod slow;
+mod start;
+mod stop;
+mod terminate;
+
+use std::time::Duration;
+
+use trace_protocol::buffer::header::BufferingMode;
+use trace_protocol::message::{StartOptions, ToProvider};
+use trace_protocol::packet::Packet;
+
+use super::*;
+
+pub(super) const DURABLE_SIZE: u64 = 4096;
+
+/// A conductor, its clock, and what it wanted done since the last look.
+pub(super) struct Scene {
+    pub(super) conductor: Conductor,
+    pub(super) now: Time,
+    pub(super) log: Vec<Output>,
+    /// Whether there is memory for buffers.
+    pub(super) memory: bool,
+}
+
+impl Scene {
+    /// A scene with `providers` registered, numbered from 1.
+    pub(super) fn new(providers: u32) -> Self {
+        let conductor = Conductor::new();
+        let mut scene =
+            Self { conductor, now: Duration::from_secs(100), log: Vec::new(), memory: true };
+        for id in 1..=providers {
+            scene.give(Input::Registered(id));
+        }
+        scene.log.clear();
+        scene
+    }
+
+    /// A scene whose session was opened and started; the providers have not answered.
+    pub(super) fn starting(providers: u32) -> Self {
+        let mut scene = Self::new(providers);
+        scene.give(Input::Open(terms()));
+        scene.give(Input::Start(StartOptions::default()));
+        scene.log.clear();
+        scene
+    }
+
+    /// A scene in which all providers record.
+    pub(super) fn started(providers: u32) -> Self {
+        let mut scene = Self::starting(providers);
+        for id in 1..=providers {
+            scene.packet(id, Packet::Started { version: 1 });
+        }
+        scene.log.clear();
+        scene
+    }
+
+    /// Gives an input, and makes the buffers that are asked for.
+    pub(super) fn give(&mut self, input: Input) {
+        let outputs = self.conductor.on(input, self.now);
+        for output in outputs {
+            self.log.push(output.clone());
+            if let Output::Provider(id, TraceeAction::MakeBuffer) = output {
+                self.event(id, match self.memory {
+                    true => TraceeEvent::BufferReady { durable_size: DURABLE_SIZE },
+                    false => TraceeEvent::NoBuffer,
+                });
+            }
+        }
+    }
+
+    pub(super) fn event(&mut self, id: ProviderId, event: TraceeEvent) {
+        self.give(Input::Provider(id, event));
+    }
+
+    pub(super) fn packet(&mut self, id: ProviderId, packet: Packet) {
+        self.event(id, TraceeEvent::Packet(packet));
+    }
+
+    /// Lets time pass and tells the conductor.
+    pub(super) fn pass(&mut self, time: Duration) {
+        self.now += time;
+        self.give(Input::Tick);
+    }
+
+    pub(super) fn state(&self) -> Option<SessionState> {
+        self.conductor.session_state()
+    }
+
+    pub(super) fn tracee(&self, id: ProviderId) -> TraceeState {
+        self.conductor.tracee(id).map_or(TraceeState::Dead, Tracee::state)
+    }
+
+    /// What was to be done about a provider since the last look.
+    pub(super) fn actions(&mut self, id: ProviderId) -> Vec<TraceeAction> {
+        let (mut of_provider, mut rest) = (Vec::new(), Vec::new());
+        for output in self.log.drain(..) {
+            match output {
+                Output::Provider(other, action) if other == id => of_provider.push(action),
+                output => rest.push(output),
+            }
+        }
+        self.log = rest;
+        of_provider
+    }
+}
+
+pub(super) fn terms() -> Terms {
+    Terms {
+        mode: BufferingMode::Streaming,
+        categories: vec!["io".to_owned()],
+        timeouts: Timeouts::default(),
+    }
+}
+
+pub(super) fn send(message: ToProvider) -> TraceeAction {
+    TraceeAction::Send(message)
+}
+
+pub(super) fn start() -> TraceeAction {
+    send(ToProvider::Start(StartOptions::default()))
+}

@@ -1,0 +1,72 @@
+use super::*;
+
+#[test]
+fn the_session_is_started_when_all_answered() {
+    let mut scene = Scene::new(2);
+    scene.give(Input::Open(terms()));
+    scene.log.clear();
+    scene.give(Input::Start(StartOptions::default()));
+    assert_eq!(scene.actions(1), [start()]);
+    assert_eq!(scene.actions(2), [start()]);
+    scene.packet(1, Packet::Started { version: 1 });
+    assert_eq!(scene.state(), Some(SessionState::Starting));
+    scene.packet(2, Packet::Started { version: 1 });
+    assert_eq!(scene.state(), Some(SessionState::Started));
+    assert_eq!(scene.log.last(), Some(&Output::State(SessionState::Started)));
+}
+
+#[test]
+fn a_session_without_providers_starts() {
+    let scene = Scene::starting(0);
+    assert_eq!(scene.state(), Some(SessionState::Started));
+}
+
+#[test]
+fn a_start_while_running_does_nothing() {
+    let mut scene = Scene::started(1);
+    scene.give(Input::Start(StartOptions::default()));
+    assert_eq!(scene.log, []);
+}
+
+#[test]
+fn another_packet_version_cuts_off() {
+    let mut scene = Scene::starting(1);
+    scene.packet(1, Packet::Started { version: 2 });
+    let violation = Violation::PacketVersion(2);
+    assert_eq!(
+        scene.actions(1),
+        [
+            TraceeAction::Finish(End::CutOff(violation.clone())),
+            TraceeAction::CutOff(violation)
+        ]
+    );
+    assert_eq!(scene.state(), Some(SessionState::Started), "the others go on");
+}
+
+#[test]
+fn started_twice_cuts_off() {
+    let mut scene = Scene::started(1);
+    scene.packet(1, Packet::Started { version: 1 });
+    assert_eq!(scene.tracee(1), TraceeState::Dead);
+}
+
+#[test]
+fn only_streaming_providers_flush() {
+    let mut scene = Scene::started(1);
+    scene.give(Input::Flush);
+    assert_eq!(scene.actions(1), [send(ToProvider::Flush)]);
+    let mut scene = Scene::new(1);
+    scene.give(Input::Open(Terms { mode: BufferingMode::Circular, ..terms() }));
+    scene.give(Input::Start(StartOptions::default()));
+    scene.log.clear();
+    scene.give(Input::Flush);
+    assert_eq!(scene.actions(1), []);
+}
+
+#[test]
+fn an_alert_is_passed_on() {
+    let mut scene = Scene::started(1);
+    let name = trace_protocol::packet::AlertName::new("low memory").unwrap();
+    scene.packet(1, Packet::Alert(name));
+    assert_eq!(scene.actions(1), [TraceeAction::Alert(name)]);
+}
