@@ -1,6 +1,40 @@
 //! The trace manager: sessions and providers as state machines, the event loop around them, and the
 //! archive that comes out.
+//!
+//! ```no_run
+//! use std::path::{Path, PathBuf};
+//! use trace_manager::{ArchiveTarget, Manager, SessionConfig};
+//!
+//! # fn main() -> Result<(), trace_manager::ManagerError> {
+//! let manager = Manager::bind(Path::new("/run/trace/manager.sock"))?;
+//! let target = ArchiveTarget::File(PathBuf::from("trace.fxt"));
+//! let session = manager.start(SessionConfig::default(), target)?;
+//! std::thread::sleep(std::time::Duration::from_secs(1));
+//! session.stop();
+//! let summary = session.join()?;
+//! println!("{} events of {} providers", summary.events(), summary.providers.len());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The protocol is described in `docs/protocol.md`.
 
 #![forbid(unsafe_code)]
 
+mod archive;
+mod clock;
+mod config;
+mod error;
 pub mod machine;
+mod manager;
+mod memory;
+mod recording;
+mod server;
+mod summary;
+
+pub use archive::ArchiveTarget;
+pub use config::SessionConfig;
+pub use error::{ArchiveError, ManagerError};
+pub use machine::{End, SessionState, Timeouts, Violation};
+pub use manager::{Manager, SessionHandle};
+pub use summary::{Progress, ProviderSummary, Refusal, SessionSummary};

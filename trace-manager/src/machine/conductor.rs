@@ -79,7 +79,10 @@ impl Conductor {
     }
 
     /// Takes what happened at `now`, returns what to do, in this order.
+    ///
+    /// Providers that died can be looked at until the next call.
     pub fn on(&mut self, input: Input, now: Time) -> Vec<Output> {
+        self.tracees.retain(|_, tracee| tracee.state() != TraceeState::Dead);
         match input {
             Input::Registered(id) => self.registered(id, now),
             Input::Provider(id, event) => self.provider(id, event, now),
@@ -188,8 +191,5 @@ impl Conductor {
         let Some(tracee) = self.tracees.get_mut(&id) else { return };
         let actions = tracee.on(event, now);
         self.outputs.extend(actions.into_iter().map(|action| Output::Provider(id, action)));
-        if tracee.state() == TraceeState::Dead {
-            self.tracees.remove(&id);
-        }
     }
 }

@@ -22,8 +22,8 @@
 
 use trace_protocol::message::StartOptions;
 
-/// Where the session stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where the session stands; later states are greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SessionState {
     /// Providers have buffers and do not record.
     Initialized,

@@ -66,10 +66,13 @@ impl Scene {
         for output in outputs {
             self.log.push(output.clone());
             if let Output::Provider(id, TraceeAction::MakeBuffer) = output {
-                self.event(id, match self.memory {
-                    true => TraceeEvent::BufferReady { durable_size: DURABLE_SIZE },
-                    false => TraceeEvent::NoBuffer,
-                });
+                self.event(
+                    id,
+                    match self.memory {
+                        true => TraceeEvent::BufferReady { durable_size: DURABLE_SIZE },
+                        false => TraceeEvent::NoBuffer,
+                    },
+                );
             }
         }
     }

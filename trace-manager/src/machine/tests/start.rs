@@ -35,10 +35,7 @@ fn another_packet_version_cuts_off() {
     let violation = Violation::PacketVersion(2);
     assert_eq!(
         scene.actions(1),
-        [
-            TraceeAction::Finish(End::CutOff(violation.clone())),
-            TraceeAction::CutOff(violation)
-        ]
+        [TraceeAction::Finish(End::CutOff(violation.clone())), TraceeAction::CutOff(violation)]
     );
     assert_eq!(scene.state(), Some(SessionState::Started), "the others go on");
 }

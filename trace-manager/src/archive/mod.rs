@@ -1,0 +1,23 @@
+//! The archive: its records, the queue of blocks to write, and the thread that writes them.
+//!
+//! ```text
+//!  event loop                                   writer thread
+//!  ----------                                   -------------
+//!  block of whole records --> Spool ----------> write(2) --> file, pipe or socket
+//!                               |   ^
+//!                   beyond 64   v   | in order
+//!                   MiB     unlinked file
+//! ```
+//!
+//! The loop never waits for the reader of the archive: what the writer is behind goes to a file that
+//! has no name.
+
+pub(crate) mod records;
+mod spool;
+mod target;
+mod writer;
+
+pub(crate) use spool::Block;
+pub use target::ArchiveTarget;
+pub(crate) use target::Output;
+pub(crate) use writer::{ArchiveWriter, Finished, WriterStatus};

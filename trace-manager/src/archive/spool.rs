@@ -1,0 +1,286 @@
+//! The queue between the event loop and the writer: bounded in memory, and no wait for the loop.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use trace_protocol::words::as_bytes;
+
+/// Vectors that are kept for new blocks, so that their pages need not be made again.
+const SPARE: usize = 4;
+
+/// Whole records, and where among them words stand that are known at the end only.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) words: Vec<u64>,
+    /// Indices of words that hold the rate of the CPU's counter.
+    pub(crate) rates: Vec<usize>,
+}
+
+/// The queue. One thread pushes, one pops.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    state: Mutex<State>,
+    ready: Condvar,
+    /// Bytes in memory beyond which blocks go to the file.
+    limit: usize,
+    directory: PathBuf,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Entry>,
+    in_memory: usize,
+    spill: Option<Arc<File>>,
+    /// Where the next block goes in the file, and how many blocks of it are still to be read.
+    spill_end: u64,
+    spilled: usize,
+    spare: Vec<Vec<u64>>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Memory(Block),
+    Spilled { offset: u64, length: usize, rates: Vec<usize> },
+}
+
+/// A block to be written.
+#[derive(Debug)]
+pub(super) enum Ready {
+    Memory(Block),
+    Spilled { bytes: Vec<u8>, rates: Vec<usize> },
+}
+
+impl Ready {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Memory(block) => as_bytes(&block.words),
+            Self::Spilled { bytes, .. } => bytes,
+        }
+    }
+
+    pub(super) fn rates(&self) -> &[usize] {
+        match self {
+            Self::Memory(block) => &block.rates,
+            Self::Spilled { rates, .. } => rates,
+        }
+    }
+}
+
+impl Spool {
+    /// Makes a queue that holds about `limit` bytes in memory, and more in a file in `directory`.
+    pub(crate) fn new(limit: usize, directory: PathBuf) -> Self {
+        Self { state: Mutex::default(), ready: Condvar::new(), limit, directory }
+    }
+
+    /// Appends a block. Never waits for the other thread.
+    ///
+    /// # Errors
+    ///
+    /// When there is no room in the file either; then the block is lost.
+    pub(crate) fn push(&self, block: Block) -> io::Result<()> {
+        let size = block.words.len() * 8;
+        let mut state = self.lock();
+        // One block always fits, however large.
+        if state.in_memory != 0 && state.in_memory + size > self.limit {
+            drop(state);
+            return self.spill(block);
+        }
+        state.in_memory += size;
+        state.queue.push_back(Entry::Memory(block));
+        drop(state);
+        self.ready.notify_one();
+        Ok(())
+    }
+
+    /// Puts a block into the file. Only the pushing thread moves the end of the file forward.
+    fn spill(&self, block: Block) -> io::Result<()> {
+        let (file, offset) = self.spill_file()?;
+        let bytes = as_bytes(&block.words);
+        file.write_all_at(bytes, offset)?;
+        let length = bytes.len();
+        let mut state = self.lock();
+        state.spill_end = offset + length as u64;
+        state.spilled += 1;
+        state.queue.push_back(Entry::Spilled { offset, length, rates: block.rates });
+        Self::keep(&mut state, block.words);
+        drop(state);
+        self.ready.notify_one();
+        Ok(())
+    }
+
+    fn spill_file(&self) -> io::Result<(Arc<File>, u64)> {
+        let mut state = self.lock();
+        if state.spilled == 0 {
+            state.spill_end = 0;
+        }
+        let offset = state.spill_end;
+        if let Some(file) = &state.spill {
+            return Ok((Arc::clone(file), offset));
+        }
+        let file = Arc::new(tempfile::tempfile_in(&self.directory)?);
+        state.spill = Some(Arc::clone(&file));
+        Ok((file, offset))
+    }
+
+    /// Takes the oldest block, waiting for one; `None` when the queue is closed and empty.
+    ///
+    /// # Errors
+    ///
+    /// When a block cannot be read back.
+    pub(super) fn pop(&self) -> Option<io::Result<Ready>> {
+        let mut state = self.lock();
+        loop {
+            match state.queue.pop_front() {
+                Some(Entry::Memory(block)) => {
+                    return Some(Ok(Ready::Memory(block)));
+                }
+                Some(Entry::Spilled { offset, length, rates }) => {
+                    let file = state.spill.clone();
+                    drop(state);
+                    return Some(self.read_back(file, offset, length, rates));
+                }
+                None if state.closed => return None,
+                None => state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    fn read_back(
+        &self,
+        file: Option<Arc<File>>,
+        offset: u64,
+        length: usize,
+        rates: Vec<usize>,
+    ) -> io::Result<Ready> {
+        let mut bytes = vec![0; length];
+        let read = file.ok_or(io::ErrorKind::NotFound)?.read_exact_at(&mut bytes, offset);
+        self.lock().spilled -= 1;
+        read.map(|()| Ready::Spilled { bytes, rates })
+    }
+
+    /// Gives a block that was written back: only now does it no longer count as in memory.
+    pub(super) fn written(&self, ready: Ready) {
+        if let Ready::Memory(block) = ready {
+            let mut state = self.lock();
+            state.in_memory -= block.words.len() * 8;
+            Self::keep(&mut state, block.words);
+        }
+    }
+
+    /// Says that nothing more will be pushed.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.ready.notify_one();
+    }
+
+    /// Returns an empty vector for the next block.
+    pub(crate) fn spare(&self) -> Vec<u64> {
+        self.lock().spare.pop().unwrap_or_default()
+    }
+
+    fn keep(state: &mut State, mut words: Vec<u64>) {
+        if state.spare.len() < SPARE {
+            words.clear();
+            state.spare.push(words);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    fn block(first: u64, words: usize) -> Block {
+        Block { words: (first..).take(words).collect(), rates: vec![first as usize] }
+    }
+
+    fn pop_words(spool: &Spool) -> Option<(Vec<u8>, Vec<usize>)> {
+        let ready = spool.pop()?.unwrap();
+        let popped = (ready.bytes().to_vec(), ready.rates().to_vec());
+        spool.written(ready);
+        Some(popped)
+    }
+
+    #[test]
+    fn blocks_beyond_the_limit_keep_their_order() {
+        let spool = Spool::new(64, std::env::temp_dir());
+        for first in 0..10 {
+            spool.push(block(first, 5)).unwrap();
+        }
+        assert_eq!(spool.lock().spilled, 9, "40 bytes fit, 80 do not");
+        for first in 0..5 {
+            let words: Vec<u64> = (first..).take(5).collect();
+            assert_eq!(pop_words(&spool), Some((as_bytes(&words).to_vec(), vec![first as usize])));
+        }
+        spool.push(block(10, 5)).unwrap();
+        spool.push(block(11, 5)).unwrap();
+        spool.close();
+        for first in 5..12u64 {
+            assert_eq!(pop_words(&spool).unwrap().1, [first as usize]);
+        }
+        assert!(spool.pop().is_none());
+    }
+
+    #[test]
+    fn the_file_is_used_again_from_its_start() {
+        let spool = Spool::new(8, std::env::temp_dir());
+        for _ in 0..3 {
+            spool.push(block(0, 100)).unwrap();
+            spool.push(block(1, 100)).unwrap();
+            assert_eq!(spool.lock().spill_end, 800);
+            pop_words(&spool).unwrap();
+            pop_words(&spool).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_large_block_fits_when_nothing_else_is_there() {
+        let spool = Spool::new(8, std::env::temp_dir());
+        spool.push(block(0, 1000)).unwrap();
+        assert_eq!(spool.lock().spilled, 0);
+    }
+
+    #[test]
+    fn vectors_come_back() {
+        let spool = Spool::new(1 << 20, std::env::temp_dir());
+        spool.push(block(0, 100)).unwrap();
+        pop_words(&spool).unwrap();
+        let spare = spool.spare();
+        assert!(spare.is_empty() && spare.capacity() >= 100);
+    }
+
+    #[test]
+    fn a_spill_that_fails_is_reported() {
+        let spool = Spool::new(8, PathBuf::from("/nonexistent"));
+        spool.push(block(0, 10)).unwrap();
+        assert!(spool.push(block(1, 10)).is_err());
+        assert_eq!(pop_words(&spool).unwrap().1, [0]);
+    }
+
+    #[test]
+    fn threads_hand_over_everything() {
+        let spool = Arc::new(Spool::new(4096, std::env::temp_dir()));
+        let reader = thread::spawn({
+            let spool = Arc::clone(&spool);
+            move || {
+                let popped: Vec<_> = std::iter::from_fn(|| pop_words(&spool)).collect();
+                popped.into_iter().map(|(_, rates)| rates[0]).collect::<Vec<usize>>()
+            }
+        });
+        for first in 0..2000 {
+            spool.push(block(first, 64)).unwrap();
+        }
+        spool.close();
+        assert_eq!(reader.join().unwrap(), (0..2000).collect::<Vec<usize>>());
+    }
+}

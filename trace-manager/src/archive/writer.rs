@@ -1,0 +1,212 @@
+//! The thread that writes an archive.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{poll, PollFd, PollFlags};
+
+use super::spool::Spool;
+use super::{Block, Output};
+use crate::error::ArchiveError;
+
+/// Bytes that wait in memory for the writer before a file takes them.
+const MEMORY_LIMIT: usize = 64 << 20;
+
+/// What the writer has done so far, for other threads to look at.
+#[derive(Debug, Default)]
+pub(crate) struct WriterStatus {
+    /// Bytes written. Stored by the writer thread; a number to show, so relaxed.
+    bytes: AtomicU64,
+    /// The first error, in words.
+    failure: Mutex<Option<String>>,
+    /// Why a block never came to the writer.
+    lost: Mutex<Option<io::Error>>,
+}
+
+impl WriterStatus {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn fail(&self, error: &io::Error) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert_with(|| error.to_string());
+    }
+
+    fn lose(&self, error: io::Error) {
+        self.fail(&error);
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    fn take_lost(&self) -> Option<io::Error> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// An archive that is being written.
+#[derive(Debug)]
+pub(crate) struct ArchiveWriter {
+    spool: Arc<Spool>,
+    status: Arc<WriterStatus>,
+    rate: Arc<AtomicU64>,
+    thread: JoinHandle<Result<u64, ArchiveError>>,
+    lost: bool,
+}
+
+/// An archive to which nothing more is added.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    thread: JoinHandle<Result<u64, ArchiveError>>,
+}
+
+impl ArchiveWriter {
+    /// Starts the thread that writes to `output`.
+    pub(crate) fn spawn(output: Output) -> io::Result<Self> {
+        let spool = Arc::new(Spool::new(MEMORY_LIMIT, output.spill_directory()));
+        let status = Arc::new(WriterStatus::default());
+        let rate = Arc::new(AtomicU64::new(0));
+        let writing = Writing {
+            spool: Arc::clone(&spool),
+            status: Arc::clone(&status),
+            rate: Arc::clone(&rate),
+            output,
+            rates: Vec::new(),
+            bytes: 0,
+        };
+        let builder = thread::Builder::new().name("trace-archive".to_owned());
+        let thread = builder.spawn(move || writing.run())?;
+        Ok(Self { spool, status, rate, thread, lost: false })
+    }
+
+    /// Returns what the writer has done so far.
+    pub(crate) fn status(&self) -> Arc<WriterStatus> {
+        Arc::clone(&self.status)
+    }
+
+    /// Returns an empty vector for the next block.
+    pub(crate) fn spare(&self) -> Vec<u64> {
+        self.spool.spare()
+    }
+
+    /// Adds whole records to the archive. Never waits for its reader.
+    pub(crate) fn push(&mut self, block: Block) {
+        if block.words.is_empty() || self.lost {
+            return;
+        }
+        if let Err(error) = self.spool.push(block) {
+            // What comes behind a missing block would be read as if none were missing.
+            self.status.lose(error);
+            self.lost = true;
+        }
+    }
+
+    /// Adds nothing more. `rate` is that of the CPU's counter, in ticks per second.
+    pub(crate) fn finish(self, rate: u64) -> Finished {
+        // Read by the writer behind the spool's lock, which close() takes.
+        self.rate.store(rate, Ordering::Relaxed);
+        self.spool.close();
+        Finished { thread: self.thread }
+    }
+}
+
+impl Finished {
+    /// Waits until all is written. Returns the archive's size in bytes.
+    pub(crate) fn join(self) -> Result<u64, ArchiveError> {
+        let panicked = |_| {
+            let source = io::Error::other("the archive's writer panicked");
+            Err(ArchiveError { source, bytes: 0, kept: None })
+        };
+        self.thread.join().unwrap_or_else(panicked)
+    }
+}
+
+/// The thread's own.
+#[derive(Debug)]
+struct Writing {
+    spool: Arc<Spool>,
+    status: Arc<WriterStatus>,
+    rate: Arc<AtomicU64>,
+    output: Output,
+    /// Offsets in bytes of the words that hold the counter's rate.
+    rates: Vec<u64>,
+    /// Bytes of whole blocks written.
+    bytes: u64,
+}
+
+impl Writing {
+    fn run(mut self) -> Result<u64, ArchiveError> {
+        let mut written = self.write_blocks();
+        if let Err(error) = &written {
+            self.status.fail(error);
+            // The session goes on; what it still has to say goes nowhere.
+            while let Some(block) = self.spool.pop() {
+                let _ = block.map(|block| self.spool.written(block));
+            }
+        }
+        if let Some(error) = self.status.take_lost() {
+            written = written.and(Err(error));
+        }
+        if self.output.is_patchable() {
+            written = written.and(self.patch_rates());
+        }
+        match written {
+            Ok(()) => self.complete(),
+            Err(error) => Err(self.output.abandon(self.bytes, error)),
+        }
+    }
+
+    fn write_blocks(&mut self) -> io::Result<()> {
+        while let Some(block) = self.spool.pop() {
+            let block = block?;
+            write_all(&mut self.output, block.bytes())?;
+            let start = self.bytes;
+            self.rates.extend(block.rates().iter().map(|index| start + *index as u64 * 8));
+            self.bytes += block.bytes().len() as u64;
+            self.status.bytes.store(self.bytes, Ordering::Relaxed);
+            self.spool.written(block);
+        }
+        Ok(())
+    }
+
+    fn patch_rates(&self) -> io::Result<()> {
+        let rate = self.rate.load(Ordering::Relaxed).to_le_bytes();
+        self.rates.iter().try_for_each(|offset| self.output.patch(&rate, *offset))
+    }
+
+    fn complete(self) -> Result<u64, ArchiveError> {
+        let bytes = self.bytes;
+        match self.output.complete() {
+            Ok(()) => Ok(bytes),
+            Err(source) => Err(ArchiveError { source, bytes, kept: None }),
+        }
+    }
+}
+
+/// Writes all bytes, also to a pipe that somebody made non-blocking.
+fn write_all(output: &mut Output, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match output.file.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_writable(output)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn wait_writable(output: &Output) -> io::Result<()> {
+    let mut fds = [PollFd::from_borrowed_fd(output.file.as_fd(), PollFlags::OUT)];
+    match poll(&mut fds, -1) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,119 @@
+//! What can go wrong in the manager.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why the manager could not do what it was asked for.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ManagerError {
+    /// The registration socket could not be made.
+    Bind {
+        /// Where it was to be.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A session is active; there is one at a time.
+    SessionActive,
+    /// A buffer of no bytes was asked for.
+    NoBufferSize,
+    /// The buffer for one provider is larger than the memory that is left.
+    BufferTooLarge {
+        /// The buffer's size in bytes.
+        wanted: u64,
+        /// The memory available, in bytes.
+        available: u64,
+    },
+    /// The archive could not be created.
+    CreateArchive {
+        /// Where it was to be.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The event loop could not be set up.
+    EventLoop(io::Error),
+    /// The event loop ended.
+    Ended,
+}
+
+impl fmt::Display for ManagerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bind { path, source } => {
+                write!(f, "cannot listen for providers at {}: {source}", path.display())?;
+                write!(f, "{}", bind_advice(source.kind()))
+            }
+            Self::SessionActive => {
+                write!(f, "a session is active already: stop it before another one is started")
+            }
+            Self::NoBufferSize => {
+                write!(f, "a buffer of 0 bytes holds no records: ask for at least 4096 bytes")
+            }
+            Self::BufferTooLarge { wanted, available } => write!(
+                f,
+                "a buffer of {wanted} bytes for each provider is more than the {available} bytes of \
+                 memory available: ask for less"
+            ),
+            Self::CreateArchive { path, source } => {
+                write!(f, "cannot create the archive {}: {source}", path.display())
+            }
+            Self::EventLoop(source) => write!(f, "cannot set up the event loop: {source}"),
+            Self::Ended => write!(f, "the manager has ended"),
+        }
+    }
+}
+
+fn bind_advice(kind: io::ErrorKind) -> &'static str {
+    match kind {
+        io::ErrorKind::AddrInUse => {
+            " (another manager listens there, or a file is in the way: end it, or name another \
+             socket with TRACE_SOCKET)"
+        }
+        io::ErrorKind::NotFound => " (its directory does not exist: create it)",
+        io::ErrorKind::PermissionDenied => {
+            " (name a socket in a directory of yours with TRACE_SOCKET)"
+        }
+        _ => "",
+    }
+}
+
+impl std::error::Error for ManagerError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bind { source, .. }
+            | Self::CreateArchive { source, .. }
+            | Self::EventLoop(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// Why an archive is not complete.
+#[derive(Debug)]
+pub struct ArchiveError {
+    /// What the kernel said.
+    pub source: io::Error,
+    /// Bytes that were written before: whole records.
+    pub bytes: u64,
+    /// Where they are, if they can still be read.
+    pub kept: Option<PathBuf>,
+}
+
+impl fmt::Display for ArchiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the archive ends after {} bytes: {}", self.bytes, self.source)?;
+        match &self.kept {
+            Some(path) => write!(f, " (they are in {})", path.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for ArchiveError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}

@@ -1,0 +1,179 @@
+//! The manager and its sessions, as the caller has them.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crossbeam_channel::Receiver;
+use trace_protocol::socket::Listener;
+
+use crate::archive::{ArchiveTarget, Output};
+use crate::config::SessionConfig;
+use crate::error::ManagerError;
+use crate::machine::SessionState;
+use crate::recording::Recorded;
+use crate::server::{Command, EventLoop, Mailbox, Shared, StartRequest};
+use crate::summary::{Progress, SessionSummary};
+
+/// A manager: listens for providers and runs sessions, one at a time, in a thread of its own.
+///
+/// Dropped, it ends its session as [`SessionHandle::stop`] does, and then itself.
+#[derive(Debug)]
+pub struct Manager {
+    path: PathBuf,
+    mailbox: Mailbox,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Manager {
+    /// Listens for providers at `path`. The directory is made if only it is missing, for this user
+    /// alone.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::Bind`] when the socket cannot be made, [`ManagerError::EventLoop`] when the
+    /// process has no file descriptor or thread left.
+    pub fn bind(path: &Path) -> Result<Self, ManagerError> {
+        let listener =
+            listen(path).map_err(|source| ManagerError::Bind { path: path.to_owned(), source })?;
+        let (mailbox, inbox) = Mailbox::new().map_err(ManagerError::EventLoop)?;
+        let event_loop = EventLoop::new(listener, inbox).map_err(ManagerError::EventLoop)?;
+        let builder = thread::Builder::new().name("trace-manager".to_owned());
+        let thread = builder.spawn(|| event_loop.run()).map_err(ManagerError::EventLoop)?;
+        Ok(Self { path: path.to_owned(), mailbox, thread: Some(thread) })
+    }
+
+    /// Returns the path that providers connect to.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Starts a session. Providers that are there record when this returns or soon after; others
+    /// join as they come.
+    ///
+    /// A target that names a pipe is opened here, which waits for its reader.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::SessionActive`] while another session is not over;
+    /// [`ManagerError::NoBufferSize`] and [`ManagerError::BufferTooLarge`] for a buffer that cannot
+    /// be; [`ManagerError::CreateArchive`].
+    pub fn start(
+        &self,
+        config: SessionConfig,
+        target: ArchiveTarget,
+    ) -> Result<SessionHandle, ManagerError> {
+        config.check()?;
+        let output = Output::open(target)?;
+        let shared = Arc::new(Shared::new(Progress {
+            state: SessionState::Initialized,
+            elapsed: Duration::ZERO,
+            providers: 0,
+            joined: 0,
+            events: 0,
+            bytes: 0,
+            lost: 0,
+            archive_failure: None,
+        }));
+        let (answer, answered) = crossbeam_channel::bounded(1);
+        let (done, recorded) = crossbeam_channel::bounded(1);
+        let request = StartRequest { config, output, shared: Arc::clone(&shared), answer, done };
+        self.mailbox.send(Command::Start(Box::new(request)))?;
+        let number = answered.recv().map_err(|_| ManagerError::Ended)??;
+        let mailbox = self.mailbox.clone();
+        Ok(SessionHandle { number, mailbox, shared, recorded: Mutex::new(Some(recorded)) })
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        // Fails when the loop has ended already.
+        let _ = self.mailbox.send(Command::Quit);
+        if let Some(thread) = self.thread.take() {
+            // What ended the loop early, its sessions have seen.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A session. Dropped, it stops.
+///
+/// All methods can be called from any thread.
+#[derive(Debug)]
+pub struct SessionHandle {
+    number: u64,
+    mailbox: Mailbox,
+    shared: Arc<Shared>,
+    recorded: Mutex<Option<Receiver<Recorded>>>,
+}
+
+impl SessionHandle {
+    /// Asks the session to stop and end. Does not wait; may be called again.
+    pub fn stop(&self) {
+        // Fails when the loop has ended, and the session with it.
+        let _ = self.mailbox.send(Command::Stop { session: self.number });
+    }
+
+    /// Asks providers in streaming mode to hand over what they have so far.
+    pub fn flush(&self) {
+        // Fails when the loop has ended, and the session with it.
+        let _ = self.mailbox.send(Command::Flush);
+    }
+
+    /// Returns how the session is doing; at most about 0.1 s old.
+    pub fn progress(&self) -> Progress {
+        self.shared.get()
+    }
+
+    /// Waits until a provider has joined, `timeout` at most. Tells whether one has.
+    pub fn wait_provider(&self, timeout: Duration) -> bool {
+        self.shared.wait(timeout, |progress| progress.joined > 0)
+    }
+
+    /// Waits until the session stands in `state` or beyond, `timeout` at most. Tells whether it does.
+    pub fn wait_state(&self, state: SessionState, timeout: Duration) -> bool {
+        self.shared.wait(timeout, |progress| progress.state >= state)
+    }
+
+    /// Waits until the session is over and its archive written, and returns what it has come to.
+    ///
+    /// Somebody has to have called [`stop`](Self::stop), or calls it from another thread.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::Ended`] when the manager ended without it, or when this was called before.
+    pub fn join(&self) -> Result<SessionSummary, ManagerError> {
+        let recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let recorded = recorded.ok_or(ManagerError::Ended)?;
+        let recorded = recorded.recv().map_err(|_| ManagerError::Ended)?;
+        Ok(SessionSummary {
+            duration: recorded.duration,
+            providers: recorded.providers,
+            refused: recorded.refused,
+            alerts: recorded.alerts,
+            categories: recorded.categories,
+            archive: recorded.archive.join(),
+        })
+    }
+}
+
+impl Drop for SessionHandle {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn listen(path: &Path) -> io::Result<Listener> {
+    match Listener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let parent = path.parent().ok_or(error)?;
+            DirBuilder::new().mode(0o700).create(parent)?;
+            Listener::bind(path)
+        }
+        result => result,
+    }
+}

@@ -1,0 +1,126 @@
+//! What the caller asks of the loop, and what both look at.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crossbeam_channel::{Receiver, Sender};
+use rustix::event::{eventfd, EventfdFlags};
+
+use crate::archive::Output;
+use crate::config::SessionConfig;
+use crate::error::ManagerError;
+use crate::recording::Recorded;
+use crate::summary::Progress;
+
+/// What the caller asks.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Start a session.
+    Start(Box<StartRequest>),
+    /// Stop and end the session, if it is this one.
+    Stop { session: u64 },
+    /// Hand over the current rolling buffers.
+    Flush,
+    /// End the loop once the session has ended.
+    Quit,
+}
+
+/// A session to be started, and where the answers go.
+#[derive(Debug)]
+pub(crate) struct StartRequest {
+    pub(crate) config: SessionConfig,
+    pub(crate) output: Output,
+    pub(crate) shared: Arc<Shared>,
+    /// The session's number, or why there is none.
+    pub(crate) answer: Sender<Result<u64, ManagerError>>,
+    /// What the session has come to.
+    pub(crate) done: Sender<Recorded>,
+}
+
+/// How a session is doing, for the caller to look at and to wait for.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    progress: Mutex<Progress>,
+    changed: Condvar,
+}
+
+impl Shared {
+    pub(crate) fn new(progress: Progress) -> Self {
+        Self { progress: Mutex::new(progress), changed: Condvar::new() }
+    }
+
+    pub(crate) fn get(&self) -> Progress {
+        self.lock().clone()
+    }
+
+    pub(crate) fn set(&self, progress: Progress) {
+        *self.lock() = progress;
+        self.changed.notify_all();
+    }
+
+    /// Waits until `condition` holds, `timeout` at most. Tells whether it does.
+    pub(crate) fn wait(
+        &self,
+        timeout: std::time::Duration,
+        condition: impl Fn(&Progress) -> bool,
+    ) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), timeout, |now| !condition(now));
+        let (progress, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        condition(&progress)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The caller's end: commands, and something that wakes the loop up.
+#[derive(Debug)]
+pub(crate) struct Mailbox {
+    pub(crate) commands: Sender<Command>,
+    waker: Arc<OwnedFd>,
+}
+
+/// The loop's end.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    pub(crate) commands: Receiver<Command>,
+    waker: Arc<OwnedFd>,
+}
+
+impl Mailbox {
+    pub(crate) fn new() -> io::Result<(Self, Inbox)> {
+        let (sender, receiver) = crossbeam_channel::unbounded();
+        let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let mailbox = Self { commands: sender, waker: Arc::clone(&waker) };
+        Ok((mailbox, Inbox { commands: receiver, waker }))
+    }
+
+    pub(crate) fn send(&self, command: Command) -> Result<(), ManagerError> {
+        self.commands.send(command).map_err(|_| ManagerError::Ended)?;
+        // Full means that the loop is awake already.
+        let _ = rustix::io::write(&self.waker, &1u64.to_ne_bytes());
+        Ok(())
+    }
+}
+
+impl Clone for Mailbox {
+    fn clone(&self) -> Self {
+        Self { commands: self.commands.clone(), waker: Arc::clone(&self.waker) }
+    }
+}
+
+impl Inbox {
+    /// Makes the next wait wait again.
+    pub(crate) fn rest(&self) {
+        // Nothing to read means that it waits already.
+        let _ = rustix::io::read(&self.waker, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Inbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waker.as_fd()
+    }
+}

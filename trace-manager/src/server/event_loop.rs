@@ -1,0 +1,287 @@
+//! Waiting, and which turn is whose.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, EventData, EventFlags, EventVec};
+use trace_protocol::socket::Listener;
+
+use super::command::{Command, Inbox, StartRequest};
+use super::connection::{Connection, Received, ReceivedPacket};
+use crate::archive::ArchiveWriter;
+use crate::clock::ClockSample;
+use crate::error::ManagerError;
+use crate::machine::{Conductor, Input, ProviderId, Time, TraceeEvent};
+use crate::recording::Recording;
+use crate::server::perform::Active;
+
+/// What is read of one provider's messages in a turn, in bytes.
+const SCRATCH: usize = 64 << 10;
+
+/// How often the caller's view of a session is renewed.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long no connection is accepted when there is no file descriptor for one.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Connections accepted in a turn.
+const ACCEPTS_PER_TURN: usize = 64;
+
+/// What an epoll event is about: a provider's number and one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Listener,
+    Inbox,
+    Messages(ProviderId),
+    Packets(ProviderId),
+}
+
+impl Source {
+    pub(super) fn data(self) -> EventData {
+        let (kind, id) = match self {
+            Self::Listener => (0, 0),
+            Self::Inbox => (1, 0),
+            Self::Messages(id) => (2, id),
+            Self::Packets(id) => (3, id),
+        };
+        EventData::new_u64(u64::from(id) << 2 | kind)
+    }
+
+    fn from_data(data: EventData) -> Self {
+        let data = data.u64();
+        let id = (data >> 2) as ProviderId;
+        match data & 3 {
+            0 => Self::Listener,
+            1 => Self::Inbox,
+            2 => Self::Messages(id),
+            _ => Self::Packets(id),
+        }
+    }
+}
+
+/// The event loop and all that it looks after.
+#[derive(Debug)]
+pub(crate) struct EventLoop {
+    pub(super) epoll: OwnedFd,
+    listener: Listener,
+    inbox: Inbox,
+    pub(super) conductor: Conductor,
+    pub(super) connections: BTreeMap<ProviderId, Connection>,
+    pub(super) active: Option<Active>,
+    next_provider: ProviderId,
+    sessions: u64,
+    /// When the loop's time began.
+    origin: Instant,
+    clocks: ClockSample,
+    accept_again: Option<Instant>,
+    quitting: bool,
+    scratch: Vec<u8>,
+}
+
+impl EventLoop {
+    /// Sets the loop up.
+    pub(crate) fn new(listener: Listener, inbox: Inbox) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &listener, Source::Listener.data(), EventFlags::IN)?;
+        epoll::add(&epoll, &inbox, Source::Inbox.data(), EventFlags::IN)?;
+        Ok(Self {
+            epoll,
+            listener,
+            inbox,
+            conductor: Conductor::new(),
+            connections: BTreeMap::new(),
+            active: None,
+            next_provider: 1,
+            sessions: 0,
+            origin: Instant::now(),
+            clocks: ClockSample::now(),
+            accept_again: None,
+            quitting: false,
+            scratch: vec![0; SCRATCH],
+        })
+    }
+
+    /// Runs until the caller ends it.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let mut events = EventVec::with_capacity(256);
+        while !(self.quitting && self.active.is_none()) {
+            match epoll::wait(&self.epoll, &mut events, self.timeout()) {
+                Ok(()) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                self.turn(Source::from_data(event.data), event.flags);
+            }
+            self.housekeeping();
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, source: Source, flags: EventFlags) {
+        match source {
+            Source::Listener => self.accept(),
+            Source::Inbox => self.commands(),
+            Source::Messages(id) => {
+                if flags.contains(EventFlags::OUT) {
+                    self.flush(id);
+                }
+                if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+                    self.messages(id);
+                }
+            }
+            Source::Packets(id) => self.packets(id),
+        }
+    }
+
+    /// What is done between two waits.
+    fn housekeeping(&mut self) {
+        let tick = self.conductor.deadline().is_some_and(|deadline| deadline <= self.now());
+        if tick {
+            self.give(Input::Tick);
+        }
+        if let Some(active) = &mut self.active {
+            // One only: a provider that waits for its answer comes first.
+            active.recording.sanitize_one();
+        }
+        if self.accept_again.is_some_and(|time| time <= Instant::now()) {
+            self.accept_again = None;
+            // Fails only for want of memory; then the next pause is over at once.
+            let _ =
+                epoll::add(&self.epoll, &self.listener, Source::Listener.data(), EventFlags::IN);
+        }
+        self.show_progress(PROGRESS_INTERVAL);
+    }
+
+    /// How long to wait for events, in milliseconds as epoll_wait(2) has them.
+    fn timeout(&self) -> i32 {
+        let now = Instant::now();
+        let active = self.active.as_ref();
+        if active.is_some_and(|active| active.recording.has_waiting()) {
+            return 0;
+        }
+        let deadline = self.conductor.deadline().map(|at| at.saturating_sub(self.now()));
+        let progress = active.map(|_| PROGRESS_INTERVAL);
+        let accept = self.accept_again.map(|at| at.saturating_duration_since(now));
+        let shortest = [deadline, progress, accept].into_iter().flatten().min();
+        // Rounded up, so that the deadline has passed when the wait is over.
+        shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.origin.elapsed()
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            match self.listener.accept() {
+                Ok(socket) => self.connect(socket),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(_) => return self.pause_accepting(),
+            }
+        }
+    }
+
+    /// Leaves connections waiting: without a file descriptor for them, epoll would report them again
+    /// and again.
+    fn pause_accepting(&mut self) {
+        let _ = epoll::delete(&self.epoll, &self.listener);
+        self.accept_again = Some(Instant::now() + ACCEPT_PAUSE);
+    }
+
+    fn connect(&mut self, socket: trace_protocol::socket::Socket) {
+        // A connection that cannot be watched is closed again.
+        let Ok(connection) = Connection::new(socket) else { return };
+        let id = self.next_provider;
+        let data = Source::Messages(id).data();
+        if epoll::add(&self.epoll, connection.socket.as_fd(), data, EventFlags::IN).is_ok() {
+            self.next_provider += 1;
+            self.connections.insert(id, connection);
+        }
+    }
+
+    fn commands(&mut self) {
+        self.inbox.rest();
+        while let Ok(command) = self.inbox.commands.try_recv() {
+            match command {
+                Command::Start(request) => self.start(*request),
+                Command::Stop { session } => {
+                    if self.active.as_ref().is_some_and(|active| active.number == session) {
+                        self.give(Input::Terminate);
+                    }
+                }
+                Command::Flush => self.give(Input::Flush),
+                Command::Quit => {
+                    self.quitting = true;
+                    self.give(Input::Terminate);
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, request: StartRequest) {
+        let StartRequest { config, output, shared, answer, done } = request;
+        if self.active.is_some() || self.quitting {
+            output.discard();
+            // The caller has gone if it does not take the answer.
+            let _ = answer.send(Err(ManagerError::SessionActive));
+            return;
+        }
+        let writer = match ArchiveWriter::spawn(output) {
+            Ok(writer) => writer,
+            Err(error) => {
+                let _ = answer.send(Err(ManagerError::EventLoop(error)));
+                return;
+            }
+        };
+        self.sessions += 1;
+        let number = self.sessions;
+        let terms = config.terms();
+        let recording = Recording::begin(config, writer, &self.clocks);
+        self.clocks = ClockSample::now();
+        self.active = Some(Active::new(number, recording, shared, done));
+        self.give(Input::Open(terms));
+        self.give(Input::Start(Default::default()));
+        self.show_progress(Duration::ZERO);
+        let _ = answer.send(Ok(number));
+    }
+
+    fn messages(&mut self, id: ProviderId) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let received = self.connections.get_mut(&id).map(|it| it.receive(&mut scratch));
+        self.scratch = scratch;
+        match received {
+            Some(Ok(Received::Registered)) => self.give(Input::Registered(id)),
+            Some(Ok(Received::Closed)) => self.disconnect(id, TraceeEvent::Disconnected),
+            Some(Err(violation)) => self.disconnect(id, TraceeEvent::Violation(violation)),
+            Some(Ok(Received::Nothing)) | None => {}
+        }
+    }
+
+    fn packets(&mut self, id: ProviderId) {
+        for _ in 0..Connection::packets_per_turn() {
+            let Some(connection) = self.connections.get_mut(&id) else { return };
+            match connection.receive_packet() {
+                Ok(ReceivedPacket::Packet(packet)) => self.event(id, TraceeEvent::Packet(packet)),
+                Ok(ReceivedPacket::Closed) => return self.event(id, TraceeEvent::PacketsClosed),
+                Ok(ReceivedPacket::Nothing) => return,
+                Err(violation) => return self.event(id, TraceeEvent::Violation(violation)),
+            }
+        }
+    }
+
+    pub(super) fn event(&mut self, id: ProviderId, event: TraceeEvent) {
+        self.give(Input::Provider(id, event));
+    }
+
+    /// Tells the conductor what happened and does what it wants done.
+    pub(super) fn give(&mut self, input: Input) {
+        let outputs = self.conductor.on(input, self.now());
+        for output in outputs {
+            self.perform(output);
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The event loop around the state machines.
+//!
+//! One thread waits (epoll) for connections, messages, packets and commands of the caller, feeds the
+//! [`Conductor`](crate::machine::Conductor) and does what it wants done. Whatever a provider sends,
+//! only a bounded part is taken in one turn, so none keeps the others waiting.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `event_loop` | waiting, and which turn is whose |
+//! | `connection` | one provider's sockets |
+//! | `outbox` | messages that a provider has not taken yet |
+//! | `perform` | doing what the conductor wants done |
+//! | `command` | what the caller asks of the loop |
+
+mod command;
+mod connection;
+mod event_loop;
+mod outbox;
+mod perform;
+
+pub(crate) use command::{Command, Mailbox, Shared, StartRequest};
+pub(crate) use event_loop::EventLoop;

@@ -1,0 +1,263 @@
+//! Doing what the conductor wants done.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender;
+use rustix::event::epoll::{self, EventFlags};
+use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::header::Layout;
+use trace_protocol::buffer::memory::ReadMapping;
+use trace_protocol::message::ToProvider;
+use trace_protocol::packet::Packet;
+use trace_protocol::socket::{MemoryFile, Socket};
+use trace_protocol::words::as_bytes;
+
+use std::os::fd::AsFd;
+
+use super::command::Shared;
+use super::connection::Connection;
+use super::event_loop::{EventLoop, Source};
+use super::outbox::Handles;
+use crate::archive::records::Identity;
+use crate::machine::{
+    Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent, Violation,
+};
+use crate::recording::{Departure, Recorded, Recording};
+use crate::summary::{Progress, Refusal};
+
+/// The session that is active.
+#[derive(Debug)]
+pub(super) struct Active {
+    pub(super) number: u64,
+    pub(super) recording: Recording,
+    shared: Arc<Shared>,
+    done: Sender<Recorded>,
+    state: SessionState,
+    shown: Instant,
+}
+
+impl Active {
+    pub(super) fn new(
+        number: u64,
+        recording: Recording,
+        shared: Arc<Shared>,
+        done: Sender<Recorded>,
+    ) -> Self {
+        let state = SessionState::Initialized;
+        Self { number, recording, shared, done, state, shown: Instant::now() }
+    }
+
+    fn progress(&self) -> Progress {
+        let status = self.recording.writer_status();
+        let (providers, joined) = self.recording.providers();
+        Progress {
+            state: self.state,
+            elapsed: self.recording.elapsed(),
+            providers,
+            joined,
+            events: self.recording.events(),
+            bytes: status.bytes(),
+            lost: self.recording.lost(),
+            archive_failure: status.failure(),
+        }
+    }
+}
+
+impl EventLoop {
+    pub(super) fn perform(&mut self, output: Output) {
+        match output {
+            Output::State(SessionState::Terminated) => self.end_session(),
+            Output::State(state) => {
+                if let Some(active) = &mut self.active {
+                    active.state = state;
+                }
+                self.show_progress(Duration::ZERO);
+            }
+            Output::Provider(id, action) => self.act(id, action),
+        }
+    }
+
+    fn act(&mut self, id: ProviderId, action: TraceeAction) {
+        match action {
+            TraceeAction::MakeBuffer => self.make_buffer(id),
+            TraceeAction::Send(message) => self.send(id, &message),
+            TraceeAction::Save(request) => self.save(id, request),
+            TraceeAction::Alert(name) => {
+                if let Some(active) = &mut self.active {
+                    active.recording.alert(name.as_str());
+                }
+            }
+            TraceeAction::StartTimedOut => self.show_progress(Duration::ZERO),
+            TraceeAction::Finish(end) => {
+                let tracee = self.conductor.tracee(id);
+                let departure = Departure {
+                    end,
+                    answered_start: tracee.is_some_and(Tracee::start_acknowledged),
+                    answered_stop: tracee.is_some_and(Tracee::stop_acknowledged),
+                };
+                self.finish(id, departure);
+            }
+            TraceeAction::CutOff(_) => self.forget(id),
+        }
+    }
+
+    fn make_buffer(&mut self, id: ProviderId) {
+        let event = match self.try_make_buffer(id) {
+            Ok(layout) => TraceeEvent::BufferReady { durable_size: layout.durable_size() as u64 },
+            Err(reason) => {
+                self.refuse(id, reason);
+                TraceeEvent::NoBuffer
+            }
+        };
+        self.event(id, event);
+        self.show_progress(Duration::ZERO);
+    }
+
+    /// Makes a provider's buffer and packet sockets, and adds it to the recording.
+    fn try_make_buffer(&mut self, id: ProviderId) -> Result<Layout, String> {
+        let (Some(active), Some(connection)) = (&mut self.active, self.connections.get_mut(&id))
+        else {
+            return Err("there is no session".to_owned());
+        };
+        let register = connection.register.clone().unwrap_or_default();
+        let layout = active.recording.config().layout(register.durable_hint);
+        let layout = layout.map_err(|error| error.to_string())?;
+        let name = connection.name();
+        let made = make_shared(&layout, &name).map_err(|error| format!("no buffer: {error}"))?;
+        let data = Source::Packets(id).data();
+        epoll::add(&self.epoll, made.packets.as_fd(), data, EventFlags::IN)
+            .map_err(|error| format!("no packet socket: {error}"))?;
+        let collector = Collector::new(made.mapping, layout, u64::from(connection.peer.pid))
+            .map_err(|error| error.to_string())?;
+        let identity = Identity {
+            id: active.recording.next_id(),
+            name,
+            process_name: connection.process_name(),
+            pid: connection.peer.pid,
+            uid: connection.peer.uid,
+            clock: register.clock,
+        };
+        let known = register.categories.into_iter().map(|category| category.name).collect();
+        active.recording.join(id, identity, known, collector, &layout);
+        connection.packets = Some(made.packets);
+        connection.handles = Some(made.handles);
+        Ok(layout)
+    }
+
+    fn refuse(&mut self, id: ProviderId, reason: String) {
+        let Some(connection) = self.connections.get(&id) else { return };
+        let refusal = Refusal { pid: connection.peer.pid, name: connection.name(), reason };
+        if let Some(active) = &mut self.active {
+            active.recording.refuse(refusal);
+        }
+    }
+
+    fn send(&mut self, id: ProviderId, message: &ToProvider) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let handles = match message {
+            ToProvider::Initialize(_) => connection.handles.take(),
+            _ => None,
+        };
+        match connection.outbox.push(message, handles) {
+            Ok(()) => self.flush(id),
+            Err(violation) => self.disconnect(id, TraceeEvent::Violation(violation)),
+        }
+    }
+
+    /// Sends what a provider takes, and watches for room for the rest.
+    pub(super) fn flush(&mut self, id: ProviderId) {
+        let Some(Connection { outbox, socket, .. }) = self.connections.get_mut(&id) else { return };
+        outbox.flush(socket);
+        let room = if outbox.is_empty() { EventFlags::empty() } else { EventFlags::OUT };
+        let data = Source::Messages(id).data();
+        // Fails only for a socket that is not watched, and this one is.
+        let _ = epoll::modify(&self.epoll, socket.as_fd(), data, EventFlags::IN | room);
+    }
+
+    fn save(&mut self, id: ProviderId, request: SaveRequest) {
+        let Some(active) = &mut self.active else { return };
+        active.recording.save(id, request);
+        let SaveRequest { wrapped_count, durable_data_end } = request;
+        let saved = Packet::BufferSaved { wrapped_count, durable_data_end };
+        let sent = self.connections.get(&id).map(|connection| connection.send_packet(saved));
+        if let Some(Err(violation)) = sent {
+            self.disconnect(id, TraceeEvent::Violation(violation));
+        }
+    }
+
+    fn finish(&mut self, id: ProviderId, departure: Departure) {
+        if let Some(active) = &mut self.active {
+            active.recording.finish(id, departure);
+        }
+        if let Some(connection) = self.connections.get_mut(&id) {
+            // Closed, it leaves epoll too. Dropped handles were never sent.
+            connection.packets = None;
+            connection.handles = None;
+        }
+        self.show_progress(Duration::ZERO);
+    }
+
+    /// Tells the conductor that a connection is over, and closes it.
+    pub(super) fn disconnect(&mut self, id: ProviderId, event: TraceeEvent) {
+        let registered = self.connections.get(&id).is_some_and(|it| it.register.is_some());
+        match &event {
+            TraceeEvent::Violation(violation) if !registered => {
+                self.refuse(id, Violation::to_string(violation));
+            }
+            _ => {}
+        }
+        self.event(id, event);
+        self.forget(id);
+    }
+
+    fn forget(&mut self, id: ProviderId) {
+        // Closed, its sockets leave epoll too.
+        self.connections.remove(&id);
+    }
+
+    fn end_session(&mut self) {
+        if let Some(active) = self.active.take() {
+            let mut progress = active.progress();
+            progress.state = SessionState::Terminated;
+            let recorded = active.recording.end();
+            // Without a caller who waits for it, the archive is written all the same.
+            let _ = active.done.send(recorded);
+            active.shared.set(progress);
+        }
+    }
+
+    /// Renews the caller's view if it is older than `interval`.
+    pub(super) fn show_progress(&mut self, interval: Duration) {
+        if let Some(active) = &mut self.active {
+            if active.shown.elapsed() >= interval {
+                active.shared.set(active.progress());
+                active.shown = Instant::now();
+            }
+        }
+    }
+}
+
+/// What is shared with a provider, and what stays here.
+struct Made {
+    mapping: ReadMapping,
+    packets: Socket,
+    handles: Handles,
+}
+
+fn make_shared(layout: &Layout, name: &str) -> io::Result<Made> {
+    let buffer = MemoryFile::new(&memory_name(name), layout.total_size() as u64)?;
+    buffer.write_at(as_bytes(&layout.to_header()), 0)?;
+    let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size())?;
+    let (packets, theirs) = Socket::packet_pair()?;
+    packets.set_nonblocking(true)?;
+    let handles = Handles { buffer, packets: theirs };
+    Ok(Made { mapping, packets, handles })
+}
+
+/// A name for `/proc/PID/maps`.
+fn memory_name(provider: &str) -> String {
+    let printable = provider.chars().filter(|c| !c.is_control());
+    format!("trace:{}", printable.collect::<String>())
+}
