@@ -1,5 +1,6 @@
 //! What a trace provider and the trace manager agree on: the shared buffer and the messages
 
+pub mod archive;
 pub mod buffer;
 pub mod categories;
 pub mod counter;

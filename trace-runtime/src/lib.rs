@@ -1,1 +1,89 @@
-//! Trace points for applications: macros, thread writers and the trace provider
+//! Trace points for applications.
+//!
+//! ```
+//! use trace_runtime::{trace_counter, trace_duration};
+//!
+//! fn main() {
+//!     let _trace = trace_runtime::init();
+//!     work(3);
+//! }
+//!
+//! fn work(rounds: u64) {
+//!     trace_duration!("app", "work", "rounds" => rounds);
+//!     for round in 0..rounds {
+//!         trace_counter!("app", "progress", 0, "round" => round);
+//!     }
+//! }
+//! ```
+//!
+//! Run the program under `trace record -- ./app`, or by itself with `TRACE_OUTPUT=app.fxt ./app`, and open the archive in
+//! <https://ui.perfetto.dev>. Without either, a trace point costs one load and a branch.
+//!
+//! # What a trace point does
+//!
+//! It writes one record of the Fuchsia trace format into a chunk of shared memory that belongs to its thread, and commits it with one
+//! store. It takes no lock, makes no system call and allocates nothing. It never waits: where there is no room the record is dropped
+//! and counted, and the loss is told in the trace. What is committed survives the process, also if it is killed.
+//!
+//! Trace points work at any time: before `main`, while a thread ends, in `Drop` while unwinding, in signal handlers, after `fork`.
+//!
+//! # Switching it off
+//!
+//! With the feature `ntrace` every trace point compiles to nothing: its arguments are type-checked and not evaluated. For one module,
+//! `use trace_runtime::ntrace::*;` does the same. On systems other than Linux `ntrace` is always on.
+//!
+//! # Environment
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `TRACE_SOCKET` | the socket of the trace manager; without it `$XDG_RUNTIME_DIR/trace/manager.sock`, or `/run/trace/manager.sock` |
+//! | `TRACE_OUTPUT` | trace into this file, without a manager |
+//! | `TRACE_CATEGORIES` | with `TRACE_OUTPUT`: the categories, separated by commas; without it all |
+//! | `TRACE_BUFFER_SIZE` | with `TRACE_OUTPUT`: bytes of the buffer, also as `16M`; without it 16 MiB |
+//! | `TRACE_BUFFERING_MODE` | with `TRACE_OUTPUT`: `oneshot`, `circular` or `streaming`; without it streaming |
+
+mod clock;
+mod macros;
+mod point;
+mod provider;
+mod recorder;
+mod thread;
+
+pub use point::argument::{Arg, ArgValue, Koid, Pointer};
+pub use point::write::DurationScope;
+pub use provider::{builder, init, Builder, Trace};
+pub use trace_format::layout::InstantScope as Scope;
+#[cfg(feature = "attributes")]
+pub use trace_macros::trace_fn;
+
+pub(crate) use recorder::RECORDER;
+
+/// What the macros expand to. Not for use by hand: it changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use trace_format::layout::EventType;
+
+    pub use crate::point::names::{BothAtRunTime, Literal, NameAtRunTime};
+    pub use crate::point::site::{Category, Key, Site};
+    pub use crate::point::write::{begin, event};
+    pub use crate::provider::is_category_enabled;
+    pub use crate::recorder::{is_recording, nonce};
+
+    /// Any text as `&str`.
+    #[inline(always)]
+    pub fn text<T: AsRef<str> + ?Sized>(text: &T) -> &str {
+        text.as_ref()
+    }
+
+    /// An id as the trailing word of a record.
+    #[inline(always)]
+    pub fn id(id: u64) -> u64 {
+        id
+    }
+
+    /// A scope as the trailing word of a record.
+    #[inline(always)]
+    pub fn scope(scope: crate::Scope) -> u64 {
+        scope.bits()
+    }
+}

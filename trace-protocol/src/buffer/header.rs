@@ -45,6 +45,8 @@ pub mod field {
     pub const ROLLING_END: usize = 6;
     /// Bytes of a unit (low 32 bits).
     pub const CHUNK_UNIT: usize = 8;
+    /// What a process that traces itself has saved: [`SavedMark`](crate::buffer::saved::SavedMark).
+    pub const SAVED: usize = 9;
     /// First of the counters of dropped records, one a cache line.
     pub const DROPPED: usize = 256;
     /// Number of counters of dropped records; their sum is what counts.

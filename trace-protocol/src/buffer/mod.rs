@@ -7,3 +7,4 @@ pub mod consumer;
 pub mod header;
 pub mod memory;
 pub mod producer;
+pub mod saved;

@@ -47,6 +47,15 @@ impl Recorder {
         let old = self.session.swap(Box::into_raw(session), Ordering::AcqRel);
         assert!(old.is_null(), "a recorder has one session at a time");
         self.base.store(self.last.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.slots().iter().for_each(|slot| slot.set_named(0));
+    }
+
+    /// Becomes what it was before [`Recorder::provide`]. Only in a forked child, by its only thread: the slots stay with the parent's
+    /// threads, which are not in the child.
+    pub fn forget(&self) {
+        self.epoch.store(0, Ordering::Relaxed);
+        self.session.store(core::ptr::null_mut(), Ordering::Relaxed);
+        self.pool.forget();
     }
 
     /// Begins to record: an epoch with both rolling buffers free. Service thread only, after [`Recorder::begin`], while stopped.

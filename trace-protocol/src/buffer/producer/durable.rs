@@ -29,10 +29,16 @@ impl std::error::Error for DurableFull {}
 impl DurableWriter {
     /// A writer at the start of the durable buffer, which becomes empty.
     pub fn new(mapping: WriteMapping, layout: Layout) -> Self {
-        let writer = Self { mapping, layout, written: 0 };
-        writer.mapping.words()[layout.durable_start()].store(0, Ordering::Relaxed);
-        writer.publish_end();
+        let mut writer = Self { mapping, layout, written: 0 };
+        writer.clear();
         writer
+    }
+
+    /// Empties the durable buffer.
+    pub fn clear(&mut self) {
+        self.written = 0;
+        self.mapping.words()[self.layout.durable_start()].store(0, Ordering::Relaxed);
+        self.publish_end();
     }
 
     /// Writes one whole record.

@@ -38,6 +38,13 @@ impl Pool {
         self.capacity.store(capacity, Ordering::Release);
     }
 
+    /// Becomes a pool without memory.
+    pub(super) fn forget(&self) {
+        self.capacity.store(0, Ordering::Relaxed);
+        self.used.store(0, Ordering::Relaxed);
+        self.free.store(0, Ordering::Relaxed);
+    }
+
     pub(super) fn is_provided(&self) -> bool {
         self.capacity.load(Ordering::Acquire) != 0
     }

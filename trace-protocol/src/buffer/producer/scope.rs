@@ -53,7 +53,7 @@ impl OpenScope {
     ///
     /// `slot` is the calling thread's; the thread is the one that began the scope. Does nothing if the recording is over.
     #[inline(always)]
-    pub fn end(self, slot: &Slot, recorder: &Recorder, clock: impl Fn() -> u64) {
+    pub fn end(&self, slot: &Slot, recorder: &Recorder, clock: impl Fn() -> u64) {
         if !slot.while_current(recorder, self.epoch, || self.turn(clock())) {
             self.end_late(slot, recorder, &clock);
         }

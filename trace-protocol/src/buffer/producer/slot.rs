@@ -12,7 +12,7 @@ pub(crate) type Word = AtomicU64;
 
 /// What one thread needs to write records.
 ///
-/// Rules: only the thread that holds the slot stores to it, but for `next_free`, which belongs to the pool. The service thread reads
+/// Rules: only the thread that holds the slot stores to it, but for `next_free`, which belongs to the pool, and `named`. The service thread reads
 /// `sequence`, and takes `losses` once the slot is quiescent. The fields are atomics so that this, and a signal handler on the owner's
 /// thread, is no data race; no store but those to `sequence` needs an order.
 #[repr(C, align(128))]
@@ -33,6 +33,8 @@ pub struct Slot {
     pub(super) thread: AtomicU32,
     /// The thread that the chunk's last thread record names.
     pub(super) chunk_thread: AtomicU32,
+    /// The thread whose name the recording knows.
+    pub(super) named: AtomicU32,
     /// One more than the index of the next slot of the free list.
     pub(super) next_free: AtomicU32,
     /// Records that found no room and are not yet accounted for in the trace.
@@ -62,6 +64,7 @@ impl Slot {
                 units: AtomicU32::new(0),
                 thread: AtomicU32::new(0),
                 chunk_thread: AtomicU32::new(0),
+                named: AtomicU32::new(0),
                 next_free: AtomicU32::new(0),
                 losses: Losses::new(),
             }
@@ -71,6 +74,28 @@ impl Slot {
     /// The thread that holds the slot, or held it last; 0 for none yet.
     pub fn thread(&self) -> u32 {
         self.thread.load(Ordering::Relaxed)
+    }
+
+    /// Whether [`Slot::set_named`] was called for the thread that holds the slot, since the recording began.
+    pub fn is_named(&self) -> bool {
+        self.named.load(Ordering::Relaxed) == self.thread()
+    }
+
+    /// Remembers that the recording knows the name of `thread`.
+    pub fn set_named(&self, thread: u32) {
+        self.named.store(thread, Ordering::Relaxed);
+    }
+
+    /// Writes a whole record, if it fits. For records whose words are at hand; the caller is the thread that holds the slot.
+    pub fn write(&self, recorder: &Recorder, record: &[u64]) -> bool {
+        let (Some((header, payload)), Some(open)) = (record.split_first(), self.open(recorder, record.len())) else {
+            return false;
+        };
+        for (word, value) in open.words().iter().skip(1).zip(payload) {
+            word.store(*value, Ordering::Relaxed);
+        }
+        open.commit(*header);
+        true
     }
 
     /// Reserves `words` words for a record, or counts it as lost.

@@ -1,0 +1,4 @@
+//! The macros of trace points.
+
+mod events;
+mod support;

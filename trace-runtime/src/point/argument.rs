@@ -1,0 +1,436 @@
+//! The values of arguments, and how they lie in a record.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trace_format::layout::{argument, cut_str, ArgumentType, StringRef};
+
+use super::site::Key;
+
+/// A value that can be recorded as an argument.
+///
+/// Implement it for your own types by saying which value stands for them:
+///
+/// ```
+/// use trace_runtime::ArgValue;
+///
+/// struct RequestId(u64);
+///
+/// impl ArgValue for RequestId {
+///     type Arg<'a> = u64;
+///
+///     fn arg(&self) -> u64 {
+///         self.0
+///     }
+/// }
+/// ```
+pub trait ArgValue {
+    /// The recorded value: one of those that [`Arg`] lists.
+    type Arg<'a>: Arg
+    where
+        Self: 'a;
+
+    /// The value to record. Called only while the trace point is on.
+    fn arg(&self) -> Self::Arg<'_>;
+}
+
+/// A value with a type of the format ("Argument Types" of the specification): `()` (null), `bool`, `i32`, `u32`, `i64`, `u64`, `f64`,
+/// `&str`, [`Pointer`], [`Koid`], or an `Option` of one of them, of which `None` is null.
+pub trait Arg: sealed::Encode {}
+
+/// A kernel object's id: a process or a thread as Linux numbers it. Viewers show it with the object's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Koid(pub u64);
+
+/// An address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pointer(pub u64);
+
+/// The longest string in a record of which a string was cut to make it fit, in bytes. Name, category and 15 strings of this length fit.
+const SHORT: usize = 1800;
+
+/// How long strings may be in one record, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit(usize);
+
+impl Limit {
+    /// The format's limit for one string, 32,000 bytes.
+    pub(crate) const LONG: Self = Self(trace_format::layout::MAX_STRING_BYTES);
+    /// The limit with which every record fits.
+    pub(crate) const SHORT: Self = Self(SHORT);
+
+    /// As much of `text` as may be recorded, cut at a character.
+    #[inline(always)]
+    pub(crate) fn cut(self, text: &str) -> &str {
+        if text.len() <= self.0 {
+            text
+        } else {
+            cut_str(text, self.0)
+        }
+    }
+}
+
+pub(crate) mod sealed {
+    use super::{AtomicU64, Limit};
+
+    /// Writes one argument: a header word, without its name, and a payload.
+    pub trait Encode {
+        /// Words with the header.
+        fn words(&self, limit: Limit) -> usize;
+
+        /// Stores the words; `key` is the name field of the header.
+        fn encode(&self, key: u64, words: &[AtomicU64], limit: Limit);
+    }
+}
+
+use sealed::Encode;
+
+#[inline(always)]
+fn put(words: &[AtomicU64], index: usize, value: u64) {
+    if let Some(word) = words.get(index) {
+        word.store(value, Ordering::Relaxed);
+    }
+}
+
+#[inline(always)]
+fn header(kind: ArgumentType, words: usize) -> u64 {
+    argument::Type::make(kind.bits()) | argument::Size::make(words as u64)
+}
+
+/// An argument whose value is in its header.
+macro_rules! in_header {
+    ($($type:ty, $kind:ident, $value:ident => $bits:expr;)*) => {$(
+        impl Encode for $type {
+            #[inline(always)]
+            fn words(&self, _: Limit) -> usize {
+                1
+            }
+
+            #[inline(always)]
+            fn encode(&self, key: u64, words: &[AtomicU64], _: Limit) {
+                let $value = *self;
+                put(words, 0, header(ArgumentType::$kind, 1) | key | $bits);
+            }
+        }
+
+        impl Arg for $type {}
+    )*};
+}
+
+/// An argument whose value is a word of its own.
+macro_rules! in_a_word {
+    ($($type:ty, $kind:ident, $value:ident => $bits:expr;)*) => {$(
+        impl Encode for $type {
+            #[inline(always)]
+            fn words(&self, _: Limit) -> usize {
+                2
+            }
+
+            #[inline(always)]
+            fn encode(&self, key: u64, words: &[AtomicU64], _: Limit) {
+                let $value = *self;
+                put(words, 0, header(ArgumentType::$kind, 2) | key);
+                put(words, 1, $bits);
+            }
+        }
+
+        impl Arg for $type {}
+    )*};
+}
+
+in_header! {
+    (), Null, _value => 0;
+    bool, Bool, value => argument::Bool::make(u64::from(value));
+    i32, Int32, value => argument::Value32::make(u64::from(value as u32));
+    u32, Uint32, value => argument::Value32::make(u64::from(value));
+}
+
+in_a_word! {
+    i64, Int64, value => value as u64;
+    u64, Uint64, value => value;
+    f64, Double, value => value.to_bits();
+    Pointer, Pointer, value => value.0;
+    Koid, Koid, value => value.0;
+}
+
+impl Encode for &str {
+    #[inline(always)]
+    fn words(&self, limit: Limit) -> usize {
+        1 + limit.cut(self).len().div_ceil(8)
+    }
+
+    #[inline(always)]
+    fn encode(&self, key: u64, words: &[AtomicU64], limit: Limit) {
+        let text = limit.cut(self);
+        let value = argument::ValueRef::make(u64::from(inline_ref(text).bits()));
+        put(words, 0, header(ArgumentType::String, words.len()) | key | value);
+        encode_text(text, words.get(1..).unwrap_or(&[]));
+    }
+}
+
+impl Arg for &str {}
+
+impl<T: Encode> Encode for Option<T> {
+    #[inline(always)]
+    fn words(&self, limit: Limit) -> usize {
+        self.as_ref().map_or(1, |value| value.words(limit))
+    }
+
+    #[inline(always)]
+    fn encode(&self, key: u64, words: &[AtomicU64], limit: Limit) {
+        match self {
+            Some(value) => value.encode(key, words, limit),
+            None => Encode::encode(&(), key, words, limit),
+        }
+    }
+}
+
+impl<T: Arg> Arg for Option<T> {}
+
+/// The string ref of a text that follows; the empty one has nothing to follow.
+#[inline(always)]
+pub(crate) fn inline_ref(text: &str) -> StringRef {
+    if text.is_empty() {
+        StringRef::EMPTY
+    } else {
+        StringRef::inline(text.len())
+    }
+}
+
+/// Stores a text, padded with zeros to whole words.
+#[inline(always)]
+pub(crate) fn encode_text(text: &str, words: &[AtomicU64]) {
+    let bytes = text.as_bytes();
+    let chunks = bytes.chunks_exact(8);
+    let rest = chunks.remainder();
+    let mut words = words.iter();
+    for (word, chunk) in words.by_ref().zip(chunks) {
+        if let Some(chunk) = chunk.first_chunk::<8>() {
+            word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+        }
+    }
+    if let (false, Some(word)) = (rest.is_empty(), words.next()) {
+        word.store(last_word(bytes, rest), Ordering::Relaxed);
+    }
+}
+
+/// The last 1 to 7 bytes of a text as a word. Reads whole words where the text is long enough, and no byte twice as often as needed.
+#[inline(always)]
+fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
+    if let Some(last) = bytes.last_chunk::<8>() {
+        return u64::from_le_bytes(*last) >> (8 * (8 - rest.len()));
+    }
+    let length = rest.len();
+    if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (length - 4));
+    }
+    if let (Some(first), Some(last)) = (rest.first_chunk::<2>(), rest.last_chunk::<2>()) {
+        return u64::from(u16::from_le_bytes(*first)) | u64::from(u16::from_le_bytes(*last)) << (8 * (length - 2));
+    }
+    rest.first().map_or(0, |byte| u64::from(*byte))
+}
+
+macro_rules! recorded_as {
+    ($($type:ty => $arg:ty, $value:ident => $convert:expr;)*) => {$(
+        impl ArgValue for $type {
+            type Arg<'a> = $arg where Self: 'a;
+
+            #[inline(always)]
+            fn arg(&self) -> $arg {
+                let $value = *self;
+                $convert
+            }
+        }
+    )*};
+}
+
+recorded_as! {
+    () => (), _value => ();
+    bool => bool, value => value;
+    i8 => i32, value => i32::from(value);
+    i16 => i32, value => i32::from(value);
+    i32 => i32, value => value;
+    i64 => i64, value => value;
+    isize => i64, value => value as i64;
+    u8 => u32, value => u32::from(value);
+    u16 => u32, value => u32::from(value);
+    u32 => u32, value => value;
+    u64 => u64, value => value;
+    usize => u64, value => value as u64;
+    f32 => f64, value => f64::from(value);
+    f64 => f64, value => value;
+    Koid => Koid, value => value;
+    Pointer => Pointer, value => value;
+}
+
+impl ArgValue for str {
+    type Arg<'a> = &'a str;
+
+    #[inline(always)]
+    fn arg(&self) -> &str {
+        self
+    }
+}
+
+impl ArgValue for String {
+    type Arg<'a> = &'a str;
+
+    #[inline(always)]
+    fn arg(&self) -> &str {
+        self
+    }
+}
+
+impl ArgValue for Cow<'_, str> {
+    type Arg<'a>
+        = &'a str
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn arg(&self) -> &str {
+        self
+    }
+}
+
+impl<T> ArgValue for *const T {
+    type Arg<'a>
+        = Pointer
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn arg(&self) -> Pointer {
+        Pointer(self.addr() as u64)
+    }
+}
+
+impl<T> ArgValue for *mut T {
+    type Arg<'a>
+        = Pointer
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn arg(&self) -> Pointer {
+        Pointer(self.addr() as u64)
+    }
+}
+
+impl<T: ArgValue> ArgValue for Option<T> {
+    type Arg<'a>
+        = Option<T::Arg<'a>>
+    where
+        Self: 'a;
+
+    #[inline(always)]
+    fn arg(&self) -> Option<T::Arg<'_>> {
+        self.as_ref().map(T::arg)
+    }
+}
+
+macro_rules! through_a_reference {
+    ($($type:ty),*) => {$(
+        impl<T: ArgValue + ?Sized> ArgValue for $type {
+            type Arg<'a> = T::Arg<'a> where Self: 'a;
+
+            #[inline(always)]
+            fn arg(&self) -> T::Arg<'_> {
+                (**self).arg()
+            }
+        }
+    )*};
+}
+
+through_a_reference!(&T, &mut T, Box<T>, std::rc::Rc<T>, std::sync::Arc<T>);
+
+/// The arguments of a trace point: nested pairs of a value and the rest, `()` at the end.
+pub trait Arguments {
+    /// How many there are.
+    const COUNT: usize;
+
+    /// Words of all of them.
+    fn words(&self, limit: Limit) -> usize;
+
+    /// Stores them; `keys` are those of the site, in the same order.
+    fn encode(&self, keys: &[Key], words: &[AtomicU64], limit: Limit);
+}
+
+impl Arguments for () {
+    const COUNT: usize = 0;
+
+    #[inline(always)]
+    fn words(&self, _: Limit) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    fn encode(&self, _: &[Key], _: &[AtomicU64], _: Limit) {}
+}
+
+impl<A: Arg, R: Arguments> Arguments for (A, R) {
+    const COUNT: usize = 1 + R::COUNT;
+
+    #[inline(always)]
+    fn words(&self, limit: Limit) -> usize {
+        self.0.words(limit) + self.1.words(limit)
+    }
+
+    #[inline(always)]
+    fn encode(&self, keys: &[Key], words: &[AtomicU64], limit: Limit) {
+        if let (Some((key, keys)), Some((first, rest))) =
+            (keys.split_first(), words.split_at_checked(self.0.words(limit)))
+        {
+            self.0.encode(key.bits(), first, limit);
+            self.1.encode(keys, rest, limit);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded(value: impl Encode) -> Vec<u64> {
+        let words: Vec<AtomicU64> = (0..value.words(Limit::LONG)).map(|_| AtomicU64::new(u64::MAX)).collect();
+        value.encode(0x7_0000, &words, Limit::LONG);
+        words.into_iter().map(AtomicU64::into_inner).collect()
+    }
+
+    /// Literal words, from "Argument Types" of the specification.
+    #[test]
+    fn arguments_lie_as_the_specification_says() {
+        assert_eq!(encoded(()), [0x0000_0000_0007_0010]);
+        assert_eq!(encoded(-2i32), [0xffff_fffe_0007_0011]);
+        assert_eq!(encoded(3u32), [0x0000_0003_0007_0012]);
+        assert_eq!(encoded(-1i64), [0x0000_0000_0007_0023, u64::MAX]);
+        assert_eq!(encoded(5u64), [0x0000_0000_0007_0024, 5]);
+        assert_eq!(encoded(1.0f64), [0x0000_0000_0007_0025, 0x3ff0_0000_0000_0000]);
+        assert_eq!(encoded("abc"), [0x0000_8003_0007_0026, 0x0063_6261]);
+        assert_eq!(encoded("12345678"), [0x0000_8008_0007_0026, 0x3837_3635_3433_3231]);
+        assert_eq!(encoded(""), [0x0000_0000_0007_0016]);
+        assert_eq!(encoded(Pointer(9)), [0x0000_0000_0007_0027, 9]);
+        assert_eq!(encoded(Koid(9)), [0x0000_0000_0007_0028, 9]);
+        assert_eq!(encoded(true), [0x0000_0001_0007_0019]);
+        assert_eq!(encoded(None::<u64>), [0x0000_0000_0007_0010]);
+    }
+
+    #[test]
+    fn texts_of_every_length_are_padded_with_zeros() {
+        let text: String = ('a'..='z').collect();
+        for length in 0..text.len() {
+            let words = encoded(&text[..length]);
+            let bytes: Vec<u8> = words[1..].iter().flat_map(|word| word.to_le_bytes()).collect();
+            assert_eq!(&bytes[..length], text[..length].as_bytes());
+            assert!(bytes[length..].iter().all(|byte| *byte == 0), "{length}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut_at_a_character() {
+        let text = "é".repeat(20_000);
+        assert_eq!(Limit::LONG.cut(&text).len(), 32_000);
+        let odd = format!("x{text}");
+        assert_eq!(Limit::LONG.cut(&odd).len(), 31_999);
+    }
+}

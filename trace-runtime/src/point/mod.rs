@@ -1,0 +1,6 @@
+//! What a trace point is made of.
+
+pub mod argument;
+pub mod names;
+pub mod site;
+pub mod write;

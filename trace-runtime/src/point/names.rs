@@ -1,0 +1,95 @@
+//! The category and the name of a record: in the string table, or in the record itself where they are known at run time only.
+
+use std::sync::atomic::AtomicU64;
+
+use trace_format::layout::event;
+
+use super::argument::{encode_text, inline_ref, Limit};
+
+/// Where a record's category and name come from.
+pub trait Names {
+    /// Whether the category is on, given that the site is.
+    fn is_on(&self) -> bool;
+
+    /// Words in the record.
+    fn words(&self, limit: Limit) -> usize;
+
+    /// What they add to the header.
+    fn header(&self, limit: Limit) -> u64;
+
+    /// Stores the words.
+    fn encode(&self, words: &[AtomicU64], limit: Limit);
+}
+
+/// Both are literals: the site's header says it all.
+#[derive(Clone, Copy, Debug)]
+pub struct Literal;
+
+/// The category is a literal, the name is known at run time.
+#[derive(Clone, Copy, Debug)]
+pub struct NameAtRunTime<'a>(pub &'a str);
+
+/// Both are known at run time.
+#[derive(Clone, Copy, Debug)]
+pub struct BothAtRunTime<'a>(pub &'a str, pub &'a str);
+
+impl Names for Literal {
+    #[inline(always)]
+    fn is_on(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn words(&self, _: Limit) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    fn header(&self, _: Limit) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn encode(&self, _: &[AtomicU64], _: Limit) {}
+}
+
+impl Names for NameAtRunTime<'_> {
+    #[inline(always)]
+    fn is_on(&self) -> bool {
+        true
+    }
+
+    fn words(&self, limit: Limit) -> usize {
+        limit.cut(self.0).len().div_ceil(8)
+    }
+
+    fn header(&self, limit: Limit) -> u64 {
+        event::NameRef::make(u64::from(inline_ref(limit.cut(self.0)).bits()))
+    }
+
+    fn encode(&self, words: &[AtomicU64], limit: Limit) {
+        encode_text(limit.cut(self.0), words);
+    }
+}
+
+impl Names for BothAtRunTime<'_> {
+    fn is_on(&self) -> bool {
+        crate::provider::is_category_enabled(self.0)
+    }
+
+    fn words(&self, limit: Limit) -> usize {
+        NameAtRunTime(self.0).words(limit) + NameAtRunTime(self.1).words(limit)
+    }
+
+    fn header(&self, limit: Limit) -> u64 {
+        let category = u64::from(inline_ref(limit.cut(self.0)).bits());
+        event::CategoryRef::make(category) | NameAtRunTime(self.1).header(limit)
+    }
+
+    fn encode(&self, words: &[AtomicU64], limit: Limit) {
+        if let Some((category, name)) = words.split_at_checked(NameAtRunTime(self.0).words(limit)) {
+            NameAtRunTime(self.0).encode(category, limit);
+            NameAtRunTime(self.1).encode(name, limit);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Sites: one static for each trace point, which says whether it is on and how its record's header looks.
+
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+
+use trace_format::layout::{argument, event_header, EventType, StringRef};
+use trace_protocol::buffer::producer::CHUNK_THREAD;
+
+/// The static of a trace point.
+///
+/// All sites of a program lie side by side in one section, so that a session's start finds them without their being run first.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Site {
+    /// 0 while off; else the header of its records, but for size and number of arguments.
+    ///
+    /// Rules: stored by the service thread, while no thread is in a trace point; read by trace points.
+    header: AtomicU64,
+    category: &'static str,
+    name: &'static str,
+    keys: &'static [Key],
+    event_type: Option<EventType>,
+}
+
+/// The key of an argument of a site.
+#[derive(Debug)]
+pub struct Key {
+    name: &'static str,
+    /// Its string ref in the session. Rules: as for a site's header.
+    reference: AtomicU16,
+}
+
+impl Key {
+    /// A key that is not registered yet.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, reference: AtomicU16::new(0) }
+    }
+
+    /// The name field of an argument's header.
+    #[inline(always)]
+    pub(crate) fn bits(&self) -> u64 {
+        argument::NameRef::make(u64::from(self.reference.load(Ordering::Relaxed)))
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) fn register(&self, reference: StringRef) {
+        self.reference.store(reference.bits(), Ordering::Relaxed);
+    }
+}
+
+impl Site {
+    /// The site of an event. An empty category or name is one that the event gives at run time.
+    pub const fn event(
+        event_type: EventType,
+        category: &'static str,
+        name: &'static str,
+        keys: &'static [Key],
+    ) -> Self {
+        Self { header: AtomicU64::new(0), category, name, keys, event_type: Some(event_type) }
+    }
+
+    /// The site of a question: on while its category is, or, with an empty one, while anything is recorded.
+    pub const fn question(category: &'static str) -> Self {
+        Self { header: AtomicU64::new(0), category, name: "", keys: &[], event_type: None }
+    }
+
+    /// The header of this site's records, or 0 while the site is off.
+    #[inline(always)]
+    pub fn header(&self) -> u64 {
+        self.header.load(Ordering::Relaxed)
+    }
+
+    /// Whether the site is on.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.header() != 0
+    }
+
+    pub(crate) fn category(&self) -> &'static str {
+        self.category
+    }
+
+    /// Category, name and keys: what has to be in the string table while the site is on.
+    pub(crate) fn strings(&self) -> impl Iterator<Item = &'static str> {
+        let keys = self.keys.iter().map(Key::name);
+        [self.category, self.name].into_iter().chain(keys).filter(|text| !text.is_empty())
+    }
+
+    /// Turns the site on, with string refs from `intern`. It stays off if one of its strings has none.
+    pub(crate) fn turn_on(&self, mut intern: impl FnMut(&'static str) -> Option<StringRef>) -> Option<()> {
+        let (category, name) = (intern(self.category)?, intern(self.name)?);
+        for key in self.keys {
+            key.register(intern(key.name)?);
+        }
+        let event_type = self.event_type.unwrap_or(EventType::Instant);
+        let header = event_header(event_type, 0, 0, CHUNK_THREAD, category, name);
+        self.header.store(header, Ordering::Relaxed);
+        Some(())
+    }
+
+    pub(crate) fn turn_off(&self) {
+        self.header.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A category that a program says it has, with a description.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Category {
+    name: &'static str,
+    description: &'static str,
+}
+
+impl Category {
+    /// A category with a description.
+    pub const fn new(name: &'static str, description: &'static str) -> Self {
+        Self { name, description }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) fn description(&self) -> &'static str {
+        self.description
+    }
+}
+
+/// All sites of the program.
+pub(crate) fn sites() -> &'static [Site] {
+    sections::sites()
+}
+
+/// All categories that the program declares.
+pub(crate) fn categories() -> &'static [Category] {
+    sections::categories()
+}
+
+/// The linker puts all statics of a section side by side and names its ends.
+mod sections {
+    use super::{Category, EventType, Site};
+
+    // One static of ours in each section, so that it exists in every program.
+    #[used]
+    #[cfg_attr(not(miri), link_section = "trace_sites")]
+    static FIRST_SITE: Site = Site::event(EventType::Instant, "trace", "", &[]);
+
+    #[used]
+    #[cfg_attr(not(miri), link_section = "trace_categories")]
+    static FIRST_CATEGORY: Category = Category::new("trace", "what the tracing system says of itself");
+
+    #[cfg(not(miri))]
+    mod ends {
+        use super::{Category, Site};
+
+        extern "C" {
+            #[link_name = "__start_trace_sites"]
+            pub(super) static SITES_START: Site;
+            #[link_name = "__stop_trace_sites"]
+            pub(super) static SITES_STOP: Site;
+            #[link_name = "__start_trace_categories"]
+            pub(super) static CATEGORIES_START: Category;
+            #[link_name = "__stop_trace_categories"]
+            pub(super) static CATEGORIES_STOP: Category;
+        }
+    }
+
+    /// The statics from `start` up to `stop`.
+    ///
+    /// # Safety
+    /// The two are the ends of a section in which there is nothing but statics of type `T`.
+    #[cfg(not(miri))]
+    unsafe fn section<T>(start: *const T, stop: *const T) -> &'static [T] {
+        let length = (stop as usize - start as usize) / size_of::<T>();
+        // SAFETY: by the contract there are `length` values of `T`, which are statics and live for ever; a linker pads between values
+        // of one type and alignment with nothing.
+        unsafe { core::slice::from_raw_parts(start, length) }
+    }
+
+    #[cfg(not(miri))]
+    pub(super) fn sites() -> &'static [Site] {
+        // SAFETY: only the macros and this module put statics into the section, and they are `Site`s.
+        unsafe { section(&raw const ends::SITES_START, &raw const ends::SITES_STOP) }
+    }
+
+    #[cfg(not(miri))]
+    pub(super) fn categories() -> &'static [Category] {
+        // SAFETY: only the macros and this module put statics into the section, and they are `Category`s.
+        unsafe { section(&raw const ends::CATEGORIES_START, &raw const ends::CATEGORIES_STOP) }
+    }
+
+    #[cfg(miri)]
+    pub(super) fn sites() -> &'static [Site] {
+        core::slice::from_ref(&FIRST_SITE)
+    }
+
+    #[cfg(miri)]
+    pub(super) fn categories() -> &'static [Category] {
+        core::slice::from_ref(&FIRST_CATEGORY)
+    }
+}

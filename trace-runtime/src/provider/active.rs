@@ -1,0 +1,98 @@
+//! A buffer that is recorded into: its rolling buffers are handed over one after another, and its threads get names.
+
+use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::memory::WriteMapping;
+
+use super::recording::{Recording, Wanted};
+use super::{names, service};
+use crate::RECORDER;
+
+/// A buffer of the recorder, and how far it has been handed over.
+#[derive(Debug)]
+pub(super) struct Active {
+    recording: Recording,
+    layout: Layout,
+    /// The oldest wrap that is not handed over yet.
+    next: u32,
+    started: bool,
+}
+
+impl Active {
+    /// Makes `mapping` the recorder's buffer.
+    pub(super) fn new(mapping: WriteMapping, layout: Layout) -> Self {
+        let recording = Recording::begin(mapping, layout, service::wake);
+        Self { recording, layout, next: 0, started: false }
+    }
+
+    /// Starts recording `categories`, from an empty durable buffer if `clear`. Does nothing while it records.
+    pub(super) fn start(&mut self, categories: &Wanted, clear: bool) {
+        if self.started {
+            return;
+        }
+        if clear {
+            self.recording.clear();
+        }
+        self.recording.start(categories);
+        self.next = RECORDER.current().unwrap_or(0);
+        self.started = true;
+    }
+
+    /// Stops recording. Returns whether it was.
+    pub(super) fn stop(&mut self) -> bool {
+        if self.started {
+            self.name_threads();
+            self.recording.stop();
+        }
+        std::mem::take(&mut self.started)
+    }
+
+    pub(super) fn is_started(&self) -> bool {
+        self.started
+    }
+
+    /// Bytes of the durable buffer that are written.
+    pub(super) fn durable_end(&self) -> u64 {
+        self.recording.durable_end()
+    }
+
+    /// The next wrap that threads have left for good, if there is one: to be saved in streaming mode, and free otherwise.
+    pub(super) fn next_full(&mut self) -> Option<u32> {
+        let wrapped_count = self.next;
+        if !self.started || RECORDER.current()? <= wrapped_count {
+            return None;
+        }
+        RECORDER.quiesce();
+        self.next += 1;
+        Some(wrapped_count)
+    }
+
+    /// Says that the rolling buffer of this wrap may be written again.
+    pub(super) fn mark_saved(&self, wrapped_count: u32) {
+        RECORDER.mark_saved(wrapped_count);
+    }
+
+    /// In circular mode a rolling buffer is free as soon as its threads have left it.
+    pub(super) fn recycle(&mut self) {
+        while let (BufferingMode::Circular, Some(wrapped_count)) = (self.layout.mode(), self.next_full()) {
+            self.mark_saved(wrapped_count);
+        }
+    }
+
+    /// Hands the current rolling buffer over, although it is not full.
+    pub(super) fn flush(&self) {
+        RECORDER.flush();
+    }
+
+    /// Records the names of threads that have none yet.
+    pub(super) fn name_threads(&mut self) {
+        for slot in RECORDER.slots() {
+            let thread = slot.thread();
+            if thread != 0 && !slot.is_named() {
+                if let Some(name) = names::of_living_thread(thread) {
+                    self.recording.name_thread(&self.layout, thread, &name);
+                    slot.set_named(thread);
+                }
+            }
+        }
+    }
+}

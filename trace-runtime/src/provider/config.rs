@@ -1,0 +1,166 @@
+//! What an application may choose of its provider.
+
+use std::env;
+use std::path::PathBuf;
+
+use trace_protocol::buffer::header::BufferingMode;
+use trace_protocol::categories::CategorySet;
+use trace_protocol::socket::default_socket_path;
+
+use super::handle::Trace;
+
+/// Chooses how this process is traced; what is not chosen comes from the environment.
+///
+/// ```
+/// let _trace = trace_runtime::builder().name("indexer").categories(["index*", "-index:verbose"]).init();
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing happens before `init`"]
+pub struct Builder {
+    pub(super) name: Option<String>,
+    pub(super) categories: Vec<String>,
+    pub(super) socket: PathBuf,
+    pub(super) output: Option<PathBuf>,
+    pub(super) buffer_size: usize,
+    pub(super) mode: BufferingMode,
+    pub(super) membarrier: bool,
+    pub(super) cpu_counter: bool,
+}
+
+/// Bytes of the buffer where nothing else is said.
+const DEFAULT_BUFFER_SIZE: usize = 16 << 20;
+
+impl Builder {
+    pub(super) fn from_environment() -> Self {
+        let text = |name| env::var(name).ok().filter(|value| !value.is_empty());
+        let categories = text("TRACE_CATEGORIES").unwrap_or_default();
+        Self {
+            name: None,
+            categories: split(&categories),
+            socket: default_socket_path(),
+            output: env::var_os("TRACE_OUTPUT").filter(|path| !path.is_empty()).map(PathBuf::from),
+            buffer_size: text("TRACE_BUFFER_SIZE").and_then(|size| bytes(&size)).unwrap_or(DEFAULT_BUFFER_SIZE),
+            mode: text("TRACE_BUFFERING_MODE").and_then(|mode| named_mode(&mode)).unwrap_or(BufferingMode::Streaming),
+            membarrier: true,
+            cpu_counter: true,
+        }
+    }
+
+    /// The provider's name; without one that of the process. At most 100 bytes of it count.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Records no other categories than these, whatever a session asks for: names, `prefix*`, and `-name` to leave one out.
+    pub fn categories<T: Into<String>>(mut self, categories: impl IntoIterator<Item = T>) -> Self {
+        self.categories = categories.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The socket of the manager.
+    pub fn socket(mut self, path: impl Into<PathBuf>) -> Self {
+        self.socket = path.into();
+        self
+    }
+
+    /// Traces into this file, without a manager. While the process runs its records are in a buffer beside it; `trace recover` makes
+    /// the archive from that if the process was killed.
+    pub fn output(mut self, path: impl Into<PathBuf>) -> Self {
+        self.output = Some(path.into());
+        self
+    }
+
+    /// With [`Builder::output`]: about how many bytes the buffer has. 16 MiB if not chosen.
+    pub fn buffer_size(mut self, bytes: usize) -> Self {
+        self.buffer_size = bytes;
+        self
+    }
+
+    /// With [`Builder::output`]: keeps the oldest records, and drops what comes when the buffer is full.
+    pub fn oneshot(mut self) -> Self {
+        self.mode = BufferingMode::Oneshot;
+        self
+    }
+
+    /// With [`Builder::output`]: keeps the newest records, at least half a buffer of them.
+    pub fn circular(mut self) -> Self {
+        self.mode = BufferingMode::Circular;
+        self
+    }
+
+    /// With [`Builder::output`]: keeps all records, and writes them to the file while the process runs. This is the default.
+    pub fn streaming(mut self) -> Self {
+        self.mode = BufferingMode::Streaming;
+        self
+    }
+
+    /// Does without the kernel's `membarrier`: for tests of the slower path that kernels without it need.
+    #[doc(hidden)]
+    pub fn without_membarrier(mut self) -> Self {
+        self.membarrier = false;
+        self
+    }
+
+    /// Does without the CPU's counter: for tests of the clock that machines without a reliable one need.
+    #[doc(hidden)]
+    pub fn without_cpu_counter(mut self) -> Self {
+        self.cpu_counter = false;
+        self
+    }
+
+    /// Makes this process a provider, until the guard is dropped. See [`init`](crate::init).
+    ///
+    /// If the process is one already, what was chosen here does not count.
+    pub fn init(self) -> Trace {
+        Trace::new(self)
+    }
+
+    pub(super) fn category_set(&self) -> CategorySet {
+        CategorySet::new(&self.categories)
+    }
+}
+
+fn split(list: &str) -> Vec<String> {
+    list.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+}
+
+fn named_mode(name: &str) -> Option<BufferingMode> {
+    match name {
+        "oneshot" => Some(BufferingMode::Oneshot),
+        "circular" => Some(BufferingMode::Circular),
+        "streaming" => Some(BufferingMode::Streaming),
+        _ => None,
+    }
+}
+
+/// Bytes, with `K`, `M` or `G` for powers of 1024.
+fn bytes(text: &str) -> Option<usize> {
+    let (number, shift) = match text.as_bytes().last()? {
+        b'K' | b'k' => (&text[..text.len() - 1], 10),
+        b'M' | b'm' => (&text[..text.len() - 1], 20),
+        b'G' | b'g' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    number.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("4096"), Some(4096));
+        assert_eq!(bytes("16M"), Some(16 << 20));
+        assert_eq!(bytes("2g"), Some(2 << 30));
+        for wrong in ["", "M", "-1", "1.5M", "99999999999G"] {
+            assert_eq!(bytes(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn lists_are_split_at_commas() {
+        assert_eq!(split("a, b*,-c,,"), ["a", "b*", "-c"]);
+    }
+}

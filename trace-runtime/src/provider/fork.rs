@@ -1,0 +1,69 @@
+//! Forked children: they record nothing, write nothing to their parent's buffer, and may become providers of their own.
+
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::Mutex;
+
+use super::handle::Provider;
+use crate::point::site::{sites, Site};
+use crate::{recorder, thread, RECORDER};
+
+/// The provider of this process. A child starts with a new lock, since its parent may have held the old one.
+static PROVIDER: AtomicPtr<Mutex<Option<Provider>>> = AtomicPtr::new(null_mut());
+
+/// The descriptors of the service thread, which a child closes: its parent's manager must see the parent's end. -1 for none.
+static DESCRIPTORS: [AtomicI32; 4] = [const { AtomicI32::new(-1) }; 4];
+
+/// The number of times that handlers were installed in this process or one that it was forked from: 0 or 1.
+static INSTALLED: AtomicU32 = AtomicU32::new(0);
+
+/// The provider of this process.
+pub(super) fn provider() -> &'static Mutex<Option<Provider>> {
+    let mut found = PROVIDER.load(Ordering::Acquire);
+    if found.is_null() {
+        let new = Box::into_raw(Box::new(Mutex::new(None)));
+        match PROVIDER.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => found = new,
+            Err(other) => {
+                found = other;
+                // SAFETY: `new` came from `Box::into_raw` just above, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(new) });
+            }
+        }
+    }
+    // SAFETY: a pointer in `PROVIDER` came from `Box::into_raw` and is never freed.
+    unsafe { &*found }
+}
+
+/// Remembers a descriptor for children to close, under one of four numbers.
+pub(super) fn remember_descriptor(number: usize, descriptor: i32) {
+    if let Some(place) = DESCRIPTORS.get(number) {
+        place.store(descriptor, Ordering::Relaxed);
+    }
+}
+
+/// Installs the handlers for fork and exit, once. Children inherit them.
+pub(super) fn install_handlers() {
+    if INSTALLED.swap(1, Ordering::Relaxed) == 0 {
+        // SAFETY: the handler is a function of this program, and does what is allowed in a forked child.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        // SAFETY: the handler is a function of this program, and unwinds into nothing.
+        unsafe { libc::atexit(super::handle::at_exit) };
+    }
+}
+
+/// Runs in a forked child before anything else. Only stores and `close`, since the parent's locks may be held.
+extern "C" fn in_child() {
+    RECORDER.forget();
+    thread::forget_slot();
+    recorder::forget_nonces();
+    sites().iter().for_each(Site::turn_off);
+    PROVIDER.store(null_mut(), Ordering::Relaxed);
+    for descriptor in &DESCRIPTORS {
+        let descriptor = descriptor.swap(-1, Ordering::Relaxed);
+        if descriptor >= 0 {
+            // SAFETY: the descriptor is the copy of one that the parent's service thread owns; that thread is not in the child.
+            unsafe { libc::close(descriptor) };
+        }
+    }
+}

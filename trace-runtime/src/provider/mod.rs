@@ -1,0 +1,50 @@
+//! The provider: what connects this process to a trace manager, or has it trace into a file.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `handle` | the one provider of a process, and the guard that applications hold |
+//! | `service` | the service thread |
+//! | `link` | a connection to a manager |
+//! | `wait` | waiting for a manager to appear |
+//! | `output` | tracing into a file without a manager |
+//! | `active` | a buffer that is recorded into, and its rolling buffers' hand-over |
+//! | `recording` | strings, sites, start and stop |
+//! | `names` | the names of threads |
+//! | `fork` | forked children |
+//! | `sys` | system calls |
+
+mod active;
+mod config;
+mod fork;
+mod handle;
+mod link;
+pub(crate) mod names;
+mod output;
+mod recording;
+mod service;
+mod sys;
+mod wait;
+
+pub use config::Builder;
+pub use handle::Trace;
+pub use recording::is_category_enabled;
+
+/// Makes this process a trace provider, until the guard is dropped.
+///
+/// If a manager answers, and a session is running, the next event is already in it. Without a manager this returns at once, and the
+/// process joins as soon as one appears. Calling it again is harmless. With `TRACE_OUTPUT` set, the process traces itself into that
+/// file instead.
+///
+/// Costs a thread that sleeps, and at most one second where a manager is there and does not answer.
+///
+/// ```
+/// let _trace = trace_runtime::init();
+/// ```
+pub fn init() -> Trace {
+    builder().init()
+}
+
+/// Like [`init`], with a name, categories, or a socket of your choice.
+pub fn builder() -> Builder {
+    Builder::from_environment()
+}

@@ -1,0 +1,199 @@
+//! Tracing into a file, without a manager.
+//!
+//! ```text
+//! app.fxt.buffer    the buffer, mapped: survives the process
+//! app.fxt.partial   the archive so far: its opening, and what was saved in streaming mode
+//! app.fxt           the archive, once the process has ended in an orderly way
+//! ```
+//!
+//! After a kill the first two are left, from which `trace recover app.fxt` makes the third. The buffer's header says how much of the
+//! partial archive counts, so that a save which the kill interrupted is done again and not twice.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use trace_protocol::archive::{self, ClockSample, Identity, Loss};
+use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
+use trace_protocol::categories::CategorySet;
+use trace_protocol::message::ClockSource;
+use trace_protocol::words::as_bytes;
+
+use super::active::Active;
+use super::link::process_name;
+use super::recording::{durable_hint, Wanted};
+use super::service::{Service, NAMES_INTERVAL};
+use super::sys;
+
+/// Traces this process into `path` until the provider ends.
+///
+/// A library does not print; but somebody asked for this file, and would wait for it in vain.
+pub(super) fn run(service: &Service, path: &Path) {
+    let traced = Output::create(service, path).and_then(|mut output| {
+        output.record(service);
+        output.finish()
+    });
+    service.settle();
+    if let Err(error) = traced {
+        eprintln!("trace: expected to write the archive {}, which failed: {error}", path.display());
+    }
+}
+
+struct Output {
+    path: PathBuf,
+    partial: File,
+    /// Bytes of the partial archive.
+    length: u64,
+    /// Byte of the partial archive at which the ticks per second are.
+    rate_at: u64,
+    first: ClockSample,
+    identity: Identity,
+    active: Active,
+    collector: Collector,
+    mark: SavedMark,
+    mode: BufferingMode,
+    words: Vec<u64>,
+    /// The first error while saving; what comes after it is not written.
+    failed: Option<io::Error>,
+}
+
+impl Output {
+    fn create(service: &Service, path: &Path) -> io::Result<Self> {
+        let config = &service.config;
+        let hint = usize::try_from(durable_hint()).unwrap_or(usize::MAX);
+        let layout = Layout::plan(config.mode, config.buffer_size, hint).ok_or(io::ErrorKind::InvalidInput)?;
+        let mapping = create_buffer(&buffer_path(path), &layout)?;
+        let partial = create(&partial_path(path))?;
+        let process_name = process_name();
+        let identity = Identity {
+            id: 1,
+            name: config.name.clone().unwrap_or_else(|| process_name.clone()),
+            process_name,
+            pid: std::process::id(),
+            // SAFETY: getuid takes nothing and cannot fail.
+            uid: unsafe { libc::getuid() },
+            clock: if service.cpu_counter { ClockSource::CpuCounter } else { ClockSource::Boottime },
+        };
+        let collector = Collector::new(mapping.reader(), layout, u64::from(identity.pid)).map_err(io::Error::other)?;
+        let mut output = Self {
+            path: path.to_owned(),
+            partial,
+            length: 0,
+            rate_at: 0,
+            first: ClockSample::now(),
+            identity,
+            collector,
+            mark: SavedMark::new(mapping.clone()),
+            active: Active::new(mapping, layout),
+            mode: config.mode,
+            words: Vec::new(),
+            failed: None,
+        };
+        output.open()?;
+        let wanted = Wanted::new(config.category_set(), CategorySet::default());
+        output.active.start(&wanted, false);
+        Ok(output)
+    }
+
+    /// Writes what the archive says before the first record.
+    fn open(&mut self) -> io::Result<()> {
+        let start = ClockSample::now();
+        let rate = start.rate_since(&self.first, self.identity.clock);
+        let rate = rate.filter(|rate| *rate != 0).unwrap_or(trace_format::layout::DEFAULT_TICKS_PER_SECOND);
+        archive::magic(&mut self.words);
+        let index = archive::opening(&mut self.words, &self.identity, rate, &self.first);
+        self.rate_at = index as u64 * 8;
+        self.append(0)
+    }
+
+    /// Saves rolling buffers, measures the clock and names threads, until the provider ends.
+    fn record(&mut self, service: &Service) {
+        service.settle();
+        while !service.is_quitting() {
+            sys::poll(&mut [sys::interest(Some(service.wake()))], Some(NAMES_INTERVAL));
+            service.drain_wake();
+            self.active.recycle();
+            if self.mode == BufferingMode::Streaming && self.failed.is_none() {
+                self.failed = self.save().err();
+            }
+            self.active.name_threads();
+            let _kept = self.write_rate();
+        }
+    }
+
+    fn save(&mut self) -> io::Result<()> {
+        while let Some(wrapped_count) = self.active.next_full() {
+            self.collector.collect_durable(self.active.durable_end(), &mut self.words);
+            let save = self.collector.copy_rolling(wrapped_count);
+            self.collector.sanitize(save, &mut self.words);
+            self.append(wrapped_count + 1)?;
+            self.active.mark_saved(wrapped_count);
+        }
+        Ok(())
+    }
+
+    /// Writes out `words`; from here on the partial archive holds the wraps before `saved`.
+    fn append(&mut self, saved: u32) -> io::Result<()> {
+        let bytes = as_bytes(&self.words);
+        self.partial.write_all(bytes)?;
+        self.length += bytes.len() as u64;
+        self.words.clear();
+        self.mark.set(saved, self.length);
+        Ok(())
+    }
+
+    /// Corrects the ticks per second, which are the better known the longer the session lasts.
+    fn write_rate(&self) -> io::Result<()> {
+        match ClockSample::now().rate_since(&self.first, self.identity.clock) {
+            Some(rate) if rate != 0 => self.partial.write_all_at(&rate.to_le_bytes(), self.rate_at),
+            _ => Ok(()),
+        }
+    }
+
+    /// Completes the archive and gives it its name.
+    fn finish(mut self) -> io::Result<()> {
+        self.active.stop();
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        self.collector.finish(&mut self.words);
+        self.tell_losses();
+        archive::anchor(&mut self.words, &self.identity, &ClockSample::now());
+        self.partial.write_all(as_bytes(&self.words))?;
+        self.write_rate()?;
+        std::fs::rename(partial_path(&self.path), &self.path)?;
+        std::fs::remove_file(buffer_path(&self.path))
+    }
+
+    fn tell_losses(&mut self) {
+        let dropped = self.collector.dropped();
+        if dropped == 0 {
+            return;
+        }
+        let number = dropped.saturating_sub(self.collector.stats().told_losses);
+        if number > 0 {
+            let (from, to) = (self.first.ticks(self.identity.clock), ClockSample::now().ticks(self.identity.clock));
+            archive::loss(&mut self.words, &self.identity, "no room to say more", Loss { number, from, to });
+        }
+        archive::buffer_full(&mut self.words, self.identity.id);
+    }
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)
+}
+
+/// A new buffer in a file, with its blocks allocated, so that no store to it finds the disk full.
+fn create_buffer(path: &Path, layout: &Layout) -> io::Result<WriteMapping> {
+    let file = create(path)?;
+    let size = layout.total_size();
+    let length = libc::off_t::try_from(size).map_err(|_| io::ErrorKind::InvalidInput)?;
+    sys::allocate(file.as_fd(), length)?;
+    file.write_all_at(as_bytes(&layout.to_header()), 0)?;
+    WriteMapping::map(file.as_fd(), size)
+}

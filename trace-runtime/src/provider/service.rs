@@ -1,0 +1,110 @@
+//! The service thread: all that a provider does, traced threads do not.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use trace_protocol::buffer::producer::Slot;
+
+use super::config::Builder;
+use super::handle::Shared;
+use super::link::Link;
+use super::{fork, output, sys, wait};
+use crate::{clock, thread, RECORDER};
+
+/// The eventfd that wakes the service thread.
+static WAKE: AtomicI32 = AtomicI32::new(-1);
+
+/// How often the service thread looks for new threads while it records.
+pub(super) const NAMES_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long it waits before it goes back to a manager that has hung up.
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The most threads that can trace at once: more than Linux has.
+const MOST_THREADS: usize = 1 << 22;
+
+/// The service thread's own.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) config: Builder,
+    pub(super) cpu_counter: bool,
+    wake: OwnedFd,
+    shared: Arc<Shared>,
+}
+
+/// Wakes the service thread. Works on traced threads and in signal handlers.
+pub(super) fn wake() {
+    sys::signal_eventfd(WAKE.load(Ordering::Relaxed));
+}
+
+/// Makes ready what trace points need, and starts the service thread with every signal blocked.
+pub(super) fn spawn(config: Builder, shared: Arc<Shared>) -> io::Result<()> {
+    let wake = sys::eventfd()?;
+    WAKE.store(wake.as_raw_fd(), Ordering::Relaxed);
+    fork::remember_descriptor(0, wake.as_raw_fd());
+    fork::install_handlers();
+    let cpu_counter = clock::choose(!config.cpu_counter);
+    thread::prepare();
+    prepare_recorder(&config)?;
+    let service = Service { config, cpu_counter, wake, shared };
+    let thread = std::thread::Builder::new().name("trace-service".to_owned());
+    sys::without_signals(|| thread.spawn(move || service.run())).map(drop)
+}
+
+fn prepare_recorder(config: &Builder) -> io::Result<()> {
+    if !RECORDER.is_provided() {
+        RECORDER.wipe_on_fork();
+        // SAFETY: a slot is atomics of numbers and pointers, for which zeros are valid.
+        let slots = |count| unsafe { sys::reserve::<Slot>(count) };
+        let slots = slots(MOST_THREADS).or_else(|| slots(MOST_THREADS >> 8)).ok_or_else(io::Error::last_os_error)?;
+        RECORDER.provide(slots, std::process::id(), config.membarrier);
+    }
+    Ok(())
+}
+
+impl Service {
+    fn run(self) {
+        match &self.config.output {
+            Some(path) => output::run(&self, path),
+            None => self.serve_managers(),
+        }
+        WAKE.store(-1, Ordering::Relaxed);
+        fork::remember_descriptor(0, -1);
+        self.shared.end();
+    }
+
+    /// Serves one manager after another, and waits without polling where there is none.
+    fn serve_managers(&self) {
+        while !self.is_quitting() {
+            let Some(socket) = wait::for_manager(self) else { return };
+            Link::new(self, socket).serve();
+            if !self.is_quitting() {
+                self.settle();
+                sys::poll(&mut [sys::interest(Some(self.wake()))], Some(RECONNECT_INTERVAL));
+            }
+        }
+    }
+
+    /// The eventfd that wakes this thread.
+    pub(super) fn wake(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+
+    /// Sets the wake-up back. To be called before looking for what there is to do.
+    pub(super) fn drain_wake(&self) {
+        sys::drain_eventfd(self.wake());
+    }
+
+    /// Whether the provider is to end.
+    pub(super) fn is_quitting(&self) -> bool {
+        self.shared.is_quitting()
+    }
+
+    /// Lets `init` return.
+    pub(super) fn settle(&self) {
+        self.shared.settle();
+    }
+}

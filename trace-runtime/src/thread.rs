@@ -1,0 +1,86 @@
+//! The slot of each thread: taken at the thread's first record, given back when the thread ends.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use trace_protocol::buffer::producer::Slot;
+
+use crate::RECORDER;
+
+mod id;
+
+thread_local! {
+    /// The thread's slot; null before its first record and after it has ended; [`ATTACHING`] in between.
+    ///
+    /// It needs no destructor of Rust's, so that it can be read at any time in the life of a thread.
+    static SLOT: Cell<*const Slot> = const { Cell::new(ptr::null()) };
+}
+
+/// Marks a thread that is taking a slot, for a signal handler that interrupts it.
+const ATTACHING: *const Slot = ptr::without_provenance(1);
+
+/// The key whose destructor gives the slots of ended threads back, or -1.
+///
+/// POSIX runs destructors of keys after those of Rust's thread locals, and again if one of them made a value for the key anew: a trace
+/// point in any of them works, and the slot is given back all the same.
+static KEY: AtomicI32 = AtomicI32::new(-1);
+
+/// The slot of the calling thread, if it has or can get one.
+#[inline(always)]
+pub(crate) fn slot() -> Option<&'static Slot> {
+    let slot = SLOT.get();
+    if slot.addr() > ATTACHING.addr() {
+        // SAFETY: a pointer here is null, `ATTACHING`, or came from the `&'static Slot` that `attach` stored.
+        Some(unsafe { &*slot })
+    } else {
+        attach(slot)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn attach(current: *const Slot) -> Option<&'static Slot> {
+    if !current.is_null() || !RECORDER.is_recording() {
+        return None;
+    }
+    SLOT.set(ATTACHING);
+    let slot = RECORDER.attach(id::current());
+    SLOT.set(slot.map_or(ptr::null(), ptr::from_ref));
+    if let (Some(slot), Ok(key)) = (slot, libc::pthread_key_t::try_from(KEY.load(Ordering::Relaxed))) {
+        // SAFETY: the key was made by `prepare` and is never deleted.
+        unsafe { libc::pthread_setspecific(key, ptr::from_ref(slot).cast()) };
+    }
+    slot
+}
+
+/// Makes ready what the first record of a thread needs. Called before the first session; later calls do nothing.
+pub(crate) fn prepare() {
+    id::prepare();
+    if KEY.load(Ordering::Relaxed) >= 0 {
+        return;
+    }
+    let mut key = 0;
+    // SAFETY: `key` is a valid place for the key, and `thread_ends` takes what `attach` stores under it.
+    let made = unsafe { libc::pthread_key_create(&mut key, Some(thread_ends)) } == 0;
+    if let (true, Ok(key)) = (made, i32::try_from(key)) {
+        KEY.store(key, Ordering::Relaxed);
+    }
+}
+
+/// Makes the thread forget the slot that it has from its parent process. Called in a forked child, by its only thread.
+pub(crate) fn forget_slot() {
+    SLOT.set(ptr::null());
+}
+
+extern "C" fn thread_ends(slot: *mut libc::c_void) {
+    if SLOT.get() != slot.cast_const().cast() {
+        // A forked child has forgotten its parent's slot.
+        return;
+    }
+    // SAFETY: the value of the key is the `&'static Slot` that `attach` stored, found above to be this thread's.
+    let slot = unsafe { &*slot.cast_const().cast::<Slot>() };
+    crate::provider::names::tell_own(slot);
+    SLOT.set(ptr::null());
+    RECORDER.detach(slot);
+}
