@@ -60,7 +60,8 @@ pub fn nonce() -> u64 {
 #[cold]
 fn first_nonce(count: u64) -> u64 {
     let base = u64::from(std::process::id()) << NONCE_BITS;
-    NONCE.fetch_max(base, Ordering::Relaxed);
+    let without_base = |last: u64| (last >> NONCE_BITS == 0).then_some(last | base);
+    let _by_another = NONCE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, without_base);
     base | count
 }
 

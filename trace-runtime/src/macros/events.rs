@@ -446,6 +446,7 @@ macro_rules! trace_enabled {
 #[macro_export]
 macro_rules! trace_category_enabled {
     ($category:literal) => {{
+        #[used]
         #[link_section = "trace_sites"]
         static __TRACE_SITE: $crate::__private::Site = $crate::__private::Site::question($category);
         __TRACE_SITE.is_on()

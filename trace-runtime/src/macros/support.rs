@@ -12,6 +12,8 @@ macro_rules! __trace_site {
             assert!(__TRACE_KEY_COUNT <= 15, "a trace point has at most 15 arguments");
         }
         static $keys: [$crate::__private::Key; __TRACE_KEY_COUNT] = [$($crate::__private::Key::new($key)),*];
+        // Used: it is stored to where the compiler does not see it, through the section.
+        #[used]
         #[link_section = "trace_sites"]
         static $site: $crate::__private::Site =
             $crate::__private::Site::event($crate::__private::EventType::$event, $category, $name, &$keys);
@@ -55,10 +57,20 @@ macro_rules! __trace_event {
     };
 }
 
-/// Begins a duration: `(category, name), names, key => value, …`.
+/// Begins a duration: `(category, name), names, key => value, …`. Without arguments `names` is a path only where they are literals.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_begin {
+    (($category:expr, $name:expr), $literal:path) => {
+        $crate::__trace_site!(
+            DurationBegin,
+            $category,
+            $name,
+            [],
+            |__TRACE_SITE, __TRACE_KEYS| $crate::__private::begin_plain(&__TRACE_SITE),
+            $crate::DurationScope::NOT_RECORDED
+        )
+    };
     (($category:expr, $name:expr), $names:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__trace_site!(
             DurationBegin,

@@ -204,7 +204,8 @@ pub(crate) fn encode_text(text: &str, words: &[AtomicU64]) {
     let chunks = bytes.chunks_exact(8);
     let rest = chunks.remainder();
     let mut words = words.iter();
-    for (word, chunk) in words.by_ref().zip(chunks) {
+    // The chunks come first: a zip that ends takes one more of what it asks first.
+    for (chunk, word) in chunks.zip(words.by_ref()) {
         if let Some(chunk) = chunk.first_chunk::<8>() {
             word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
         }

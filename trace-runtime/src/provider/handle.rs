@@ -25,6 +25,8 @@ pub struct Trace {
 #[derive(Debug)]
 pub(super) struct Provider {
     guards: usize,
+    /// How long the end waits for the service thread; for ever where it writes an archive.
+    patience: Duration,
     shared: Arc<Shared>,
 }
 
@@ -106,9 +108,10 @@ impl Drop for Trace {
 /// Starts the service thread and waits until it is decided whether the first events are recorded.
 fn start(builder: Builder) -> Option<Provider> {
     let shared = Arc::new(Shared::default());
+    let patience = if builder.output.is_some() { Duration::MAX } else { PATIENCE };
     service::spawn(builder, Arc::clone(&shared)).ok()?;
     shared.wait_until(PATIENCE, |state| state.settled);
-    Some(Provider { guards: 1, shared })
+    Some(Provider { guards: 1, patience, shared })
 }
 
 impl Provider {
@@ -116,7 +119,7 @@ impl Provider {
     fn shut_down(self) {
         self.shared.change(|state| state.quit = true);
         service::wake();
-        self.shared.wait_until(PATIENCE, |state| state.ended);
+        self.shared.wait_until(self.patience, |state| state.ended);
     }
 }
 

@@ -1,0 +1,28 @@
+//! What a trace point costs, as ratios to one read of the raw clock in the same run.
+//!
+//! ```text
+//! cargo bench --bench cost
+//! ```
+//!
+//! Each figure is the minimum over interleaved repetitions of the traced thread's CPU time: other load on the machine makes times
+//! longer, never shorter. "Two threads" runs one on each of two cores.
+
+mod code_size;
+mod measure;
+mod points;
+mod report;
+
+fn main() {
+    if let Some(mode) = std::env::args().nth(1).filter(|argument| argument == "--list" || argument == "--test") {
+        // Asked by a test runner, which has nothing to run here.
+        println!("{}", if mode == "--list" { "0 tests, 1 benchmark" } else { "0 passed, 0 failed" });
+        return;
+    }
+    let path = std::env::temp_dir().join(format!("trace-cost-{}.fxt", std::process::id()));
+    let trace = trace_runtime::builder().output(&path).buffer_size(64 << 20).circular().categories(["*", "-off"]).init();
+    let figures = measure::figures();
+    drop(trace);
+    let archive = std::fs::metadata(&path).map(|metadata| metadata.len());
+    let _removed = std::fs::remove_file(&path);
+    report::print(&figures, archive.is_ok_and(|length| length > 1 << 20));
+}
