@@ -1,0 +1,155 @@
+//! Providers that do harm, beside one that behaves.
+
+use super::archive::Archive;
+use super::provider::{Provider, Session};
+use super::*;
+
+use trace_manager::{End, Violation};
+use trace_protocol::buffer::header::HEADER_SIZE;
+use trace_protocol::message::{CategoryInfo, ToManager};
+use trace_protocol::packet::{AlertName, Packet};
+
+/// Lets `attack` have a provider in a session, and checks that the other one loses nothing.
+fn beside_a_good_one(mode: BufferingMode, attack: impl FnOnce(&mut Provider, &mut Session)) -> End {
+    let stage = Stage::new();
+    let (mut bad, _) = Provider::register(stage.manager.path(), "bad");
+    let (mut good, _) = Provider::register(stage.manager.path(), "good");
+    let session = stage.start(impatient(mode));
+    let mut attacking = bad.enter();
+    let tracing = good.enter();
+    let first = tracing.fill(0, 0);
+    attack(&mut bad, &mut attacking);
+    let second = match mode {
+        BufferingMode::Oneshot => 0,
+        _ => tracing.chunk(1, 0, first),
+    };
+    session.stop();
+    good.leave(tracing);
+    let summary = session.join().unwrap();
+    let archive = Archive::open(&stage.archive());
+    let expected: Vec<u64> = (0..first + second).collect();
+    assert_eq!(archive.events_of("good"), expected);
+    summary.providers.iter().find(|it| it.name == "bad").unwrap().end.clone()
+}
+
+fn violation(end: End) -> Violation {
+    match end {
+        End::CutOff(violation) => violation,
+        other => panic!("expected a provider that was cut off, found {other:?}"),
+    }
+}
+
+#[test]
+fn garbage_on_the_registration_socket_cuts_off() {
+    let end = beside_a_good_one(BufferingMode::Oneshot, |bad, _| {
+        bad.send_bytes(&[0xff; 100_000]);
+        while bad.next().is_some() {}
+    });
+    assert!(matches!(violation(end), Violation::Protocol(_)));
+}
+
+#[test]
+fn a_flood_of_messages_cuts_off() {
+    let end = beside_a_good_one(BufferingMode::Oneshot, |bad, _| {
+        let category = CategoryInfo { name: "x".repeat(100), description: "y".repeat(400) };
+        let bytes = ToManager::KnownCategories(vec![category; 500]).encode();
+        for _ in 0..200 {
+            bad.send_bytes(&bytes);
+        }
+    });
+    assert_eq!(violation(end), Violation::Flood);
+}
+
+#[test]
+fn a_flood_of_packets_cuts_off() {
+    let end = beside_a_good_one(BufferingMode::Oneshot, |_, attacking| {
+        let alert = Packet::Alert(AlertName::new("flood").unwrap()).encode();
+        while attacking.packets.send(&alert, &[]).is_ok() {}
+    });
+    assert_eq!(violation(end), Violation::Flood);
+}
+
+#[test]
+fn garbage_on_the_packet_socket_cuts_off() {
+    for garbage in [&[0xff; 16][..], &[1; 3], &[0; 1000]] {
+        let end = beside_a_good_one(BufferingMode::Streaming, |bad, attacking| {
+            attacking.packets.send(garbage, &[]).unwrap();
+            while bad.next().is_some() {}
+        });
+        assert!(matches!(violation(end), Violation::Protocol(_)));
+    }
+}
+
+#[test]
+fn a_save_out_of_order_cuts_off() {
+    let end = beside_a_good_one(BufferingMode::Streaming, |bad, attacking| {
+        attacking.fill(0, 0);
+        attacking.save(0);
+        attacking.send(Packet::SaveBuffer { wrapped_count: 2, durable_data_end: 64 });
+        while bad.next().is_some() {}
+    });
+    assert_eq!(violation(end), Violation::WrappedCount { expected: 1, found: 2 });
+}
+
+#[test]
+fn random_memory_yields_a_readable_archive() {
+    let mut seed = 0x9e37_79b9_7f4a_7c15;
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
+        for dense in [false, true] {
+            beside_a_good_one(mode, |_, attacking| {
+                attacking.fill(0, 0);
+                let words = (attacking.layout.total_size() - HEADER_SIZE) / 8;
+                let noise: Vec<u64> = (0..words).map(|_| noise(&mut seed, dense)).collect();
+                attacking.write(&noise, HEADER_SIZE);
+                attacking.write(&[u64::MAX; 64], 8);
+            });
+        }
+    }
+}
+
+/// A pseudo-random word (xorshift64); or, where not `dense`, often one that could be a header.
+fn noise(seed: &mut u64, dense: bool) -> u64 {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    match dense {
+        true => *seed,
+        false => *seed & 0x0000_0003_0003_00ff,
+    }
+}
+
+#[test]
+fn clients_that_never_register_do_no_harm() {
+    let stage = Stage::new();
+    let idle: Vec<Provider> = (0..50).map(|_| Provider::connect(stage.manager.path())).collect();
+    let noisy = Provider::connect(stage.manager.path());
+    noisy.send_bytes(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let (mut provider, _) = Provider::register(stage.manager.path(), "good");
+    let tracing = provider.enter();
+    let written = tracing.fill(0, 0);
+    session.stop();
+    provider.leave(tracing);
+    let summary = session.join().unwrap();
+    assert_eq!(summary.events(), written);
+    assert_eq!(summary.providers.len(), 1);
+    drop(idle);
+}
+
+#[test]
+fn a_provider_may_come_and_go_a_thousand_times() {
+    let stage = Stage::new();
+    let session = stage.start(SessionConfig { buffer_size: 1, ..config(BufferingMode::Oneshot) });
+    for round in 0..1000 {
+        let (mut provider, started) = Provider::register(stage.manager.path(), "brief");
+        assert!(started);
+        if round % 3 != 0 {
+            provider.enter().chunk(0, 0, 0);
+        }
+    }
+    wait_until(|| session.progress().providers == 0);
+    let summary = end(&session);
+    assert_eq!(summary.providers.len(), 1000);
+    let recorded = summary.providers.iter().filter(|it| it.events != 0).count();
+    assert_eq!(recorded, 666);
+}

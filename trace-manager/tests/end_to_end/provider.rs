@@ -1,0 +1,219 @@
+//! A provider that does as it is told, and writes its buffer by the layout's rules.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use trace_format::encode::append;
+use trace_format::record::{Event, EventKind, Record, Text, Thread};
+use trace_format::ThreadKoids;
+use trace_protocol::buffer::header::{directory_entry, field, Layout, HEADER_SIZE};
+use trace_protocol::message::{
+    CategoryInfo, ClockSource, Decoder, Register, StartOptions, ToManager, ToProvider,
+};
+use trace_protocol::packet::Packet;
+use trace_protocol::socket::Socket;
+use trace_protocol::words::as_bytes;
+
+pub(crate) const CATEGORY: &str = "test";
+pub(crate) const NAME: &str = "event";
+
+pub(crate) struct Provider {
+    pub(crate) control: Socket,
+    decoder: Decoder<ToProvider>,
+    fds: Vec<OwnedFd>,
+}
+
+pub(crate) struct Session {
+    pub(crate) memory: File,
+    pub(crate) packets: Socket,
+    pub(crate) layout: Layout,
+    pub(crate) categories: Vec<String>,
+    durable_end: u64,
+}
+
+impl Provider {
+    pub(crate) fn connect(path: &Path) -> Self {
+        let control = Socket::connect(path).unwrap();
+        Self { control, decoder: Decoder::new(), fds: Vec::new() }
+    }
+
+    /// Connects, registers and waits for the answer. Tells whether a session runs.
+    pub(crate) fn register(path: &Path, name: &str) -> (Self, bool) {
+        let mut provider = Self::connect(path);
+        provider.send(&ToManager::Register(Register {
+            name: name.to_owned(),
+            process_name: "tester".to_owned(),
+            clock: ClockSource::CpuCounter,
+            durable_hint: 1000,
+            categories: vec![CategoryInfo {
+                name: CATEGORY.to_owned(),
+                description: "what tests record".to_owned(),
+            }],
+        }));
+        match provider.next() {
+            Some(ToProvider::Registered { started }) => (provider, started),
+            other => panic!("expected an answer to the registration, found {other:?}"),
+        }
+    }
+
+    pub(crate) fn send(&self, message: &ToManager) {
+        self.send_bytes(&message.encode());
+    }
+
+    pub(crate) fn send_bytes(&self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match self.control.send(rest, &[]) {
+                Ok(sent) => rest = &rest[sent..],
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => return,
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Waits for the next message; `None` when the manager has closed the connection.
+    pub(crate) fn next(&mut self) -> Option<ToProvider> {
+        loop {
+            if let Some(message) = self.decoder.next_message() {
+                return Some(message.unwrap());
+            }
+            let mut bytes = [0; 4096];
+            match self.control.recv_with_fds(&mut bytes, &mut self.fds) {
+                Ok(0) => return None,
+                Ok(read) => self.decoder.feed(&bytes[..read]),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Takes the terms of a session.
+    pub(crate) fn initialize(&mut self) -> Session {
+        let Some(ToProvider::Initialize(terms)) = self.next() else {
+            panic!("expected the terms of a session");
+        };
+        assert_eq!(self.fds.len(), 2);
+        let packets = Socket::from(self.fds.pop().unwrap());
+        let memory = File::from(self.fds.pop().unwrap());
+        let mut header = [0; 72];
+        memory.read_exact_at(&mut header, 0).unwrap();
+        let words = header.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
+        let words: Vec<u64> = words.collect();
+        let size = memory.metadata().unwrap().len() as usize;
+        let layout = Layout::from_header(&words.try_into().unwrap(), size).unwrap();
+        assert_eq!(layout.mode(), terms.mode);
+        Session { memory, packets, layout, categories: terms.categories, durable_end: 0 }
+    }
+
+    /// Takes part in a session: is initialized, started, and has said so.
+    pub(crate) fn enter(&mut self) -> Session {
+        let mut session = self.initialize();
+        assert_eq!(self.next(), Some(ToProvider::Start(StartOptions::default())));
+        session.strings();
+        session.send(Packet::Started { version: 1 });
+        session
+    }
+
+    /// Stops when the manager says so.
+    pub(crate) fn stop(&mut self, session: &Session) {
+        assert_eq!(self.next(), Some(ToProvider::Stop));
+        session.send(Packet::Stopped);
+    }
+
+    /// Stops and gives the buffer back when the manager says so, which it does when all have stopped.
+    pub(crate) fn leave(&mut self, session: Session) {
+        self.stop(&session);
+        assert_eq!(self.next(), Some(ToProvider::Terminate));
+    }
+}
+
+impl Session {
+    pub(crate) fn send(&self, packet: Packet) {
+        self.packets.send(&packet.encode(), &[]).unwrap();
+    }
+
+    pub(crate) fn write(&self, words: &[u64], offset: usize) {
+        self.memory.write_all_at(as_bytes(words), offset as u64).unwrap();
+    }
+
+    fn strings(&mut self) {
+        let mut words = Vec::new();
+        for (index, value) in [(1, CATEGORY), (2, NAME)] {
+            append(&mut words, &Record::String { index, value: value.as_bytes() }).unwrap();
+        }
+        self.write(&words, HEADER_SIZE);
+        self.durable_end = words.len() as u64 * 8;
+        self.write(&[self.durable_end], field::DURABLE_END * 8);
+    }
+
+    fn directory(&self, wrapped_count: u32) -> usize {
+        let buffer = wrapped_count as usize % self.layout.mode().rolling_buffers();
+        HEADER_SIZE + self.layout.durable_size() + buffer * self.layout.rolling_size()
+    }
+
+    /// Bytes of a directory: a word for each unit, a whole number of units.
+    fn directory_size(&self) -> usize {
+        let unit = self.layout.unit_size();
+        (self.layout.rolling_size() / unit * 8).next_multiple_of(unit)
+    }
+
+    /// Chunks of one unit that a rolling buffer has room for.
+    pub(crate) fn chunks(&self) -> usize {
+        (self.layout.rolling_size() - self.directory_size()) / self.layout.unit_size()
+    }
+
+    /// Writes a chunk full of events with these times. Returns how many there were room for.
+    pub(crate) fn chunk(&self, wrapped_count: u32, unit: usize, mut ticks: u64) -> u64 {
+        let mut words = Vec::new();
+        let pid = u64::from(std::process::id());
+        let koids = ThreadKoids::new(pid, pid + 1);
+        append(&mut words, &Record::Thread { index: 1, koids }).unwrap();
+        let room = self.layout.unit_size() / 8;
+        let mut events = 0;
+        while words.len() + 2 <= room {
+            append(&mut words, &event(ticks)).unwrap();
+            ticks += 1;
+            events += 1;
+        }
+        words.resize(room, 0);
+        let directory = self.directory(wrapped_count);
+        self.write(&words, directory + self.directory_size() + unit * self.layout.unit_size());
+        self.write(&[directory_entry(wrapped_count, 1)], directory + unit * 8);
+        events
+    }
+
+    /// Fills a rolling buffer. Returns how many events it has.
+    pub(crate) fn fill(&self, wrapped_count: u32, ticks: u64) -> u64 {
+        let mut events = 0;
+        for unit in 0..self.chunks() {
+            events += self.chunk(wrapped_count, unit, ticks + events);
+        }
+        events
+    }
+
+    /// Asks to save a rolling buffer and waits for the answer.
+    pub(crate) fn save(&self, wrapped_count: u32) {
+        let durable_data_end = self.durable_end;
+        self.send(Packet::SaveBuffer { wrapped_count, durable_data_end });
+        let mut bytes = [0; 16];
+        assert_eq!(self.packets.recv(&mut bytes).unwrap(), 16);
+        let saved = Packet::BufferSaved { wrapped_count, durable_data_end };
+        assert_eq!(Packet::decode(&bytes), Ok(saved));
+    }
+}
+
+fn event(ticks: u64) -> Record<'static> {
+    let event = Event {
+        ticks,
+        thread: Thread::Indexed(1),
+        category: Text::Indexed(1),
+        name: Text::Indexed(2),
+        kind: EventKind::Instant { scope: None },
+        arguments: trace_format::record::Arguments::NONE,
+    };
+    event.into()
+}

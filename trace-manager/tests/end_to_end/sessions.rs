@@ -1,0 +1,235 @@
+//! Providers that behave.
+
+use super::archive::Archive;
+use super::provider::Provider;
+use super::*;
+
+use trace_manager::{End, ManagerError};
+use trace_protocol::buffer::header::field;
+use trace_protocol::counter;
+
+#[test]
+fn a_session_makes_an_archive() {
+    let stage = Stage::new();
+    let (mut provider, started) = Provider::register(stage.manager.path(), "one");
+    assert!(!started);
+    let session = stage.start(config(BufferingMode::Oneshot));
+    assert!(session.wait_provider(LONG));
+    let tracing = provider.enter();
+    assert!(session.wait_state(trace_manager::SessionState::Started, LONG));
+    let written = tracing.fill(0, 1000);
+    session.stop();
+    provider.leave(tracing);
+    let summary = session.join().unwrap();
+    let [one] = &summary.providers[..] else { panic!("{summary:?}") };
+    assert_eq!(one.pid, std::process::id());
+    assert_eq!((one.name.as_str(), &one.end), ("one", &End::Terminated));
+    assert_eq!((one.events, one.dropped), (written, 0));
+    assert_eq!(one.categories.get("test"), Some(&written));
+    assert!(one.answered_start && one.answered_stop);
+    assert_eq!(one.known_categories, ["test"]);
+    assert_eq!(stage.files(), ["out.fxt"]);
+    let size = std::fs::metadata(stage.archive()).unwrap().len();
+    assert_eq!(*summary.archive.as_ref().unwrap(), size);
+    let archive = Archive::open(&stage.archive());
+    let expected: Vec<u64> = (1000..1000 + written).collect();
+    assert_eq!(archive.events_of("one"), expected);
+    assert_eq!(archive.provider_events, 0);
+    let [(koid, name, arguments)] = &archive.processes[..] else { panic!("{archive:?}") };
+    assert_eq!((*koid, name.as_str()), (u64::from(std::process::id()), "tester"));
+    assert_eq!(arguments["uid"], one.uid.to_string());
+}
+
+#[test]
+fn anchors_and_rate_agree() {
+    let stage = Stage::new();
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let tracing = provider.enter();
+    std::thread::sleep(Duration::from_millis(50));
+    session.stop();
+    provider.leave(tracing);
+    session.join().unwrap();
+    let archive = Archive::open(&stage.archive());
+    let [first, last] = archive.named("clock anchor")[..] else { panic!("{archive:?}") };
+    let number = |arguments: &std::collections::BTreeMap<String, String>, name: &str| {
+        arguments[name].parse::<u64>().unwrap()
+    };
+    let between = |name| number(last, name) - number(first, name);
+    assert!(between("monotonic_ns") >= 50_000_000);
+    let by_anchors = between("ticks") as f64 * 1e9 / between("boottime_ns") as f64;
+    let said = archive.rates["one"] as f64;
+    assert!((by_anchors / said - 1.0).abs() < 1e-3, "{by_anchors} and {said} ticks per second");
+    assert!(number(last, "ticks") <= counter::read().unwrap());
+    assert!(number(first, "realtime_ns") > 1_500_000_000_000_000_000);
+}
+
+#[test]
+fn a_late_provider_joins() {
+    let stage = Stage::new();
+    let session = stage.start(config(BufferingMode::Circular));
+    assert!(!session.wait_provider(Duration::from_millis(10)));
+    let (mut provider, started) = Provider::register(stage.manager.path(), "late");
+    assert!(started);
+    let tracing = provider.enter();
+    let written = tracing.chunk(0, 0, 5);
+    session.stop();
+    provider.leave(tracing);
+    let summary = session.join().unwrap();
+    assert_eq!(summary.events(), written);
+    assert_eq!(Archive::open(&stage.archive()).events_of("late").len() as u64, written);
+}
+
+#[test]
+fn streaming_saves_everything_in_order() {
+    let stage = Stage::new();
+    let (mut provider, _) = Provider::register(stage.manager.path(), "stream");
+    let session = stage.start(config(BufferingMode::Streaming));
+    let tracing = provider.enter();
+    let mut written = 0;
+    for wrapped_count in 0..200 {
+        written += tracing.fill(wrapped_count, written);
+        tracing.save(wrapped_count);
+    }
+    written += tracing.chunk(200, 0, written);
+    session.stop();
+    provider.leave(tracing);
+    let summary = session.join().unwrap();
+    assert_eq!(summary.events(), written);
+    let expected: Vec<u64> = (0..written).collect();
+    assert_eq!(Archive::open(&stage.archive()).events_of("stream"), expected);
+}
+
+#[test]
+fn a_save_that_was_not_asked_for_is_not_needed() {
+    let stage = Stage::new();
+    let (mut provider, _) = Provider::register(stage.manager.path(), "stream");
+    let session = stage.start(config(BufferingMode::Streaming));
+    let tracing = provider.enter();
+    let first = tracing.fill(0, 0);
+    let second = tracing.chunk(1, 0, first);
+    session.stop();
+    provider.leave(tracing);
+    session.join().unwrap();
+    let expected: Vec<u64> = (0..first + second).collect();
+    assert_eq!(Archive::open(&stage.archive()).events_of("stream"), expected);
+}
+
+#[test]
+fn many_providers_share_an_archive() {
+    let stage = Stage::new();
+    let session = stage.start(SessionConfig { buffer_size: 1, ..config(BufferingMode::Streaming) });
+    let mut providers = Vec::new();
+    for number in 0..100 {
+        let (mut provider, _) = Provider::register(stage.manager.path(), &format!("p{number}"));
+        let tracing = provider.enter();
+        providers.push((provider, tracing));
+    }
+    let mut written = 0;
+    for wrapped_count in 0..4 {
+        for (_, tracing) in &providers {
+            written = tracing.fill(wrapped_count, u64::from(wrapped_count) * 1_000_000);
+            tracing.save(wrapped_count);
+        }
+    }
+    session.stop();
+    for (provider, tracing) in &mut providers {
+        provider.stop(tracing);
+    }
+    drop(providers);
+    let summary = session.join().unwrap();
+    assert_eq!(summary.providers.len(), 100);
+    let archive = Archive::open(&stage.archive());
+    for number in 0..100 {
+        assert_eq!(archive.events_of(&format!("p{number}")).len() as u64, 4 * written);
+    }
+}
+
+#[test]
+fn a_thousand_sessions_follow_each_other() {
+    let stage = Stage::new();
+    let (mut provider, _) = Provider::register(stage.manager.path(), "again");
+    for round in 0..1000 {
+        let session = stage.start(config(BufferingMode::Oneshot));
+        let tracing = provider.enter();
+        let written = tracing.chunk(0, 0, round);
+        session.stop();
+        provider.leave(tracing);
+        assert_eq!(session.join().unwrap().events(), written);
+    }
+    assert_eq!(stage.files(), ["out.fxt"]);
+}
+
+#[test]
+fn there_is_one_session_at_a_time() {
+    let stage = Stage::new();
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let other = stage.directory.path().join("other.fxt");
+    let refused = stage.manager.start(SessionConfig::default(), ArchiveTarget::File(other));
+    assert!(matches!(refused, Err(ManagerError::SessionActive)), "{refused:?}");
+    assert!(end(&session).archive.is_ok());
+    assert_eq!(stage.files(), ["out.fxt"]);
+    end(&stage.start(config(BufferingMode::Oneshot)));
+}
+
+#[test]
+fn losses_show() {
+    let stage = Stage::new();
+    let (mut provider, _) = Provider::register(stage.manager.path(), "lossy");
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let tracing = provider.enter();
+    tracing.write(&[3], field::DROPPED * 8);
+    tracing.write(&[4], (field::DROPPED + field::DROPPED_STRIDE) * 8);
+    wait_until(|| session.progress().lost == 7);
+    session.stop();
+    provider.leave(tracing);
+    assert_eq!(session.join().unwrap().lost(), 7);
+    let archive = Archive::open(&stage.archive());
+    assert_eq!(archive.provider_events, 1);
+    let [loss] = archive.named("records dropped")[..] else { panic!("{archive:?}") };
+    assert_eq!(loss["number"], "7");
+    assert!(loss["from"].parse::<u64>().unwrap() < loss["to"].parse::<u64>().unwrap());
+}
+
+#[test]
+fn categories_reach_the_provider_and_the_summary() {
+    let stage = Stage::new();
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let categories = vec!["test".to_owned(), "absent*".to_owned(), "-x".to_owned()];
+    let session = stage
+        .start(SessionConfig { categories: categories.clone(), ..config(BufferingMode::Oneshot) });
+    let tracing = provider.enter();
+    assert_eq!(tracing.categories, categories);
+    tracing.chunk(0, 0, 0);
+    session.stop();
+    provider.leave(tracing);
+    assert_eq!(session.join().unwrap().categories_without_events(), ["absent*"]);
+}
+
+#[test]
+fn a_dropped_handle_stops_its_session() {
+    let stage = Stage::new();
+    drop(stage.start(config(BufferingMode::Oneshot)));
+    wait_until(|| stage.archive().exists());
+    wait_until(|| {
+        let target = ArchiveTarget::File(stage.archive());
+        stage.manager.start(config(BufferingMode::Oneshot), target).is_ok()
+    });
+}
+
+#[test]
+fn a_manager_that_ends_saves_its_session() {
+    let stage = Stage::new();
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let tracing = provider.enter();
+    let written = tracing.chunk(0, 0, 0);
+    let Stage { manager, directory } = stage;
+    let ending = std::thread::spawn(move || drop(manager));
+    provider.leave(tracing);
+    ending.join().unwrap();
+    assert_eq!(session.join().unwrap().events(), written);
+    assert_eq!(provider.next(), None, "the connection is closed");
+    assert!(!directory.path().join("manager.sock").exists());
+    Manager::bind(&directory.path().join("manager.sock")).unwrap();
+}
