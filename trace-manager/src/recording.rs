@@ -87,16 +87,19 @@ pub(crate) struct Recorded {
 impl Recording {
     /// Begins an archive.
     ///
-    /// `earlier` is a sample from before, if there is one not too old, which spares a wait.
+    /// `earlier` is a sample from before: if it is not too new, nothing needs to be waited for, and if
+    /// it is too old, it is taken anew.
     pub(crate) fn begin(
         config: SessionConfig,
         mut writer: ArchiveWriter,
-        earlier: &ClockSample,
+        earlier: &mut ClockSample,
     ) -> Self {
         let now = ClockSample::now();
-        let earlier = if now.since(earlier) < MAX_AGE { *earlier } else { now };
-        let first = sample_after(&earlier);
-        let estimate = first.rate_since(&earlier);
+        if now.since(earlier) > MAX_AGE {
+            *earlier = now;
+        }
+        let first = sample_after(earlier);
+        let estimate = first.rate_since(earlier);
         writer.push(records::magic());
         Self {
             config,

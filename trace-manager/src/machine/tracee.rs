@@ -305,7 +305,7 @@ impl Tracee {
     }
 
     fn tick(&mut self, now: Time) -> Actions {
-        if !self.deadline().is_some_and(|deadline| deadline <= now) {
+        if self.deadline().is_none_or(|deadline| deadline > now) {
             return Vec::new();
         }
         match self.state {

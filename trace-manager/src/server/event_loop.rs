@@ -240,8 +240,7 @@ impl EventLoop {
         self.sessions += 1;
         let number = self.sessions;
         let terms = config.terms();
-        let recording = Recording::begin(config, writer, &self.clocks);
-        self.clocks = ClockSample::now();
+        let recording = Recording::begin(config, writer, &mut self.clocks);
         self.active = Some(Active::new(number, recording, shared, done));
         self.give(Input::Open(terms));
         self.give(Input::Start(Default::default()));
