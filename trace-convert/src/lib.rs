@@ -1,1 +1,34 @@
-//! Reading FXT archives for people and other tools
+//! Reading of archives for people and other tools.
+//!
+//! - [`chrome`] turns an archive into Chrome's JSON, the Trace Event Format.
+//! - [`text`] writes each record as a line of text.
+//! - [`check`] tells whether an archive is well-formed and what it lacks.
+//!
+//! All of them go through an archive once, from a file or a pipe, in memory
+//! that does not depend on its length.
+//!
+//! # Examples
+//!
+//! ```
+//! use trace_convert::chrome;
+//! use trace_format::Reader;
+//!
+//! # fn open() -> &'static [u8] { b"\x10\x00\x04\x46\x78\x54\x16\x00" }
+//! let mut json = Vec::new();
+//! let summary = chrome::write(Reader::new(open()), &mut json)?;
+//! assert_eq!(summary.events, 0);
+//! # Ok::<(), trace_convert::ConvertError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod check;
+pub mod chrome;
+mod error;
+mod loss;
+mod references;
+#[cfg(test)]
+mod testing;
+pub mod text;
+
+pub use error::ConvertError;
+pub use loss::Loss;

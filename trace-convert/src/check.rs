@@ -1,0 +1,115 @@
+//! Whether an archive is well-formed, and what it lacks.
+
+mod json;
+mod providers;
+mod report;
+mod scopes;
+mod tally;
+
+use std::io::Read;
+
+use trace_format::{Item, Metadata, ReadError, Reader, Record};
+
+use crate::loss::Loss;
+use crate::{references, ConvertError};
+use providers::Providers;
+pub use report::{Dropped, OpenScope, ProviderReport, Report, Verdict};
+use scopes::Scopes;
+use tally::Tally;
+
+/// The most errors that a report has the text of.
+const MAX_ERRORS: usize = 10;
+
+/// Goes through all of an archive.
+///
+/// Memory depends on how many providers, threads and reasons for loss there
+/// are, up to a limit beyond which they are counted together.
+///
+/// # Errors
+///
+/// Reading failed. An input that is no archive is a report, not an error.
+pub fn check<R: Read>(mut reader: Reader<R>) -> Result<Report, ConvertError> {
+    let mut checker = Checker::default();
+    loop {
+        match reader.next() {
+            Ok(Some(item)) => checker.item(&item),
+            Ok(None) => break,
+            Err(error @ ReadError::Io { .. }) => return Err(ConvertError::Read(error)),
+            Err(error) => checker.error(&error),
+        }
+    }
+    Ok(checker.report(&reader))
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+struct Checker {
+    events: u64,
+    buffers_full: u64,
+    errors: Vec<String>,
+    error_count: u64,
+    providers: Providers,
+    scopes: Scopes,
+    dropped: Tally,
+    dropped_total: u64,
+}
+
+impl Checker {
+    fn item(&mut self, item: &Item<'_>) {
+        references::resolve(item);
+        self.providers.count(item);
+        match &item.record {
+            Record::Event(event) => {
+                self.events += 1;
+                self.scopes.event(item, event);
+                if let Some(loss) = Loss::of(item, event) {
+                    self.loss(item, &loss);
+                }
+            }
+            Record::Metadata(Metadata::ProviderEvent { .. }) => self.buffers_full += 1,
+            _ => {}
+        }
+    }
+
+    fn loss(&mut self, item: &Item<'_>, loss: &Loss<'_>) {
+        self.dropped_total = self.dropped_total.saturating_add(loss.number);
+        self.providers.add_loss(item, loss.number);
+        self.dropped.add(item.provider.id(), loss);
+    }
+
+    fn error(&mut self, error: &ReadError) {
+        self.error_count += 1;
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(message(error));
+        }
+    }
+
+    fn report<R: Read>(self, reader: &Reader<R>) -> Report {
+        let (open_scopes, open_scope_count) = self.scopes.open();
+        Report {
+            bytes: reader.offset(),
+            stats: reader.stats(),
+            events: self.events,
+            error_count: self.error_count,
+            errors: self.errors,
+            providers: self.providers.report(reader),
+            buffers_full: self.buffers_full,
+            records_dropped: self.dropped_total,
+            dropped: self.dropped.into_rows(),
+            ends_without_begin: self.scopes.ends_without_begin,
+            open_scopes,
+            open_scope_count,
+        }
+    }
+}
+
+/// Returns an error with what is behind it.
+fn message(error: &ReadError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! A report as JSON.
+
+use serde_json::{json, Value};
+
+use super::{Dropped, OpenScope, ProviderReport, Report, Verdict};
+
+impl Report {
+    /// Returns the report as a JSON object, for programs.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "verdict": match self.verdict() {
+                Verdict::Complete => "complete",
+                Verdict::Lossy => "lossy",
+                Verdict::Malformed => "malformed",
+            },
+            "bytes": self.bytes,
+            "records": self.stats.records,
+            "events": self.events,
+            "bad_records": self.stats.bad_records,
+            "unknown_records": self.stats.unknown_records,
+            "unknown_strings": self.stats.unknown_string_refs,
+            "unknown_threads": self.stats.unknown_thread_refs,
+            "error_count": self.error_count,
+            "errors": self.errors,
+            "providers": self.providers.iter().map(provider).collect::<Vec<_>>(),
+            "buffers_full": self.buffers_full,
+            "records_dropped": self.records_dropped,
+            "dropped": self.dropped.iter().map(dropped).collect::<Vec<_>>(),
+            "ends_without_begin": self.ends_without_begin,
+            "open_scope_count": self.open_scope_count,
+            "open_scopes": self.open_scopes.iter().map(open_scope).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn provider(provider: &ProviderReport) -> Value {
+    json!({
+        "id": provider.id,
+        "name": provider.name,
+        "records": provider.records,
+        "events": provider.events,
+        "records_dropped": provider.records_dropped,
+    })
+}
+
+fn dropped(dropped: &Dropped) -> Value {
+    json!({
+        "provider": dropped.provider,
+        "process": dropped.thread.process,
+        "thread": dropped.thread.thread,
+        "reason": dropped.reason,
+        "number": dropped.number,
+    })
+}
+
+fn open_scope(scope: &OpenScope) -> Value {
+    json!({
+        "process": scope.thread.process,
+        "thread": scope.thread.thread,
+        "category": scope.category,
+        "name": scope.name,
+        "ns": scope.nanos,
+    })
+}

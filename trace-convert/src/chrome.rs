@@ -1,0 +1,124 @@
+//! Chrome's JSON, the Trace Event Format.
+//!
+//! # What becomes of each record
+//!
+//! | FXT                         | JSON                                                   |
+//! |-----------------------------|--------------------------------------------------------|
+//! | time                        | `ts` and `dur` in microseconds, exact to the nanosecond |
+//! | process and thread koid     | `pid` and `tid`: a number up to 2^32 - 1, else `"0x..."` |
+//! | instant                     | `i` with `s`: `t`, `p` or `g`                          |
+//! | counter                     | `C`, `id` if it is not 0, only arguments that are numbers |
+//! | duration begin, end         | `B`, `E`                                               |
+//! | duration complete           | `X` with `dur`                                         |
+//! | async begin, instant, end   | `b`, `n`, `e`, `id` as a string `"0x..."`              |
+//! | flow begin, step, end       | `s`, `t`, `f`, `id` as a string; `t` and `f` with `"bp":"e"` |
+//! | kernel object: process      | `M` `process_name`                                     |
+//! | kernel object: thread       | `M` `thread_name`, `pid` from the argument `process`   |
+//! | other kernel object         | `M` `kernel_object`                                    |
+//! | userspace object            | `O`, the pointer as `id`                               |
+//! | log                         | `i` `log` of the category `log`, argument `message`    |
+//! | provider event              | `i` of the category `trace`                            |
+//! | blob, large blob without time | `M` `blob`, the bytes in base64                      |
+//! | large blob                  | `i`, the bytes in base64 as argument `blob`            |
+//! | context switch, wakeup      | `i` of the category `sched`, on a thread for each CPU  |
+//! | module, mapping, backtrace  | `i` of the category `profiler`                         |
+//! | string, thread, initialization, other metadata | only what other records need of them |
+//! | unknown, malformed          | nothing, counted                                       |
+//!
+//! Records without a time that need one have that of the record before.
+//!
+//! | argument                    | JSON                                                   |
+//! |-----------------------------|--------------------------------------------------------|
+//! | null, bool                  | `null`, `true`, `false`                                |
+//! | integer                     | a number up to 2^53 - 1 either side of 0, else a string |
+//! | integer of a counter        | a number                                               |
+//! | double                      | a number; `"NaN"`, `"Infinity"`, `"-Infinity"`         |
+//! | string                      | a string; U+FFFD for what is not UTF-8                 |
+//! | pointer                     | `"0x..."`                                              |
+//! | koid                        | `"#..."`, decimal                                      |
+//! | blob                        | a string, base64                                       |
+//!
+//! A key that an event has twice is written with `#2` behind it the second
+//! time.
+//!
+//! Numbers beyond 2^53 are written as strings because JavaScript, and with it
+//! most viewers, would round them.
+
+mod arguments;
+mod event;
+mod exporter;
+mod json;
+mod note;
+mod object;
+mod profiler;
+mod scheduling;
+#[cfg(test)]
+mod tests;
+
+use std::io::{Read, Write};
+
+use trace_format::{ReadError, Reader, Stats};
+
+use crate::ConvertError;
+use exporter::Exporter;
+
+/// What a conversion has come to.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// What was read.
+    pub stats: Stats,
+    /// JSON events written.
+    pub events: u64,
+    /// Arguments of counters that are left out because they are not numbers.
+    pub counter_values_left_out: u64,
+    /// Durations that end before they begin; they are written with `dur` 0.
+    pub reversed_durations: u64,
+    /// Records that are missing in the archive, of which it tells itself.
+    pub records_dropped: u64,
+    /// How often the archive says that a provider's buffer was full.
+    pub buffers_full: u64,
+    /// The first malformed record, or one beyond the reader's limit. All of
+    /// them are counted in `stats`.
+    pub first_bad_record: Option<ReadError>,
+    /// Why the rest of the archive could not be read.
+    pub cut: Option<ReadError>,
+}
+
+impl Summary {
+    /// Tells whether all of the archive could be read, and all that it refers
+    /// to was there.
+    #[must_use]
+    pub fn is_well_formed(&self) -> bool {
+        let unknown = self.stats.unknown_string_refs + self.stats.unknown_thread_refs;
+        self.cut.is_none() && self.stats.bad_records == 0 && unknown == 0
+    }
+}
+
+/// Writes all that `reader` reads to `output` as one JSON object.
+///
+/// Bad records are left out. Where the archive breaks off, the JSON is
+/// completed with what was read until then. It is written in large pieces and
+/// flushed at the end.
+///
+/// # Errors
+///
+/// The input is not an archive, or reading or writing failed: what was written
+/// is then not valid JSON.
+pub fn write<R: Read, W: Write>(
+    mut reader: Reader<R>,
+    mut output: W,
+) -> Result<Summary, ConvertError> {
+    let mut exporter = Exporter::default();
+    exporter.start();
+    loop {
+        match reader.next() {
+            Ok(Some(item)) => exporter.record(&item),
+            Ok(None) => break,
+            Err(error) => exporter.read_error(error)?,
+        }
+        exporter.write_full_pieces(&mut output)?;
+    }
+    let summary = exporter.finish(reader.stats(), &mut output)?;
+    output.flush()?;
+    Ok(summary)
+}

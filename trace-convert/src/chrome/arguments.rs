@@ -1,0 +1,110 @@
+//! Arguments.
+
+use trace_format::{Arguments, Item, Value};
+
+use super::exporter::Exporter;
+
+impl Exporter {
+    /// Adds the arguments of an event, if it has any.
+    #[inline]
+    pub(super) fn arguments<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {
+        if arguments.iter().next().is_some() {
+            self.begin_arguments();
+            self.more_arguments(item, arguments);
+            self.end_arguments();
+        }
+    }
+
+    #[inline]
+    pub(super) fn begin_arguments(&mut self) {
+        self.json.raw(",\"args\":");
+        self.json.begin_object();
+    }
+
+    #[inline]
+    pub(super) fn end_arguments(&mut self) {
+        self.json.raw("}");
+    }
+
+    #[inline]
+    pub(super) fn more_arguments<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {
+        for argument in arguments {
+            self.json.key(&item.text(argument.name));
+            self.value(item, argument.value);
+        }
+    }
+
+    #[inline]
+    fn value<'a>(&mut self, item: &Item<'a>, value: Value<'a>) {
+        match value {
+            Value::Null => self.json.raw("null"),
+            Value::Int32(value) => self.json.signed(value.into()),
+            Value::Uint32(value) => self.json.unsigned(value.into()),
+            Value::Int64(value) => self.json.safe_signed(value),
+            Value::Uint64(value) => self.json.safe_unsigned(value),
+            Value::Double(value) => self.json.double(value),
+            Value::String(value) => self.json.string(&item.text(value)),
+            Value::Pointer(value) => self.json.hex(value),
+            Value::Koid(value) => self.koid_value(value),
+            Value::Bool(true) => self.json.raw("true"),
+            Value::Bool(false) => self.json.raw("false"),
+            Value::Blob(value) => self.json.base64(value),
+        }
+    }
+
+    fn koid_value(&mut self, koid: u64) {
+        self.json.raw("\"#");
+        self.json.unsigned(koid);
+        self.json.raw("\"");
+    }
+
+    /// Adds an argument that is a koid.
+    pub(super) fn koid_argument(&mut self, name: &str, koid: u64) {
+        self.json.key(name);
+        self.koid_value(koid);
+    }
+
+    /// Adds an argument that is a string.
+    pub(super) fn string_argument(&mut self, name: &str, value: &str) {
+        self.json.key(name);
+        self.json.string(value);
+    }
+
+    /// Adds an argument that is a small number.
+    pub(super) fn unsigned_argument(&mut self, name: &str, value: u64) {
+        self.json.key(name);
+        self.json.safe_unsigned(value);
+    }
+
+    /// Adds an argument that is a pointer.
+    pub(super) fn pointer_argument(&mut self, name: &str, value: u64) {
+        self.json.key(name);
+        self.json.hex(value);
+    }
+
+    /// Adds the values of a counter. Viewers draw numbers and nothing else.
+    pub(super) fn counter_values<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {
+        self.begin_arguments();
+        for argument in arguments {
+            if !is_number(argument.value) {
+                self.summary.counter_values_left_out += 1;
+                continue;
+            }
+            self.json.key(&item.text(argument.name));
+            match argument.value {
+                Value::Int64(value) => self.json.signed(value),
+                Value::Uint64(value) => self.json.unsigned(value),
+                value => self.value(item, value),
+            }
+        }
+        self.end_arguments();
+    }
+}
+
+fn is_number(value: Value<'_>) -> bool {
+    match value {
+        Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) => true,
+        Value::Double(value) => value.is_finite(),
+        _ => false,
+    }
+}

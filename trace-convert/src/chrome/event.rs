@@ -1,0 +1,100 @@
+//! Event records.
+
+use trace_format::layout::InstantScope;
+use trace_format::{Event, EventKind, Item};
+
+use super::exporter::{Exporter, Head};
+use crate::Loss;
+
+impl Exporter {
+    #[inline]
+    pub(super) fn event<'a>(&mut self, item: &Item<'a>, event: &Event<'a>) {
+        let nanos = item.nanos(event.ticks);
+        self.begin(&Head {
+            phase: phase(event.kind),
+            category: &item.text(event.category),
+            name: &item.text(event.name),
+            nanos,
+            thread: item.thread(event.thread),
+        });
+        match event.kind {
+            EventKind::Counter { id } => self.counter(item, event, id),
+            EventKind::DurationComplete { end } => {
+                self.duration(nanos, item.nanos(end));
+                self.arguments(item, &event.arguments);
+            }
+            kind => {
+                self.particular(kind);
+                self.arguments(item, &event.arguments);
+            }
+        }
+        self.end();
+        if let Some(loss) = Loss::of(item, event) {
+            let dropped = &mut self.summary.records_dropped;
+            *dropped = dropped.saturating_add(loss.number);
+        }
+    }
+
+    #[inline]
+    fn duration(&mut self, start: u64, end: u64) {
+        self.json.raw(",\"dur\":");
+        self.json.micros(end.saturating_sub(start));
+        if end < start {
+            self.summary.reversed_durations += 1;
+        }
+    }
+
+    fn counter<'a>(&mut self, item: &Item<'a>, event: &Event<'a>, id: u64) {
+        if id != 0 {
+            self.id(id);
+        }
+        self.counter_values(item, &event.arguments);
+    }
+
+    /// Adds what only this kind of event has.
+    #[inline]
+    fn particular(&mut self, kind: EventKind) {
+        match kind {
+            EventKind::Instant { scope } => self.scope(scope.unwrap_or(InstantScope::Thread)),
+            EventKind::AsyncBegin { id }
+            | EventKind::AsyncInstant { id }
+            | EventKind::AsyncEnd { id }
+            | EventKind::FlowBegin { id } => self.id(id),
+            EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
+                self.id(id);
+                // To the duration that it is in, not to the next one.
+                self.json.raw(",\"bp\":\"e\"");
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn scope(&mut self, scope: InstantScope) {
+        self.json.raw(match scope {
+            InstantScope::Thread => ",\"s\":\"t\"",
+            InstantScope::Process => ",\"s\":\"p\"",
+            InstantScope::Global => ",\"s\":\"g\"",
+        });
+    }
+
+    pub(super) fn id(&mut self, id: u64) {
+        self.json.raw(",\"id\":");
+        self.json.hex(id);
+    }
+}
+
+fn phase(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Instant { .. } => "i",
+        EventKind::Counter { .. } => "C",
+        EventKind::DurationBegin => "B",
+        EventKind::DurationEnd => "E",
+        EventKind::DurationComplete { .. } => "X",
+        EventKind::AsyncBegin { .. } => "b",
+        EventKind::AsyncInstant { .. } => "n",
+        EventKind::AsyncEnd { .. } => "e",
+        EventKind::FlowBegin { .. } => "s",
+        EventKind::FlowStep { .. } => "t",
+        EventKind::FlowEnd { .. } => "f",
+    }
+}

@@ -1,0 +1,170 @@
+//! One conversion under way.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use trace_format::{Item, Metadata, ReadError, Record, Stats, ThreadKoids};
+
+use super::json::Json;
+use super::Summary;
+use crate::ConvertError;
+
+/// One conversion under way.
+#[derive(Debug, Default)]
+pub(super) struct Exporter {
+    pub(super) json: Json,
+    pub(super) summary: Summary,
+    /// The time of the record that had one last, in nanoseconds.
+    pub(super) nanos: u64,
+    /// The CPUs that have a name already.
+    pub(super) cpus: BTreeSet<u16>,
+}
+
+impl Exporter {
+    pub(super) fn start(&mut self) {
+        self.json.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, item: &Item<'_>) {
+        match &item.record {
+            Record::Event(event) => self.event(item, event),
+            record => self.rare_record(item, record),
+        }
+    }
+
+    fn rare_record(&mut self, item: &Item<'_>, record: &Record<'_>) {
+        match record {
+            Record::Event(event) => self.event(item, event),
+            Record::Blob(blob) => self.blob(item, blob),
+            Record::UserspaceObject(object) => self.userspace_object(item, object),
+            Record::KernelObject(object) => self.kernel_object(item, object),
+            Record::LegacyContextSwitch(switch) => self.legacy_context_switch(item, switch),
+            Record::ContextSwitch(switch) => self.context_switch(item, switch),
+            Record::ThreadWakeup(wakeup) => self.thread_wakeup(item, wakeup),
+            Record::Log(log) => self.log(item, log),
+            Record::Module(module) => self.module(item, module),
+            Record::Mmap(mmap) => self.mmap(item, mmap),
+            Record::Backtrace(backtrace) => self.backtrace(item, backtrace),
+            Record::LargeBlob(blob) => self.large_blob(item, blob),
+            Record::Metadata(Metadata::ProviderEvent { id, event }) => {
+                self.provider_event(*id, *event);
+            }
+            Record::Metadata(_)
+            | Record::Initialization { .. }
+            | Record::String { .. }
+            | Record::Thread { .. }
+            | Record::Unknown(_) => {}
+        }
+    }
+
+    /// Takes note of damage; an error that is more than that is passed on.
+    pub(super) fn read_error(&mut self, error: ReadError) -> Result<(), ConvertError> {
+        if ConvertError::is_no_archive(&error) {
+            return Err(ConvertError::Read(error));
+        }
+        let place = match error.is_fatal() {
+            true => &mut self.summary.cut,
+            false => &mut self.summary.first_bad_record,
+        };
+        place.get_or_insert(error);
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()> {
+        self.json.write_full_pieces(output)
+    }
+
+    pub(super) fn finish(mut self, stats: Stats, output: &mut impl Write) -> io::Result<Summary> {
+        self.summary.stats = stats;
+        self.json.raw("\n],\"otherData\":");
+        self.other_data();
+        self.json.raw("}\n");
+        self.json.write_all(output)?;
+        Ok(self.summary)
+    }
+
+    /// Says in the JSON itself what it lacks.
+    fn other_data(&mut self) {
+        let Summary { stats, records_dropped, buffers_full, .. } = self.summary;
+        let numbers = [
+            ("records", stats.records),
+            ("records dropped", records_dropped),
+            ("buffers full", buffers_full),
+            ("bad records", stats.bad_records),
+            ("unknown records", stats.unknown_records),
+            ("unknown strings", stats.unknown_string_refs),
+            ("unknown threads", stats.unknown_thread_refs),
+            ("counter values left out", self.summary.counter_values_left_out),
+            ("reversed durations", self.summary.reversed_durations),
+        ];
+        self.json.begin_object();
+        self.json.key("source");
+        self.json.string("FXT");
+        for (name, number) in numbers {
+            self.json.key(name);
+            self.json.safe_unsigned(number);
+        }
+        self.json.key("cut");
+        match &self.summary.cut {
+            Some(error) => self.json.string(&error.to_string()),
+            None => self.json.raw("false"),
+        }
+        self.json.raw("}");
+    }
+
+    /// Starts a JSON event up to its time.
+    #[inline]
+    pub(super) fn begin(&mut self, head: &Head<'_>) {
+        self.begin_untimed(head.phase, head.thread);
+        self.json.raw(",\"cat\":");
+        self.json.string(head.category);
+        self.json.raw(",\"name\":");
+        self.json.string(head.name);
+        self.json.raw(",\"ts\":");
+        self.json.micros(head.nanos);
+        self.nanos = head.nanos;
+    }
+
+    /// Starts a JSON event up to its thread.
+    #[inline]
+    pub(super) fn begin_untimed(&mut self, phase: &str, thread: ThreadKoids) {
+        self.json.raw(if self.summary.events == 0 { "\n{\"ph\":\"" } else { ",\n{\"ph\":\"" });
+        self.summary.events += 1;
+        self.json.raw(phase);
+        self.json.raw("\",\"pid\":");
+        self.koid(thread.process);
+        self.json.raw(",\"tid\":");
+        self.koid(thread.thread);
+    }
+
+    /// Ends a JSON event.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        self.json.raw("}");
+    }
+
+    /// Adds a process or thread.
+    ///
+    /// Koids beyond 32 bits are made up, by programs for tracks of their own:
+    /// viewers take a string for the name of one.
+    #[inline]
+    fn koid(&mut self, koid: u64) {
+        if koid <= u64::from(u32::MAX) {
+            self.json.unsigned(koid);
+        } else {
+            self.json.hex(koid);
+        }
+    }
+}
+
+/// What all JSON events with a time have.
+#[derive(Debug)]
+pub(super) struct Head<'a> {
+    pub(super) phase: &'static str,
+    pub(super) category: &'a str,
+    pub(super) name: &'a str,
+    pub(super) nanos: u64,
+    pub(super) thread: ThreadKoids,
+}

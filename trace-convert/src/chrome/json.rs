@@ -1,0 +1,253 @@
+//! JSON as text, piece by piece.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+/// The size of the pieces that are written, in bytes.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// The largest integer that JavaScript does not round, 2^53 - 1.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
+const NO_FAILURE: &str = "writing strings and numbers to memory does not fail";
+
+/// JSON on its way to an output.
+#[derive(Debug, Default)]
+pub(super) struct Json {
+    text: Vec<u8>,
+    /// Where in `text` the keys of the current object are, with quotes.
+    keys: Vec<Range<usize>>,
+}
+
+impl Json {
+    /// Writes what there is once it is worth it.
+    #[inline]
+    pub(super) fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()> {
+        if self.text.len() < PIECE_BYTES {
+            return Ok(());
+        }
+        self.write_all(output)
+    }
+
+    pub(super) fn write_all(&mut self, output: &mut impl Write) -> io::Result<()> {
+        output.write_all(&self.text)?;
+        self.text.clear();
+        // After one huge record the room for it is not kept.
+        self.text.shrink_to(4 * PIECE_BYTES);
+        Ok(())
+    }
+
+    /// Adds JSON as it is.
+    #[inline]
+    pub(super) fn raw(&mut self, json: &str) {
+        self.text.extend_from_slice(json.as_bytes());
+    }
+
+    /// Adds a string in quotes, with what needs it escaped.
+    #[inline]
+    pub(super) fn string(&mut self, value: &str) {
+        serde_json::to_writer(&mut self.text, value).expect(NO_FAILURE);
+    }
+
+    #[inline]
+    pub(super) fn unsigned(&mut self, value: u64) {
+        serde_json::to_writer(&mut self.text, &value).expect(NO_FAILURE);
+    }
+
+    #[inline]
+    pub(super) fn signed(&mut self, value: i64) {
+        serde_json::to_writer(&mut self.text, &value).expect(NO_FAILURE);
+    }
+
+    /// Adds an integer as a string if it would be rounded as a number.
+    pub(super) fn safe_unsigned(&mut self, value: u64) {
+        let quote = if value > MAX_SAFE_INTEGER { "\"" } else { "" };
+        self.raw(quote);
+        self.unsigned(value);
+        self.raw(quote);
+    }
+
+    /// Adds an integer as a string if it would be rounded as a number.
+    pub(super) fn safe_signed(&mut self, value: i64) {
+        let quote = if value.unsigned_abs() > MAX_SAFE_INTEGER { "\"" } else { "" };
+        self.raw(quote);
+        self.signed(value);
+        self.raw(quote);
+    }
+
+    /// Adds a number, or its name if JSON does not have it.
+    pub(super) fn double(&mut self, value: f64) {
+        match value {
+            _ if value.is_finite() => {
+                serde_json::to_writer(&mut self.text, &value).expect(NO_FAILURE);
+            }
+            _ if value.is_nan() => self.raw("\"NaN\""),
+            _ if value > 0.0 => self.raw("\"Infinity\""),
+            _ => self.raw("\"-Infinity\""),
+        }
+    }
+
+    /// Adds a number as a string `"0x..."`.
+    pub(super) fn hex(&mut self, value: u64) {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        self.raw("\"0x");
+        let digits = (u64::BITS - value.leading_zeros()).div_ceil(4).max(1);
+        let nibbles = (0..digits).rev().map(|digit| (value >> (4 * digit)) & 0xf);
+        self.text.extend(nibbles.map(|nibble| DIGITS[nibble as usize]));
+        self.raw("\"");
+    }
+
+    /// Adds nanoseconds as microseconds with three decimals.
+    #[inline]
+    pub(super) fn micros(&mut self, nanos: u64) {
+        self.unsigned(nanos / 1000);
+        let rest = nanos % 1000;
+        let digits = [rest / 100, rest / 10 % 10, rest % 10];
+        let [a, b, c] = digits.map(|digit| b'0' + digit as u8);
+        self.text.extend_from_slice(&[b'.', a, b, c]);
+    }
+
+    /// Adds bytes as a string in base64, with padding (RFC 4648, section 4).
+    pub(super) fn base64(&mut self, bytes: &[u8]) {
+        const DIGITS: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        self.raw("\"");
+        self.text.reserve(bytes.len().div_ceil(3) * 4);
+        for group in bytes.chunks(3) {
+            let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+            let digit = |at: u32| DIGITS[(bits >> (18 - 6 * at)) as usize & 63];
+            let mut digits = [digit(0), digit(1), digit(2), digit(3)];
+            digits[group.len() + 1..].fill(b'=');
+            self.text.extend_from_slice(&digits);
+        }
+        self.raw("\"");
+    }
+
+    /// Starts an object whose keys are to be added by [`Json::key`]; no such
+    /// object within another.
+    #[inline]
+    pub(super) fn begin_object(&mut self) {
+        self.raw("{");
+        self.keys.clear();
+    }
+
+    /// Adds a key that the current object does not have yet: `name`, or else
+    /// `name#2` and so on.
+    #[inline]
+    pub(super) fn key(&mut self, name: &str) {
+        if !self.keys.is_empty() {
+            self.raw(",");
+        }
+        let start = self.text.len();
+        self.string(name);
+        if self.is_taken(start) {
+            self.replace_key(start, name);
+        }
+        self.keys.push(start..self.text.len());
+        self.raw(":");
+    }
+
+    #[cold]
+    fn replace_key(&mut self, start: usize, name: &str) {
+        // One of the numbers is free: there are more of them than keys.
+        for number in 2.. {
+            self.text.truncate(start);
+            self.string(&format!("{name}#{number}"));
+            if !self.is_taken(start) {
+                return;
+            }
+        }
+    }
+
+    /// Tells whether the key at the text's end, from `start` on, is there
+    /// already.
+    #[inline]
+    fn is_taken(&self, start: usize) -> bool {
+        let bytes = |range: Range<usize>| self.text.get(range);
+        let new = bytes(start..self.text.len());
+        self.keys.iter().any(|key| bytes(key.clone()) == new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(write: impl FnOnce(&mut Json)) -> String {
+        let mut json = Json::default();
+        write(&mut json);
+        String::from_utf8(json.text).unwrap()
+    }
+
+    #[test]
+    fn micros_are_exact() {
+        assert_eq!(text(|json| json.micros(0)), "0.000");
+        assert_eq!(text(|json| json.micros(999)), "0.999");
+        assert_eq!(text(|json| json.micros(1_234_567_050)), "1234567.050");
+        assert_eq!(text(|json| json.micros(u64::MAX)), "18446744073709551.615");
+    }
+
+    #[test]
+    fn hex_has_no_leading_zeros() {
+        assert_eq!(text(|json| json.hex(0)), r#""0x0""#);
+        assert_eq!(text(|json| json.hex(0x10)), r#""0x10""#);
+        assert_eq!(text(|json| json.hex(u64::MAX)), r#""0xffffffffffffffff""#);
+    }
+
+    #[test]
+    fn integers_that_would_be_rounded_are_strings() {
+        assert_eq!(text(|json| json.safe_unsigned((1 << 53) - 1)), "9007199254740991");
+        assert_eq!(text(|json| json.safe_unsigned(1 << 53)), r#""9007199254740992""#);
+        assert_eq!(text(|json| json.safe_signed(1 - (1 << 53))), "-9007199254740991");
+        assert_eq!(text(|json| json.safe_signed(i64::MIN)), r#""-9223372036854775808""#);
+    }
+
+    #[test]
+    fn doubles_that_json_lacks_are_strings() {
+        assert_eq!(text(|json| json.double(-0.5)), "-0.5");
+        assert_eq!(text(|json| json.double(f64::NAN)), r#""NaN""#);
+        assert_eq!(text(|json| json.double(f64::INFINITY)), r#""Infinity""#);
+        assert_eq!(text(|json| json.double(f64::NEG_INFINITY)), r#""-Infinity""#);
+    }
+
+    /// The test vectors of RFC 4648, section 10.
+    #[test]
+    fn base64_of_the_specification() {
+        let vectors = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (plain, encoded) in vectors {
+            assert_eq!(text(|json| json.base64(plain.as_bytes())), format!("\"{encoded}\""));
+        }
+    }
+
+    #[test]
+    fn a_key_that_comes_again_is_numbered() {
+        let keys = text(|json| {
+            for key in ["a", "a#2", "a", "b", "a"] {
+                json.key(key);
+            }
+        });
+        assert_eq!(keys, r##""a":,"a#2":,"a#3":,"b":,"a#4":"##);
+    }
+
+    #[test]
+    fn small_texts_wait_for_more() {
+        let mut json = Json::default();
+        let mut output = Vec::new();
+        json.string("x");
+        json.write_full_pieces(&mut output).unwrap();
+        assert!(output.is_empty());
+        json.string(&"y".repeat(PIECE_BYTES));
+        json.write_full_pieces(&mut output).unwrap();
+        assert_eq!(output.len(), 3 + PIECE_BYTES + 2);
+        assert!(json.text.is_empty());
+    }
+}

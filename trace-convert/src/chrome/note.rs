@@ -1,0 +1,44 @@
+//! Logs and what happened to providers.
+
+use trace_format::layout::{InstantScope, ProviderEvent};
+use trace_format::{Item, Log, ThreadKoids};
+
+use super::exporter::{Exporter, Head};
+
+impl Exporter {
+    pub(super) fn log(&mut self, item: &Item<'_>, log: &Log<'_>) {
+        self.begin(&Head {
+            phase: "i",
+            category: "log",
+            name: "log",
+            nanos: item.nanos(log.ticks),
+            thread: item.thread(log.thread),
+        });
+        self.scope(InstantScope::Thread);
+        self.begin_arguments();
+        self.string_argument("message", &String::from_utf8_lossy(log.message));
+        self.end_arguments();
+        self.end();
+    }
+
+    pub(super) fn provider_event(&mut self, id: u32, event: ProviderEvent) {
+        let is_full = event == ProviderEvent::BUFFER_FULL;
+        self.summary.buffers_full += u64::from(is_full);
+        self.begin(&Head {
+            phase: "i",
+            category: "trace",
+            name: if is_full { "buffer full" } else { "provider event" },
+            nanos: self.nanos,
+            // The record names a provider, and a provider need not be one process.
+            thread: ThreadKoids::UNKNOWN,
+        });
+        self.scope(InstantScope::Global);
+        self.begin_arguments();
+        self.unsigned_argument("provider", id.into());
+        if !is_full {
+            self.unsigned_argument("event", event.bits());
+        }
+        self.end_arguments();
+        self.end();
+    }
+}

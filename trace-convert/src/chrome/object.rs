@@ -1,0 +1,110 @@
+//! Labels of objects, and blobs.
+
+use trace_format::layout::{InstantScope, ObjectType};
+use trace_format::{
+    Blob, Item, KernelObject, LargeBlob, LargeBlobEvent, ThreadKoids, UserspaceObject, Value,
+};
+
+use super::exporter::{Exporter, Head};
+use crate::references::peek_text;
+
+impl Exporter {
+    pub(super) fn kernel_object<'a>(&mut self, item: &Item<'a>, object: &KernelObject<'a>) {
+        let koid = object.koid;
+        let (kind, thread) = match object.object_type {
+            ObjectType::PROCESS => ("process_name", ThreadKoids::new(koid, koid)),
+            ObjectType::THREAD => ("thread_name", ThreadKoids::new(process_of(item, object), koid)),
+            _ => ("kernel_object", ThreadKoids::UNKNOWN),
+        };
+        self.begin_metadata(kind, thread);
+        self.string_argument("name", &item.text(object.name));
+        if kind == "kernel_object" {
+            self.unsigned_argument("type", object.object_type.bits());
+            self.koid_argument("koid", koid);
+        }
+        self.more_arguments(item, &object.arguments);
+        self.end_arguments();
+        self.end();
+    }
+
+    pub(super) fn userspace_object<'a>(&mut self, item: &Item<'a>, object: &UserspaceObject<'a>) {
+        let process = item.process(object.process);
+        self.begin(&Head {
+            phase: "O",
+            category: "object",
+            name: &item.text(object.name),
+            nanos: self.nanos,
+            thread: ThreadKoids::new(process, process),
+        });
+        self.id(object.pointer);
+        self.json.raw(",\"args\":{\"snapshot\":");
+        self.json.begin_object();
+        self.more_arguments(item, &object.arguments);
+        self.json.raw("}}");
+        self.end();
+    }
+
+    pub(super) fn blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
+        self.begin_metadata("blob", ThreadKoids::UNKNOWN);
+        self.string_argument("name", &item.text(blob.name));
+        self.unsigned_argument("type", blob.blob_type.bits());
+        self.payload(blob.payload);
+        self.end_arguments();
+        self.end();
+    }
+
+    pub(super) fn large_blob<'a>(&mut self, item: &Item<'a>, blob: &LargeBlob<'a>) {
+        match &blob.event {
+            Some(event) => self.large_blob_event(item, blob, event),
+            None => {
+                self.begin_metadata("blob", ThreadKoids::UNKNOWN);
+                self.string_argument("category", &item.text(blob.category));
+                self.string_argument("name", &item.text(blob.name));
+            }
+        }
+        self.payload(blob.payload);
+        self.end_arguments();
+        self.end();
+    }
+
+    fn large_blob_event<'a>(
+        &mut self,
+        item: &Item<'a>,
+        blob: &LargeBlob<'a>,
+        event: &LargeBlobEvent<'a>,
+    ) {
+        self.begin(&Head {
+            phase: "i",
+            category: &item.text(blob.category),
+            name: &item.text(blob.name),
+            nanos: item.nanos(event.ticks),
+            thread: item.thread(event.thread),
+        });
+        self.scope(InstantScope::Thread);
+        self.begin_arguments();
+        self.more_arguments(item, &event.arguments);
+    }
+
+    fn payload(&mut self, payload: &[u8]) {
+        self.json.key("blob");
+        self.json.base64(payload);
+    }
+
+    /// Starts a metadata event up to its arguments.
+    pub(super) fn begin_metadata(&mut self, kind: &str, thread: ThreadKoids) {
+        self.begin_untimed("M", thread);
+        self.json.raw(",\"name\":\"");
+        self.json.raw(kind);
+        self.json.raw("\"");
+        self.begin_arguments();
+    }
+}
+
+/// Returns the process that a thread says it is of, 0 if it does not.
+fn process_of<'a>(item: &Item<'a>, object: &KernelObject<'a>) -> u64 {
+    let mut processes = object.arguments.iter().filter_map(|argument| match argument.value {
+        Value::Koid(koid) if peek_text(item, argument.name) == "process" => Some(koid),
+        _ => None,
+    });
+    processes.next().unwrap_or(0)
+}

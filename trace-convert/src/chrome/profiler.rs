@@ -1,0 +1,59 @@
+//! Records of a sampling profiler.
+
+use trace_format::layout::InstantScope;
+use trace_format::{Backtrace, Item, Mmap, Module, Process, ThreadKoids};
+
+use super::exporter::{Exporter, Head};
+
+impl Exporter {
+    pub(super) fn module(&mut self, item: &Item<'_>, module: &Module<'_>) {
+        self.begin_in_process(item, "module", module.ticks, module.process);
+        self.unsigned_argument("module", module.module_id.into());
+        self.string_argument("name", &String::from_utf8_lossy(module.name));
+        self.string_argument("build id", &hex_digits(module.build_id));
+        self.end_arguments();
+        self.end();
+    }
+
+    pub(super) fn mmap(&mut self, item: &Item<'_>, mmap: &Mmap) {
+        self.begin_in_process(item, "mmap", mmap.ticks, mmap.process);
+        self.unsigned_argument("module", mmap.module_id.into());
+        self.unsigned_argument("flags", mmap.flags.into());
+        self.pointer_argument("start", mmap.start);
+        self.pointer_argument("length", mmap.length);
+        self.pointer_argument("module address", mmap.module_address);
+        self.end_arguments();
+        self.end();
+    }
+
+    pub(super) fn backtrace(&mut self, item: &Item<'_>, backtrace: &Backtrace<'_>) {
+        let thread = item.thread(backtrace.thread);
+        self.begin_profiler("backtrace", item.nanos(backtrace.ticks), thread);
+        self.scope(InstantScope::Thread);
+        self.json.raw(",\"stack\":[");
+        // JSON has the outermost first. There are 255 at most.
+        let frames: Vec<u64> = backtrace.frames.iter().collect();
+        for (place, frame) in frames.iter().rev().enumerate() {
+            self.json.raw(if place == 0 { "" } else { "," });
+            self.json.hex(*frame);
+        }
+        self.json.raw("]");
+        self.end();
+    }
+
+    fn begin_in_process(&mut self, item: &Item<'_>, name: &str, ticks: u64, process: Process) {
+        let process = item.process(process);
+        let thread = ThreadKoids::new(process, process);
+        self.begin_profiler(name, item.nanos(ticks), thread);
+        self.scope(InstantScope::Process);
+        self.begin_arguments();
+    }
+
+    fn begin_profiler(&mut self, name: &str, nanos: u64, thread: ThreadKoids) {
+        self.begin(&Head { phase: "i", category: "profiler", name, nanos, thread });
+    }
+}
+
+fn hex_digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

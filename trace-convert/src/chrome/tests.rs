@@ -1,0 +1,124 @@
+//! Each kind of record as the JSON that is expected, and hostile content.
+
+mod hostile;
+mod others;
+mod values;
+
+use trace_format::layout::InstantScope;
+use trace_format::{Argument, Arguments, EventKind, Reader, Record, Value};
+
+use super::{write, Summary};
+use crate::testing::{archive, event};
+
+/// Returns the JSON events of an archive, each as text, and the summary.
+fn convert_bytes(archive: &[u8]) -> (Vec<String>, Summary) {
+    let mut json = Vec::new();
+    let summary = write(Reader::new(archive), &mut json).unwrap();
+    let json = String::from_utf8(json).unwrap();
+    serde_json::from_str::<serde_json::Value>(&json).unwrap();
+    let body = json.strip_prefix("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n").unwrap_or("");
+    let (events, _) = body.split_once("\n],\"otherData\":").unwrap_or_default();
+    (events.split(",\n").map(str::to_owned).collect(), summary)
+}
+
+/// Returns the only JSON event of an archive with one record.
+fn converted(record: Record<'_>) -> String {
+    let (events, summary) = convert_bytes(&archive(&[record]));
+    assert_eq!((events.len(), summary.events), (1, 1));
+    assert!(summary.is_well_formed());
+    events.concat()
+}
+
+fn plain(kind: EventKind) -> String {
+    converted(event(kind, Arguments::NONE))
+}
+
+/// What all events of these tests have, with their phase.
+fn head(phase: &str) -> String {
+    format!(r#"{{"ph":"{phase}","pid":12,"tid":34,"cat":"cat","name":"name","ts":1.500"#)
+}
+
+#[test]
+fn instants_have_a_scope() {
+    let scopes = [
+        (Some(InstantScope::Thread), "t"),
+        (Some(InstantScope::Process), "p"),
+        (Some(InstantScope::Global), "g"),
+        (None, "t"),
+    ];
+    for (scope, letter) in scopes {
+        let expected = format!(r#"{},"s":"{letter}"}}"#, head("i"));
+        assert_eq!(plain(EventKind::Instant { scope }), expected);
+    }
+}
+
+#[test]
+fn durations() {
+    assert_eq!(plain(EventKind::DurationBegin), head("B") + "}");
+    assert_eq!(plain(EventKind::DurationEnd), head("E") + "}");
+    let complete = plain(EventKind::DurationComplete { end: 4_001 });
+    assert_eq!(complete, head("X") + r#","dur":2.501}"#);
+}
+
+#[test]
+fn a_duration_that_ends_before_it_begins_is_counted() {
+    let record = event(EventKind::DurationComplete { end: 1 }, Arguments::NONE);
+    let (events, summary) = convert_bytes(&archive(&[record]));
+    assert_eq!(events, [head("X") + r#","dur":0.000}"#]);
+    assert_eq!(summary.reversed_durations, 1);
+}
+
+#[test]
+fn async_events_have_an_id() {
+    let id = u64::MAX - 1;
+    let expected = |phase| head(phase) + r#","id":"0xfffffffffffffffe"}"#;
+    assert_eq!(plain(EventKind::AsyncBegin { id }), expected("b"));
+    assert_eq!(plain(EventKind::AsyncInstant { id }), expected("n"));
+    assert_eq!(plain(EventKind::AsyncEnd { id }), expected("e"));
+}
+
+#[test]
+fn flows_are_bound_to_the_durations_they_are_in() {
+    let id = 0x2a;
+    assert_eq!(plain(EventKind::FlowBegin { id }), head("s") + r#","id":"0x2a"}"#);
+    assert_eq!(plain(EventKind::FlowStep { id }), head("t") + r#","id":"0x2a","bp":"e"}"#);
+    assert_eq!(plain(EventKind::FlowEnd { id }), head("f") + r#","id":"0x2a","bp":"e"}"#);
+}
+
+#[test]
+fn counters_have_an_id_unless_it_is_0() {
+    let arguments = [Argument::new("free", Value::Uint32(7))];
+    let counter = |id| converted(event(EventKind::Counter { id }, &arguments));
+    assert_eq!(counter(0), head("C") + r#","args":{"free":7}}"#);
+    assert_eq!(counter(3), head("C") + r#","id":"0x3","args":{"free":7}}"#);
+}
+
+#[test]
+fn counters_have_only_numbers() {
+    let arguments = [
+        Argument::new("big", Value::Uint64(u64::MAX)),
+        Argument::new("small", Value::Int64(i64::MIN)),
+        Argument::new("half", Value::Double(0.5)),
+        Argument::new("nan", Value::Double(f64::NAN)),
+        Argument::new("text", Value::String("x".into())),
+        Argument::new("yes", Value::Bool(true)),
+    ];
+    let record = event(EventKind::Counter { id: 0 }, &arguments);
+    let (events, summary) = convert_bytes(&archive(&[record]));
+    let values = r#"{"big":18446744073709551615,"small":-9223372036854775808,"half":0.5}"#;
+    assert_eq!(events, [format!("{},\"args\":{values}}}", head("C"))]);
+    assert_eq!(summary.counter_values_left_out, 3);
+}
+
+#[test]
+fn an_empty_archive_gives_an_empty_list() {
+    let mut json = Vec::new();
+    write(Reader::new(&archive(&[])[..]), &mut json).unwrap();
+    let expected = concat!(
+        "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n],\"otherData\":{\"source\":\"FXT\",",
+        "\"records\":2,\"records dropped\":0,\"buffers full\":0,\"bad records\":0,",
+        "\"unknown records\":0,\"unknown strings\":0,\"unknown threads\":0,",
+        "\"counter values left out\":0,\"reversed durations\":0,\"cut\":false}}\n",
+    );
+    assert_eq!(String::from_utf8(json).unwrap(), expected);
+}

@@ -1,0 +1,51 @@
+//! Why an archive was not converted.
+
+use std::{fmt, io};
+
+use trace_format::ReadError;
+
+/// Why an archive was not converted.
+///
+/// Damage within an archive is no such reason: what can be read is converted,
+/// and the summary tells about the rest.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// The input is not an archive, or reading it failed.
+    Read(ReadError),
+    /// Writing the output failed; what was written is of no use.
+    Write(io::Error),
+}
+
+impl ConvertError {
+    /// Tells whether `error` leaves nothing to be converted; else it is damage
+    /// to an archive whose start is good.
+    pub(crate) fn is_no_archive(error: &ReadError) -> bool {
+        use ReadError::{BigEndian, Io, NotAnArchive};
+        matches!(error, Io { .. } | NotAnArchive { .. } | BigEndian)
+    }
+}
+
+impl fmt::Display for ConvertError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(_) => write!(f, "cannot read the trace"),
+            Self::Write(_) => write!(f, "cannot write the output"),
+        }
+    }
+}
+
+impl std::error::Error for ConvertError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Read(error) => Some(error),
+            Self::Write(error) => Some(error),
+        }
+    }
+}
+
+impl From<io::Error> for ConvertError {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
+    }
+}

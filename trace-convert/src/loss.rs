@@ -1,0 +1,54 @@
+//! Records that are missing, as an archive tells it.
+
+use std::borrow::Cow;
+
+use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
+
+use crate::references::{peek_text, peek_thread};
+
+/// The category of events that the tracing system itself writes.
+const CATEGORY: &str = "trace";
+/// The name of the event that tells of missing records.
+const NAME: &str = "records dropped";
+
+/// Records that a thread could not write, from an event `records dropped` of
+/// the category `trace`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss<'a> {
+    /// Whose records they are.
+    pub thread: ThreadKoids,
+    /// Why they are missing; empty if the event does not say.
+    pub reason: Cow<'a, str>,
+    /// How many they are.
+    pub number: u64,
+}
+
+impl<'a> Loss<'a> {
+    /// Returns what `event`, which is of `item`, says is missing; `None` if it
+    /// is about something else.
+    #[must_use]
+    #[inline]
+    pub fn of(item: &Item<'a>, event: &Event<'a>) -> Option<Self> {
+        if !matches!(event.kind, EventKind::Instant { .. }) {
+            return None;
+        }
+        if peek_text(item, event.name) != NAME || peek_text(item, event.category) != CATEGORY {
+            return None;
+        }
+        Some(Self::from_arguments(item, event))
+    }
+
+    fn from_arguments(item: &Item<'a>, event: &Event<'a>) -> Self {
+        let thread = peek_thread(item, event.thread);
+        let mut loss = Self { thread, reason: Cow::Borrowed(""), number: 0 };
+        for argument in &event.arguments {
+            match (&*peek_text(item, argument.name), argument.value) {
+                ("reason", Value::String(reason)) => loss.reason = peek_text(item, reason),
+                ("number", Value::Uint64(number)) => loss.number = number,
+                ("number", Value::Uint32(number)) => loss.number = number.into(),
+                _ => {}
+            }
+        }
+        loss
+    }
+}

@@ -1,0 +1,85 @@
+//! Following references so that each that leads nowhere is counted once.
+//!
+//! [`Item::text`] and [`Item::thread`] count whenever they are called; what is
+//! here and has `peek` in its name does not.
+
+use std::borrow::Cow;
+
+use trace_format::reader::UNKNOWN_STRING;
+use trace_format::{Item, Process, Record, Text, Thread, ThreadKoids, Value};
+
+/// Returns a string of `item`'s record as [`Item::text`] does.
+#[inline]
+pub(crate) fn peek_text<'a>(item: &Item<'a>, text: Text<'a>) -> Cow<'a, str> {
+    match text {
+        Text::Inline(_) => item.text(text),
+        Text::Indexed(index) => item.provider.string(index).unwrap_or(UNKNOWN_STRING).into(),
+    }
+}
+
+/// Returns a thread of `item`'s record as [`Item::thread`] does.
+#[inline]
+pub(crate) fn peek_thread(item: &Item<'_>, thread: Thread) -> ThreadKoids {
+    match thread {
+        Thread::Inline(koids) => koids,
+        Thread::Indexed(index) => item.provider.thread(index).unwrap_or(ThreadKoids::UNKNOWN),
+    }
+}
+
+/// Resolves every string and thread of `item`'s record once.
+pub(crate) fn resolve(item: &Item<'_>) {
+    match &item.record {
+        Record::Event(event) => {
+            thread(item, event.thread);
+            text(item, event.category);
+            text(item, event.name);
+        }
+        Record::Blob(blob) => text(item, blob.name),
+        Record::UserspaceObject(object) => {
+            process(item, object.process);
+            text(item, object.name);
+        }
+        Record::KernelObject(object) => text(item, object.name),
+        Record::LegacyContextSwitch(switch) => {
+            thread(item, switch.outgoing);
+            thread(item, switch.incoming);
+        }
+        Record::Log(log) => thread(item, log.thread),
+        Record::Module(module) => process(item, module.process),
+        Record::Mmap(mmap) => process(item, mmap.process),
+        Record::Backtrace(backtrace) => thread(item, backtrace.thread),
+        Record::LargeBlob(blob) => {
+            text(item, blob.category);
+            text(item, blob.name);
+            if let Some(event) = &blob.event {
+                thread(item, event.thread);
+            }
+        }
+        _ => {}
+    }
+    arguments(item);
+}
+
+fn arguments(item: &Item<'_>) {
+    for argument in &item.record.arguments() {
+        text(item, argument.name);
+        if let Value::String(value) = argument.value {
+            text(item, value);
+        }
+    }
+}
+
+/// Only an index can lead nowhere.
+fn text<'a>(item: &Item<'a>, text: Text<'a>) {
+    if let Text::Indexed(_) = text {
+        let _ = item.text(text);
+    }
+}
+
+fn thread(item: &Item<'_>, thread: Thread) {
+    let _ = item.thread(thread);
+}
+
+fn process(item: &Item<'_>, process: Process) {
+    let _ = item.process(process);
+}

@@ -1,0 +1,28 @@
+//! Archives for tests.
+
+use trace_format::{Arguments, Event, EventKind, Record, Thread, ThreadKoids, Writer};
+
+pub(crate) const THREAD: ThreadKoids = ThreadKoids::new(12, 34);
+
+/// Returns the archive of one provider, 1 `app`, with a tick for each
+/// nanosecond and these records.
+pub(crate) fn archive(records: &[Record<'_>]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    for record in records {
+        writer.record(record).unwrap();
+    }
+    writer.into_inner()
+}
+
+/// Returns an event `cat:name` at 1500 ns on [`THREAD`].
+pub(crate) fn event<'a>(kind: EventKind, arguments: impl Into<Arguments<'a>>) -> Record<'a> {
+    Record::Event(Event {
+        ticks: 1500,
+        thread: Thread::Inline(THREAD),
+        category: "cat".into(),
+        name: "name".into(),
+        kind,
+        arguments: arguments.into(),
+    })
+}
