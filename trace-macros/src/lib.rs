@@ -100,3 +100,14 @@ pub fn trace_fn(options: TokenStream, item: TokenStream) -> TokenStream {
     let package = std::env::var("CARGO_PKG_NAME").ok();
     expand::trace_fn(options.into(), item.into(), package).into()
 }
+
+/// The attribute where tracing is compiled out: it takes the same options, checks them, and records nothing.
+///
+/// Programs use it as `trace_runtime::ntrace::trace_fn`.
+#[proc_macro_attribute]
+pub fn ntrace_fn(options: TokenStream, item: TokenStream) -> TokenStream {
+    let package = std::env::var("CARGO_PKG_NAME").ok();
+    let options = proc_macro2::TokenStream::from(options);
+    let options = quote::quote!(crate = ::trace_runtime::ntrace, #options);
+    expand::trace_fn(options, item.into(), package).into()
+}

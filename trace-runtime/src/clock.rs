@@ -15,7 +15,7 @@ const KERNEL: u8 = 1;
 
 /// The current time in ticks. Costs one read of the CPU's counter.
 #[inline(always)]
-pub fn ticks() -> u64 {
+pub(crate) fn ticks() -> u64 {
     if SOURCE.load(Ordering::Relaxed) == COUNTER {
         counter()
     } else {

@@ -42,24 +42,47 @@
 //! | `TRACE_BUFFER_SIZE` | with `TRACE_OUTPUT`: bytes of the buffer, also as `16M`; without it 16 MiB |
 //! | `TRACE_BUFFERING_MODE` | with `TRACE_OUTPUT`: `oneshot`, `circular` or `streaming`; without it streaming |
 
-mod clock;
+/// What there is only where tracing is compiled in.
+macro_rules! traced {
+    ($($item:item)*) => {
+        $(
+            #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+            $item
+        )*
+    };
+}
+
 mod macros;
-mod point;
-mod provider;
-mod recorder;
-mod thread;
+pub mod ntrace;
+#[cfg_attr(
+    not(all(target_os = "linux", not(feature = "ntrace"))),
+    allow(dead_code, reason = "without tracing values are checked, and never encoded")
+)]
+mod value;
 
-pub use point::argument::{Arg, ArgValue, Koid, Pointer};
-pub use point::write::DurationScope;
-pub use provider::{builder, init, Builder, Trace};
-pub use trace_format::layout::InstantScope as Scope;
-#[cfg(feature = "attributes")]
+traced! {
+    mod clock;
+    mod point;
+    mod provider;
+    mod recorder;
+    mod thread;
+
+    pub use point::write::DurationScope;
+    pub use provider::{builder, init, Builder, Trace};
+
+    pub(crate) use recorder::RECORDER;
+}
+
+#[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
+pub use ntrace::*;
+#[cfg(all(feature = "attributes", target_os = "linux", not(feature = "ntrace")))]
 pub use trace_macros::trace_fn;
-
-pub(crate) use recorder::RECORDER;
+pub use trace_format::layout::InstantScope as Scope;
+pub use value::{Arg, ArgValue, Koid, Pointer};
 
 /// What the macros expand to. Not for use by hand: it changes without notice.
 #[doc(hidden)]
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub mod __private {
     pub use trace_format::layout::EventType;
 

@@ -22,7 +22,6 @@ pub fn clock() -> u64 {
 
 pub struct Harness {
     pub recorder: &'static Recorder,
-    pub mapping: WriteMapping,
     pub layout: Layout,
     pub collector: Collector,
     pub durable: DurableWriter,
@@ -48,9 +47,8 @@ impl Harness {
         for (index, text) in [(100, "category"), (101, "name")] {
             durable.append(&string_record(index, text)).unwrap();
         }
-        let mapping_of_session = mapping.clone();
         recorder.begin(Box::new(Session {
-            mapping: mapping_of_session,
+            mapping: mapping.clone(),
             layout,
             process: 1,
             clock,
@@ -59,7 +57,7 @@ impl Harness {
         }));
         let collector = Collector::new(mapping.reader(), layout, PROCESS).unwrap();
         recorder.start();
-        Self { recorder, mapping, layout, collector, durable }
+        Self { recorder, layout, collector, durable }
     }
 
     pub fn attach(&self, thread: u32) -> &'static Slot {

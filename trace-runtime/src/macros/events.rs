@@ -20,6 +20,9 @@
 /// Costs two reads of the clock while its category is recorded, and one load and a branch while it is not.
 #[macro_export]
 macro_rules! trace_duration {
+    ($category:literal, $name:literal $(,)?) => {
+        let _trace_duration = $crate::__trace_begin_plain!($category, $name);
+    };
     ($category:literal, $name:literal $(, $key:expr => $value:expr)* $(,)?) => {
         let _trace_duration =
             $crate::__trace_begin!(($category, $name), $crate::__private::Literal $(, $key => $value)*);

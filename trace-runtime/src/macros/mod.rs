@@ -1,4 +1,8 @@
 //! The macros of trace points.
 
-mod events;
-mod support;
+traced! {
+    mod events;
+    mod support;
+}
+
+mod off;

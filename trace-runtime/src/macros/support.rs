@@ -57,11 +57,11 @@ macro_rules! __trace_event {
     };
 }
 
-/// Begins a duration: `(category, name), names, key => value, …`. Without arguments `names` is a path only where they are literals.
+/// Begins a duration whose names are literals, without arguments.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __trace_begin {
-    (($category:expr, $name:expr), $literal:path) => {
+macro_rules! __trace_begin_plain {
+    ($category:expr, $name:expr) => {
         $crate::__trace_site!(
             DurationBegin,
             $category,
@@ -71,6 +71,12 @@ macro_rules! __trace_begin {
             $crate::DurationScope::NOT_RECORDED
         )
     };
+}
+
+/// Begins a duration: `(category, name), names, key => value, …`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_begin {
     (($category:expr, $name:expr), $names:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__trace_site!(
             DurationBegin,

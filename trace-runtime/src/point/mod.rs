@@ -1,6 +1,6 @@
 //! What a trace point is made of.
 
-pub mod argument;
-pub mod names;
-pub mod site;
-pub mod write;
+pub(crate) mod arguments;
+pub(crate) mod names;
+pub(crate) mod site;
+pub(crate) mod write;

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use trace_format::layout::event;
 
-use super::argument::{encode_text, inline_ref, Limit};
+use crate::value::{encode_text, inline_ref, Limit};
 
 /// Where a record's category and name come from.
 pub trait Names {

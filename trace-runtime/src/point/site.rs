@@ -152,6 +152,7 @@ mod sections {
     static FIRST_CATEGORY: Category = Category::new("trace", "what the tracing system says of itself");
 
     #[cfg(not(miri))]
+    #[allow(improper_ctypes, reason = "the ends of a section are known by address only")]
     mod ends {
         use super::{Category, Site};
 

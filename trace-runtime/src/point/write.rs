@@ -7,9 +7,10 @@ use trace_protocol::buffer::producer::{OpenScope, Record};
 
 use crate::clock::ticks;
 use crate::thread::slot;
+use crate::value::Limit;
 use crate::RECORDER;
 
-use super::argument::{Arguments, Limit};
+use super::arguments::Arguments;
 use super::names::{Literal, Names};
 use super::site::{Key, Site};
 
@@ -60,8 +61,14 @@ pub fn begin_plain(site: &'static Site) -> DurationScope {
 
 /// A duration that lasts until this is dropped.
 ///
-/// It belongs to the thread that began it (it is not [`Send`]), and so must not be held across an `.await`. If it is forgotten, the
-/// duration stays open in the trace.
+/// It belongs to the thread that began it, and so must not be held across an `.await`: it is not [`Send`].
+///
+/// ```compile_fail
+/// fn send<T: Send>() {}
+/// send::<trace_runtime::DurationScope>();
+/// ```
+///
+/// If it is forgotten, the duration stays open in the trace.
 #[derive(Debug)]
 #[must_use = "the duration ends when this is dropped"]
 pub struct DurationScope(OpenScope);

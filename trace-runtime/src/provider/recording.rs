@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 
 use trace_format::encode;
-use trace_format::layout::{StringRef, MAX_STRING_INDEX};
-use trace_format::record::Record;
+use trace_format::layout::{InstantScope, StringRef, ThreadKoids, MAX_STRING_INDEX};
+use trace_format::record::{Argument, Event, EventKind, Record, Thread, Value};
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{DurableWriter, LossStrings, Session};
@@ -55,8 +55,10 @@ pub(crate) fn process_key() -> StringRef {
 pub(crate) struct Recording {
     durable: DurableWriter,
     strings: Strings,
-    sites_left_off: usize,
 }
+
+/// Words of the durable buffer that strings leave free, for what has to be said when there are too many of them.
+const RESERVED_WORDS: usize = 64;
 
 /// The string table of the recording.
 #[derive(Debug, Default)]
@@ -72,6 +74,9 @@ impl Strings {
         }
         if let Some(index) = self.indices.get(text) {
             return Some(StringRef::indexed(*index));
+        }
+        if durable.room() < RESERVED_WORDS {
+            return None;
         }
         let index = u16::try_from(self.indices.len() + 1).ok().filter(|index| *index <= MAX_STRING_INDEX)?;
         append(durable, &Record::String { index, value: text.as_bytes() })?;
@@ -96,7 +101,7 @@ impl Recording {
             LossStrings::register(|text| strings.intern(&mut durable, text).unwrap_or(StringRef::EMPTY));
         let process = u64::from(std::process::id());
         RECORDER.begin(Box::new(Session { mapping, layout, process, clock: clock::ticks, wake, loss_strings }));
-        Self { durable, strings, sites_left_off: 0 }
+        Self { durable, strings }
     }
 
     /// Empties the durable buffer, and with it the string table.
@@ -112,17 +117,35 @@ impl Recording {
         remember_categories(categories);
         let key = self.strings.intern(&mut self.durable, "process").unwrap_or(StringRef::EMPTY);
         PROCESS_KEY.store(key.bits(), Ordering::Relaxed);
-        self.sites_left_off = 0;
+        let mut left_off = 0u64;
         for site in sites() {
             let wanted = site.category().is_empty() || categories.matches(site.category());
             let strings = |text| self.strings.intern(&mut self.durable, text);
             if wanted && site.turn_on(strings).is_none() {
-                self.sites_left_off += 1;
+                left_off += 1;
             } else if !wanted {
                 site.turn_off();
             }
         }
+        if left_off > 0 {
+            self.tell_left_off(left_off);
+        }
         RECORDER.start();
+    }
+
+    /// Says in the trace that sites are off because their strings found no room.
+    fn tell_left_off(&mut self, number: u64) {
+        let process = u64::from(std::process::id());
+        let arguments = [Argument::new("number", Value::Uint64(number))];
+        let event = Event {
+            ticks: clock::ticks(),
+            thread: Thread::Inline(ThreadKoids::new(process, process)),
+            category: LossStrings::CATEGORY.into(),
+            name: "trace points left off: no room for their names".into(),
+            kind: EventKind::Instant { scope: Some(InstantScope::Process) },
+            arguments: (&arguments).into(),
+        };
+        let _full = append(&mut self.durable, &Record::from(event));
     }
 
     /// Ends recording, and says what threads lost. The sites stay as they are until they are off.
@@ -130,11 +153,6 @@ impl Recording {
         RECORDER.stop();
         sites().iter().for_each(crate::point::site::Site::turn_off);
         RECORDER.tell_losses(&mut self.durable);
-    }
-
-    /// Sites whose strings the durable buffer or the string table had no room for.
-    pub(crate) fn sites_left_off(&self) -> usize {
-        self.sites_left_off
     }
 
     /// Bytes of the durable buffer that are written.

@@ -1,5 +1,7 @@
 //! The words of one record, taken from the front, without panics.
 
+use crate::words::as_bytes;
+
 /// What is left of a record.
 #[derive(Debug)]
 pub(super) struct Cursor<'a> {
@@ -32,11 +34,4 @@ impl<'a> Cursor<'a> {
     pub(super) fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
         as_bytes(self.words(length.div_ceil(8))?).get(..length)
     }
-}
-
-/// The bytes of words, in the order of a stream.
-pub(super) fn as_bytes(words: &[u64]) -> &[u8] {
-    // SAFETY: the words are initialised memory of `8 * len` bytes, borrowed for as long as the result; `u8` has no alignment. The
-    // host is little endian (checked in the crate root), so that they are in the order of the format.
-    unsafe { core::slice::from_raw_parts(words.as_ptr().cast(), words.len() * 8) }
 }

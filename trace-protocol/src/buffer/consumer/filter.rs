@@ -8,9 +8,9 @@ use trace_format::layout::{
 };
 
 use crate::buffer::producer::{LossStrings, LATE_COMPLETE};
+use crate::words::as_bytes;
 
 use super::check::{check, Tables};
-use super::cursor::as_bytes;
 use super::stats::{Rejection, Stats};
 
 /// Checks the records of a provider, one after another, over the whole session.

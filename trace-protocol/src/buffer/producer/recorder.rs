@@ -246,7 +246,6 @@ impl Recorder {
     }
 }
 
-#[cfg(loom)]
 impl Default for Recorder {
     fn default() -> Self {
         Self::new()

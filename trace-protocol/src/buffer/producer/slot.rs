@@ -155,7 +155,6 @@ impl Slot {
     }
 }
 
-#[cfg(loom)]
 impl Default for Slot {
     fn default() -> Self {
         Self::new()

@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use trace_format::layout::{argument, cut_str, ArgumentType, StringRef};
 
-use super::site::Key;
-
 /// A value that can be recorded as an argument.
 ///
 /// Implement it for your own types by saying which value stands for them:
@@ -180,7 +178,7 @@ impl<T: Encode> Encode for Option<T> {
     fn encode(&self, key: u64, words: &[AtomicU64], limit: Limit) {
         match self {
             Some(value) => value.encode(key, words, limit),
-            None => Encode::encode(&(), key, words, limit),
+            None => ().encode(key, words, limit),
         }
     }
 }
@@ -345,49 +343,6 @@ macro_rules! through_a_reference {
 
 through_a_reference!(&T, &mut T, Box<T>, std::rc::Rc<T>, std::sync::Arc<T>);
 
-/// The arguments of a trace point: nested pairs of a value and the rest, `()` at the end.
-pub trait Arguments {
-    /// How many there are.
-    const COUNT: usize;
-
-    /// Words of all of them.
-    fn words(&self, limit: Limit) -> usize;
-
-    /// Stores them; `keys` are those of the site, in the same order.
-    fn encode(&self, keys: &[Key], words: &[AtomicU64], limit: Limit);
-}
-
-impl Arguments for () {
-    const COUNT: usize = 0;
-
-    #[inline(always)]
-    fn words(&self, _: Limit) -> usize {
-        0
-    }
-
-    #[inline(always)]
-    fn encode(&self, _: &[Key], _: &[AtomicU64], _: Limit) {}
-}
-
-impl<A: Arg, R: Arguments> Arguments for (A, R) {
-    const COUNT: usize = 1 + R::COUNT;
-
-    #[inline(always)]
-    fn words(&self, limit: Limit) -> usize {
-        self.0.words(limit) + self.1.words(limit)
-    }
-
-    #[inline(always)]
-    fn encode(&self, keys: &[Key], words: &[AtomicU64], limit: Limit) {
-        if let (Some((key, keys)), Some((first, rest))) =
-            (keys.split_first(), words.split_at_checked(self.0.words(limit)))
-        {
-            self.0.encode(key.bits(), first, limit);
-            self.1.encode(keys, rest, limit);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -422,7 +377,7 @@ mod tests {
         for length in 0..text.len() {
             let words = encoded(&text[..length]);
             let bytes: Vec<u8> = words[1..].iter().flat_map(|word| word.to_le_bytes()).collect();
-            assert_eq!(&bytes[..length], text[..length].as_bytes());
+            assert_eq!(&bytes[..length], &text.as_bytes()[..length]);
             assert!(bytes[length..].iter().all(|byte| *byte == 0), "{length}");
         }
     }

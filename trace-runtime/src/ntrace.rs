@@ -1,0 +1,101 @@
+//! Tracing compiled out, for one module: the same names, of which nothing is left.
+//!
+//! ```
+//! mod quiet {
+//!     use trace_runtime::ntrace::*;
+//!
+//!     pub fn work(data: &[u8]) {
+//!         // Type-checked, and neither evaluated nor recorded.
+//!         trace_duration!("app", "work", "length" => data.len());
+//!     }
+//! }
+//! # quiet::work(&[]);
+//! ```
+//!
+//! With the feature `ntrace`, and on systems other than Linux, this is what the crate consists of.
+
+use std::marker::PhantomData;
+use std::path::PathBuf;
+
+pub use crate::{
+    __ntrace_category as trace_category, __ntrace_disabled as trace_category_enabled,
+    __ntrace_disabled as trace_enabled, __ntrace_duration as trace_duration, __ntrace_event as trace_duration_begin,
+    __ntrace_event as trace_duration_end, __ntrace_event_with as trace_instant,
+    __ntrace_event_with_id as trace_async_begin, __ntrace_event_with_id as trace_async_end,
+    __ntrace_event_with_id as trace_async_instant, __ntrace_event_with_id as trace_counter,
+    __ntrace_event_with_id as trace_flow_begin, __ntrace_event_with_id as trace_flow_end,
+    __ntrace_event_with_id as trace_flow_step, __ntrace_nonce as trace_nonce,
+};
+#[cfg(feature = "attributes")]
+pub use trace_macros::ntrace_fn as trace_fn;
+
+/// Makes this process no trace provider.
+pub fn init() -> Trace {
+    builder().init()
+}
+
+/// Chooses how this process is not traced.
+pub fn builder() -> Builder {
+    Builder(PhantomData)
+}
+
+/// Keeps this process what it is.
+#[derive(Debug)]
+#[must_use = "it stands for a provider that lives until this is dropped"]
+pub struct Trace(PhantomData<()>);
+
+impl Drop for Trace {
+    fn drop(&mut self) {}
+}
+
+/// Takes what there is to choose, and chooses nothing.
+#[derive(Clone, Debug)]
+#[must_use = "nothing happens before `init`"]
+pub struct Builder(PhantomData<()>);
+
+impl Builder {
+    /// Names no provider.
+    pub fn name(self, _name: impl Into<String>) -> Self {
+        self
+    }
+
+    /// Records no category.
+    pub fn categories<T: Into<String>>(self, _categories: impl IntoIterator<Item = T>) -> Self {
+        self
+    }
+
+    /// Connects to no socket.
+    pub fn socket(self, _path: impl Into<PathBuf>) -> Self {
+        self
+    }
+
+    /// Writes no file.
+    pub fn output(self, _path: impl Into<PathBuf>) -> Self {
+        self
+    }
+
+    /// Makes no buffer.
+    pub fn buffer_size(self, _bytes: usize) -> Self {
+        self
+    }
+
+    /// Makes no buffer.
+    pub fn oneshot(self) -> Self {
+        self
+    }
+
+    /// Makes no buffer.
+    pub fn circular(self) -> Self {
+        self
+    }
+
+    /// Makes no buffer.
+    pub fn streaming(self) -> Self {
+        self
+    }
+
+    /// Makes this process no trace provider.
+    pub fn init(self) -> Trace {
+        Trace(PhantomData)
+    }
+}

@@ -1,0 +1,59 @@
+//! Tracing compiled out: for a module, and, with the feature, for the program.
+
+/// A module that is not traced, whatever the feature says.
+mod quiet {
+    use std::cell::Cell;
+
+    use trace_runtime::ntrace::*;
+    use trace_runtime::Scope;
+
+    trace_category!("quiet", "not recorded");
+
+    #[trace_fn(category = "quiet", args(value, next = value + 1))]
+    fn function(value: u64) -> u64 {
+        value
+    }
+
+    #[test]
+    fn arguments_are_checked_and_not_evaluated() {
+        let evaluated = Cell::new(0);
+        let count = || {
+            evaluated.set(evaluated.get() + 1);
+            1u64
+        };
+        let _trace = init();
+        trace_duration!("quiet", "duration", "a" => count());
+        trace_duration!("quiet", format!("name {}", count()), "a" => count());
+        trace_duration_begin!("quiet", "begin", "a" => count());
+        trace_duration_end!("quiet", "begin");
+        trace_instant!("quiet", "instant", Scope::Global, "a" => count());
+        trace_counter!("quiet", "counter", count(), "a" => count());
+        trace_async_begin!("quiet", "async", count());
+        trace_async_instant!("quiet", "async", count());
+        trace_async_end!("quiet", "async", count());
+        trace_flow_begin!("quiet", "flow", count());
+        trace_flow_step!("quiet", "flow", count());
+        trace_flow_end!("quiet", "flow", count());
+        assert!(!trace_enabled!());
+        assert!(!trace_category_enabled!("quiet"));
+        assert_eq!(trace_nonce!(), 0);
+        assert_eq!(function(3), 3);
+        assert_eq!(evaluated.get(), 0);
+    }
+}
+
+/// With the feature there is no provider: no thread is started, no file is made.
+#[test]
+#[cfg(feature = "ntrace")]
+fn nothing_is_left() {
+    let output = std::env::temp_dir().join(format!("ntrace-{}.fxt", std::process::id()));
+    let threads = || std::fs::read_dir("/proc/self/task").map(Iterator::count).unwrap_or(0);
+    let before = threads();
+    let trace = trace_runtime::builder().name("quiet").categories(["*"]).output(&output).init();
+    assert_eq!(threads(), before);
+    trace_runtime::trace_duration!("quiet", "duration");
+    assert!(!trace_runtime::trace_enabled!());
+    drop(trace);
+    assert!(!output.exists());
+    assert_eq!(size_of::<trace_runtime::Trace>(), 0);
+}
