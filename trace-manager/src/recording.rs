@@ -25,6 +25,9 @@ const MAX_WAITING: usize = 2;
 /// with it the counter.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
+/// The first refusals that are kept.
+const MAX_REFUSALS: usize = 100;
+
 /// The last alerts that are kept.
 const MAX_ALERTS: usize = 16;
 
@@ -157,9 +160,11 @@ impl Recording {
         self.tapes.insert(id, tape);
     }
 
-    /// Says that a provider cannot take part.
+    /// Says that a provider cannot take part. Of very many, the first are kept.
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
-        self.refused.push(refusal);
+        if self.refused.len() < MAX_REFUSALS {
+            self.refused.push(refusal);
+        }
     }
 
     /// Keeps an alert's name.
@@ -194,11 +199,12 @@ impl Recording {
         }
     }
 
-    /// Sanitizes the oldest copy of one provider.
+    /// Sanitizes the oldest copy of one provider, if it has one.
     fn sanitize(&mut self, id: ProviderId) {
+        let copy = self.tapes.get_mut(&id).and_then(|tape| tape.saves.pop_front());
+        let Some((copy, durable_end)) = copy else { return };
         let mut block = self.block();
         let Some(tape) = self.tapes.get_mut(&id) else { return };
-        let Some((copy, durable_end)) = tape.saves.pop_front() else { return };
         let section = section(&mut block, &mut self.last_section, tape.identity.id);
         tape.collector.collect_durable(durable_end, &mut block.words);
         tape.collector.sanitize(copy, &mut block.words);

@@ -37,7 +37,7 @@ pub struct SessionSummary {
     pub duration: Duration,
     /// The providers that took part, in the order in which they joined.
     pub providers: Vec<ProviderSummary>,
-    /// Providers that could not take part, and why.
+    /// Providers that could not take part, and why; the first 100.
     pub refused: Vec<Refusal>,
     /// Alerts that providers raised, the last 16.
     pub alerts: Vec<String>,

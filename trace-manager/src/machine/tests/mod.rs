@@ -3,6 +3,7 @@
 mod dead;
 mod initialize;
 mod late;
+mod random;
 mod save;
 mod slow;
 mod start;

@@ -1,0 +1,54 @@
+//! A manager without file descriptors for more connections. Alone in its process, whose limit it sets.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::net::{connect_unix, socket, AddressFamily, SocketAddrUnix, SocketType};
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+use trace_manager::{ArchiveTarget, Manager, SessionConfig};
+use trace_protocol::message::{Register, ToManager};
+use trace_protocol::socket::Socket;
+
+fn limit(descriptors: Option<u64>) {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: descriptors.or(maximum), maximum }).unwrap();
+}
+
+/// Processor time of this process.
+fn busy() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn connect(socket: &OwnedFd, path: &Path) {
+    connect_unix(socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+}
+
+#[test]
+fn connections_wait_for_descriptors() {
+    let directory = tempfile::tempdir().unwrap();
+    let manager = Manager::bind(&directory.path().join("sock")).unwrap();
+    let target = ArchiveTarget::File(directory.path().join("out.fxt"));
+    let session = manager.start(SessionConfig::default(), target).unwrap();
+    let make = || socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+    let clients: Vec<OwnedFd> = (0..20).map(|_| make()).collect();
+    let provider = make();
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
+    limit(Some(open + 5));
+    for client in clients.iter().chain([&provider]) {
+        connect(client, manager.path());
+    }
+    let provider = Socket::from(provider);
+    let register = Register { name: "patient".to_owned(), ..Register::default() };
+    provider.send(&ToManager::Register(register).encode(), &[]).unwrap();
+    let (begin, before) = (Instant::now(), busy());
+    assert!(!session.wait_provider(Duration::from_millis(500)), "there was a descriptor for it");
+    assert!(busy() - before < begin.elapsed() / 2, "the manager does not spin");
+    drop(clients);
+    assert!(session.wait_provider(Duration::from_secs(10)));
+    session.stop();
+    drop(provider);
+    assert_eq!(session.join().unwrap().providers[0].name, "patient");
+    limit(None);
+}
