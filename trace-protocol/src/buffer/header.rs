@@ -17,10 +17,13 @@ pub const MAGIC: u64 = 0x6275_66ee_6865_6164;
 pub const VERSION: u16 = 1;
 
 /// Bytes of the header.
-pub const HEADER_SIZE: usize = 4096;
+pub const HEADER_SIZE: usize = if MODEL { 256 } else { 4096 };
 
 /// The parts of a buffer are multiples of this many bytes.
-pub const PAGE_SIZE: usize = 4096;
+pub const PAGE_SIZE: usize = if MODEL { 64 } else { 4096 };
+
+/// The model checker gets the same buffer on a smaller scale, since it follows each word.
+const MODEL: bool = cfg!(loom);
 
 /// The directory word of a chunk: the wrapped count plus one in the low half, the number of units in the high half.
 pub const fn directory_entry(wrapped_count: u32, units: u32) -> u64 {
@@ -48,9 +51,9 @@ pub mod field {
     /// What a process that traces itself has saved: [`SavedMark`](crate::buffer::saved::SavedMark).
     pub const SAVED: usize = 9;
     /// First of the counters of dropped records, one a cache line.
-    pub const DROPPED: usize = 256;
+    pub const DROPPED: usize = if super::MODEL { 16 } else { 256 };
     /// Number of counters of dropped records; their sum is what counts.
-    pub const DROPPED_SHARDS: usize = 32;
+    pub const DROPPED_SHARDS: usize = if super::MODEL { 1 } else { 32 };
     /// Words from one counter to the next.
     pub const DROPPED_STRIDE: usize = 8;
 }
@@ -102,7 +105,7 @@ impl Layout {
     /// The smallest rolling buffer, in bytes.
     pub const MIN_ROLLING_SIZE: usize = PAGE_SIZE;
     /// The smallest unit, in bytes.
-    pub const MIN_UNIT_SIZE: usize = 256;
+    pub const MIN_UNIT_SIZE: usize = if MODEL { 64 } else { 256 };
     /// The largest unit, in bytes.
     pub const MAX_UNIT_SIZE: usize = 4096;
     /// The largest share of a requested size that goes to the durable buffer unasked, in bytes.

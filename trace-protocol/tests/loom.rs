@@ -1,0 +1,235 @@
+//! The protocol of the buffer, model-checked: the code that applications run, on loom's atomics, in every interleaving that the bound
+//! allows.
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom" cargo test -p trace-protocol --test loom --release
+//! ```
+//!
+//! `LOOM_MAX_PREEMPTIONS` raises the bound, which is 2 here.
+#![cfg(loom)]
+#![allow(missing_docs)]
+
+use std::sync::atomic::Ordering;
+
+use loom::thread;
+use trace_format::layout::{event, event_header, EventType, StringRef};
+use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::producer::{LossStrings, OpenScope, Recorder, Session, Slot, CHUNK_THREAD};
+
+fn model(check: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.max_branches = 10_000;
+    builder.check(check);
+}
+
+struct Buffer {
+    recorder: &'static Recorder,
+    mapping: WriteMapping,
+    layout: Layout,
+}
+
+impl Buffer {
+    /// Rolling buffers of three units of eight words: each holds the thread record and two instants.
+    fn new(mode: BufferingMode, asymmetric: bool) -> Self {
+        let layout = Layout::new(mode, 64, 256, 64).unwrap();
+        let mapping = WriteMapping::anonymous(layout.total_size());
+        let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
+        recorder.provide(Box::leak((0..2).map(|_| Slot::new()).collect()), 1, asymmetric);
+        let loss_strings = LossStrings::register(|_| StringRef::EMPTY);
+        let session = Session { mapping: mapping.clone(), layout, process: 1, clock: || 1, wake: || {}, loss_strings };
+        recorder.begin(Box::new(session));
+        recorder.start();
+        Self { recorder, mapping, layout }
+    }
+
+    fn collector(&self) -> Collector {
+        Collector::new(self.mapping.reader(), self.layout, 1).unwrap()
+    }
+
+    /// What is in the rolling buffer of this wrap.
+    fn rolling(&self, wrapped_count: u32) -> Vec<(EventType, u64)> {
+        let mut collector = self.collector();
+        let mut words = Vec::new();
+        let save = collector.copy_rolling(wrapped_count);
+        collector.sanitize(save, &mut words);
+        assert_eq!(collector.stats().rejections(), 0, "{words:x?}");
+        events(&words)
+    }
+}
+
+fn header(event_type: EventType, words: usize) -> u64 {
+    event_header(event_type, words, 0, CHUNK_THREAD, StringRef::EMPTY, StringRef::EMPTY)
+}
+
+fn instant(recorder: &Recorder, slot: &Slot, value: u64) -> bool {
+    let Some(open) = slot.open(recorder, 2) else { return false };
+    open.words()[1].store(value, Ordering::Relaxed);
+    open.commit(header(EventType::Instant, 2));
+    true
+}
+
+fn begin(recorder: &Recorder, slot: &Slot) -> OpenScope {
+    let open = slot.open(recorder, 3).expect("there is room for one scope");
+    open.words()[1].store(10, Ordering::Relaxed);
+    OpenScope::begin(open, header(EventType::DurationBegin, 3), 10)
+}
+
+fn events(words: &[u64]) -> Vec<(EventType, u64)> {
+    let mut rest = words;
+    let mut events = Vec::new();
+    while let Some(&first) = rest.first() {
+        if first & 0xf == 4 {
+            events.push((EventType::from_bits(event::EventType::get(first)).unwrap(), rest[1]));
+        }
+        rest = &rest[(first >> 4 & 0xfff) as usize..];
+    }
+    events
+}
+
+/// A rolling buffer that was handed over does not change any more, and holds whole records only.
+#[test]
+fn handed_over_means_left_alone() {
+    for asymmetric in [true, false] {
+        model(move || {
+            let buffer = Buffer::new(BufferingMode::Streaming, asymmetric);
+            let recorder = buffer.recorder;
+            let writer = thread::spawn(move || {
+                let slot = recorder.attach(1).unwrap();
+                u64::from(instant(recorder, slot, 1)) + u64::from(instant(recorder, slot, 2))
+            });
+            recorder.flush();
+            recorder.quiesce();
+            let handed_over = recorder.current() == Some(1);
+            let saved = if handed_over { buffer.rolling(0) } else { Vec::new() };
+            let written = writer.join().unwrap();
+            assert_eq!(written, 2, "there is room in the other rolling buffer");
+            if handed_over {
+                assert_eq!(buffer.rolling(0), saved);
+            }
+            let all = [buffer.rolling(0), buffer.rolling(1)].concat();
+            assert_eq!(all, [(EventType::Instant, 1), (EventType::Instant, 2)]);
+        });
+    }
+}
+
+/// A scope that ends while its rolling buffer is handed over is shown once: turned there, or ended in the next.
+#[test]
+fn a_scope_ends_once() {
+    for asymmetric in [true, false] {
+        model(move || {
+            let buffer = Buffer::new(BufferingMode::Streaming, asymmetric);
+            let recorder = buffer.recorder;
+            let slot = recorder.attach(1).unwrap();
+            let scope = begin(recorder, slot);
+            let at = Scope(scope);
+            let writer = thread::spawn(move || {
+                let scope = at;
+                scope.0.end(slot, recorder, || 20);
+            });
+            recorder.flush();
+            recorder.quiesce();
+            let saved = buffer.rolling(0);
+            writer.join().unwrap();
+            assert_eq!(buffer.rolling(0), saved, "handed over");
+            match saved[..] {
+                [(EventType::DurationBegin, 10)] => assert_eq!(buffer.rolling(1), [(EventType::DurationEnd, 20)]),
+                [(EventType::DurationComplete, 10)] => assert_eq!(buffer.rolling(1), []),
+                ref other => panic!("{other:?}"),
+            }
+        });
+    }
+}
+
+/// The model moves the one thread that uses a scope; the type does not allow it otherwise.
+struct Scope(OpenScope);
+
+// SAFETY: the scope is begun before the thread that ends it is started, and is used by that thread alone.
+unsafe impl Send for Scope {}
+
+/// After a stop nothing is written, and what was written is whole.
+#[test]
+fn stopped_means_stopped() {
+    for asymmetric in [true, false] {
+        model(move || {
+            let buffer = Buffer::new(BufferingMode::Oneshot, asymmetric);
+            let recorder = buffer.recorder;
+            let writer = thread::spawn(move || {
+                let slot = recorder.attach(1).unwrap();
+                instant(recorder, slot, 1)
+            });
+            recorder.stop();
+            let stopped = buffer.rolling(0);
+            let written = writer.join().unwrap();
+            assert_eq!(buffer.rolling(0), stopped);
+            assert_eq!(stopped.len(), usize::from(written), "committed is collected");
+            drop(recorder.end());
+        });
+    }
+}
+
+/// Two threads that reserve at the same time get chunks of their own.
+#[test]
+fn chunks_are_disjoint() {
+    model(|| {
+        let buffer = Buffer::new(BufferingMode::Oneshot, true);
+        let recorder = buffer.recorder;
+        let write = move |thread, value| {
+            let slot = recorder.attach(thread).unwrap();
+            assert!(instant(recorder, slot, value));
+        };
+        let other = thread::spawn(move || write(1, 1));
+        write(2, 2);
+        other.join().unwrap();
+        recorder.stop();
+        let mut found = buffer.rolling(0);
+        found.sort_by_key(|(_, value)| *value);
+        assert_eq!(found, [(EventType::Instant, 1), (EventType::Instant, 2)]);
+    });
+}
+
+/// Two threads that find a rolling buffer full switch once, and nothing is lost while the other one is free.
+#[test]
+fn a_full_buffer_is_switched_once() {
+    model(|| {
+        let buffer = Buffer::new(BufferingMode::Circular, true);
+        let recorder = buffer.recorder;
+        let slot = recorder.attach(1).unwrap();
+        for value in 0..6 {
+            assert!(instant(recorder, slot, value), "three chunks of two instants");
+        }
+        let other = thread::spawn(move || {
+            let slot = recorder.attach(2).unwrap();
+            assert!(instant(recorder, slot, 10));
+        });
+        assert!(instant(recorder, slot, 11));
+        other.join().unwrap();
+        assert_eq!(recorder.current(), Some(1));
+        let mut found = buffer.rolling(1);
+        found.sort_by_key(|(_, value)| *value);
+        assert_eq!(found, [(EventType::Instant, 10), (EventType::Instant, 11)]);
+        assert_eq!(buffer.rolling(0).len(), 6);
+    });
+}
+
+/// A slot that is given back while another thread wants one is held by one thread at a time.
+#[test]
+fn a_slot_has_one_holder() {
+    model(|| {
+        let buffer = Buffer::new(BufferingMode::Oneshot, true);
+        let recorder = buffer.recorder;
+        let first = recorder.attach(1).unwrap();
+        let other = thread::spawn(move || {
+            let slot = recorder.attach(2).unwrap();
+            assert!(instant(recorder, slot, 2));
+            recorder.detach(slot);
+        });
+        assert!(instant(recorder, first, 1));
+        recorder.detach(first);
+        other.join().unwrap();
+        recorder.stop();
+        assert_eq!(buffer.rolling(0).len(), 2);
+    });
+}
