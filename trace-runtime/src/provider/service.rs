@@ -26,6 +26,9 @@ const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 /// The most threads that can trace at once: more than Linux has.
 const MOST_THREADS: usize = 1 << 22;
 
+/// Threads whose slots have memory before they begin to trace.
+const THREADS_AT_ONCE: usize = 1024;
+
 /// The service thread's own.
 #[derive(Debug)]
 pub(super) struct Service {
@@ -60,6 +63,7 @@ fn prepare_recorder(config: &Builder) -> io::Result<()> {
         // SAFETY: a slot is atomics of numbers and pointers, for which zeros are valid.
         let slots = |count| unsafe { sys::reserve::<Slot>(count) };
         let slots = slots(MOST_THREADS).or_else(|| slots(MOST_THREADS >> 8)).ok_or_else(io::Error::last_os_error)?;
+        sys::populate(slots, THREADS_AT_ONCE);
         RECORDER.provide(slots, std::process::id(), config.membarrier);
     }
     Ok(())

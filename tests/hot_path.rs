@@ -1,0 +1,127 @@
+//! What a trace point does not do, as the kernel and the allocator count it: no system call, no allocation, no page fault, also not the
+//! first one of a thread.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trace_runtime::{trace_counter, trace_duration, trace_instant};
+
+/// Counts the allocations of each thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: all is left to the system's allocator; counting touches a thread local without destructor only.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const ROUNDS: u64 = 100_000;
+
+#[inline(never)]
+fn trace_points(rounds: u64) {
+    for round in 0..rounds {
+        trace_duration!("hot", "scope");
+        trace_duration!("hot", "scope with arguments", "number" => round, "text" => black_box("text"));
+        trace_instant!("hot", "instant");
+        trace_counter!("hot", "counter", 0, "value" => round);
+    }
+}
+
+/// What a thread counted around its trace points.
+#[derive(Debug, Default, PartialEq)]
+struct Counted {
+    allocations: u64,
+    page_faults: i64,
+}
+
+fn page_faults() -> i64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: there is room for the result.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    // SAFETY: a rusage is numbers, and was zeroed and then filled.
+    let usage = unsafe { usage.assume_init() };
+    usage.ru_minflt + usage.ru_majflt
+}
+
+fn counted(rounds: u64) -> Counted {
+    // The counters' own pages, and the stack's, are touched first.
+    black_box(page_faults());
+    let (allocations, faults) = (ALLOCATIONS.get(), page_faults());
+    trace_points(rounds);
+    Counted { page_faults: page_faults() - faults, allocations: ALLOCATIONS.get() - allocations }
+}
+
+/// From here on every system call of the calling thread but `exit` and those in `allowed` kills the process.
+fn forbid_system_calls(allowed: &[libc::c_long]) {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let instruction = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut program = vec![instruction(LOAD, 0, 0, 0)];
+    for call in allowed.iter().chain(&[libc::SYS_exit]) {
+        program.push(instruction(JUMP_IF_EQUAL, 0, 1, *call as u32));
+        program.push(instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
+    }
+    program.push(instruction(RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS));
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: takes integers only.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, 0);
+    // SAFETY: the filter points to a program of the length it says, which lives through the call.
+    let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) };
+    assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+    std::mem::forget(program);
+}
+
+/// A thread that has never traced, and may make no system call any more, traces.
+///
+/// With `wake_ups` it may write to the eventfd that wakes the service thread, once a switch.
+fn trace_without_system_calls(rounds: u64, wake_ups: bool) {
+    static DONE: AtomicU64 = AtomicU64::new(0);
+    DONE.store(0, Ordering::SeqCst);
+    let thread = std::thread::spawn(move || {
+        forbid_system_calls(if wake_ups { &[libc::SYS_write] } else { &[] });
+        trace_points(rounds);
+        DONE.store(rounds, Ordering::SeqCst);
+        // SAFETY: ends this thread; what would run at its end makes system calls. Nothing of it is joined.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
+    });
+    while DONE.load(Ordering::SeqCst) != rounds {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    std::mem::forget(thread);
+}
+
+#[test]
+fn a_trace_point_makes_no_system_call_allocates_nothing_and_faults_no_page_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("hot.fxt");
+    let trace = trace_runtime::builder().output(&path).circular().buffer_size(8 << 20).init();
+    // The code's pages are touched by another thread.
+    std::thread::spawn(|| trace_points(ROUNDS)).join().unwrap();
+    for _ in 0..3 {
+        let first = std::thread::spawn(|| counted(ROUNDS)).join().unwrap();
+        assert_eq!(first, Counted::default(), "{ROUNDS} rounds with switches, from a thread's first record on");
+    }
+    trace_without_system_calls(1000, false);
+    trace_without_system_calls(ROUNDS, true);
+    drop(trace);
+    let length = std::fs::metadata(&path).unwrap().len();
+    assert!(length > 1 << 20, "the trace points were on: {length} bytes");
+}
