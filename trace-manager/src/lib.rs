@@ -25,12 +25,14 @@ mod archive;
 mod clock;
 mod config;
 mod error;
+mod finisher;
 pub mod machine;
 mod manager;
 mod memory;
 mod recording;
 mod server;
 mod summary;
+mod tape;
 
 pub use archive::ArchiveTarget;
 pub use config::SessionConfig;

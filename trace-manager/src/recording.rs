@@ -8,15 +8,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use trace_protocol::buffer::consumer::{Collector, RawSave, Rejection};
+use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::Layout;
 
-use crate::archive::records::{self, Identity, Loss};
+use crate::archive::records::{self, Identity};
 use crate::archive::{ArchiveWriter, Block, Finished, WriterStatus};
 use crate::clock::{sample_after, ticks_per_second, ClockSample, LEAST_SPAN};
 use crate::config::SessionConfig;
-use crate::machine::{End, ProviderId, SaveRequest};
+use crate::finisher::{Finisher, Remains};
+use crate::machine::{ProviderId, SaveRequest};
 use crate::summary::{ProviderSummary, Refusal};
+use crate::tape::{Departure, Tape};
 
 /// Copies of one provider's buffers that may wait to be sanitized.
 const MAX_WAITING: usize = 2;
@@ -36,6 +38,7 @@ const MAX_ALERTS: usize = 16;
 pub(crate) struct Recording {
     config: SessionConfig,
     writer: ArchiveWriter,
+    finisher: Finisher,
     started: Instant,
     /// The clocks when the session began.
     first: ClockSample,
@@ -54,26 +57,6 @@ pub(crate) struct Recording {
     /// Events and losses of the providers that have left.
     events_left: u64,
     lost_left: u64,
-}
-
-/// One provider's data.
-#[derive(Debug)]
-struct Tape {
-    identity: Identity,
-    known_categories: Vec<String>,
-    collector: Collector,
-    joined_at: u64,
-    buffer_size: u64,
-    bytes: u64,
-    saves: VecDeque<(RawSave, u64)>,
-}
-
-/// How a provider left.
-#[derive(Debug)]
-pub(crate) struct Departure {
-    pub(crate) end: End,
-    pub(crate) answered_start: bool,
-    pub(crate) answered_stop: bool,
 }
 
 /// A session that is over, whose archive may still be written.
@@ -95,6 +78,7 @@ impl Recording {
     pub(crate) fn begin(
         config: SessionConfig,
         mut writer: ArchiveWriter,
+        finisher: Finisher,
         earlier: &mut ClockSample,
     ) -> Self {
         let now = ClockSample::now();
@@ -107,6 +91,7 @@ impl Recording {
         Self {
             config,
             writer,
+            finisher,
             started: Instant::now(),
             first,
             estimate,
@@ -147,15 +132,9 @@ impl Recording {
         let rate = ticks_per_second(identity.clock, self.estimate);
         records::opening(&mut block, &identity, rate, &now);
         self.last_section = Some(identity.id);
-        let tape = Tape {
-            joined_at: now.ticks(identity.clock),
-            buffer_size: layout.total_size() as u64,
-            bytes: block.words.len() as u64 * 8,
-            saves: VecDeque::new(),
-            identity,
-            known_categories,
-            collector,
-        };
+        let joined_at = now.ticks(identity.clock);
+        let mut tape = Tape::new(identity, known_categories, collector, joined_at, layout);
+        tape.bytes += block.words.len() as u64 * 8;
         self.writer.push(block);
         self.tapes.insert(id, tape);
     }
@@ -177,12 +156,11 @@ impl Recording {
 
     /// Copies a rolling buffer. After this its provider may write it again.
     pub(crate) fn save(&mut self, id: ProviderId, request: SaveRequest) {
-        while self.tapes.get(&id).is_some_and(|tape| tape.saves.len() >= MAX_WAITING) {
+        while self.tapes.get(&id).is_some_and(|tape| tape.waiting() >= MAX_WAITING) {
             self.sanitize(id);
         }
         if let Some(tape) = self.tapes.get_mut(&id) {
-            let copy = tape.collector.copy_rolling(request.wrapped_count);
-            tape.saves.push_back((copy, request.durable_data_end));
+            tape.copy(request);
             self.waiting.push_back(id);
         }
     }
@@ -201,36 +179,40 @@ impl Recording {
 
     /// Sanitizes the oldest copy of one provider, if it has one.
     fn sanitize(&mut self, id: ProviderId) {
-        let copy = self.tapes.get_mut(&id).and_then(|tape| tape.saves.pop_front());
-        let Some((copy, durable_end)) = copy else { return };
+        let copy = self.tapes.get_mut(&id).and_then(Tape::take_copy);
+        let Some(copy) = copy else { return };
         let mut block = self.block();
         let Some(tape) = self.tapes.get_mut(&id) else { return };
-        let section = section(&mut block, &mut self.last_section, tape.identity.id);
-        tape.collector.collect_durable(durable_end, &mut block.words);
-        tape.collector.sanitize(copy, &mut block.words);
+        let section = section(&mut block, &mut self.last_section, tape.id());
+        tape.sanitize(copy, &mut block.words);
         self.push(id, block, section);
     }
 
-    /// Collects all that is left of a provider.
+    /// Has all that is left of a provider collected; [`Recording::take_remains`] brings it in.
     pub(crate) fn finish(&mut self, id: ProviderId, departure: Departure) {
-        while self.tapes.get(&id).is_some_and(|tape| !tape.saves.is_empty()) {
-            self.sanitize(id);
-        }
-        let mut block = self.block();
-        let Some(tape) = self.tapes.get_mut(&id) else { return };
-        let section = section(&mut block, &mut self.last_section, tape.identity.id);
-        tape.collector.finish(&mut block.words);
-        tape.close(&mut block.words);
-        self.push(id, block, section);
         if let Some(tape) = self.tapes.remove(&id) {
-            let summary = tape.into_summary(departure);
+            let words = self.writer.spare();
+            self.finisher.finish(tape, departure, words);
+        }
+    }
+
+    /// Adds to the archive what was collected of providers that left.
+    pub(crate) fn take_remains(&mut self) {
+        while let Some(Remains { words, summary }) = self.finisher.take() {
+            self.last_section = Some(summary.id);
+            self.writer.push(Block { words, rates: Vec::new() });
             self.events_left += summary.events;
             self.lost_left = self.lost_left.saturating_add(summary.dropped);
             self.summaries.push(summary);
         }
     }
 
-    /// Ends the archive. All providers have left.
+    /// Tells whether providers have left of which not all is collected.
+    pub(crate) fn is_finishing(&self) -> bool {
+        self.finisher.outstanding() != 0
+    }
+
+    /// Ends the archive. All providers have left, and what they left behind is there.
     pub(crate) fn end(self) -> Recorded {
         let now = ClockSample::now();
         let long = now.since(&self.first) >= LEAST_SPAN;
@@ -254,18 +236,18 @@ impl Recording {
 
     /// Returns how many providers there are, and how many there were.
     pub(crate) fn providers(&self) -> (usize, usize) {
-        (self.tapes.len(), self.tapes.len() + self.summaries.len())
+        (self.tapes.len(), self.tapes.len() + self.finisher.outstanding() + self.summaries.len())
     }
 
     /// Returns the number of events collected so far.
     pub(crate) fn events(&self) -> u64 {
-        let now: u64 = self.tapes.values().map(|tape| tape.collector.stats().events).sum();
+        let now: u64 = self.tapes.values().map(|tape| tape.events()).sum();
         self.events_left + now
     }
 
     /// Returns the number of records dropped so far.
     pub(crate) fn lost(&self) -> u64 {
-        let now = self.tapes.values().map(|tape| tape.collector.dropped());
+        let now = self.tapes.values().map(|tape| tape.dropped());
         now.fold(self.lost_left, u64::saturating_add)
     }
 
@@ -304,46 +286,4 @@ fn section(block: &mut Block, last: &mut Option<u32>, id: u32) -> Section {
         records::section(&mut block.words, id);
     }
     Section { words: block.words.len(), before }
-}
-
-impl Tape {
-    /// Appends what the archive says of a provider behind its records.
-    fn close(&self, words: &mut Vec<u64>) {
-        let now = ClockSample::now();
-        let dropped = self.collector.dropped();
-        let untold = dropped.saturating_sub(self.collector.stats().told_losses);
-        if untold != 0 {
-            let to = now.ticks(self.identity.clock);
-            let loss = Loss { number: untold, from: self.joined_at, to };
-            records::loss(words, &self.identity, loss);
-        }
-        if dropped != 0 {
-            records::buffer_full(words, self.identity.id);
-        }
-        records::anchor(words, &self.identity, &now);
-    }
-
-    fn into_summary(self, departure: Departure) -> ProviderSummary {
-        let stats = self.collector.stats();
-        let rejected = Rejection::ALL.into_iter().zip(stats.rejected);
-        let categories = self.collector.events_by_category();
-        ProviderSummary {
-            id: self.identity.id,
-            pid: self.identity.pid,
-            uid: self.identity.uid,
-            name: self.identity.name,
-            records: stats.records,
-            events: stats.events,
-            bytes: self.bytes,
-            dropped: self.collector.dropped(),
-            rejected: rejected.filter(|(_, number)| *number != 0).collect(),
-            categories: categories.map(|(name, number)| (name.to_owned(), number)).collect(),
-            known_categories: self.known_categories,
-            open_scopes: stats.open_scopes,
-            answered_start: departure.answered_start,
-            answered_stop: departure.answered_stop,
-            buffer_size: self.buffer_size,
-            end: departure.end,
-        }
-    }
 }

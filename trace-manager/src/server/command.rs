@@ -75,39 +75,44 @@ impl Shared {
     }
 }
 
+/// Wakes the loop up.
+#[derive(Debug, Clone)]
+pub(crate) struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    pub(crate) fn wake(&self) {
+        // Full means that the loop is awake already.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+}
+
 /// The caller's end: commands, and something that wakes the loop up.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Mailbox {
-    pub(crate) commands: Sender<Command>,
-    waker: Arc<OwnedFd>,
+    commands: Sender<Command>,
+    waker: Waker,
 }
 
 /// The loop's end.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) commands: Receiver<Command>,
-    waker: Arc<OwnedFd>,
+    pub(crate) waker: Waker,
 }
 
 impl Mailbox {
     pub(crate) fn new() -> io::Result<(Self, Inbox)> {
         let (sender, receiver) = crossbeam_channel::unbounded();
-        let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let mailbox = Self { commands: sender, waker: Arc::clone(&waker) };
+        let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let waker = Waker(Arc::new(eventfd));
+        let mailbox = Self { commands: sender, waker: waker.clone() };
         Ok((mailbox, Inbox { commands: receiver, waker }))
     }
 
     pub(crate) fn send(&self, command: Command) -> Result<(), ManagerError> {
         self.commands.send(command).map_err(|_| ManagerError::Ended)?;
-        // Full means that the loop is awake already.
-        let _ = rustix::io::write(&self.waker, &1u64.to_ne_bytes());
+        self.waker.wake();
         Ok(())
-    }
-}
-
-impl Clone for Mailbox {
-    fn clone(&self) -> Self {
-        Self { commands: self.commands.clone(), waker: Arc::clone(&self.waker) }
     }
 }
 
@@ -115,12 +120,12 @@ impl Inbox {
     /// Makes the next wait wait again.
     pub(crate) fn rest(&self) {
         // Nothing to read means that it waits already.
-        let _ = rustix::io::read(&self.waker, &mut [0; 8]);
+        let _ = rustix::io::read(&self.waker.0, &mut [0; 8]);
     }
 }
 
 impl AsFd for Inbox {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.waker.as_fd()
+        self.waker.0.as_fd()
     }
 }

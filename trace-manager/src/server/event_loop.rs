@@ -13,6 +13,7 @@ use super::connection::{Connection, Received, ReceivedPacket};
 use crate::archive::ArchiveWriter;
 use crate::clock::ClockSample;
 use crate::error::ManagerError;
+use crate::finisher::Finisher;
 use crate::machine::{Conductor, Input, ProviderId, Time, TraceeEvent};
 use crate::recording::Recording;
 use crate::server::perform::Active;
@@ -145,7 +146,9 @@ impl EventLoop {
         if let Some(active) = &mut self.active {
             // One only: a provider that waits for its answer comes first.
             active.recording.sanitize_one();
+            active.recording.take_remains();
         }
+        self.end_session_if_collected();
         if self.accept_again.is_some_and(|time| time <= Instant::now()) {
             self.accept_again = None;
             // Fails only for want of memory; then the next pause is over at once.
@@ -230,8 +233,10 @@ impl EventLoop {
             let _ = answer.send(Err(ManagerError::SessionActive));
             return;
         }
-        let writer = match ArchiveWriter::spawn(output) {
-            Ok(writer) => writer,
+        let finisher = Finisher::spawn(self.inbox.waker.clone());
+        let threads = finisher.and_then(|it| Ok((ArchiveWriter::spawn(output)?, it)));
+        let (writer, finisher) = match threads {
+            Ok(threads) => threads,
             Err(error) => {
                 let _ = answer.send(Err(ManagerError::EventLoop(error)));
                 return;
@@ -240,7 +245,7 @@ impl EventLoop {
         self.sessions += 1;
         let number = self.sessions;
         let terms = config.terms();
-        let recording = Recording::begin(config, writer, &mut self.clocks);
+        let recording = Recording::begin(config, writer, finisher, &mut self.clocks);
         self.active = Some(Active::new(number, recording, shared, done));
         self.give(Input::Open(terms));
         self.give(Input::Start(Default::default()));

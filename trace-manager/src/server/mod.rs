@@ -18,5 +18,5 @@ mod event_loop;
 mod outbox;
 mod perform;
 
-pub(crate) use command::{Command, Mailbox, Shared, StartRequest};
+pub(crate) use command::{Command, Mailbox, Shared, StartRequest, Waker};
 pub(crate) use event_loop::EventLoop;

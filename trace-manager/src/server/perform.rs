@@ -24,8 +24,9 @@ use crate::archive::records::Identity;
 use crate::machine::{
     Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent, Violation,
 };
-use crate::recording::{Departure, Recorded, Recording};
+use crate::recording::{Recorded, Recording};
 use crate::summary::{Progress, Refusal};
+use crate::tape::Departure;
 
 /// The session that is active.
 #[derive(Debug)]
@@ -68,7 +69,6 @@ impl Active {
 impl EventLoop {
     pub(super) fn perform(&mut self, output: Output) {
         match output {
-            Output::State(SessionState::Terminated) => self.end_session(),
             Output::State(state) => {
                 if let Some(active) = &mut self.active {
                     active.state = state;
@@ -217,10 +217,13 @@ impl EventLoop {
         self.connections.remove(&id);
     }
 
-    fn end_session(&mut self) {
-        if let Some(active) = self.active.take() {
-            let mut progress = active.progress();
-            progress.state = SessionState::Terminated;
+    /// Ends the session if it has terminated and what its providers left behind is in the archive.
+    pub(super) fn end_session_if_collected(&mut self) {
+        let over = |active: &mut Active| {
+            active.state == SessionState::Terminated && !active.recording.is_finishing()
+        };
+        if let Some(active) = self.active.take_if(over) {
+            let progress = active.progress();
             let recorded = active.recording.end();
             // Without a caller who waits for it, the archive is written all the same.
             let _ = active.done.send(recorded);

@@ -1,0 +1,85 @@
+//! The thread that reads what providers leave behind.
+//!
+//! A buffer may be large and a provider may die at any time; read in the event loop, its remains would
+//! keep the others waiting.
+
+use std::io;
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError};
+
+use crate::server::Waker;
+use crate::summary::ProviderSummary;
+use crate::tape::{Departure, Tape};
+
+/// What a provider left behind, ready for the archive.
+#[derive(Debug)]
+pub(crate) struct Remains {
+    /// Whole records, a section record first.
+    pub(crate) words: Vec<u64>,
+    pub(crate) summary: ProviderSummary,
+}
+
+#[derive(Debug)]
+struct Job {
+    tape: Tape,
+    departure: Departure,
+    words: Vec<u64>,
+}
+
+/// The loop's end of the thread.
+#[derive(Debug)]
+pub(crate) struct Finisher {
+    jobs: Sender<Job>,
+    remains: Receiver<Remains>,
+    outstanding: usize,
+}
+
+impl Finisher {
+    /// Starts the thread. It ends with this value, and wakes the loop when something is ready.
+    pub(crate) fn spawn(waker: Waker) -> io::Result<Self> {
+        let (jobs, to_do) = crossbeam_channel::unbounded();
+        let (done, remains) = crossbeam_channel::unbounded();
+        let builder = thread::Builder::new().name("trace-finish".to_owned());
+        builder.spawn(move || work(&to_do, &done, &waker))?;
+        Ok(Self { jobs, remains, outstanding: 0 })
+    }
+
+    /// Has the rest of a provider's buffer read. `words` is empty and gets the records.
+    pub(crate) fn finish(&mut self, tape: Tape, departure: Departure, words: Vec<u64>) {
+        if self.jobs.send(Job { tape, departure, words }).is_ok() {
+            self.outstanding += 1;
+        }
+    }
+
+    /// Takes the next remains that are ready.
+    pub(crate) fn take(&mut self) -> Option<Remains> {
+        match self.remains.try_recv() {
+            Ok(remains) => {
+                self.outstanding -= 1;
+                Some(remains)
+            }
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                // The thread panicked. Nothing more is coming, and the session has to end.
+                self.outstanding = 0;
+                None
+            }
+        }
+    }
+
+    /// Returns how many providers' remains are still to come.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.outstanding
+    }
+}
+
+fn work(jobs: &Receiver<Job>, done: &Sender<Remains>, waker: &Waker) {
+    for Job { tape, departure, mut words } in jobs {
+        let summary = tape.finish(departure, &mut words);
+        if done.send(Remains { words, summary }).is_err() {
+            return;
+        }
+        waker.wake();
+    }
+}

@@ -1,0 +1,150 @@
+//! One provider's data: its buffer, and copies of it that were not looked at yet.
+
+use std::collections::VecDeque;
+
+use trace_protocol::buffer::consumer::{Collector, RawSave, Rejection};
+use trace_protocol::buffer::header::Layout;
+
+use crate::archive::records::{self, Identity, Loss};
+use crate::clock::ClockSample;
+use crate::machine::{End, SaveRequest};
+use crate::summary::ProviderSummary;
+
+/// One provider's data.
+#[derive(Debug)]
+pub(crate) struct Tape {
+    identity: Identity,
+    known_categories: Vec<String>,
+    collector: Collector,
+    /// Its ticks when it joined.
+    joined_at: u64,
+    buffer_size: u64,
+    /// Bytes in the archive.
+    pub(crate) bytes: u64,
+    copies: VecDeque<Copy>,
+}
+
+/// How a provider left.
+#[derive(Debug)]
+pub(crate) struct Departure {
+    pub(crate) end: End,
+    pub(crate) answered_start: bool,
+    pub(crate) answered_stop: bool,
+}
+
+/// A copy of a rolling buffer, and how far the durable buffer was written then.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    rolling: RawSave,
+    durable_data_end: u64,
+}
+
+impl Tape {
+    pub(crate) fn new(
+        identity: Identity,
+        known_categories: Vec<String>,
+        collector: Collector,
+        joined_at: u64,
+        layout: &Layout,
+    ) -> Self {
+        Self {
+            identity,
+            known_categories,
+            collector,
+            joined_at,
+            buffer_size: layout.total_size() as u64,
+            bytes: 0,
+            copies: VecDeque::new(),
+        }
+    }
+
+    /// Returns the provider's id in the archive.
+    pub(crate) fn id(&self) -> u32 {
+        self.identity.id
+    }
+
+    /// Returns the number of events collected so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.collector.stats().events
+    }
+
+    /// Returns the number of records that the provider says it dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.collector.dropped()
+    }
+
+    /// Copies a rolling buffer. After this the provider may write it again.
+    pub(crate) fn copy(&mut self, request: SaveRequest) {
+        let rolling = self.collector.copy_rolling(request.wrapped_count);
+        let durable_data_end = request.durable_data_end;
+        self.copies.push_back(Copy { rolling, durable_data_end });
+    }
+
+    /// Returns how many copies wait to be sanitized.
+    pub(crate) fn waiting(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// Takes the oldest copy.
+    pub(crate) fn take_copy(&mut self) -> Option<Copy> {
+        self.copies.pop_front()
+    }
+
+    /// Appends the well-formed records of a copy.
+    pub(crate) fn sanitize(&mut self, copy: Copy, words: &mut Vec<u64>) {
+        self.collector.collect_durable(copy.durable_data_end, words);
+        self.collector.sanitize(copy.rolling, words);
+    }
+
+    /// Appends all that is left, with a section record before it.
+    pub(crate) fn finish(mut self, departure: Departure, words: &mut Vec<u64>) -> ProviderSummary {
+        records::section(words, self.identity.id);
+        while let Some(copy) = self.take_copy() {
+            self.sanitize(copy, words);
+        }
+        self.collector.finish(words);
+        self.close(words);
+        self.bytes += words.len() as u64 * 8;
+        self.into_summary(departure)
+    }
+
+    /// Appends what the archive says of a provider behind its records.
+    fn close(&self, words: &mut Vec<u64>) {
+        let now = ClockSample::now();
+        let dropped = self.collector.dropped();
+        let untold = dropped.saturating_sub(self.collector.stats().told_losses);
+        if untold != 0 {
+            let to = now.ticks(self.identity.clock);
+            let loss = Loss { number: untold, from: self.joined_at, to };
+            records::loss(words, &self.identity, loss);
+        }
+        if dropped != 0 {
+            records::buffer_full(words, self.identity.id);
+        }
+        records::anchor(words, &self.identity, &now);
+    }
+
+    fn into_summary(self, departure: Departure) -> ProviderSummary {
+        let stats = self.collector.stats();
+        let rejected = Rejection::ALL.into_iter().zip(stats.rejected);
+        let categories = self.collector.events_by_category();
+        ProviderSummary {
+            id: self.identity.id,
+            pid: self.identity.pid,
+            uid: self.identity.uid,
+            name: self.identity.name,
+            records: stats.records,
+            events: stats.events,
+            bytes: self.bytes,
+            dropped: self.collector.dropped(),
+            rejected: rejected.filter(|(_, number)| *number != 0).collect(),
+            categories: categories.map(|(name, number)| (name.to_owned(), number)).collect(),
+            known_categories: self.known_categories,
+            open_scopes: stats.open_scopes,
+            answered_start: departure.answered_start,
+            answered_stop: departure.answered_stop,
+            buffer_size: self.buffer_size,
+            end: departure.end,
+        }
+    }
+}
