@@ -1,0 +1,172 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::args::{parse_duration, parse_size, Mode};
+use crate::exit;
+
+/// Record what programs do, and look at it
+#[derive(Debug, Parser)]
+#[command(name = "trace", version, after_long_help = exit::HELP)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Record(RecordArgs),
+    Convert(ConvertArgs),
+    Dump(DumpArgs),
+    Check(CheckArgs),
+    Recover(RecoverArgs),
+}
+
+/// Run a program and record its trace
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace record -- ./server --port 80
+  trace record -c 'net,disk*,-disk.cache' -d 1.5s -o short.fxt -- ./server
+  trace record -m circular -b 64M -- ./server     (the last moments only)")]
+pub(crate) struct RecordArgs {
+    /// The archive to write
+    #[arg(short, long, value_name = "FILE", default_value = "trace.fxt")]
+    pub(crate) output: PathBuf,
+
+    /// What to record: names, `prefix*`, and `-name` to leave out; all if not given
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true)]
+    pub(crate) categories: Vec<String>,
+
+    /// The buffer of each program, in bytes or with K, M, G behind
+    #[arg(short, long, value_name = "SIZE", default_value = "16M", value_parser = parse_size)]
+    pub(crate) buffer_size: u64,
+
+    /// What happens when a buffer is full
+    #[arg(short, long, value_enum, default_value_t = Mode::Streaming)]
+    pub(crate) mode: Mode,
+
+    /// Stop after this time, such as 1.5s, 200ms or 2m
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) duration: Option<Duration>,
+
+    /// Go on after COMMAND has ended, until the last program in the trace has
+    #[arg(long)]
+    pub(crate) wait: bool,
+
+    /// Write the summary as JSON to standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Exit with 3 if records are missing or there are none
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Where programs find the session, instead of a private place
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+
+    /// The program to run and its arguments; without it, programs that find the
+    /// session by themselves are recorded until Ctrl-C
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Turn an archive into Chrome JSON, for Perfetto and other viewers
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+The output gets its name when it is complete, and not before.
+
+Examples:
+  trace convert trace.fxt -o trace.json
+  zstdcat trace.fxt.zst | trace convert - -o - | gzip > trace.json.gz")]
+pub(crate) struct ConvertArgs {
+    /// The archive; `-` for standard input
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+
+    /// The JSON file to write; `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+}
+
+/// Print an archive, one line for each record
+///
+/// From the left: the record's place in bytes; its provider; what it is;
+/// process/thread; the time in seconds; what else there is.
+#[derive(Debug, Args)]
+pub(crate) struct DumpArgs {
+    /// The archive; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+/// Tell whether an archive is well-formed, and what is missing in it
+///
+/// Exits with 0 if it is well-formed and nothing is missing, 1 if it is
+/// malformed, 3 if it is well-formed and records are missing.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The archive; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Make an archive of what a program left that traced itself and was killed
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArgs {
+    /// The file with the program's buffer
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn record(line: &[&str]) -> RecordArgs {
+        let cli = Cli::try_parse_from(["trace", "record"].iter().chain(line)).unwrap();
+        let Command::Record(args) = cli.command else { panic!("{cli:?}") };
+        args
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn record_has_defaults() {
+        let args = record(&[]);
+        assert_eq!(args.output, PathBuf::from("trace.fxt"));
+        assert_eq!((args.buffer_size, args.mode), (16 << 20, Mode::Streaming));
+        assert!(args.categories.is_empty() && args.command.is_empty());
+        assert_eq!(args.duration, None);
+        assert!(!args.wait && !args.json && !args.strict);
+    }
+
+    #[test]
+    fn categories_come_in_lists_and_again() {
+        let args = record(&["-c", "net,disk*", "-c", "-disk.cache", "--", "ls", "-c", "x"]);
+        assert_eq!(args.categories, ["net", "disk*", "-disk.cache"]);
+        assert_eq!(args.command, ["ls", "-c", "x"]);
+    }
+
+    #[test]
+    fn mode_size_and_duration() {
+        let args = record(&["-m", "oneshot", "-b", "64K", "-d", "1.5s", "--socket", "/s"]);
+        assert_eq!((args.mode, args.buffer_size), (Mode::Oneshot, 65536));
+        assert_eq!(args.duration, Some(Duration::from_millis(1500)));
+        assert_eq!(args.socket, Some(PathBuf::from("/s")));
+    }
+}

@@ -1,0 +1,22 @@
+//! One file for each sub-command. Each returns an exit code of [`crate::exit`].
+
+mod check;
+mod convert;
+mod dump;
+mod record;
+mod recover;
+
+use anyhow::Result;
+
+use crate::cli::Command;
+
+/// Runs a sub-command and returns the exit code.
+pub(crate) fn run(command: &Command) -> Result<u8> {
+    match command {
+        Command::Record(args) => record::run(args),
+        Command::Convert(args) => convert::run(args),
+        Command::Dump(args) => dump::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Recover(args) => recover::run(args),
+    }
+}

@@ -1,0 +1,107 @@
+//! `trace check`
+
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use trace_convert::check::{self, Report, Verdict};
+use trace_convert::ConvertError;
+
+use crate::cli::CheckArgs;
+use crate::{exit, input};
+
+pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
+    let report = match check::check(input::open(&args.file)?) {
+        Ok(report) => report,
+        Err(ConvertError::Read(error)) => return Err(input::explain(&args.file, error)),
+        Err(error) => return Err(error.into()),
+    };
+    let text = if args.json { json(&report)? } else { text(&report) };
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.context("cannot write to standard output")?;
+    Ok(match report.verdict() {
+        Verdict::Complete => exit::OK,
+        Verdict::Lossy => exit::INCOMPLETE,
+        Verdict::Malformed => exit::FAILURE,
+    })
+}
+
+fn json(report: &Report) -> Result<String> {
+    Ok(serde_json::to_string_pretty(&report.to_json())? + "\n")
+}
+
+fn text(report: &Report) -> String {
+    let mut lines = vec![
+        match report.verdict() {
+            Verdict::Complete => "well-formed, nothing is missing",
+            Verdict::Lossy => "well-formed, but records are missing",
+            Verdict::Malformed => "malformed",
+        }
+        .to_owned(),
+        format!(
+            "{} bytes, {} records, {} events",
+            report.bytes, report.stats.records, report.events
+        ),
+    ];
+    providers(report, &mut lines);
+    damage(report, &mut lines);
+    losses(report, &mut lines);
+    open_scopes(report, &mut lines);
+    lines.join("\n") + "\n"
+}
+
+fn providers(report: &Report, lines: &mut Vec<String>) {
+    for provider in &report.providers {
+        let who = match provider.id {
+            Some(id) => format!("provider {id} {:?}", provider.name),
+            None => "before the first provider".to_owned(),
+        };
+        let (records, events) = (provider.records, provider.events);
+        let dropped = provider.records_dropped;
+        lines.push(format!("{who}: {records} records, {events} events, {dropped} dropped"));
+    }
+}
+
+fn damage(report: &Report, lines: &mut Vec<String>) {
+    lines.extend(report.errors.iter().map(|error| format!("error: {error}")));
+    let more = report.error_count.saturating_sub(report.errors.len() as u64);
+    let counts = [
+        ("more errors", more),
+        ("references to strings that are not there", report.stats.unknown_string_refs),
+        ("references to threads that are not there", report.stats.unknown_thread_refs),
+        ("records of unknown types", report.stats.unknown_records),
+        ("duration ends without a begin", report.ends_without_begin),
+    ];
+    push_counts(&counts, lines);
+}
+
+fn losses(report: &Report, lines: &mut Vec<String>) {
+    let counts =
+        [("full buffers", report.buffers_full), ("records dropped", report.records_dropped)];
+    push_counts(&counts, lines);
+    for row in &report.dropped {
+        let provider = row.provider.map_or("-".to_owned(), |id| id.to_string());
+        let (process, thread) = (row.thread.process, row.thread.thread);
+        let (number, reason) = (row.number, &row.reason);
+        lines.push(format!(
+            "  provider {provider}, thread {process}/{thread}: {number}, {reason:?}"
+        ));
+    }
+}
+
+fn open_scopes(report: &Report, lines: &mut Vec<String>) {
+    push_counts(&[("durations that have not ended", report.open_scope_count)], lines);
+    for scope in &report.open_scopes {
+        let (process, thread) = (scope.thread.process, scope.thread.thread);
+        let (seconds, nanos) = (scope.nanos / 1_000_000_000, scope.nanos % 1_000_000_000);
+        let (category, name) = (&scope.category, &scope.name);
+        lines.push(format!(
+            "  thread {process}/{thread} since {seconds}.{nanos:09}s: {category:?} {name:?}"
+        ));
+    }
+}
+
+fn push_counts(counts: &[(&str, u64)], lines: &mut Vec<String>) {
+    let present = counts.iter().filter(|(_, number)| *number > 0);
+    lines.extend(present.map(|(what, number)| format!("{what}: {number}")));
+}

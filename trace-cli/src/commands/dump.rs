@@ -1,0 +1,48 @@
+//! `trace dump`
+
+use std::io::{self, BufWriter, Write};
+
+use anyhow::{Context, Result};
+use trace_convert::text;
+use trace_format::ReadError;
+
+use crate::cli::DumpArgs;
+use crate::{exit, input, say};
+
+pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
+    let mut reader = input::open(&args.file)?;
+    let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    let mut line = String::new();
+    let mut code = exit::OK;
+    let failed = "cannot write to standard output";
+    loop {
+        line.clear();
+        match reader.next() {
+            Ok(Some(item)) => text::line(&mut line, &item).context(failed)?,
+            Ok(None) => break,
+            Err(error) if is_no_archive(&error) => return Err(input::explain(&args.file, error)),
+            Err(error) => {
+                code = exit::INCOMPLETE;
+                line = damage(&error);
+                output.flush().context(failed)?;
+                say(&format!("{:#}", input::explain(&args.file, error)));
+            }
+        }
+        line.push('\n');
+        output.write_all(line.as_bytes()).context(failed)?;
+    }
+    output.flush().context(failed)?;
+    Ok(code)
+}
+
+/// Tells whether there is nothing of an archive to be printed.
+fn is_no_archive(error: &ReadError) -> bool {
+    use ReadError::{BigEndian, Io, NotAnArchive};
+    matches!(error, Io { .. } | NotAnArchive { .. } | BigEndian)
+}
+
+/// Returns the line in place of a record that cannot be read.
+fn damage(error: &ReadError) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+    format!("{:>10} ! {error}{}", "", cause.unwrap_or_default())
+}

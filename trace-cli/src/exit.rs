@@ -1,0 +1,51 @@
+//! Exit codes.
+//!
+//! All that the command itself returns is here. `trace record` with a command
+//! to run returns that command's status; 125 and above then are about running
+//! it, as with `env` and `timeout`.
+
+/// All is well. Also when the reader of the output has seen enough.
+pub(crate) const OK: u8 = 0;
+
+/// The command could not do what it is for. For `check`: the archive is not
+/// well-formed.
+pub(crate) const FAILURE: u8 = 1;
+
+/// The command line is wrong. The argument parser exits with this by itself.
+#[allow(dead_code)]
+pub(crate) const USAGE: u8 = 2;
+
+/// It is done, but not all is there. For `convert` and `dump`: a part of the
+/// archive could not be read. For `check`: the archive says that records are
+/// missing. For `record --strict`: records are missing, or there are none.
+pub(crate) const INCOMPLETE: u8 = 3;
+
+/// `record`: recording itself failed, whatever became of the command.
+#[allow(dead_code)]
+pub(crate) const RECORD_FAILED: u8 = 125;
+
+/// `record`: the command was found and could not be run.
+#[allow(dead_code)]
+pub(crate) const CANNOT_RUN: u8 = 126;
+
+/// `record`: the command was not found.
+#[allow(dead_code)]
+pub(crate) const NOT_FOUND: u8 = 127;
+
+/// `record`: added to the number of the signal that ended the command.
+#[allow(dead_code)]
+pub(crate) const SIGNALLED: u8 = 128;
+
+/// The same for `trace --help`.
+pub(crate) const HELP: &str = "\
+Exit status:
+    0  all is well
+    1  the command could not do its work; check: the archive is malformed
+    2  the command line is wrong
+    3  done, but not all is there: a part of the archive could not be read
+       (convert, dump), records are missing (check, record --strict)
+  record -- COMMAND returns the status of COMMAND, and:
+  125  recording failed
+  126  COMMAND could not be run
+  127  COMMAND was not found
+ 128+N COMMAND was ended by signal N";

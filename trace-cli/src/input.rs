@@ -1,0 +1,56 @@
+//! Opening archives, and what to say of files that are none.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::{anyhow, bail, Context, Result};
+use trace_format::{ReadError, Reader};
+
+/// The path that stands for standard input or output.
+pub(crate) const STANDARD: &str = "-";
+
+/// Opens an archive, `-` for standard input.
+pub(crate) fn open(path: &Path) -> Result<Reader<Box<dyn Read>>> {
+    if path == Path::new(STANDARD) {
+        return Ok(Reader::new(Box::new(io::stdin().lock())));
+    }
+    let name = path.display();
+    let file = File::open(path).with_context(|| format!("cannot open '{name}'"))?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        bail!("'{name}' is a directory: expected an archive, as `trace record` writes it");
+    }
+    Ok(Reader::new(Box::new(file)))
+}
+
+/// Returns what to tell the user when `path` cannot be read as an archive.
+pub(crate) fn explain(path: &Path, error: ReadError) -> anyhow::Error {
+    let name = path.display();
+    match error {
+        ReadError::NotAnArchive { first_word } => {
+            anyhow!("'{name}' is no trace archive: {}", what_it_is(first_word))
+        }
+        ReadError::BigEndian => anyhow!(
+            "'{name}' was written on a big-endian machine: expected a little-endian archive; \
+             convert it where it was recorded"
+        ),
+        error => anyhow::Error::new(error).context(format!("cannot read '{name}'")),
+    }
+}
+
+/// Says what a file starts with, what was expected, and what to do.
+fn what_it_is(first_word: Option<u64>) -> String {
+    const EXPECTED: &str = "expected the bytes 10 00 04 46 78 54 16 00 at its start";
+    let Some(word) = first_word else {
+        return format!("it has less than 8 bytes; {EXPECTED}");
+    };
+    let bytes = word.to_le_bytes();
+    let advice = match bytes {
+        [0x1f, 0x8b, ..] => "; it is compressed, unpack it with gzip -d",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "; it is compressed, unpack it with zstd -d",
+        [b'{' | b'[', ..] => "; it looks like JSON, which viewers open as it is",
+        _ => "; give a file that `trace record` has written",
+    };
+    let found: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{EXPECTED}, found {}{advice}", found.join(" "))
+}

@@ -1,0 +1,95 @@
+//! Files that get their name when they are complete.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, StdoutLock, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::{Builder, NamedTempFile};
+
+use crate::input::STANDARD;
+
+/// Where a command writes to.
+#[derive(Debug)]
+pub(crate) enum Output {
+    /// Standard output.
+    Standard(StdoutLock<'static>),
+    /// What is there and is no ordinary file, such as a pipe or a device.
+    Direct(File),
+    /// A file of this name, which until it is complete has another one in the
+    /// same directory.
+    Replace(NamedTempFile, PathBuf),
+}
+
+impl Output {
+    /// Starts writing to `path`, `-` for standard output.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        if path == Path::new(STANDARD) {
+            return Ok(Self::Standard(io::stdout().lock()));
+        }
+        // The file that a link leads to is replaced, not the link.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let failed = || format!("cannot write '{}'", path.display());
+        match fs::metadata(&target) {
+            Ok(metadata) if metadata.is_dir() => {
+                Err(anyhow::anyhow!("it is a directory: expected the name of a file"))
+                    .with_context(failed)
+            }
+            Ok(metadata) if !metadata.is_file() => {
+                let file = File::options().write(true).open(&target).with_context(failed)?;
+                Ok(Self::Direct(file))
+            }
+            Ok(metadata) => Self::replace(target, metadata.permissions()).with_context(failed),
+            Err(_) => Self::replace(target, Permissions::from_mode(0o666)).with_context(failed),
+        }
+    }
+
+    fn replace(target: PathBuf, permissions: Permissions) -> Result<Self> {
+        let directory = match target.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let temporary = Builder::new()
+            .prefix(".trace-")
+            .suffix(".tmp")
+            .permissions(permissions)
+            .tempfile_in(directory)
+            .with_context(|| {
+                format!(
+                    "cannot make a file in '{}'; does it exist, and may you write there?",
+                    directory.display()
+                )
+            })?;
+        Ok(Self::Replace(temporary, target))
+    }
+
+    /// Gives the file its name, now that all is written.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        if let Self::Replace(temporary, target) = self {
+            temporary
+                .persist(&target)
+                .with_context(|| format!("cannot rename the file to '{}'", target.display()))?;
+        }
+        Ok(())
+    }
+
+    fn inner(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Standard(stdout) => stdout,
+            Self::Direct(file) => file,
+            Self::Replace(temporary, _) => temporary,
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.inner().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner().flush()
+    }
+}

@@ -1,0 +1,58 @@
+//! `trace check`
+
+use crate::harness::{cut, good, lossy, Place, Run};
+
+fn check(archive: &[u8]) -> Run {
+    Place::new().run_with(&["check", "-"], archive)
+}
+
+#[test]
+fn a_good_archive() {
+    let stdout = "well-formed, nothing is missing\n\
+                  168 bytes, 9 records, 1 events\n\
+                  provider 1 \"app\": 8 records, 1 events, 0 dropped\n"
+        .to_owned();
+    assert_eq!(check(&good()), Run { code: 0, stdout, stderr: String::new() });
+}
+
+#[test]
+fn a_lossy_archive() {
+    let run = check(&lossy());
+    assert_eq!(
+        run.stdout,
+        "well-formed, but records are missing\n\
+         344 bytes, 17 records, 3 events\n\
+         provider 1 \"app\": 15 records, 3 events, 40 dropped\n\
+         full buffers: 1\n\
+         records dropped: 40\n  \
+           provider 1, thread 12/34: 40, \"buffer full\"\n\
+         durations that have not ended: 1\n  \
+           thread 12/34 since 0.000008000s: \"net\" \"read\"\n"
+    );
+    assert_eq!((run.code, run.stderr.as_str()), (3, ""));
+}
+
+#[test]
+fn a_malformed_archive() {
+    let run = check(&cut());
+    assert_eq!(
+        run.stdout,
+        "malformed\n\
+         136 bytes, 8 records, 0 events\n\
+         provider 1 \"app\": 7 records, 0 events, 0 dropped\n\
+         error: the trace ends within the record at byte 136: 31 of 32 bytes\n"
+    );
+    assert_eq!(run.code, 1);
+}
+
+#[test]
+fn the_report_as_json() {
+    let run = Place::new().run_with(&["check", "--json", "-"], &lossy());
+    assert_eq!(run.code, 3);
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["verdict"], "lossy");
+    assert_eq!(report["records_dropped"], 40);
+    assert_eq!(report["dropped"][0]["reason"], "buffer full");
+    assert_eq!(report["open_scopes"][0]["name"], "read");
+    assert_eq!(report["providers"][0]["events"], 3);
+}

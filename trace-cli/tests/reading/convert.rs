@@ -1,0 +1,156 @@
+//! `trace convert`
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{symlink, PermissionsExt};
+use std::process::Stdio;
+
+use crate::harness::{cut, good, lossy, Place, Run};
+
+const GOOD: &str = r#"{"displayTimeUnit":"ns","traceEvents":[
+{"ph":"M","pid":12,"tid":12,"name":"process_name","args":{"name":"./app"}},
+{"ph":"X","pid":12,"tid":34,"cat":"net","name":"poll","ts":5.000,"dur":2.000,"args":{"bytes":64}}
+],"otherData":{"source":"FXT","records":9,"records dropped":0,"buffers full":0,"bad records":0,"unknown records":0,"unknown strings":0,"unknown threads":0,"counter values left out":0,"reversed durations":0,"cut":false}}
+"#;
+
+#[test]
+fn a_file_to_a_file() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    let run = place.run(&["convert", "in.fxt", "-o", "out.json"]);
+    let stderr = "trace: 9 records converted to 2 JSON events\n".to_owned();
+    assert_eq!(run, Run { code: 0, stdout: String::new(), stderr });
+    assert_eq!(place.text("out.json"), GOOD);
+    assert_eq!(place.names(), ["in.fxt", "out.json"]);
+}
+
+#[test]
+fn standard_input_to_standard_output() {
+    let run = Place::new().run_with(&["convert", "-", "-o", "-"], &good());
+    assert_eq!((run.code, run.stdout.as_str()), (0, GOOD));
+}
+
+#[test]
+fn what_is_lost_is_said() {
+    let place = Place::new();
+    place.put("in.fxt", &lossy());
+    let run = place.run(&["convert", "in.fxt", "-o", "out.json"]);
+    assert_eq!(
+        run.stderr,
+        "trace: 17 records converted to 5 JSON events\n\
+         trace: records dropped while recording: 40\n\
+         trace: full buffers while recording: 1\n"
+    );
+    assert_eq!(run.code, 0);
+}
+
+#[test]
+fn a_cut_archive_is_converted_as_far_as_it_goes() {
+    let place = Place::new();
+    place.put("in.fxt", &cut());
+    let run = place.run(&["convert", "in.fxt", "-o", "out.json"]);
+    assert_eq!(run.code, 3);
+    assert_eq!(
+        run.stderr,
+        "trace: 8 records converted to 1 JSON events\n\
+         trace: the trace ends within the record at byte 136: 31 of 32 bytes; \
+         what stands before it is converted\n"
+    );
+    let json: serde_json::Value = serde_json::from_str(&place.text("out.json")).unwrap();
+    assert_eq!(json["traceEvents"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        json["otherData"]["cut"],
+        "the trace ends within the record at byte 136: 31 of 32 bytes"
+    );
+}
+
+#[test]
+fn an_output_of_before_stays_when_the_input_is_bad() {
+    let place = Place::new();
+    place.put("in.fxt", b"not a trace");
+    place.put("out.json", b"of before");
+    let run = place.run(&["convert", "in.fxt", "-o", "out.json"]);
+    assert_eq!(run.code, 1);
+    assert_eq!(place.text("out.json"), "of before");
+    assert_eq!(place.names(), ["in.fxt", "out.json"]);
+}
+
+#[test]
+fn the_archive_is_not_replaced() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    let run = place.run(&["convert", "in.fxt", "-o", "./in.fxt"]);
+    let stderr =
+        "trace: 'in.fxt' is both input and output: give another name after -o\n".to_owned();
+    assert_eq!(run, Run { code: 1, stdout: String::new(), stderr });
+    assert_eq!(fs::read(place.path("in.fxt")).unwrap(), good());
+}
+
+#[test]
+fn a_link_stays_a_link_and_a_mode_a_mode() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    place.put("real.json", b"");
+    fs::set_permissions(place.path("real.json"), fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("real.json", place.path("link.json")).unwrap();
+    assert_eq!(place.run(&["convert", "in.fxt", "-o", "link.json"]).code, 0);
+    assert_eq!(place.text("real.json"), GOOD);
+    let mode = fs::metadata(place.path("real.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    let stderr = |output: &str| {
+        let run = place.run(&["convert", "in.fxt", "-o", output]);
+        assert_eq!(run.code, 1, "{run:?}");
+        run.stderr
+    };
+    let missing = stderr("missing/out.json");
+    let expected =
+        "trace: cannot write 'missing/out.json': cannot make a file in 'missing'; does it \
+                    exist, and may you write there?: No such file or directory (os error 2)";
+    assert!(missing.starts_with(expected), "{missing}");
+    assert_eq!(
+        stderr("."),
+        "trace: cannot write '.': it is a directory: expected the name of a file\n"
+    );
+    assert_eq!(
+        stderr("/dev/full"),
+        "trace: cannot write '/dev/full': No space left on device (os error 28)\n"
+    );
+}
+
+#[test]
+fn standard_output_that_is_full() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = place.command(&["convert", "in.fxt", "-o", "-"]);
+    let run = Run::of(command.stdout(full).stderr(Stdio::piped()).output().unwrap());
+    assert_eq!(run.code, 1);
+    assert_eq!(run.stderr, "trace: cannot write '-': No space left on device (os error 28)\n");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let place = Place::new();
+    let large = crate::dump::large();
+    place.put("in.fxt", &large);
+    let mut command = place.command(&["convert", "in.fxt", "-o", "-"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut start = [0; 19];
+    child.stdout.take().unwrap().read_exact(&mut start).unwrap();
+    assert_eq!(&start, br#"{"displayTimeUnit":"#);
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn an_output_is_wanted() {
+    let run = Place::new().run(&["convert", "in.fxt"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("--output <OUT>"), "{}", run.stderr);
+}

@@ -1,0 +1,93 @@
+//! `trace dump`
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
+
+use crate::harness::{cut, good, Place, Run};
+
+const GOOD: &str = r#"         0 - magic-number
+         8 1 provider-info 1 "app"
+        24 1 initialization 1000000 ticks/s
+        40 1 kernel-object process #12 "./app"
+        64 1 thread 1 12/34
+        88 1 string 1 "net"
+       104 1 string 2 "poll"
+       120 1 string 3 "bytes"
+       136 1 duration-complete 12/34 0.000005000s "net" "poll" 2000ns {"bytes": 64}
+"#;
+
+/// Returns an archive that no pipe holds, of some megabytes.
+pub(crate) fn large() -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for ticks in 0..100_000 {
+        let event = Event {
+            ticks,
+            thread: Thread::Inline(ThreadKoids::new(1, 2)),
+            category: "cat".into(),
+            name: "name".into(),
+            kind: EventKind::DurationBegin,
+            arguments: Arguments::NONE,
+        };
+        writer.record(&event.into()).unwrap();
+    }
+    writer.into_inner()
+}
+
+#[test]
+fn a_line_for_each_record() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    let expected = Run { code: 0, stdout: GOOD.to_owned(), stderr: String::new() };
+    assert_eq!(place.run(&["dump", "in.fxt"]), expected);
+    assert_eq!(place.run_with(&["dump", "-"], &good()), expected);
+}
+
+#[test]
+fn damage_is_shown_in_its_place() {
+    let place = Place::new();
+    place.put("in.fxt", &cut());
+    let run = place.run(&["dump", "in.fxt"]);
+    let damage = "the trace ends within the record at byte 136: 31 of 32 bytes\n";
+    assert_eq!(run.code, 3);
+    assert!(run.stdout.ends_with(&format!("\"bytes\"\n           ! {damage}")), "{}", run.stdout);
+    assert_eq!(run.stderr, format!("trace: cannot read 'in.fxt': {damage}"));
+}
+
+#[test]
+fn records_behind_a_malformed_one_are_printed() {
+    let mut archive = good();
+    // A clock of 0 ticks per second, then a provider section.
+    for word in [0x21_u64, 0, 0x0000_0000_0092_0010] {
+        archive.extend_from_slice(&word.to_le_bytes());
+    }
+    let run = Place::new().run_with(&["dump", "-"], &archive);
+    let tail = "           ! bad record at byte 168: a clock with 0 ticks per second\n       \
+                184 9 provider-section 9\n";
+    assert_eq!((run.code, run.stdout), (3, GOOD.to_owned() + tail));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let place = Place::new();
+    place.put("in.fxt", &large());
+    let mut command = place.command(&["dump", "in.fxt"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(first, "         0 - magic-number\n");
+    let run = Run::of(child.wait_with_output().unwrap());
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn standard_output_that_is_full() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = place.command(&["dump", "in.fxt"]);
+    let run = Run::of(command.stdout(full).stderr(Stdio::piped()).output().unwrap());
+    let stderr = "trace: cannot write to standard output: No space left on device (os error 28)\n";
+    assert_eq!((run.code, run.stderr.as_str()), (1, stderr));
+}

@@ -1,0 +1,129 @@
+//! Running the command in a directory of its own.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+use trace_format::layout::{InstantScope, ObjectType, ProviderEvent};
+use trace_format::{
+    Argument, Arguments, Event, EventKind, KernelObject, Record, Text, Thread, ThreadKoids, Value,
+    Writer,
+};
+
+/// A directory with files, gone at the end of the test.
+pub(crate) struct Place(TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, content: &[u8]) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Returns the names of all files, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+        let mut names: Vec<String> = entries.map(|entry| name(entry.unwrap())).collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trace"));
+        command.current_dir(self.0.path()).args(arguments);
+        command
+    }
+
+    /// Runs `trace` in the directory.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Run {
+        Run::of(self.command(arguments).stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// Runs `trace` with bytes on its standard input.
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &[u8]) -> Run {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        Run::of(child.wait_with_output().unwrap())
+    }
+}
+
+/// What a run has come to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Run {
+    pub(crate) fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("the command is not killed by a signal"),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+fn event<'a>(ticks: u64, category: &'a str, name: &'a str, kind: EventKind) -> Event<'a> {
+    let thread = Thread::Inline(ThreadKoids::new(12, 34));
+    let (category, name) = (Text::from(category), Text::from(name));
+    Event { ticks, thread, category, name, kind, arguments: Arguments::NONE }
+}
+
+/// Returns an archive of one provider with a clock of 1 MHz, its process's
+/// name and a duration with an argument.
+pub(crate) fn good() -> Vec<u8> {
+    lossless().into_inner()
+}
+
+fn lossless() -> Writer<Vec<u8>> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    writer.initialization(1_000_000).unwrap();
+    let (object_type, name) = (ObjectType::PROCESS, "./app".into());
+    let process = KernelObject { object_type, koid: 12, name, arguments: Arguments::NONE };
+    writer.record(&process.into()).unwrap();
+    let arguments = [Argument::new("bytes", Value::Uint32(64))];
+    let poll = event(5, "net", "poll", EventKind::DurationComplete { end: 7 });
+    writer.record(&Event { arguments: (&arguments).into(), ..poll }.into()).unwrap();
+    writer
+}
+
+/// Returns [`good`] with records dropped and a duration that has not ended.
+pub(crate) fn lossy() -> Vec<u8> {
+    let mut writer = lossless();
+    writer.record(&event(8, "net", "read", EventKind::DurationBegin).into()).unwrap();
+    let arguments = [
+        Argument::new("reason", Value::String("buffer full".into())),
+        Argument::new("number", Value::Uint64(40)),
+    ];
+    let scope = Some(InstantScope::Thread);
+    let dropped = event(9, "trace", "records dropped", EventKind::Instant { scope });
+    let dropped = Event { arguments: (&arguments).into(), ..dropped };
+    writer.record(&Record::Event(dropped)).unwrap();
+    writer.provider_event(1, ProviderEvent::BUFFER_FULL).unwrap();
+    writer.into_inner()
+}
+
+/// Returns [`good`] without its last byte.
+pub(crate) fn cut() -> Vec<u8> {
+    let mut archive = good();
+    archive.pop();
+    archive
+}

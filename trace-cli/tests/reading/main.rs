@@ -1,0 +1,7 @@
+//! The commands that read archives, run as users run them.
+
+mod check;
+mod convert;
+mod dump;
+mod harness;
+mod wrong_input;
