@@ -1,0 +1,137 @@
+//! The command that is recorded: started, told what we are told, and ended.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{getpgrp, kill_process, Pid, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+
+use super::{Event, GRACE};
+use crate::exit;
+
+/// The command, or nothing where there is none.
+#[derive(Debug)]
+pub(super) struct Child {
+    running: Option<Pid>,
+    signals: u32,
+}
+
+/// The command could not be started.
+#[derive(Debug)]
+pub(super) struct StartError {
+    pub(super) code: u8,
+    pub(super) reason: String,
+}
+
+/// Sends signals for this process as events.
+pub(super) fn watch_signals(events: Sender<Event>) -> Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]).context("cannot watch for signals")?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            if events.send(Event::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+impl Child {
+    /// Starts the command so that it and its children find the session, and sends its end as an event.
+    pub(super) fn start(command: &[OsString], socket: &Path, events: Sender<Event>) -> Result<Self, StartError> {
+        let Some((program, arguments)) = command.split_first() else {
+            return Ok(Self { running: None, signals: 0 });
+        };
+        let socket = std::path::absolute(socket).unwrap_or_else(|_| socket.to_owned());
+        let mut child = Command::new(program)
+            .args(arguments)
+            .env("TRACE_SOCKET", socket)
+            .env_remove("TRACE_OUTPUT")
+            .spawn()
+            .map_err(|error| start_error(program, &error))?;
+        let pid = Pid::from_child(&child);
+        std::thread::spawn(move || {
+            // Nobody listens any more if recording ended before the command did.
+            let _late = events.send(Event::Ended(child.wait()));
+        });
+        Ok(Self { running: Some(pid), signals: 0 })
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Notes that the command has ended, and returns the exit code that says how.
+    pub(super) fn ended(&mut self, status: io::Result<ExitStatus>) -> u8 {
+        self.running = None;
+        let Ok(status) = status else { return exit::RECORD_FAILED };
+        match (status.code(), status.signal()) {
+            (Some(code), _) => code as u8,
+            (None, Some(signal)) => exit::SIGNALLED.saturating_add(signal as u8),
+            (None, None) => exit::RECORD_FAILED,
+        }
+    }
+
+    /// Passes a signal on, unless the terminal has sent it to the command as well. False for the second one that asks to end.
+    pub(super) fn forward(&mut self, signal: i32) -> bool {
+        if asks_to_end(signal) {
+            self.signals += 1;
+        }
+        let from_terminal = matches!(signal, SIGINT | SIGQUIT) && is_in_foreground();
+        if let (Some(pid), false, Some(signal)) = (self.running, from_terminal, Signal::from_raw(signal)) {
+            // Fails if the command has just ended.
+            let _ended = kill_process(pid, signal);
+        }
+        self.signals < 2
+    }
+
+    /// When to stop waiting for the command after this signal.
+    pub(super) fn patience(&self, signal: i32, patience: Duration) -> Option<Instant> {
+        asks_to_end(signal).then(|| Instant::now() + patience)
+    }
+
+    /// The exit code if recording ends before the command does: it was the user's wish.
+    pub(super) fn status_at_deadline(&self) -> u8 {
+        match self.signals {
+            0 => exit::OK,
+            _ => exit::SIGNALLED + SIGINT as u8,
+        }
+    }
+
+    /// Ends the command if it is running and `kills`: first with a request, then without.
+    pub(super) fn end(&mut self, kills: bool) {
+        let Some(pid) = self.running.take().filter(|_| kills) else { return };
+        let _ended = kill_process(pid, Signal::Term);
+        let deadline = Instant::now() + GRACE;
+        while Instant::now() < deadline && rustix::process::test_kill_process(pid).is_ok() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ended = kill_process(pid, Signal::Kill);
+    }
+}
+
+fn asks_to_end(signal: i32) -> bool {
+    matches!(signal, SIGINT | SIGTERM | SIGHUP | SIGQUIT)
+}
+
+/// Whether the terminal sends its signals to this process's group.
+fn is_in_foreground() -> bool {
+    rustix::termios::tcgetpgrp(io::stderr()).is_ok_and(|group| group == getpgrp())
+}
+
+fn start_error(program: &OsString, error: &io::Error) -> StartError {
+    let program = program.to_string_lossy();
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            StartError { code: exit::NOT_FOUND, reason: format!("expected a program named '{program}', found none; is its path right?") }
+        }
+        _ => StartError { code: exit::CANNOT_RUN, reason: format!("cannot run '{program}': {error}") },
+    }
+}

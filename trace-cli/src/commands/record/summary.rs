@@ -1,0 +1,134 @@
+//! What a session has come to, for people and as JSON.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use indicatif::{HumanBytes, HumanCount};
+use serde_json::{json, Value};
+use trace_manager::{ProviderSummary, SessionSummary};
+
+use crate::cli::RecordArgs;
+use crate::input::STANDARD;
+
+/// Prints the summary: to standard output as JSON if asked for, else to standard error.
+pub(super) fn print(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
+    let advice = advice(args, summary);
+    if args.json {
+        let mut stdout = io::stdout().lock();
+        serde_json::to_writer_pretty(&mut stdout, &as_json(args, summary, &advice)).context("cannot write the summary")?;
+        writeln!(stdout).context("cannot write the summary")?;
+    } else {
+        for line in as_text(args, summary).lines() {
+            crate::say(line);
+        }
+    }
+    advice.iter().for_each(|line| crate::say(line));
+    Ok(())
+}
+
+fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
+    let mut text = String::new();
+    if let Ok(bytes) = summary.archive {
+        let (events, bytes) = (HumanCount(summary.events()), HumanBytes(bytes));
+        let seconds = summary.duration.as_secs_f64();
+        let _ = writeln!(text, "{events} events in {seconds:.3} s, {bytes} in {}", args.output.display());
+    }
+    for provider in &summary.providers {
+        let _ = writeln!(text, "  {}", provider_line(provider));
+    }
+    if summary.archive.is_ok() && summary.events() > 0 && args.output.as_os_str() != STANDARD {
+        let path = args.output.display();
+        let _ = writeln!(text, "look at it: https://ui.perfetto.dev (open {path}), or trace dump {path}");
+    }
+    text
+}
+
+fn provider_line(provider: &ProviderSummary) -> String {
+    let ProviderSummary { name, pid, records, bytes, dropped, open_scopes, .. } = provider;
+    let (records, bytes) = (HumanCount(*records), HumanBytes(*bytes));
+    let mut line = format!("{name} ({pid}): {records} records, {bytes}, {} lost", HumanCount(*dropped));
+    if *open_scopes > 0 {
+        let _ = write!(line, ", {open_scopes} scopes open");
+    }
+    let refused: u64 = provider.rejected.iter().map(|(_, count)| count).sum();
+    if refused > 0 {
+        let _ = write!(line, ", {refused} refused");
+    }
+    line
+}
+
+/// What a user should know, and do.
+fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
+    let mut lines = Vec::new();
+    if summary.providers.is_empty() {
+        lines.push(nobody(args));
+    } else if summary.events() == 0 {
+        lines.push("nothing was recorded: no trace point of these categories was reached".to_owned());
+    }
+    for category in summary.categories_without_events() {
+        lines.push(format!("no event of category '{category}': {}", known(summary)));
+    }
+    for provider in summary.providers.iter().filter(|provider| provider.dropped > 0) {
+        let (name, dropped) = (&provider.name, HumanCount(provider.dropped));
+        lines.push(format!("{name} lost {dropped} records for want of room: give it a larger buffer with -b, or record fewer categories"));
+    }
+    for provider in summary.providers.iter().filter(|provider| !provider.answered_start) {
+        lines.push(format!("{} ({}) did not answer to the start", provider.name, provider.pid));
+    }
+    for refusal in &summary.refused {
+        lines.push(format!("{} ({}) could not be recorded: {}", refusal.name, refusal.pid, refusal.reason));
+    }
+    lines
+}
+
+fn nobody(args: &RecordArgs) -> String {
+    match args.command.first() {
+        Some(program) => format!(
+            "nothing was recorded: neither '{}' nor a child of it is traced. Is it built with trace-runtime, without the feature ntrace, and does it call trace_runtime::init()?",
+            program.to_string_lossy()
+        ),
+        None => "nothing was recorded: no program found the session".to_owned(),
+    }
+}
+
+/// The categories that the programs have, for who asked for another one.
+fn known(summary: &SessionSummary) -> String {
+    let all = summary.providers.iter().flat_map(|provider| &provider.known_categories);
+    let known: std::collections::BTreeSet<&str> = all.map(String::as_str).collect();
+    let known: Vec<&str> = known.into_iter().collect();
+    format!("known are {}", known.join(", "))
+}
+
+fn as_json(args: &RecordArgs, summary: &SessionSummary, advice: &[String]) -> Value {
+    json!({
+        "archive": args.output.to_string_lossy(),
+        "bytes": summary.archive.as_ref().ok(),
+        "error": summary.archive.as_ref().err().map(ToString::to_string),
+        "seconds": summary.duration.as_secs_f64(),
+        "events": summary.events(),
+        "lost": summary.lost(),
+        "providers": summary.providers.iter().map(provider_json).collect::<Vec<_>>(),
+        "categories_without_events": summary.categories_without_events(),
+        "messages": advice,
+    })
+}
+
+fn provider_json(provider: &ProviderSummary) -> Value {
+    let rejected = provider.rejected.iter().map(|(reason, count)| (reason.as_str().to_owned(), Value::from(*count)));
+    json!({
+        "name": provider.name,
+        "pid": provider.pid,
+        "uid": provider.uid,
+        "records": provider.records,
+        "events": provider.events,
+        "bytes": provider.bytes,
+        "lost": provider.dropped,
+        "rejected": rejected.collect::<serde_json::Map<_, _>>(),
+        "open_scopes": provider.open_scopes,
+        "categories": provider.categories,
+        "known_categories": provider.known_categories,
+        "answered_start": provider.answered_start,
+        "answered_stop": provider.answered_stop,
+    })
+}
