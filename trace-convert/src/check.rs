@@ -35,7 +35,7 @@ pub fn check<R: Read>(mut reader: Reader<R>) -> Result<Report, ConvertError> {
             Ok(Some(item)) => checker.item(&item),
             Ok(None) => break,
             Err(error @ ReadError::Io { .. }) => return Err(ConvertError::Read(error)),
-            Err(error) => checker.error(&error),
+            Err(error) => checker.error(error),
         }
     }
     Ok(checker.report(&reader))
@@ -47,6 +47,7 @@ struct Checker {
     events: u64,
     buffers_full: u64,
     errors: Vec<String>,
+    no_archive: Option<ReadError>,
     error_count: u64,
     providers: Providers,
     scopes: Scopes,
@@ -77,10 +78,13 @@ impl Checker {
         self.dropped.add(item.provider.id(), loss);
     }
 
-    fn error(&mut self, error: &ReadError) {
+    fn error(&mut self, error: ReadError) {
         self.error_count += 1;
         if self.errors.len() < MAX_ERRORS {
-            self.errors.push(message(error));
+            self.errors.push(message(&error));
+        }
+        if ConvertError::is_no_archive(&error) {
+            self.no_archive = Some(error);
         }
     }
 
@@ -92,6 +96,7 @@ impl Checker {
             events: self.events,
             error_count: self.error_count,
             errors: self.errors,
+            no_archive: self.no_archive,
             providers: self.providers.report(reader),
             buffers_full: self.buffers_full,
             records_dropped: self.dropped_total,

@@ -7,7 +7,7 @@ use trace_convert::check::{self, Report, Verdict};
 use trace_convert::ConvertError;
 
 use crate::cli::CheckArgs;
-use crate::{exit, input};
+use crate::{exit, input, say};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
     let report = match check::check(input::open(&args.file)?) {
@@ -19,11 +19,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.context("cannot write to standard output")?;
-    Ok(match report.verdict() {
+    let code = match report.verdict() {
         Verdict::Complete => exit::OK,
         Verdict::Lossy => exit::INCOMPLETE,
         Verdict::Malformed => exit::FAILURE,
-    })
+    };
+    if let Some(error) = report.no_archive {
+        say(&format!("{:#}", input::explain(&args.file, error)));
+    }
+    Ok(code)
 }
 
 fn json(report: &Report) -> Result<String> {

@@ -11,7 +11,7 @@ fn said(content: &[u8]) -> String {
     assert_eq!(place.run(&["dump", "in"]), convert);
     assert_eq!(place.names(), ["in"]);
     let check = place.run(&["check", "in"]);
-    assert_eq!(check.code, 1);
+    assert_eq!((check.code, &check.stderr), (1, &convert.stderr));
     assert!(check.stdout.starts_with("malformed\n"), "{check:?}");
     convert.stderr
 }

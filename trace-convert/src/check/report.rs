@@ -1,9 +1,9 @@
 //! What a check has found.
 
-use trace_format::{Stats, ThreadKoids};
+use trace_format::{ReadError, Stats, ThreadKoids};
 
 /// What a check has found.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Default)]
 pub struct Report {
     /// How much of the archive was read, in bytes.
     pub bytes: u64,
@@ -15,6 +15,8 @@ pub struct Report {
     pub error_count: u64,
     /// What is wrong, the first 10.
     pub errors: Vec<String>,
+    /// Why the input is no archive at all, if it is none; also among `errors`.
+    pub no_archive: Option<ReadError>,
     /// All providers, in the order of their first records; before them, if
     /// there are such records, whoever wrote those before the first section.
     pub providers: Vec<ProviderReport>,

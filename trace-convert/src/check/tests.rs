@@ -2,8 +2,8 @@
 
 use trace_format::layout::ProviderEvent;
 use trace_format::{
-    encode, Argument, Arguments, Event, EventKind, Reader, Record, Text, Thread, ThreadKoids,
-    Value, Writer,
+    encode, Argument, Arguments, Event, EventKind, ReadError, Reader, Record, Text, Thread,
+    ThreadKoids, Value, Writer,
 };
 
 use super::{check, Report, Verdict};
@@ -113,6 +113,7 @@ fn what_is_no_archive_is_malformed() {
     let report = checked(b"GIF89a..");
     assert_eq!(report.verdict(), Verdict::Malformed);
     assert_eq!(report.errors, ["not a trace: it starts with 0x2e2e613938464947"]);
+    assert!(matches!(report.no_archive, Some(ReadError::NotAnArchive { .. })));
 }
 
 #[test]
