@@ -73,7 +73,10 @@ impl Active {
 
     /// In circular mode a rolling buffer is free as soon as its threads have left it.
     pub(super) fn recycle(&mut self) {
-        while let (BufferingMode::Circular, Some(wrapped_count)) = (self.layout.mode(), self.next_full()) {
+        if self.layout.mode() != BufferingMode::Circular {
+            return;
+        }
+        while let Some(wrapped_count) = self.next_full() {
             self.mark_saved(wrapped_count);
         }
     }

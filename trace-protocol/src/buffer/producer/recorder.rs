@@ -236,7 +236,7 @@ impl Recorder {
     /// Waits until no thread writes to, or turns a header in, the rolling buffer of an epoch that is over.
     ///
     /// Service thread only; the epoch was raised, or stopped, before. Every writer stores its busy mark and then reads the epoch, with
-    /// [`light_fence`](crate::sync::light_fence) between; here the epoch was stored, the heavy fence follows, and then the marks are
+    /// a compiler fence between; here the epoch was stored, the heavy fence follows, and then the marks are
     /// read. So a writer that this misses has read the new epoch. Idle threads are not busy, and cost one load each.
     pub fn quiesce(&self) {
         heavy_fence(self.asymmetric.load(Ordering::Relaxed) != 0);
