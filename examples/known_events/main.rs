@@ -1,0 +1,52 @@
+//! Does a known set of events, and writes down what it did, so that readers of the trace can be compared with it event by event.
+//!
+//! ```text
+//! KNOWN_EVENTS=expected.jsonl trace record -- cargo run --example known_events
+//! ```
+//!
+//! Each line of the file at `KNOWN_EVENTS` is a JSON object: see `notes.rs`. The events of one thread are in their order.
+
+#![forbid(unsafe_code)]
+
+mod crowd;
+mod notes;
+mod scopes;
+mod threads;
+mod value;
+mod values;
+
+use std::time::Duration;
+
+use notes::Notes;
+
+/// Lets whoever saves the records catch up, so that a small buffer loses none of them.
+fn pause() {
+    std::thread::sleep(Duration::from_millis(20));
+}
+
+fn main() -> std::io::Result<()> {
+    let trace = trace_runtime::init();
+    let notes = everything();
+    drop(trace);
+    match std::env::var_os("KNOWN_EVENTS") {
+        Some(path) => notes::write(path.as_ref(), &notes),
+        None => Ok(()),
+    }
+}
+
+/// All events, in a scope that spans them all.
+fn everything() -> Vec<Notes> {
+    let mut notes = Notes::of_this_thread();
+    let mut others = Vec::new();
+    scope!(notes, "known", "main", [] {
+        values::values(&mut notes);
+        values::strings(&mut notes);
+        values::counters(&mut notes);
+        values::names_at_run_time(&mut notes);
+        scopes::scopes(&mut notes);
+        others.extend(threads::threads(&mut notes));
+        others.extend(crowd::crowd(&mut notes));
+    });
+    others.push(notes);
+    others
+}
