@@ -123,7 +123,7 @@ pub(crate) struct CheckArgs {
 /// Make an archive of what a program left that traced itself and was killed
 #[derive(Debug, Args)]
 pub(crate) struct RecoverArgs {
-    /// The file with the program's buffer
+    /// What the program was given as TRACE_OUTPUT
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }

@@ -11,8 +11,7 @@ pub(crate) const OK: u8 = 0;
 /// well-formed.
 pub(crate) const FAILURE: u8 = 1;
 
-/// The command line is wrong. The argument parser exits with this by itself.
-#[allow(dead_code)]
+/// The command line is wrong.
 pub(crate) const USAGE: u8 = 2;
 
 /// It is done, but not all is there. For `convert` and `dump`: a part of the
@@ -21,19 +20,15 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const INCOMPLETE: u8 = 3;
 
 /// `record`: recording itself failed, whatever became of the command.
-#[allow(dead_code)]
 pub(crate) const RECORD_FAILED: u8 = 125;
 
 /// `record`: the command was found and could not be run.
-#[allow(dead_code)]
 pub(crate) const CANNOT_RUN: u8 = 126;
 
 /// `record`: the command was not found.
-#[allow(dead_code)]
 pub(crate) const NOT_FOUND: u8 = 127;
 
 /// `record`: added to the number of the signal that ended the command.
-#[allow(dead_code)]
 pub(crate) const SIGNALLED: u8 = 128;
 
 /// The same for `trace --help`.

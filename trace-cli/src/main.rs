@@ -14,13 +14,28 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    match commands::run(&cli::Cli::parse().command) {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return answer(&error).into(),
+    };
+    match commands::run(&cli.command) {
         Ok(code) => code.into(),
         Err(error) if is_broken_pipe(&error) => exit::OK.into(),
         Err(error) => {
             say(&format!("{error:#}"));
             exit::FAILURE.into()
         }
+    }
+}
+
+/// Prints what the command line asks for, help or version, or what is wrong
+/// with it.
+fn answer(error: &clap::Error) -> u8 {
+    let _ = error.print();
+    if error.use_stderr() {
+        exit::USAGE
+    } else {
+        exit::OK
     }
 }
 

@@ -218,6 +218,7 @@ impl Filter {
             _ => {}
         }
         self.count_event(header);
+        self.stats.last_ticks = self.stats.last_ticks.max(record.get(1).copied().unwrap_or(0));
         if appended == 0 && kind != Some(EventType::DurationBegin) && says_all(header) {
             (self.plain, self.plain_words) = (header, record.len());
         }

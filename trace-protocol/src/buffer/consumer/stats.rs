@@ -59,6 +59,8 @@ pub struct Stats {
     pub rejected: [u64; 7],
     /// Records that the provider's own loss records account for.
     pub told_losses: u64,
+    /// The highest timestamp of the events that were looked at one by one; 0 without any. Runs of events of one kind are not.
+    pub last_ticks: u64,
     /// Ticks per second that the provider claims, once it has said so.
     pub ticks_per_second: Option<u64>,
 }
