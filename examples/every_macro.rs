@@ -7,9 +7,10 @@
 use std::borrow::Cow;
 
 use trace_runtime::{
-    trace_async_begin, trace_async_end, trace_async_instant, trace_category, trace_category_enabled, trace_counter,
-    trace_duration, trace_duration_begin, trace_duration_end, trace_enabled, trace_flow_begin, trace_flow_end,
-    trace_flow_step, trace_fn, trace_instant, trace_nonce, ArgValue, Koid, Scope,
+    trace_async_begin, trace_async_end, trace_async_instant, trace_category,
+    trace_category_enabled, trace_counter, trace_duration, trace_duration_begin,
+    trace_duration_end, trace_enabled, trace_flow_begin, trace_flow_end, trace_flow_step, trace_fn,
+    trace_instant, trace_nonce, ArgValue, Koid, Scope,
 };
 
 trace_category!("example", "the trace points of this example");

@@ -84,7 +84,8 @@ fn forbid_system_calls(allowed: &[libc::c_long]) {
     // SAFETY: takes integers only.
     assert_eq!(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, 0);
     // SAFETY: the filter points to a program of the length it says, which lives through the call.
-    let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) };
+    let set =
+        unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) };
     assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
     std::mem::forget(program);
 }
@@ -117,7 +118,11 @@ fn a_trace_point_makes_no_system_call_allocates_nothing_and_faults_no_page_in() 
     std::thread::spawn(|| trace_points(ROUNDS)).join().unwrap();
     for _ in 0..3 {
         let first = std::thread::spawn(|| counted(ROUNDS)).join().unwrap();
-        assert_eq!(first, Counted::default(), "{ROUNDS} rounds with switches, from a thread's first record on");
+        assert_eq!(
+            first,
+            Counted::default(),
+            "{ROUNDS} rounds with switches, from a thread's first record on"
+        );
     }
     trace_without_system_calls(1000, false);
     trace_without_system_calls(ROUNDS, true);

@@ -36,9 +36,14 @@ pub(crate) fn print() {
     black_box(code_size_without(1) + code_size_with_scope(1) + code_size_with_arguments(1));
     let program = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
     let Ok(program) = object::File::parse(program.as_slice()) else { return };
-    let size = |name: &str| program.symbols().find(|symbol| symbol.name() == Ok(name)).map_or(0, |symbol| symbol.size());
+    let size = |name: &str| {
+        program.symbols().find(|symbol| symbol.name() == Ok(name)).map_or(0, |symbol| symbol.size())
+    };
     let without = size("code_size_without");
     println!("| machine code that a `trace_duration!` adds | bytes |\n|---|---|");
     println!("| without arguments | {} |", size("code_size_with_scope").saturating_sub(without));
-    println!("| one i64 and one short &str | {} |", size("code_size_with_arguments").saturating_sub(without));
+    println!(
+        "| one i64 and one short &str | {} |",
+        size("code_size_with_arguments").saturating_sub(without)
+    );
 }

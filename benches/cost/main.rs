@@ -13,13 +13,23 @@ mod points;
 mod report;
 
 fn main() {
-    if let Some(mode) = std::env::args().nth(1).filter(|argument| argument == "--list" || argument == "--test") {
+    if let Some(mode) =
+        std::env::args().nth(1).filter(|argument| argument == "--list" || argument == "--test")
+    {
         // Asked by a test runner, which has nothing to run here.
-        println!("{}", if mode == "--list" { "0 tests, 1 benchmark" } else { "0 passed, 0 failed" });
+        println!(
+            "{}",
+            if mode == "--list" { "0 tests, 1 benchmark" } else { "0 passed, 0 failed" }
+        );
         return;
     }
     let path = std::env::temp_dir().join(format!("trace-cost-{}.fxt", std::process::id()));
-    let trace = trace_runtime::builder().output(&path).buffer_size(64 << 20).circular().categories(["*", "-off"]).init();
+    let trace = trace_runtime::builder()
+        .output(&path)
+        .buffer_size(64 << 20)
+        .circular()
+        .categories(["*", "-off"])
+        .init();
     let figures = measure::figures();
     drop(trace);
     let archive = std::fs::metadata(&path).map(|metadata| metadata.len());

@@ -6,17 +6,25 @@ use crate::measure::{Base, Figure};
 /// Prints the figures as a Markdown table with the machine they come from.
 pub(crate) fn print(figures: &[Figure], recorded: bool) {
     assert!(recorded, "the archive holds what was measured");
-    let minimum = |what: &str| figures.iter().find(|figure| figure.what == what).map_or(0.0, |figure| figure.minimum);
-    let (clock, empty, call) = (minimum("raw clock read"), minimum("empty loop"), minimum("function call"));
+    let minimum = |what: &str| {
+        figures.iter().find(|figure| figure.what == what).map_or(0.0, |figure| figure.minimum)
+    };
+    let (clock, empty, call) =
+        (minimum("raw clock read"), minimum("empty loop"), minimum("function call"));
     println!("Machine: {}, {} cores, {}\n", cpu(), cores(), kernel());
     println!("| what | ns, minimum / median | against the raw clock |\n|---|---|---|");
     for figure in figures {
         let ratio = match figure.base {
             Base::Itself => "–".to_owned(),
             Base::Empty => format!("{:.2} ns beyond an empty loop", figure.minimum - empty),
-            Base::Clocks(reads) => format!("{:.2} × {reads} reads", figure.minimum / (reads * clock)),
+            Base::Clocks(reads) => {
+                format!("{:.2} × {reads} reads", figure.minimum / (reads * clock))
+            }
             Base::ClocksAndCall(reads) => {
-                format!("{:.2} × {reads} reads, without the call", (figure.minimum - call + empty) / (reads * clock))
+                format!(
+                    "{:.2} × {reads} reads, without the call",
+                    (figure.minimum - call + empty) / (reads * clock)
+                )
             }
         };
         println!("| {} | {:.2} / {:.2} | {ratio} |", figure.what, figure.minimum, figure.median);

@@ -24,7 +24,10 @@ fn main() {
     if std::env::var_os(CHILD).is_some() {
         return flood();
     }
-    println!("{SCOPES} scopes, buffer of {} MiB, archive in memory (`/dev/shm`) and on disk\n", BUFFER >> 20);
+    println!(
+        "{SCOPES} scopes, buffer of {} MiB, archive in memory (`/dev/shm`) and on disk\n",
+        BUFFER >> 20
+    );
     println!("| mode, archive | ns a scope | lost | events | end, ms | program's memory, MiB |\n|---|---|---|---|---|---|");
     for _ in 0..3 {
         run("streaming, memory", BufferingMode::Streaming, Path::new("/dev/shm"));
@@ -55,13 +58,24 @@ fn run(what: &str, mode: BufferingMode, directory: &Path) {
     let session = manager.start(config, target).expect("a session");
     session.wait_state(SessionState::Started, Duration::from_secs(1));
     let program = std::env::current_exe().expect("this program");
-    let output = Command::new(program).env(CHILD, "1").env("TRACE_SOCKET", manager.path()).output().expect("the child runs");
+    let output = Command::new(program)
+        .env(CHILD, "1")
+        .env("TRACE_SOCKET", manager.path())
+        .output()
+        .expect("the child runs");
     let end = Instant::now();
     session.stop();
     let summary = session.join().expect("a summary");
     let text = String::from_utf8_lossy(&output.stdout);
     let mut lines = text.lines();
-    let (nanos, peak) = (lines.next().unwrap_or("?"), lines.next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0));
+    let (nanos, peak) = (
+        lines.next().unwrap_or("?"),
+        lines.next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0),
+    );
     let (lost, events) = (summary.lost(), summary.events());
-    println!("| {what} | {nanos} | {lost} | {events} | {:.1} | {} |", end.elapsed().as_secs_f64() * 1e3, peak >> 10);
+    println!(
+        "| {what} | {nanos} | {lost} | {events} | {:.1} | {} |",
+        end.elapsed().as_secs_f64() * 1e3,
+        peak >> 10
+    );
 }

@@ -71,7 +71,11 @@ impl fmt::Display for RecoverError {
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
             Self::NotABuffer { path, reason } => write!(f, "{}: {reason}", path.display()),
             Self::NothingRecorded { path } => {
-                write!(f, "{} does not hold the beginning of an archive: nothing had been recorded", path.display())
+                write!(
+                    f,
+                    "{} does not hold the beginning of an archive: nothing had been recorded",
+                    path.display()
+                )
             }
         }
     }
@@ -99,8 +103,10 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
     let (mapping, layout) = open_buffer(&buffer)?;
     let (saved, length) = SavedMark::read(&mapping);
     let beginning = Beginning::read(&partial, length)?;
-    let mut collector = Collector::new(mapping, layout, u64::from(beginning.identity.pid))
-        .map_err(|_| RecoverError::NotABuffer { path: buffer.clone(), reason: LayoutError::Sizes })?;
+    let mut collector =
+        Collector::new(mapping, layout, u64::from(beginning.identity.pid)).map_err(|_| {
+            RecoverError::NotABuffer { path: buffer.clone(), reason: LayoutError::Sizes }
+        })?;
     collector.skip_saved(saved);
     let mut words = Vec::new();
     collector.finish(&mut words);
@@ -122,7 +128,8 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
 
 /// The name that the process was given, from that of one of its files.
 fn original(path: &Path) -> PathBuf {
-    let is_beside = path.extension().is_some_and(|extension| extension == "buffer" || extension == "partial");
+    let is_beside =
+        path.extension().is_some_and(|extension| extension == "buffer" || extension == "partial");
     if is_beside && !buffer_path(path).exists() {
         return path.with_extension("");
     }
@@ -156,7 +163,8 @@ struct Beginning {
 impl Beginning {
     fn read(path: &Path, length: u64) -> Result<Self, RecoverError> {
         let nothing = || RecoverError::NothingRecorded { path: path.to_owned() };
-        let file = File::open(path).map_err(|source| RecoverError::Io { path: path.to_owned(), source })?;
+        let file = File::open(path)
+            .map_err(|source| RecoverError::Io { path: path.to_owned(), source })?;
         let mut reader = Reader::new(BufReader::new(file).take(length));
         let (mut process, mut name, mut first, mut told) = (None, String::new(), None, 0u64);
         while let Ok(Some(item)) = reader.next() {
@@ -164,19 +172,30 @@ impl Beginning {
                 Record::Metadata(Metadata::ProviderInfo { name: given, .. }) => {
                     name = String::from_utf8_lossy(given).into_owned();
                 }
-                Record::KernelObject(object) if object.object_type == ObjectType::PROCESS => process = Some(object.koid),
+                Record::KernelObject(object) if object.object_type == ObjectType::PROCESS => {
+                    process = Some(object.koid)
+                }
                 Record::Event(event) => {
                     first = first.or(Some(event.ticks));
-                    if item.text(event.name) == LossStrings::NAME && item.text(event.category) == LossStrings::CATEGORY {
-                        told = told.saturating_add(event.arguments.iter().find_map(number).unwrap_or(0));
+                    if item.text(event.name) == LossStrings::NAME
+                        && item.text(event.category) == LossStrings::CATEGORY
+                    {
+                        told = told
+                            .saturating_add(event.arguments.iter().find_map(number).unwrap_or(0));
                     }
                 }
                 _ => {}
             }
         }
         let pid = process.and_then(|koid| u32::try_from(koid).ok()).ok_or_else(nothing)?;
-        let identity =
-            Identity { id: 1, process_name: name.clone(), name, pid, uid: 0, clock: ClockSource::CpuCounter };
+        let identity = Identity {
+            id: 1,
+            process_name: name.clone(),
+            name,
+            pid,
+            uid: 0,
+            clock: ClockSource::CpuCounter,
+        };
         Ok(Self { identity, first: first.ok_or_else(nothing)?, told })
     }
 
@@ -186,10 +205,16 @@ impl Beginning {
         if dropped == 0 {
             return;
         }
-        let number = dropped.saturating_sub(self.told).saturating_sub(collector.stats().told_losses);
+        let number =
+            dropped.saturating_sub(self.told).saturating_sub(collector.stats().told_losses);
         if number > 0 {
             let (from, to) = (self.first, collector.stats().last_ticks.max(self.first));
-            archive::loss(words, &self.identity, "killed before it could be told", Loss { number, from, to });
+            archive::loss(
+                words,
+                &self.identity,
+                "killed before it could be told",
+                Loss { number, from, to },
+            );
         }
         archive::buffer_full(words, self.identity.id);
     }
@@ -205,9 +230,11 @@ fn number(argument: trace_format::record::Argument<'_>) -> Option<u64> {
 /// Writes the archive under another name first. Returns its size.
 fn write(output: &Path, partial: &Path, length: u64, words: &[u64]) -> Result<u64, RecoverError> {
     let failed = |source| RecoverError::Io { path: output.to_owned(), source };
-    let directory = output.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let directory =
+        output.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     let mut file = NamedTempFile::new_in(directory).map_err(failed)?;
-    let beginning = File::open(partial).map_err(|source| RecoverError::Io { path: partial.to_owned(), source })?;
+    let beginning = File::open(partial)
+        .map_err(|source| RecoverError::Io { path: partial.to_owned(), source })?;
     io::copy(&mut beginning.take(length), &mut file).map_err(failed)?;
     file.write_all(as_bytes(words)).map_err(failed)?;
     let bytes = file.stream_position().map_err(failed)?;

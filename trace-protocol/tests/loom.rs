@@ -16,7 +16,9 @@ use trace_format::layout::{event, event_header, EventType, StringRef};
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::memory::WriteMapping;
-use trace_protocol::buffer::producer::{LossStrings, OpenScope, Recorder, Session, Slot, CHUNK_THREAD};
+use trace_protocol::buffer::producer::{
+    LossStrings, OpenScope, Recorder, Session, Slot, CHUNK_THREAD,
+};
 
 fn model(check: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -39,7 +41,14 @@ impl Buffer {
         let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
         recorder.provide(Box::leak((0..2).map(|_| Slot::new()).collect()), 1, asymmetric);
         let loss_strings = LossStrings::register(|_| StringRef::EMPTY);
-        let session = Session { mapping: mapping.clone(), layout, process: 1, clock: || 1, wake: || {}, loss_strings };
+        let session = Session {
+            mapping: mapping.clone(),
+            layout,
+            process: 1,
+            clock: || 1,
+            wake: || {},
+            loss_strings,
+        };
         recorder.begin(Box::new(session));
         recorder.start();
         Self { recorder, mapping, layout }
@@ -135,7 +144,9 @@ fn a_scope_ends_once() {
             writer.join().unwrap();
             assert_eq!(buffer.rolling(0), saved, "handed over");
             match saved[..] {
-                [(EventType::DurationBegin, 10)] => assert_eq!(buffer.rolling(1), [(EventType::DurationEnd, 20)]),
+                [(EventType::DurationBegin, 10)] => {
+                    assert_eq!(buffer.rolling(1), [(EventType::DurationEnd, 20)])
+                }
                 [(EventType::DurationComplete, 10)] => assert_eq!(buffer.rolling(1), []),
                 ref other => panic!("{other:?}"),
             }

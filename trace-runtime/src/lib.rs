@@ -75,9 +75,9 @@ traced! {
 
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use ntrace::*;
+pub use trace_format::layout::InstantScope as Scope;
 #[cfg(all(feature = "attributes", target_os = "linux", not(feature = "ntrace")))]
 pub use trace_macros::trace_fn;
-pub use trace_format::layout::InstantScope as Scope;
 pub use value::{Arg, ArgValue, Koid, Pointer};
 
 /// What the macros expand to. Not for use by hand: it changes without notice.

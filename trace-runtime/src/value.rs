@@ -221,10 +221,12 @@ fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
     }
     let length = rest.len();
     if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
-        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (length - 4));
+        return u64::from(u32::from_le_bytes(*first))
+            | u64::from(u32::from_le_bytes(*last)) << (8 * (length - 4));
     }
     if let (Some(first), Some(last)) = (rest.first_chunk::<2>(), rest.last_chunk::<2>()) {
-        return u64::from(u16::from_le_bytes(*first)) | u64::from(u16::from_le_bytes(*last)) << (8 * (length - 2));
+        return u64::from(u16::from_le_bytes(*first))
+            | u64::from(u16::from_le_bytes(*last)) << (8 * (length - 2));
     }
     rest.first().map_or(0, |byte| u64::from(*byte))
 }
@@ -348,7 +350,8 @@ mod tests {
     use super::*;
 
     fn encoded(value: impl Encode) -> Vec<u64> {
-        let words: Vec<AtomicU64> = (0..value.words(Limit::LONG)).map(|_| AtomicU64::new(u64::MAX)).collect();
+        let words: Vec<AtomicU64> =
+            (0..value.words(Limit::LONG)).map(|_| AtomicU64::new(u64::MAX)).collect();
         value.encode(0x7_0000, &words, Limit::LONG);
         words.into_iter().map(AtomicU64::into_inner).collect()
     }

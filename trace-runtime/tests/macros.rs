@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use trace_runtime::{
-    trace_async_begin, trace_async_end, trace_async_instant, trace_category_enabled, trace_counter, trace_duration,
-    trace_duration_begin, trace_duration_end, trace_enabled, trace_flow_begin, trace_flow_end, trace_flow_step,
-    trace_instant, ArgValue, Koid, Pointer, Scope,
+    trace_async_begin, trace_async_end, trace_async_instant, trace_category_enabled, trace_counter,
+    trace_duration, trace_duration_begin, trace_duration_end, trace_enabled, trace_flow_begin,
+    trace_flow_end, trace_flow_step, trace_instant, ArgValue, Koid, Pointer, Scope,
 };
 
 const KEY: &str = "constant key";

@@ -22,7 +22,9 @@ fn all_of_many_buffers_is_saved_in_order() {
     let (values, lost) = counter_values(&path);
     assert_eq!(lost, 0);
     assert_eq!(values, (0..200_000).collect::<Vec<u64>>());
-    assert!(!path.with_extension("fxt.buffer").exists() && !path.with_extension("fxt.partial").exists());
+    assert!(
+        !path.with_extension("fxt.buffer").exists() && !path.with_extension("fxt.partial").exists()
+    );
 }
 
 fn counter_values(path: &std::path::Path) -> (Vec<u64>, u64) {

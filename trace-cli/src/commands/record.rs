@@ -12,7 +12,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use trace_manager::{ArchiveTarget, Manager, SessionConfig, SessionHandle, SessionState, SessionSummary};
+use trace_manager::{
+    ArchiveTarget, Manager, SessionConfig, SessionHandle, SessionState, SessionSummary,
+};
 
 use crate::cli::RecordArgs;
 use crate::exit;
@@ -63,7 +65,10 @@ fn record(args: &RecordArgs) -> Result<u8> {
         }
     };
     if args.command.is_empty() {
-        crate::say(&format!("recording programs that find {}; Ctrl-C stops", place.path().display()));
+        crate::say(&format!(
+            "recording programs that find {}; Ctrl-C stops",
+            place.path().display()
+        ));
     }
     let ending = Recorder { args, session: &session, events, meter: Meter::new() }.run(&mut child);
     session.stop();
@@ -83,7 +88,8 @@ fn config(args: &RecordArgs) -> SessionConfig {
 
 fn target(output: &Path) -> Result<ArchiveTarget> {
     if output == Path::new(STANDARD) {
-        let stdout = io::stdout().as_fd().try_clone_to_owned().context("cannot write to standard output")?;
+        let stdout =
+            io::stdout().as_fd().try_clone_to_owned().context("cannot write to standard output")?;
         return Ok(ArchiveTarget::Stream(stdout));
     }
     Ok(ArchiveTarget::File(output.to_owned()))
@@ -130,7 +136,11 @@ struct Recorder<'a> {
 impl Recorder<'_> {
     /// Waits until recording is to end.
     fn run(self, child: &mut Child) -> Ending {
-        let mut deadline = self.args.duration.and_then(|duration| self.start_of_duration(child)?.checked_add(duration));
+        if self.args.wait && !child.is_running() && !self.wait_for_first() {
+            return Ending { status: exit::OK, kills: false };
+        }
+        let mut deadline =
+            self.args.duration.and_then(|duration| Instant::now().checked_add(duration));
         let mut status = exit::OK;
         loop {
             match self.events.recv_timeout(TICK) {
@@ -161,16 +171,14 @@ impl Recorder<'_> {
         }
     }
 
-    /// With `--wait` and no command the time begins when the first program joins. `None` if a signal comes first.
-    fn start_of_duration(&self, child: &Child) -> Option<Instant> {
-        if self.args.wait && !child.is_running() {
-            while !self.session.wait_provider(TICK) {
-                if self.events.try_recv().is_ok() {
-                    return Some(Instant::now().checked_sub(self.args.duration?)?);
-                }
+    /// Waits until the first program joins. False if a signal comes before that.
+    fn wait_for_first(&self) -> bool {
+        while !self.session.wait_provider(TICK) {
+            if self.events.try_recv().is_ok() {
+                return false;
             }
         }
-        Some(Instant::now())
+        true
     }
 
     /// Whether programs have been recorded and none is any more.

@@ -18,7 +18,9 @@ mod clocks;
 
 use trace_format::encode::append;
 use trace_format::layout::{InstantScope, ObjectType, ProviderEvent, ThreadKoids};
-use trace_format::record::{Argument, Event, EventKind, KernelObject, Metadata, Record, Text, Thread, Value};
+use trace_format::record::{
+    Argument, Event, EventKind, KernelObject, Metadata, Record, Text, Thread, Value,
+};
 
 use crate::buffer::producer::LossStrings;
 use crate::message::ClockSource;
@@ -65,7 +67,12 @@ pub fn section(words: &mut Vec<u64>, id: u32) {
 
 /// Appends what an archive says of a provider before its records. Returns the index of the word that holds the ticks per second, for
 /// who comes to know them better.
-pub fn opening(words: &mut Vec<u64>, provider: &Identity, ticks_per_second: u64, now: &ClockSample) -> usize {
+pub fn opening(
+    words: &mut Vec<u64>,
+    provider: &Identity,
+    ticks_per_second: u64,
+    now: &ClockSample,
+) -> usize {
     put(words, Metadata::ProviderInfo { id: provider.id, name: provider.name.as_bytes() }.into());
     let rate = words.len() + 1;
     put(words, Record::Initialization { ticks_per_second });

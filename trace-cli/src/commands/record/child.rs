@@ -32,7 +32,8 @@ pub(super) struct StartError {
 
 /// Sends signals for this process as events.
 pub(super) fn watch_signals(events: Sender<Event>) -> Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]).context("cannot watch for signals")?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2])
+        .context("cannot watch for signals")?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
             if events.send(Event::Signal(signal)).is_err() {
@@ -45,7 +46,11 @@ pub(super) fn watch_signals(events: Sender<Event>) -> Result<()> {
 
 impl Child {
     /// Starts the command so that it and its children find the session, and sends its end as an event.
-    pub(super) fn start(command: &[OsString], socket: &Path, events: Sender<Event>) -> Result<Self, StartError> {
+    pub(super) fn start(
+        command: &[OsString],
+        socket: &Path,
+        events: Sender<Event>,
+    ) -> Result<Self, StartError> {
         let Some((program, arguments)) = command.split_first() else {
             return Ok(Self { running: None, signals: 0 });
         };
@@ -85,7 +90,9 @@ impl Child {
             self.signals += 1;
         }
         let from_terminal = matches!(signal, SIGINT | SIGQUIT) && is_in_foreground();
-        if let (Some(pid), false, Some(signal)) = (self.running, from_terminal, Signal::from_raw(signal)) {
+        if let (Some(pid), false, Some(signal)) =
+            (self.running, from_terminal, Signal::from_raw(signal))
+        {
             // Fails if the command has just ended.
             let _ended = kill_process(pid, signal);
         }
@@ -129,9 +136,13 @@ fn is_in_foreground() -> bool {
 fn start_error(program: &OsString, error: &io::Error) -> StartError {
     let program = program.to_string_lossy();
     match error.kind() {
-        io::ErrorKind::NotFound => {
-            StartError { code: exit::NOT_FOUND, reason: format!("expected a program named '{program}', found none; is its path right?") }
-        }
-        _ => StartError { code: exit::CANNOT_RUN, reason: format!("cannot run '{program}': {error}") },
+        io::ErrorKind::NotFound => StartError {
+            code: exit::NOT_FOUND,
+            reason: format!("expected a program named '{program}', found none; is its path right?"),
+        },
+        _ => StartError {
+            code: exit::CANNOT_RUN,
+            reason: format!("cannot run '{program}': {error}"),
+        },
     }
 }

@@ -30,7 +30,11 @@ impl Meter {
             lost => format!(", {} lost", HumanCount(lost)),
         };
         let Progress { providers, joined, events, bytes, .. } = progress;
-        let programs = if providers == joined { format!("{providers}") } else { format!("{providers} of {joined}") };
+        let programs = if providers == joined {
+            format!("{providers}")
+        } else {
+            format!("{providers} of {joined}")
+        };
         let (events, bytes) = (HumanCount(*events), HumanBytes(*bytes));
         self.bar.set_message(format!("{programs} programs, {events} events, {bytes}{lost}"));
         self.bar.tick();

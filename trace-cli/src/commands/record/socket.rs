@@ -20,13 +20,16 @@ impl Place {
     pub(super) fn choose(args: &RecordArgs) -> Result<Self> {
         match &args.socket {
             Some(path) => Ok(Self { path: path.clone(), _private: None }),
-            None if args.command.is_empty() => Ok(Self { path: default_socket_path(), _private: None }),
+            None if args.command.is_empty() => {
+                Ok(Self { path: default_socket_path(), _private: None })
+            }
             None => Self::private(),
         }
     }
 
     fn private() -> Result<Self> {
-        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
+        let runtime =
+            std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
         let parent = runtime.unwrap_or_else(std::env::temp_dir);
         let directory = tempfile::Builder::new().prefix("trace-").tempdir_in(&parent).with_context(|| {
             format!("cannot make a directory for the session's socket in '{}'; name a socket with --socket", parent.display())

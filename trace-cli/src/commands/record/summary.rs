@@ -16,7 +16,8 @@ pub(super) fn print(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
     let advice = advice(args, summary);
     if args.json {
         let mut stdout = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut stdout, &as_json(args, summary, &advice)).context("cannot write the summary")?;
+        serde_json::to_writer_pretty(&mut stdout, &as_json(args, summary, &advice))
+            .context("cannot write the summary")?;
         writeln!(stdout).context("cannot write the summary")?;
     } else {
         for line in as_text(args, summary).lines() {
@@ -32,14 +33,21 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
     if let Ok(bytes) = summary.archive {
         let (events, bytes) = (HumanCount(summary.events()), HumanBytes(bytes));
         let seconds = summary.duration.as_secs_f64();
-        let _ = writeln!(text, "{events} events in {seconds:.3} s, {bytes} in {}", args.output.display());
+        let _ = writeln!(
+            text,
+            "{events} events in {seconds:.3} s, {bytes} in {}",
+            args.output.display()
+        );
     }
     for provider in &summary.providers {
         let _ = writeln!(text, "  {}", provider_line(provider));
     }
     if summary.archive.is_ok() && summary.events() > 0 && args.output.as_os_str() != STANDARD {
         let path = args.output.display();
-        let _ = writeln!(text, "look at it: https://ui.perfetto.dev (open {path}), or trace dump {path}");
+        let _ = writeln!(
+            text,
+            "look at it: https://ui.perfetto.dev (open {path}), or trace dump {path}"
+        );
     }
     text
 }
@@ -47,7 +55,8 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
 fn provider_line(provider: &ProviderSummary) -> String {
     let ProviderSummary { name, pid, records, bytes, dropped, open_scopes, .. } = provider;
     let (records, bytes) = (HumanCount(*records), HumanBytes(*bytes));
-    let mut line = format!("{name} ({pid}): {records} records, {bytes}, {} lost", HumanCount(*dropped));
+    let mut line =
+        format!("{name} ({pid}): {records} records, {bytes}, {} lost", HumanCount(*dropped));
     if *open_scopes > 0 {
         let _ = write!(line, ", {open_scopes} scopes open");
     }
@@ -64,7 +73,9 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
     if summary.providers.is_empty() {
         lines.push(nobody(args));
     } else if summary.events() == 0 {
-        lines.push("nothing was recorded: no trace point of these categories was reached".to_owned());
+        lines.push(
+            "nothing was recorded: no trace point of these categories was reached".to_owned(),
+        );
     }
     for category in summary.categories_without_events() {
         lines.push(format!("no event of category '{category}': {}", known(summary)));
@@ -77,7 +88,10 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
         lines.push(format!("{} ({}) did not answer to the start", provider.name, provider.pid));
     }
     for refusal in &summary.refused {
-        lines.push(format!("{} ({}) could not be recorded: {}", refusal.name, refusal.pid, refusal.reason));
+        lines.push(format!(
+            "{} ({}) could not be recorded: {}",
+            refusal.name, refusal.pid, refusal.reason
+        ));
     }
     lines
 }
@@ -115,7 +129,10 @@ fn as_json(args: &RecordArgs, summary: &SessionSummary, advice: &[String]) -> Va
 }
 
 fn provider_json(provider: &ProviderSummary) -> Value {
-    let rejected = provider.rejected.iter().map(|(reason, count)| (reason.as_str().to_owned(), Value::from(*count)));
+    let rejected = provider
+        .rejected
+        .iter()
+        .map(|(reason, count)| (reason.as_str().to_owned(), Value::from(*count)));
     json!({
         "name": provider.name,
         "pid": provider.pid,

@@ -110,7 +110,8 @@ impl Collector {
     pub fn skip_saved(&mut self, saved: u32) {
         const BITS: u32 = 24;
         let is_saved = |wrap: &u32| wrap.wrapping_sub(saved) << (32 - BITS) >> 31 != 0;
-        self.last_saved = live_wraps(&self.mapping, &self.layout).into_iter().filter(is_saved).max();
+        self.last_saved =
+            live_wraps(&self.mapping, &self.layout).into_iter().filter(is_saved).max();
     }
 
     /// Prepares for another start in the same buffer, which begins with an empty durable buffer.

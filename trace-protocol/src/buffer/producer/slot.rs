@@ -88,7 +88,9 @@ impl Slot {
 
     /// Writes a whole record, if it fits. For records whose words are at hand; the caller is the thread that holds the slot.
     pub fn write(&self, recorder: &Recorder, record: &[u64]) -> bool {
-        let (Some((header, payload)), Some(open)) = (record.split_first(), self.open(recorder, record.len())) else {
+        let (Some((header, payload)), Some(open)) =
+            (record.split_first(), self.open(recorder, record.len()))
+        else {
             return false;
         };
         for (word, value) in open.words().iter().skip(1).zip(payload) {
