@@ -3,7 +3,6 @@
 mod baseline;
 mod chrome;
 mod fastrace;
-#[cfg(feature = "ours")]
 mod ours;
 #[cfg(feature = "perfetto")]
 mod perfetto;
@@ -22,7 +21,6 @@ pub const EMPTY_LOOP: &str = baseline::EMPTY_LOOP.name;
 pub const ALL: &[Peer] = &[
     baseline::RAW_CLOCK,
     baseline::EMPTY_LOOP,
-    #[cfg(feature = "ours")]
     ours::PEER,
     fastrace::PEER,
     chrome::PEER,

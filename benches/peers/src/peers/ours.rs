@@ -40,16 +40,17 @@ fn scope(n: u64) {
     }
 }
 
-struct Recording<G> {
-    guard: G,
+struct Recording {
+    guard: trace_runtime::Trace,
 }
 
 fn start(file: &Path) -> Box<dyn Session> {
-    std::env::set_var("TRACE_OUTPUT", file);
-    Box::new(Recording { guard: trace_runtime::init() })
+    // Large enough that nothing is lost between two saves of a loaded machine.
+    let builder = trace_runtime::builder().output(file).buffer_size(256 << 20);
+    Box::new(Recording { guard: builder.init() })
 }
 
-impl<G> Session for Recording<G> {
+impl Session for Recording {
     fn finish(self: Box<Self>) {
         drop(self.guard);
     }
