@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use trace_protocol::archive::{self, ClockSample, Identity};
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::Layout;
+use trace_protocol::message::ClockSource;
 
-use crate::archive::records::{self, Identity};
 use crate::archive::{ArchiveWriter, Block, Finished, WriterStatus};
-use crate::clock::{sample_after, ticks_per_second, ClockSample, LEAST_SPAN};
+use crate::clock::{counter_rate, sample_after};
 use crate::config::SessionConfig;
 use crate::finisher::{Finisher, Remains};
 use crate::machine::{ProviderId, SaveRequest};
@@ -26,6 +27,9 @@ const MAX_WAITING: usize = 2;
 /// The age beyond which a sample of the clocks is not compared with: the machine may have slept, and
 /// with it the counter.
 const MAX_AGE: Duration = Duration::from_secs(60);
+
+/// The rate of a provider whose ticks are those of `CLOCK_BOOTTIME`.
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// The first refusals that are kept.
 const MAX_REFUSALS: usize = 100;
@@ -86,8 +90,10 @@ impl Recording {
             *earlier = now;
         }
         let first = sample_after(earlier);
-        let estimate = first.rate_since(earlier);
-        writer.push(records::magic());
+        let estimate = counter_rate(earlier, &first).unwrap_or(NANOS_PER_SECOND);
+        let mut block = Block::default();
+        archive::magic(&mut block.words);
+        writer.push(block);
         Self {
             config,
             writer,
@@ -129,14 +135,26 @@ impl Recording {
     ) {
         let now = ClockSample::now();
         let mut block = self.block();
-        let rate = ticks_per_second(identity.clock, self.estimate);
-        records::opening(&mut block, &identity, rate, &now);
+        self.open(&mut block, &identity, &now);
         self.last_section = Some(identity.id);
         let joined_at = now.ticks(identity.clock);
         let mut tape = Tape::new(identity, known_categories, collector, joined_at, layout);
         tape.bytes += block.words.len() as u64 * 8;
         self.writer.push(block);
         self.tapes.insert(id, tape);
+    }
+
+    /// Puts what an archive says of a provider before its records into `block`.
+    fn open(&self, block: &mut Block, identity: &Identity, now: &ClockSample) {
+        match identity.clock {
+            ClockSource::Boottime => {
+                archive::opening(&mut block.words, identity, NANOS_PER_SECOND, now);
+            }
+            ClockSource::CpuCounter => {
+                let rate = archive::opening(&mut block.words, identity, self.estimate, now);
+                block.rates.push(rate);
+            }
+        }
     }
 
     /// Says that a provider cannot take part. Of very many, the first are kept.
@@ -215,8 +233,7 @@ impl Recording {
     /// Ends the archive. All providers have left, and what they left behind is there.
     pub(crate) fn end(self) -> Recorded {
         let now = ClockSample::now();
-        let long = now.since(&self.first) >= LEAST_SPAN;
-        let rate = if long { now.rate_since(&self.first) } else { self.estimate };
+        let rate = counter_rate(&self.first, &now).unwrap_or(self.estimate);
         let mut providers = self.summaries;
         providers.sort_by_key(|provider| provider.id);
         Recorded {
@@ -283,7 +300,7 @@ struct Section {
 fn section(block: &mut Block, last: &mut Option<u32>, id: u32) -> Section {
     let before = last.replace(id);
     if before != Some(id) {
-        records::section(&mut block.words, id);
+        archive::section(&mut block.words, id);
     }
     Section { words: block.words.len(), before }
 }

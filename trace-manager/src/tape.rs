@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use trace_protocol::archive::{self, Identity};
 use trace_protocol::buffer::consumer::{Collector, RawSave, Rejection};
 use trace_protocol::buffer::header::Layout;
 
-use crate::archive::records::{self, Identity, Loss};
-use crate::clock::ClockSample;
+use crate::archive::{closing, Dropped};
 use crate::machine::{End, SaveRequest};
 use crate::summary::ProviderSummary;
 
@@ -98,7 +98,7 @@ impl Tape {
 
     /// Appends all that is left, with a section record before it.
     pub(crate) fn finish(mut self, departure: Departure, words: &mut Vec<u64>) -> ProviderSummary {
-        records::section(words, self.identity.id);
+        archive::section(words, self.identity.id);
         while let Some(copy) = self.take_copy() {
             self.sanitize(copy, words);
         }
@@ -110,18 +110,9 @@ impl Tape {
 
     /// Appends what the archive says of a provider behind its records.
     fn close(&self, words: &mut Vec<u64>) {
-        let now = ClockSample::now();
-        let dropped = self.collector.dropped();
-        let untold = dropped.saturating_sub(self.collector.stats().told_losses);
-        if untold != 0 {
-            let to = now.ticks(self.identity.clock);
-            let loss = Loss { number: untold, from: self.joined_at, to };
-            records::loss(words, &self.identity, loss);
-        }
-        if dropped != 0 {
-            records::buffer_full(words, self.identity.id);
-        }
-        records::anchor(words, &self.identity, &now);
+        let number = self.collector.dropped();
+        let told = self.collector.stats().told_losses;
+        closing(words, &self.identity, Dropped { number, told, joined_at: self.joined_at });
     }
 
     fn into_summary(self, departure: Departure) -> ProviderSummary {

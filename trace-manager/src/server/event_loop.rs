@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags, EventVec};
+use trace_protocol::archive::ClockSample;
 use trace_protocol::socket::Listener;
 
 use super::command::{Command, Inbox, StartRequest};
 use super::connection::{Connection, Received, ReceivedPacket};
 use crate::archive::ArchiveWriter;
-use crate::clock::ClockSample;
 use crate::error::ManagerError;
 use crate::finisher::Finisher;
 use crate::machine::{Conductor, Input, ProviderId, Time, TraceeEvent};

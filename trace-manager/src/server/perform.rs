@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use rustix::event::epoll::{self, EventFlags};
+use trace_protocol::archive::Identity;
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::ReadMapping;
@@ -20,7 +21,6 @@ use super::command::Shared;
 use super::connection::Connection;
 use super::event_loop::{EventLoop, Source};
 use super::outbox::Handles;
-use crate::archive::records::Identity;
 use crate::machine::{
     Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent, Violation,
 };

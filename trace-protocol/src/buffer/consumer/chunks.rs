@@ -2,7 +2,7 @@
 
 use crate::buffer::header::{directory_entry, Layout};
 use crate::buffer::memory::ReadMapping;
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
 /// A copy of a rolling buffer as it was when it was copied.
 ///
@@ -18,38 +18,43 @@ pub struct RawSave {
 impl RawSave {
     /// Copies the chunks of `wrapped_count`. Reads each word of the buffer once at most.
     pub(super) fn copy(mapping: &ReadMapping, layout: &Layout, wrapped_count: u32) -> Self {
-        let mut save = Self { words: Vec::new(), chunks: Vec::new() };
-        let directory = layout.rolling_start(wrapped_count);
-        let data = directory + layout.directory_words();
-        let units = layout.units() as usize;
-        let mut unit = 0;
-        while unit < units {
-            match chunk_units(mapping, directory + unit, wrapped_count, units - unit) {
-                Some(length) => {
-                    save.copy_chunk(
-                        mapping,
-                        data + unit * layout.unit_words(),
-                        length * layout.unit_words(),
-                    );
-                    unit += length;
-                }
-                // Stale, or reserved by a thread that has not come to publish it: nothing is there.
-                None => unit += 1,
-            }
+        let runs: Vec<&[AtomicU64]> = live_chunks(mapping, layout, wrapped_count).collect();
+        let mut words = Vec::with_capacity(runs.iter().map(|run| run.len()).sum());
+        for run in &runs {
+            words.extend(run.iter().map(|word| word.load(Ordering::Relaxed)));
         }
-        save
-    }
-
-    fn copy_chunk(&mut self, mapping: &ReadMapping, start: usize, length: usize) {
-        let Some(words) = mapping.words().get(start..start + length) else { return };
-        self.chunks.push(length);
-        self.words.extend(words.iter().map(|word| word.load(Ordering::Relaxed)));
+        Self { words, chunks: runs.iter().map(|run| run.len()).collect() }
     }
 
     /// Bytes copied.
     pub fn size(&self) -> usize {
         self.words.len() * 8
     }
+}
+
+/// The words of the chunks of `wrapped_count`, in the order of their places.
+pub(super) fn live_chunks<'a>(
+    mapping: &'a ReadMapping,
+    layout: &Layout,
+    wrapped_count: u32,
+) -> impl Iterator<Item = &'a [AtomicU64]> {
+    let directory = layout.rolling_start(wrapped_count);
+    let data = directory + layout.directory_words();
+    let (units, unit_words) = (layout.units() as usize, layout.unit_words());
+    let mut unit = 0;
+    std::iter::from_fn(move || {
+        while unit < units {
+            let at = unit;
+            let length = chunk_units(mapping, directory + at, wrapped_count, units - at);
+            // Stale, or reserved by a thread that has not come to publish it: nothing is there.
+            unit += length.unwrap_or(1);
+            if let Some(length) = length {
+                let start = data + at * unit_words;
+                return mapping.words().get(start..start + length * unit_words);
+            }
+        }
+        None
+    })
 }
 
 /// The units of the chunk at this directory word, if it is a chunk of this wrap and fits.
