@@ -13,14 +13,8 @@ mod points;
 mod report;
 
 fn main() {
-    if let Some(mode) =
-        std::env::args().nth(1).filter(|argument| argument == "--list" || argument == "--test")
-    {
-        // Asked by a test runner, which has nothing to run here.
-        println!(
-            "{}",
-            if mode == "--list" { "0 tests, 1 benchmark" } else { "0 passed, 0 failed" }
-        );
+    if !std::env::args().any(|argument| argument == "--bench") {
+        // Run as a test, which it is not.
         return;
     }
     let path = std::env::temp_dir().join(format!("trace-cost-{}.fxt", std::process::id()));

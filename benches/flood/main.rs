@@ -17,12 +17,12 @@ const BUFFER: u64 = 16 << 20;
 const CHILD: &str = "TRACE_BENCH_FLOOD";
 
 fn main() {
-    if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
-        println!("0 tests, 1 benchmark");
-        return;
-    }
     if std::env::var_os(CHILD).is_some() {
         return flood();
+    }
+    if !std::env::args().any(|argument| argument == "--bench") {
+        // Run as a test, which it is not.
+        return;
     }
     println!(
         "{SCOPES} scopes, buffer of {} MiB, archive in memory (`/dev/shm`) and on disk\n",

@@ -15,6 +15,7 @@
 //! initialization record holds an estimate.
 
 mod clocks;
+mod ledger;
 
 use trace_format::encode::append;
 use trace_format::layout::{InstantScope, ObjectType, ProviderEvent, ThreadKoids};
@@ -26,6 +27,7 @@ use crate::buffer::producer::LossStrings;
 use crate::message::ClockSource;
 
 pub use clocks::ClockSample;
+pub use ledger::{Ledger, LedgerReader};
 
 /// Who a provider is, in the archive.
 #[derive(Debug, Clone)]

@@ -6,6 +6,7 @@ use crate::sync::Ordering;
 
 use super::chunks::{live_wraps, RawSave};
 use super::filter::Filter;
+use super::slot::{SaveSlot, SlotReader};
 use super::stats::Stats;
 
 /// Reads one provider's buffer, each record once, and turns it into well-formed records.
@@ -70,6 +71,27 @@ impl Collector {
     pub fn copy_rolling(&mut self, wrapped_count: u32) -> RawSave {
         self.last_saved = self.last_saved.max(Some(wrapped_count));
         RawSave::copy(&self.mapping, &self.layout, wrapped_count)
+    }
+
+    /// Copies the rolling buffer of `wrapped_count` into `slot`. After this its provider may write it again.
+    pub fn copy_rolling_into(&mut self, wrapped_count: u32, slot: &SaveSlot) {
+        self.last_saved = self.last_saved.max(Some(wrapped_count));
+        slot.fill(&self.mapping, &self.layout, wrapped_count);
+    }
+
+    /// Takes over from another collector, which had copied the rolling buffers up to `last_saved`.
+    pub fn resume(&mut self, last_saved: Option<u32>) {
+        self.last_saved = self.last_saved.max(last_saved);
+    }
+
+    /// Appends the well-formed records of the copy in a slot, in the order of its chunks. The copy stays as it is.
+    pub fn sanitize_slot(&mut self, slot: &SlotReader, out: &mut Vec<u64>) {
+        let mut words = Vec::with_capacity(self.layout.unit_words());
+        for chunk in slot.chunks(&self.layout) {
+            words.clear();
+            words.extend(chunk.iter().map(|word| word.load(Ordering::Relaxed)));
+            self.filter.filter(&mut words, out);
+        }
     }
 
     /// Appends the well-formed records of a copy, in the order of its chunks.

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `collector` | which parts to read, in which order, once each |
 //! | `chunks` | the chunks of a rolling buffer |
+//! | `slot` | copies that outlive the process that made them |
 //! | `filter` | which records stay, and what becomes of open and late scopes |
 //! | `check` | whether one record is well-formed |
 //! | `large` | the same of a large record |
@@ -18,8 +19,10 @@ mod collector;
 mod cursor;
 mod filter;
 mod large;
+mod slot;
 mod stats;
 
 pub use chunks::RawSave;
 pub use collector::{Collector, CollectorError};
+pub use slot::{SaveSlot, SlotReader};
 pub use stats::{Rejection, Stats};
