@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::sync::Mutex;
 
 use super::handle::Provider;
+use super::service;
 use crate::point::site::{sites, Site};
 use crate::{recorder, thread, RECORDER};
 
@@ -56,6 +57,7 @@ pub(super) fn install_handlers() {
 extern "C" fn in_child() {
     RECORDER.forget();
     thread::forget_slot();
+    service::forget();
     recorder::forget_nonces();
     sites().iter().for_each(Site::turn_off);
     PROVIDER.store(null_mut(), Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! The service thread: all that a provider does, traced threads do not.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,9 @@ use super::link::Link;
 use super::{fork, output, sys, wait};
 use crate::{clock, thread, RECORDER};
 
-/// The eventfd that wakes the service thread.
+/// The eventfd that wakes the service thread, or -1.
+///
+/// It is made once and stays open: a thread that is about to write to it must not find another file under its number.
 static WAKE: AtomicI32 = AtomicI32::new(-1);
 
 /// How often the service thread looks for new threads while it records.
@@ -34,7 +36,7 @@ const THREADS_AT_ONCE: usize = 1024;
 pub(super) struct Service {
     pub(super) config: Builder,
     pub(super) cpu_counter: bool,
-    wake: OwnedFd,
+    wake: BorrowedFd<'static>,
     shared: Arc<Shared>,
 }
 
@@ -43,11 +45,26 @@ pub(super) fn wake() {
     sys::signal_eventfd(WAKE.load(Ordering::Relaxed));
 }
 
+/// Makes a forked child forget its parent's service thread, without closing anything.
+pub(super) fn forget() {
+    WAKE.store(-1, Ordering::Relaxed);
+}
+
+/// The eventfd that wakes the service thread of this process.
+fn wake_descriptor() -> io::Result<BorrowedFd<'static>> {
+    let mut descriptor = WAKE.load(Ordering::Relaxed);
+    if descriptor < 0 {
+        descriptor = sys::eventfd()?.into_raw_fd();
+        WAKE.store(descriptor, Ordering::Relaxed);
+        fork::remember_descriptor(0, descriptor);
+    }
+    // SAFETY: the descriptor is the eventfd made above, here or in an earlier call, and is never closed in this process.
+    Ok(unsafe { BorrowedFd::borrow_raw(descriptor) })
+}
+
 /// Makes ready what trace points need, and starts the service thread with every signal blocked.
 pub(super) fn spawn(config: Builder, shared: Arc<Shared>) -> io::Result<()> {
-    let wake = sys::eventfd()?;
-    WAKE.store(wake.as_raw_fd(), Ordering::Relaxed);
-    fork::remember_descriptor(0, wake.as_raw_fd());
+    let wake = wake_descriptor()?;
     fork::install_handlers();
     let cpu_counter = clock::choose(!config.cpu_counter);
     thread::prepare();
@@ -75,8 +92,6 @@ impl Service {
             Some(path) => output::run(&self, path),
             None => self.serve_managers(),
         }
-        WAKE.store(-1, Ordering::Relaxed);
-        fork::remember_descriptor(0, -1);
         self.shared.end();
     }
 
@@ -94,7 +109,7 @@ impl Service {
 
     /// The eventfd that wakes this thread.
     pub(super) fn wake(&self) -> BorrowedFd<'_> {
-        self.wake.as_fd()
+        self.wake
     }
 
     /// Sets the wake-up back. To be called before looking for what there is to do.
