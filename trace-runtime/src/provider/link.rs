@@ -27,6 +27,8 @@ pub(super) struct Link<'a> {
     decoder: Decoder<ToProvider>,
     descriptors: Vec<OwnedFd>,
     session: Option<Session>,
+    /// There was a session.
+    served: bool,
 }
 
 /// A session of the manager, in which this provider has a buffer.
@@ -42,15 +44,16 @@ struct Session {
 impl<'a> Link<'a> {
     pub(super) fn new(service: &'a Service, socket: Socket) -> Self {
         fork::remember_descriptor(2, socket.as_fd().as_raw_fd());
-        Self { service, socket, decoder: Decoder::new(), descriptors: Vec::new(), session: None }
+        Self { service, socket, decoder: Decoder::new(), descriptors: Vec::new(), session: None, served: false }
     }
 
-    /// Serves until the manager hangs up, or the provider is to end.
-    pub(super) fn serve(mut self) {
+    /// Serves until the manager hangs up, or the provider is to end. Returns whether there was a session.
+    pub(super) fn serve(mut self) -> bool {
         let registered = self.socket.set_nonblocking(true).is_ok() && self.send(&self.register()).is_ok();
         while registered && !self.service.is_quitting() && self.serve_once().is_ok() {}
         self.end_session();
         fork::remember_descriptor(2, -1);
+        self.served
     }
 
     fn serve_once(&mut self) -> Result<(), Closed> {
@@ -157,6 +160,7 @@ impl<'a> Link<'a> {
         let packets = Socket::from(packets);
         packets.set_nonblocking(true).map_err(|_| Closed)?;
         fork::remember_descriptor(3, packets.as_fd().as_raw_fd());
+        self.served = true;
         self.session = Some(Session {
             active: Active::new(mapping, layout),
             packets,

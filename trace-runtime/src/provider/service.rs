@@ -22,7 +22,7 @@ static WAKE: AtomicI32 = AtomicI32::new(-1);
 /// How often the service thread looks for new threads while it records.
 pub(super) const NAMES_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long it waits before it goes back to a manager that has hung up.
+/// How long it waits before it goes back to a manager that has hung up without a session.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The most threads that can trace at once: more than Linux has.
@@ -99,9 +99,10 @@ impl Service {
     fn serve_managers(&self) {
         while !self.is_quitting() {
             let Some(socket) = wait::for_manager(self) else { return };
-            Link::new(self, socket).serve();
-            if !self.is_quitting() {
-                self.settle();
+            let served = Link::new(self, socket).serve();
+            self.settle();
+            if !served && !self.is_quitting() {
+                // A manager that takes nobody in is asked again later.
                 sys::poll(&mut [sys::interest(Some(self.wake()))], Some(RECONNECT_INTERVAL));
             }
         }

@@ -58,7 +58,8 @@ fn provider_line(provider: &ProviderSummary) -> String {
     let mut line =
         format!("{name} ({pid}): {records} records, {bytes}, {} lost", HumanCount(*dropped));
     if *open_scopes > 0 {
-        let _ = write!(line, ", {open_scopes} scopes open");
+        let scopes = if *open_scopes == 1 { "scope" } else { "scopes" };
+        let _ = write!(line, ", {open_scopes} {scopes} open");
     }
     let refused: u64 = provider.rejected.iter().map(|(_, count)| count).sum();
     if refused > 0 {
