@@ -141,6 +141,7 @@ impl Search {
         Ok(())
     }
 
+    #[trace_fn(category = "search")]
     fn work(&self) {
         while let Some(job) = self.queue.pop() {
             trace_duration!("search", "search file", "path" => job.path.to_string_lossy());

@@ -1,0 +1,149 @@
+"""Compares what independent readers find in archives of the examples with what the examples are known to have done.
+
+    python check.py --bin target/debug --engine PERFETTO_UI --work DIR
+
+Prints a line for each check, and the number of those that passed and failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+import unittest
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import chrome_json
+import check_every_macro
+import check_file_search
+import compare
+import fxt_package
+import perfetto
+from model import Expected, Found, read_expected
+from recordings import ROOMY, SAVED_OFTEN, TOO_SMALL, Programs, Way, succeeds
+
+# The thread of known_events that acts last, but for the main thread.
+LAST_THREAD = "crowd 299"
+
+
+@dataclass
+class Check:
+    """Something that finds faults; each is told in a line of text."""
+
+    name: str
+    faults: Callable[[], list[str]]
+
+
+def known_events(programs: Programs, way: Way) -> tuple[Path, Expected]:
+    archive, notes = programs.work / "known_events.fxt", programs.work / "known_events.jsonl"
+    notes.unlink(missing_ok=True)
+    command = [str(programs.example("known_events"))]
+    succeeds(programs.record(way, archive, command, {"KNOWN_EVENTS": str(notes)}))
+    return archive, read_expected(notes)
+
+
+def event_by_event(programs: Programs, engine: Path, way: Way) -> Iterator[Check]:
+    archive, expected = known_events(programs, way)
+    json = programs.convert(archive)
+    yield Check("fxt", lambda: compare.event_by_event(expected, fxt_package.read(archive), fxt_package.view))
+    yield Check("json", lambda: compare.event_by_event(expected, chrome_json.read(json), chrome_json.view))
+    yield Check("perfetto", lambda: perfetto.faults(engine, archive, expected))
+    yield Check("perfetto of json", lambda: perfetto.errors(engine, json))
+    yield Check("trace check", lambda: exits_with(programs, archive, 0))
+    if way in SAVED_OFTEN:
+        yield Check("scopes span saves", lambda: scopes_in_two(fxt_package.read(archive)))
+
+
+def scopes_in_two(found: Found) -> list[str]:
+    """Else the buffer was too large for what it is to show."""
+    ended = {event.name for events in found.events.values() for event in events if event.kind == "duration_end"}
+    return [f"{name} was not saved open" for name in ("main", "round") if name not in ended]
+
+
+def what_is_left(programs: Programs, engine: Path, way: Way) -> Iterator[Check]:
+    archive, expected = known_events(programs, way)
+    json = programs.convert(archive)
+    found = fxt_package.read(archive)
+    yield Check("fxt", lambda: compare.nothing_invented(expected, found, fxt_package.view))
+    yield Check("json", lambda: compare.nothing_invented(expected, chrome_json.read(json), chrome_json.view))
+    yield Check("perfetto", lambda: perfetto.errors(engine, archive))
+    if way.mode == "circular":
+        yield Check("the newest are kept", lambda: compare.newest_kept(expected, found, fxt_package.view, LAST_THREAD))
+    if way.mode == "oneshot":
+        yield Check("losses are told", lambda: losses(expected, sum(map(len, found.events.values())), found.lost))
+        yield Check("trace check", lambda: exits_with(programs, archive, 3))
+
+
+def losses(expected: Expected, found: int, lost: int) -> list[str]:
+    """What is missing is told as lost. The names that ended threads could not write are told with it."""
+    missing = compare.records(expected) - found
+    told = range(missing, missing + len(expected.threads) + 1)
+    return [] if missing > 0 and lost in told else [f"{missing} records are missing, {lost} are told to be lost"]
+
+
+def exits_with(programs: Programs, archive: Path, status: int) -> list[str]:
+    result = programs.check(archive)
+    return [] if result.returncode == status else [f"exits with {result.returncode}: {result.stdout}{result.stderr}"]
+
+
+def unit_tests(module: str) -> Iterator[Check]:
+    """Each test of a module as a check."""
+    for case in unittest.TestLoader().loadTestsFromName(module):
+        for test in case:
+            yield Check(test.id(), lambda: [told for _, told in outcome(test)])
+
+
+def outcome(test: unittest.TestCase) -> list[tuple[unittest.TestCase, str]]:
+    result = unittest.TestResult()
+    test.run(result)
+    return result.failures + result.errors
+
+
+def groups(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[], Iterator[Check]]]]:
+    yield "the comparison itself", lambda: unit_tests("test_compare")
+    yield "faults of the package fxt", lambda: unit_tests("package_faults")
+    for way in ROOMY + SAVED_OFTEN:
+        yield f"known_events ({way})", lambda: event_by_event(programs, engine, way)
+    for way in TOO_SMALL:
+        yield f"known_events ({way})", lambda: what_is_left(programs, engine, way)
+    for way in ROOMY:
+        yield f"every_macro ({way})", lambda: (Check(*pair) for pair in check_every_macro.checks(programs, engine, way))
+        yield f"file_search ({way})", lambda: (Check(*pair) for pair in check_file_search.checks(programs, engine, way))
+
+
+def tell(name: str, faults: list[str]) -> bool:
+    print(f"{'FAILED' if faults else 'ok'}  {name}", flush=True)
+    for fault in faults[:10]:
+        print(f"        {fault[:1000]}")
+    return not faults
+
+
+def guarded(faults: Callable[[], list[str]]) -> list[str]:
+    try:
+        return faults()
+    except Exception:  # A reader may fail in any way; that is a fault as well.
+        return traceback.format_exc().splitlines()[-10:]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for option in ("--bin", "--engine", "--work"):
+        parser.add_argument(option, type=Path, required=True)
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    programs = Programs(options.bin.resolve(), options.work.resolve())
+    results = []
+    for group, checks in groups(programs, options.engine):
+        try:
+            for check in checks():
+                results.append(tell(f"{group}: {check.name}", guarded(check.faults)))
+        except Exception:
+            results.append(tell(group, traceback.format_exc().splitlines()[-10:]))
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""What the example `file_search` has to print and to record, on a directory that is made for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import fxt_package
+import perfetto
+from model import Event, Found
+from recordings import Programs, Way
+
+TEXT = "needle"
+THREADS = 3
+ARROWS = f"{perfetto.FLOWS} where o.name = 'push' and i.name = 'search file'"
+
+
+def checks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[str, Callable[[], list[str]]]]:
+    tree = programs.work / "tree"
+    lines = plant(tree)
+    archive = programs.work / "file_search.fxt"
+    program = [str(programs.example("file_search")), "--threads", str(THREADS)]
+    result = programs.record(way, archive, [*program, TEXT, str(tree)])
+    files = sum(1 for path in tree.rglob("*") if path.is_file() and ".hidden" not in path.name)
+    yield "output", lambda: output_faults(result.returncode, sorted(result.stdout.splitlines()), lines)
+    yield "fxt", lambda: archive_faults(fxt_package.read(archive), files, lines)
+    yield "perfetto", lambda: perfetto_faults(engine, archive, files)
+    nothing = programs.record(way, archive, [*program, "not there", str(tree)])
+    yield "nothing found", lambda: output_faults(nothing.returncode - 1, nothing.stdout.splitlines(), [])
+    wrong = programs.record(way, archive, [*program, TEXT, str(tree / "missing")])
+    yield "no directory", lambda: output_faults(wrong.returncode - 2, wrong.stdout.splitlines(), [])
+
+
+def plant(tree: Path) -> list[str]:
+    """Makes the directory and returns the lines that are to be found in it."""
+    found = []
+    for number in range(60):
+        directory = tree / f"größe {number % 5}" / f"{number % 3}"
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / f"file {number}.txt"
+        lines = [f"line {line} {TEXT if line % (number + 2) == 1 else 'nneedl'}" for line in range(50)]
+        path.write_text("\n".join(lines), encoding="utf-8")
+        found += [f"{path}:{line + 1}:{text}" for line, text in enumerate(lines) if TEXT in text]
+    (tree / "binary").write_bytes(b"\0" + TEXT.encode())
+    (tree / "empty").write_bytes(b"")
+    (tree / ".hidden").write_text(TEXT, encoding="utf-8")
+    return sorted(found)
+
+
+def output_faults(status: int, printed: list[str], lines: list[str]) -> list[str]:
+    told = [] if status == 0 else [f"the exit status is off by {status}"]
+    return told + ([] if printed == lines else [f"{len(printed)} lines printed, not {len(lines)}, or others"])
+
+
+def archive_faults(found: Found, files: int, lines: list[str]) -> list[str]:
+    told = found.faults + ([f"{found.lost} records lost"] if found.lost else [])
+    names = Counter(event.name for events in found.events.values() for event in events)
+    wanted = {"push": files, "search file": files, "read": files, "binary": 1, "hidden": 1, "search": 1, "work": THREADS + 1, "queue": 2 * files}
+    told += [f"{names[name]} of {name}, not {number}" for name, number in wanted.items() if names[name] != number]
+    threads = sorted(name for _, name in found.threads.values())
+    wanted_threads = ["file_search", *(f"worker {number}" for number in range(THREADS))]
+    told += [] if threads == wanted_threads else [f"threads {threads}, not {wanted_threads}"]
+    return told + flow_faults(found, files) + counter_faults(found, len(lines))
+
+
+def flow_faults(found: Found, files: int) -> list[str]:
+    """Each file has an arrow of its own, from within its push to within its search."""
+    begun = ends(found, "flow_begin", "push")
+    ended = ends(found, "flow_end", "search file")
+    if len(begun) != files or begun.keys() != ended.keys():
+        return [f"{len(begun)} arrows begin and {len(ended)} end, not {files} each"]
+    return [f"the arrow {flow} ends before it begins" for flow in begun if ended[flow] < begun[flow]]
+
+
+def ends(found: Found, kind: str, scope: str) -> dict[object, float]:
+    times = {}
+    for events in found.events.values():
+        scopes = [event for event in events if event.name == scope]
+        flows = [event for event in events if event.kind == kind]
+        times |= {flow.tail: flow.start for flow in flows if any(within(flow, scope) for scope in scopes)}
+    return times
+
+
+def within(event: Event, scope: Event) -> bool:
+    return scope.end is not None and scope.start <= event.start <= scope.end
+
+
+def counter_faults(found: Found, lines: int) -> list[str]:
+    counters = [event for events in found.events.values() for event in events if event.kind == "counter"]
+    counters.sort(key=lambda event: event.start)
+    most = max(event.args["lines"] for event in counters if event.name == "found")
+    queue = [event.args["files"] for event in counters if event.name == "queue"]
+    told = [] if most == lines else [f"the counter says {most} lines, not {lines}"]
+    return told + ([] if queue[-1] == 0 and min(queue) >= 0 else [f"the queue ends with {queue[-1]} files"])
+
+
+def perfetto_faults(engine: Path, archive: Path, files: int) -> list[str]:
+    errors, arrows, threads = perfetto.query(engine, archive, [perfetto.ERRORS, ARROWS, perfetto.THREADS])
+    told = [f"import error: {error}" for error in errors]
+    told += [] if len(arrows) == files else [f"{len(arrows)} arrows from push to search file, not {files}"]
+    names = sorted(name for _, _, name, _ in threads)
+    return told + ([] if names[1:] == [f"worker {number}" for number in range(THREADS)] else [f"threads {names}"])

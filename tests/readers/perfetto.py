@@ -1,0 +1,115 @@
+"""Loads a trace into Perfetto's trace processor and compares its tables with what the program did.
+
+What Perfetto shows otherwise than it was recorded: null is the string "null", integers are signed, NaN is null, strings end at a zero
+byte, of arguments with one key the last one counts, and the scope of an instant is ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from model import Expected
+from perfetto_tables import Slice, Tables, tables
+
+ERRORS = "select name, value from stats where value != 0 and severity in ('error', 'data_loss')"
+THREADS = "select tid, pid, thread.name, process.name from thread join process using (upid) where tid != 0"
+SLICES = """
+    select tid, slice.id, slice.name, category, depth, dur, arg_set_id from slice
+    join thread_track on track_id = thread_track.id join thread using (utid)
+    where category != 'trace' order by tid, ts, slice.id"""
+ASYNCS = """
+    select slice.id, name, category, dur, arg_set_id from slice
+    where track_id not in (select id from thread_track) order by ts, id"""
+ARGS = "select arg_set_id, key, value_type, int_value, string_value, real_value from args order by id"
+COUNTERS = """
+    select pid, process_counter_track.name, value from counter
+    join process_counter_track on track_id = process_counter_track.id join process using (upid) order by ts, counter.id"""
+FLOWS = """
+    select o.name, o.tid, i.name, i.tid from flow
+    join (select slice.id, slice.name, tid from slice join thread_track on track_id = thread_track.id join thread using (utid)) o
+        on slice_out = o.id
+    join (select slice.id, slice.name, tid from slice join thread_track on track_id = thread_track.id join thread using (utid)) i
+        on slice_in = i.id"""
+
+
+def query(engine: Path, trace: Path, queries: list[str]) -> list[list[list[object]]]:
+    script = Path(__file__).with_name("perfetto.js")
+    command = ["node", str(script), str(engine), str(trace)]
+    result = subprocess.run(command, input=json.dumps(queries), capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(f"Perfetto on {trace}: {result.stderr[:2000]}")
+    return json.loads(result.stdout)
+
+
+def errors(engine: Path, trace: Path) -> list[str]:
+    """What Perfetto complains about."""
+    [rows] = query(engine, trace, [ERRORS])
+    return [f"import error: {name} {value}" for name, value in rows]
+
+
+def faults(engine: Path, trace: Path, expected: Expected) -> list[str]:
+    errors, threads, slices, asyncs, args, counters, flows = query(
+        engine, trace, [ERRORS, THREADS, SLICES, ASYNCS, ARGS, COUNTERS, FLOWS]
+    )
+    want = tables(expected)
+    sets = argument_sets(args)
+    found = [f"import error: {error}" for error in errors]
+    found += compare_threads(expected, threads)
+    found += compare_slices(want, slices, sets)
+    found += differences("async", Counter(map(repr, want.asyncs)), Counter(repr(found_async(row, sets)) for row in asyncs))
+    found += compare_counters(want, counters)
+    arrows = Counter((out, int(out_thread), into, int(into_thread)) for out, out_thread, into, into_thread in flows)
+    return found + differences("flow", want.flows, arrows)
+
+
+def differences(what: str, want: Counter, found: Counter) -> list[str]:
+    missing = [f"{what}: missing {item}" for item in (want - found).elements()]
+    return missing + [f"{what}: not done {item}" for item in (found - want).elements()]
+
+
+def compare_threads(expected: Expected, rows: list[list[object]]) -> list[str]:
+    found = {int(tid): (int(pid), name, process) for tid, pid, name, process in rows}
+    want = {tid: (pid, name, expected.processes[pid]) for tid, (pid, name) in expected.threads.items()}
+    return [f"thread {tid} is {found.get(tid)}, not {names}" for tid, names in want.items() if found.get(tid) != names]
+
+
+def argument_sets(rows: list[list[object]]) -> dict[str, dict[str, object]]:
+    sets: dict[str, dict[str, object]] = defaultdict(dict)
+    for number, key, kind, integer, text, real in rows:
+        value = text if kind == "string" else None if real is None and integer is None else real if kind == "real" else int(integer)
+        sets[number][key] = (kind, float(value) if kind == "real" and value is not None else value)
+    return sets
+
+
+def compare_slices(want: Tables, rows: list[list[object]], sets: dict[str, dict[str, object]]) -> list[str]:
+    found: dict[int, list[Slice]] = defaultdict(list)
+    for tid, _, name, category, depth, dur, args in rows:
+        found[int(tid)].append(Slice(name, category, int(depth), sets.get(args, {}), dur == "-1"))
+    faults = []
+    for thread in sorted(want.slices.keys() | found.keys()):
+        pair = want.slices.get(thread, []), found.get(thread, [])
+        faults += [f"thread {thread}: {fault}" for fault in first_difference(*pair)]
+    return faults
+
+
+def first_difference(want: list[Slice], found: list[Slice]) -> list[str]:
+    for known, seen in zip(want, found):
+        if known != seen:
+            return [f"expected {known}, found {seen}"[:1000]]
+    return [] if len(want) == len(found) else [f"expected {len(want)} slices, found {len(found)}"]
+
+
+def found_async(row: list[object], sets: dict[str, dict[str, object]]) -> Slice:
+    _, name, category, dur, args = row
+    return Slice(name, category, 0, sets.get(args, {}), dur == "-1")
+
+
+def compare_counters(want: Tables, rows: list[list[object]]) -> list[str]:
+    found: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for pid, name, value in rows:
+        found[int(pid), name].append(float(value))
+    names = want.counters.keys() | found.keys()
+    return [f"counter {name}: {found.get(name)}, not {want.counters.get(name)}" for name in names if found.get(name) != want.counters.get(name)]
