@@ -1,11 +1,14 @@
 //! The manager's end of the registration socket.
 
+use std::ffi::CString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::address::Address;
 use super::stream::new_socket;
@@ -28,13 +31,16 @@ impl Listener {
     /// `AddrInUse` when another manager listens there, or a file that is no socket is in the way;
     /// `NotFound` when the directory is missing; `PermissionDenied`.
     pub fn bind(path: &Path) -> io::Result<Self> {
-        let fd = match bind_and_listen(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                remove_stale(path, error)?;
-                bind_and_listen(path)?
+        // Providers that wait for the socket try it the moment they see it: it listens before it gets its name.
+        let (unnamed, fd) = listen_beside(path)?;
+        let named = match fs::hard_link(&unnamed, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                remove_stale(path).and_then(|()| fs::hard_link(&unnamed, path))
             }
-            result => result?,
+            result => result,
         };
+        fs::remove_file(&unnamed)?;
+        named?;
         Ok(Self { fd, path: path.to_owned(), identity: identity(path) })
     }
 
@@ -113,17 +119,28 @@ fn bind_and_listen(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Removes the socket that a killed manager left behind; gives `in_use` back when it is no such.
-fn remove_stale(path: &Path, in_use: io::Error) -> io::Result<()> {
+/// Listens at another name in the directory of `path`.
+fn listen_beside(path: &Path) -> io::Result<(PathBuf, OwnedFd)> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let unnamed = path.with_file_name(format!(".trace-{}-{number}", std::process::id()));
+    // A name with a zero byte in it is refused before anything is made.
+    CString::new(name.as_bytes())?;
+    let fd = bind_and_listen(&unnamed)?;
+    Ok((unnamed, fd))
+}
+
+/// Removes the socket that a killed manager left behind.
+fn remove_stale(path: &Path) -> io::Result<()> {
     let is_socket = fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
     let refused = matches!(
         Socket::connect(path),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused
     );
-    if is_socket && refused {
-        fs::remove_file(path)
-    } else {
-        Err(in_use)
+    match is_socket && refused {
+        true => fs::remove_file(path),
+        false => Err(io::ErrorKind::AddrInUse.into()),
     }
 }
 

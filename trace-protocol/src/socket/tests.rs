@@ -57,12 +57,32 @@ fn a_path_may_be_longer_than_sun_path() {
     }
     fs::create_dir_all(&path).unwrap();
     exchange(&path.join("manager.sock"));
+    exchange(&directory.0.join("n".repeat(200)));
+}
+
+/// Who waits for a socket to appear, and tries it then, is not refused.
+#[test]
+fn a_socket_listens_before_it_has_its_name() {
+    let directory = Directory::new("named");
+    let path = directory.0.join("manager.sock");
+    std::thread::scope(|scope| {
+        let provider = scope.spawn(|| loop {
+            match Socket::connect(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                result => break result.map(drop),
+            }
+        });
+        let _listener = Listener::bind(&path).unwrap();
+        provider.join().unwrap().unwrap();
+    });
+    let left: Vec<_> = fs::read_dir(&directory.0).unwrap().collect();
+    assert_eq!(left.len(), 0, "nothing is left behind: {left:?}");
 }
 
 #[test]
 fn a_name_that_cannot_be_bound_is_an_error() {
     let directory = Directory::new("name");
-    let error = Listener::bind(&directory.0.join("n".repeat(200))).unwrap_err();
+    let error = Listener::bind(&directory.0.join("n".repeat(256))).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::ENAMETOOLONG));
     let error = Listener::bind(&directory.0.join("missing/sock")).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
