@@ -24,6 +24,9 @@ pub(crate) enum Command {
     Dump(DumpArgs),
     Check(CheckArgs),
     Recover(RecoverArgs),
+    /// What `record` starts beside itself; its standard input is a socket
+    #[command(hide = true)]
+    Guard,
 }
 
 /// Run a program and record its trace

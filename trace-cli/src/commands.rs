@@ -3,6 +3,7 @@
 mod check;
 mod convert;
 mod dump;
+mod guard;
 mod record;
 mod recover;
 
@@ -18,5 +19,6 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
         Command::Recover(args) => recover::run(args),
+        Command::Guard => guard::run(),
     }
 }

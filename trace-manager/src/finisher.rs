@@ -8,6 +8,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
+use crate::guard::Mark;
 use crate::server::Waker;
 use crate::summary::ProviderSummary;
 use crate::tape::{Departure, Tape};
@@ -18,6 +19,8 @@ pub(crate) struct Remains {
     /// Whole records, a section record first.
     pub(crate) words: Vec<u64>,
     pub(crate) summary: ProviderSummary,
+    /// What the guard is to know when they are written.
+    pub(crate) mark: Option<Mark>,
 }
 
 #[derive(Debug)]
@@ -76,8 +79,9 @@ impl Finisher {
 
 fn work(jobs: &Receiver<Job>, done: &Sender<Remains>, waker: &Waker) {
     for Job { tape, departure, mut words } in jobs {
+        let mark = tape.closing_mark();
         let summary = tape.finish(departure, &mut words);
-        if done.send(Remains { words, summary }).is_err() {
+        if done.send(Remains { words, summary, mark }).is_err() {
             return;
         }
         waker.wake();

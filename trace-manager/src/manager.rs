@@ -14,6 +14,7 @@ use trace_protocol::socket::Listener;
 use crate::archive::{ArchiveTarget, Output};
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
+use crate::guard::Guard;
 use crate::machine::SessionState;
 use crate::recording::Recorded;
 use crate::server::{Command, EventLoop, Mailbox, Shared, StartRequest};
@@ -67,6 +68,33 @@ impl Manager {
         config: SessionConfig,
         target: ArchiveTarget,
     ) -> Result<SessionHandle, ManagerError> {
+        self.start_with(config, target, None)
+    }
+
+    /// Starts a session as [`start`](Self::start) does, of which a guard completes the archive if this
+    /// process is killed: what providers had recorded is not lost.
+    ///
+    /// An archive that is a pipe or a socket cannot be completed. A guard that ends early does the session no
+    /// harm.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_guarded(
+        &self,
+        config: SessionConfig,
+        target: ArchiveTarget,
+        guard: Guard,
+    ) -> Result<SessionHandle, ManagerError> {
+        self.start_with(config, target, Some(guard))
+    }
+
+    fn start_with(
+        &self,
+        config: SessionConfig,
+        target: ArchiveTarget,
+        guard: Option<Guard>,
+    ) -> Result<SessionHandle, ManagerError> {
         config.check()?;
         let output = Output::open(target)?;
         let shared = Arc::new(Shared::new(Progress {
@@ -81,7 +109,8 @@ impl Manager {
         }));
         let (answer, answered) = crossbeam_channel::bounded(1);
         let (done, recorded) = crossbeam_channel::bounded(1);
-        let request = StartRequest { config, output, shared: Arc::clone(&shared), answer, done };
+        let request =
+            StartRequest { config, output, guard, shared: Arc::clone(&shared), answer, done };
         self.mailbox.send(Command::Start(Box::new(request)))?;
         let number = answered.recv().map_err(|_| ManagerError::Ended)??;
         let mailbox = self.mailbox.clone();

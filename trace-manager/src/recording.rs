@@ -5,6 +5,7 @@
 //! archive; the loop calls it when no provider waits.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,11 @@ use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::message::ClockSource;
 
-use crate::archive::{ArchiveWriter, Block, Finished, WriterStatus};
+use crate::archive::{ArchiveWriter, Block, Finished, Notes, WriterStatus};
 use crate::clock::{counter_rate, sample_after};
 use crate::config::SessionConfig;
 use crate::finisher::{Finisher, Remains};
+use crate::guard::{Account, Joining, Keeper, Mark};
 use crate::machine::{ProviderId, SaveRequest};
 use crate::summary::{ProviderSummary, Refusal};
 use crate::tape::{Departure, Tape};
@@ -43,6 +45,7 @@ pub(crate) struct Recording {
     config: SessionConfig,
     writer: ArchiveWriter,
     finisher: Finisher,
+    keeper: Option<Keeper>,
     started: Instant,
     /// The clocks when the session began.
     first: ClockSample,
@@ -61,6 +64,19 @@ pub(crate) struct Recording {
     /// Events and losses of the providers that have left.
     events_left: u64,
     lost_left: u64,
+}
+
+/// A provider that joins.
+#[derive(Debug)]
+pub(crate) struct Newcomer<'a> {
+    pub(crate) identity: Identity,
+    pub(crate) known_categories: Vec<String>,
+    /// Reads its buffer.
+    pub(crate) collector: Collector,
+    pub(crate) layout: Layout,
+    pub(crate) buffer: BorrowedFd<'a>,
+    /// The manager's end of its packet socket.
+    pub(crate) packets: BorrowedFd<'a>,
 }
 
 /// A session that is over, whose archive may still be written.
@@ -83,6 +99,7 @@ impl Recording {
         config: SessionConfig,
         mut writer: ArchiveWriter,
         finisher: Finisher,
+        keeper: Option<Keeper>,
         earlier: &mut ClockSample,
     ) -> Self {
         let now = ClockSample::now();
@@ -98,6 +115,7 @@ impl Recording {
             config,
             writer,
             finisher,
+            keeper,
             started: Instant::now(),
             first,
             estimate,
@@ -124,21 +142,19 @@ impl Recording {
         self.next_id - 1
     }
 
-    /// Adds a provider, whose buffer `collector` reads.
-    pub(crate) fn join(
-        &mut self,
-        id: ProviderId,
-        identity: Identity,
-        known_categories: Vec<String>,
-        collector: Collector,
-        layout: &Layout,
-    ) {
+    /// Adds a provider. After this it may have its buffer.
+    pub(crate) fn join(&mut self, id: ProviderId, newcomer: Newcomer<'_>) {
+        let Newcomer { identity, known_categories, collector, layout, buffer, packets } = newcomer;
         let now = ClockSample::now();
+        let joined_at = now.ticks(identity.clock);
+        let joining = Joining { identity: &identity, joined_at, layout, buffer, packets };
+        let account = self.keeper.as_ref().and_then(|keeper| keeper.join(&joining));
         let mut block = self.block();
         self.open(&mut block, &identity, &now);
+        block.notes.mark = account.as_ref().map(|account| opening_mark(account, &block));
         self.last_section = Some(identity.id);
-        let joined_at = now.ticks(identity.clock);
-        let mut tape = Tape::new(identity, known_categories, collector, joined_at, layout);
+        let mut tape =
+            Tape::new(identity, known_categories, collector, joined_at, &layout, account);
         tape.bytes += block.words.len() as u64 * 8;
         self.writer.push(block);
         self.tapes.insert(id, tape);
@@ -152,7 +168,7 @@ impl Recording {
             }
             ClockSource::CpuCounter => {
                 let rate = archive::opening(&mut block.words, identity, self.estimate, now);
-                block.rates.push(rate);
+                block.notes.rate = Some(rate);
             }
         }
     }
@@ -177,8 +193,9 @@ impl Recording {
         while self.tapes.get(&id).is_some_and(|tape| tape.waiting() >= MAX_WAITING) {
             self.sanitize(id);
         }
+        let archived = self.keeper.as_ref().map_or(0, Keeper::archived);
         if let Some(tape) = self.tapes.get_mut(&id) {
-            tape.copy(request);
+            tape.copy(request, archived);
             self.waiting.push_back(id);
         }
     }
@@ -202,7 +219,7 @@ impl Recording {
         let mut block = self.block();
         let Some(tape) = self.tapes.get_mut(&id) else { return };
         let section = section(&mut block, &mut self.last_section, tape.id());
-        tape.sanitize(copy, &mut block.words);
+        block.notes.mark = tape.sanitize(copy, &mut block.words);
         self.push(id, block, section);
     }
 
@@ -216,9 +233,9 @@ impl Recording {
 
     /// Adds to the archive what was collected of providers that left.
     pub(crate) fn take_remains(&mut self) {
-        while let Some(Remains { words, summary }) = self.finisher.take() {
+        while let Some(Remains { words, summary, mark }) = self.finisher.take() {
             self.last_section = Some(summary.id);
-            self.writer.push(Block { words, rates: Vec::new() });
+            self.writer.push(Block { words, notes: Notes { rate: None, mark } });
             self.events_left += summary.events;
             self.lost_left = self.lost_left.saturating_add(summary.dropped);
             self.summaries.push(summary);
@@ -274,20 +291,26 @@ impl Recording {
     }
 
     fn block(&self) -> Block {
-        Block { words: self.writer.spare(), rates: Vec::new() }
+        Block { words: self.writer.spare(), notes: Notes::default() }
     }
 
     /// Gives a block to the writer, unless it holds nothing but the section record.
-    fn push(&mut self, id: ProviderId, block: Block, section: Section) {
+    fn push(&mut self, id: ProviderId, mut block: Block, section: Section) {
         if block.words.len() <= section.words {
             self.last_section = section.before;
-            return;
+            block.words.clear();
         }
         if let Some(tape) = self.tapes.get_mut(&id) {
             tape.bytes += block.words.len() as u64 * 8;
         }
         self.writer.push(block);
     }
+}
+
+/// What the guard is to know when this block, which opens a provider, is written.
+fn opening_mark(account: &Account, block: &Block) -> Mark {
+    let words = block.words.len();
+    account.opening(block.notes.rate.map_or(0, |rate| (words - rate) as u64 * 8))
 }
 
 /// What was put before a block, and what to go back to if the block is not used.

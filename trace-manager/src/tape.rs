@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 
 use trace_protocol::archive::{self, Identity};
-use trace_protocol::buffer::consumer::{Collector, RawSave, Rejection};
+use trace_protocol::buffer::consumer::{Collector, RawSave, Rejection, SaveSlot};
 use trace_protocol::buffer::header::Layout;
 
 use crate::archive::{closing, Dropped};
+use crate::guard::{Account, Mark};
 use crate::machine::{End, SaveRequest};
 use crate::summary::ProviderSummary;
 
@@ -22,6 +23,8 @@ pub(crate) struct Tape {
     /// Bytes in the archive.
     pub(crate) bytes: u64,
     copies: VecDeque<Copy>,
+    /// Its part of the guard's numbers, if there is a guard.
+    account: Option<Account>,
 }
 
 /// How a provider left.
@@ -35,8 +38,15 @@ pub(crate) struct Departure {
 /// A copy of a rolling buffer, and how far the durable buffer was written then.
 #[derive(Debug)]
 pub(crate) struct Copy {
-    rolling: RawSave,
+    rolling: Rolling,
     durable_data_end: u64,
+}
+
+#[derive(Debug)]
+enum Rolling {
+    Own(RawSave),
+    /// Where the guard finds it too.
+    Shared(SaveSlot),
 }
 
 impl Tape {
@@ -46,6 +56,7 @@ impl Tape {
         collector: Collector,
         joined_at: u64,
         layout: &Layout,
+        account: Option<Account>,
     ) -> Self {
         Self {
             identity,
@@ -55,6 +66,7 @@ impl Tape {
             buffer_size: layout.total_size() as u64,
             bytes: 0,
             copies: VecDeque::new(),
+            account,
         }
     }
 
@@ -73,10 +85,21 @@ impl Tape {
         self.collector.dropped()
     }
 
-    /// Copies a rolling buffer. After this the provider may write it again.
-    pub(crate) fn copy(&mut self, request: SaveRequest) {
-        let rolling = self.collector.copy_rolling(request.wrapped_count);
-        let durable_data_end = request.durable_data_end;
+    /// Copies a rolling buffer, to where the guard finds it if there is one. After this the provider may
+    /// write it again. `archived` is the archive's valid length.
+    pub(crate) fn copy(&mut self, request: SaveRequest, archived: u64) {
+        let SaveRequest { wrapped_count, durable_data_end } = request;
+        let slot = self.account.as_mut().and_then(|account| account.slot(archived));
+        if let Some(slot) = &slot {
+            self.collector.copy_rolling_into(wrapped_count, slot);
+        }
+        if let Some(account) = &self.account {
+            account.copied(wrapped_count, slot.as_ref());
+        }
+        let rolling = match slot {
+            Some(slot) => Rolling::Shared(slot),
+            None => Rolling::Own(self.collector.copy_rolling(wrapped_count)),
+        };
         self.copies.push_back(Copy { rolling, durable_data_end });
     }
 
@@ -90,10 +113,29 @@ impl Tape {
         self.copies.pop_front()
     }
 
-    /// Appends the well-formed records of a copy.
-    pub(crate) fn sanitize(&mut self, copy: Copy, words: &mut Vec<u64>) {
+    /// Appends the well-formed records of a copy. Returns what the guard is to know when they are written.
+    pub(crate) fn sanitize(&mut self, copy: Copy, words: &mut Vec<u64>) -> Option<Mark> {
+        let told = self.collector.stats().told_losses;
         self.collector.collect_durable(copy.durable_data_end, words);
-        self.collector.sanitize(copy.rolling, words);
+        let slot = match copy.rolling {
+            Rolling::Own(rolling) => {
+                self.collector.sanitize(rolling, words);
+                None
+            }
+            Rolling::Shared(slot) => {
+                slot.set_told(told);
+                self.collector.sanitize_slot(&slot.reader(), words);
+                Some(slot)
+            }
+        };
+        let account = self.account.as_ref()?;
+        account.told(self.collector.stats().told_losses);
+        Some(account.save(slot.as_ref()))
+    }
+
+    /// Returns what the guard is to know when all of the provider is written.
+    pub(crate) fn closing_mark(&self) -> Option<Mark> {
+        self.account.as_ref().map(Account::closing)
     }
 
     /// Appends all that is left, with a section record before it.

@@ -1,6 +1,7 @@
 //! `trace record`
 
 mod child;
+mod guard;
 mod progress;
 mod socket;
 mod summary;
@@ -51,8 +52,13 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
 
 fn record(args: &RecordArgs) -> Result<u8> {
     let place = Place::choose(args)?;
+    // It goes last: it ends when the session has.
+    let (guard, _process) = guard::start();
     let manager = Manager::bind(place.path())?;
-    let session = manager.start(config(args), target(&args.output)?)?;
+    let session = match guard {
+        Some(guard) => manager.start_guarded(config(args), target(&args.output)?, guard)?,
+        None => manager.start(config(args), target(&args.output)?)?,
+    };
     session.wait_state(SessionState::Started, Duration::from_secs(1));
     let (sender, events) = mpsc::channel();
     child::watch_signals(sender.clone())?;

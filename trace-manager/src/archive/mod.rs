@@ -18,7 +18,7 @@ mod target;
 mod writer;
 
 pub(crate) use closing::{closing, Dropped};
-pub(crate) use spool::Block;
+pub(crate) use spool::{Block, Notes};
 pub use target::ArchiveTarget;
 pub(crate) use target::Output;
 pub(crate) use writer::{ArchiveWriter, Finished, WriterStatus};

@@ -9,15 +9,25 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use trace_protocol::words::as_bytes;
 
+use crate::guard::Mark;
+
 /// Vectors that are kept for new blocks, so that their pages need not be made again.
 const SPARE: usize = 4;
 
-/// Whole records, and where among them words stand that are known at the end only.
+/// Whole records, and what there is to know about them.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     pub(crate) words: Vec<u64>,
-    /// Indices of words that hold the rate of the CPU's counter.
-    pub(crate) rates: Vec<usize>,
+    pub(crate) notes: Notes,
+}
+
+/// What there is to know about a block.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// Index of the word that holds the rate of the CPU's counter, which is known at the end only.
+    pub(crate) rate: Option<usize>,
+    /// What the guard is to know when it is written.
+    pub(crate) mark: Option<Mark>,
 }
 
 /// The queue. One thread pushes, one pops.
@@ -45,14 +55,14 @@ struct State {
 #[derive(Debug)]
 enum Entry {
     Memory(Block),
-    Spilled { offset: u64, length: usize, rates: Vec<usize> },
+    Spilled { offset: u64, length: usize, notes: Notes },
 }
 
 /// A block to be written.
 #[derive(Debug)]
 pub(super) enum Ready {
     Memory(Block),
-    Spilled { bytes: Vec<u8>, rates: Vec<usize> },
+    Spilled { bytes: Vec<u8>, notes: Notes },
 }
 
 impl Ready {
@@ -63,10 +73,10 @@ impl Ready {
         }
     }
 
-    pub(super) fn rates(&self) -> &[usize] {
+    pub(super) fn notes(&self) -> &Notes {
         match self {
-            Self::Memory(block) => &block.rates,
-            Self::Spilled { rates, .. } => rates,
+            Self::Memory(block) => &block.notes,
+            Self::Spilled { notes, .. } => notes,
         }
     }
 }
@@ -106,7 +116,7 @@ impl Spool {
         let mut state = self.lock();
         state.spill_end = offset + length as u64;
         state.spilled += 1;
-        state.queue.push_back(Entry::Spilled { offset, length, rates: block.rates });
+        state.queue.push_back(Entry::Spilled { offset, length, notes: block.notes });
         Self::keep(&mut state, block.words);
         drop(state);
         self.ready.notify_one();
@@ -139,10 +149,10 @@ impl Spool {
                 Some(Entry::Memory(block)) => {
                     return Some(Ok(Ready::Memory(block)));
                 }
-                Some(Entry::Spilled { offset, length, rates }) => {
+                Some(Entry::Spilled { offset, length, notes }) => {
                     let file = state.spill.clone();
                     drop(state);
-                    return Some(self.read_back(file, offset, length, rates));
+                    return Some(self.read_back(file, offset, length, notes));
                 }
                 None if state.closed => return None,
                 None => state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -155,12 +165,12 @@ impl Spool {
         file: Option<Arc<File>>,
         offset: u64,
         length: usize,
-        rates: Vec<usize>,
+        notes: Notes,
     ) -> io::Result<Ready> {
         let mut bytes = vec![0; length];
         let read = file.ok_or(io::ErrorKind::NotFound)?.read_exact_at(&mut bytes, offset);
         self.lock().spilled -= 1;
-        read.map(|()| Ready::Spilled { bytes, rates })
+        read.map(|()| Ready::Spilled { bytes, notes })
     }
 
     /// Gives a block that was written back: only now does it no longer count as in memory.
@@ -201,12 +211,13 @@ mod tests {
     use std::thread;
 
     fn block(first: u64, words: usize) -> Block {
-        Block { words: (first..).take(words).collect(), rates: vec![first as usize] }
+        let notes = Notes { rate: Some(first as usize), mark: None };
+        Block { words: (first..).take(words).collect(), notes }
     }
 
-    fn pop_words(spool: &Spool) -> Option<(Vec<u8>, Vec<usize>)> {
+    fn pop_words(spool: &Spool) -> Option<(Vec<u8>, usize)> {
         let ready = spool.pop()?.unwrap();
-        let popped = (ready.bytes().to_vec(), ready.rates().to_vec());
+        let popped = (ready.bytes().to_vec(), ready.notes().rate.unwrap());
         spool.written(ready);
         Some(popped)
     }
@@ -220,13 +231,13 @@ mod tests {
         assert_eq!(spool.lock().spilled, 9, "40 bytes fit, 80 do not");
         for first in 0..5 {
             let words: Vec<u64> = (first..).take(5).collect();
-            assert_eq!(pop_words(&spool), Some((as_bytes(&words).to_vec(), vec![first as usize])));
+            assert_eq!(pop_words(&spool), Some((as_bytes(&words).to_vec(), first as usize)));
         }
         spool.push(block(10, 5)).unwrap();
         spool.push(block(11, 5)).unwrap();
         spool.close();
         for first in 5..12u64 {
-            assert_eq!(pop_words(&spool).unwrap().1, [first as usize]);
+            assert_eq!(pop_words(&spool).unwrap().1, first as usize);
         }
         assert!(spool.pop().is_none());
     }
@@ -264,7 +275,7 @@ mod tests {
         let spool = Spool::new(8, PathBuf::from("/nonexistent"));
         spool.push(block(0, 10)).unwrap();
         assert!(spool.push(block(1, 10)).is_err());
-        assert_eq!(pop_words(&spool).unwrap().1, [0]);
+        assert_eq!(pop_words(&spool).unwrap().1, 0);
     }
 
     #[test]
@@ -274,7 +285,7 @@ mod tests {
             let spool = Arc::clone(&spool);
             move || {
                 let popped: Vec<_> = std::iter::from_fn(|| pop_words(&spool)).collect();
-                popped.into_iter().map(|(_, rates)| rates[0]).collect::<Vec<usize>>()
+                popped.into_iter().map(|(_, rate)| rate).collect::<Vec<usize>>()
             }
         });
         for first in 0..2000 {

@@ -1,13 +1,20 @@
 //! Where an archive goes.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
+
 use crate::error::{ArchiveError, ManagerError};
+use crate::guard::Names;
+
+/// The archives of one name that can be written at the same time.
+const MOST_PARTIALS: u32 = 100;
 
 /// Where an archive goes.
 #[derive(Debug)]
@@ -24,14 +31,7 @@ pub enum ArchiveTarget {
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(super) file: File,
-    naming: Option<Naming>,
-}
-
-/// A file that gets its name at the end.
-#[derive(Debug)]
-struct Naming {
-    partial: PathBuf,
-    name: PathBuf,
+    naming: Option<Names>,
 }
 
 impl Output {
@@ -58,21 +58,29 @@ impl Output {
     fn create_partial(path: &Path) -> io::Result<Self> {
         // The file that a link names is replaced, not the link.
         let name = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let file_name = name.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut hidden = OsString::from(".");
-        hidden.push(file_name);
-        hidden.push(".partial");
-        let partial = name.with_file_name(hidden);
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&partial)?;
-        Ok(Self { file, naming: Some(Naming { partial, name }) })
+        let file_name = name.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+        for number in 1..=MOST_PARTIALS {
+            let partial = name.with_file_name(partial_name(&file_name, number));
+            if let Some(file) = lock_partial(&partial)? {
+                let absolute =
+                    |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+                let names = Names { partial: absolute(&partial), name: absolute(&name) };
+                return Ok(Self { file, naming: Some(names) });
+            }
+        }
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    /// Returns the archive's names, if it gets one at the end.
+    pub(crate) fn names(&self) -> Option<&Names> {
+        self.naming.as_ref()
     }
 
     /// Returns a directory for the blocks that the writer is behind: the archive's own, if it has one.
     pub(crate) fn spill_directory(&self) -> PathBuf {
         let parent = self.naming.as_ref().and_then(|naming| naming.partial.parent());
         match parent {
-            Some(parent) if parent != Path::new("") => parent.to_owned(),
-            Some(_) => PathBuf::from("."),
+            Some(parent) => parent.to_owned(),
             None => std::env::temp_dir(),
         }
     }
@@ -113,6 +121,40 @@ impl Output {
         if let Some(naming) = self.naming {
             // Best effort: what stays behind is overwritten next time.
             let _ = fs::remove_file(naming.partial);
+        }
+    }
+}
+
+impl AsFd for Output {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// What an archive is called until it is complete.
+fn partial_name(file_name: &OsStr, number: u32) -> OsString {
+    let mut hidden = OsString::from(".");
+    hidden.push(file_name);
+    if number != 1 {
+        hidden.push(format!(".{number}"));
+    }
+    hidden.push(".partial");
+    hidden
+}
+
+/// Opens a partial archive and empties it. `None` while somebody else writes it: a manager, or the
+/// guard of one that was killed.
+fn lock_partial(path: &Path) -> io::Result<Option<File>> {
+    loop {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            return Ok(None);
+        }
+        // It may have got its name between the two calls.
+        let (ours, there) = (file.metadata()?, fs::metadata(path));
+        if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+            file.set_len(0)?;
+            return Ok(Some(file));
         }
     }
 }

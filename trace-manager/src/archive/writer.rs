@@ -11,6 +11,7 @@ use rustix::event::{poll, PollFd, PollFlags};
 use super::spool::Spool;
 use super::{Block, Output};
 use crate::error::ArchiveError;
+use crate::guard::Keeper;
 
 /// Bytes that wait in memory for the writer before a file takes them.
 const MEMORY_LIMIT: usize = 64 << 20;
@@ -67,8 +68,8 @@ pub(crate) struct Finished {
 }
 
 impl ArchiveWriter {
-    /// Starts the thread that writes to `output`.
-    pub(crate) fn spawn(output: Output) -> io::Result<Self> {
+    /// Starts the thread that writes to `output` and tells the guard, if there is one.
+    pub(crate) fn spawn(output: Output, keeper: Option<Keeper>) -> io::Result<Self> {
         let spool = Arc::new(Spool::new(MEMORY_LIMIT, output.spill_directory()));
         let status = Arc::new(WriterStatus::default());
         let rate = Arc::new(AtomicU64::new(0));
@@ -77,6 +78,7 @@ impl ArchiveWriter {
             status: Arc::clone(&status),
             rate: Arc::clone(&rate),
             output,
+            keeper,
             rates: Vec::new(),
             bytes: 0,
         };
@@ -97,7 +99,7 @@ impl ArchiveWriter {
 
     /// Adds whole records to the archive. Never waits for its reader.
     pub(crate) fn push(&mut self, block: Block) {
-        if block.words.is_empty() || self.lost {
+        if (block.words.is_empty() && block.notes.mark.is_none()) || self.lost {
             return;
         }
         if let Err(error) = self.spool.push(block) {
@@ -134,6 +136,7 @@ struct Writing {
     status: Arc<WriterStatus>,
     rate: Arc<AtomicU64>,
     output: Output,
+    keeper: Option<Keeper>,
     /// Offsets in bytes of the words that hold the counter's rate.
     rates: Vec<u64>,
     /// Bytes of whole blocks written.
@@ -145,6 +148,7 @@ impl Writing {
         let mut written = self.write_blocks();
         if let Err(error) = &written {
             self.status.fail(error);
+            self.keeper.iter().for_each(Keeper::fail);
             // The session goes on; what it still has to say goes nowhere.
             while let Some(block) = self.spool.pop() {
                 let _ = block.map(|block| self.spool.written(block));
@@ -158,17 +162,27 @@ impl Writing {
         }
         match written {
             Ok(()) => self.complete(),
-            Err(error) => Err(self.output.abandon(self.bytes, error)),
+            Err(error) => {
+                self.keeper.iter().for_each(Keeper::fail);
+                Err(self.output.abandon(self.bytes, error))
+            }
         }
     }
 
     fn write_blocks(&mut self) -> io::Result<()> {
         while let Some(block) = self.spool.pop() {
             let block = block?;
-            write_all(&mut self.output, block.bytes())?;
-            let start = self.bytes;
-            self.rates.extend(block.rates().iter().map(|index| start + *index as u64 * 8));
-            self.bytes += block.bytes().len() as u64;
+            let (start, notes) = (self.bytes, block.notes());
+            self.bytes = start + block.bytes().len() as u64;
+            Keeper::place(notes.mark.as_ref(), self.bytes);
+            if let Err(error) = write_all(&mut self.output, block.bytes()) {
+                self.bytes = start;
+                return Err(error);
+            }
+            if let Some(keeper) = &self.keeper {
+                keeper.written(notes.mark.as_ref(), self.bytes);
+            }
+            self.rates.extend(notes.rate.map(|index| start + index as u64 * 8));
             self.status.bytes.store(self.bytes, Ordering::Relaxed);
             self.spool.written(block);
         }
@@ -182,6 +196,7 @@ impl Writing {
 
     fn complete(self) -> Result<u64, ArchiveError> {
         let bytes = self.bytes;
+        self.keeper.iter().for_each(Keeper::complete);
         match self.output.complete() {
             Ok(()) => Ok(bytes),
             Err(source) => Err(ArchiveError { source, bytes, kept: None }),

@@ -10,6 +10,7 @@ use rustix::event::{eventfd, EventfdFlags};
 use crate::archive::Output;
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
+use crate::guard::Guard;
 use crate::recording::Recorded;
 use crate::summary::Progress;
 
@@ -31,6 +32,7 @@ pub(crate) enum Command {
 pub(crate) struct StartRequest {
     pub(crate) config: SessionConfig,
     pub(crate) output: Output,
+    pub(crate) guard: Option<Guard>,
     pub(crate) shared: Arc<Shared>,
     /// The session's number, or why there is none.
     pub(crate) answer: Sender<Result<u64, ManagerError>>,

@@ -14,6 +14,7 @@ use super::connection::{Connection, Received, ReceivedPacket};
 use crate::archive::ArchiveWriter;
 use crate::error::ManagerError;
 use crate::finisher::Finisher;
+use crate::guard::Keeper;
 use crate::machine::{Conductor, Input, ProviderId, Time, TraceeEvent};
 use crate::recording::Recording;
 use crate::server::perform::Active;
@@ -226,7 +227,7 @@ impl EventLoop {
     }
 
     fn start(&mut self, request: StartRequest) {
-        let StartRequest { config, output, shared, answer, done } = request;
+        let StartRequest { config, output, guard, shared, answer, done } = request;
         if self.active.is_some() || self.quitting {
             output.discard();
             // The caller has gone if it does not take the answer.
@@ -234,10 +235,13 @@ impl EventLoop {
             return;
         }
         let finisher = Finisher::spawn(self.inbox.waker.clone());
-        let threads = finisher.and_then(|it| Ok((ArchiveWriter::spawn(output)?, it)));
+        let keeper = guard.and_then(|guard| Keeper::begin(guard, &output));
+        let writer = ArchiveWriter::spawn(output, keeper.clone());
+        let threads = finisher.and_then(|it| Ok((writer?, it)));
         let (writer, finisher) = match threads {
             Ok(threads) => threads,
             Err(error) => {
+                keeper.iter().for_each(Keeper::fail);
                 let _ = answer.send(Err(ManagerError::EventLoop(error)));
                 return;
             }
@@ -245,7 +249,7 @@ impl EventLoop {
         self.sessions += 1;
         let number = self.sessions;
         let terms = config.terms();
-        let recording = Recording::begin(config, writer, finisher, &mut self.clocks);
+        let recording = Recording::begin(config, writer, finisher, keeper, &mut self.clocks);
         self.active = Some(Active::new(number, recording, shared, done));
         self.give(Input::Open(terms));
         self.give(Input::Start(Default::default()));

@@ -15,7 +15,7 @@ use trace_protocol::packet::Packet;
 use trace_protocol::socket::{MemoryFile, Socket};
 use trace_protocol::words::as_bytes;
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use super::command::Shared;
 use super::connection::Connection;
@@ -24,7 +24,7 @@ use super::outbox::Handles;
 use crate::machine::{
     Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent, Violation,
 };
-use crate::recording::{Recorded, Recording};
+use crate::recording::{Newcomer, Recorded, Recording};
 use crate::summary::{Progress, Refusal};
 use crate::tape::Departure;
 
@@ -140,7 +140,15 @@ impl EventLoop {
             clock: register.clock,
         };
         let known = register.categories.into_iter().map(|category| category.name).collect();
-        active.recording.join(id, identity, known, collector, &layout);
+        let newcomer = Newcomer {
+            identity,
+            known_categories: known,
+            collector,
+            layout,
+            buffer: made.handles.buffer.as_fd(),
+            packets: made.packets.as_fd(),
+        };
+        active.recording.join(id, newcomer);
         connection.packets = Some(made.packets);
         connection.handles = Some(made.handles);
         Ok(layout)
@@ -192,8 +200,8 @@ impl EventLoop {
             active.recording.finish(id, departure);
         }
         if let Some(connection) = self.connections.get_mut(&id) {
-            // Closed, it leaves epoll too. Dropped handles were never sent.
-            connection.packets = None;
+            unwatch(&self.epoll, connection.packets.take());
+            // If it is still here, it was never sent.
             connection.handles = None;
         }
         self.show_progress(Duration::ZERO);
@@ -213,8 +221,10 @@ impl EventLoop {
     }
 
     fn forget(&mut self, id: ProviderId) {
-        // Closed, its sockets leave epoll too.
-        self.connections.remove(&id);
+        // Closed, its registration socket leaves epoll too.
+        if let Some(connection) = self.connections.remove(&id) {
+            unwatch(&self.epoll, connection.packets);
+        }
     }
 
     /// Ends the session if it has terminated and what its providers left behind is in the archive.
@@ -239,6 +249,14 @@ impl EventLoop {
                 active.shown = Instant::now();
             }
         }
+    }
+}
+
+/// Closes a packet socket. It would not leave epoll by that alone, since the guard has it too.
+fn unwatch(epoll: &OwnedFd, packets: Option<Socket>) {
+    if let Some(packets) = packets {
+        // Fails only for a socket that is not watched, and this one is.
+        let _ = epoll::delete(epoll, &packets);
     }
 }
 

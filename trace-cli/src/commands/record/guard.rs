@@ -1,0 +1,50 @@
+//! The process that completes the archive if this one is killed.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use trace_manager::Guard;
+
+/// How long the guard may take to see that it is not needed.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The guard's process. It is waited for when this is dropped, after the session.
+#[derive(Debug)]
+pub(super) struct Process(Child);
+
+/// Starts a guard. Without one, recording goes on all the same.
+pub(super) fn start() -> (Option<Guard>, Option<Process>) {
+    match try_start() {
+        Ok((guard, process)) => (Some(guard), Some(process)),
+        Err(error) => {
+            crate::say(&format!(
+                "the archive is lost if this command is killed: cannot start its guard: {error}"
+            ));
+            (None, None)
+        }
+    }
+}
+
+fn try_start() -> io::Result<(Guard, Process)> {
+    let (guard, theirs) = Guard::pair()?;
+    let child = Command::new("/proc/self/exe")
+        .arg0("trace-guard")
+        .arg("guard")
+        .stdin(theirs)
+        .stdout(Stdio::null())
+        // What is sent to this command's group, such as Ctrl-C or a kill, is not for the guard.
+        .process_group(0)
+        .spawn()?;
+    Ok((guard, Process(child)))
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline && matches!(self.0.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

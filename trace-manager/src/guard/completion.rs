@@ -1,0 +1,141 @@
+//! The guard's side when the manager is dead: completing the archive.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{poll, PollFd, PollFlags};
+use trace_protocol::archive;
+use trace_protocol::words::as_bytes;
+
+use super::ledger::session;
+use super::leftover::Leftover;
+use super::messages::Names;
+use super::watch::{Held, Watch};
+use super::GuardOutcome;
+use crate::clock::{counter_rate, sample_after};
+
+/// How long providers may take to leave their buffers; they see that the manager is gone at once.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Does what is left to do.
+pub(super) fn complete(mut watch: Watch) -> GuardOutcome {
+    let state = watch.ledger.get(session::STATE);
+    let archive = watch.archive.take();
+    match (state, archive) {
+        (session::RUNNING, None) => GuardOutcome::NotAFile,
+        (_, None) => GuardOutcome::Nothing,
+        (session::WRITTEN, Some((names, file))) => match is_there(&names.partial, &file) {
+            true => conclude(names, &file, Ok(0)),
+            false => GuardOutcome::Nothing,
+        },
+        (session::FAILED, Some((names, _))) => {
+            let source = io::Error::other("the manager could not write all of it");
+            GuardOutcome::Failed { partial: names.partial, source }
+        }
+        (_, Some((names, file))) => {
+            wait_for_providers(&watch.providers.values().collect::<Vec<_>>());
+            let completed = Completion::new(&file, &watch).run(watch);
+            conclude(names, &file, completed)
+        }
+    }
+}
+
+/// Gives the archive its name.
+fn conclude(names: Names, file: &File, completed: io::Result<u64>) -> GuardOutcome {
+    let named = completed.and_then(|missing| {
+        if !is_there(&names.partial, file) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        fs::rename(&names.partial, &names.name).map(|()| missing)
+    });
+    match named {
+        Ok(missing) => GuardOutcome::Completed { archive: names.name, missing },
+        Err(source) => GuardOutcome::Failed { partial: names.partial, source },
+    }
+}
+
+/// Whether `path` leads to `file`, and not to the archive of somebody who came later.
+fn is_there(path: &Path, file: &File) -> bool {
+    let (Ok(there), Ok(ours)) = (fs::metadata(path), file.metadata()) else { return false };
+    (there.dev(), there.ino()) == (ours.dev(), ours.ino())
+}
+
+/// Waits until each provider has closed its packet socket: then it no longer records.
+fn wait_for_providers(providers: &[&Held]) {
+    let deadline = Instant::now() + PATIENCE;
+    for held in providers {
+        let left = deadline.saturating_duration_since(Instant::now());
+        // No event is asked for: the end of the peer is always told.
+        let mut fds = [PollFd::new(&held.packets, PollFlags::empty())];
+        let milliseconds = i32::try_from(left.as_millis()).unwrap_or(i32::MAX);
+        while let Err(rustix::io::Errno::INTR) = poll(&mut fds, milliseconds) {}
+    }
+}
+
+/// An archive that is being completed.
+struct Completion<'a> {
+    file: &'a File,
+    /// Bytes of whole records.
+    length: u64,
+    rate: u64,
+    words: Vec<u64>,
+}
+
+impl<'a> Completion<'a> {
+    fn new(file: &'a File, watch: &Watch) -> Self {
+        let rate = counter_rate(&watch.first, &sample_after(&watch.first));
+        let rate = rate.unwrap_or(1_000_000_000);
+        Self { file, length: watch.length(), rate, words: Vec::new() }
+    }
+
+    /// Appends what is missing. Returns how many copies could not be found.
+    fn run(mut self, watch: Watch) -> io::Result<u64> {
+        self.file.set_len(self.length)?;
+        let result = self.append(watch);
+        if result.is_err() {
+            // Whole records are of use, and half of one is not.
+            self.file.set_len(self.length)?;
+        }
+        result
+    }
+
+    fn append(&mut self, watch: Watch) -> io::Result<u64> {
+        if self.length == 0 {
+            archive::magic(&mut self.words);
+            self.flush()?;
+        }
+        let (length, mut missing) = (self.length, 0);
+        let mut rates = watch.rates;
+        rates.extend(watch.providers.values().filter_map(|held| held.rate_place(length)));
+        for held in watch.providers.into_values().filter(|held| !held.is_closed(length)) {
+            let Some(leftover) = Leftover::new(held, length) else { continue };
+            missing += leftover.missing;
+            self.append_provider(leftover)?;
+        }
+        for place in rates {
+            self.file.write_all_at(&self.rate.to_le_bytes(), place)?;
+        }
+        Ok(missing)
+    }
+
+    fn append_provider(&mut self, mut leftover: Leftover) -> io::Result<()> {
+        leftover.begin(self.rate, &mut self.words);
+        self.flush()?;
+        while leftover.next_copy(&mut self.words) {
+            self.flush()?;
+        }
+        leftover.finish(&mut self.words);
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let bytes = as_bytes(&self.words);
+        self.file.write_all_at(bytes, self.length)?;
+        self.length += bytes.len() as u64;
+        self.words.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! The manager's side: handing memory over and keeping the numbers.
+//!
+//! Nothing here waits. What the guard does not take, because it is gone or behind, goes on without it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trace_protocol::archive::{Identity, Ledger};
+use trace_protocol::buffer::consumer::SaveSlot;
+use trace_protocol::buffer::header::Layout;
+use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::socket::{MemoryFile, Socket};
+
+use super::ledger::{provider, session, Mark};
+use super::messages::{Message, Provider};
+use super::Guard;
+use crate::archive::Output;
+use crate::memory::available_memory;
+
+/// The memory for copies of one provider's buffer, in bytes, that is more than a few of them.
+const SLOT_MEMORY: usize = 64 << 20;
+
+/// The copies that a provider may have however large they are: while one is written, one is read and
+/// one is made.
+const FEW: usize = 3;
+
+/// A session's guard. Clones are the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Keeper {
+    ledger: Ledger,
+    link: Arc<Link>,
+}
+
+/// A provider's part of it.
+#[derive(Debug)]
+pub(crate) struct Account {
+    id: u32,
+    layout: Layout,
+    ledger: Ledger,
+    link: Arc<Link>,
+    slots: Vec<SaveSlot>,
+}
+
+/// What the guard is given of a provider.
+#[derive(Debug)]
+pub(crate) struct Joining<'a> {
+    pub(crate) identity: &'a Identity,
+    pub(crate) joined_at: u64,
+    pub(crate) layout: Layout,
+    pub(crate) buffer: BorrowedFd<'a>,
+    /// The manager's end of its packet socket, by whose end the guard sees that it has left its buffer.
+    pub(crate) packets: BorrowedFd<'a>,
+}
+
+#[derive(Debug)]
+struct Link {
+    socket: Socket,
+    /// Providers whose end the guard had no room to be told of.
+    closed: Mutex<Vec<u32>>,
+}
+
+impl Keeper {
+    /// Hands the archive over. `None` if that fails, and then the session has no guard.
+    pub(crate) fn begin(guard: Guard, output: &Output) -> Option<Self> {
+        let link = Link { socket: guard.socket, closed: Mutex::default() };
+        let (ledger, memory) = new_ledger().ok()?;
+        let message = Message::Session(output.names().cloned());
+        let handles = [memory.as_fd(), output.as_fd()];
+        let handles = if output.names().is_some() { &handles[..] } else { &handles[..1] };
+        link.send(&message, handles).ok()?;
+        Some(Self { ledger, link: Arc::new(link) })
+    }
+
+    /// Hands a provider's buffer over, before the provider has it.
+    pub(crate) fn join(&self, joining: &Joining<'_>) -> Option<Account> {
+        let (ledger, memory) = new_ledger().ok()?;
+        ledger.set(provider::OPENING, provider::UNKNOWN);
+        ledger.set(provider::CLOSING, provider::UNKNOWN);
+        let message = Message::Join(Provider {
+            identity: joining.identity.clone(),
+            joined_at: joining.joined_at,
+            layout: joining.layout,
+        });
+        self.link.send(&message, &[joining.buffer, memory.as_fd(), joining.packets]).ok()?;
+        Some(Account {
+            id: joining.identity.id,
+            layout: joining.layout,
+            ledger,
+            link: Arc::clone(&self.link),
+            slots: Vec::new(),
+        })
+    }
+
+    /// Returns the archive's valid length in bytes.
+    pub(crate) fn archived(&self) -> u64 {
+        self.ledger.get(session::LENGTH)
+    }
+
+    /// Says that a block is going to end at `end`.
+    pub(crate) fn place(mark: Option<&Mark>, end: u64) {
+        if let Some(mark) = mark {
+            mark.place(end);
+        }
+    }
+
+    /// Says that a block has been written, and that the archive has `length` bytes with it.
+    pub(crate) fn written(&self, mark: Option<&Mark>, length: u64) {
+        self.ledger.set(session::LENGTH, length);
+        if let Some(mark) = mark {
+            mark.written();
+        }
+        if let Some(Mark::Closing(_, id)) = mark {
+            self.link.close(*id);
+        }
+    }
+
+    /// Says that all is written and the archive is about to get its name.
+    pub(crate) fn complete(&self) {
+        self.ledger.set(session::STATE, session::WRITTEN);
+    }
+
+    /// Says that something could not be written.
+    pub(crate) fn fail(&self) {
+        self.ledger.set(session::STATE, session::FAILED);
+    }
+}
+
+impl Account {
+    /// Returns what to note about the block that opens the provider, in which the word with the clock's
+    /// rate is so many bytes before the end; 0 if the rate is known.
+    pub(crate) fn opening(&self, rate_before: u64) -> Mark {
+        self.ledger.set(provider::RATE_BEFORE, rate_before);
+        Mark::Opening(self.ledger.clone())
+    }
+
+    /// Returns what to note about a block with the records of a copy.
+    pub(crate) fn save(&self, slot: Option<&SaveSlot>) -> Mark {
+        match slot {
+            Some(slot) => Mark::Save(slot.clone()),
+            None => Mark::Unseen(self.ledger.clone()),
+        }
+    }
+
+    /// Returns what to note about the block that closes the provider.
+    pub(crate) fn closing(&self) -> Mark {
+        Mark::Closing(self.ledger.clone(), self.id)
+    }
+
+    /// Returns a place for a copy: one that is not needed any more, else a new one. `None` if that is too
+    /// much memory, or the guard does not take it.
+    pub(crate) fn slot(&mut self, archived: u64) -> Option<SaveSlot> {
+        if let Some(free) = self.slots.iter().find(|slot| slot.is_free(archived)) {
+            return Some(free.clone());
+        }
+        let size = SaveSlot::size(&self.layout);
+        let many = self.slots.len() >= FEW && (self.slots.len() + 1) * size > SLOT_MEMORY;
+        if many || available_memory() / 2 < size as u64 {
+            return None;
+        }
+        let slot = self.new_slot(size as u64).ok()?;
+        self.slots.push(slot.clone());
+        Some(slot)
+    }
+
+    fn new_slot(&self, size: u64) -> io::Result<SaveSlot> {
+        let memory = MemoryFile::new("trace-copy", size)?;
+        let slot = SaveSlot::map(memory.as_fd(), &self.layout)?;
+        self.link.send(&Message::Slot(self.id), &[memory.as_fd()])?;
+        Ok(slot)
+    }
+
+    /// Says that a rolling buffer was copied, before its provider is told.
+    pub(crate) fn copied(&self, wrapped_count: u32, slot: Option<&SaveSlot>) {
+        if slot.is_none() {
+            let before = self.ledger.get(provider::UNSEEN);
+            self.ledger.set(provider::UNSEEN, before + 1);
+        }
+        self.ledger.set(provider::SAVED, u64::from(wrapped_count) + 1);
+    }
+
+    /// Says what the provider's own loss records account for, after a copy was read.
+    pub(crate) fn told(&self, told: u64) {
+        self.ledger.set(provider::TOLD, told);
+    }
+}
+
+impl Link {
+    fn send(&self, message: &Message, handles: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.socket.send(&message.encode(), handles).map(drop)
+    }
+
+    /// Has the guard give up a provider's memory, now or with the next one.
+    fn close(&self, id: u32) {
+        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        closed.push(id);
+        while let Some(id) = closed.last() {
+            match self.send(&Message::Closed(*id), &[]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // Sent, or there is nobody to take it.
+                _ => closed.pop(),
+            };
+        }
+    }
+}
+
+fn new_ledger() -> io::Result<(Ledger, MemoryFile)> {
+    let memory = MemoryFile::new("trace-ledger", Ledger::SIZE as u64)?;
+    let mapping = WriteMapping::map(memory.as_fd(), Ledger::SIZE)?;
+    Ok((Ledger::new(mapping), memory))
+}

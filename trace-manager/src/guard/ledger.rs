@@ -1,0 +1,76 @@
+//! Which numbers the manager keeps for the guard.
+//!
+//! One number decides: the archive's valid length. Everything else has a place in the archive (where it
+//! ends), which is noted before it is written; it is there if the valid length has reached that.
+
+use trace_protocol::archive::Ledger;
+use trace_protocol::buffer::consumer::SaveSlot;
+
+/// The session's numbers.
+pub(super) mod session {
+    /// Bytes of whole blocks in the archive.
+    pub(in crate::guard) const LENGTH: usize = 0;
+    /// How the session stands: one of the states below.
+    pub(in crate::guard) const STATE: usize = 1;
+
+    /// Records are still to come.
+    pub(in crate::guard) const RUNNING: u64 = 0;
+    /// All is written; only the name may be missing.
+    pub(in crate::guard) const WRITTEN: u64 = 1;
+    /// A part could not be written, and the archive ends before it.
+    pub(in crate::guard) const FAILED: u64 = 2;
+}
+
+/// A provider's numbers. Places are [`UNKNOWN`] until there is one.
+pub(super) mod provider {
+    /// Where the end of its opening is.
+    pub(in crate::guard) const OPENING: usize = 0;
+    /// How many bytes before that the word with its clock's rate is; 0 if the rate is known.
+    pub(in crate::guard) const RATE_BEFORE: usize = 1;
+    /// Where the end of all of it is.
+    pub(in crate::guard) const CLOSING: usize = 2;
+    /// The last wrapped count that was copied, plus one.
+    pub(in crate::guard) const SAVED: usize = 3;
+    /// What its own loss records account for, in all that was read.
+    pub(in crate::guard) const TOLD: usize = 4;
+    /// Copies that the guard does not see.
+    pub(in crate::guard) const UNSEEN: usize = 5;
+    /// Those of them that are in the archive.
+    pub(in crate::guard) const UNSEEN_WRITTEN: usize = 6;
+
+    /// No place yet.
+    pub(in crate::guard) const UNKNOWN: u64 = u64::MAX;
+}
+
+/// What is to be noted about a block that is written.
+#[derive(Debug)]
+pub(crate) enum Mark {
+    /// It opens a provider.
+    Opening(Ledger),
+    /// It holds the records of a copy.
+    Save(SaveSlot),
+    /// It holds the records of a copy that the guard does not see.
+    Unseen(Ledger),
+    /// It closes the provider with this id.
+    Closing(Ledger, u32),
+}
+
+impl Mark {
+    /// Notes that the block is going to end there.
+    pub(super) fn place(&self, end: u64) {
+        match self {
+            Self::Opening(ledger) => ledger.set(provider::OPENING, end),
+            Self::Save(slot) => slot.set_end(end),
+            Self::Unseen(_) => {}
+            Self::Closing(ledger, _) => ledger.set(provider::CLOSING, end),
+        }
+    }
+
+    /// Notes that the block is written.
+    pub(super) fn written(&self) {
+        if let Self::Unseen(ledger) = self {
+            let before = ledger.get(provider::UNSEEN_WRITTEN);
+            ledger.set(provider::UNSEEN_WRITTEN, before + 1);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What travels from the manager to the guard: bytes, and the file descriptors that go with them.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use trace_protocol::archive::Identity;
+use trace_protocol::buffer::header::Layout;
+use trace_protocol::message::ClockSource;
+
+/// More than any message has: two paths of the kernel's limit, or one provider's names.
+pub(super) const MAX_MESSAGE: usize = 16 << 10;
+
+/// The names of an archive that is a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Names {
+    /// What it is called until it is complete.
+    pub(crate) partial: PathBuf,
+    /// What it is called then.
+    pub(crate) name: PathBuf,
+}
+
+/// A message to the guard.
+#[derive(Debug, Clone)]
+pub(super) enum Message {
+    /// A session begins. With its ledger, and with the archive if that is a file.
+    Session(Option<Names>),
+    /// A provider joins. With its buffer, its ledger and the manager's end of its packet socket.
+    Join(Provider),
+    /// A copy is going to be made of a rolling buffer of this provider. With its memory.
+    Slot(u32),
+    /// All of this provider is in the archive.
+    Closed(u32),
+}
+
+/// A provider, as the guard has to know it.
+#[derive(Debug, Clone)]
+pub(super) struct Provider {
+    pub(super) identity: Identity,
+    /// Its ticks when it joined.
+    pub(super) joined_at: u64,
+    pub(super) layout: Layout,
+}
+
+impl Message {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self {
+            Self::Session(None) => put_number(&mut bytes, 0),
+            Self::Session(Some(names)) => {
+                put_number(&mut bytes, 1);
+                put_bytes(&mut bytes, names.partial.as_os_str().as_bytes());
+                put_bytes(&mut bytes, names.name.as_os_str().as_bytes());
+            }
+            Self::Join(provider) => {
+                put_number(&mut bytes, 2);
+                provider.encode(&mut bytes);
+            }
+            Self::Slot(id) => [3, u64::from(*id)].iter().for_each(|it| put_number(&mut bytes, *it)),
+            Self::Closed(id) => {
+                [4, u64::from(*id)].iter().for_each(|it| put_number(&mut bytes, *it));
+            }
+        }
+        bytes
+    }
+
+    /// `None` for what is no message.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes;
+        let message = match number(&mut rest)? {
+            0 => Self::Session(None),
+            1 => Self::Session(Some(Names { partial: path(&mut rest)?, name: path(&mut rest)? })),
+            2 => Self::Join(Provider::decode(&mut rest)?),
+            3 => Self::Slot(small(&mut rest)?),
+            4 => Self::Closed(small(&mut rest)?),
+            _ => return None,
+        };
+        rest.is_empty().then_some(message)
+    }
+}
+
+impl Provider {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        let Identity { id, name, process_name, pid, uid, clock } = &self.identity;
+        for number in [*id, *pid, *uid, *clock as u32] {
+            put_number(bytes, u64::from(number));
+        }
+        put_bytes(bytes, name.as_bytes());
+        put_bytes(bytes, process_name.as_bytes());
+        put_number(bytes, self.joined_at);
+        put_number(bytes, self.layout.total_size() as u64);
+        self.layout.to_header().into_iter().for_each(|word| put_number(bytes, word));
+    }
+
+    fn decode(rest: &mut &[u8]) -> Option<Self> {
+        let (id, pid, uid, clock) = (small(rest)?, small(rest)?, small(rest)?, small(rest)?);
+        let identity = Identity {
+            id,
+            pid,
+            uid,
+            clock: ClockSource::from_value(u8::try_from(clock).ok()?)?,
+            name: String::from_utf8(take(rest)?.to_owned()).ok()?,
+            process_name: String::from_utf8(take(rest)?.to_owned()).ok()?,
+        };
+        let joined_at = number(rest)?;
+        let size = usize::try_from(number(rest)?).ok()?;
+        let mut header = [0; 9];
+        for word in &mut header {
+            *word = number(rest)?;
+        }
+        Some(Self { identity, joined_at, layout: Layout::from_header(&header, size).ok()? })
+    }
+}
+
+fn put_number(bytes: &mut Vec<u8>, number: u64) {
+    bytes.extend(number.to_le_bytes());
+}
+
+fn put_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
+    put_number(bytes, text.len() as u64);
+    bytes.extend(text);
+}
+
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let (number, behind) = rest.split_first_chunk()?;
+    *rest = behind;
+    Some(u64::from_le_bytes(*number))
+}
+
+fn small(rest: &mut &[u8]) -> Option<u32> {
+    u32::try_from(number(rest)?).ok()
+}
+
+fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(number(rest)?).ok()?;
+    let (taken, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    Some(taken)
+}
+
+fn path(rest: &mut &[u8]) -> Option<PathBuf> {
+    take(rest).map(|bytes| Path::new(&OsString::from_vec(bytes.to_owned())).to_owned())
+}

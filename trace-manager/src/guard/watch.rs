@@ -1,0 +1,139 @@
+//! The guard's side while the manager lives: keeping hold of what it is given.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+
+use trace_protocol::archive::{ClockSample, Ledger, LedgerReader};
+use trace_protocol::buffer::consumer::SlotReader;
+use trace_protocol::buffer::memory::ReadMapping;
+use trace_protocol::socket::Socket;
+
+use super::ledger::{provider, session};
+use super::messages::{Message, Names, Provider, MAX_MESSAGE};
+
+/// What the guard holds.
+#[derive(Debug)]
+pub(super) struct Watch {
+    /// The clocks when the session began.
+    pub(super) first: ClockSample,
+    pub(super) ledger: LedgerReader,
+    pub(super) archive: Option<(Names, File)>,
+    /// The providers of which not all is in the archive.
+    pub(super) providers: BTreeMap<u32, Held>,
+    /// Where in the archive, in bytes, the rates of the others' clocks are.
+    pub(super) rates: Vec<u64>,
+}
+
+/// What the guard holds of a provider.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) provider: Provider,
+    pub(super) buffer: ReadMapping,
+    pub(super) ledger: LedgerReader,
+    pub(super) slots: Vec<SlotReader>,
+    /// The manager's end of its packet socket.
+    pub(super) packets: OwnedFd,
+}
+
+impl Watch {
+    /// Takes what the manager sends until it hangs up. `None` if no session ever began.
+    pub(super) fn until_the_end(socket: &Socket) -> Option<Self> {
+        let mut watch = None;
+        let mut buffer = vec![0; MAX_MESSAGE];
+        loop {
+            let mut handles = Vec::new();
+            match socket.recv_with_fds(&mut buffer, &mut handles) {
+                Ok(length @ 1..) => {
+                    let message = buffer.get(..length).and_then(Message::decode);
+                    // What cannot be held is not guarded; there is nobody to tell.
+                    let _held = message.and_then(|message| take(&mut watch, message, handles));
+                }
+                Ok(0) | Err(_) => return watch,
+            }
+        }
+    }
+
+    /// The archive's valid length in bytes.
+    pub(super) fn length(&self) -> u64 {
+        self.ledger.get(session::LENGTH)
+    }
+
+    /// Lets go of a provider of which all is in the archive.
+    fn close(&mut self, id: u32) {
+        let length = self.length();
+        if let Some(held) = self.providers.remove(&id) {
+            self.rates.extend(held.rate_place(length));
+        }
+    }
+}
+
+impl Held {
+    /// Takes a provider and its three handles.
+    pub(super) fn new(provider: Provider, handles: Vec<OwnedFd>) -> Option<Self> {
+        let [buffer, ledger, packets] = <[OwnedFd; 3]>::try_from(handles).ok()?;
+        let size = provider.layout.total_size();
+        Some(Self {
+            buffer: ReadMapping::map(buffer.as_fd(), size).ok()?,
+            ledger: map_ledger(&ledger)?,
+            provider,
+            slots: Vec::new(),
+            packets,
+        })
+    }
+
+    /// Whether its opening is in the first `length` bytes of the archive.
+    pub(super) fn is_open(&self, length: u64) -> bool {
+        self.ledger.get(provider::OPENING) <= length
+    }
+
+    /// Whether all of it is in the first `length` bytes of the archive.
+    pub(super) fn is_closed(&self, length: u64) -> bool {
+        self.ledger.get(provider::CLOSING) <= length
+    }
+
+    /// Where in the archive, in bytes, its clock's rate is, if that was an estimate.
+    pub(super) fn rate_place(&self, length: u64) -> Option<u64> {
+        let before = self.ledger.get(provider::RATE_BEFORE);
+        let end = self.ledger.get(provider::OPENING);
+        end.checked_sub(before).filter(|_| before != 0 && self.is_open(length))
+    }
+}
+
+fn take(watch: &mut Option<Watch>, message: Message, handles: Vec<OwnedFd>) -> Option<()> {
+    match (message, watch.as_mut()) {
+        (Message::Session(names), None) => *watch = Some(begin(names, handles)?),
+        (Message::Join(provider), Some(watch)) => {
+            let id = provider.identity.id;
+            watch.providers.insert(id, Held::new(provider, handles)?);
+        }
+        (Message::Slot(id), Some(watch)) => {
+            let held = watch.providers.get_mut(&id)?;
+            let slot = SlotReader::map(handles.first()?.as_fd(), &held.provider.layout);
+            held.slots.push(slot.ok()?);
+        }
+        (Message::Closed(id), Some(watch)) => watch.close(id),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn begin(names: Option<Names>, handles: Vec<OwnedFd>) -> Option<Watch> {
+    let mut handles = handles.into_iter();
+    let ledger = map_ledger(&handles.next()?)?;
+    let archive = match names {
+        Some(names) => Some((names, File::from(handles.next()?))),
+        None => None,
+    };
+    Some(Watch {
+        first: ClockSample::now(),
+        ledger,
+        archive,
+        providers: BTreeMap::new(),
+        rates: Vec::new(),
+    })
+}
+
+fn map_ledger(memory: &OwnedFd) -> Option<LedgerReader> {
+    Some(LedgerReader::new(ReadMapping::map(memory.as_fd(), Ledger::SIZE).ok()?))
+}
