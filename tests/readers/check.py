@@ -50,7 +50,7 @@ def event_by_event(programs: Programs, engine: Path, way: Way) -> Iterator[Check
     yield Check("fxt", lambda: compare.event_by_event(expected, fxt_package.read(archive), fxt_package.view))
     yield Check("json", lambda: compare.event_by_event(expected, chrome_json.read(json), chrome_json.view))
     yield Check("perfetto", lambda: perfetto.faults(engine, archive, expected))
-    yield Check("perfetto of json", lambda: perfetto.errors(engine, json))
+    yield Check("perfetto of json", lambda: perfetto.json_faults(engine, json, expected))
     yield Check("trace check", lambda: exits_with(programs, archive, 0))
     if way in SAVED_OFTEN:
         yield Check("scopes span saves", lambda: scopes_in_two(fxt_package.read(archive)))

@@ -16,6 +16,10 @@ class Slice:
     depth: int
     args: dict[str, object]
     open: bool
+    # The scope of an instant: 0 for its thread.
+    scope: int = field(default=0, compare=False)
+    # The name with its zero bytes.
+    whole: str = field(default="", compare=False)
 
 
 @dataclass
@@ -70,6 +74,7 @@ class Thread:
 
     def slice(self, event: Known, is_open: bool) -> Slice:
         made = Slice(shown_text(event.name), shown_text(event.category), len(self.stack), merged({}, event), is_open)
+        made.scope, made.whole = event.tail or 0, event.name
         self.want.slices.setdefault(self.thread, []).append(made)
         return made
 
