@@ -1,0 +1,322 @@
+//! Starting a recording, and killing who takes part in it.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::process::{kill_process, test_kill_process, Pid, Signal};
+use tempfile::TempDir;
+
+use crate::program::{PROGRESS, THREADS};
+
+/// The buffers' sizes: a save every few milliseconds, and hardly ever.
+pub(crate) const SIZES: [&str; 3] = ["1M", "16M", "4M"];
+
+/// Longer than anything takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A recording, under way.
+pub(crate) struct Stage {
+    directory: TempDir,
+    recorder: Mutex<Child>,
+    program: Option<Mutex<Child>>,
+    /// The end of the pipe that the archive goes to, if it does.
+    _pipe: Option<std::process::ChildStdout>,
+}
+
+impl Stage {
+    /// Records the program.
+    pub(crate) fn start(mode: &str, size: &str) -> Self {
+        let directory = prepare();
+        // A oneshot buffer is to hold all numbers.
+        let size = if mode == "oneshot" { "64M" } else { size };
+        let mut record = record(&directory, &directory.path().join("out.fxt"));
+        record.args(["-m", mode, "-b", size, "--"]).args(program());
+        Self::spawn(directory, record, None)
+    }
+
+    /// Records a program that finds the session by its socket.
+    pub(crate) fn with_program_apart(mode: &str, size: &str) -> Self {
+        let directory = prepare();
+        let mut record = record(&directory, &directory.path().join("out.fxt"));
+        record.args(["-m", mode, "-b", size, "--socket"]).arg(directory.path().join("sock"));
+        let [exe, arguments @ ..] = program();
+        let mut program = Command::new(exe);
+        program.args(arguments).env(PROGRESS, directory.path().join("progress"));
+        program.env("TRACE_SOCKET", directory.path().join("sock")).stdout(Stdio::null());
+        Self::spawn(directory, record, Some(program))
+    }
+
+    /// Records the program to a pipe that is read.
+    pub(crate) fn to_a_pipe() -> Self {
+        let directory = prepare();
+        let mut record = record(&directory, Path::new("-"));
+        record.stdout(Stdio::piped()).args(["-b", "1M", "--"]).args(program());
+        Self::spawn(directory, record, None)
+    }
+
+    fn spawn(directory: TempDir, mut record: Command, program: Option<Command>) -> Self {
+        let mut recorder = record.spawn().expect("trace runs");
+        let pipe = recorder.stdout.take();
+        let program = program.map(|mut program| {
+            wait_until("the socket is there", || directory.path().join("sock").exists());
+            Mutex::new(program.spawn().expect("the program runs"))
+        });
+        Self { directory, recorder: Mutex::new(recorder), program, _pipe: pipe }
+    }
+
+    pub(crate) fn archive(&self) -> PathBuf {
+        self.directory.path().join("out.fxt")
+    }
+
+    /// What the threads have said they recorded.
+    pub(crate) fn published(&self) -> Vec<u64> {
+        (1..=THREADS).map(|place| self.progress(place)).collect()
+    }
+
+    fn progress(&self, place: u64) -> u64 {
+        let mut number = [0; 8];
+        let file = File::open(self.directory.path().join("progress")).expect("the test made it");
+        file.read_exact_at(&mut number, place * 8).expect("it is large enough");
+        u64::from_le_bytes(number)
+    }
+
+    /// Waits until each thread has come to `number`.
+    pub(crate) fn wait_for_numbers(&self, number: u64) {
+        let there = || self.published().iter().all(|published| *published >= number.max(1));
+        wait_until("the program counts", there);
+    }
+
+    pub(crate) fn kill_manager(&self) {
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        recorder.kill().expect("it can be killed");
+        recorder.wait().expect("it can be waited for");
+    }
+
+    pub(crate) fn kill_program(&self) {
+        let pid = Pid::from_raw(self.progress(0) as i32).expect("the program has said its number");
+        // It may have ended with the recording.
+        let _ended = kill_process(pid, Signal::Kill);
+        wait_until("the program is dead", || !is_running(pid));
+    }
+
+    /// Waits until the archive is complete, and checks that the guard said so or the session ended by
+    /// itself.
+    pub(crate) fn wait_for_archive(&self, context: &str) {
+        self.wait_for_guard_to_end();
+        assert!(self.archive().exists(), "{context}: {}", self.stderr());
+        assert_eq!(self.partial_archives(), 0, "{context}");
+        let by_guard = self.stderr().contains("was completed");
+        let by_itself = self.stderr().contains(" events in ");
+        assert!(by_guard || by_itself || self.renamed_last(), "{context}: {}", self.stderr());
+    }
+
+    /// Whether the manager may have been killed between naming the archive and saying so.
+    fn renamed_last(&self) -> bool {
+        !self.stderr().contains("could not")
+    }
+
+    /// Waits until no process of this recording holds the guard's end of anything.
+    pub(crate) fn wait_for_guard_to_end(&self) {
+        let directory = self.directory.path().as_os_str();
+        let guards = || {
+            let environment =
+                |pid: &Pid| fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero()));
+            let ours = |pid: &Pid| environment(pid).is_ok_and(|it| contains(&it, directory));
+            processes_named("trace-guard")
+                .into_iter()
+                .chain(processes_named("exe"))
+                .any(|it| ours(&it))
+        };
+        wait_until("the guard ends", || !guards());
+    }
+
+    /// The guard of the recording, which is still under way.
+    pub(crate) fn guard(&self) -> Option<Pid> {
+        let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).id();
+        processes_named("trace-guard").into_iter().find(|pid| parent(*pid) == Some(recorder))
+    }
+
+    pub(crate) fn kill_guard(&self) {
+        let guard = self.guard().expect("there is a guard");
+        kill_process(guard, Signal::Kill).expect("it can be killed");
+        wait_until("the guard is dead", || !is_running(guard));
+    }
+
+    /// Stops the recording as Ctrl-C does, and waits for its end.
+    pub(crate) fn stop_recording(&mut self) {
+        self.kill_program();
+        let recorder = self.recorder.get_mut().unwrap_or_else(PoisonError::into_inner);
+        wait_until("the recording ends", || matches!(recorder.try_wait(), Ok(Some(_))));
+    }
+
+    /// Records once more for this long, from the same socket to another archive.
+    pub(crate) fn record_again(&self, duration: Duration) -> PathBuf {
+        let second = self.directory.path().join("second.fxt");
+        self.record_to(&second, duration);
+        second
+    }
+
+    pub(crate) fn record_to(&self, output: &Path, duration: Duration) {
+        let mut record = record(&self.directory, output);
+        record.args([
+            "-b",
+            "16M",
+            "--wait",
+            "-d",
+            &format!("{}ms", duration.as_millis()),
+            "--socket",
+        ]);
+        let status = record.arg(self.directory.path().join("sock")).status().expect("trace runs");
+        assert!(status.success(), "{}", self.stderr());
+    }
+
+    /// Has `trace check` look at the archive: it has to find it well-formed and nothing missing.
+    pub(crate) fn check_archive(&self, context: &str) {
+        let check =
+            Command::new(trace()).arg("check").arg(self.archive()).output().expect("it runs");
+        let said = String::from_utf8_lossy(&check.stdout);
+        assert!(check.status.success(), "{context}: {said}");
+    }
+
+    /// The manager's death must not be the program's.
+    pub(crate) fn program_goes_on(&self) {
+        let now = self.published();
+        self.wait_for_numbers(now.iter().max().expect("there are threads") + 100);
+    }
+
+    /// How many archives are not complete.
+    pub(crate) fn partial_archives(&self) -> usize {
+        let entries = fs::read_dir(self.directory.path()).expect("the directory is there");
+        let names = entries.map(|entry| entry.expect("it can be read").file_name());
+        names.filter(|name| name.to_string_lossy().ends_with(".partial")).count()
+    }
+
+    /// What the recording and its guard have said.
+    pub(crate) fn stderr(&self) -> String {
+        fs::read_to_string(self.directory.path().join("stderr")).expect("the test made it")
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if self.progress(0) != 0 {
+            self.kill_program_quietly();
+        }
+        let recorder = self.recorder.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ended = (recorder.kill(), recorder.wait());
+        if let Some(program) = &mut self.program {
+            let program = program.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let _ended = (program.kill(), program.wait());
+        }
+    }
+}
+
+impl Stage {
+    fn kill_program_quietly(&self) {
+        if let Some(pid) = Pid::from_raw(self.progress(0) as i32) {
+            let _ended = kill_process(pid, Signal::Kill);
+        }
+    }
+}
+
+/// Numbers of chance; the seed is the time, and shown by the numbers that a failure shows.
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) fn new(salt: u64) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
+        Self((now.as_nanos() as u64).wrapping_add(salt) | 1)
+    }
+
+    pub(crate) fn up_to(&mut self, limit: u64) -> u64 {
+        // xorshift64
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    pub(crate) fn time(&mut self, limit: Duration) -> Duration {
+        Duration::from_nanos(self.up_to(limit.as_nanos() as u64))
+    }
+}
+
+/// Whether a process is there and no zombie.
+pub(crate) fn is_running(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    let zombie =
+        stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|it| it.starts_with(" Z")));
+    test_kill_process(pid).is_ok() && !zombie
+}
+
+fn prepare() -> TempDir {
+    let directory = tempfile::tempdir().expect("there is a temporary directory");
+    let progress = File::create(directory.path().join("progress")).expect("it is ours");
+    progress.set_len(8 + 8 * THREADS).expect("there is room");
+    File::create(directory.path().join("stderr")).expect("it is ours");
+    directory
+}
+
+fn record(directory: &TempDir, output: &Path) -> Command {
+    let said = File::options().append(true).open(directory.path().join("stderr"));
+    let mut record = Command::new(trace());
+    record.args(["record", "-o"]).arg(output).stdin(Stdio::null()).stdout(Stdio::null());
+    record.stderr(said.expect("the test made it"));
+    record.env(PROGRESS, directory.path().join("progress")).env_remove("TRACE_SOCKET");
+    record
+}
+
+/// This test as the program that is recorded.
+fn program() -> [PathBuf; 4] {
+    let exe = std::env::current_exe().expect("the test knows where it is");
+    [exe, "--ignored".into(), "--exact".into(), "traced_program".into()]
+}
+
+/// The command `trace`, built once: cargo does not build another package's for a test.
+fn trace() -> &'static Path {
+    static TRACE: OnceLock<PathBuf> = OnceLock::new();
+    TRACE.get_or_init(|| {
+        let test = std::env::current_exe().expect("the test knows where it is");
+        let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--package", "trace-cli", "--target-dir"]);
+        cargo.arg(profile.parent().expect("as above"));
+        cargo.args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo runs").success(), "the command is built");
+        profile.join("trace")
+    })
+}
+
+fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !happened() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+fn processes_named(name: &str) -> Vec<Pid> {
+    let entries = fs::read_dir("/proc").expect("there is /proc").flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let named = numbers.filter(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim_end() == name)
+    });
+    named.filter_map(Pid::from_raw).filter(|pid| is_running(*pid)).collect()
+}
+
+fn parent(pid: Pid) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn contains(bytes: &[u8], part: &std::ffi::OsStr) -> bool {
+    let part = part.as_encoded_bytes();
+    bytes.windows(part.len()).any(|window| window == part)
+}
