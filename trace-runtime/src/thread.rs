@@ -15,6 +15,9 @@ thread_local! {
     ///
     /// It needs no destructor of Rust's, so that it can be read at any time in the life of a thread.
     static SLOT: Cell<*const Slot> = const { Cell::new(ptr::null()) };
+
+    /// Records of signal handlers that interrupted the thread while it was taking its slot.
+    static MISSED: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Marks a thread that is taking a slot, for a signal handler that interrupts it.
@@ -41,12 +44,19 @@ pub(crate) fn slot() -> Option<&'static Slot> {
 #[cold]
 #[inline(never)]
 fn attach(current: *const Slot) -> Option<&'static Slot> {
-    if !current.is_null() || !RECORDER.is_recording() {
+    if !RECORDER.is_recording() {
+        return None;
+    }
+    if !current.is_null() {
+        MISSED.set(MISSED.get().saturating_add(1));
         return None;
     }
     SLOT.set(ATTACHING);
     let slot = RECORDER.attach(id::current());
     SLOT.set(slot.map_or(ptr::null(), ptr::from_ref));
+    if let (Some(slot), missed @ 1..) = (slot, MISSED.take()) {
+        slot.count_nested(&RECORDER, missed);
+    }
     if let (Some(slot), Ok(key)) = (slot, libc::pthread_key_t::try_from(KEY.load(Ordering::Relaxed))) {
         // SAFETY: the key was made by `prepare` and is never deleted.
         unsafe { libc::pthread_setspecific(key, ptr::from_ref(slot).cast()) };

@@ -87,6 +87,11 @@ impl Pool {
         }
     }
 
+    /// Whether the slot is one of this pool's.
+    pub(super) fn owns(&self, slot: &Slot) -> bool {
+        position(self.used(), slot).is_some()
+    }
+
     /// Takes a slot back.
     pub(super) fn give_back(&self, slot: &'static Slot) {
         let Some(index) = position(self.used(), slot) else { return };

@@ -118,6 +118,10 @@ impl Recorder {
             // There is no membarrier to make up for the light fence.
             fence(Ordering::SeqCst);
         }
+        if !self.pool.owns(slot) {
+            // A forked child's thread has it from the parent, whose epochs no child has: it comes here first. Nobody would wait for it.
+            return core::ptr::null_mut();
+        }
         loop {
             let epoch = self.epoch.load(Ordering::Acquire);
             let Some(session) = self.session(epoch) else { return core::ptr::null_mut() };

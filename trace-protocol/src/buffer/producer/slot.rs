@@ -100,6 +100,15 @@ impl Slot {
         true
     }
 
+    /// Counts records of signal handlers that came before the thread had its slot. The caller is the thread that holds it now.
+    #[cold]
+    pub fn count_nested(&self, recorder: &Recorder, number: u32) {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        self.sequence.store(sequence | 1, Ordering::Relaxed);
+        (0..number).for_each(|_| recorder.lost_nested(self));
+        self.sequence.store(sequence + ((!sequence & 1) << 1), Ordering::Release);
+    }
+
     /// Reserves `words` words for a record, or counts it as lost.
     ///
     /// `None` where the recorder is not recording, where there is no room, and where this thread is writing a record already (in a
