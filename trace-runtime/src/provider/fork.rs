@@ -13,13 +13,20 @@ use crate::{recorder, thread, RECORDER};
 static PROVIDER: AtomicPtr<Mutex<Option<Provider>>> = AtomicPtr::new(null_mut());
 
 /// The descriptors of the service thread, which a child closes: its parent's manager must see the parent's end. -1 for none.
-static DESCRIPTORS: [AtomicI32; 4] = [const { AtomicI32::new(-1) }; 4];
+static DESCRIPTORS: [AtomicI32; 5] = [const { AtomicI32::new(-1) }; 5];
+
+/// The process that all of this is of; 0 before the first call of [`provider`], [`CLEARING`] while a child clears what it inherited.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// No process has this number.
+const CLEARING: u32 = u32::MAX;
 
 /// The number of times that handlers were installed in this process or one that it was forked from: 0 or 1.
 static INSTALLED: AtomicU32 = AtomicU32::new(0);
 
 /// The provider of this process.
 pub(super) fn provider() -> &'static Mutex<Option<Provider>> {
+    notice_fork();
     let mut found = PROVIDER.load(Ordering::Acquire);
     if found.is_null() {
         let new = Box::into_raw(Box::new(Mutex::new(None)));
@@ -36,7 +43,27 @@ pub(super) fn provider() -> &'static Mutex<Option<Provider>> {
     unsafe { &*found }
 }
 
-/// Remembers a descriptor for children to close, under one of four numbers.
+/// Finds out whether this is a child of a fork that ran no handlers, such as a bare `clone`, and then does what they would have done.
+fn notice_fork() {
+    let this = std::process::id();
+    loop {
+        let known = PROCESS.load(Ordering::Acquire);
+        if known == this {
+            return;
+        }
+        if known == CLEARING {
+            // Another thread is about to be done: it only stores, and closes descriptors.
+            std::thread::yield_now();
+        } else if PROCESS.compare_exchange(known, CLEARING, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            if known != 0 {
+                in_child();
+            }
+            PROCESS.store(this, Ordering::Release);
+        }
+    }
+}
+
+/// Remembers a descriptor for children to close, under one of five numbers.
 pub(super) fn remember_descriptor(number: usize, descriptor: i32) {
     if let Some(place) = DESCRIPTORS.get(number) {
         place.store(descriptor, Ordering::Relaxed);
