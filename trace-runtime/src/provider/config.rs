@@ -65,7 +65,8 @@ impl Builder {
     }
 
     /// Traces into this file, without a manager. While the process runs its records are in a buffer beside it; `trace recover` makes
-    /// the archive from that if the process was killed.
+    /// the archive from that if the process was killed. If another process traces into this file at the time, as the parent of one that
+    /// inherited `TRACE_OUTPUT` does, the name gets this process's id, as in `out-1234.fxt`.
     pub fn output(mut self, path: impl Into<PathBuf>) -> Self {
         self.output = Some(path.into());
         self

@@ -7,6 +7,7 @@
 //! | `link` | a connection to a manager |
 //! | `wait` | waiting for a manager to appear |
 //! | `output` | tracing into a file without a manager |
+//! | `files` | whose those files are |
 //! | `active` | a buffer that is recorded into, and its rolling buffers' hand-over |
 //! | `recording` | strings, sites, start and stop |
 //! | `names` | the names of threads |
@@ -15,6 +16,7 @@
 
 mod active;
 mod config;
+mod files;
 mod fork;
 mod handle;
 mod link;

@@ -11,20 +11,19 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use trace_protocol::archive::{self, ClockSample, Identity, Loss};
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
-use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
 use trace_protocol::categories::CategorySet;
 use trace_protocol::message::ClockSource;
 use trace_protocol::words::as_bytes;
 
 use super::active::Active;
+use super::files::Claim;
 use super::link::process_name;
 use super::recording::{durable_hint, Wanted};
 use super::service::{Service, NAMES_INTERVAL};
@@ -45,7 +44,7 @@ pub(super) fn run(service: &Service, path: &Path) {
 }
 
 struct Output {
-    path: PathBuf,
+    files: Claim,
     partial: File,
     /// Bytes of the partial archive.
     length: u64,
@@ -67,8 +66,9 @@ impl Output {
         let config = &service.config;
         let hint = usize::try_from(durable_hint()).unwrap_or(usize::MAX);
         let layout = Layout::plan(config.mode, config.buffer_size, hint).ok_or(io::ErrorKind::InvalidInput)?;
-        let mapping = create_buffer(&buffer_path(path), &layout)?;
-        let partial = create(&partial_path(path))?;
+        let files = Claim::new(path)?;
+        let mapping = files.create_buffer(&layout)?;
+        let partial = create(&partial_path(&files.path))?;
         let process_name = process_name();
         let identity = Identity {
             id: 1,
@@ -81,7 +81,7 @@ impl Output {
         };
         let collector = Collector::new(mapping.reader(), layout, u64::from(identity.pid)).map_err(io::Error::other)?;
         let mut output = Self {
-            path: path.to_owned(),
+            files,
             partial,
             length: 0,
             rate_at: 0,
@@ -166,8 +166,9 @@ impl Output {
         archive::anchor(&mut self.words, &self.identity, &ClockSample::now());
         self.partial.write_all(as_bytes(&self.words))?;
         self.write_rate()?;
-        std::fs::rename(partial_path(&self.path), &self.path)?;
-        std::fs::remove_file(buffer_path(&self.path))
+        let path = &self.files.path;
+        std::fs::rename(partial_path(path), path)?;
+        std::fs::remove_file(buffer_path(path))
     }
 
     fn tell_losses(&mut self) {
@@ -186,14 +187,4 @@ impl Output {
 
 fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)
-}
-
-/// A new buffer in a file, with its blocks allocated, so that no store to it finds the disk full.
-fn create_buffer(path: &Path, layout: &Layout) -> io::Result<WriteMapping> {
-    let file = create(path)?;
-    let size = layout.total_size();
-    let length = libc::off_t::try_from(size).map_err(|_| io::ErrorKind::InvalidInput)?;
-    sys::allocate(file.as_fd(), length)?;
-    file.write_all_at(as_bytes(&layout.to_header()), 0)?;
-    WriteMapping::map(file.as_fd(), size)
 }

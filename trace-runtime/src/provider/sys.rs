@@ -87,6 +87,13 @@ pub(super) fn allocate(file: BorrowedFd<'_>, length: libc::off_t) -> io::Result<
     }
 }
 
+/// Locks an open file until its last descriptor is closed. False if another open file has the lock; true also where there are no locks.
+pub(super) fn lock(file: BorrowedFd<'_>) -> bool {
+    // SAFETY: flock takes integers.
+    let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
+    locked || io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock
+}
+
 /// Takes what an inotify instance has told so far; which event it was does not matter.
 pub(super) fn drain(inotify: BorrowedFd<'_>) {
     let mut events = [0u8; 4096];

@@ -1,0 +1,101 @@
+//! The files of a process that traces itself: its own alone, while it lives.
+//!
+//! Children inherit `TRACE_OUTPUT`, and so two processes may be told to write the same archive. Who comes first gets it, and holds a
+//! lock on its buffer that ends with the process; another one writes beside it, under a name with its process id.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use trace_protocol::buffer::header::Layout;
+use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::saved::buffer_path;
+use trace_protocol::words::as_bytes;
+
+use super::{fork, sys};
+
+/// The number under which forked children find the buffer's descriptor, to close it: the lock is the parent's.
+const NUMBER: usize = 4;
+
+/// The files of an archive that no other process writes.
+#[derive(Debug)]
+pub(super) struct Claim {
+    /// The archive.
+    pub(super) path: PathBuf,
+    buffer: File,
+}
+
+impl Claim {
+    /// Claims `path`, or a path like it if a living process has claimed that.
+    pub(super) fn new(path: &Path) -> io::Result<Self> {
+        let (path, buffer) = match lock_buffer(path)? {
+            Some(buffer) => (path.to_owned(), buffer),
+            None => {
+                let own = with_process_id(path);
+                eprintln!("trace: another process traces into {}; this one traces into {}", path.display(), own.display());
+                let buffer = lock_buffer(&own)?.ok_or(io::ErrorKind::WouldBlock)?;
+                (own, buffer)
+            }
+        };
+        fork::remember_descriptor(NUMBER, buffer.as_raw_fd());
+        Ok(Self { path, buffer })
+    }
+
+    /// Makes the buffer, with its blocks allocated, so that no store to it finds the disk full.
+    pub(super) fn create_buffer(&self, layout: &Layout) -> io::Result<WriteMapping> {
+        let size = layout.total_size();
+        let length = libc::off_t::try_from(size).map_err(|_| io::ErrorKind::InvalidInput)?;
+        self.buffer.set_len(0)?;
+        sys::allocate(self.buffer.as_fd(), length)?;
+        self.buffer.write_all_at(as_bytes(&layout.to_header()), 0)?;
+        WriteMapping::map(self.buffer.as_fd(), size)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        fork::remember_descriptor(NUMBER, -1);
+    }
+}
+
+/// Opens the buffer of the archive `path` and locks it; `None` if another process holds the lock.
+fn lock_buffer(path: &Path) -> io::Result<Option<File>> {
+    let path = buffer_path(path);
+    loop {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        if !sys::lock(file.as_fd()) {
+            return Ok(None);
+        }
+        // Whoever held the lock may have removed the file meanwhile.
+        let found = file.metadata()?;
+        if std::fs::metadata(&path).is_ok_and(|named| (named.dev(), named.ino()) == (found.dev(), found.ino())) {
+            return Ok(Some(file));
+        }
+    }
+}
+
+/// `out.fxt` as `out-1234.fxt`.
+fn with_process_id(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path.file_stem().unwrap_or_default());
+    name.push(format!("-{}", std::process::id()));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_the_process_id_keeps_its_extension() {
+        let id = std::process::id();
+        assert_eq!(with_process_id(Path::new("a/out.fxt")), PathBuf::from(format!("a/out-{id}.fxt")));
+        assert_eq!(with_process_id(Path::new("out")), PathBuf::from(format!("out-{id}")));
+    }
+}
