@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -19,16 +20,33 @@ pub struct WriteMapping(Arc<Region>);
 pub struct ReadMapping(Arc<Region>);
 
 impl WriteMapping {
-    /// Maps the first `size` bytes of a file for reading and writing, with all of its pages present.
+    /// Bytes whose pages [`WriteMapping::map`] makes present: a few milliseconds' worth.
+    pub const PRESENT_AT_ONCE: usize = 32 << 20;
+
+    /// Maps the first `size` bytes of a file for reading and writing, with the pages at its beginning present.
     ///
-    /// The pages are made present now, in this thread, so that trace points do not fault them in.
+    /// The pages are made present now, in this thread, so that trace points do not fault them in. Of a mapping of more than
+    /// [`WriteMapping::PRESENT_AT_ONCE`] bytes, [`WriteMapping::populate_rest`] does that to the others, which takes longer.
     ///
     /// # Errors
     /// What [mmap(2)](https://man7.org/linux/man-pages/man2/mmap.2.html) says, and `InvalidInput` for a size of 0 or no multiple of 8.
     pub fn map(file: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
         let region = Region::map(file, size, libc::PROT_READ | libc::PROT_WRITE)?;
-        region.populate();
+        region.populate(0..size.min(Self::PRESENT_AT_ONCE));
         Ok(Self(Arc::new(region)))
+    }
+
+    /// Whether there are pages beyond those that [`WriteMapping::map`] makes present.
+    pub fn has_rest(&self) -> bool {
+        self.words().len() * 8 > Self::PRESENT_AT_ONCE
+    }
+
+    /// Makes the other pages present, in order, while somebody else may be writing to them.
+    pub fn populate_rest(&self) {
+        let size = self.words().len() * 8;
+        for start in (Self::PRESENT_AT_ONCE..size).step_by(Self::PRESENT_AT_ONCE) {
+            self.0.populate(start..size.min(start + Self::PRESENT_AT_ONCE));
+        }
     }
 
     /// Zeroed memory of this process alone, for tests and models. `size` is a multiple of 8.
@@ -116,11 +134,12 @@ impl Region {
         Self { words, length, owner: Owner::Heap }
     }
 
-    /// Faults every page in, where the kernel can (Linux 5.14); elsewhere trace points take the faults.
-    fn populate(&self) {
+    /// Faults the pages of these bytes in, where the kernel can (Linux 5.14); elsewhere trace points take the faults.
+    fn populate(&self, bytes: Range<usize>) {
         const MADV_POPULATE_WRITE: libc::c_int = 23;
-        // SAFETY: the range is exactly this mapping, and populating changes no contents.
-        unsafe { libc::madvise(self.words.as_ptr().cast(), self.length * 8, MADV_POPULATE_WRITE) };
+        let start = self.words.as_ptr().wrapping_byte_add(bytes.start);
+        // SAFETY: the range is within this mapping, and populating changes no contents.
+        unsafe { libc::madvise(start.cast(), bytes.len(), MADV_POPULATE_WRITE) };
     }
 
     fn words(&self) -> &[AtomicU64] {

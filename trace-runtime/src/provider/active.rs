@@ -20,6 +20,9 @@ pub(super) struct Active {
 impl Active {
     /// Makes `mapping` the recorder's buffer.
     pub(super) fn new(mapping: WriteMapping, layout: Layout) -> Self {
+        if mapping.has_rest() {
+            populate_rest(mapping.clone());
+        }
         let recording = Recording::begin(mapping, layout, service::wake);
         Self { recording, layout, next: 0, started: false }
     }
@@ -98,4 +101,11 @@ impl Active {
             }
         }
     }
+}
+
+/// Has a large buffer's pages made present beside the recording, which does not wait for it. The thread blocks all signals, as the
+/// calling one does. Without it trace points take the faults.
+fn populate_rest(mapping: WriteMapping) {
+    let thread = std::thread::Builder::new().name("trace-populate".to_owned());
+    let _beside = thread.spawn(move || mapping.populate_rest());
 }
