@@ -1,8 +1,10 @@
 //! One provider's sockets.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use trace_protocol::error::ProtocolError;
 use trace_protocol::message::{Decoder, Register, ToManager, MAX_PROVIDER_NAME};
 use trace_protocol::packet::{Packet, PACKET_SIZE};
@@ -30,6 +32,8 @@ pub(crate) struct Connection {
     pub(crate) peer: PeerCredentials,
     pub(crate) register: Option<Register>,
     pub(crate) socket: Socket,
+    /// The process, to see its end.
+    pub(crate) process: Option<OwnedFd>,
     pub(crate) packets: Option<Socket>,
     /// Buffer and packet socket on their way to the provider.
     pub(crate) handles: Option<Handles>,
@@ -64,8 +68,12 @@ impl Connection {
     /// Takes a connection that was just accepted.
     pub(crate) fn new(socket: Socket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
+        let peer = socket.peer_credentials()?;
+        let pid = i32::try_from(peer.pid).ok().and_then(Pid::from_raw);
+        let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         Ok(Self {
-            peer: socket.peer_credentials()?,
+            peer,
+            process,
             register: None,
             socket,
             packets: None,

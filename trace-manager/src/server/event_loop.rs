@@ -38,6 +38,8 @@ pub(super) enum Source {
     Inbox,
     Messages(ProviderId),
     Packets(ProviderId),
+    /// The end of the process, however many others have its sockets open.
+    Process(ProviderId),
 }
 
 impl Source {
@@ -47,18 +49,20 @@ impl Source {
             Self::Inbox => (1, 0),
             Self::Messages(id) => (2, id),
             Self::Packets(id) => (3, id),
+            Self::Process(id) => (4, id),
         };
-        EventData::new_u64(u64::from(id) << 2 | kind)
+        EventData::new_u64(u64::from(id) << 3 | kind)
     }
 
     fn from_data(data: EventData) -> Self {
         let data = data.u64();
-        let id = (data >> 2) as ProviderId;
-        match data & 3 {
+        let id = (data >> 3) as ProviderId;
+        match data & 7 {
             0 => Self::Listener,
             1 => Self::Inbox,
             2 => Self::Messages(id),
-            _ => Self::Packets(id),
+            3 => Self::Packets(id),
+            _ => Self::Process(id),
         }
     }
 }
@@ -135,6 +139,7 @@ impl EventLoop {
                 }
             }
             Source::Packets(id) => self.packets(id),
+            Source::Process(id) => self.process_ended(id),
         }
     }
 
@@ -203,7 +208,25 @@ impl EventLoop {
         let data = Source::Messages(id).data();
         if epoll::add(&self.epoll, connection.socket.as_fd(), data, EventFlags::IN).is_ok() {
             self.next_provider += 1;
+            self.watch_process(id, &connection);
             self.connections.insert(id, connection);
+        }
+    }
+
+    /// Watches for the end of the process. Without it (before Linux 5.3, or where it is in another pid namespace) the end of its
+    /// sockets counts alone.
+    fn watch_process(&self, id: ProviderId, connection: &Connection) {
+        if let Some(process) = &connection.process {
+            let _ = epoll::add(&self.epoll, process, Source::Process(id).data(), EventFlags::IN);
+        }
+    }
+
+    /// A process has ended; children that it forked may keep its sockets open. What it sent last comes first.
+    fn process_ended(&mut self, id: ProviderId) {
+        self.packets(id);
+        self.messages(id);
+        if self.connections.contains_key(&id) {
+            self.disconnect(id, TraceeEvent::Disconnected);
         }
     }
 
