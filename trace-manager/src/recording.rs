@@ -18,7 +18,7 @@ use crate::archive::{ArchiveWriter, Block, Finished, Notes, WriterStatus};
 use crate::clock::{counter_rate, sample_after};
 use crate::config::SessionConfig;
 use crate::finisher::{Finisher, Remains};
-use crate::guard::{Account, Joining, Keeper, Mark};
+use crate::guard::{Account, Joining, Keeper, Mark, Pool};
 use crate::machine::{ProviderId, SaveRequest};
 use crate::summary::{ProviderSummary, Refusal};
 use crate::tape::{Departure, Tape};
@@ -46,6 +46,7 @@ pub(crate) struct Recording {
     writer: ArchiveWriter,
     finisher: Finisher,
     keeper: Option<Keeper>,
+    pool: Option<Pool>,
     started: Instant,
     /// The clocks when the session began.
     first: ClockSample,
@@ -102,6 +103,8 @@ impl Recording {
         keeper: Option<Keeper>,
         earlier: &mut ClockSample,
     ) -> Self {
+        let layout = config.layout(0).ok();
+        let pool = keeper.clone().map(|keeper| Pool::new(keeper, layout));
         let now = ClockSample::now();
         if now.since(earlier) > MAX_AGE {
             *earlier = now;
@@ -116,6 +119,7 @@ impl Recording {
             writer,
             finisher,
             keeper,
+            pool,
             started: Instant::now(),
             first,
             estimate,
@@ -153,8 +157,7 @@ impl Recording {
         self.open(&mut block, &identity, &now);
         block.notes.mark = account.as_ref().map(|account| opening_mark(account, &block));
         self.last_section = Some(identity.id);
-        let mut tape =
-            Tape::new(identity, known_categories, collector, joined_at, &layout, account);
+        let mut tape = Tape::new(identity, known_categories, collector, joined_at, layout, account);
         tape.bytes += block.words.len() as u64 * 8;
         self.writer.push(block);
         self.tapes.insert(id, tape);
@@ -193,9 +196,13 @@ impl Recording {
         while self.tapes.get(&id).is_some_and(|tape| tape.waiting() >= MAX_WAITING) {
             self.sanitize(id);
         }
-        let archived = self.keeper.as_ref().map_or(0, Keeper::archived);
+        let providers = self.tapes.len();
         if let Some(tape) = self.tapes.get_mut(&id) {
-            tape.copy(request, archived);
+            let slot = match (self.pool.as_mut(), tape.guarded_layout()) {
+                (Some(pool), Some(layout)) => pool.place(&layout, providers),
+                _ => None,
+            };
+            tape.copy(request, slot);
             self.waiting.push_back(id);
         }
     }

@@ -120,7 +120,7 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
         archive: output,
         bytes,
         events: stats.events,
-        open_scopes: stats.open_scopes,
+        open_scopes: stats.open_scopes(),
         dropped: collector.dropped(),
         refused: stats.rejections(),
     })

@@ -80,7 +80,7 @@ pub struct ProviderSummary {
     pub name: String,
     /// Records in the archive, without those that the manager wrote.
     pub records: u64,
-    /// Events among them; a scope counts once.
+    /// Event records among them.
     pub events: u64,
     /// Bytes in the archive.
     pub bytes: u64,

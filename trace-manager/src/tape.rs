@@ -1,5 +1,6 @@
 //! One provider's data: its buffer, and copies of it that were not looked at yet.
 
+use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
 use trace_protocol::archive::{self, Identity};
@@ -19,7 +20,7 @@ pub(crate) struct Tape {
     collector: Collector,
     /// Its ticks when it joined.
     joined_at: u64,
-    buffer_size: u64,
+    layout: Layout,
     /// Bytes in the archive.
     pub(crate) bytes: u64,
     copies: VecDeque<Copy>,
@@ -55,7 +56,7 @@ impl Tape {
         known_categories: Vec<String>,
         collector: Collector,
         joined_at: u64,
-        layout: &Layout,
+        layout: Layout,
         account: Option<Account>,
     ) -> Self {
         Self {
@@ -63,11 +64,16 @@ impl Tape {
             known_categories,
             collector,
             joined_at,
-            buffer_size: layout.total_size() as u64,
+            layout,
             bytes: 0,
             copies: VecDeque::new(),
             account,
         }
+    }
+
+    /// Returns the buffer's layout, if the guard has the buffer too.
+    pub(crate) fn guarded_layout(&self) -> Option<Layout> {
+        self.account.as_ref().map(|_| self.layout)
     }
 
     /// Returns the provider's id in the archive.
@@ -85,21 +91,20 @@ impl Tape {
         self.collector.dropped()
     }
 
-    /// Copies a rolling buffer, to where the guard finds it if there is one. After this the provider may
-    /// write it again. `archived` is the archive's valid length.
-    pub(crate) fn copy(&mut self, request: SaveRequest, archived: u64) {
+    /// Copies a rolling buffer, to `slot` if there is one. After this the provider may write it again.
+    pub(crate) fn copy(&mut self, request: SaveRequest, slot: Option<SaveSlot>) {
         let SaveRequest { wrapped_count, durable_data_end } = request;
-        let slot = self.account.as_mut().and_then(|account| account.slot(archived));
-        if let Some(slot) = &slot {
-            self.collector.copy_rolling_into(wrapped_count, slot);
-        }
-        if let Some(account) = &self.account {
-            account.copied(wrapped_count, slot.as_ref());
-        }
+        let seen = slot.is_some();
         let rolling = match slot {
-            Some(slot) => Rolling::Shared(slot),
+            Some(slot) => {
+                self.collector.copy_rolling_into(wrapped_count, &slot, self.identity.id);
+                Rolling::Shared(slot)
+            }
             None => Rolling::Own(self.collector.copy_rolling(wrapped_count)),
         };
+        if let Some(account) = &self.account {
+            account.copied(wrapped_count, seen);
+        }
         self.copies.push_back(Copy { rolling, durable_data_end });
     }
 
@@ -160,7 +165,10 @@ impl Tape {
     fn into_summary(self, departure: Departure) -> ProviderSummary {
         let stats = self.collector.stats();
         let rejected = Rejection::ALL.into_iter().zip(stats.rejected);
-        let categories = self.collector.events_by_category();
+        let mut categories = BTreeMap::<String, u64>::new();
+        for (name, number) in self.collector.events_by_category() {
+            *categories.entry(name.to_owned()).or_default() += number;
+        }
         ProviderSummary {
             id: self.identity.id,
             pid: self.identity.pid,
@@ -171,12 +179,12 @@ impl Tape {
             bytes: self.bytes,
             dropped: self.collector.dropped(),
             rejected: rejected.filter(|(_, number)| *number != 0).collect(),
-            categories: categories.map(|(name, number)| (name.to_owned(), number)).collect(),
+            categories,
             known_categories: self.known_categories,
-            open_scopes: stats.open_scopes,
+            open_scopes: stats.open_scopes(),
             answered_start: departure.answered_start,
             answered_stop: departure.answered_stop,
-            buffer_size: self.buffer_size,
+            buffer_size: self.layout.total_size() as u64,
             end: departure.end,
         }
     }

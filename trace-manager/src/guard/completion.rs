@@ -102,16 +102,20 @@ impl<'a> Completion<'a> {
         result
     }
 
-    fn append(&mut self, watch: Watch) -> io::Result<u64> {
+    fn append(&mut self, mut watch: Watch) -> io::Result<u64> {
         if self.length == 0 {
             archive::magic(&mut self.words);
             self.flush()?;
         }
         let (length, mut missing) = (self.length, 0);
-        let mut rates = watch.rates;
+        let mut rates = std::mem::take(&mut watch.rates);
         rates.extend(watch.providers.values().filter_map(|held| held.rate_place(length)));
-        for held in watch.providers.into_values().filter(|held| !held.is_closed(length)) {
-            let Some(leftover) = Leftover::new(held, length) else { continue };
+        for (id, held) in std::mem::take(&mut watch.providers) {
+            let slots = watch.slots_of(id);
+            if held.is_closed(length) {
+                continue;
+            }
+            let Some(leftover) = Leftover::new(held, slots, length) else { continue };
             missing += leftover.missing;
             self.append_provider(leftover)?;
         }

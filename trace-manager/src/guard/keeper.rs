@@ -16,30 +16,19 @@ use super::ledger::{provider, session, Mark};
 use super::messages::{Message, Provider};
 use super::Guard;
 use crate::archive::Output;
-use crate::memory::available_memory;
-
-/// The memory for copies of one provider's buffer, in bytes, that is more than a few of them.
-const SLOT_MEMORY: usize = 64 << 20;
-
-/// The copies that a provider may have however large they are: while one is written, one is read and
-/// one is made.
-const FEW: usize = 3;
 
 /// A session's guard. Clones are the same.
 #[derive(Debug, Clone)]
 pub(crate) struct Keeper {
-    ledger: Ledger,
-    link: Arc<Link>,
+    pub(super) ledger: Ledger,
+    pub(super) link: Arc<Link>,
 }
 
 /// A provider's part of it.
 #[derive(Debug)]
 pub(crate) struct Account {
     id: u32,
-    layout: Layout,
     ledger: Ledger,
-    link: Arc<Link>,
-    slots: Vec<SaveSlot>,
 }
 
 /// What the guard is given of a provider.
@@ -54,7 +43,7 @@ pub(crate) struct Joining<'a> {
 }
 
 #[derive(Debug)]
-struct Link {
+pub(super) struct Link {
     socket: Socket,
     /// Providers whose end the guard had no room to be told of.
     closed: Mutex<Vec<u32>>,
@@ -83,13 +72,7 @@ impl Keeper {
             layout: joining.layout,
         });
         self.link.send(&message, &[joining.buffer, memory.as_fd(), joining.packets]).ok()?;
-        Some(Account {
-            id: joining.identity.id,
-            layout: joining.layout,
-            ledger,
-            link: Arc::clone(&self.link),
-            slots: Vec::new(),
-        })
+        Some(Account { id: joining.identity.id, ledger })
     }
 
     /// Returns the archive's valid length in bytes.
@@ -147,32 +130,9 @@ impl Account {
         Mark::Closing(self.ledger.clone(), self.id)
     }
 
-    /// Returns a place for a copy: one that is not needed any more, else a new one. `None` if that is too
-    /// much memory, or the guard does not take it.
-    pub(crate) fn slot(&mut self, archived: u64) -> Option<SaveSlot> {
-        if let Some(free) = self.slots.iter().find(|slot| slot.is_free(archived)) {
-            return Some(free.clone());
-        }
-        let size = SaveSlot::size(&self.layout);
-        let many = self.slots.len() >= FEW && (self.slots.len() + 1) * size > SLOT_MEMORY;
-        if many || available_memory() / 2 < size as u64 {
-            return None;
-        }
-        let slot = self.new_slot(size as u64).ok()?;
-        self.slots.push(slot.clone());
-        Some(slot)
-    }
-
-    fn new_slot(&self, size: u64) -> io::Result<SaveSlot> {
-        let memory = MemoryFile::new("trace-copy", size)?;
-        let slot = SaveSlot::map(memory.as_fd(), &self.layout)?;
-        self.link.send(&Message::Slot(self.id), &[memory.as_fd()])?;
-        Ok(slot)
-    }
-
-    /// Says that a rolling buffer was copied, before its provider is told.
-    pub(crate) fn copied(&self, wrapped_count: u32, slot: Option<&SaveSlot>) {
-        if slot.is_none() {
+    /// Says that a rolling buffer was copied, to where the guard sees it or not, before its provider is told.
+    pub(crate) fn copied(&self, wrapped_count: u32, seen: bool) {
+        if !seen {
             let before = self.ledger.get(provider::UNSEEN);
             self.ledger.set(provider::UNSEEN, before + 1);
         }
@@ -186,7 +146,7 @@ impl Account {
 }
 
 impl Link {
-    fn send(&self, message: &Message, handles: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub(super) fn send(&self, message: &Message, handles: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.socket.send(&message.encode(), handles).map(drop)
     }
 

@@ -24,17 +24,17 @@ pub(super) struct Leftover {
 }
 
 impl Leftover {
-    /// Finds what of `held` is not in the first `length` bytes of the archive.
-    pub(super) fn new(held: Held, length: u64) -> Option<Self> {
+    /// Finds what of `held` and its copies in `slots` is not in the first `length` bytes of the archive.
+    pub(super) fn new(held: Held, slots: Vec<SlotReader>, length: u64) -> Option<Self> {
         let opens = !held.is_open(length);
-        let Held { provider, buffer, ledger, slots, .. } = held;
+        let Held { provider, buffer, ledger, .. } = held;
         let pid = u64::from(provider.identity.pid);
         let mut collector = Collector::new(buffer, provider.layout, pid).ok()?;
         let saved = ledger.get(provider::SAVED).checked_sub(1);
         collector.resume(saved.and_then(|saved| u32::try_from(saved).ok()));
         collector.resume(slots.iter().filter_map(SlotReader::wrapped_count).max());
         let mut copies = slots;
-        copies.retain(|slot| slot.wrapped_count().is_some() && !slot.is_archived(length));
+        copies.retain(|slot| !slot.is_archived(length));
         copies.sort_by_key(SlotReader::wrapped_count);
         let told = copies.first().and_then(SlotReader::told);
         let told = told.unwrap_or_else(|| ledger.get(provider::TOLD));

@@ -27,8 +27,8 @@ pub(super) enum Message {
     Session(Option<Names>),
     /// A provider joins. With its buffer, its ledger and the manager's end of its packet socket.
     Join(Provider),
-    /// A copy is going to be made of a rolling buffer of this provider. With its memory.
-    Slot(u32),
+    /// Copies are going to be made in so many bytes of memory. With the memory.
+    Slot(u64),
     /// All of this provider is in the archive.
     Closed(u32),
 }
@@ -56,7 +56,7 @@ impl Message {
                 put_number(&mut bytes, 2);
                 provider.encode(&mut bytes);
             }
-            Self::Slot(id) => [3, u64::from(*id)].iter().for_each(|it| put_number(&mut bytes, *it)),
+            Self::Slot(size) => [3, *size].iter().for_each(|it| put_number(&mut bytes, *it)),
             Self::Closed(id) => {
                 [4, u64::from(*id)].iter().for_each(|it| put_number(&mut bytes, *it));
             }
@@ -71,7 +71,7 @@ impl Message {
             0 => Self::Session(None),
             1 => Self::Session(Some(Names { partial: path(&mut rest)?, name: path(&mut rest)? })),
             2 => Self::Join(Provider::decode(&mut rest)?),
-            3 => Self::Slot(small(&mut rest)?),
+            3 => Self::Slot(number(&mut rest)?),
             4 => Self::Closed(small(&mut rest)?),
             _ => return None,
         };

@@ -16,7 +16,8 @@
 //! |---|---|
 //! | `messages` | what travels over the socket |
 //! | `ledger` | which numbers are kept |
-//! | `keeper` | the manager's side |
+//! | `keeper` | the manager's side: what it hands over, and keeping the numbers |
+//! | `pool` | the manager's side: where copies are made |
 //! | `watch` | the guard's side while the manager lives |
 //! | `completion` | the guard's side when the manager is dead |
 //! | `leftover` | what a provider's memory still holds |
@@ -26,6 +27,7 @@ mod keeper;
 mod ledger;
 mod leftover;
 mod messages;
+mod pool;
 mod watch;
 
 use std::io;
@@ -37,6 +39,7 @@ use trace_protocol::socket::Socket;
 pub(crate) use keeper::{Account, Joining, Keeper};
 pub(crate) use ledger::Mark;
 pub(crate) use messages::Names;
+pub(crate) use pool::Pool;
 
 /// A guard process, for one session: see [`Manager::start_guarded`](crate::Manager::start_guarded).
 #[derive(Debug)]

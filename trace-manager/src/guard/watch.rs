@@ -21,6 +21,7 @@ pub(super) struct Watch {
     pub(super) archive: Option<(Names, File)>,
     /// The providers of which not all is in the archive.
     pub(super) providers: BTreeMap<u32, Held>,
+    pub(super) slots: Vec<SlotReader>,
     /// Where in the archive, in bytes, the rates of the others' clocks are.
     pub(super) rates: Vec<u64>,
 }
@@ -31,7 +32,6 @@ pub(super) struct Held {
     pub(super) provider: Provider,
     pub(super) buffer: ReadMapping,
     pub(super) ledger: LedgerReader,
-    pub(super) slots: Vec<SlotReader>,
     /// The manager's end of its packet socket.
     pub(super) packets: OwnedFd,
 }
@@ -59,6 +59,14 @@ impl Watch {
         self.ledger.get(session::LENGTH)
     }
 
+    /// Takes the copies of a provider's rolling buffers.
+    pub(super) fn slots_of(&mut self, id: u32) -> Vec<SlotReader> {
+        let slots = std::mem::take(&mut self.slots);
+        let (own, others) = slots.into_iter().partition(|slot| slot.owner() == Some(id));
+        self.slots = others;
+        own
+    }
+
     /// Lets go of a provider of which all is in the archive.
     fn close(&mut self, id: u32) {
         let length = self.length();
@@ -77,7 +85,6 @@ impl Held {
             buffer: ReadMapping::map(buffer.as_fd(), size).ok()?,
             ledger: map_ledger(&ledger)?,
             provider,
-            slots: Vec::new(),
             packets,
         })
     }
@@ -107,10 +114,9 @@ fn take(watch: &mut Option<Watch>, message: Message, handles: Vec<OwnedFd>) -> O
             let id = provider.identity.id;
             watch.providers.insert(id, Held::new(provider, handles)?);
         }
-        (Message::Slot(id), Some(watch)) => {
-            let held = watch.providers.get_mut(&id)?;
-            let slot = SlotReader::map(handles.first()?.as_fd(), &held.provider.layout);
-            held.slots.push(slot.ok()?);
+        (Message::Slot(size), Some(watch)) => {
+            let slot = SlotReader::map(handles.first()?.as_fd(), usize::try_from(size).ok()?);
+            watch.slots.push(slot.ok()?);
         }
         (Message::Closed(id), Some(watch)) => watch.close(id),
         _ => return None,
@@ -130,6 +136,7 @@ fn begin(names: Option<Names>, handles: Vec<OwnedFd>) -> Option<Watch> {
         ledger,
         archive,
         providers: BTreeMap::new(),
+        slots: Vec::new(),
         rates: Vec::new(),
     })
 }

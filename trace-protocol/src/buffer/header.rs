@@ -108,6 +108,8 @@ impl Layout {
     pub const MIN_UNIT_SIZE: usize = if MODEL { 64 } else { 256 };
     /// The largest unit, in bytes.
     pub const MAX_UNIT_SIZE: usize = 4096;
+    /// About how many units a rolling buffer is divided into, as far as their sizes allow: each thread that writes to it takes one.
+    const UNITS: usize = 512;
     /// The largest share of a requested size that goes to the durable buffer unasked, in bytes.
     pub const MAX_DURABLE_SHARE: usize = 1 << 20;
 
@@ -121,8 +123,9 @@ impl Layout {
         let rest = size.saturating_sub(HEADER_SIZE).saturating_sub(durable_size);
         let rolling_size =
             (rest / mode.rolling_buffers() / PAGE_SIZE * PAGE_SIZE).max(Self::MIN_ROLLING_SIZE);
-        let unit_size =
-            (rolling_size / 64).next_power_of_two().clamp(Self::MIN_UNIT_SIZE, Self::MAX_UNIT_SIZE);
+        let unit_size = (rolling_size / Self::UNITS)
+            .next_power_of_two()
+            .clamp(Self::MIN_UNIT_SIZE, Self::MAX_UNIT_SIZE);
         Self::new(mode, durable_size, rolling_size, unit_size).ok()
     }
 

@@ -73,10 +73,13 @@ impl Collector {
         RawSave::copy(&self.mapping, &self.layout, wrapped_count)
     }
 
-    /// Copies the rolling buffer of `wrapped_count` into `slot`. After this its provider may write it again.
-    pub fn copy_rolling_into(&mut self, wrapped_count: u32, slot: &SaveSlot) {
+    /// Copies the rolling buffer of `wrapped_count` into `slot`, where `owner` says whose it is. After this its provider may write it
+    /// again.
+    ///
+    /// The slot has to be one that [`fits`](SaveSlot::fits) the layout.
+    pub fn copy_rolling_into(&mut self, wrapped_count: u32, slot: &SaveSlot, owner: u32) {
         self.last_saved = self.last_saved.max(Some(wrapped_count));
-        slot.fill(&self.mapping, &self.layout, wrapped_count);
+        slot.fill(&self.mapping, &self.layout, wrapped_count, owner);
     }
 
     /// Takes over from another collector, which had copied the rolling buffers up to `last_saved`.
@@ -158,13 +161,13 @@ impl Collector {
         &self.filter.stats
     }
 
-    /// Events so far by category, for the categories that have any.
+    /// Events so far by category, for the categories that have any. A category can come twice: registered, and as text in a record.
     pub fn events_by_category(&self) -> impl Iterator<Item = (&str, u64)> {
-        let counts = self.filter.events_by_category.iter();
-        counts.zip(&self.filter.strings).filter(|(count, _)| **count != 0).map(|(count, name)| {
-            let name = name.as_deref().unwrap_or("");
-            (name, *count)
-        })
+        let counts = self.filter.events_by_category.iter().zip(&self.filter.strings);
+        let registered = counts.filter(|(count, _)| **count != 0);
+        let registered = registered.map(|(count, name)| (name.as_deref().unwrap_or(""), *count));
+        let inline = self.filter.inline_categories.iter().map(|(name, count)| (&**name, *count));
+        registered.chain(inline)
     }
 
     fn learn_late(&mut self, saves: &[RawSave]) {

@@ -1,6 +1,6 @@
 //! Which records of a provider reach the archive, and in what form.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use trace_format::layout::{
     argument, event, kernel_object, large, record, string, userspace_object, EventType, ObjectType,
@@ -21,6 +21,8 @@ pub(super) struct Filter {
     pub(super) stats: Stats,
     /// Events by the string index of their category.
     pub(super) events_by_category: Vec<u64>,
+    /// Events by category, where the category is in the record.
+    pub(super) inline_categories: BTreeMap<Box<str>, u64>,
     /// Registered strings, to tell loss records and categories by their names.
     pub(super) strings: Vec<Option<Box<str>>>,
     /// The last header that was found good and says all there is to say about its record.
@@ -55,6 +57,7 @@ impl Filter {
             process,
             stats: Stats::default(),
             events_by_category: Vec::new(),
+            inline_categories: BTreeMap::new(),
             strings: Vec::new(),
             plain: 0,
             plain_words: 0,
@@ -208,6 +211,7 @@ impl Filter {
         if event::ThreadRef::get(header) == 0 {
             self.own_word(record, 2);
         }
+        self.count_inline_category(record);
         let kind = EventType::from_bits(event::EventType::get(header));
         match (kind, appended) {
             (Some(EventType::DurationBegin), 1) => return self.keep_open_scope(record),
@@ -228,7 +232,6 @@ impl Filter {
     /// A scope that is open, or that ended after its rolling buffer was handed over.
     fn keep_open_scope(&mut self, record: &mut [u64]) -> Verdict {
         let kept = record.len() - 1;
-        self.stats.open_scopes += 1;
         if let [_, start, ..] = *record {
             let scope = (self.scopes.thread, start);
             if self.scopes.ended.contains(&scope) {
@@ -247,7 +250,7 @@ impl Filter {
             *header =
                 event::EventType::set(record::Size::set(*header, 2), EventType::DurationEnd.bits());
             *start = *end;
-            self.stats.open_scopes -= 1;
+            self.count_event(*header);
             return Verdict::Cut(2);
         }
         *header = record::Size::set(*header, 3);
@@ -276,14 +279,28 @@ impl Filter {
 
     #[inline]
     fn count_event(&mut self, header: u64) {
-        // A duration end is the second half of an event.
-        if event::EventType::get(header) != EventType::DurationEnd.bits() {
-            self.stats.events += 1;
-            if let Some(count) =
-                self.events_by_category.get_mut(event::CategoryRef::get(header) as usize)
-            {
-                *count += 1;
-            }
+        self.stats.events += 1;
+        let kind = event::EventType::get(header);
+        self.stats.begins += u64::from(kind == EventType::DurationBegin.bits());
+        self.stats.ends += u64::from(kind == EventType::DurationEnd.bits());
+        let category = event::CategoryRef::get(header) as usize;
+        if let Some(count) = self.events_by_category.get_mut(category) {
+            *count += 1;
+        }
+    }
+
+    /// Counts an event whose category is in its record, for the first few thousand of such categories.
+    fn count_inline_category(&mut self, record: &[u64]) {
+        const MOST: usize = 4096;
+        let category = StringRef::from_bits(event::CategoryRef::get(record[0]) as u16);
+        let Some(length) = category.inline_bytes() else { return };
+        let start = if event::ThreadRef::get(record[0]) == 0 { 4 } else { 2 };
+        let bytes = record.get(start..).and_then(|words| as_bytes(words).get(..length));
+        let Some(name) = bytes.and_then(|bytes| core::str::from_utf8(bytes).ok()) else { return };
+        if let Some(count) = self.inline_categories.get_mut(name) {
+            *count += 1;
+        } else if self.inline_categories.len() < MOST {
+            self.inline_categories.insert(name.into(), 1);
         }
     }
 

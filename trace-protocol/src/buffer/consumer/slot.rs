@@ -24,6 +24,8 @@ const CHUNKS: usize = 1;
 const END: usize = 2;
 /// What the provider's own loss records before this copy account for; [`UNKNOWN`] until they were read.
 const TOLD: usize = 3;
+/// Whose rolling buffer it is: a number that the writer chooses.
+const OWNER: usize = 4;
 
 const UNKNOWN: u64 = u64::MAX;
 
@@ -45,12 +47,20 @@ impl SaveSlot {
         PAGE + layout.rolling_size()
     }
 
-    /// Takes memory of [`SaveSlot::size`] bytes.
+    /// Takes memory of `size` bytes: at least a page, and [`SaveSlot::size`] of the layouts it is for.
     ///
     /// # Errors
-    /// What mapping it says.
-    pub fn map(file: BorrowedFd<'_>, layout: &Layout) -> io::Result<Self> {
-        Ok(Self { mapping: WriteMapping::map(file, Self::size(layout))? })
+    /// What mapping it says, and `InvalidInput` for less than a page.
+    pub fn map(file: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
+        if size < PAGE {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(Self { mapping: WriteMapping::map(file, size)? })
+    }
+
+    /// Whether there is room for a copy of a rolling buffer of this layout.
+    pub fn fits(&self, layout: &Layout) -> bool {
+        self.mapping.words().len() * 8 >= Self::size(layout)
     }
 
     /// Whether nothing in it is needed any more, when the archive has this many bytes.
@@ -74,8 +84,14 @@ impl SaveSlot {
         SlotReader { mapping: self.mapping.reader() }
     }
 
-    /// Copies the chunks of `wrapped_count`. A reader finds the whole copy or none.
-    pub(super) fn fill(&self, buffer: &ReadMapping, layout: &Layout, wrapped_count: u32) {
+    /// Copies the chunks of `wrapped_count` of the buffer of `owner`. A reader finds the whole copy or none.
+    pub(super) fn fill(
+        &self,
+        buffer: &ReadMapping,
+        layout: &Layout,
+        wrapped_count: u32,
+        owner: u32,
+    ) {
         let words = self.mapping.words();
         // Acquired, so that nothing of the new copy is stored while the old one counts.
         words[WRAP].swap(0, Ordering::AcqRel);
@@ -97,22 +113,28 @@ impl SaveSlot {
         words[CHUNKS].store(chunks, Ordering::Relaxed);
         words[END].store(UNKNOWN, Ordering::Relaxed);
         words[TOLD].store(UNKNOWN, Ordering::Relaxed);
+        words[OWNER].store(u64::from(owner), Ordering::Relaxed);
         words[WRAP].store(u64::from(wrapped_count) + 1, Ordering::Release);
     }
 }
 
 impl SlotReader {
-    /// Takes memory of [`SaveSlot::size`] bytes.
+    /// Takes memory of `size` bytes, as the writer has it.
     ///
     /// # Errors
     /// What mapping it says.
-    pub fn map(file: BorrowedFd<'_>, layout: &Layout) -> io::Result<Self> {
-        Ok(Self { mapping: ReadMapping::map(file, SaveSlot::size(layout))? })
+    pub fn map(file: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
+        Ok(Self { mapping: ReadMapping::map(file, size)? })
     }
 
     /// The wrapped count of the copy, if there is a whole one.
     pub fn wrapped_count(&self) -> Option<u32> {
         u32::try_from(self.word(WRAP).checked_sub(1)?).ok()
+    }
+
+    /// Whose rolling buffer was copied, if there is a whole copy.
+    pub fn owner(&self) -> Option<u32> {
+        self.wrapped_count().and_then(|_| u32::try_from(self.word(OWNER)).ok())
     }
 
     /// Whether the copy's records are in the first `archived` bytes of the archive.

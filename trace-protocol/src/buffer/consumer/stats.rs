@@ -49,12 +49,14 @@ impl Rejection {
 /// Counts over all that was read from a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Events that reached the archive; a scope is one event once it has ended.
+    /// Event records that reached the archive.
     pub events: u64,
     /// Records that reached the archive, events with them.
     pub records: u64,
-    /// Scopes that are open in what was read: begun, and not ended in their own rolling buffer.
-    pub open_scopes: u64,
+    /// Duration begins among the events.
+    pub begins: u64,
+    /// Duration ends among the events.
+    pub ends: u64,
     /// Records refused, by [`Rejection`].
     pub rejected: [u64; 7],
     /// Records that the provider's own loss records account for.
@@ -66,6 +68,11 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Scopes that are open in what was read: begins beyond the ends.
+    pub fn open_scopes(&self) -> u64 {
+        self.begins.saturating_sub(self.ends)
+    }
+
     /// Records refused, for any reason.
     pub fn rejections(&self) -> u64 {
         self.rejected.iter().sum()

@@ -1,0 +1,74 @@
+//! Places for copies of rolling buffers that the guard sees too.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use trace_protocol::buffer::consumer::SaveSlot;
+use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::socket::MemoryFile;
+
+use super::keeper::Keeper;
+use super::messages::Message;
+use crate::memory::available_memory;
+
+/// The memory for copies, in bytes, that a session may use however many providers it has.
+const MEMORY: usize = 64 << 20;
+
+/// Copies of one provider that there may be at a time however large they are: while one is written, one is
+/// read and one is made.
+const FEW: usize = 3;
+
+/// A session's places.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    keeper: Keeper,
+    slots: Vec<SaveSlot>,
+    memory: usize,
+}
+
+impl Pool {
+    /// Makes the first places, so that the first saves need not wait for memory. `layout` is the usual one.
+    pub(crate) fn new(keeper: Keeper, layout: Option<Layout>) -> Self {
+        let mut pool = Self { keeper, slots: Vec::new(), memory: 0 };
+        let streaming = layout.filter(|layout| layout.mode() == BufferingMode::Streaming);
+        let size = streaming.map(|layout| SaveSlot::size(&layout));
+        if let Some(size) = size.filter(|size| size * FEW <= MEMORY) {
+            for _ in 0..FEW {
+                pool.add(size);
+            }
+        }
+        pool
+    }
+
+    /// Returns a place for a copy: one that is not needed any more, else a new one. `None` if that is too
+    /// much memory, or the guard does not take it.
+    pub(crate) fn place(&mut self, layout: &Layout, providers: usize) -> Option<SaveSlot> {
+        let archived = self.keeper.archived();
+        let mut fit = self.slots.iter().filter(|slot| slot.fits(layout));
+        if let Some(free) = fit.find(|slot| slot.is_free(archived)) {
+            return Some(free.clone());
+        }
+        let size = SaveSlot::size(layout);
+        if self.memory + size > MEMORY.max(size.saturating_mul(FEW * providers)) {
+            return None;
+        }
+        self.add(size)
+    }
+
+    fn add(&mut self, size: usize) -> Option<SaveSlot> {
+        if available_memory() / 2 < size as u64 {
+            return None;
+        }
+        let slot = self.try_add(size).ok()?;
+        self.slots.push(slot.clone());
+        self.memory += size;
+        Some(slot)
+    }
+
+    fn try_add(&self, size: usize) -> io::Result<SaveSlot> {
+        let memory = MemoryFile::new("trace-copy", size as u64)?;
+        let slot = SaveSlot::map(memory.as_fd(), size)?;
+        self.keeper.link.send(&Message::Slot(size as u64), &[memory.as_fd()])?;
+        Ok(slot)
+    }
+}
