@@ -28,6 +28,8 @@ mod ledger;
 mod leftover;
 mod messages;
 mod pool;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::io;

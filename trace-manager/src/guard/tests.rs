@@ -1,0 +1,358 @@
+//! The manager's side and the guard's side together, with a manager that ends at a chosen moment.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use trace_format::encode::append;
+use trace_format::record::{Event, EventKind, Record, Thread};
+use trace_format::{Reader, ThreadKoids};
+use trace_protocol::archive::{self, ClockSample, Identity};
+use trace_protocol::buffer::consumer::{Collector, SaveSlot};
+use trace_protocol::buffer::header::{
+    directory_entry, field, BufferingMode, Layout, HEADER_SIZE, PAGE_SIZE,
+};
+use trace_protocol::buffer::memory::ReadMapping;
+use trace_protocol::message::ClockSource;
+use trace_protocol::socket::{MemoryFile, Socket};
+use trace_protocol::words::as_bytes;
+
+use super::ledger::Mark;
+use super::messages::{Message, Provider};
+use super::{run_guard, Account, Guard, GuardOutcome, Joining, Keeper, Names, Pool};
+use crate::archive::{ArchiveTarget, Output};
+
+const UNIT: usize = 256;
+
+/// A session of one provider, up to the moment at which the manager dies.
+struct Manager {
+    directory: TempDir,
+    archive: File,
+    length: u64,
+    keeper: Keeper,
+    pool: Pool,
+    account: Account,
+    collector: Collector,
+    buffer: MemoryFile,
+    guard: std::os::fd::OwnedFd,
+}
+
+fn layout(mode: BufferingMode) -> Layout {
+    Layout::new(mode, PAGE_SIZE, 4 * PAGE_SIZE, UNIT).unwrap()
+}
+
+fn identity() -> Identity {
+    Identity {
+        id: 7,
+        name: "unit".to_owned(),
+        process_name: "unit test".to_owned(),
+        pid: 4711,
+        uid: 1,
+        clock: ClockSource::CpuCounter,
+    }
+}
+
+impl Manager {
+    fn start(mode: BufferingMode) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let output = Output::open(ArchiveTarget::File(directory.path().join("out.fxt"))).unwrap();
+        let (guard, theirs) = Guard::pair().unwrap();
+        let keeper = Keeper::begin(guard, &output).unwrap();
+        let layout = layout(mode);
+        let buffer = MemoryFile::new("test", layout.total_size() as u64).unwrap();
+        buffer.write_at(as_bytes(&layout.to_header()), 0).unwrap();
+        let (packets, _provider) = Socket::packet_pair().unwrap();
+        let joining = Joining {
+            identity: &identity(),
+            joined_at: 5,
+            layout,
+            buffer: buffer.as_fd(),
+            packets: packets.as_fd(),
+        };
+        let account = keeper.join(&joining).unwrap();
+        let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size()).unwrap();
+        Self {
+            archive: File::from(output.as_fd().try_clone_to_owned().unwrap()),
+            length: 0,
+            pool: Pool::new(keeper.clone(), Some(layout)),
+            collector: Collector::new(mapping, layout, 4711).unwrap(),
+            directory,
+            keeper,
+            account,
+            buffer,
+            guard: theirs,
+        }
+    }
+
+    /// The provider writes one event with this time into a rolling buffer of its own.
+    fn record(&self, wrapped_count: u32, ticks: u64) {
+        let layout = layout(BufferingMode::Streaming);
+        let koids = ThreadKoids::new(4711, 4712);
+        let mut words = Vec::new();
+        append(&mut words, &Record::Thread { index: 1, koids }).unwrap();
+        append(&mut words, &event(ticks)).unwrap();
+        words.push(0);
+        let rolling = HEADER_SIZE
+            + layout.durable_size()
+            + wrapped_count as usize % 2 * layout.rolling_size();
+        let directory = (layout.rolling_size() / UNIT * 8).next_multiple_of(UNIT);
+        self.buffer.write_at(as_bytes(&words), (rolling + directory) as u64).unwrap();
+        let entry = [directory_entry(wrapped_count, 1)];
+        self.buffer.write_at(as_bytes(&entry), rolling as u64).unwrap();
+    }
+
+    fn lose(&self, number: u64) {
+        self.buffer.write_at(&number.to_le_bytes(), field::DROPPED as u64 * 8).unwrap();
+    }
+
+    fn copy(&mut self, wrapped_count: u32) -> SaveSlot {
+        let slot = self.pool.place(&layout(BufferingMode::Streaming), 1).unwrap();
+        self.collector.copy_rolling_into(wrapped_count, &slot, 7);
+        self.account.copied(wrapped_count, true);
+        slot
+    }
+
+    /// Writes a block as the archive's thread does; `whole` is false for one that dies in between.
+    fn write(&mut self, words: &[u64], mark: Option<&Mark>, whole: bool) {
+        let end = self.length + words.len() as u64 * 8;
+        Keeper::place(mark, end);
+        self.archive.write_all_at(as_bytes(words), self.length).unwrap();
+        if whole {
+            self.length = end;
+            self.keeper.written(mark, end);
+        }
+    }
+
+    fn open(&mut self) {
+        let mut words = Vec::new();
+        archive::magic(&mut words);
+        self.write(&words, None, true);
+        let mut words = Vec::new();
+        let rate = archive::opening(&mut words, &identity(), 1, &ClockSample::now());
+        let mark = self.account.opening((words.len() - rate) as u64 * 8);
+        self.write(&words, Some(&mark), true);
+    }
+
+    /// Brings a copy into the archive.
+    fn write_copy(&mut self, slot: &SaveSlot, whole: bool) {
+        slot.set_told(0);
+        let mut words = Vec::new();
+        self.collector.sanitize_slot(&slot.reader(), &mut words);
+        self.write(&words, Some(&self.account.save(Some(slot))), whole);
+    }
+
+    /// Is killed. Returns what the guard did, and where the archive would be.
+    fn die(self) -> (GuardOutcome, PathBuf, TempDir) {
+        let Self { directory, guard, archive, keeper, pool, account, .. } = self;
+        drop((archive, keeper, pool, account));
+        (run_guard(guard), directory.path().join("out.fxt"), directory)
+    }
+
+    /// Is killed, and the archive completed. Returns the times of its events.
+    fn die_and_read(self) -> Vec<u64> {
+        let (outcome, path, _directory) = self.die();
+        assert!(matches!(&outcome, GuardOutcome::Completed { missing: 0, .. }), "{outcome:?}");
+        read(&path).0
+    }
+}
+
+fn event(ticks: u64) -> Record<'static> {
+    Record::Event(Event {
+        ticks,
+        thread: Thread::Indexed(1),
+        category: "test".into(),
+        name: "event".into(),
+        kind: EventKind::Instant { scope: None },
+        arguments: (&[]).into(),
+    })
+}
+
+/// The times of the tests' events, the names of the others, and the rates.
+fn read(path: &Path) -> (Vec<u64>, Vec<String>, Vec<u64>) {
+    let mut reader = Reader::new(File::open(path).unwrap());
+    let (mut times, mut others, mut rates) = (Vec::new(), Vec::new(), Vec::new());
+    while let Some(item) = reader.next().unwrap() {
+        match &item.record {
+            Record::Event(event) if &*item.text(event.category) == "test" => {
+                times.push(event.ticks);
+            }
+            Record::Event(event) => others.push(item.text(event.name).into_owned()),
+            Record::Initialization { ticks_per_second } => rates.push(*ticks_per_second),
+            _ => {}
+        }
+    }
+    assert_eq!(reader.stats().bad_records, 0);
+    (times, others, rates)
+}
+
+#[test]
+fn nothing_was_written_yet() {
+    let manager = Manager::start(BufferingMode::Streaming);
+    manager.record(0, 100);
+    manager.record(1, 101);
+    manager.lose(3);
+    let (outcome, path, directory) = manager.die();
+    assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
+    let (times, others, rates) = read(&path);
+    assert_eq!(times, [100, 101]);
+    assert_eq!(others, ["clock anchor", "records dropped", "clock anchor"]);
+    assert!(rates.len() == 1 && rates[0] > 1_000_000, "{rates:?}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_copy_counts_from_the_moment_it_is_whole() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    manager.record(0, 100);
+    manager.record(1, 101);
+    manager.copy(0);
+    // The provider has been told, and writes it again.
+    manager.record(2, 102);
+    assert_eq!(manager.die_and_read(), [100, 101, 102]);
+}
+
+#[test]
+fn a_copy_of_which_the_provider_was_not_told_is_not_read_twice() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    manager.record(0, 100);
+    manager.copy(0);
+    assert_eq!(manager.die_and_read(), [100]);
+}
+
+#[test]
+fn what_is_written_is_not_written_twice_and_half_a_block_is_not_left() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    let slots: Vec<SaveSlot> = (0..3u32)
+        .map(|wrap| {
+            manager.record(wrap, 100 + u64::from(wrap));
+            manager.copy(wrap)
+        })
+        .collect();
+    manager.record(3, 103);
+    manager.write_copy(&slots[0], true);
+    manager.write_copy(&slots[1], false);
+    let (outcome, path, _directory) = manager.die();
+    assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
+    let (times, others, rates) = read(&path);
+    assert_eq!(times, [100, 101, 102, 103]);
+    assert_eq!(others, ["clock anchor", "clock anchor"], "it was opened, and is closed");
+    assert!(rates[0] > 1_000_000, "the manager's estimate is replaced");
+}
+
+#[test]
+fn a_place_is_used_again_once_its_copy_is_written() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    let mut expected = Vec::new();
+    for wrap in 0..20u32 {
+        manager.record(wrap, 100 + u64::from(wrap));
+        let slot = manager.copy(wrap);
+        manager.write_copy(&slot, true);
+        expected.push(100 + u64::from(wrap));
+    }
+    manager.record(20, 120);
+    manager.copy(20);
+    expected.push(120);
+    assert_eq!(manager.die_and_read(), expected);
+}
+
+#[test]
+fn a_provider_that_is_closed_is_not_read_again() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    manager.record(0, 100);
+    let mut words = Vec::new();
+    manager.collector.finish(&mut words);
+    let mark = manager.account.closing();
+    manager.write(&words, Some(&mark), true);
+    assert_eq!(manager.die_and_read(), [100]);
+}
+
+#[test]
+fn copies_that_the_guard_does_not_see_are_told() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    manager.record(0, 100);
+    let _heap = manager.collector.copy_rolling(0);
+    manager.account.copied(0, false);
+    manager.record(1, 101);
+    let (outcome, path, _directory) = manager.die();
+    assert!(matches!(outcome, GuardOutcome::Completed { missing: 1, .. }), "{outcome:?}");
+    assert_eq!(read(&path).0, [101]);
+}
+
+#[test]
+fn an_archive_of_a_later_manager_keeps_its_name() {
+    let manager = Manager::start(BufferingMode::Oneshot);
+    let path = manager.directory.path().join("out.fxt");
+    let later = Output::open(ArchiveTarget::File(path)).unwrap();
+    let names = later.names().unwrap().clone();
+    assert!(names.partial.ends_with(".out.fxt.2.partial"), "{names:?}");
+    let (outcome, _, _directory) = manager.die();
+    assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
+    assert!(names.partial.exists());
+}
+
+#[test]
+fn an_orderly_end_and_no_session_need_nothing() {
+    let manager = Manager::start(BufferingMode::Oneshot);
+    manager.keeper.complete();
+    let path = manager.directory.path().to_owned();
+    std::fs::rename(path.join(".out.fxt.partial"), path.join("out.fxt")).unwrap();
+    assert!(matches!(manager.die().0, GuardOutcome::Nothing));
+    let (guard, theirs) = Guard::pair().unwrap();
+    drop(guard);
+    assert!(matches!(run_guard(theirs), GuardOutcome::Nothing));
+}
+
+#[test]
+fn only_the_name_was_missing() {
+    let manager = Manager::start(BufferingMode::Oneshot);
+    manager.keeper.complete();
+    let (outcome, path, _directory) = manager.die();
+    assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
+    assert!(path.exists());
+}
+
+#[test]
+fn a_guard_that_is_gone_keeps_nobody() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    let (_, unused) = Guard::pair().unwrap();
+    drop(std::mem::replace(&mut manager.guard, unused));
+    manager.open();
+    manager.record(0, 100);
+    let slot = manager.copy(0);
+    manager.write_copy(&slot, true);
+    let large = Layout::new(BufferingMode::Streaming, PAGE_SIZE, 8 * PAGE_SIZE, UNIT).unwrap();
+    assert!(manager.pool.place(&large, 1).is_none(), "there is nobody to share a new place with");
+    assert!(manager.pool.place(&layout(BufferingMode::Streaming), 1).is_some());
+}
+
+#[test]
+fn messages_survive_the_socket() {
+    let names = Names { partial: PathBuf::from("/a/.b.partial"), name: PathBuf::from("/a/b") };
+    let provider =
+        Provider { identity: identity(), joined_at: 9, layout: layout(BufferingMode::Circular) };
+    let messages = [
+        Message::Session(None),
+        Message::Session(Some(names)),
+        Message::Join(provider),
+        Message::Slot(4096),
+        Message::Closed(7),
+    ];
+    for message in messages {
+        let bytes = message.encode();
+        let decoded = Message::decode(&bytes).unwrap();
+        assert_eq!(format!("{decoded:?}"), format!("{message:?}"));
+        for length in 0..bytes.len() {
+            assert!(Message::decode(&bytes[..length]).is_none(), "{length} of {message:?}");
+        }
+        assert!(Message::decode(&[&bytes[..], &[0]].concat()).is_none());
+    }
+    assert!(Message::decode(&[0xff; 64]).is_none());
+}
