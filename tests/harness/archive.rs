@@ -1,0 +1,216 @@
+//! An archive as a test wants to see it. Reading it fails on anything that is not well-formed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use trace_format::layout::ObjectType;
+use trace_format::{EventKind, Item, Metadata, Reader, Record, Value};
+
+/// All that an archive says, by provider.
+#[derive(Debug, Default)]
+pub(crate) struct Archive {
+    pub(crate) providers: Vec<Provider>,
+}
+
+/// What one provider recorded.
+#[derive(Debug, Default)]
+pub(crate) struct Provider {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    pub(crate) pid: u64,
+    pub(crate) events: Vec<Event>,
+    /// All names that were told of each thread.
+    pub(crate) thread_names: HashMap<u64, Vec<String>>,
+    /// The thread objects' own process.
+    pub(crate) thread_processes: Vec<u64>,
+    /// Records that are missing, by reason, as events tell it.
+    pub(crate) lost: BTreeMap<String, u64>,
+    /// The format's own record says that something is missing.
+    pub(crate) buffer_full: bool,
+}
+
+/// An event of the program; those of the tracing system itself are not listed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Event {
+    pub(crate) shape: Shape,
+    pub(crate) ticks: u64,
+    pub(crate) process: u64,
+    pub(crate) thread: u64,
+    pub(crate) category: String,
+    pub(crate) name: String,
+    /// The arguments that are unsigned numbers.
+    pub(crate) numbers: BTreeMap<String, u64>,
+}
+
+/// What an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Begin,
+    End,
+    /// A duration, with its end.
+    Complete(u64),
+    Instant,
+    Other,
+}
+
+impl Archive {
+    /// Reads an archive.
+    ///
+    /// # Panics
+    /// If anything in it is malformed, not known, or refers to what is not there.
+    #[track_caller]
+    pub(crate) fn read(path: &Path) -> Self {
+        let bytes = std::fs::read(path)
+            .unwrap_or_else(|error| panic!("no archive {}: {error}", path.display()));
+        Self::parse(&bytes)
+    }
+
+    /// Reads an archive from memory, like [`Archive::read`].
+    #[track_caller]
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
+        let mut reader = Reader::new(bytes);
+        let mut archive = Self::default();
+        while let Some(item) = reader.next().expect("the archive is well-formed") {
+            archive.take(&item);
+        }
+        let stats = reader.stats();
+        assert_eq!((stats.bad_records, stats.unknown_records), (0, 0));
+        assert_eq!((stats.unknown_string_refs, stats.unknown_thread_refs), (0, 0));
+        archive
+    }
+
+    /// The only provider.
+    #[track_caller]
+    pub(crate) fn only(&self) -> &Provider {
+        assert_eq!(self.providers.len(), 1, "{:?}", self.names());
+        &self.providers[0]
+    }
+
+    /// The provider of this process; of several, the first.
+    pub(crate) fn of_process(&self, pid: u64) -> Option<&Provider> {
+        self.providers.iter().find(|provider| provider.pid == pid)
+    }
+
+    /// Names and processes of the providers.
+    pub(crate) fn names(&self) -> Vec<(&str, u64)> {
+        self.providers.iter().map(|provider| (provider.name.as_str(), provider.pid)).collect()
+    }
+
+    fn provider(&mut self, id: u32) -> &mut Provider {
+        let found = self.providers.iter().position(|provider| provider.id == id);
+        let index = found.unwrap_or_else(|| {
+            self.providers.push(Provider { id, ..Provider::default() });
+            self.providers.len() - 1
+        });
+        &mut self.providers[index]
+    }
+
+    fn take(&mut self, item: &Item<'_>) {
+        match &item.record {
+            Record::Metadata(Metadata::ProviderInfo { id, name }) => {
+                self.provider(*id).name =
+                    String::from_utf8(name.to_vec()).expect("names are UTF-8");
+            }
+            Record::Metadata(Metadata::ProviderEvent { id, .. }) => {
+                self.provider(*id).buffer_full = true
+            }
+            Record::Metadata(_) => {}
+            _ => {
+                let id = item.provider.id().expect("every record is a provider's");
+                self.provider(id).take(item);
+            }
+        }
+    }
+}
+
+impl Provider {
+    fn take(&mut self, item: &Item<'_>) {
+        match &item.record {
+            Record::KernelObject(object) if object.object_type == ObjectType::PROCESS => {
+                self.pid = object.koid
+            }
+            Record::KernelObject(object) if object.object_type == ObjectType::THREAD => {
+                let names = self.thread_names.entry(object.koid).or_default();
+                names.push(item.text(object.name).into_owned());
+                let koids = object.arguments.iter().filter_map(|argument| match argument.value {
+                    Value::Koid(koid) => Some(koid),
+                    _ => None,
+                });
+                self.thread_processes.extend(koids);
+            }
+            Record::Event(event) => {
+                let (event, reason) = read_event(item, event);
+                match (event.category.as_str(), event.name.as_str()) {
+                    ("trace", "records dropped") => {
+                        *self.lost.entry(reason).or_default() += event.numbers["number"];
+                    }
+                    ("trace", _) => {}
+                    _ => self.events.push(event),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Records that are missing, as told by events. The format's own record agrees.
+    #[track_caller]
+    pub(crate) fn lost(&self) -> u64 {
+        let lost = self.lost.values().sum();
+        assert_eq!(self.buffer_full, lost > 0, "event and provider event agree: {:?}", self.lost);
+        lost
+    }
+
+    /// The events with this name.
+    pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Event> {
+        self.events.iter().filter(move |event| event.name == name)
+    }
+
+    /// How many events have this name.
+    pub(crate) fn count(&self, name: &str) -> usize {
+        self.named(name).count()
+    }
+
+    /// The argument `number` of the events with this name, in the archive's order.
+    pub(crate) fn numbers(&self, name: &str) -> Vec<u64> {
+        self.named(name).map(Event::number).collect()
+    }
+}
+
+impl Event {
+    /// The argument `number`.
+    #[track_caller]
+    pub(crate) fn number(&self) -> u64 {
+        self.numbers["number"]
+    }
+}
+
+fn read_event(item: &Item<'_>, event: &trace_format::Event<'_>) -> (Event, String) {
+    let mut numbers = BTreeMap::new();
+    let mut reason = String::new();
+    for argument in &event.arguments {
+        let name = item.text(argument.name).into_owned();
+        match argument.value {
+            Value::Uint32(number) => drop(numbers.insert(name, number.into())),
+            Value::Uint64(number) => drop(numbers.insert(name, number)),
+            Value::String(text) if name == "reason" => reason = item.text(text).into_owned(),
+            _ => {}
+        }
+    }
+    let koids = item.thread(event.thread);
+    let event = Event {
+        shape: match event.kind {
+            EventKind::DurationBegin => Shape::Begin,
+            EventKind::DurationEnd => Shape::End,
+            EventKind::DurationComplete { end } => Shape::Complete(end),
+            EventKind::Instant { .. } => Shape::Instant,
+            _ => Shape::Other,
+        },
+        ticks: event.ticks,
+        process: koids.process,
+        thread: koids.thread,
+        category: item.text(event.category).into_owned(),
+        name: item.text(event.name).into_owned(),
+        numbers,
+    };
+    (event, reason)
+}

@@ -1,0 +1,138 @@
+//! The command `trace` and the traced program `subject`, built once and run.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use super::happens;
+
+/// The directory of the executables, which are up to date.
+///
+/// Cargo builds neither another package's binary nor, for a single test, the examples.
+fn executables() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let test = std::env::current_exe().expect("the test knows where it is");
+        let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args([
+            "build",
+            "--quiet",
+            "--package",
+            "trace-cli",
+            "--bin",
+            "trace",
+            "--package",
+            "trace",
+        ]);
+        cargo
+            .args(["--example", "subject", "--target-dir"])
+            .arg(profile.parent().expect("as above"));
+        cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo runs").success(), "the programs are built");
+        profile
+    })
+}
+
+/// A command without what the environment says about tracing.
+fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for name in ["SOCKET", "OUTPUT", "CATEGORIES", "BUFFER_SIZE", "BUFFERING_MODE"] {
+        command.env_remove(format!("TRACE_{name}"));
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// The path of the traced program.
+pub(crate) fn subject_path() -> PathBuf {
+    executables().join("examples/subject")
+}
+
+/// The traced program, with a role to play.
+pub(crate) fn subject(arguments: &[&str]) -> Command {
+    let mut subject = command(subject_path());
+    // It finds no manager by itself.
+    subject.args(arguments).env("TRACE_SOCKET", "/nonexistent/manager.sock");
+    subject
+}
+
+/// The command `trace`.
+pub(crate) fn trace(arguments: &[&str]) -> Command {
+    let mut trace = command(executables().join("trace"));
+    trace.args(arguments);
+    trace
+}
+
+/// `trace record` with options, writing to `output`, of the traced program with a role.
+pub(crate) fn record(options: &[&str], output: &Path, role: &[&str]) -> Command {
+    let mut trace = trace(&["record", "-o"]);
+    trace.arg(output).args(options).arg("--").arg(subject_path()).args(role);
+    trace
+}
+
+/// Runs `trace recover`.
+#[track_caller]
+pub(crate) fn recover(output: &Path) {
+    let run = Run::of(trace(&["recover"]).arg(output));
+    assert_eq!(run.code(), 0, "{run:?}");
+}
+
+/// What a run has come to.
+#[derive(Debug)]
+pub(crate) struct Run(pub(crate) Output);
+
+impl Run {
+    /// Runs a command to its end, and takes what it says.
+    #[track_caller]
+    pub(crate) fn of(command: &mut Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::end_of(command.spawn().expect("the program can be run"))
+    }
+
+    /// Takes what a child has said and waits for its end, but not for ever.
+    #[track_caller]
+    pub(crate) fn end_of(mut child: Child) -> Self {
+        drop(child.stdin.take());
+        let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
+        let ends = happens(|| child.try_wait().expect("the child can be waited for").is_some());
+        if !ends {
+            child.kill().expect("it is there");
+        }
+        let status = child.wait().expect("the child can be waited for");
+        assert!(ends, "the process ends by itself");
+        let (stdout, stderr) = (out.join().expect("it reads"), err.join().expect("it reads"));
+        Self(Output { status, stdout, stderr })
+    }
+
+    /// The exit code.
+    #[track_caller]
+    pub(crate) fn code(&self) -> i32 {
+        self.0.status.code().unwrap_or_else(|| panic!("expected an exit code: {self:?}"))
+    }
+
+    /// What it said on standard error.
+    pub(crate) fn stderr(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+
+    /// What it said on standard output.
+    pub(crate) fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.0.stdout).into_owned()
+    }
+}
+
+fn reader(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            pipe.read_to_end(&mut bytes).expect("a pipe can be read");
+        }
+        bytes
+    })
+}

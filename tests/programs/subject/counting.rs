@@ -1,0 +1,81 @@
+//! Counting in the trace, and, beside it, in memory that survives: what is known to be committed when the process is killed.
+//!
+//! The file of numbers has, for each thread, how many scopes have begun, how many instants there are, and how many scopes have ended.
+
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use trace_runtime::{trace_duration, trace_instant};
+
+use crate::sys;
+
+/// Numbers of each thread in the file.
+pub(crate) const NUMBERS: usize = 3;
+
+/// Counts in `threads` threads until the process is killed.
+pub(crate) fn count(file: &Path, threads: u64) {
+    let numbers = sys::shared_numbers(file, threads as usize * NUMBERS);
+    let _trace = crate::init();
+    std::thread::scope(|scope| {
+        for (thread, numbers) in numbers.chunks_exact(NUMBERS).enumerate() {
+            scope.spawn(move || {
+                count_for_ever(thread as u64, [&numbers[0], &numbers[1], &numbers[2]])
+            });
+        }
+    });
+}
+
+fn count_for_ever(thread: u64, [begun, instants, ended]: [&std::sync::atomic::AtomicU64; NUMBERS]) {
+    trace_duration!("count", "whole thread", "thread" => thread);
+    for number in 0u64.. {
+        {
+            trace_duration!("count", "scope", "number" => number, "thread" => thread);
+            begun.store(number + 1, Ordering::SeqCst);
+            trace_instant!("count", "instant", "number" => number, "thread" => thread);
+            instants.store(number + 1, Ordering::SeqCst);
+        }
+        ended.store(number + 1, Ordering::SeqCst);
+        // Slow enough for a manager on the same core to keep up most of the time.
+        (0..2000).for_each(|_| std::hint::spin_loop());
+    }
+}
+
+/// Has `times` processes count into `directory`, each with two threads, and kills each at a random moment.
+///
+/// They trace where the environment says: into files of their own if it names a file.
+pub(crate) fn count_and_be_killed(times: u64, directory: &Path, seed: u64) {
+    let mut random = seed | 1;
+    for index in 0..times {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let mut child = start_counting(directory, index);
+        std::thread::sleep(Duration::from_micros(random % 40_000));
+        child.kill().expect("it runs until it is killed");
+        child.wait().expect("it can be waited for");
+        for file in ["numbers", "fxt.buffer", "fxt.partial"] {
+            let path = |name: String| directory.join(format!("{name}.{file}"));
+            // Killed early enough, it has made none of them.
+            std::fs::rename(path(format!("index-{index}")), path(child.id().to_string())).ok();
+        }
+    }
+}
+
+fn start_counting(directory: &Path, index: u64) -> Child {
+    let mut command = Command::new(std::env::current_exe().expect("it knows where it is"));
+    command.arg("count").arg(directory.join(format!("index-{index}.numbers"))).arg("2");
+    if std::env::var_os("SELF_TRACING").is_some() {
+        command.env("TRACE_OUTPUT", directory.join(format!("index-{index}.fxt")));
+    }
+    command.spawn().expect("it starts")
+}
+
+/// Records this many numbered instants as fast as it can, and ends.
+pub(crate) fn burst(count: u64) {
+    let _trace = crate::init();
+    for number in 0..count {
+        trace_instant!("burst", "instant", "number" => number);
+    }
+}

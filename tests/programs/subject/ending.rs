@@ -1,0 +1,141 @@
+//! The ways in which a process ends.
+
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use trace_runtime::trace_instant;
+
+use crate::sys;
+
+fn myself() -> Command {
+    Command::new(std::env::current_exe().expect("it knows where it is"))
+}
+
+/// Traces a first and a last event, at once, and ends.
+pub(crate) fn end(how: &str) {
+    let trace = crate::init();
+    trace_instant!("end", "first");
+    trace_instant!("end", "last");
+    match how {
+        "return" => drop(trace),
+        "exit" => std::process::exit(7),
+        "exit-now" => sys::exit_now(8),
+        "abort" => std::process::abort(),
+        "panic" => panic!("expected"),
+        "terminate" => drop(sys::kill(std::process::id() as i32, libc::SIGTERM)),
+        "forgotten" => std::mem::forget(trace),
+        _ => panic!("expected a way to end, found {how:?}"),
+    }
+}
+
+/// Becomes another traced program.
+pub(crate) fn exec_another() {
+    let _trace = crate::init();
+    trace_instant!("end", "before exec");
+    let error = myself().args(["end", "return"]).exec();
+    panic!("{error}");
+}
+
+/// Traces, has a child trace meanwhile, and traces again.
+pub(crate) fn parent() {
+    let _trace = crate::init();
+    trace_instant!("end", "parent before");
+    assert!(myself().args(["end", "return"]).status().expect("the child starts").success());
+    for number in 0..1000u64 {
+        trace_instant!("end", "parent after", "number" => number);
+    }
+}
+
+/// Leaves a grandchild behind that traces when this command has ended.
+pub(crate) fn daemon() {
+    let command = std::process::id().to_string();
+    let mut middle = myself()
+        .args(["daemon-parent", &command])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut said = [0; 6];
+    middle
+        .stdout
+        .as_mut()
+        .expect("it is a pipe")
+        .read_exact(&mut said)
+        .expect("the grandchild says that it is a provider");
+    middle.wait().expect("it can be waited for");
+}
+
+/// The one between, which goes at once.
+#[expect(clippy::zombie_processes, reason = "the grandchild is to lose its parent")]
+pub(crate) fn daemon_parent(command: &str) {
+    sys::new_session();
+    myself()
+        .args(["daemon-itself", command])
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("the grandchild starts");
+}
+
+/// The grandchild.
+pub(crate) fn daemon_itself(command: i32) {
+    let _trace = crate::init();
+    say("ready");
+    while sys::kill(command, 0) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    trace_instant!("end", "after the command");
+}
+
+/// A provider that does nothing, until its standard input ends.
+pub(crate) fn idle() {
+    let _trace = crate::init();
+    say("ready");
+    let mut nothing = Vec::new();
+    std::io::stdin().read_to_end(&mut nothing).expect("standard input can be read");
+}
+
+/// Traces all the time, until its standard input ends.
+pub(crate) fn chatter() {
+    let _trace = crate::init();
+    say("ready");
+    std::thread::spawn(|| {
+        for number in 0u64.. {
+            trace_instant!("chatter", "word", "number" => number);
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    });
+    let mut nothing = Vec::new();
+    std::io::stdin().read_to_end(&mut nothing).expect("standard input can be read");
+    trace_instant!("chatter", "last word");
+}
+
+/// Ends by a signal, in the way that is usual.
+pub(crate) fn until_signal() {
+    let _trace = crate::init();
+    trace_instant!("end", "before signal");
+    say("ready");
+    std::thread::sleep(Duration::MAX);
+}
+
+/// Ends by a signal in an orderly way, with an exit code of its own.
+pub(crate) fn handle_signal() {
+    let trace = crate::init();
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        sys::handle(signal, sys::note_signal);
+    }
+    say("ready");
+    while !sys::SIGNALLED.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    trace_instant!("end", "after signal");
+    drop(trace);
+    std::process::exit(42);
+}
+
+/// Tells the test how far it is.
+fn say(line: &str) {
+    println!("{line}");
+    std::io::stdout().flush().expect("standard output can be written");
+}

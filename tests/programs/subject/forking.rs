@@ -1,0 +1,54 @@
+//! Forks without exec.
+
+use std::io::{Read, Write};
+
+use trace_runtime::trace_instant;
+
+use crate::sys;
+
+/// Forks while another thread traces; parent and child go on tracing. `how` says how it forks, and who is a provider.
+pub(crate) fn fork_and_trace(how: &str) {
+    let trace = crate::init();
+    trace_instant!("fork", "parent", "number" => 0u64);
+    std::thread::spawn(|| loop {
+        trace_instant!("fork", "bystander");
+        std::thread::sleep(std::time::Duration::from_micros(20));
+    });
+    for number in 1..=20u64 {
+        match sys::fork(how.contains("raw")) {
+            0 => in_child(how, number),
+            child => {
+                trace_instant!("fork", "parent", "number" => number);
+                sys::wait_for(child);
+            }
+        }
+    }
+    drop(trace);
+}
+
+fn in_child(how: &str, number: u64) -> ! {
+    trace_instant!("fork", "child that is no provider", "number" => number);
+    if how.contains("init") {
+        let trace = crate::init();
+        trace_instant!("fork", "child", "number" => number);
+        drop(trace);
+    }
+    trace_instant!("fork", "child that is no provider", "number" => number);
+    // The parent's handlers for exit run here too.
+    std::process::exit(0);
+}
+
+/// Leaves a child behind that lives until its standard input ends, and is killed.
+pub(crate) fn orphan(how: &str) {
+    let _trace = crate::init();
+    trace_instant!("fork", "parent", "number" => 1u64);
+    if sys::fork(how.contains("raw")) == 0 {
+        let mut nothing = Vec::new();
+        std::io::stdin().read_to_end(&mut nothing).expect("standard input can be read");
+        println!("child lived on");
+        std::io::stdout().flush().expect("standard output can be written");
+        sys::exit_now(0);
+    }
+    trace_instant!("fork", "parent", "number" => 2u64);
+    sys::kill(std::process::id() as i32, libc::SIGKILL);
+}

@@ -1,0 +1,65 @@
+//! A traced program that plays, by its first argument, a role in the tests of whole processes.
+
+mod counting;
+mod crowd;
+mod ending;
+mod forking;
+mod signals;
+mod sys;
+mod unwinding;
+
+use std::env;
+
+use trace_runtime::Trace;
+
+/// Makes this process a provider, as the environment says: `WITHOUT` names what it has to do without.
+fn init() -> Trace {
+    let mut builder = trace_runtime::builder();
+    let without = env::var("WITHOUT").unwrap_or_default();
+    if without.contains("membarrier") {
+        builder = builder.without_membarrier();
+    }
+    if without.contains("cpu counter") {
+        builder = builder.without_cpu_counter();
+    }
+    builder.init()
+}
+
+/// The argument with this index, behind the role.
+fn argument(index: usize) -> String {
+    env::args().nth(index + 2).unwrap_or_else(|| panic!("expected argument {index} of the role"))
+}
+
+/// The argument with this index, a number.
+fn number(index: usize) -> u64 {
+    let text = argument(index);
+    text.parse().unwrap_or_else(|error| panic!("expected a number, found {text:?}: {error}"))
+}
+
+fn main() {
+    match env::args().nth(1).unwrap_or_default().as_str() {
+        "count" => counting::count(argument(0).as_ref(), number(1)),
+        "count-and-be-killed" => {
+            counting::count_and_be_killed(number(0), argument(1).as_ref(), number(2))
+        }
+        "burst" => counting::burst(number(0)),
+        "crowd" => crowd::run(number(0), number(1)),
+        "end" => ending::end(&argument(0)),
+        "exec" => ending::exec_another(),
+        "daemon" => ending::daemon(),
+        "daemon-parent" => ending::daemon_parent(&argument(0)),
+        "daemon-itself" => ending::daemon_itself(number(0) as i32),
+        "parent" => ending::parent(),
+        "idle" => ending::idle(),
+        "untraced" => {}
+        "until-signal" => ending::until_signal(),
+        "handle-signal" => ending::handle_signal(),
+        "chatter" => ending::chatter(),
+        "fork" => forking::fork_and_trace(&argument(0)),
+        "orphan" => forking::orphan(&argument(0)),
+        "signals" => signals::trace_in_handler(number(0)),
+        "first-records" => signals::first_records(number(0)),
+        "unwind" => unwinding::run(),
+        role => panic!("expected a role, found {role:?}"),
+    }
+}

@@ -1,0 +1,106 @@
+//! The few system calls that the roles need and the standard library has no name for.
+
+use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// A file of numbers, shared by all that map it; it survives whoever writes to it.
+pub(crate) fn shared_numbers(path: &Path, count: usize) -> &'static [AtomicU64] {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .expect("it opens");
+    let size = count * size_of::<AtomicU64>();
+    file.set_len(size as u64).expect("it has room");
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping at an address of the kernel's choice disturbs no memory of this process.
+    let start = unsafe {
+        libc::mmap(std::ptr::null_mut(), size, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
+    };
+    assert_ne!(start, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+    // SAFETY: the mapping is page-aligned, `size` bytes long, and never unmapped; any bytes are valid numbers.
+    unsafe { std::slice::from_raw_parts(start.cast(), count) }
+}
+
+/// The calling thread, as Linux numbers threads.
+pub(crate) fn thread_id() -> u64 {
+    // SAFETY: gettid takes nothing and cannot fail.
+    unsafe { libc::gettid() as u64 }
+}
+
+/// Splits the process in two, with the C library's handlers or without them. Returns 0 in the child.
+pub(crate) fn fork(raw: bool) -> i32 {
+    let pid = if raw {
+        let none: libc::c_long = 0;
+        // SAFETY: without flags but the signal at its end, clone is fork; the child goes on with a copy of this stack.
+        unsafe {
+            libc::syscall(libc::SYS_clone, libc::SIGCHLD as libc::c_long, none, none, none, none)
+                as i32
+        }
+    } else {
+        // SAFETY: the child does not touch locks that other threads may have held.
+        unsafe { libc::fork() }
+    };
+    assert!(pid >= 0, "{}", std::io::Error::last_os_error());
+    pid
+}
+
+/// Waits for the end of a child, which exits with 0.
+pub(crate) fn wait_for(child: i32) {
+    let mut status = 0;
+    // SAFETY: there is room for the status.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "the child exits with 0");
+}
+
+/// Ends this process at once, without running anything more.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: takes an integer and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+/// Sends a signal to a process. Tells whether it is there.
+pub(crate) fn kill(pid: i32, signal: i32) -> bool {
+    // SAFETY: takes integers.
+    unsafe { libc::kill(pid, signal) == 0 }
+}
+
+/// Sends a signal to a thread of this process.
+pub(crate) fn kill_thread(thread: u64, signal: i32) {
+    let process = std::process::id();
+    // SAFETY: takes integers.
+    unsafe {
+        libc::syscall(libc::SYS_tgkill, process as libc::pid_t, thread as libc::pid_t, signal)
+    };
+}
+
+/// Has a signal handled. The handler does only what is allowed in one.
+pub(crate) fn handle(signal: i32, handler: extern "C" fn(i32)) {
+    let handler = handler as *const () as libc::sighandler_t;
+    // SAFETY: the handler is a function of this program of the right type.
+    assert_ne!(unsafe { libc::signal(signal, handler) }, libc::SIG_ERR);
+}
+
+/// Set by [`note_signal`].
+pub(crate) static SIGNALLED: AtomicBool = AtomicBool::new(false);
+
+/// A handler that notes that it was called.
+pub(crate) extern "C" fn note_signal(_: i32) {
+    SIGNALLED.store(true, std::sync::atomic::Ordering::SeqCst);
+}
+
+/// Has a function called when the process exits.
+pub(crate) fn at_exit(function: extern "C" fn()) {
+    // SAFETY: the function is one of this program, and does not unwind.
+    assert_eq!(unsafe { libc::atexit(function) }, 0);
+}
+
+/// A new session: away from the terminal and its process group.
+pub(crate) fn new_session() {
+    // SAFETY: takes nothing.
+    assert!(unsafe { libc::setsid() } >= 0);
+}

@@ -1,0 +1,97 @@
+//! However a process ends: its first event and its last one are there.
+
+use crate::harness::{record, recover, subject, Archive, Run, MODES};
+
+#[test]
+fn the_first_event_and_the_last_are_there_however_a_program_ends() {
+    let ways = [
+        ("return", 0),
+        ("exit", 7),
+        ("exit-now", 8),
+        ("abort", 134),
+        ("panic", 101),
+        ("terminate", 143),
+        ("forgotten", 0),
+    ];
+    for (mode, (way, code)) in
+        MODES.into_iter().cycle().zip(ways.into_iter().cycle().take(MODES.len() * ways.len()))
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("out.fxt");
+        let run = Run::of(&mut record(&["-m", mode], &output, &["end", way]));
+        assert_eq!(run.code(), code, "{mode} {way}: {run:?}");
+        let archive = Archive::read(&output);
+        let names: Vec<&str> =
+            archive.only().events.iter().map(|event| event.name.as_str()).collect();
+        assert_eq!(names, ["first", "last"], "{mode} {way}");
+    }
+}
+
+#[test]
+fn a_program_that_traces_itself_writes_its_archive_when_it_ends_in_an_orderly_way() {
+    let directory = tempfile::tempdir().unwrap();
+    for way in ["return", "exit", "panic", "forgotten"] {
+        let output = directory.path().join(way);
+        Run::of(subject(&["end", way]).env("TRACE_OUTPUT", &output));
+        assert_eq!(Archive::read(&output).only().events.len(), 2, "{way}");
+        let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "nothing else stays behind: {left:?}");
+        std::fs::remove_file(&output).unwrap();
+    }
+}
+
+#[test]
+fn a_program_that_traces_itself_and_crashes_is_recovered() {
+    let directory = tempfile::tempdir().unwrap();
+    for way in ["abort", "exit-now", "terminate"] {
+        let output = directory.path().join(way);
+        Run::of(subject(&["end", way]).env("TRACE_OUTPUT", &output));
+        assert!(!output.exists());
+        recover(&output);
+        assert_eq!(Archive::read(&output).only().events.len(), 2, "{way}");
+    }
+}
+
+#[test]
+fn a_program_that_executes_another_one_is_two_providers() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    assert_eq!(Run::of(&mut record(&[], &output, &["exec"])).code(), 0);
+    let archive = Archive::read(&output);
+    let [before, after] = archive.providers.as_slice() else { panic!("{:?}", archive.names()) };
+    assert_eq!(before.pid, after.pid);
+    assert_eq!((before.count("before exec"), before.events.len()), (1, 1));
+    assert_eq!(after.events.len(), 2);
+}
+
+#[test]
+fn a_grandchild_that_outlives_the_command_is_recorded_with_wait() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    assert_eq!(Run::of(&mut record(&["--wait"], &output, &["daemon"])).code(), 0);
+    assert_eq!(Archive::read(&output).only().count("after the command"), 1);
+}
+
+#[test]
+fn children_are_recorded_beside_their_parent() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    assert_eq!(Run::of(&mut record(&[], &output, &["parent"])).code(), 0);
+    let archive = Archive::read(&output);
+    assert_eq!(archive.providers.len(), 2);
+    assert_eq!(archive.providers[0].numbers("parent after"), Vec::from_iter(0..1000));
+}
+
+#[test]
+fn a_child_with_its_parents_environment_does_not_spoil_what_the_parent_traces_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    let run = Run::of(subject(&["parent"]).env("TRACE_OUTPUT", &output));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let archive = Archive::read(&output);
+    assert_eq!(archive.only().count("parent before"), 1);
+    let mut names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    let child = names.find(|path| *path != output).expect("the child has a file of its own");
+    assert_eq!(Archive::read(&child).only().events.len(), 2);
+    assert_eq!(archive.only().numbers("parent after"), Vec::from_iter(0..1000));
+}

@@ -1,0 +1,113 @@
+//! A provider that hangs keeps nobody waiting for long, and nobody else at all.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rustix::process::{kill_process, Pid, Signal};
+use trace_manager::{ArchiveTarget, Manager, SessionConfig, SessionState, Timeouts};
+
+use crate::harness::{subject, wait_until, Archive, Run, Session, PATIENCE};
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Starts a role that says when it is ready, and waits for that.
+fn start(mut command: std::process::Command) -> Child {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child
+}
+
+fn impatient() -> SessionConfig {
+    let patience = Duration::from_millis(200);
+    let timeouts = Timeouts { start: patience, stop: patience, terminate: patience };
+    SessionConfig { timeouts, ..SessionConfig::default() }
+}
+
+/// Sends what is no message, on many connections, some of which stay open.
+fn send_garbage(socket: &std::path::Path) -> Vec<UnixStream> {
+    let garbage: Vec<u8> =
+        (0..4096u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let connect = |length: usize| {
+        let mut stream = UnixStream::connect(socket).ok()?;
+        // The manager may have hung up by then.
+        stream.write_all(&garbage[..length]).ok();
+        Some(stream)
+    };
+    (0..60)
+        .filter_map(|index| connect(index * 7))
+        .filter(|stream| stream.peer_addr().is_ok())
+        .collect()
+}
+
+#[test]
+fn a_provider_that_is_stopped_before_the_start_delays_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let manager = Manager::bind(&directory.path().join("manager.sock")).unwrap();
+    let with_socket = |role: &[&str]| {
+        let mut command = subject(role);
+        command.env("TRACE_SOCKET", manager.path());
+        command
+    };
+    let hanging = start(with_socket(&["idle"]));
+    send(&hanging, Signal::Stop);
+    let output = directory.path().join("out.fxt");
+    let session = manager.start(impatient(), ArchiveTarget::File(output.clone())).unwrap();
+    let _garbage = send_garbage(manager.path());
+    let other = with_socket(&["burst", "1000"]).spawn().unwrap();
+    let pid = u64::from(other.id());
+    assert_eq!(Run::end_of(other).code(), 0);
+    assert!(
+        session.wait_state(SessionState::Started, PATIENCE),
+        "the session starts without the one that hangs"
+    );
+    session.stop();
+    let summary = session.join().unwrap();
+    let hung = summary.providers.iter().find(|provider| provider.pid == hanging.id()).unwrap();
+    assert!(!hung.answered_start && !hung.answered_stop, "{hung:?}");
+    let archive = Archive::read(&output);
+    assert_eq!(archive.of_process(pid).unwrap().numbers("instant"), Vec::from_iter(0..1000));
+    send(&hanging, Signal::Cont);
+    assert_eq!(Run::end_of(hanging).code(), 0);
+}
+
+#[test]
+fn what_a_provider_recorded_before_it_hung_is_in_the_archive() {
+    for mode in crate::harness::MODES {
+        let mode = crate::harness::session::mode_named(mode);
+        let session = Session::with(SessionConfig { mode, ..impatient() });
+        let hanging = start(session.subject(&["until-signal"]));
+        send(&hanging, Signal::Stop);
+        let garbage = send_garbage(session.socket());
+        let other = start(session.subject(&["idle"]));
+        let other_pid = u64::from(other.id());
+        assert_eq!(Run::end_of(other).code(), 0);
+        drop(garbage);
+        let (archive, summary) = session.end();
+        let hung = summary.providers.iter().find(|provider| provider.pid == hanging.id()).unwrap();
+        assert!(hung.answered_start && !hung.answered_stop, "{hung:?}");
+        assert_eq!(archive.of_process(hanging.id().into()).unwrap().count("before signal"), 1);
+        assert!(archive.of_process(other_pid).is_some());
+        send(&hanging, Signal::Kill);
+        assert!(Run::end_of(hanging).0.status.code().is_none());
+    }
+}
+
+#[test]
+fn a_program_waits_for_a_manager_that_hangs_for_a_second_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("manager.sock");
+    // Nobody takes the connection.
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let child = subject(&["end", "return"]).env("TRACE_SOCKET", &socket).spawn().unwrap();
+    let mut child = Some(child);
+    wait_until("the program ends without an answer", || {
+        child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some())
+    });
+    assert_eq!(Run::end_of(child.take().unwrap()).code(), 0);
+}

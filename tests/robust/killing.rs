@@ -1,0 +1,176 @@
+//! SIGKILL at random moments: what was known to be committed is in the archive.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::harness::{record, recover, subject, Archive, Event, Provider, Run, Shape, MODES};
+
+/// What a killed process had published of one thread.
+#[derive(Debug)]
+struct Published {
+    begun: u64,
+    instants: u64,
+    ended: u64,
+}
+
+/// Reads what a process published: its threads' numbers. None if it was killed before it came to that.
+fn published(directory: &Path, pid: u64) -> Vec<Published> {
+    let bytes = std::fs::read(directory.join(format!("{pid}.numbers"))).unwrap_or_default();
+    let numbers: Vec<u64> =
+        bytes.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect();
+    let published =
+        |numbers: &[u64]| Published { begun: numbers[0], instants: numbers[1], ended: numbers[2] };
+    numbers.chunks_exact(3).map(published).collect()
+}
+
+/// The processes that were killed after they had begun to publish.
+fn killed(directory: &Path) -> Vec<u64> {
+    let names = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter_map(|name| name.strip_suffix(".numbers")?.parse().ok()).collect()
+}
+
+/// The numbers of `events`, none of them twice.
+fn distinct<'a>(events: impl Iterator<Item = &'a Event>) -> BTreeSet<u64> {
+    let mut numbers = BTreeSet::new();
+    for event in events {
+        assert!(numbers.insert(event.number()), "twice in the archive: {event:?}");
+    }
+    numbers
+}
+
+/// How many of the numbers below `end` are missing: all of them are expected, or, with `newest_only`, those from the first found on.
+fn missing(found: &BTreeSet<u64>, end: u64, newest_only: bool) -> u64 {
+    let start = if newest_only { found.first().copied().unwrap_or(end).min(end) } else { 0 };
+    (end - start) - found.range(start..end).count() as u64
+}
+
+/// A thread's numbered durations, those that have ended and those that have not.
+#[derive(Debug, Default)]
+struct Scopes {
+    open: BTreeSet<u64>,
+    closed: BTreeSet<u64>,
+}
+
+/// Puts durations together: the end of one whose buffer was handed over before it ended is a record of its own.
+fn scopes(events: &[&Event]) -> Scopes {
+    let mut scopes = Scopes::default();
+    let mut stack = Vec::new();
+    for event in events.iter().filter(|event| event.name == "scope") {
+        match (event.shape, event.numbers.get("number")) {
+            (Shape::Begin, Some(number)) => stack.push(*number),
+            (Shape::End, None) => scopes.closed.extend(stack.pop()),
+            (Shape::Complete(_), Some(number)) => scopes.closed.extend([*number]),
+            // Its beginning was overwritten, with its arguments.
+            (Shape::Complete(_), None) => {}
+            _ => panic!("expected a begin, an end or both: {event:?}"),
+        }
+    }
+    scopes.open.extend(stack);
+    scopes
+}
+
+/// Checks what is left of one killed process. Returns how many events were found.
+fn check(provider: &Provider, published: &[Published], mode: &str) -> usize {
+    let missed: u64 = (0..)
+        .zip(published)
+        .map(|(thread, published)| check_thread(provider, thread, published, mode))
+        .sum();
+    assert!(
+        missed <= provider.lost(),
+        "{mode}: {missed} committed records are missing, {} told as lost",
+        provider.lost()
+    );
+    provider.events.len()
+}
+
+/// Checks one thread of a killed process. Returns how many of the records that were committed are missing.
+fn check_thread(provider: &Provider, thread: u64, published: &Published, mode: &str) -> u64 {
+    let said = |event: &&Event| event.numbers.get("thread") == Some(&thread);
+    let Some(koid) = provider.events.iter().find(said).map(|event| event.thread) else {
+        // It was not seen, or not for so long that nothing of it is left.
+        return if mode == "circular" { 0 } else { published.begun + published.instants };
+    };
+    let events: Vec<&Event> = provider.events.iter().filter(|event| event.thread == koid).collect();
+    assert!(events
+        .iter()
+        .all(|event| event.numbers.get("thread").is_none_or(|said| *said == thread)));
+    let named = |name| events.iter().copied().filter(move |event| event.name == name);
+    let whole: Vec<Shape> = named("whole thread").map(|event| event.shape).collect();
+    assert!(
+        whole.iter().all(|shape| *shape == Shape::Begin),
+        "it was open when the process was killed: {whole:?}"
+    );
+    let begun = distinct(named("scope").filter(|event| event.numbers.contains_key("number")));
+    let instants = distinct(named("instant"));
+    let Scopes { open, closed } = scopes(&events);
+    assert!(
+        open.iter().all(|number| *number >= published.ended) || provider.lost() > 0,
+        "{open:?} had ended"
+    );
+    assert!(
+        closed.iter().all(|number| *number <= published.instants),
+        "{closed:?} can have ended: {published:?}"
+    );
+    let newest_only = mode == "circular";
+    let missing = |found, end| missing(found, end, newest_only);
+    let without_end =
+        begun.range(..published.ended).filter(|number| !closed.contains(number)).count() as u64;
+    let whole_missing = u64::from(!newest_only && whole.is_empty());
+    missing(&begun, published.begun)
+        + missing(&instants, published.instants)
+        + without_end
+        + whole_missing
+}
+
+fn check_all(archive: &Archive, directory: &Path, mode: &str) -> usize {
+    archive
+        .providers
+        .iter()
+        .map(|provider| check(provider, &published(directory, provider.pid), mode))
+        .sum()
+}
+
+#[test]
+fn what_a_killed_program_committed_is_in_the_archive_of_trace_record() {
+    for (mode, size) in MODES.into_iter().zip(["1M", "64K", "4M"]) {
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("archive.fxt");
+        let place = directory.path().to_str().unwrap();
+        let role = ["count-and-be-killed", "60", place, "88172645463325252"];
+        let run = Run::of(&mut record(&["-m", mode, "-b", size], &output, &role));
+        assert_eq!(run.code(), 0, "{run:?}");
+        let found = check_all(&Archive::read(&output), directory.path(), mode);
+        assert!(found > 1000, "{mode}: the test has something to look at, not {found} events");
+    }
+}
+
+#[test]
+fn what_a_killed_program_committed_is_recovered_from_its_own_file() {
+    for (mode, size) in MODES.into_iter().zip(["256K", "64K", "4M"]) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut slayer = subject(&[
+            "count-and-be-killed",
+            "40",
+            directory.path().to_str().unwrap(),
+            "362436069",
+        ]);
+        slayer
+            .env("TRACE_BUFFERING_MODE", mode)
+            .env("TRACE_BUFFER_SIZE", size)
+            .env("SELF_TRACING", "1");
+        assert_eq!(Run::of(&mut slayer).code(), 0);
+        let mut found = 0;
+        for pid in killed(directory.path()) {
+            let output = directory.path().join(format!("{pid}.fxt"));
+            let committed = published(directory.path(), pid).iter().map(|it| it.begun).sum::<u64>();
+            // Killed before it has recorded anything, it may have nothing to recover.
+            if committed > 0 {
+                recover(&output);
+                found += check_all(&Archive::read(&output), directory.path(), mode);
+            }
+        }
+        assert!(found > 1000, "{mode}: the test has something to look at, not {found} events");
+    }
+}

@@ -1,0 +1,16 @@
+//! Nothing breaks it: whole processes that are killed, fork, panic, are interrupted, hang and end in every way.
+
+#[path = "../harness/mod.rs"]
+mod harness;
+
+mod ending;
+mod forking;
+mod hanging;
+mod killing;
+mod record_command;
+mod record_places;
+mod sessions;
+mod signals;
+mod slow_paths;
+mod threads;
+mod unwinding;

@@ -1,0 +1,129 @@
+//! What `trace record` makes of its command: exit codes, signals, time, and what it says.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use rustix::process::{kill_process, Pid, Signal};
+
+use crate::harness::{record, trace, Archive, Run};
+
+/// Runs `trace record` of a role with options.
+fn run(options: &[&str], role: &[&str]) -> (Run, Option<Archive>) {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    let run = Run::of(&mut record(options, &output, role));
+    let archive = output.exists().then(|| Archive::read(&output));
+    (run, archive)
+}
+
+#[test]
+fn the_exit_code_is_the_commands() {
+    assert_eq!(run(&[], &["end", "exit"]).0.code(), 7);
+    assert_eq!(run(&[], &["end", "abort"]).0.code(), 128 + 6);
+    assert_eq!(run(&["--strict"], &["end", "exit"]).0.code(), 7, "the command's own comes first");
+    let directory = tempfile::tempdir().unwrap();
+    let code =
+        |command: &str| Run::of(trace(&["record", "--", command]).current_dir(&directory)).code();
+    assert_eq!(code("./not-there"), 127);
+    assert_eq!(code("/"), 126);
+    let left: Vec<_> = std::fs::read_dir(&directory).unwrap().collect();
+    assert!(left.is_empty(), "no archive of nothing: {left:?}");
+}
+
+#[test]
+fn strict_tells_of_losses_and_of_nothing() {
+    assert_eq!(run(&["--strict"], &["end", "return"]).0.code(), 0);
+    assert_eq!(run(&["--strict"], &["untraced"]).0.code(), 3);
+    assert_eq!(run(&[], &["untraced"]).0.code(), 0);
+    let (lossy, archive) = run(&["--strict", "-m", "oneshot", "-b", "4096"], &["burst", "10000"]);
+    assert_eq!(lossy.code(), 3, "{lossy:?}");
+    let archive = archive.unwrap();
+    assert_eq!(archive.only().numbers("instant").len() as u64 + archive.only().lost(), 10_000);
+    assert_eq!(archive.only().lost.keys().collect::<Vec<_>>(), ["buffer full"]);
+    assert!(lossy.stderr().contains("lost"), "{lossy:?}");
+}
+
+#[test]
+fn a_program_without_tracing_is_said_to_have_none() {
+    let (run, archive) = run(&[], &["untraced"]);
+    assert!(run.stderr().contains("trace_runtime::init()"), "{run:?}");
+    assert!(archive.unwrap().providers.is_empty());
+}
+
+#[test]
+fn a_category_without_events_is_named_with_those_that_there_are() {
+    let (run, archive) = run(&["-c", "end,nobody*,-end.noise"], &["end", "return"]);
+    assert_eq!(archive.unwrap().only().events.len(), 2);
+    assert!(run.stderr().contains("nobody*") && run.stderr().contains("chatter"), "{run:?}");
+    let (run, archive) = self::run(&["-c", "-end"], &["end", "return"]);
+    assert!(archive.unwrap().only().events.is_empty());
+    assert!(run.stderr().contains("nothing was recorded"), "{run:?}");
+}
+
+#[test]
+fn the_summary_is_json_if_asked_for() {
+    let (run, _) = run(&["--json"], &["end", "return"]);
+    let json = run.stdout();
+    assert!(json.trim_start().starts_with('{') && json.trim_end().ends_with('}'), "{json}");
+    assert!(json.contains("\"events\": 2") && json.contains("\"lost\": 0"), "{json}");
+}
+
+#[test]
+fn recording_ends_after_the_duration_and_the_command_with_it() {
+    let (run, archive) = run(&["-d", "300ms"], &["until-signal"]);
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert_eq!(archive.unwrap().only().count("before signal"), 1);
+}
+
+/// Starts a role under `trace record`, waits until it says that it is ready, and sends the recorder a signal.
+fn signal(role: &str, signal: Signal) -> (Run, Archive) {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    let mut command = record(&[], &output, &[role]);
+    let mut child: Child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let run = Run::end_of(child);
+    (run, Archive::read(&output))
+}
+
+#[test]
+fn signals_reach_the_command_and_what_it_recorded_is_saved() {
+    for (number, name) in [(Signal::Int, 2), (Signal::Term, 15), (Signal::Hup, 1)] {
+        let (run, archive) = signal("until-signal", number);
+        assert_eq!(run.code(), 128 + name, "{run:?}");
+        assert_eq!(archive.only().count("before signal"), 1);
+    }
+}
+
+#[test]
+fn a_command_that_handles_a_signal_ends_as_it_likes() {
+    for number in [Signal::Int, Signal::Term] {
+        let (run, archive) = signal("handle-signal", number);
+        assert_eq!(run.code(), 42, "{run:?}");
+        assert_eq!(archive.only().count("after signal"), 1);
+    }
+}
+
+#[test]
+fn the_archive_goes_into_a_pipe() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = record(&[], "-".as_ref(), &["burst", "5000"]);
+    let run = Run::of(command.current_dir(&directory));
+    assert_eq!(run.code(), 0, "{}", run.stderr());
+    let archive = Archive::parse(&run.0.stdout);
+    assert_eq!(archive.only().numbers("instant"), Vec::from_iter(0..5000));
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "no file is called '-'");
+}
+
+#[test]
+fn a_reader_that_goes_away_does_not_hurt_the_command() {
+    let mut command = record(&[], "-".as_ref(), &["burst", "100000"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let run = Run::end_of(child);
+    assert_eq!(run.code(), 125, "{run:?}");
+    assert!(run.stderr().contains("archive"), "{run:?}");
+}

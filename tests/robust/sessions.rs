@@ -1,0 +1,138 @@
+//! Many sessions, two sessions, and managers that come and go.
+
+use std::process::Stdio;
+
+use trace_manager::{ArchiveTarget, Manager, ManagerError, SessionConfig, SessionHandle};
+use trace_protocol::buffer::header::BufferingMode;
+use trace_runtime::{trace_enabled, trace_instant};
+
+use crate::harness::{record, subject, wait_until, Archive, Run, Session, PATIENCE};
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Waits until the session has collected events.
+fn wait_for_events(session: &SessionHandle) {
+    wait_until("something is recorded", || {
+        session.flush();
+        session.progress().events > 0
+    });
+}
+
+/// A session in which events are seen while it runs.
+fn streaming() -> SessionConfig {
+    SessionConfig { mode: BufferingMode::Streaming, ..SessionConfig::default() }
+}
+
+/// The only test in which the test's own process is a provider.
+#[test]
+fn a_thousand_sessions_in_one_process_record_each_its_own_events() {
+    let directory = tempfile::tempdir().unwrap();
+    let manager = Manager::bind(&directory.path().join("manager.sock")).unwrap();
+    let _trace = trace_runtime::builder().socket(manager.path()).init();
+    let output = directory.path().join("out.fxt");
+    let mut files = 0;
+    for number in 0..1000u64 {
+        let mode = [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming]
+            [number as usize % 3];
+        let config = SessionConfig { mode, buffer_size: 4096, ..SessionConfig::default() };
+        let session = manager.start(config, ArchiveTarget::File(output.clone())).unwrap();
+        wait_until("the provider records", || trace_enabled!());
+        trace_instant!("session", "event", "number" => number);
+        session.stop();
+        let summary = session.join().unwrap();
+        assert!(summary.providers.iter().all(|provider| provider.answered_stop), "{summary:?}");
+        assert_eq!(Archive::read(&output).only().numbers("event"), [number]);
+        trace_instant!("session", "event", "number" => u64::MAX);
+        if number == 100 {
+            files = open_files();
+        }
+    }
+    // Other tests run beside this one and have files open too, but not hundreds of them.
+    assert!(open_files() < files + 300, "{} files are open, were {files}", open_files());
+}
+
+#[test]
+fn two_managers_record_each_its_own_providers() {
+    let sessions = [Session::start("streaming", 1 << 20), Session::start("circular", 1 << 20)];
+    let children =
+        sessions.each_ref().map(|session| session.subject(&["end", "return"]).spawn().unwrap());
+    let pids = children.each_ref().map(|child| u64::from(child.id()));
+    children.into_iter().for_each(|child| assert_eq!(Run::end_of(child).code(), 0));
+    for (session, pid) in sessions.into_iter().zip(pids) {
+        let (archive, _) = session.end();
+        assert_eq!((archive.only().pid, archive.only().events.len()), (pid, 2));
+    }
+}
+
+#[test]
+fn a_second_session_of_one_manager_is_refused_and_leaves_the_first_alone() {
+    let session = Session::start("streaming", 1 << 20);
+    let target = ArchiveTarget::File(session.path("second.fxt"));
+    let refused = session.manager.start(SessionConfig::default(), target);
+    assert!(matches!(refused, Err(ManagerError::SessionActive)), "{refused:?}");
+    assert_eq!(Run::of(&mut session.subject(&["end", "return"])).code(), 0);
+    assert!(!session.path("second.fxt").exists());
+    assert_eq!(session.end().0.only().events.len(), 2);
+}
+
+#[test]
+fn two_commands_are_recorded_at_the_same_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let outputs = ["a.fxt", "b.fxt"].map(|name| directory.path().join(name));
+    let children =
+        outputs.each_ref().map(|output| record(&[], output, &["burst", "2000"]).spawn().unwrap());
+    children.into_iter().for_each(|child| assert_eq!(Run::end_of(child).code(), 0));
+    for output in outputs {
+        assert_eq!(Archive::read(&output).only().numbers("instant"), Vec::from_iter(0..2000));
+    }
+}
+
+#[test]
+fn a_program_that_runs_already_joins_a_manager_that_appears_and_one_that_follows() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("not there yet/manager.sock");
+    let mut child =
+        subject(&["chatter"]).env("TRACE_SOCKET", &socket).stdin(Stdio::piped()).spawn().unwrap();
+    for _ in 0..3 {
+        // Each manager ends with its session, and the program goes on.
+        let manager = Manager::bind(&socket).unwrap();
+        let output = directory.path().join("out.fxt");
+        let session = manager.start(streaming(), ArchiveTarget::File(output.clone())).unwrap();
+        assert!(session.wait_provider(PATIENCE), "the program finds the manager");
+        wait_for_events(&session);
+        session.stop();
+        let summary = session.join().unwrap();
+        let archive = Archive::read(&output);
+        let numbers = archive.only().numbers("word");
+        assert_eq!(summary.lost(), 0);
+        assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "without a gap");
+    }
+    drop(child.stdin.take());
+    assert_eq!(Run::end_of(child).code(), 0);
+}
+
+#[test]
+fn a_program_lives_on_when_its_manager_is_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("manager.sock");
+    let output = directory.path().join("out.fxt");
+    let mut first = crate::harness::trace(&["record", "-o", "/dev/null", "--socket"]);
+    let mut first = first.arg(&socket).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("it listens", || socket.exists());
+    let mut child =
+        subject(&["chatter"]).env("TRACE_SOCKET", &socket).stdin(Stdio::piped()).spawn().unwrap();
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // Another one takes the place of the dead one's socket.
+    let manager = Manager::bind(&socket).unwrap();
+    let session = manager.start(streaming(), ArchiveTarget::File(output.clone())).unwrap();
+    assert!(session.wait_provider(PATIENCE), "the program finds the second manager");
+    wait_for_events(&session);
+    drop(child.stdin.take());
+    assert_eq!(Run::end_of(child).code(), 0);
+    session.stop();
+    assert!(session.join().unwrap().archive.is_ok());
+    assert_eq!(Archive::read(&output).only().count("last word"), 1);
+}

@@ -1,0 +1,59 @@
+//! Signal handlers that trace, at a high rate.
+
+use crate::harness::{Provider, Run, Session, Shape, MODES};
+
+/// Runs a role that says how often its handler was called, and its main thread traced, and looks at that and what was recorded.
+fn run(mode: &str, role: &[&str], look: impl FnOnce(&Provider, u64, u64)) {
+    let session = Session::start(mode, 32 << 20);
+    let child = session.subject(role).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let run = Run::end_of(child);
+    assert_eq!(run.code(), 0, "{run:?}");
+    let said = run.stdout();
+    let (handled, rounds) = said.trim().split_once(' ').unwrap();
+    let (archive, _) = session.end();
+    look(archive.only(), handled.parse().unwrap(), rounds.parse().unwrap());
+}
+
+/// Records of the handlers: those in the archive are there once and in order, and the others are counted.
+fn check_handlers(provider: &Provider, handled: u64) {
+    for name in ["handler", "handler scope"] {
+        let numbers = provider.numbers(name);
+        assert!(numbers.is_sorted_by(|a, b| a < b), "{name}: in order, none twice");
+    }
+    assert!(provider.named("handler scope").all(|event| matches!(event.shape, Shape::Complete(_))));
+    let recorded = provider.count("handler") + provider.count("handler scope");
+    let nested = provider.lost.get("signal handler inside a record").copied().unwrap_or(0);
+    assert_eq!(provider.lost(), nested, "nothing else is missing: {:?}", provider.lost);
+    assert_eq!(recorded as u64 + nested, 2 * handled, "each record is in the archive or counted");
+}
+
+#[test]
+fn what_a_signal_handler_traces_is_recorded_or_counted() {
+    for mode in MODES {
+        run(mode, &["signals", "5000"], |provider, handled, rounds| {
+            assert!(handled > 0 && rounds >= 5000);
+            check_handlers(provider, handled);
+            for name in ["instant", "scope"] {
+                assert_eq!(
+                    provider.numbers(name),
+                    Vec::from_iter(0..rounds),
+                    "{name}: all that was interrupted"
+                );
+            }
+        });
+    }
+}
+
+#[test]
+fn what_a_signal_handler_traces_in_a_thread_that_is_new_to_tracing_is_recorded_or_counted() {
+    const THREADS: u64 = 400;
+    run("streaming", &["first-records", &THREADS.to_string()], |provider, handled, _| {
+        assert_eq!(provider.numbers("instant").len() as u64, THREADS);
+        let recorded = provider.count("handler") + provider.count("handler scope");
+        assert_eq!(
+            recorded as u64 + provider.lost(),
+            2 * handled,
+            "each record is in the archive or counted"
+        );
+    });
+}
