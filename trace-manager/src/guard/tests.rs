@@ -219,7 +219,9 @@ fn a_copy_of_which_the_provider_was_not_told_is_not_read_twice() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     manager.open();
     manager.record(0, 100);
-    manager.copy(0);
+    // Not even the ledger says so yet.
+    let slot = manager.pool.place(&layout(BufferingMode::Streaming), 1).unwrap();
+    manager.collector.copy_rolling_into(0, &slot, 7);
     assert_eq!(manager.die_and_read(), [100]);
 }
 
@@ -236,6 +238,7 @@ fn what_is_written_is_not_written_twice_and_half_a_block_is_not_left() {
     manager.record(3, 103);
     manager.write_copy(&slots[0], true);
     manager.write_copy(&slots[1], false);
+    manager.archive.write_all_at(&[0xff; 100_000], manager.length + 8).unwrap();
     let (outcome, path, _directory) = manager.die();
     assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
     let (times, others, rates) = read(&path);
@@ -274,6 +277,20 @@ fn a_provider_that_is_closed_is_not_read_again() {
 }
 
 #[test]
+fn a_provider_is_closed_when_the_archive_is_long_enough() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    manager.record(0, 100);
+    let mut words = Vec::new();
+    manager.collector.finish(&mut words);
+    let mark = manager.account.closing();
+    manager.write(&words, Some(&mark), false);
+    // The guard is not told any more.
+    manager.keeper.written(None, manager.length + words.len() as u64 * 8);
+    assert_eq!(manager.die_and_read(), [100]);
+}
+
+#[test]
 fn copies_that_the_guard_does_not_see_are_told() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     manager.open();
@@ -296,6 +313,18 @@ fn an_archive_of_a_later_manager_keeps_its_name() {
     let (outcome, _, _directory) = manager.die();
     assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
     assert!(names.partial.exists());
+}
+
+#[test]
+fn a_file_that_took_its_place_is_left_alone() {
+    let manager = Manager::start(BufferingMode::Oneshot);
+    let partial = manager.directory.path().join(".out.fxt.partial");
+    std::fs::remove_file(&partial).unwrap();
+    std::fs::write(&partial, "another's").unwrap();
+    let (outcome, path, _directory) = manager.die();
+    assert!(matches!(outcome, GuardOutcome::Failed { .. }), "{outcome:?}");
+    assert_eq!(std::fs::read_to_string(&partial).unwrap(), "another's");
+    assert!(!path.exists());
 }
 
 #[test]
