@@ -11,9 +11,10 @@ use crate::harness::{programs::subject_path, record, trace, Archive, Run};
 fn any_buffer_size_works_or_is_refused_with_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
-    for size in ["1", "4095", "65537", "1000003", "1G"] {
+    for size in ["1", "4095", "65537", "1000003", "256M"] {
         for mode in crate::harness::MODES {
-            let run = Run::of(&mut record(&["-b", size, "-m", mode], &output, &["end", "return"]));
+            let run =
+                Run::of(&mut record(&["-b", size, "-m", mode], &output, &["end", "recorded"]));
             assert_eq!(run.code(), 0, "{size} {mode}: {run:?}");
             assert_eq!(Archive::read(&output).only().events.len(), 2, "{size} {mode}");
             fs::remove_file(&output).unwrap();

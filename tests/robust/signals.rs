@@ -4,7 +4,7 @@ use crate::harness::{Provider, Run, Session, Shape, MODES};
 
 /// Runs a role that says how often its handler was called, and its main thread traced, and looks at that and what was recorded.
 fn run(mode: &str, role: &[&str], look: impl FnOnce(&Provider, u64, u64)) {
-    let session = Session::start(mode, 32 << 20);
+    let session = Session::start(mode, 64 << 20);
     let child = session.subject(role).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let run = Run::end_of(child);
     assert_eq!(run.code(), 0, "{run:?}");

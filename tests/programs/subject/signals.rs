@@ -12,7 +12,7 @@ static HANDLED: AtomicU64 = AtomicU64::new(0);
 /// Rounds of the thread that the handler interrupts.
 static ROUNDS: AtomicU64 = AtomicU64::new(0);
 
-/// Calls of the handler that are enough for a test.
+/// Calls of the handler that are enough for a test, if they come in 20 times the rounds.
 const ENOUGH: u64 = 100;
 
 /// Traces a scope and an instant in it.
@@ -36,8 +36,11 @@ pub(crate) fn trace_in_handler(rounds: u64) {
                 (0..500).for_each(|_| std::hint::spin_loop());
             }
         });
-        let rounds =
-            (0..).take_while(|number| *number < rounds || HANDLED.load(Ordering::SeqCst) < ENOUGH);
+        while HANDLED.load(Ordering::SeqCst) == 0 {
+            std::hint::spin_loop();
+        }
+        let is_enough = || HANDLED.load(Ordering::SeqCst) >= ENOUGH;
+        let rounds = (0..20 * rounds).take_while(|number| *number < rounds || !is_enough());
         for number in rounds {
             trace_duration!("signal", "scope", "number" => number);
             trace_instant!("signal", "instant", "number" => number, "text" => "some text that takes a while to copy");
