@@ -10,6 +10,7 @@
 #![allow(missing_docs)]
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use loom::thread;
 use trace_format::layout::{event, event_header, EventType, StringRef};
@@ -19,6 +20,9 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{
     LossStrings, OpenScope, Recorder, Session, Slot, CHUNK_THREAD,
 };
+
+/// The model has no clock: this is as long as it takes.
+const PATIENCE: Duration = Duration::MAX;
 
 fn model(check: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -110,7 +114,7 @@ fn handed_over_means_left_alone() {
                 u64::from(instant(recorder, slot, 1)) + u64::from(instant(recorder, slot, 2))
             });
             recorder.flush();
-            recorder.quiesce();
+            recorder.quiesce(PATIENCE);
             let handed_over = recorder.current() == Some(1);
             let saved = if handed_over { buffer.rolling(0) } else { Vec::new() };
             let written = writer.join().unwrap();
@@ -139,7 +143,7 @@ fn a_scope_ends_once() {
                 scope.0.end(slot, recorder, || 20);
             });
             recorder.flush();
-            recorder.quiesce();
+            recorder.quiesce(PATIENCE);
             let saved = buffer.rolling(0);
             writer.join().unwrap();
             assert_eq!(buffer.rolling(0), saved, "handed over");
@@ -171,7 +175,7 @@ fn stopped_means_stopped() {
                 let slot = recorder.attach(1).unwrap();
                 instant(recorder, slot, 1)
             });
-            recorder.stop();
+            recorder.stop(PATIENCE);
             let stopped = buffer.rolling(0);
             let written = writer.join().unwrap();
             assert_eq!(buffer.rolling(0), stopped);
@@ -194,7 +198,7 @@ fn chunks_are_disjoint() {
         let other = thread::spawn(move || write(1, 1));
         write(2, 2);
         other.join().unwrap();
-        recorder.stop();
+        recorder.stop(PATIENCE);
         let mut found = buffer.rolling(0);
         found.sort_by_key(|(_, value)| *value);
         assert_eq!(found, [(EventType::Instant, 1), (EventType::Instant, 2)]);
@@ -240,7 +244,7 @@ fn a_slot_has_one_holder() {
         assert!(instant(recorder, first, 1));
         recorder.detach(first);
         other.join().unwrap();
-        recorder.stop();
+        recorder.stop(PATIENCE);
         assert_eq!(buffer.rolling(0).len(), 2);
     });
 }

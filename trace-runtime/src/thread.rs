@@ -78,6 +78,16 @@ pub(crate) fn prepare() {
     }
 }
 
+/// Leaves the trace point that the calling thread was interrupted in, if it was. For a thread that ends its process from a signal
+/// handler, and so never comes back to it.
+pub(crate) fn leave_trace_point() {
+    let slot = SLOT.get();
+    if slot.addr() > ATTACHING.addr() {
+        // SAFETY: a pointer other than null and `ATTACHING` came from the `&'static Slot` that `attach` stored.
+        unsafe { &*slot }.leave();
+    }
+}
+
 /// Makes the thread forget the slot that it has from its parent process. Called in a forked child, by its only thread.
 pub(crate) fn forget_slot() {
     SLOT.set(ptr::null());

@@ -1,6 +1,7 @@
 //! A recorder with its buffer, driven by the test in place of a service thread, and its collector.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use trace_format::layout::{event, event_header, record, EventType, StringRef};
 use trace_protocol::buffer::consumer::Collector;
@@ -12,6 +13,9 @@ use trace_protocol::buffer::producer::{
 
 /// The process that the kernel is said to name.
 pub const PROCESS: u64 = 4711;
+
+/// Longer than anything in these tests takes.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 static CLOCK: AtomicU64 = AtomicU64::new(1);
 
@@ -85,7 +89,7 @@ impl Harness {
 
     /// Plays the service thread and the manager for one wrap of a streaming buffer.
     pub fn save(&mut self, wrapped_count: u32, out: &mut Vec<u64>) {
-        self.recorder.quiesce();
+        self.recorder.quiesce(PATIENCE);
         self.collector.collect_durable(self.durable.end(), out);
         let save = self.collector.copy_rolling(wrapped_count);
         self.recorder.mark_saved(wrapped_count);
@@ -94,7 +98,7 @@ impl Harness {
 
     /// Stops and collects what is left.
     pub fn finish(&mut self, out: &mut Vec<u64>) {
-        self.recorder.stop();
+        self.recorder.stop(PATIENCE);
         self.recorder.tell_losses(&mut self.durable);
         self.collector.finish(out);
     }

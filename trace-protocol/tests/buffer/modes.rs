@@ -2,7 +2,7 @@
 
 use trace_protocol::buffer::header::BufferingMode;
 
-use crate::harness::{instants, Harness};
+use crate::harness::{instants, Harness, PATIENCE};
 
 #[test]
 fn oneshot_keeps_the_oldest_and_counts_the_rest() {
@@ -30,7 +30,7 @@ fn circular_keeps_the_newest_without_a_gap() {
             assert!(harness.instant(slot, value));
             if let Some(previous) = harness.recorder.current().and_then(|wrap| wrap.checked_sub(1))
             {
-                harness.recorder.quiesce();
+                harness.recorder.quiesce(PATIENCE);
                 harness.recorder.mark_saved(previous);
             }
         }
@@ -50,7 +50,7 @@ fn circular_drops_and_tells_while_the_other_buffer_is_taken() {
     let slot = harness.attach(1);
     let written: u64 = (0..10_000).map(|value| u64::from(harness.instant(slot, value))).sum();
     assert!(written < 10_000);
-    harness.recorder.quiesce();
+    harness.recorder.quiesce(PATIENCE);
     harness.recorder.mark_saved(0);
     assert!(harness.instant(slot, 10_000));
     let mut out = Vec::new();

@@ -3,7 +3,7 @@
 use trace_format::layout::EventType::{DurationBegin, DurationComplete, DurationEnd};
 use trace_protocol::buffer::header::BufferingMode;
 
-use crate::harness::{events, Harness};
+use crate::harness::{events, Harness, PATIENCE};
 
 fn kinds(words: &[u64]) -> Vec<(trace_format::layout::EventType, usize)> {
     events(words).into_iter().map(|(_, kind, record)| (kind, record.len())).collect()
@@ -81,7 +81,7 @@ fn a_scope_whose_begin_is_overwritten_is_a_complete_with_its_start() {
     for wrap in 0..2 {
         assert!(harness.instant(slot, u64::from(wrap)));
         harness.recorder.flush();
-        harness.recorder.quiesce();
+        harness.recorder.quiesce(PATIENCE);
         harness.recorder.mark_saved(wrap);
     }
     assert_eq!(harness.recorder.current(), Some(2));

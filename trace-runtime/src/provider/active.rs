@@ -1,11 +1,16 @@
 //! A buffer that is recorded into: its rolling buffers are handed over one after another, and its threads get names.
 
+use std::time::Duration;
+
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::memory::WriteMapping;
 
 use super::recording::{Recording, Wanted};
 use super::{names, service};
 use crate::RECORDER;
+
+/// How long a turn of the service thread waits for threads to leave a rolling buffer.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A buffer of the recorder, and how far it has been handed over.
 #[derive(Debug)]
@@ -35,8 +40,8 @@ impl Active {
         if clear {
             self.recording.clear();
         }
-        self.recording.start(categories);
-        self.next = RECORDER.current().unwrap_or(0);
+        // Not what is current now: threads may have filled that one already.
+        self.next = self.recording.start(categories).unwrap_or(0);
         self.started = true;
     }
 
@@ -64,7 +69,10 @@ impl Active {
         if !self.started || RECORDER.current()? <= wrapped_count {
             return None;
         }
-        RECORDER.quiesce();
+        if !RECORDER.quiesce(PATIENCE) {
+            // A thread is held up in a trace point. It is looked for again at the next turn.
+            return None;
+        }
         self.next += 1;
         Some(wrapped_count)
     }

@@ -125,6 +125,7 @@ impl Provider {
 
 /// Ends the provider of a process that exits without having dropped its guards.
 pub(super) extern "C" fn at_exit() {
+    crate::thread::leave_trace_point();
     if let Ok(mut provider) = fork::provider().try_lock() {
         if let Some(provider) = provider.take() {
             provider.shut_down();

@@ -50,6 +50,7 @@ pub(crate) fn tell_own(slot: &Slot) {
     let mut record = OnStack::default();
     if thread_object(&mut record, slot.thread(), text).is_ok() {
         slot.write(&RECORDER, record.words());
+        slot.set_named(slot.thread());
     }
 }
 

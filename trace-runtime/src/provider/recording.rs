@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
+use std::time::Duration;
 
 use trace_format::encode;
 use trace_format::layout::{InstantScope, StringRef, ThreadKoids, MAX_STRING_INDEX};
@@ -56,6 +57,9 @@ pub(crate) struct Recording {
     durable: DurableWriter,
     strings: Strings,
 }
+
+/// How long the end of a recording waits for threads to leave their trace points.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Words of the durable buffer that strings leave free, for what has to be said when there are too many of them.
 const RESERVED_WORDS: usize = 64;
@@ -113,7 +117,9 @@ impl Recording {
     }
 
     /// Turns on the sites of `categories` and begins to record.
-    pub(crate) fn start(&mut self, categories: &Wanted) {
+    ///
+    /// Returns the wrapped count that begins.
+    pub(crate) fn start(&mut self, categories: &Wanted) -> Option<u32> {
         remember_categories(categories);
         let key = self.strings.intern(&mut self.durable, "process").unwrap_or(StringRef::EMPTY);
         PROCESS_KEY.store(key.bits(), Ordering::Relaxed);
@@ -130,7 +136,7 @@ impl Recording {
         if left_off > 0 {
             self.tell_left_off(left_off);
         }
-        RECORDER.start();
+        RECORDER.start()
     }
 
     /// Says in the trace that sites are off because their strings found no room.
@@ -150,7 +156,7 @@ impl Recording {
 
     /// Ends recording, and says what threads lost. The sites stay as they are until they are off.
     pub(crate) fn stop(&mut self) {
-        RECORDER.stop();
+        RECORDER.stop(PATIENCE);
         sites().iter().for_each(crate::point::site::Site::turn_off);
         RECORDER.tell_losses(&mut self.durable);
     }

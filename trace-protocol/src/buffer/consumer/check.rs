@@ -1,9 +1,9 @@
 //! Whether one record from a provider is well-formed.
 
 use trace_format::layout::{
-    argument, blob, context_switch, event, kernel_object, legacy_context_switch, log, profiler,
-    profiler_backtrace, profiler_module, record, scheduling, string, thread, thread_wakeup,
-    userspace_object, ArgumentType, EventType, ProfilerType, RecordType, SchedulingType, StringRef,
+    argument, blob, event, kernel_object, log, profiler,
+    profiler_backtrace, profiler_module, record, string, thread,
+    userspace_object, ArgumentType, EventType, ProfilerType, RecordType, StringRef,
     ThreadRef, MAX_STRING_INDEX,
 };
 
@@ -58,7 +58,7 @@ pub(super) fn check(tables: &mut Tables, words: &[u64]) -> Checked<Appended> {
         RecordType::Blob => check_blob(tables, header, &mut cursor)?,
         RecordType::UserspaceObject => check_userspace_object(tables, header, &mut cursor)?,
         RecordType::KernelObject => check_kernel_object(tables, header, &mut cursor)?,
-        RecordType::Scheduling => check_scheduling(tables, header, &mut cursor)?,
+        RecordType::Scheduling => return Err(Rejection::Foreign),
         RecordType::Log => check_log(tables, header, &mut cursor)?,
         RecordType::Profiler => check_profiler(tables, header, &mut cursor)?,
         RecordType::Large => super::large::check_large(tables, header, &mut cursor)?,
@@ -118,36 +118,6 @@ fn check_kernel_object(tables: &Tables, header: u64, cursor: &mut Cursor<'_>) ->
     skip(cursor, 1)?;
     check_string_ref(tables, kernel_object::NameRef::get(header), cursor)?;
     check_arguments(tables, kernel_object::ArgumentCount::get(header), cursor)
-}
-
-fn check_scheduling(tables: &Tables, header: u64, cursor: &mut Cursor<'_>) -> Checked {
-    let kind =
-        SchedulingType::from_bits(scheduling::Type::get(header)).ok_or(Rejection::Content)?;
-    skip(cursor, 1)?;
-    match kind {
-        SchedulingType::LegacyContextSwitch => {
-            check_thread_ref(
-                tables,
-                legacy_context_switch::OutgoingThreadRef::get(header),
-                2,
-                cursor,
-            )?;
-            check_thread_ref(
-                tables,
-                legacy_context_switch::IncomingThreadRef::get(header),
-                2,
-                cursor,
-            )
-        }
-        SchedulingType::ContextSwitch => {
-            skip(cursor, 2)?;
-            check_arguments(tables, context_switch::ArgumentCount::get(header), cursor)
-        }
-        SchedulingType::ThreadWakeup => {
-            skip(cursor, 1)?;
-            check_arguments(tables, thread_wakeup::ArgumentCount::get(header), cursor)
-        }
-    }
 }
 
 fn check_log(tables: &Tables, header: u64, cursor: &mut Cursor<'_>) -> Checked {

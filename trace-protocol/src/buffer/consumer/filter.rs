@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use trace_format::layout::{
-    argument, event, kernel_object, large, record, string, userspace_object, EventType, ObjectType,
-    RecordType, StringRef,
+    argument, event, kernel_object, large, large_blob, log, record, string, userspace_object, EventType,
+    LargeBlobFormat, ObjectType, RecordType, StringRef,
 };
 
 use crate::buffer::producer::{LossStrings, LATE_COMPLETE};
@@ -135,6 +135,9 @@ impl Filter {
             Some(RecordType::Thread) => self.own_thread(record),
             Some(RecordType::Event) => self.judge_event(record, appended),
             Some(RecordType::KernelObject) => self.own_object(record),
+            Some(RecordType::Log) if log::ThreadRef::get(record[0]) == 0 => self.own_word(record, 2),
+            Some(RecordType::Profiler) => self.own_word(record, 2),
+            Some(RecordType::Large) => self.own_large(record),
             Some(RecordType::UserspaceObject)
                 if userspace_object::ProcessRef::get(record[0]) == 0 =>
             {
@@ -154,13 +157,17 @@ impl Filter {
     fn learn_string(&mut self, record: &[u64]) -> Verdict {
         let index = string::Index::get(record[0]) as usize;
         let length = string::Length::get(record[0]) as usize;
-        let text =
-            as_bytes(&record[1..]).get(..length).and_then(|bytes| core::str::from_utf8(bytes).ok());
+        let text = as_bytes(&record[1..]).get(..length).and_then(|bytes| core::str::from_utf8(bytes).ok());
         if self.strings.len() <= index {
             self.strings.resize(index + 1, None);
             self.events_by_category.resize(index + 1, 0);
         }
-        self.strings[index] = text.map(Box::from);
+        let old = std::mem::replace(&mut self.strings[index], text.and_then(short));
+        if let Some(old) = old.filter(|old| Some(&**old) != text) {
+            // The index means another category now.
+            let count = std::mem::take(&mut self.events_by_category[index]);
+            self.count_category(&old, count);
+        }
         Verdict::Keep
     }
 
@@ -197,6 +204,18 @@ impl Filter {
             }
             at += size.max(1);
         }
+    }
+
+    /// The thread of a large blob with metadata is behind its strings and its timestamp.
+    fn own_large(&self, record: &mut [u64]) -> Verdict {
+        let refs = record.get(1).copied().unwrap_or(0);
+        let is_event = large::BlobFormat::get(record[0]) == LargeBlobFormat::Event.bits();
+        if !is_event || large_blob::ThreadRef::get(refs) != 0 {
+            return Verdict::Keep;
+        }
+        let words = |bits: u64| StringRef::from_bits(bits as u16).inline_bytes().unwrap_or(0).div_ceil(8);
+        let strings = words(large_blob::CategoryRef::get(refs)) + words(large_blob::NameRef::get(refs));
+        self.own_word(record, 3 + strings)
     }
 
     fn own_word(&self, record: &mut [u64], index: usize) -> Verdict {
@@ -289,18 +308,24 @@ impl Filter {
         }
     }
 
-    /// Counts an event whose category is in its record, for the first few thousand of such categories.
+    /// Counts an event whose category is in its record.
     fn count_inline_category(&mut self, record: &[u64]) {
-        const MOST: usize = 4096;
         let category = StringRef::from_bits(event::CategoryRef::get(record[0]) as u16);
         let Some(length) = category.inline_bytes() else { return };
         let start = if event::ThreadRef::get(record[0]) == 0 { 4 } else { 2 };
         let bytes = record.get(start..).and_then(|words| as_bytes(words).get(..length));
-        let Some(name) = bytes.and_then(|bytes| core::str::from_utf8(bytes).ok()) else { return };
+        if let Some(name) = bytes.and_then(|bytes| core::str::from_utf8(bytes).ok()) {
+            self.count_category(name, 1);
+        }
+    }
+
+    /// Counts events of a category that has no index, for the first few thousand of such categories.
+    fn count_category(&mut self, name: &str, events: u64) {
+        const MOST: usize = 4096;
         if let Some(count) = self.inline_categories.get_mut(name) {
-            *count += 1;
-        } else if self.inline_categories.len() < MOST {
-            self.inline_categories.insert(name.into(), 1);
+            *count += events;
+        } else if let Some(name) = short(name).filter(|_| self.inline_categories.len() < MOST) {
+            self.inline_categories.insert(name, events);
         }
     }
 
@@ -312,6 +337,12 @@ impl Filter {
     pub(super) fn forget_late(&mut self) {
         self.scopes = LateScopes::default();
     }
+}
+
+/// A text worth remembering: names of categories are short, and a provider's longer texts are not kept in memory.
+fn short(text: &str) -> Option<Box<str>> {
+    const LONGEST: usize = 100;
+    (text.len() <= LONGEST).then(|| text.into())
 }
 
 /// Words of the record with this header: at least 1. `None` for a size of 0.

@@ -18,11 +18,13 @@ pub enum Rejection {
     ThreadRef = 5,
     /// A string in it is not UTF-8.
     Utf8 = 6,
+    /// It says what other processes did, which a provider of one process cannot know.
+    Foreign = 7,
 }
 
 impl Rejection {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Framing,
         Self::Metadata,
         Self::UnknownType,
@@ -30,6 +32,7 @@ impl Rejection {
         Self::StringRef,
         Self::ThreadRef,
         Self::Utf8,
+        Self::Foreign,
     ];
 
     /// The reason in words.
@@ -42,6 +45,7 @@ impl Rejection {
             Self::StringRef => "unregistered string",
             Self::ThreadRef => "unregistered thread",
             Self::Utf8 => "text is not UTF-8",
+            Self::Foreign => "about other processes",
         }
     }
 }
@@ -58,7 +62,7 @@ pub struct Stats {
     /// Duration ends among the events.
     pub ends: u64,
     /// Records refused, by [`Rejection`].
-    pub rejected: [u64; 7],
+    pub rejected: [u64; 8],
     /// Records that the provider's own loss records account for.
     pub told_losses: u64,
     /// The highest timestamp of the events that were looked at one by one; 0 without any. Runs of events of one kind are not.

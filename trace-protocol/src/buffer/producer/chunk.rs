@@ -9,6 +9,7 @@ use trace_format::layout::{
 
 use crate::sync::{fence, Ordering};
 
+use super::backoff::Backoff;
 use super::durable::DurableWriter;
 use super::loss::Loss;
 use super::recorder::{Recorder, SLOW};
@@ -92,21 +93,16 @@ impl Slot {
     fn tell_losses(&self, session: &Session, words: usize) {
         while !self.losses.is_empty() && self.room() >= LOSS_RECORD_WORDS + words {
             let Some(loss) = self.losses.take() else { return };
-            let record: [u64; LOSS_RECORD_WORDS] =
-                loss_record(session, &loss, CHUNK_THREAD, &[], (session.clock)());
-            let told = self.append(&record);
+            let told = self.append(&loss_record(session, &loss, (session.clock)()));
             debug_assert!(told.is_some(), "the loop's condition left room for it");
         }
     }
 
     /// Writes what was lost to the durable buffer, where the thread has to be named in the record. Service thread only, while stopped.
     pub(super) fn tell_losses_to(&self, durable: &mut DurableWriter, session: &Session, now: u64) {
-        let koids = [session.process, u64::from(self.thread())];
-        while !self.losses.is_empty() && durable.room() > LOSS_RECORD_WORDS + koids.len() {
+        while !self.losses.is_empty() && durable.room() > LOSS_RECORD_WORDS {
             let Some(loss) = self.losses.take() else { return };
-            let record: [u64; LOSS_RECORD_WORDS + 2] =
-                loss_record(session, &loss, ThreadRef::INLINE, &koids, now);
-            if durable.append(&record).is_err() {
+            if durable.append(&loss_record(session, &loss, now)).is_err() {
                 return;
             }
         }
@@ -131,16 +127,29 @@ impl Slot {
         Some(())
     }
 
-    /// Waits until the owner has left the trace point it may be in. Service thread only.
-    pub(super) fn wait_until_quiescent(&self) {
+    /// Waits until the owner has left the trace point it may be in, as long as `backoff` has patience. Service thread only.
+    pub(super) fn wait_until_quiescent(&self, backoff: &mut Backoff) -> bool {
         let seen = self.sequence.load(Ordering::Acquire);
-        if seen & 1 == 0 {
-            return;
+        while seen & 1 != 0 && self.sequence.load(Ordering::Acquire) == seen {
+            if !backoff.wait() {
+                return false;
+            }
         }
-        let mut backoff = Backoff::default();
-        while self.sequence.load(Ordering::Acquire) == seen {
-            backoff.wait();
-        }
+        true
+    }
+
+    /// Leaves the trace point that the calling thread was interrupted in, and to which it does not return. The slot is the thread's.
+    ///
+    /// What it was writing is not committed; nothing of it is seen.
+    pub fn leave(&self) {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        self.sequence.store(sequence + (sequence & 1), Ordering::Release);
+    }
+
+    /// Forgets what was told of the slot's thread in an earlier recording, and what was not.
+    pub(super) fn forget_told(&self) {
+        self.set_named(0);
+        while self.losses.take().is_some() {}
     }
 
     /// [`Slot::while_current`] with a full fence, for writers that no `membarrier` reaches.
@@ -172,24 +181,19 @@ pub(super) fn publish_record(words: &[Word], record: &[u64]) {
     }
 }
 
-/// Words of a loss record whose thread is indexed.
-const LOSS_RECORD_WORDS: usize = 10;
+/// Words of a loss record.
+const LOSS_RECORD_WORDS: usize = 12;
 
-/// The instant event that tells a loss, of `N` words. `koids` follow the timestamp where the thread ref is inline, and are empty
-/// otherwise.
-fn loss_record<const N: usize>(
-    session: &Session,
-    loss: &Loss,
-    thread: ThreadRef,
-    koids: &[u64],
-    now: u64,
-) -> [u64; N] {
+/// The instant event that tells a loss. Its thread is inline: a slot may have changed hands since.
+fn loss_record(session: &Session, loss: &Loss, now: u64) -> [u64; LOSS_RECORD_WORDS] {
     let strings = &session.loss_strings;
     let [reason, number, from, to] = strings.keys;
     let value = argument::ValueRef::make(u64::from(strings.reasons[loss.reason as usize].bits()));
-    let begin =
-        [event_header(EventType::Instant, N, 4, thread, strings.category, strings.name), now];
-    let arguments = [
+    [
+        event_header(EventType::Instant, LOSS_RECORD_WORDS, 4, ThreadRef::INLINE, strings.category, strings.name),
+        now,
+        session.process,
+        u64::from(loss.thread),
         argument_header(ArgumentType::String, 1, reason) | value,
         argument_header(ArgumentType::Uint64, 2, number),
         loss.number,
@@ -198,36 +202,11 @@ fn loss_record<const N: usize>(
         argument_header(ArgumentType::Uint64, 2, to),
         now,
         InstantScope::Thread.bits(),
-    ];
-    let mut record = [0; N];
-    for (word, value) in record.iter_mut().zip(begin.iter().chain(koids).chain(&arguments)) {
-        *word = *value;
-    }
-    record
+    ]
 }
 
 fn argument_header(kind: ArgumentType, words: u64, key: StringRef) -> u64 {
     argument::Type::make(kind.bits())
         | argument::Size::make(words)
         | argument::NameRef::make(u64::from(key.bits()))
-}
-
-/// Waiting for a thread to leave a trace point: it is there for nanoseconds, unless it was preempted.
-#[derive(Default)]
-struct Backoff {
-    rounds: u32,
-}
-
-impl Backoff {
-    fn wait(&mut self) {
-        self.rounds = self.rounds.saturating_add(1);
-        #[cfg(loom)]
-        loom::thread::yield_now();
-        #[cfg(not(loom))]
-        match self.rounds {
-            0..=100 => core::hint::spin_loop(),
-            101..=200 => std::thread::yield_now(),
-            _ => std::thread::sleep(std::time::Duration::from_micros(50)),
-        }
-    }
 }

@@ -7,6 +7,7 @@ use super::durable::DurableWriter;
 use super::recorder::{is_recording, Recorder, STOPPED};
 use super::session::Session;
 use super::slot::Slot;
+use std::time::Duration;
 
 /// Where the epochs of a process begin, so that a forked child shares none with its parent.
 const EPOCHS_PER_PROCESS: u64 = 1 << 38;
@@ -47,7 +48,6 @@ impl Recorder {
         let old = self.session.swap(Box::into_raw(session), Ordering::AcqRel);
         assert!(old.is_null(), "a recorder has one session at a time");
         self.base.store(self.last.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        self.slots().iter().for_each(|slot| slot.set_named(0));
     }
 
     /// Becomes what it was before [`Recorder::provide`]. Only in a forked child, by its only thread: the slots stay with the parent's
@@ -61,8 +61,11 @@ impl Recorder {
     /// Begins to record: an epoch with both rolling buffers free. Service thread only, after [`Recorder::begin`], while stopped.
     ///
     /// Wrapped counts go on from where they were at the last stop in the same session.
-    pub fn start(&self) {
-        let Some(session) = self.installed() else { return };
+    ///
+    /// Returns the wrapped count that begins: threads may have switched to a later one before this returns. `None` without a session.
+    pub fn start(&self) -> Option<u32> {
+        let session = self.installed()?;
+        self.slots().iter().for_each(Slot::forget_told);
         let epoch = self.last.load(Ordering::Relaxed) + 1;
         let rolling = session.layout.mode().rolling_buffers() as u64;
         self.last.store(epoch, Ordering::Relaxed);
@@ -72,12 +75,18 @@ impl Recorder {
         self.ready.store(epoch + rolling - 1, Ordering::Release);
         session.publish_wrapped_count(self.wrapped_count(epoch));
         self.epoch.store(epoch, Ordering::Release);
+        Some(self.wrapped_count(epoch))
     }
 
-    /// Ends recording and waits until no thread writes. Service thread only. Returns the last epoch's wrapped count, if it recorded.
-    pub fn stop(&self) -> Option<u32> {
+    /// Ends recording and waits until no thread writes, `patience` at most. Service thread only. Returns the last epoch's wrapped count,
+    /// if it recorded.
+    ///
+    /// A thread that a signal handler has taken out of a trace point for good is not waited for any longer than that. What it was
+    /// writing is not committed; the session's memory then stays where it is for as long as the process lives.
+    pub fn stop(&self, patience: Duration) -> Option<u32> {
         let epoch = self.epoch.fetch_or(STOPPED, Ordering::AcqRel);
-        self.quiesce();
+        let quiescent = self.quiesce(patience);
+        self.stuck.store(u64::from(!quiescent), Ordering::Relaxed);
         if !is_recording(epoch) {
             return None;
         }
@@ -89,16 +98,19 @@ impl Recorder {
         Some(self.wrapped_count(last))
     }
 
-    /// Takes the session out. Service thread only, after [`Recorder::stop`].
+    /// Takes the session out. Service thread only, after [`Recorder::stop`]. `None` without one, and where a thread may still write to it.
     pub fn end(&self) -> Option<Box<Session>> {
         debug_assert!(!self.is_recording(), "stop comes before end");
         for slot in self.slots() {
             slot.forget_chunk();
         }
         let session = self.session.swap(core::ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: a non-null pointer here came from `Box::into_raw` in `begin`, the swap took it out, and `stop` has seen every slot
+        if session.is_null() || self.stuck.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        // SAFETY: the non-null pointer came from `Box::into_raw` in `begin`, the swap took it out, and `stop` has seen every slot
         // quiescent since the last epoch in which a writer could follow it.
-        (!session.is_null()).then(|| unsafe { Box::from_raw(session) })
+        Some(unsafe { Box::from_raw(session) })
     }
 
     /// The wrapped count that is being recorded. Service thread only.

@@ -1,6 +1,6 @@
 //! Records that found no room: counted by thread and reason, and told in the trace as soon as there is room again.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Why a record was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub(super) struct Loss {
     pub(super) reason: LossReason,
     /// How many.
     pub(super) number: u64,
+    /// Whose: the thread of the first of them.
+    pub(super) thread: u32,
     /// Ticks of the first of them.
     pub(super) from: u64,
 }
@@ -49,6 +51,7 @@ pub(super) struct Loss {
 pub(super) struct Losses {
     numbers: [AtomicU64; 4],
     from: [AtomicU64; 4],
+    threads: [AtomicU32; 4],
 }
 
 impl Losses {
@@ -57,13 +60,15 @@ impl Losses {
             Self {
                 numbers: [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)],
                 from: [AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0)],
+                threads: [AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0)],
             }
         }
     }
 
     /// Counts one more; reads the clock for the first of a run only.
-    pub(super) fn add(&self, reason: LossReason, clock: impl FnOnce() -> u64) {
+    pub(super) fn add(&self, reason: LossReason, thread: u32, clock: impl FnOnce() -> u64) {
         if self.numbers[reason as usize].fetch_add(1, Ordering::Relaxed) == 0 {
+            self.threads[reason as usize].store(thread, Ordering::Relaxed);
             self.from[reason as usize].store(clock(), Ordering::Relaxed);
         }
     }
@@ -77,8 +82,9 @@ impl Losses {
     pub(super) fn take(&self) -> Option<Loss> {
         LossReason::ALL.into_iter().find_map(|reason| {
             let from = self.from[reason as usize].load(Ordering::Relaxed);
+            let thread = self.threads[reason as usize].load(Ordering::Relaxed);
             let number = self.numbers[reason as usize].swap(0, Ordering::Relaxed);
-            (number != 0).then_some(Loss { reason, number, from })
+            (number != 0).then_some(Loss { reason, number, thread, from })
         })
     }
 }

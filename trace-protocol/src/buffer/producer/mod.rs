@@ -8,6 +8,7 @@
 //! | `chunk` | what makes a chunk decode by itself | traced threads once a chunk |
 //! | `control` | start, stop, hand over | the service thread |
 
+mod backoff;
 mod chunk;
 mod control;
 mod durable;

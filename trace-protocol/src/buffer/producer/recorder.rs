@@ -15,11 +15,14 @@
 //! A switch needs the other rolling buffer to be *ready*: nobody writes to it and, in streaming mode, the manager has saved it. The
 //! service thread says so, after [`Recorder::quiesce`].
 
+use std::time::Duration;
+
 use crossbeam_utils::CachePadded;
 
 use crate::buffer::header::BufferingMode;
 use crate::sync::{fence, heavy_fence, AtomicPtr, AtomicU64, Ordering};
 
+use super::backoff::Backoff;
 use super::loss::LossReason;
 use super::pool::Pool;
 use super::session::{Chunk, Session};
@@ -60,6 +63,8 @@ pub struct Recorder {
     pub(super) first: AtomicU64,
     /// One more than the recording's mode.
     pub(super) recording_mode: AtomicU64,
+    /// 1 if the last stop left a thread in a trace point. Service thread only.
+    pub(super) stuck: AtomicU64,
     /// 1 where the kernel has membarrier, so that the hot path does without a fence. Fixed at [`Recorder::provide`].
     pub(super) asymmetric: AtomicU64,
     pub(super) pool: Pool,
@@ -78,6 +83,7 @@ impl Recorder {
                 last: AtomicU64::new(0),
                 first: AtomicU64::new(0),
                 recording_mode: AtomicU64::new(0),
+                stuck: AtomicU64::new(0),
                 asymmetric: AtomicU64::new(0),
                 pool: Pool::new(),
             }
@@ -105,6 +111,7 @@ impl Recorder {
 
     /// Takes the slot of a thread that ends. The thread must not use it any more.
     pub fn detach(&self, slot: &'static Slot) {
+        slot.thread.store(0, Ordering::Relaxed);
         self.pool.give_back(slot);
     }
 
@@ -222,7 +229,7 @@ impl Recorder {
 
     /// Counts a record that found no room.
     pub(super) fn lost(&self, slot: &Slot, session: &Session, reason: LossReason) {
-        slot.losses.add(reason, session.clock);
+        slot.losses.add(reason, slot.thread(), session.clock);
         session.count_dropped(core::ptr::from_ref(slot) as usize / size_of::<Slot>());
     }
 
@@ -237,16 +244,16 @@ impl Recorder {
         }
     }
 
-    /// Waits until no thread writes to, or turns a header in, the rolling buffer of an epoch that is over.
+    /// Waits until no thread writes to, or turns a header in, the rolling buffer of an epoch that is over; `patience` at most. Returns
+    /// whether that came to pass: if not, a thread is in the middle of a trace point, preempted or interrupted by a signal handler.
     ///
     /// Service thread only; the epoch was raised, or stopped, before. Every writer stores its busy mark and then reads the epoch, with
     /// a compiler fence between; here the epoch was stored, the heavy fence follows, and then the marks are
     /// read. So a writer that this misses has read the new epoch. Idle threads are not busy, and cost one load each.
-    pub fn quiesce(&self) {
+    pub fn quiesce(&self, patience: Duration) -> bool {
         heavy_fence(self.asymmetric.load(Ordering::Relaxed) != 0);
-        for slot in self.pool.used() {
-            slot.wait_until_quiescent();
-        }
+        let mut backoff = Backoff::new(patience);
+        self.pool.used().iter().all(|slot| slot.wait_until_quiescent(&mut backoff))
     }
 }
 

@@ -71,7 +71,7 @@ impl Slot {
         }
     }
 
-    /// The thread that holds the slot, or held it last; 0 for none yet.
+    /// The thread that holds the slot; 0 for none.
     pub fn thread(&self) -> u32 {
         self.thread.load(Ordering::Relaxed)
     }
