@@ -27,6 +27,7 @@ enum Victims {
 fn rounds(victims: Victims) {
     let mut chance = Chance::new(victims as u64);
     for mode in MODES {
+        let mut exact = 0;
         for round in 0..ROUNDS {
             let context = format!("{mode}, {victims:?}, round {round}");
             let stage = Stage::start(mode, stage::SIZES[round % stage::SIZES.len()]);
@@ -35,12 +36,15 @@ fn rounds(victims: Victims) {
             let known = kill(&stage, victims, chance.time(Duration::from_millis(3)));
             stage.wait_for_archive(&context);
             let numbers = Numbers::read(&stage.archive());
-            numbers.check(mode, &known, &context);
+            exact += usize::from(numbers.check(mode, &known, &context));
             stage.check_archive(&context);
+            assert_eq!(stage.private_places(), 0, "{context}");
             if victims == Victims::Manager {
                 stage.program_goes_on();
             }
         }
+        // A busy machine keeps a program's buffers waiting, but not every time.
+        assert!(exact != 0, "{mode}: each time numbers were dropped");
     }
 }
 

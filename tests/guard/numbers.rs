@@ -9,27 +9,59 @@ use crate::program::THREADS;
 /// The numbers of each thread, in the archive's order.
 #[derive(Debug)]
 pub(crate) struct Numbers {
-    /// For each thread the first and the last, between which all are there once.
-    ranges: Vec<Option<(u64, u64)>>,
-    gaps: Vec<String>,
+    threads: Vec<Counted>,
+    /// Records that the program dropped for want of room, as the archive tells it.
+    dropped: u64,
+}
+
+/// What is there of a thread's numbers.
+#[derive(Debug, Default)]
+struct Counted {
+    first: u64,
+    last: u64,
+    /// How many there are.
+    number: u64,
+    /// Numbers that do not come in their turn: twice, or too late.
+    astray: Vec<u64>,
+}
+
+impl Counted {
+    fn take(&mut self, number: u64) {
+        if number <= self.last {
+            self.astray.push(number);
+        }
+        if self.number == 0 {
+            self.first = number;
+        }
+        self.last = number;
+        self.number += 1;
+    }
+
+    /// How many are missing that `known` says were there: from the first on, but in a circular buffer.
+    fn missing(&self, mode: &str, known: u64) -> u64 {
+        let first = if mode == "circular" { self.first } else { 1 };
+        (self.last.max(known) + 1 - first).saturating_sub(self.number)
+    }
 }
 
 impl Numbers {
     /// Reads an archive, of which every record has to be well-formed.
     pub(crate) fn read(path: &Path) -> Self {
         let bytes = std::fs::read(path).expect("the archive is there");
-        let mut numbers = Self { ranges: vec![None; THREADS as usize], gaps: Vec::new() };
+        let threads = (0..THREADS).map(|_| Counted::default()).collect();
+        let mut numbers = Self { threads, dropped: 0 };
         let mut reader = Reader::new(bytes.as_slice());
         while let Some(item) = reader.next().expect("the archive is well-formed") {
             let Record::Event(event) = &item.record else { continue };
-            let EventKind::Counter { id } = event.kind else { continue };
-            assert_eq!(
-                (&*item.text(event.category), &*item.text(event.name)),
-                ("guard", "counted")
-            );
-            let argument = event.arguments.iter().next().expect("a counter has an argument");
-            let Value::Uint64(number) = argument.value else { panic!("{argument:?}") };
-            numbers.take(id as usize, number);
+            let argument = |index| event.arguments.iter().nth(index).map(|argument| argument.value);
+            match (&*item.text(event.category), &*item.text(event.name), event.kind) {
+                ("guard", "counted", EventKind::Counter { id }) => {
+                    numbers.threads[id as usize].take(number(argument(0)));
+                }
+                ("trace", "records dropped", _) => numbers.dropped += number(argument(1)),
+                ("trace", _, _) => {}
+                other => panic!("expected numbers and losses, found {other:?}"),
+            }
         }
         let stats = reader.stats();
         assert_eq!((stats.bad_records, stats.unknown_records), (0, 0));
@@ -37,33 +69,28 @@ impl Numbers {
         numbers
     }
 
-    fn take(&mut self, thread: usize, number: u64) {
-        let (first, last) = self.ranges[thread].unwrap_or((number, number - 1));
-        if number != last + 1 {
-            self.gaps.push(format!("thread {thread}: {number} after {last}"));
-        }
-        self.ranges[thread] = Some((first, number));
+    /// Checks that no number is there twice, and that what is known to be recorded is there: all that is
+    /// missing the program has dropped, and said so. Returns whether it has dropped nothing.
+    pub(crate) fn check(&self, mode: &str, known: &[u64], context: &str) -> bool {
+        assert!(self.threads.iter().all(|it| it.astray.is_empty()), "{context}: {self:?}");
+        let missing = self.threads.iter().zip(known).map(|(it, known)| it.missing(mode, *known));
+        assert!(missing.sum::<u64>() <= self.dropped, "{context}: {self:?} of {known:?}");
+        assert!(self.threads.iter().all(|it| it.number != 0), "{context}: {self:?}");
+        self.dropped == 0
     }
 
-    /// Checks that there is no gap and no number twice, and that what is known to be recorded is there:
-    /// from the first on, but in a circular buffer.
-    pub(crate) fn check(&self, mode: &str, known: &[u64], context: &str) {
-        assert!(self.gaps.is_empty(), "{context}: {:?}", self.gaps);
-        for (range, known) in self.ranges.iter().zip(known) {
-            let (first, last) = range.unwrap_or_else(|| panic!("{context}: no number of {known}"));
-            assert!(last >= *known, "{context}: ends with {last} of {known}");
-            assert!(first == 1 || mode == "circular", "{context}: begins with {first}");
-        }
-    }
-
-    /// Whether each thread's numbers are there without a gap and all greater than those of `other`.
+    /// Whether each thread's numbers are all greater than those of `other`.
     pub(crate) fn is_later_than(&self, other: &Self) -> bool {
-        let pairs = self.ranges.iter().zip(&other.ranges);
-        let later = |(own, others): (&Option<(u64, u64)>, &Option<(u64, u64)>)| match (own, others)
-        {
-            (Some((first, _)), Some((_, last))) => first > last,
-            _ => false,
-        };
-        self.gaps.is_empty() && pairs.map(later).all(|later| later)
+        let mut pairs = self.threads.iter().zip(&other.threads);
+        pairs.all(|(own, others)| {
+            own.astray.is_empty() && own.number != 0 && own.first > others.last
+        })
+    }
+}
+
+fn number(value: Option<Value<'_>>) -> u64 {
+    match value {
+        Some(Value::Uint64(number)) => number,
+        other => panic!("expected a number, found {other:?}"),
     }
 }

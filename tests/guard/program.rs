@@ -12,9 +12,9 @@ pub(crate) const THREADS: u64 = 2;
 /// The file in which the program says where it is: its process, then each thread's last number.
 pub(crate) const PROGRESS: &str = "GUARD_TEST_PROGRESS";
 
-/// Counts between two pauses, so that no number is dropped for want of room.
+/// Counts between two pauses, so that hardly a number is dropped for want of room.
 const BURST: u64 = 100;
-const PAUSE: Duration = Duration::from_micros(200);
+const PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) fn run() {
     let progress = std::env::var_os(PROGRESS).expect("the test says where the progress goes");

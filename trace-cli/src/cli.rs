@@ -24,9 +24,8 @@ pub(crate) enum Command {
     Dump(DumpArgs),
     Check(CheckArgs),
     Recover(RecoverArgs),
-    /// What `record` starts beside itself; its standard input is a socket
     #[command(hide = true)]
-    Guard,
+    Guard(GuardArgs),
 }
 
 /// Run a program and record its trace
@@ -129,6 +128,14 @@ pub(crate) struct RecoverArgs {
     /// What the program was given as TRACE_OUTPUT
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+/// What `record` starts beside itself; its standard input is a socket
+#[derive(Debug, Args)]
+pub(crate) struct GuardArgs {
+    /// The directory of the session's socket, if that is to be taken away
+    #[arg(value_name = "DIR")]
+    pub(crate) private: Option<PathBuf>,
 }
 
 #[cfg(test)]

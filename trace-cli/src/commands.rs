@@ -19,6 +19,6 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
         Command::Recover(args) => recover::run(args),
-        Command::Guard => guard::run(),
+        Command::Guard(args) => guard::run(args),
     }
 }

@@ -24,6 +24,7 @@ use crate::input::STANDARD;
 use child::{Child, StartError};
 use progress::Meter;
 use socket::Place;
+pub(crate) use socket::SOCKET_NAME;
 
 /// What happens while the session runs.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
 fn record(args: &RecordArgs) -> Result<u8> {
     let place = Place::choose(args)?;
     // It goes last: it ends when the session has.
-    let (guard, _process) = guard::start();
+    let (guard, _process) = guard::start(place.private_directory());
     let manager = Manager::bind(place.path())?;
     let session = match guard {
         Some(guard) => manager.start_guarded(config(args), target(&args.output)?, guard)?,

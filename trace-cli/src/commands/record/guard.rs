@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,9 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Process(Child);
 
-/// Starts a guard. Without one, recording goes on all the same.
-pub(super) fn start() -> (Option<Guard>, Option<Process>) {
-    match try_start() {
+/// Starts a guard, which takes `private` away if this process cannot. Without a guard, recording goes on all the
+/// same.
+pub(super) fn start(private: Option<&Path>) -> (Option<Guard>, Option<Process>) {
+    match try_start(private) {
         Ok((guard, process)) => (Some(guard), Some(process)),
         Err(error) => {
             crate::say(&format!(
@@ -27,11 +29,12 @@ pub(super) fn start() -> (Option<Guard>, Option<Process>) {
     }
 }
 
-fn try_start() -> io::Result<(Guard, Process)> {
+fn try_start(private: Option<&Path>) -> io::Result<(Guard, Process)> {
     let (guard, theirs) = Guard::pair()?;
     let child = Command::new("/proc/self/exe")
         .arg0("trace-guard")
         .arg("guard")
+        .args(private)
         .stdin(theirs)
         .stdout(Stdio::null())
         // What is sent to this command's group, such as Ctrl-C or a kill, is not for the guard.
