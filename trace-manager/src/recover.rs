@@ -10,6 +10,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 use trace_format::layout::ObjectType;
 use trace_format::record::{Metadata, Record, Value};
@@ -58,6 +60,11 @@ pub enum RecoverError {
         /// What is wrong with it.
         reason: LayoutError,
     },
+    /// The process lives, and writes the archive itself.
+    Alive {
+        /// Its buffer.
+        path: PathBuf,
+    },
     /// The process was killed before it recorded anything, or another process's files were mixed up.
     NothingRecorded {
         /// The partial archive.
@@ -70,6 +77,9 @@ impl fmt::Display for RecoverError {
         match self {
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
             Self::NotABuffer { path, reason } => write!(f, "{}: {reason}", path.display()),
+            Self::Alive { path } => {
+                write!(f, "{}: the process that writes it is alive, and makes the archive itself when it ends", path.display())
+            }
             Self::NothingRecorded { path } => {
                 write!(
                     f,
@@ -86,7 +96,7 @@ impl std::error::Error for RecoverError {
         match self {
             Self::Io { source, .. } => Some(source),
             Self::NotABuffer { reason, .. } => Some(reason),
-            Self::NothingRecorded { .. } => None,
+            Self::Alive { .. } | Self::NothingRecorded { .. } => None,
         }
     }
 }
@@ -100,7 +110,7 @@ impl std::error::Error for RecoverError {
 pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
     let output = original(output);
     let (buffer, partial) = (buffer_path(&output), partial_path(&output));
-    let (mapping, layout) = open_buffer(&buffer)?;
+    let (_locked, mapping, layout) = open_buffer(&buffer)?;
     let (saved, length) = SavedMark::read(&mapping);
     let beginning = Beginning::read(&partial, length)?;
     let mut collector =
@@ -136,9 +146,13 @@ fn original(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-fn open_buffer(path: &Path) -> Result<(ReadMapping, Layout), RecoverError> {
+/// The buffer, locked against a process that would use it.
+fn open_buffer(path: &Path) -> Result<(File, ReadMapping, Layout), RecoverError> {
     let failed = |source| RecoverError::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(failed)?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        return Err(RecoverError::Alive { path: path.to_owned() });
+    }
     let size = file.metadata().map_err(failed)?.len() as usize;
     let mut bytes = [0; 72];
     file.read_exact_at(&mut bytes, 0).map_err(failed)?;
@@ -148,7 +162,8 @@ fn open_buffer(path: &Path) -> Result<(ReadMapping, Layout), RecoverError> {
     }
     let layout = Layout::from_header(&words, size)
         .map_err(|reason| RecoverError::NotABuffer { path: path.to_owned(), reason })?;
-    Ok((ReadMapping::map(file.as_fd(), size).map_err(failed)?, layout))
+    let mapping = ReadMapping::map(file.as_fd(), size).map_err(failed)?;
+    Ok((file, mapping, layout))
 }
 
 /// What the part of the archive that counts says.

@@ -8,7 +8,7 @@ use trace_protocol::buffer::producer::Slot;
 
 use crate::RECORDER;
 
-mod id;
+pub(crate) mod id;
 
 thread_local! {
     /// The thread's slot; null before its first record and after it has ended; [`ATTACHING`] in between.
@@ -66,7 +66,6 @@ fn attach(current: *const Slot) -> Option<&'static Slot> {
 
 /// Makes ready what the first record of a thread needs. Called before the first session; later calls do nothing.
 pub(crate) fn prepare() {
-    id::prepare();
     if KEY.load(Ordering::Relaxed) >= 0 {
         return;
     }

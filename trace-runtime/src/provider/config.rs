@@ -113,13 +113,20 @@ impl Builder {
     /// Makes this process a provider, until the guard is dropped. See [`init`](crate::init).
     ///
     /// If the process is one already, what was chosen here does not count.
-    pub fn init(self) -> Trace {
+    pub fn init(mut self) -> Trace {
+        // The process may change its directory before the paths are used.
+        self.socket = absolute(self.socket);
+        self.output = self.output.map(absolute);
         Trace::new(self)
     }
 
     pub(super) fn category_set(&self) -> CategorySet {
         CategorySet::new(&self.categories)
     }
+}
+
+fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 fn split(list: &str) -> Vec<String> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
-use trace_protocol::buffer::saved::buffer_path;
+use trace_protocol::buffer::saved::{buffer_path, partial_path};
 use trace_protocol::words::as_bytes;
 
 use super::{fork, sys};
@@ -40,6 +40,7 @@ impl Claim {
                 (own, buffer)
             }
         };
+        let buffer = set_leftovers_aside(&path, buffer)?;
         fork::remember_descriptor(NUMBER, buffer.as_raw_fd());
         Ok(Self { path, buffer })
     }
@@ -77,10 +78,33 @@ fn lock_buffer(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
+/// What a killed process left under this name gets another one, so that it can still be recovered. Returns a buffer that is empty.
+fn set_leftovers_aside(path: &Path, buffer: File) -> io::Result<File> {
+    if buffer.metadata()?.len() == 0 {
+        return Ok(buffer);
+    }
+    let free = |aside: &PathBuf| ![aside.clone(), buffer_path(aside), partial_path(aside)].iter().any(|path| path.exists());
+    let aside = (1u32..).map(|number| with_suffix(path, &format!("killed-{number}"))).find(free);
+    let aside = aside.ok_or(io::ErrorKind::AlreadyExists)?;
+    // Without the beginning of its archive a buffer is of no use; then there was nothing to recover.
+    if std::fs::rename(partial_path(path), partial_path(&aside)).is_ok() {
+        std::fs::rename(buffer_path(path), buffer_path(&aside))?;
+        eprintln!("trace: an earlier process was killed while it traced into {}; trace recover {}", path.display(), aside.display());
+    } else {
+        std::fs::remove_file(buffer_path(path))?;
+    }
+    lock_buffer(path)?.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+}
+
 /// `out.fxt` as `out-1234.fxt`.
 fn with_process_id(path: &Path) -> PathBuf {
+    with_suffix(path, &std::process::id().to_string())
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path.file_stem().unwrap_or_default());
-    name.push(format!("-{}", std::process::id()));
+    name.push("-");
+    name.push(suffix);
     if let Some(extension) = path.extension() {
         name.push(".");
         name.push(extension);

@@ -24,6 +24,7 @@ pub struct Trace {
 /// The provider of this process, while there are guards.
 #[derive(Debug)]
 pub(super) struct Provider {
+    process: u32,
     guards: usize,
     /// How long the end waits for the service thread; for ever where it writes an archive.
     patience: Duration,
@@ -109,9 +110,15 @@ impl Drop for Trace {
 fn start(builder: Builder) -> Option<Provider> {
     let shared = Arc::new(Shared::default());
     let patience = if builder.output.is_some() { Duration::MAX } else { PATIENCE };
-    service::spawn(builder, Arc::clone(&shared)).ok()?;
+    let asked = builder.output.is_some() || std::env::var_os("TRACE_SOCKET").is_some();
+    if let Err(error) = service::spawn(builder, Arc::clone(&shared)) {
+        if asked {
+            eprintln!("trace: this process is not traced: {error}");
+        }
+        return None;
+    }
     shared.wait_until(PATIENCE, |state| state.settled);
-    Some(Provider { guards: 1, patience, shared })
+    Some(Provider { process: process::id(), guards: 1, patience, shared })
 }
 
 impl Provider {
@@ -127,7 +134,8 @@ impl Provider {
 pub(super) extern "C" fn at_exit() {
     crate::thread::leave_trace_point();
     if let Ok(mut provider) = fork::provider().try_lock() {
-        if let Some(provider) = provider.take() {
+        // A child of a fork that ran no handlers has its parent's.
+        if let Some(provider) = provider.take().filter(|provider| provider.process == process::id()) {
             provider.shut_down();
         }
     }

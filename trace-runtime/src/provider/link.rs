@@ -175,13 +175,15 @@ impl<'a> Link<'a> {
         let own = self.service.config.category_set();
         let Some(session) = self.session.as_mut() else { return Ok(()) };
         let mut patterns = session.categories.clone();
-        if !patterns.is_empty() {
-            // None at all are all of them; more cannot be asked for.
+        if patterns.iter().any(|pattern| !pattern.starts_with('-')) {
+            // Where none is asked for, all are wanted; more cannot be asked for.
             patterns.extend(options.additional_categories.iter().cloned());
         }
         let categories = Wanted::new(CategorySet::new(&patterns), own);
+        if !session.active.is_started() {
+            session.saving = None;
+        }
         session.active.start(&categories, options.disposition == BufferDisposition::ClearEntire);
-        session.saving = None;
         session.send(Packet::Started { version: PACKET_VERSION })
     }
 

@@ -12,6 +12,7 @@ use super::config::Builder;
 use super::handle::Shared;
 use super::link::Link;
 use super::{fork, output, sys, wait};
+use crate::thread::id::{agree, candidates, Candidates};
 use crate::{clock, thread, RECORDER};
 
 /// The eventfd that wakes the service thread, or -1.
@@ -36,6 +37,8 @@ const THREADS_AT_ONCE: usize = 1024;
 pub(super) struct Service {
     pub(super) config: Builder,
     pub(super) cpu_counter: bool,
+    /// What the thread that called `init` found out of its id.
+    candidates: Candidates,
     wake: BorrowedFd<'static>,
     shared: Arc<Shared>,
 }
@@ -69,7 +72,7 @@ pub(super) fn spawn(config: Builder, shared: Arc<Shared>) -> io::Result<()> {
     let cpu_counter = clock::choose(!config.cpu_counter);
     thread::prepare();
     prepare_recorder(&config)?;
-    let service = Service { config, cpu_counter, wake, shared };
+    let service = Service { config, cpu_counter, candidates: candidates(), wake, shared };
     let thread = std::thread::Builder::new().name("trace-service".to_owned());
     sys::without_signals(|| thread.spawn(move || service.run())).map(drop)
 }
@@ -86,13 +89,24 @@ fn prepare_recorder(config: &Builder) -> io::Result<()> {
     Ok(())
 }
 
+/// Says that the service thread has ended, when dropped.
+struct Ended(Arc<Shared>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 impl Service {
     fn run(self) {
+        agree(self.candidates);
+        // Whatever happens, nobody waits for this thread in vain.
+        let _ended = Ended(Arc::clone(&self.shared));
         match &self.config.output {
             Some(path) => output::run(&self, path),
             None => self.serve_managers(),
         }
-        self.shared.end();
     }
 
     /// Serves one manager after another, and waits without polling where there is none.

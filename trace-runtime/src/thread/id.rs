@@ -16,10 +16,20 @@ const WORDS: usize = 4;
 /// Index of the owner's word; [`WORDS`] where it is not known.
 static OWNER_WORD: AtomicUsize = AtomicUsize::new(WORDS);
 
-/// Finds the owner's word. Called before the first session.
-pub(super) fn prepare() {
+/// Which of the words hold a thread's id, as far as one thread can tell.
+pub(crate) type Candidates = [bool; WORDS];
+
+/// Which words hold the id of the calling thread.
+pub(crate) fn candidates() -> Candidates {
     let asked = ask_kernel();
-    let index = words_of_locked_mutex().and_then(|words| words.iter().position(|word| word & ID_BITS == asked));
+    words_of_locked_mutex().map_or([false; WORDS], |words| words.map(|word| word & ID_BITS == asked))
+}
+
+/// Settles on the owner's word: one that holds the id of the calling thread, and held that of the thread which found `others`. One
+/// thread's id may by chance be equal to another word, as 1 is. Called before the first session.
+pub(crate) fn agree(others: Candidates) {
+    let own = candidates();
+    let index = (0..WORDS).find(|index| own[*index] && others[*index]);
     OWNER_WORD.store(index.unwrap_or(WORDS), Ordering::Relaxed);
 }
 
@@ -73,6 +83,18 @@ const _: () = assert!(align_of::<libc::pthread_mutex_t>() >= align_of::<u32>());
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn prepare() {
+        agree(std::thread::spawn(candidates).join().unwrap());
+    }
+
+    /// Without agreement the kernel is asked.
+    #[test]
+    fn a_word_on_which_threads_differ_is_not_taken() {
+        agree([false; WORDS]);
+        assert_eq!(current(), ask_kernel());
+        prepare();
+    }
 
     #[test]
     fn every_thread_knows_its_id() {

@@ -117,10 +117,13 @@ impl Child {
         let Some(pid) = self.running.take().filter(|_| kills) else { return };
         let _ended = kill_process(pid, Signal::Term);
         let deadline = Instant::now() + GRACE;
-        while Instant::now() < deadline && rustix::process::test_kill_process(pid).is_ok() {
+        while rustix::process::test_kill_process(pid).is_ok() {
+            if Instant::now() >= deadline {
+                let _ended = kill_process(pid, Signal::Kill);
+                return;
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
-        let _ended = kill_process(pid, Signal::Kill);
     }
 }
 

@@ -1,10 +1,9 @@
 //! Whether one record from a provider is well-formed.
 
 use trace_format::layout::{
-    argument, blob, event, kernel_object, log, profiler,
-    profiler_backtrace, profiler_module, record, string, thread,
-    userspace_object, ArgumentType, EventType, ProfilerType, RecordType, StringRef,
-    ThreadRef, MAX_STRING_INDEX,
+    argument, blob, event, kernel_object, log, profiler, profiler_backtrace, profiler_module,
+    record, string, thread, userspace_object, ArgumentType, EventType, ProfilerType, RecordType,
+    StringRef, ThreadRef, MAX_STRING_INDEX,
 };
 
 use super::cursor::Cursor;

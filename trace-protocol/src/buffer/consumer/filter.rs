@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use trace_format::layout::{
-    argument, event, kernel_object, large, large_blob, log, record, string, userspace_object, EventType,
-    LargeBlobFormat, ObjectType, RecordType, StringRef,
+    argument, event, kernel_object, large, large_blob, log, record, string, userspace_object,
+    EventType, LargeBlobFormat, ObjectType, RecordType, StringRef,
 };
 
 use crate::buffer::producer::{LossStrings, LATE_COMPLETE};
@@ -135,7 +135,9 @@ impl Filter {
             Some(RecordType::Thread) => self.own_thread(record),
             Some(RecordType::Event) => self.judge_event(record, appended),
             Some(RecordType::KernelObject) => self.own_object(record),
-            Some(RecordType::Log) if log::ThreadRef::get(record[0]) == 0 => self.own_word(record, 2),
+            Some(RecordType::Log) if log::ThreadRef::get(record[0]) == 0 => {
+                self.own_word(record, 2)
+            }
             Some(RecordType::Profiler) => self.own_word(record, 2),
             Some(RecordType::Large) => self.own_large(record),
             Some(RecordType::UserspaceObject)
@@ -157,7 +159,8 @@ impl Filter {
     fn learn_string(&mut self, record: &[u64]) -> Verdict {
         let index = string::Index::get(record[0]) as usize;
         let length = string::Length::get(record[0]) as usize;
-        let text = as_bytes(&record[1..]).get(..length).and_then(|bytes| core::str::from_utf8(bytes).ok());
+        let text =
+            as_bytes(&record[1..]).get(..length).and_then(|bytes| core::str::from_utf8(bytes).ok());
         if self.strings.len() <= index {
             self.strings.resize(index + 1, None);
             self.events_by_category.resize(index + 1, 0);
@@ -213,8 +216,10 @@ impl Filter {
         if !is_event || large_blob::ThreadRef::get(refs) != 0 {
             return Verdict::Keep;
         }
-        let words = |bits: u64| StringRef::from_bits(bits as u16).inline_bytes().unwrap_or(0).div_ceil(8);
-        let strings = words(large_blob::CategoryRef::get(refs)) + words(large_blob::NameRef::get(refs));
+        let words =
+            |bits: u64| StringRef::from_bits(bits as u16).inline_bytes().unwrap_or(0).div_ceil(8);
+        let strings =
+            words(large_blob::CategoryRef::get(refs)) + words(large_blob::NameRef::get(refs));
         self.own_word(record, 3 + strings)
     }
 

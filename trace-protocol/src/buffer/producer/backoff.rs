@@ -27,6 +27,8 @@ impl Backoff {
             _ => std::thread::sleep(Duration::from_micros(50)),
         }
         // The clock is asked only when the wait is no longer a matter of nanoseconds; the model has no clock, and all patience.
-        cfg!(loom) || self.rounds <= 200 || self.since.get_or_insert_with(Instant::now).elapsed() < self.patience
+        cfg!(loom)
+            || self.rounds <= 200
+            || self.since.get_or_insert_with(Instant::now).elapsed() < self.patience
     }
 }

@@ -190,7 +190,14 @@ fn loss_record(session: &Session, loss: &Loss, now: u64) -> [u64; LOSS_RECORD_WO
     let [reason, number, from, to] = strings.keys;
     let value = argument::ValueRef::make(u64::from(strings.reasons[loss.reason as usize].bits()));
     [
-        event_header(EventType::Instant, LOSS_RECORD_WORDS, 4, ThreadRef::INLINE, strings.category, strings.name),
+        event_header(
+            EventType::Instant,
+            LOSS_RECORD_WORDS,
+            4,
+            ThreadRef::INLINE,
+            strings.category,
+            strings.name,
+        ),
         now,
         session.process,
         u64::from(loss.thread),
