@@ -18,13 +18,13 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 
 pub use crate::{
-    __ntrace_category as trace_category, __ntrace_disabled as trace_category_enabled,
-    __ntrace_disabled as trace_enabled, __ntrace_duration as trace_duration,
-    __ntrace_event as trace_duration_begin, __ntrace_event as trace_duration_end,
-    __ntrace_event_with as trace_instant, __ntrace_event_with_id as trace_async_begin,
+    __ntrace_category as trace_category, __ntrace_counter as trace_counter,
+    __ntrace_disabled as trace_category_enabled, __ntrace_disabled as trace_enabled,
+    __ntrace_duration as trace_duration, __ntrace_event as trace_duration_begin,
+    __ntrace_event as trace_duration_end, __ntrace_event_with_id as trace_async_begin,
     __ntrace_event_with_id as trace_async_end, __ntrace_event_with_id as trace_async_instant,
-    __ntrace_event_with_id as trace_counter, __ntrace_event_with_id as trace_flow_begin,
-    __ntrace_event_with_id as trace_flow_end, __ntrace_event_with_id as trace_flow_step,
+    __ntrace_event_with_id as trace_flow_begin, __ntrace_event_with_id as trace_flow_end,
+    __ntrace_event_with_id as trace_flow_step, __ntrace_instant as trace_instant,
     __ntrace_nonce as trace_nonce,
 };
 #[cfg(feature = "attributes")]

@@ -23,22 +23,8 @@ macro_rules! trace_duration {
     ($category:literal, $name:literal $(,)?) => {
         let _trace_duration = $crate::__trace_begin_plain!($category, $name);
     };
-    ($category:literal, $name:literal $(, $key:expr => $value:expr)* $(,)?) => {
-        let _trace_duration =
-            $crate::__trace_begin!(($category, $name), $crate::__private::Literal $(, $key => $value)*);
-    };
-    ($category:literal, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        let _trace_duration = $crate::__trace_begin!(
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)) $(, $key => $value)*
-        );
-    };
-    ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        let _trace_duration = $crate::__trace_begin!(
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name))
-            $(, $key => $value)*
-        );
+    ($($trace_point:tt)*) => {
+        let _trace_duration = $crate::__trace_named!(__trace_begin, [], $($trace_point)*);
     };
 }
 
@@ -57,24 +43,8 @@ macro_rules! trace_duration {
 /// Costs one read of the clock while recorded.
 #[macro_export]
 macro_rules! trace_duration_begin {
-    ($category:literal, $name:literal $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(DurationBegin, ($category, $name), $crate::__private::Literal, [] $(, $key => $value)*)
-    };
-    ($category:literal, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            DurationBegin,
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
-            [] $(, $key => $value)*
-        )
-    };
-    ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            DurationBegin,
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
-            [] $(, $key => $value)*
-        )
+    ($($trace_point:tt)*) => {
+        $crate::__trace_named!(__trace_event, [DurationBegin,], $($trace_point)*)
     };
 }
 
@@ -83,24 +53,8 @@ macro_rules! trace_duration_begin {
 /// Its arguments are added to those of the beginning. Costs one read of the clock while recorded.
 #[macro_export]
 macro_rules! trace_duration_end {
-    ($category:literal, $name:literal $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(DurationEnd, ($category, $name), $crate::__private::Literal, [] $(, $key => $value)*)
-    };
-    ($category:literal, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            DurationEnd,
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
-            [] $(, $key => $value)*
-        )
-    };
-    ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            DurationEnd,
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
-            [] $(, $key => $value)*
-        )
+    ($($trace_point:tt)*) => {
+        $crate::__trace_named!(__trace_event, [DurationEnd,], $($trace_point)*)
     };
 }
 
@@ -117,53 +71,8 @@ macro_rules! trace_duration_end {
 /// Costs one read of the clock while recorded.
 #[macro_export]
 macro_rules! trace_instant {
-    ($category:literal, $name:literal $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            Instant,
-            ($category, $name),
-            $crate::__private::Literal,
-            [$crate::__private::scope($crate::Scope::Thread)] $(, $key => $value)*
-        )
-    };
-    ($category:literal, $name:literal, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            Instant,
-            ($category, $name),
-            $crate::__private::Literal,
-            [$crate::__private::scope($scope)] $(, $key => $value)*
-        )
-    };
-    ($category:literal, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            Instant,
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
-            [$crate::__private::scope($crate::Scope::Thread)] $(, $key => $value)*
-        )
-    };
-    ($category:literal, $name:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            Instant,
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
-            [$crate::__private::scope($scope)] $(, $key => $value)*
-        )
-    };
-    ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            Instant,
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
-            [$crate::__private::scope($crate::Scope::Thread)] $(, $key => $value)*
-        )
-    };
-    ($category:expr, $name:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            Instant,
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
-            [$crate::__private::scope($scope)] $(, $key => $value)*
-        )
+    ($($trace_point:tt)*) => {
+        $crate::__trace_named!(__trace_instant, [], $($trace_point)*)
     };
 }
 
@@ -180,29 +89,8 @@ macro_rules! trace_instant {
 /// Costs one read of the clock while recorded.
 #[macro_export]
 macro_rules! trace_counter {
-    ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
-        $crate::__trace_event!(
-            Counter,
-            ($category, $name),
-            $crate::__private::Literal,
-            [$crate::__private::id($id)] $(, $key => $value)+
-        )
-    };
-    ($category:literal, $name:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
-        $crate::__trace_event!(
-            Counter,
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)+
-        )
-    };
-    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
-        $crate::__trace_event!(
-            Counter,
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)+
-        )
+    ($($trace_point:tt)*) => {
+        $crate::__trace_named!(__trace_counter, [], $($trace_point)*)
     };
 }
 
@@ -223,29 +111,8 @@ macro_rules! trace_counter {
 /// Costs one read of the clock while recorded.
 #[macro_export]
 macro_rules! trace_async_begin {
-    ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            AsyncBegin,
-            ($category, $name),
-            $crate::__private::Literal,
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:literal, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            AsyncBegin,
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            AsyncBegin,
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
+    ($($trace_point:tt)*) => {
+        $crate::__trace_named!(__trace_event_with_id, [AsyncBegin,], $($trace_point)*)
     };
 }
 
@@ -254,29 +121,8 @@ macro_rules! trace_async_begin {
 /// Costs one read of the clock while recorded.
 #[macro_export]
 macro_rules! trace_async_instant {
-    ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            AsyncInstant,
-            ($category, $name),
-            $crate::__private::Literal,
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:literal, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            AsyncInstant,
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            AsyncInstant,
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
+    ($($trace_point:tt)*) => {
+        $crate::__trace_named!(__trace_event_with_id, [AsyncInstant,], $($trace_point)*)
     };
 }
 
@@ -285,29 +131,8 @@ macro_rules! trace_async_instant {
 /// Costs one read of the clock while recorded.
 #[macro_export]
 macro_rules! trace_async_end {
-    ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            AsyncEnd,
-            ($category, $name),
-            $crate::__private::Literal,
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:literal, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            AsyncEnd,
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            AsyncEnd,
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
+    ($($trace_point:tt)*) => {
+        $crate::__trace_named!(__trace_event_with_id, [AsyncEnd,], $($trace_point)*)
     };
 }
 
@@ -333,29 +158,8 @@ macro_rules! trace_async_end {
 /// Costs one read of the clock while recorded.
 #[macro_export]
 macro_rules! trace_flow_begin {
-    ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            FlowBegin,
-            ($category, $name),
-            $crate::__private::Literal,
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:literal, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            FlowBegin,
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            FlowBegin,
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
+    ($($trace_point:tt)*) => {
+        $crate::__trace_named!(__trace_event_with_id, [FlowBegin,], $($trace_point)*)
     };
 }
 
@@ -364,29 +168,8 @@ macro_rules! trace_flow_begin {
 /// Costs one read of the clock while recorded.
 #[macro_export]
 macro_rules! trace_flow_step {
-    ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            FlowStep,
-            ($category, $name),
-            $crate::__private::Literal,
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:literal, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            FlowStep,
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            FlowStep,
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
+    ($($trace_point:tt)*) => {
+        $crate::__trace_named!(__trace_event_with_id, [FlowStep,], $($trace_point)*)
     };
 }
 
@@ -395,29 +178,8 @@ macro_rules! trace_flow_step {
 /// Costs one read of the clock while recorded.
 #[macro_export]
 macro_rules! trace_flow_end {
-    ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            FlowEnd,
-            ($category, $name),
-            $crate::__private::Literal,
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:literal, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            FlowEnd,
-            ($category, ""),
-            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
-    };
-    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_event!(
-            FlowEnd,
-            ("", ""),
-            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
-            [$crate::__private::id($id)] $(, $key => $value)*
-        )
+    ($($trace_point:tt)*) => {
+        $crate::__trace_named!(__trace_event_with_id, [FlowEnd,], $($trace_point)*)
     };
 }
 

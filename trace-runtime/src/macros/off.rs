@@ -1,16 +1,18 @@
 //! The same macros where tracing is compiled out: arguments are type-checked, and neither evaluated nor recorded.
 
-/// Type-checks expressions that are not evaluated, and arguments.
+/// Type-checks a trace point: `category, name, [other: type], key => value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_unused {
-    ([$($unused:expr),*] $(, $key:expr => $value:expr)* $(,)?) => {
+    ($category:expr, $name:expr, [$($other:expr => $type:ty)?] $(, $key:expr => $value:expr)*) => {
         if false {
-            $(let _ = &$unused;)*
-            $(
-                let _: &str = $key;
-                let _ = $crate::ArgValue::arg(&$value);
-            )*
+            const {
+                assert!(<[&str]>::len(&[$($key),*]) <= 15, "a trace point has at most 15 arguments");
+            }
+            let _: &str = ::core::convert::AsRef::as_ref(&$category);
+            let _: &str = ::core::convert::AsRef::as_ref(&$name);
+            $(let _: $type = $other;)?
+            $(let _ = $crate::ArgValue::arg(&$value);)*
         }
     };
 }
@@ -20,19 +22,19 @@ macro_rules! __ntrace_unused {
 #[macro_export]
 macro_rules! __ntrace_event {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__ntrace_unused!([$category, $name] $(, $key => $value)*)
+        $crate::__ntrace_unused!($category, $name, [] $(, $key => $value)*)
     };
 }
 
-/// A trace point with category, name, one thing more, which may be left out, and arguments.
+/// An instant, whose scope may be left out.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __ntrace_event_with {
+macro_rules! __ntrace_instant {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__ntrace_unused!([$category, $name] $(, $key => $value)*)
+        $crate::__ntrace_unused!($category, $name, [] $(, $key => $value)*)
     };
-    ($category:expr, $name:expr, $tail:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__ntrace_unused!([$category, $name, $tail] $(, $key => $value)*)
+    ($category:expr, $name:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__ntrace_unused!($category, $name, [$scope => $crate::Scope] $(, $key => $value)*)
     };
 }
 
@@ -41,7 +43,16 @@ macro_rules! __ntrace_event_with {
 #[macro_export]
 macro_rules! __ntrace_event_with_id {
     ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__ntrace_unused!([$category, $name, u64::wrapping_add($id, 0)] $(, $key => $value)*)
+        $crate::__ntrace_unused!($category, $name, [$id => u64] $(, $key => $value)*)
+    };
+}
+
+/// A counter, which has one value at least.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_counter {
+    ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
+        $crate::__ntrace_unused!($category, $name, [$id => u64] $(, $key => $value)+)
     };
 }
 
@@ -59,7 +70,7 @@ macro_rules! __ntrace_duration {
 #[macro_export]
 macro_rules! __ntrace_disabled {
     ($($category:expr)?) => {{
-        $crate::__ntrace_unused!([$($category)?]);
+        $($crate::__ntrace_unused!($category, "", []);)?
         false
     }};
 }

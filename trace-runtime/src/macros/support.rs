@@ -2,11 +2,18 @@
 
 /// Evaluates a macro's body with the site and the keys of a trace point, if its category is on.
 ///
-/// `$names` is how category and name reach the record, `$otherwise` the value of a trace point that is off.
+/// `$names` is how category and name reach the record; it is evaluated first, and the body only if it says that the category is on.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_site {
-    ($event:ident, $category:expr, $name:expr, [$($key:expr),*], |$site:ident, $keys:ident| $body:expr, $otherwise:expr) => {{
+    (
+        $event:ident,
+        ($category:expr, $name:expr),
+        $names:expr,
+        [$($key:expr),*],
+        |$site:ident, $keys:ident, $named:ident| $body:expr,
+        $otherwise:expr
+    ) => {{
         const __TRACE_KEY_COUNT: usize = <[&str]>::len(&[$($key),*]);
         const {
             assert!(__TRACE_KEY_COUNT <= 15, "a trace point has at most 15 arguments");
@@ -18,7 +25,10 @@ macro_rules! __trace_site {
         static $site: $crate::__private::Site =
             $crate::__private::Site::event($crate::__private::EventType::$event, $category, $name, &$keys);
         if $site.is_on() {
-            $body
+            match $names {
+                $named if $crate::__private::Names::is_on(&$named) => $body,
+                _ => $otherwise,
+            }
         } else {
             $otherwise
         }
@@ -35,24 +45,111 @@ macro_rules! __trace_arguments {
     };
 }
 
-/// Writes an event: `event type, (category, name), names, [trailing words], key => value, …`.
+/// Calls `$macro!` with `$first` and with category and name told apart: in the site where they are literals, in the record where not.
+///
+/// `$macro!(first… (category, name), names, rest…)`, with `rest` as it was given.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_named {
+    ($macro:ident, [$($first:tt)*], $category:literal, $name:literal $(, $($rest:tt)*)?) => {
+        $crate::$macro!($($first)* ($category, $name), $crate::__private::Literal, $($($rest)*)?)
+    };
+    ($macro:ident, [$($first:tt)*], $category:literal, $name:expr $(, $($rest:tt)*)?) => {
+        $crate::$macro!(
+            $($first)* ($category, ""),
+            $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
+            $($($rest)*)?
+        )
+    };
+    ($macro:ident, [$($first:tt)*], $category:expr, $name:expr $(, $($rest:tt)*)?) => {
+        $crate::$macro!(
+            $($first)* ("", ""),
+            $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
+            $($($rest)*)?
+        )
+    };
+}
+
+/// Writes an event: `type, (category, name), names, key => value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_event {
-    ($event:ident, ($category:expr, $name:expr), $names:expr, [$($tail:expr)?] $(, $key:expr => $value:expr)* $(,)?) => {
+    ($event:ident, $site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
+        $crate::__trace_write!($event, $site, $names, [] $(, $key => $value)*)
+    };
+}
+
+/// Writes an event with an id: `type, (category, name), names, id, key => value, …`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_event_with_id {
+    ($event:ident, $site:tt, $names:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__trace_write!($event, $site, $names, [$crate::__private::id($id)] $(, $key => $value)*)
+    };
+}
+
+/// Writes a counter, which has one value at least: `(category, name), names, id, key => value, …`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_counter {
+    ($site:tt, $names:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
+        $crate::__trace_write!(Counter, $site, $names, [$crate::__private::id($id)] $(, $key => $value)+)
+    };
+}
+
+/// Writes an instant, whose scope may be left out: `(category, name), names, scope, key => value, …`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_instant {
+    ($site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
+        $crate::__trace_write!(
+            Instant, $site, $names, [$crate::__private::scope($crate::Scope::Thread)] $(, $key => $value)*
+        )
+    };
+    ($site:tt, $names:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__trace_write!(Instant, $site, $names, [$crate::__private::scope($scope)] $(, $key => $value)*)
+    };
+}
+
+/// Writes an event: `type, (category, name), names, [trailing words], key => value, …`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_write {
+    ($event:ident, $site:tt, $names:expr, [$($tail:expr)?] $(, $key:expr => $value:expr)*) => {
         $crate::__trace_site!(
             $event,
-            $category,
-            $name,
+            $site,
+            $names,
             [$($key),*],
-            |__TRACE_SITE, __TRACE_KEYS| $crate::__private::event(
+            |__TRACE_SITE, __TRACE_KEYS, names| $crate::__private::event(
                 &__TRACE_SITE,
                 &__TRACE_KEYS,
-                $names,
+                names,
                 $crate::__trace_arguments!($($value),*),
                 [$($tail)?],
             ),
             ()
+        )
+    };
+}
+
+/// Begins a duration: `(category, name), names, key => value, …`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_begin {
+    ($site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
+        $crate::__trace_site!(
+            DurationBegin,
+            $site,
+            $names,
+            [$($key),*],
+            |__TRACE_SITE, __TRACE_KEYS, names| $crate::__private::begin(
+                &__TRACE_SITE,
+                &__TRACE_KEYS,
+                names,
+                $crate::__trace_arguments!($($value),*),
+            ),
+            $crate::DurationScope::NOT_RECORDED
         )
     };
 }
@@ -64,26 +161,10 @@ macro_rules! __trace_begin_plain {
     ($category:expr, $name:expr) => {
         $crate::__trace_site!(
             DurationBegin,
-            $category,
-            $name,
+            ($category, $name),
+            $crate::__private::Literal,
             [],
-            |__TRACE_SITE, __TRACE_KEYS| $crate::__private::begin_plain(&__TRACE_SITE),
-            $crate::DurationScope::NOT_RECORDED
-        )
-    };
-}
-
-/// Begins a duration: `(category, name), names, key => value, …`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __trace_begin {
-    (($category:expr, $name:expr), $names:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_site!(
-            DurationBegin,
-            $category,
-            $name,
-            [$($key),*],
-            |__TRACE_SITE, __TRACE_KEYS| $crate::__private::begin(&__TRACE_SITE, &__TRACE_KEYS, $names, $crate::__trace_arguments!($($value),*)),
+            |__TRACE_SITE, __TRACE_KEYS, names| $crate::__private::begin_plain(&__TRACE_SITE),
             $crate::DurationScope::NOT_RECORDED
         )
     };

@@ -103,9 +103,6 @@ fn open<N: Names, A: Arguments>(
     arguments: &A,
     tail: usize,
 ) -> Option<(Record<'static>, u64)> {
-    if !names.is_on() {
-        return None;
-    }
     let slot = slot()?;
     let size = |limit| FIXED + names.words(limit) + arguments.words(limit) + tail;
     let mut limit = Limit::LONG;
