@@ -22,6 +22,7 @@ enum Victims {
     ProgramAndManager,
     ManagerAndProgram,
     Both,
+    Group,
 }
 
 fn rounds(victims: Victims) {
@@ -65,6 +66,7 @@ fn kill(stage: &Stage, victims: Victims, apart: Duration) -> Vec<u64> {
             std::thread::sleep(apart);
             stage.kill_program();
         }
+        Victims::Group => stage.kill_group(),
         Victims::Both => std::thread::scope(|scope| {
             scope.spawn(|| stage.kill_program());
             stage.kill_manager();
@@ -91,6 +93,11 @@ fn the_manager_is_killed_and_then_the_program() {
 #[test]
 fn both_are_killed_at_once() {
     rounds(Victims::Both);
+}
+
+#[test]
+fn the_whole_process_group_is_killed() {
+    rounds(Victims::Group);
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::process::{kill_process, test_kill_process, Pid, Signal};
+use rustix::process::{kill_process, kill_process_group, test_kill_process, Pid, Signal};
 use tempfile::TempDir;
 
 use crate::program::{PROGRESS, THREADS};
@@ -93,6 +94,13 @@ impl Stage {
     pub(crate) fn kill_manager(&self) {
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         recorder.kill().expect("it can be killed");
+        recorder.wait().expect("it can be waited for");
+    }
+
+    /// Kills the manager and the program together, as who means to be thorough does.
+    pub(crate) fn kill_group(&self) {
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        kill_process_group(Pid::from_child(&recorder), Signal::Kill).expect("they can be killed");
         recorder.wait().expect("it can be waited for");
     }
 
@@ -272,7 +280,7 @@ fn record(directory: &TempDir, output: &Path) -> Command {
     let said = File::options().append(true).open(directory.path().join("stderr"));
     let mut record = Command::new(trace());
     record.args(["record", "-o"]).arg(output).stdin(Stdio::null()).stdout(Stdio::null());
-    record.stderr(said.expect("the test made it"));
+    record.process_group(0).stderr(said.expect("the test made it"));
     record.env(PROGRESS, directory.path().join("progress")).env_remove("TRACE_SOCKET");
     // Where the private socket goes.
     record.env("XDG_RUNTIME_DIR", directory.path());
