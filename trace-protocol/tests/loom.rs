@@ -177,12 +177,54 @@ fn stopped_means_stopped() {
             });
             recorder.stop(PATIENCE);
             let stopped = buffer.rolling(0);
+            // From here on the session's description is freed memory, which the writer must not look at.
+            drop(recorder.end());
             let written = writer.join().unwrap();
             assert_eq!(buffer.rolling(0), stopped);
             assert_eq!(stopped.len(), usize::from(written), "committed is collected");
-            drop(recorder.end());
         });
     }
+}
+
+/// A scope that ends while recording stops is turned before the stop returns, or not at all.
+#[test]
+fn a_scope_ends_before_the_stop_or_never() {
+    for asymmetric in [true, false] {
+        model(move || {
+            let buffer = Buffer::new(BufferingMode::Circular, asymmetric);
+            let recorder = buffer.recorder;
+            let slot = recorder.attach(1).unwrap();
+            let at = Scope(begin(recorder, slot));
+            let writer = thread::spawn(move || {
+                let scope = at;
+                scope.0.end(slot, recorder, || 20);
+            });
+            recorder.stop(PATIENCE);
+            let stopped = buffer.rolling(0);
+            drop(recorder.end());
+            writer.join().unwrap();
+            assert_eq!(buffer.rolling(0), stopped);
+            assert_eq!(stopped.len(), 1);
+        });
+    }
+}
+
+/// A stop and a switch at the same time: the next start goes on behind both.
+#[test]
+fn a_stop_during_a_switch_loses_no_epoch() {
+    model(|| {
+        let buffer = Buffer::new(BufferingMode::Circular, true);
+        let recorder = buffer.recorder;
+        let slot = recorder.attach(1).unwrap();
+        for value in 0..6 {
+            assert!(instant(recorder, slot, value), "three chunks of two instants");
+        }
+        let writer = thread::spawn(move || instant(recorder, slot, 6));
+        let last = recorder.stop(PATIENCE).unwrap();
+        let written = writer.join().unwrap();
+        assert!(last == 1 || !written, "what was written is in an epoch that the stop knows of");
+        assert_eq!(recorder.start(), Some(last + 1));
+    });
 }
 
 /// Two threads that reserve at the same time get chunks of their own.

@@ -1,4 +1,5 @@
 //! Tracing compiled out: for a module, and, with the feature, for the program.
+#![allow(clippy::assertions_on_constants, reason = "that they are constant is what is asserted")]
 
 /// A module that is not traced, whatever the feature says.
 mod quiet {

@@ -88,6 +88,31 @@ fn chunks_of_other_wraps_and_sizes_are_passed_over() {
     }
 }
 
+/// A provider cannot have the reader remember more than a name or two for each index.
+#[test]
+fn long_texts_are_passed_on_and_not_kept() {
+    let layout = Layout::new(BufferingMode::Streaming, 4096, 64 << 10, 4096).unwrap();
+    let text = "x".repeat(30_000);
+    let mut words = vec![((4096 + 4096) / 8, directory_entry(0, 15))];
+    let start = (4096 + 4096 + 4096) / 8;
+    words.extend(
+        string_record(7, &text).into_iter().enumerate().map(|(index, word)| (start + index, word)),
+    );
+    let (out, collector) = collect(layout, memory(&layout, words));
+    assert_eq!(out, string_record(7, &text));
+    assert!(format!("{collector:?}").len() < text.len(), "the text is not in the collector");
+}
+
+/// What other processes do, and in whose name, is not a provider's to say.
+#[test]
+fn a_provider_speaks_for_itself_alone() {
+    let log = [0x0000_0000_0001_0059, 1, 1111, 2222, u64::from(b'x')];
+    let switch = [0x0000_0000_0000_0048 | 4 << 60 >> 4, 1, 5, 6];
+    let (out, collector) = chunk(&[&log[..], &switch].concat());
+    assert_eq!(out, [0x0000_0000_0001_0059, 1, 1, 2222, u64::from(b'x')]);
+    assert_eq!(collector.stats().rejected[7], 1);
+}
+
 fn any_words() -> impl Strategy<Value = Vec<(usize, u64)>> {
     let word = prop_oneof![
         any::<u64>(),

@@ -1,11 +1,12 @@
 //! Many threads, and slots that change hands.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use trace_format::layout::EventType;
 use trace_protocol::buffer::header::BufferingMode;
 
-use crate::harness::{events, header, instants, Harness};
+use crate::harness::{events, header, instants, records, Harness, PROCESS};
 
 #[test]
 fn a_slot_that_changes_hands_names_each_thread() {
@@ -36,6 +37,45 @@ fn records_inside_a_record_are_dropped_and_told() {
     harness.finish(&mut out);
     assert_eq!(instants(&out, 1), [9]);
     assert_eq!((harness.collector.dropped(), harness.collector.stats().told_losses), (3, 3));
+}
+
+/// A thread that lost records and ended is the one that they are told of, although another has its slot by then.
+#[test]
+fn losses_are_told_of_the_thread_that_had_them() {
+    let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+    let slot = harness.attach(1);
+    while harness.instant(slot, 0) {}
+    harness.recorder.detach(slot);
+    let mut out = Vec::new();
+    harness.save(0, &mut out);
+    let slot = harness.attach(2);
+    assert!(harness.instant(slot, 1));
+    harness.finish(&mut out);
+    let losses: Vec<_> = records(&out)
+        .into_iter()
+        .filter(|record| record[0] & 0xf == 4 && record.len() == 12)
+        .collect();
+    assert_eq!(losses.len(), 1);
+    assert_eq!(losses[0][2..4], [PROCESS, 1], "process and thread");
+    assert_eq!(losses[0][6], 1, "number");
+    assert_eq!(harness.collector.stats().told_losses, 1);
+}
+
+/// A thread that is in the middle of a record for good holds nothing up for longer than there is patience, and harms nothing later.
+#[test]
+fn a_thread_that_does_not_come_back_is_not_waited_for() {
+    let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+    let slot = harness.attach(1);
+    assert!(harness.instant(slot, 1));
+    let open = slot.open(harness.recorder, 2).unwrap();
+    assert!(!harness.recorder.quiesce(Duration::from_millis(1)));
+    assert!(harness.recorder.stop(Duration::from_millis(1)).is_some());
+    let mut out = Vec::new();
+    harness.collector.finish(&mut out);
+    assert_eq!(instants(&out, 1), [1]);
+    assert!(harness.recorder.end().is_none(), "the thread may still write to it");
+    open.words()[1].store(2, Ordering::Relaxed);
+    open.commit(header(EventType::Instant, 2));
 }
 
 /// Threads write numbers and scopes as fast as they can while the test plays the service thread: in streaming mode each number is

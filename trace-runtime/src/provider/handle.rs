@@ -26,7 +26,7 @@ pub struct Trace {
 pub(super) struct Provider {
     process: u32,
     guards: usize,
-    /// How long the end waits for the service thread; for ever where it writes an archive.
+    /// How long the end waits for the service thread; for ever where it writes an archive, which depends on no other process.
     patience: Duration,
     shared: Arc<Shared>,
 }
@@ -117,7 +117,7 @@ fn start(builder: Builder) -> Option<Provider> {
         }
         return None;
     }
-    shared.wait_until(PATIENCE, |state| state.settled);
+    shared.wait_until(patience, |state| state.settled);
     Some(Provider { process: process::id(), guards: 1, patience, shared })
 }
 
