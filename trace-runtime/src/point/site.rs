@@ -13,7 +13,8 @@ use trace_protocol::buffer::producer::CHUNK_THREAD;
 pub struct Site {
     /// 0 while off; else the header of its records, but for size and number of arguments.
     ///
-    /// Rules: stored by the service thread, while no thread is in a trace point; read by trace points.
+    /// Rules: stored by the service thread while nothing is recorded. A trace point looks twice: first whether it is on, and again for
+    /// the header, once its slot is busy in a current epoch, when it does not change.
     header: AtomicU64,
     category: &'static str,
     name: &'static str,
