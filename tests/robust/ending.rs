@@ -89,7 +89,13 @@ fn a_child_with_its_parents_environment_does_not_spoil_what_the_parent_traces_it
     let run = Run::of(subject(&["parent"]).env("TRACE_OUTPUT", &output));
     assert_eq!(run.code(), 0, "{run:?}");
     let archive = Archive::read(&output);
-    assert_eq!(archive.only().count("parent before"), 1);
+    assert_eq!(
+        archive.only().count("parent before"),
+        1,
+        "{:?} {:?}",
+        archive.only().lost,
+        archive.only().events.first()
+    );
     let mut names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
     let child = names.find(|path| *path != output).expect("the child has a file of its own");
     assert_eq!(Archive::read(&child).only().events.len(), 2);

@@ -132,17 +132,29 @@ fn check_all(archive: &Archive, directory: &Path, mode: &str) -> usize {
         .sum()
 }
 
+/// Has sixty processes killed under `trace record`, and checks what they had committed.
+fn kill_under_record(mode: &str, size: &str, without: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("archive.fxt");
+    let place = directory.path().to_str().unwrap();
+    let role = ["count-and-be-killed", "60", place, "88172645463325252"];
+    let run = Run::of(record(&["-m", mode, "-b", size], &output, &role).env("WITHOUT", without));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let found = check_all(&Archive::read(&output), directory.path(), mode);
+    assert!(found > 1000, "{mode}: the test has something to look at, not {found} events");
+}
+
 #[test]
 fn what_a_killed_program_committed_is_in_the_archive_of_trace_record() {
     for (mode, size) in MODES.into_iter().zip(["1M", "64K", "4M"]) {
-        let directory = tempfile::tempdir().unwrap();
-        let output = directory.path().join("archive.fxt");
-        let place = directory.path().to_str().unwrap();
-        let role = ["count-and-be-killed", "60", place, "88172645463325252"];
-        let run = Run::of(&mut record(&["-m", mode, "-b", size], &output, &role));
-        assert_eq!(run.code(), 0, "{run:?}");
-        let found = check_all(&Archive::read(&output), directory.path(), mode);
-        assert!(found > 1000, "{mode}: the test has something to look at, not {found} events");
+        kill_under_record(mode, size, "");
+    }
+}
+
+#[test]
+fn what_a_killed_program_committed_is_in_the_archive_without_membarrier_and_counter() {
+    for (mode, size) in MODES.into_iter().zip(["256K", "16K", "4M"]) {
+        kill_under_record(mode, size, "membarrier, cpu counter");
     }
 }
 

@@ -1,12 +1,14 @@
 //! Many sessions, two sessions, and managers that come and go.
 
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use trace_manager::{ArchiveTarget, Manager, ManagerError, SessionConfig, SessionHandle};
 use trace_protocol::buffer::header::BufferingMode;
 use trace_runtime::{trace_enabled, trace_instant};
 
-use crate::harness::{record, subject, wait_until, Archive, Run, Session, PATIENCE};
+use crate::harness::{record, subject, wait_until, Archive, Provider, Run, Session, PATIENCE};
 
 fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
@@ -135,4 +137,80 @@ fn a_program_lives_on_when_its_manager_is_killed() {
     session.stop();
     assert!(session.join().unwrap().archive.is_ok());
     assert_eq!(Archive::read(&output).only().count("last word"), 1);
+}
+
+/// Of each thread's numbers between the first and the last that were recorded, all are there or told as lost.
+fn check_storm(provider: &Provider) {
+    for name in ["instant", "outer"] {
+        let mut numbers: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for event in provider.named(name).filter(|event| event.numbers.contains_key("thread")) {
+            numbers.entry(event.numbers["thread"]).or_default().push(event.number());
+        }
+        let mut missing = 0;
+        for numbers in numbers.values_mut() {
+            numbers.sort_unstable();
+            assert!(
+                numbers.windows(2).all(|pair| pair[0] < pair[1]),
+                "{name}: none is there twice"
+            );
+            missing += numbers[numbers.len() - 1] - numbers[0] + 1 - numbers.len() as u64;
+        }
+        assert!(
+            missing <= provider.lost(),
+            "{name}: {missing} are missing, lost are {:?}",
+            provider.lost
+        );
+    }
+    for event in provider.named("instant").filter(|event| event.numbers["thread"] == 3) {
+        assert_ne!(event.thread, provider.pid, "it is of a short thread");
+    }
+}
+
+#[test]
+fn sessions_that_come_and_go_while_many_threads_trace_have_each_thread_without_a_gap() {
+    let directory = tempfile::tempdir().unwrap();
+    let manager = Manager::bind(&directory.path().join("manager.sock")).unwrap();
+    let mut storm = subject(&["storm"]);
+    let mut storm = storm
+        .env("TRACE_SOCKET", manager.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = directory.path().join("out.fxt");
+    for number in 0..100 {
+        let mode =
+            [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming][number % 3];
+        let buffer_size = [4096, 64 << 10, 1 << 20][number / 3 % 3];
+        let config = SessionConfig { mode, buffer_size, ..SessionConfig::default() };
+        let session = manager.start(config, ArchiveTarget::File(output.clone())).unwrap();
+        assert!(session.wait_provider(PATIENCE), "the program is in the session");
+        session.stop();
+        let summary = session.join().unwrap();
+        assert!(
+            summary.providers.iter().all(|provider| provider.rejected.is_empty()),
+            "{summary:?}"
+        );
+        check_storm(Archive::read(&output).only());
+    }
+    drop(storm.stdin.take());
+    assert_eq!(Run::end_of(storm).code(), 0);
+}
+
+#[test]
+fn two_recorders_with_the_same_output_leave_a_whole_archive() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    let mut first = record(&[], &output, &["idle"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(first.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(Run::of(&mut record(&[], &output, &["burst", "1000"])).code(), 0);
+    assert_eq!(Archive::read(&output).only().numbers("instant"), Vec::from_iter(0..1000));
+    drop(first.stdin.take());
+    assert_eq!(Run::end_of(first).code(), 0);
+    assert!(Archive::read(&output).only().events.is_empty(), "the last one to end has the name");
 }

@@ -79,3 +79,29 @@ pub(crate) fn burst(count: u64) {
         trace_instant!("burst", "instant", "number" => number);
     }
 }
+
+/// Counts in several threads and in many short ones, over all sessions that come and go, until standard input ends.
+pub(crate) fn storm() {
+    let _trace = crate::init();
+    println!("ready");
+    for thread in 0..3u64 {
+        std::thread::spawn(move || {
+            for number in 0u64.. {
+                gust(thread, number);
+            }
+        });
+    }
+    std::thread::spawn(|| {
+        for number in 0u64.. {
+            let short = std::thread::spawn(move || gust(3, number));
+            short.join().expect("it does not panic");
+        }
+    });
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).expect("standard input can be read");
+}
+
+fn gust(thread: u64, number: u64) {
+    trace_duration!("storm", "outer", "number" => number, "thread" => thread);
+    trace_duration!("storm", "inner");
+    trace_instant!("storm", "instant", "number" => number, "thread" => thread);
+}
