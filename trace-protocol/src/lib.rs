@@ -8,6 +8,7 @@ pub mod error;
 pub mod message;
 pub mod mode;
 pub mod packet;
+pub mod slices;
 pub mod socket;
 pub mod words;
 

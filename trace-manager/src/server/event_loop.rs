@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags, EventVec};
 use trace_protocol::archive::ClockSample;
+use trace_protocol::slices;
 use trace_protocol::socket::Listener;
 
 use super::command::{Command, Inbox, StartRequest};
@@ -112,6 +113,8 @@ impl EventLoop {
 
     /// Runs until the caller ends it.
     pub(crate) fn run(mut self) -> io::Result<()> {
+        // Providers fill buffers while this thread waits for a processor.
+        slices::ask_for_short();
         let mut events = EventVec::with_capacity(256);
         while !(self.quitting && self.active.is_none()) {
             match epoll::wait(&self.epoll, &mut events, self.timeout()) {

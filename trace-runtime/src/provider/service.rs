@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trace_protocol::buffer::producer::Slot;
+use trace_protocol::slices;
 
 use super::config::Builder;
 use super::handle::Shared;
@@ -100,6 +101,7 @@ impl Drop for Ended {
 
 impl Service {
     fn run(self) {
+        slices::ask_for_short();
         agree(self.candidates);
         // Whatever happens, nobody waits for this thread in vain.
         let _ended = Ended(Arc::clone(&self.shared));
