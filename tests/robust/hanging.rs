@@ -5,13 +5,20 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use rustix::process::{kill_process, Pid, Signal};
+use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions};
 use trace_manager::{ArchiveTarget, Manager, SessionConfig, SessionState, Timeouts};
 
 use crate::harness::{subject, wait_until, Archive, Run, Session, PATIENCE};
 
 fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Stops a process, and waits until all of its threads have stopped.
+fn stop(child: &Child) {
+    send(child, Signal::Stop);
+    let status = waitpid(Some(Pid::from_child(child)), WaitOptions::UNTRACED).unwrap();
+    assert!(status.is_some_and(|status| status.stopped()), "{status:?}");
 }
 
 /// Starts a role that says when it is ready, and waits for that.
@@ -55,7 +62,7 @@ fn a_provider_that_is_stopped_before_the_start_delays_nobody() {
         command
     };
     let hanging = start(with_socket(&["idle"]));
-    send(&hanging, Signal::Stop);
+    stop(&hanging);
     let output = directory.path().join("out.fxt");
     let session = manager.start(impatient(), ArchiveTarget::File(output.clone())).unwrap();
     let _garbage = send_garbage(manager.path());
@@ -82,7 +89,7 @@ fn what_a_provider_recorded_before_it_hung_is_in_the_archive() {
         let mode = crate::harness::session::mode_named(mode);
         let session = Session::with(SessionConfig { mode, ..impatient() });
         let hanging = start(session.subject(&["until-signal"]));
-        send(&hanging, Signal::Stop);
+        stop(&hanging);
         let garbage = send_garbage(session.socket());
         let other = start(session.subject(&["idle"]));
         let other_pid = u64::from(other.id());
