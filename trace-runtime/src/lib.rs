@@ -86,6 +86,7 @@ pub use value::{Arg, ArgValue, Koid, Pointer};
 pub mod __private {
     pub use trace_format::layout::EventType;
 
+    pub use crate::point::arguments::numbers;
     pub use crate::point::names::{BothAtRunTime, Literal, NameAtRunTime, Names};
     pub use crate::point::site::{Category, Key, Site};
     pub use crate::point::write::{begin, begin_plain, event};

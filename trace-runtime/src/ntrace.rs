@@ -12,6 +12,11 @@
 //! # quiet::work(&[]);
 //! ```
 //!
+//! It takes the place of what the module imports from `trace_runtime`: both at once make names ambiguous. There are
+//! `trace_duration!`, `trace_duration_begin!`, `trace_duration_end!`, `trace_instant!`, `trace_counter!`, `trace_async_begin!`,
+//! `trace_async_instant!`, `trace_async_end!`, `trace_flow_begin!`, `trace_flow_step!`, `trace_flow_end!`, `trace_enabled!`,
+//! `trace_category_enabled!`, `trace_nonce!`, `trace_category!` and `#[trace_fn]`.
+//!
 //! With the feature `ntrace`, and on systems other than Linux, this is what the crate consists of.
 
 use std::marker::PhantomData;
@@ -27,6 +32,8 @@ pub use crate::{
     __ntrace_event_with_id as trace_flow_step, __ntrace_instant as trace_instant,
     __ntrace_nonce as trace_nonce,
 };
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+pub use crate::{Arg, ArgValue, Koid, Pointer, Scope};
 #[cfg(feature = "attributes")]
 pub use trace_macros::ntrace_fn as trace_fn;
 
@@ -42,7 +49,7 @@ pub fn builder() -> Builder {
 
 /// Keeps this process what it is.
 #[derive(Debug)]
-#[must_use = "it stands for a provider that lives until this is dropped"]
+#[must_use = "the process would be a provider until this is dropped: bind it, as in `let _trace = init();`"]
 pub struct Trace(PhantomData<()>);
 
 impl Drop for Trace {

@@ -7,6 +7,10 @@ use trace_format::layout::{argument, cut_str, ArgumentType, StringRef};
 
 /// A value that can be recorded as an argument.
 ///
+/// Integers of up to 64 bits, floating point numbers, `bool`, `str`, `String`, `Cow<str>`, raw pointers, `()`, [`Koid`], [`Pointer`],
+/// and references, boxes and `Option`s of these are. A text is recorded up to 32,000 bytes, cut at a character; where a record would
+/// be larger than 32 KB, its texts are cut to 1,800 bytes each.
+///
 /// Implement it for your own types by saying which value stands for them:
 ///
 /// ```
@@ -22,6 +26,11 @@ use trace_format::layout::{argument, cut_str, ArgumentType, StringRef};
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be recorded as an argument",
+    label = "not a number, text, boolean, pointer, or `Option` of one",
+    note = "record a part of it, or its text as in `value.to_string()`, or implement `trace_runtime::ArgValue` for it"
+)]
 pub trait ArgValue {
     /// The recorded value: one of those that [`Arg`] lists.
     type Arg<'a>: Arg

@@ -14,11 +14,11 @@ macro_rules! __trace_site {
         |$site:ident, $keys:ident, $named:ident| $body:expr,
         $otherwise:expr
     ) => {{
-        const __TRACE_KEY_COUNT: usize = <[&str]>::len(&[$($key),*]);
+        const TRACE_KEYS_MUST_BE_CONSTANT: usize = <[&str]>::len(&[$($key),*]);
         const {
-            assert!(__TRACE_KEY_COUNT <= 15, "a trace point has at most 15 arguments");
+            assert!(TRACE_KEYS_MUST_BE_CONSTANT <= 15, "a trace point has at most 15 arguments");
         }
-        static $keys: [$crate::__private::Key; __TRACE_KEY_COUNT] = [$($crate::__private::Key::new($key)),*];
+        static $keys: [$crate::__private::Key; TRACE_KEYS_MUST_BE_CONSTANT] = [$($crate::__private::Key::new($key)),*];
         // Used: it is stored to where the compiler does not see it, through the section.
         #[used]
         #[link_section = "trace_sites"]
@@ -93,7 +93,20 @@ macro_rules! __trace_event_with_id {
 #[macro_export]
 macro_rules! __trace_counter {
     ($site:tt, $names:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
-        $crate::__trace_write!(Counter, $site, $names, [$crate::__private::id($id)] $(, $key => $value)+)
+        $crate::__trace_site!(
+            Counter,
+            $site,
+            $names,
+            [$($key),+],
+            |__TRACE_SITE, __TRACE_KEYS, names| $crate::__private::event(
+                &__TRACE_SITE,
+                &__TRACE_KEYS,
+                names,
+                $crate::__private::numbers($crate::__trace_arguments!($($value),+)),
+                [$crate::__private::id($id)],
+            ),
+            ()
+        )
     };
 }
 

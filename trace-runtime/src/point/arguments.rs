@@ -29,6 +29,32 @@ impl Arguments for () {
     fn encode(&self, _: &[Key], _: &[AtomicU64], _: Limit) {}
 }
 
+/// The arguments of a counter: numbers, or nothing where an `Option` is `None`.
+pub trait Numbers: Arguments {}
+
+/// A number, as a viewer can draw it.
+#[diagnostic::on_unimplemented(
+    message = "the values of a counter are numbers",
+    label = "this is recorded as something else than a number"
+)]
+pub trait Number: Arg {}
+
+impl Number for i32 {}
+impl Number for u32 {}
+impl Number for i64 {}
+impl Number for u64 {}
+impl Number for f64 {}
+impl<N: Number> Number for Option<N> {}
+
+impl Numbers for () {}
+impl<N: Number, R: Numbers> Numbers for (N, R) {}
+
+/// Arguments that are numbers.
+#[inline(always)]
+pub fn numbers<N: Numbers>(arguments: N) -> N {
+    arguments
+}
+
 impl<A: Arg, R: Arguments> Arguments for (A, R) {
     const COUNT: usize = 1 + R::COUNT;
 

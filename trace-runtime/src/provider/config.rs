@@ -39,8 +39,8 @@ impl Builder {
             categories: split(&categories),
             socket: default_socket_path(),
             output: env::var_os("TRACE_OUTPUT").filter(|path| !path.is_empty()).map(PathBuf::from),
-            buffer_size: text("TRACE_BUFFER_SIZE").and_then(|size| bytes(&size)).unwrap_or(DEFAULT_BUFFER_SIZE),
-            mode: text("TRACE_BUFFERING_MODE").and_then(|mode| named_mode(&mode)).unwrap_or(BufferingMode::Streaming),
+            buffer_size: chosen("TRACE_BUFFER_SIZE", "bytes, as 16M", bytes, DEFAULT_BUFFER_SIZE),
+            mode: chosen("TRACE_BUFFERING_MODE", "oneshot, circular or streaming", named_mode, BufferingMode::Streaming),
             membarrier: true,
             cpu_counter: true,
         }
@@ -52,7 +52,8 @@ impl Builder {
         self
     }
 
-    /// Records no other categories than these, whatever a session asks for: names, `prefix*`, and `-name` to leave one out.
+    /// Records no other categories than these, whatever a session asks for: names, `prefix*`, and `-name` or `-prefix*` to leave some out,
+    /// which wins. None, or only some to leave out, means all others.
     pub fn categories<T: Into<String>>(mut self, categories: impl IntoIterator<Item = T>) -> Self {
         self.categories = categories.into_iter().map(Into::into).collect();
         self
@@ -123,6 +124,16 @@ impl Builder {
     pub(super) fn category_set(&self) -> CategorySet {
         CategorySet::new(&self.categories)
     }
+}
+
+/// What a variable of the environment chooses. If that cannot be understood, somebody wants to know.
+fn chosen<T>(variable: &str, expected: &str, parse: impl Fn(&str) -> Option<T>, otherwise: T) -> T {
+    let Some(value) = env::var_os(variable).filter(|value| !value.is_empty()) else { return otherwise };
+    let parsed = value.to_str().and_then(parse);
+    if parsed.is_none() {
+        eprintln!("trace: {variable}: expected {expected}, found '{}'; it does not count", value.to_string_lossy());
+    }
+    parsed.unwrap_or(otherwise)
 }
 
 fn absolute(path: PathBuf) -> PathBuf {

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// Hold it to the end of `main`. What was recorded is in the archive even if the process ends without dropping it.
 #[derive(Debug)]
-#[must_use = "the process is a provider until this is dropped"]
+#[must_use = "the process is a provider until this is dropped: bind it, as in `let _trace = init();`"]
 pub struct Trace {
     process: u32,
     _not_constructible: PhantomData<()>,
