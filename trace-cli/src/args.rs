@@ -1,9 +1,11 @@
 //! What stands behind options.
 
+mod category;
 mod duration;
 mod mode;
 mod size;
 
+pub(crate) use category::parse_category;
 pub(crate) use duration::parse_duration;
 pub(crate) use mode::Mode;
 pub(crate) use size::parse_size;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::args::{parse_duration, parse_size, Mode};
+use crate::args::{parse_category, parse_duration, parse_size, Mode};
 use crate::exit;
 
 /// Record what programs do, and look at it
@@ -40,8 +40,9 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "FILE", default_value = "trace.fxt")]
     pub(crate) output: PathBuf,
 
-    /// What to record: names, `prefix*`, and `-name` to leave out; all if not given
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true)]
+    /// What to record: names, `prefix*`, and `-name` or `-prefix*` to leave out,
+    /// which wins; all if not given
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) categories: Vec<String>,
 
     /// The buffer of each program, in bytes or with K, M, G behind
@@ -52,11 +53,13 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_enum, default_value_t = Mode::Streaming)]
     pub(crate) mode: Mode,
 
-    /// Stop after this time, such as 1.5s, 200ms or 2m
+    /// Stop after this time, such as 1.5s, 200ms or 2m, and end COMMAND; with
+    /// --wait and no COMMAND the time begins when the first program joins
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Go on after COMMAND has ended, until the last program in the trace has
+    /// Go on after COMMAND has ended, until the last program in the trace has;
+    /// without COMMAND, stop when all programs that joined have ended
     #[arg(long)]
     pub(crate) wait: bool,
 
@@ -74,7 +77,7 @@ pub(crate) struct RecordArgs {
 
     /// The program to run and its arguments; without it, programs that find the
     /// session by themselves are recorded until Ctrl-C
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail, Context, Result};
 use trace_format::{ReadError, Reader};
+use trace_protocol::buffer::saved::buffer_path;
 
 /// The path that stands for standard input or output.
 pub(crate) const STANDARD: &str = "-";
@@ -16,11 +17,22 @@ pub(crate) fn open(path: &Path) -> Result<Reader<Box<dyn Read>>> {
         return Ok(Reader::new(Box::new(io::stdin().lock())));
     }
     let name = path.display();
-    let file = File::open(path).with_context(|| format!("cannot open '{name}'"))?;
+    let file =
+        File::open(path).with_context(|| format!("cannot open '{name}'{}", left_behind(path)))?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         bail!("'{name}' is a directory: expected an archive, as `trace record` writes it");
     }
     Ok(Reader::new(Box::new(file)))
+}
+
+/// What to do if there is no archive yet, but what a killed program left of it.
+fn left_behind(path: &Path) -> String {
+    match buffer_path(path).exists() {
+        true => {
+            format!(", but its program left what `trace recover {}` makes it of", path.display())
+        }
+        false => String::new(),
+    }
 }
 
 /// Returns what to tell the user when `path` cannot be read as an archive.

@@ -74,22 +74,14 @@ fn bind_advice(kind: io::ErrorKind) -> &'static str {
         }
         io::ErrorKind::NotFound => " (its directory does not exist: create it)",
         io::ErrorKind::PermissionDenied => {
-            " (name a socket in a directory of yours with TRACE_SOCKET)"
+            " (name a socket in a directory of yours, with TRACE_SOCKET or, for trace record, --socket)"
         }
         _ => "",
     }
 }
 
-impl std::error::Error for ManagerError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Bind { source, .. }
-            | Self::CreateArchive { source, .. }
-            | Self::EventLoop(source) => Some(source),
-            _ => None,
-        }
-    }
-}
+// The texts say what the kernel said: there is no source to add.
+impl std::error::Error for ManagerError {}
 
 /// Why an archive is not complete.
 #[derive(Debug)]
@@ -112,8 +104,4 @@ impl fmt::Display for ArchiveError {
     }
 }
 
-impl std::error::Error for ArchiveError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
+impl std::error::Error for ArchiveError {}

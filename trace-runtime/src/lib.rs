@@ -37,8 +37,8 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `TRACE_SOCKET` | the socket of the trace manager; without it `$XDG_RUNTIME_DIR/trace/manager.sock`, or `/run/trace/manager.sock` |
-//! | `TRACE_OUTPUT` | trace into this file, without a manager |
-//! | `TRACE_CATEGORIES` | with `TRACE_OUTPUT`: the categories, separated by commas; without it all |
+//! | `TRACE_OUTPUT` | trace into this file, without a manager; a second process that inherits it writes `FILE-PID`, and what a killed one left becomes `FILE-killed-N` |
+//! | `TRACE_CATEGORIES` | with `TRACE_OUTPUT`: the categories, separated by commas: names, `prefix*`, and `-name` or `-prefix*` to leave out, which wins; without it all |
 //! | `TRACE_BUFFER_SIZE` | with `TRACE_OUTPUT`: bytes of the buffer, also as `16M`; without it 16 MiB |
 //! | `TRACE_BUFFERING_MODE` | with `TRACE_OUTPUT`: `oneshot`, `circular` or `streaming`; without it streaming |
 

@@ -72,8 +72,13 @@ fn record(args: &RecordArgs) -> Result<u8> {
         }
     };
     if args.command.is_empty() {
+        let begin = if args.wait && args.duration.is_some() {
+            "; the time begins with the first"
+        } else {
+            ""
+        };
         crate::say(&format!(
-            "recording programs that find {}; Ctrl-C stops",
+            "recording programs that find {}{begin}; Ctrl-C stops",
             place.path().display()
         ));
     }

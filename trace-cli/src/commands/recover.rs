@@ -14,7 +14,9 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
         )
     })?;
     let (archive, bytes, events) = (recovered.archive.display(), recovered.bytes, recovered.events);
-    crate::say(&format!("{archive}: {bytes} bytes, {events} events of them from the buffer"));
+    crate::say(&format!(
+        "{archive}: {bytes} bytes; {events} of its events were in the buffer only"
+    ));
     for (count, what) in [
         (recovered.open_scopes, "scopes were open"),
         (recovered.dropped, "records had been dropped for want of room"),

@@ -74,9 +74,7 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
     if summary.providers.is_empty() {
         lines.push(nobody(args));
     } else if summary.events() == 0 {
-        lines.push(
-            "nothing was recorded: no trace point of these categories was reached".to_owned(),
-        );
+        lines.push(no_events(args));
     }
     for category in summary.categories_without_events() {
         lines.push(format!("no event of category '{category}': {}", known(summary)));
@@ -95,6 +93,14 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
         ));
     }
     lines
+}
+
+fn no_events(args: &RecordArgs) -> String {
+    let why = match args.categories.is_empty() {
+        true => "no trace point was reached while the program could be recorded. Is the guard of init() bound, as in `let _trace = init();`?",
+        false => "no trace point of these categories was reached",
+    };
+    format!("nothing was recorded: {why}")
 }
 
 fn nobody(args: &RecordArgs) -> String {
