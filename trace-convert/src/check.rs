@@ -10,7 +10,7 @@ use std::io::Read;
 
 use trace_format::{Item, Metadata, ReadError, Reader, Record};
 
-use crate::loss::Loss;
+use crate::loss::{self, Loss};
 use crate::{references, ConvertError};
 use providers::Providers;
 pub use report::{Dropped, OpenScope, ProviderReport, Report, Verdict};
@@ -46,6 +46,7 @@ pub fn check<R: Read>(mut reader: Reader<R>) -> Result<Report, ConvertError> {
 struct Checker {
     events: u64,
     buffers_full: u64,
+    buffers_overwritten: u64,
     errors: Vec<String>,
     no_archive: Option<ReadError>,
     error_count: u64,
@@ -66,6 +67,7 @@ impl Checker {
                 if let Some(loss) = Loss::of(item, event) {
                     self.loss(item, &loss);
                 }
+                self.buffers_overwritten += loss::overwritten(item, event).unwrap_or(0);
             }
             Record::Metadata(Metadata::ProviderEvent { .. }) => self.buffers_full += 1,
             _ => {}
@@ -99,6 +101,7 @@ impl Checker {
             no_archive: self.no_archive,
             providers: self.providers.report(reader),
             buffers_full: self.buffers_full,
+            buffers_overwritten: self.buffers_overwritten,
             records_dropped: self.dropped_total,
             dropped: self.dropped.into_rows(),
             ends_without_begin: self.scopes.ends_without_begin,

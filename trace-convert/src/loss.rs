@@ -10,6 +10,8 @@ use crate::references::{peek_text, peek_thread};
 const CATEGORY: &str = "trace";
 /// The name of the event that tells of missing records.
 const NAME: &str = "records dropped";
+/// The name of the event that tells that a circular buffer went round.
+const OVERWRITTEN: &str = "older records overwritten";
 
 /// Records that a thread could not write, from an event `records dropped` of
 /// the category `trace`.
@@ -51,4 +53,21 @@ impl<'a> Loss<'a> {
         }
         loss
     }
+}
+
+/// Returns how many rolling buffers of a circular buffer `event` says were
+/// overwritten; `None` if it is about something else.
+#[inline]
+pub(crate) fn overwritten(item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
+    let is_instant = matches!(event.kind, EventKind::Instant { .. });
+    if !is_instant
+        || peek_text(item, event.name) != OVERWRITTEN
+        || peek_text(item, event.category) != CATEGORY
+    {
+        return None;
+    }
+    event.arguments.iter().find_map(|argument| match argument.value {
+        Value::Uint32(buffers) => Some(buffers.into()),
+        _ => None,
+    })
 }

@@ -16,7 +16,7 @@ use tempfile::NamedTempFile;
 use trace_format::layout::ObjectType;
 use trace_format::record::{Metadata, Record, Value};
 use trace_format::Reader;
-use trace_protocol::archive::{self, Identity, Loss};
+use trace_protocol::archive::{Closing, Identity};
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::{Layout, LayoutError};
 use trace_protocol::buffer::memory::ReadMapping;
@@ -209,22 +209,8 @@ impl Beginning {
 
     /// Says what was lost and is not told yet. When it was is known only as: between the first event and the last.
     fn tell_losses(&self, collector: &Collector, words: &mut Vec<u64>) {
-        let dropped = collector.dropped();
-        if dropped == 0 {
-            return;
-        }
-        let number =
-            dropped.saturating_sub(self.told).saturating_sub(collector.stats().told_losses);
-        if number > 0 {
-            let (from, to) = (self.first, collector.stats().last_ticks.max(self.first));
-            archive::loss(
-                words,
-                &self.identity,
-                "killed before it could be told",
-                Loss { number, from, to },
-            );
-        }
-        archive::buffer_full(words, self.identity.id);
+        let to = collector.stats().last_ticks.max(self.first);
+        Closing::of(collector, self.told, self.first, to).write(words, &self.identity);
     }
 }
 

@@ -94,6 +94,8 @@ pub struct ProviderSummary {
     pub known_categories: Vec<String>,
     /// Scopes that were begun and had not ended.
     pub open_scopes: u64,
+    /// Rolling buffers that younger ones overwrote, in circular mode.
+    pub overwritten: u32,
     /// Whether it answered to the start.
     pub answered_start: bool,
     /// Whether it answered to the stop.

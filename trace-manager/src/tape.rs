@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
-use trace_protocol::archive::{self, Identity};
+use trace_protocol::archive::{self, ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::{Collector, RawSave, Rejection, SaveSlot};
 use trace_protocol::buffer::header::Layout;
 
-use crate::archive::{closing, Dropped};
 use crate::guard::{Account, Mark};
 use crate::machine::{End, SaveRequest};
 use crate::summary::ProviderSummary;
@@ -157,9 +156,9 @@ impl Tape {
 
     /// Appends what the archive says of a provider behind its records.
     fn close(&self, words: &mut Vec<u64>) {
-        let number = self.collector.dropped();
-        let told = self.collector.stats().told_losses;
-        closing(words, &self.identity, Dropped { number, told, joined_at: self.joined_at });
+        let now = ClockSample::now();
+        let to = now.ticks(self.identity.clock);
+        Closing::of(&self.collector, 0, self.joined_at, to).write_now(words, &self.identity, &now);
     }
 
     fn into_summary(self, departure: Departure) -> ProviderSummary {
@@ -182,6 +181,7 @@ impl Tape {
             categories,
             known_categories: self.known_categories,
             open_scopes: stats.open_scopes(),
+            overwritten: stats.overwritten,
             answered_start: departure.answered_start,
             answered_stop: departure.answered_stop,
             buffer_size: self.layout.total_size() as u64,

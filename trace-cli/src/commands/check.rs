@@ -37,6 +37,9 @@ fn json(report: &Report) -> Result<String> {
 fn text(report: &Report) -> String {
     let mut lines = vec![
         match report.verdict() {
+            Verdict::Complete if report.buffers_overwritten > 0 => {
+                "well-formed, the newest records of a circular buffer"
+            }
             Verdict::Complete => "well-formed, nothing is missing",
             Verdict::Lossy => "well-formed, but records are missing",
             Verdict::Malformed => "malformed",
@@ -80,8 +83,11 @@ fn damage(report: &Report, lines: &mut Vec<String>) {
 }
 
 fn losses(report: &Report, lines: &mut Vec<String>) {
-    let counts =
-        [("full buffers", report.buffers_full), ("records dropped", report.records_dropped)];
+    let counts = [
+        ("older buffers overwritten", report.buffers_overwritten),
+        ("full buffers", report.buffers_full),
+        ("records dropped", report.records_dropped),
+    ];
     push_counts(&counts, lines);
     for row in &report.dropped {
         let provider = row.provider.map_or("-".to_owned(), |id| id.to_string());

@@ -25,6 +25,7 @@ impl Report {
             "errors": self.errors,
             "providers": self.providers.iter().map(provider).collect::<Vec<_>>(),
             "buffers_full": self.buffers_full,
+            "buffers_overwritten": self.buffers_overwritten,
             "records_dropped": self.records_dropped,
             "dropped": self.dropped.iter().map(dropped).collect::<Vec<_>>(),
             "ends_without_begin": self.ends_without_begin,

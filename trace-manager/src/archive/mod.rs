@@ -12,12 +12,10 @@
 //! The loop never waits for the reader of the archive: what the writer is behind goes to a file that
 //! has no name.
 
-mod closing;
 mod spool;
 mod target;
 mod writer;
 
-pub(crate) use closing::{closing, Dropped};
 pub(crate) use spool::{Block, Notes};
 pub use target::ArchiveTarget;
 pub(crate) use target::Output;

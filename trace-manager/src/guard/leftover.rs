@@ -1,13 +1,12 @@
 //! What a provider's memory still holds when the manager is dead.
 
-use trace_protocol::archive::{self, ClockSample};
+use trace_protocol::archive::{self, ClockSample, Closing};
 use trace_protocol::buffer::consumer::{Collector, SlotReader};
 use trace_protocol::message::ClockSource;
 
 use super::ledger::provider;
 use super::messages::Provider;
 use super::watch::Held;
-use crate::archive::{closing, Dropped};
 
 /// The records of one provider that are to be appended, part by part.
 pub(super) struct Leftover {
@@ -73,11 +72,9 @@ impl Leftover {
     /// Appends what is left in the buffer, and what stands behind a provider's records.
     pub(super) fn finish(mut self, words: &mut Vec<u64>) {
         self.collector.finish(words);
-        let dropped = Dropped {
-            number: self.collector.dropped(),
-            told: self.told.saturating_add(self.collector.stats().told_losses),
-            joined_at: self.provider.joined_at,
-        };
-        closing(words, &self.provider.identity, dropped);
+        let (now, provider) = (ClockSample::now(), &self.provider.identity);
+        let to = now.ticks(provider.clock);
+        let closing = Closing::of(&self.collector, self.told, self.provider.joined_at, to);
+        closing.write_now(words, provider, &now);
     }
 }

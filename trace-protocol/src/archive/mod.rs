@@ -15,6 +15,7 @@
 //! initialization record holds an estimate.
 
 mod clocks;
+mod closing;
 mod ledger;
 
 use trace_format::encode::append;
@@ -27,6 +28,7 @@ use crate::buffer::producer::LossStrings;
 use crate::message::ClockSource;
 
 pub use clocks::ClockSample;
+pub use closing::Closing;
 pub use ledger::{Ledger, LedgerReader};
 
 /// Who a provider is, in the archive.

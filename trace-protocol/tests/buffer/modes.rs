@@ -118,3 +118,20 @@ fn overhead_of_chunks_is_at_most_two_percent() {
     let overhead = 1.0 - bytes as f64 / harness.layout.rolling_size() as f64;
     assert!(overhead <= 0.02, "{:.2} % of the rolling buffer holds no event", overhead * 100.0);
 }
+
+#[test]
+fn circular_says_how_many_buffers_are_gone() {
+    for (switches, gone) in [(0, 0), (1, 0), (2, 1), (5, 4)] {
+        let mut harness = Harness::new(BufferingMode::Circular, 64 << 10);
+        let slot = harness.attach(1);
+        for wrap in 0..switches {
+            assert!(harness.instant(slot, 1));
+            harness.recorder.flush();
+            harness.recorder.quiesce(PATIENCE);
+            harness.recorder.mark_saved(wrap);
+        }
+        assert!(harness.instant(slot, 2));
+        harness.finish(&mut Vec::new());
+        assert_eq!(harness.collector.stats().overwritten, gone, "{switches} switches");
+    }
+}

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use trace_protocol::archive::{self, ClockSample, Identity, Loss};
+use trace_protocol::archive::{self, ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
@@ -162,26 +162,14 @@ impl Output {
             return Err(error);
         }
         self.collector.finish(&mut self.words);
-        self.tell_losses();
-        archive::anchor(&mut self.words, &self.identity, &ClockSample::now());
+        let (now, clock) = (ClockSample::now(), self.identity.clock);
+        let closing = Closing::of(&self.collector, 0, self.first.ticks(clock), now.ticks(clock));
+        closing.write_now(&mut self.words, &self.identity, &now);
         self.partial.write_all(as_bytes(&self.words))?;
         self.write_rate()?;
         let path = &self.files.path;
         std::fs::rename(partial_path(path), path)?;
         std::fs::remove_file(buffer_path(path))
-    }
-
-    fn tell_losses(&mut self) {
-        let dropped = self.collector.dropped();
-        if dropped == 0 {
-            return;
-        }
-        let number = dropped.saturating_sub(self.collector.stats().told_losses);
-        if number > 0 {
-            let (from, to) = (self.first.ticks(self.identity.clock), ClockSample::now().ticks(self.identity.clock));
-            archive::loss(&mut self.words, &self.identity, "no room to say more", Loss { number, from, to });
-        }
-        archive::buffer_full(&mut self.words, self.identity.id);
     }
 }
 

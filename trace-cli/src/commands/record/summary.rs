@@ -61,6 +61,9 @@ fn provider_line(provider: &ProviderSummary) -> String {
         let scopes = if *open_scopes == 1 { "scope" } else { "scopes" };
         let _ = write!(line, ", {open_scopes} {scopes} open");
     }
+    if provider.overwritten > 0 {
+        line.push_str(", older ones overwritten");
+    }
     let refused: u64 = provider.rejected.iter().map(|(_, count)| count).sum();
     if refused > 0 {
         let _ = write!(line, ", {refused} refused");
@@ -150,6 +153,7 @@ fn provider_json(provider: &ProviderSummary) -> Value {
         "lost": provider.dropped,
         "rejected": rejected.collect::<serde_json::Map<_, _>>(),
         "open_scopes": provider.open_scopes,
+        "buffers_overwritten": provider.overwritten,
         "categories": provider.categories,
         "known_categories": provider.known_categories,
         "answered_start": provider.answered_start,

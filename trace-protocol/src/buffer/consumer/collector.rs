@@ -116,6 +116,9 @@ impl Collector {
         self.collect_durable(self.durable_end(), out);
         let saved = self.last_saved;
         let wraps = live_wraps(&self.mapping, &self.layout);
+        if let (BufferingMode::Circular, Some(newest)) = (self.layout.mode(), wraps.last()) {
+            self.filter.stats.overwritten = newest.saturating_sub(1);
+        }
         let saves: Vec<RawSave> = wraps
             .into_iter()
             .filter(|wrap| Some(*wrap) > saved)

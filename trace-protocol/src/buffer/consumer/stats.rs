@@ -67,6 +67,8 @@ pub struct Stats {
     pub told_losses: u64,
     /// The highest timestamp of the events that were looked at one by one; 0 without any. Runs of events of one kind are not.
     pub last_ticks: u64,
+    /// Rolling buffers of a circular buffer that younger ones overwrote.
+    pub overwritten: u32,
     /// Ticks per second that the provider claims, once it has said so.
     pub ticks_per_second: Option<u64>,
 }

@@ -200,6 +200,9 @@ impl Recorder {
         // Acquired: what the service thread saw of that rolling buffer's last readers and writers is over before it is written again.
         if self.ready.load(Ordering::Acquire) < next {
             return match self.allocation.load(Ordering::Acquire) == allocation {
+                true if session.layout.mode() == BufferingMode::Circular => {
+                    Reserved::Full(LossReason::InUse)
+                }
                 true => Reserved::Full(LossReason::NotSaved),
                 false => Reserved::Moved,
             };

@@ -36,7 +36,7 @@ pub struct LossStrings {
     /// The keys `reason`, `number`, `from` and `to`.
     pub keys: [StringRef; 4],
     /// The reasons, in the order of [`LossReason::ALL`].
-    pub reasons: [StringRef; 4],
+    pub reasons: [StringRef; 5],
 }
 
 impl LossStrings {

@@ -1,0 +1,61 @@
+//! What an archive says of a provider behind its records.
+
+use trace_format::layout::InstantScope;
+use trace_format::record::{Argument, Value};
+
+use super::{anchor, buffer_full, instant, loss, ClockSample, Identity, Loss};
+use crate::buffer::consumer::Collector;
+
+/// What became of a provider's records.
+#[derive(Debug, Clone, Copy)]
+pub struct Closing {
+    /// Records that were dropped, over the whole session.
+    pub dropped: u64,
+    /// How many of them its own loss records account for.
+    pub told: u64,
+    /// Rolling buffers that were overwritten by younger ones.
+    pub overwritten: u32,
+    /// When it began, in its ticks.
+    pub from: u64,
+    /// When it ended, in its ticks.
+    pub to: u64,
+}
+
+impl Closing {
+    /// The name of the event that says that a circular buffer went round.
+    pub const OVERWRITTEN: &'static str = "older records overwritten";
+    /// The reason of losses that a provider could not say more of.
+    pub const REASON: &'static str = "no room to say more";
+
+    /// What `collector` found of a provider that began at `from` and ended at `to`, of which `told_before` losses were told earlier.
+    pub fn of(collector: &Collector, told_before: u64, from: u64, to: u64) -> Self {
+        Self {
+            dropped: collector.dropped(),
+            told: told_before.saturating_add(collector.stats().told_losses),
+            overwritten: collector.stats().overwritten,
+            from,
+            to,
+        }
+    }
+
+    /// Appends it: losses that are not told, and that there were any; that older records are gone.
+    pub fn write(&self, words: &mut Vec<u64>, provider: &Identity) {
+        let number = self.dropped.saturating_sub(self.told);
+        if number != 0 {
+            loss(words, provider, Self::REASON, Loss { number, from: self.from, to: self.to });
+        }
+        if self.dropped != 0 {
+            buffer_full(words, provider.id);
+        }
+        if self.overwritten != 0 {
+            let arguments = [Argument::new("buffers", Value::Uint32(self.overwritten))];
+            instant(words, provider, self.to, Self::OVERWRITTEN, InstantScope::Process, &arguments);
+        }
+    }
+
+    /// [`Closing::write`], and the time on all clocks, of a provider that has just ended.
+    pub fn write_now(&self, words: &mut Vec<u64>, provider: &Identity, now: &ClockSample) {
+        self.write(words, provider);
+        anchor(words, provider, now);
+    }
+}
