@@ -14,7 +14,7 @@ use crate::error::ArchiveError;
 use crate::guard::Keeper;
 
 /// Bytes that wait in memory for the writer before a file takes them.
-const MEMORY_LIMIT: usize = 64 << 20;
+const MEMORY_LIMIT: usize = 256 << 20;
 
 /// What the writer has done so far, for other threads to look at.
 #[derive(Debug, Default)]
@@ -83,7 +83,10 @@ impl ArchiveWriter {
             bytes: 0,
         };
         let builder = thread::Builder::new().name("trace-archive".to_owned());
-        let thread = builder.spawn(move || writing.run())?;
+        let thread = builder.spawn(move || {
+            give_way();
+            writing.run()
+        })?;
         Ok(Self { spool, status, rate, thread, lost: false })
     }
 
@@ -204,10 +207,21 @@ impl Writing {
     }
 }
 
+/// Lets other threads go first where processors are few: blocks can wait here, and full buffers cannot.
+fn give_way() {
+    const NICENESS: i32 = 10;
+    // Linux has a niceness for each thread. Where it cannot be had, all threads are alike.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+}
+
+/// The most bytes of one write(2). Many kernels take the processor from nobody who is in a system call, and the thread that makes room
+/// in the providers' buffers may need it.
+const PIECE: usize = 128 << 10;
+
 /// Writes all bytes, also to a pipe that somebody made non-blocking.
 fn write_all(output: &mut Output, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        match output.file.write(bytes) {
+        match output.file.write(bytes.get(..PIECE).unwrap_or(bytes)) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
