@@ -1,4 +1,8 @@
 //! What the macros accept, and what they leave alone. Nothing is recorded here: no trace point is on.
+#![cfg_attr(
+    feature = "ntrace",
+    allow(clippy::assertions_on_constants, reason = "constant is what it is then")
+)]
 
 use std::borrow::Cow;
 use std::cell::Cell;

@@ -110,3 +110,57 @@ fn a_scope_of_an_earlier_start_is_not_ended_in_a_later_one() {
         assert_eq!(kinds(&out), []);
     }
 }
+
+/// A scope that ends while there is no room does not stay open: its end is written as soon as there is.
+#[test]
+fn an_end_that_finds_no_room_comes_later() {
+    let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+    let slot = harness.attach(1);
+    let scopes: Vec<_> = (0..3).map(|_| harness.begin(slot)).collect();
+    while harness.instant(slot, 0) {}
+    let dropped = harness.collector.dropped();
+    for scope in scopes.into_iter().rev() {
+        harness.end(slot, scope);
+    }
+    assert_eq!(harness.collector.dropped(), dropped, "nothing more is lost");
+    let mut out = Vec::new();
+    harness.save(0, &mut out);
+    assert!(harness.instant(slot, 1));
+    harness.finish(&mut out);
+    let of_kind = |kind| events(&out).iter().filter(|(_, found, _)| *found == kind).count();
+    assert_eq!((of_kind(DurationBegin), of_kind(DurationEnd)), (3, 3));
+    assert_eq!(harness.collector.stats().open_scopes(), 0);
+}
+
+/// Also where no room comes any more.
+#[test]
+fn an_end_that_never_finds_room_comes_with_the_stop() {
+    let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+    let slot = harness.attach(1);
+    let scope = harness.begin(slot);
+    while harness.instant(slot, 0) {}
+    harness.end(slot, scope);
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    assert_eq!(harness.collector.stats().open_scopes(), 0);
+    assert_eq!(harness.collector.stats().rejections(), 0);
+}
+
+/// More of them than are kept are counted as lost.
+#[test]
+fn ends_beyond_those_kept_are_counted() {
+    let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+    let slot = harness.attach(1);
+    let scopes: Vec<_> = (0..20).map(|_| harness.begin(slot)).collect();
+    while harness.instant(slot, 0) {}
+    let dropped = harness.collector.dropped();
+    for scope in scopes.into_iter().rev() {
+        harness.end(slot, scope);
+    }
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    let stats = harness.collector.stats();
+    assert_eq!(stats.open_scopes(), 12);
+    assert_eq!(harness.collector.dropped(), dropped + 12);
+    assert_eq!(stats.told_losses, harness.collector.dropped());
+}

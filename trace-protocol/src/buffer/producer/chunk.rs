@@ -3,18 +3,18 @@
 use core::ptr::null_mut;
 
 use trace_format::layout::{
-    argument, event_header, record, thread, ArgumentType, EventType, InstantScope, RecordType,
-    StringRef, ThreadRef,
+    argument, event, event_header, record, thread, ArgumentType, EventType, InstantScope,
+    RecordType, StringRef, ThreadRef,
 };
 
 use crate::sync::{fence, Ordering};
 
 use super::backoff::Backoff;
 use super::durable::DurableWriter;
-use super::loss::Loss;
+use super::loss::{Loss, LossReason};
 use super::recorder::{Recorder, SLOW};
 use super::session::{Chunk, Session};
-use super::slot::{Slot, Word};
+use super::slot::{Full, Slot, Word};
 
 /// The thread ref of every record in every chunk: each chunk registers its owner under this index.
 pub const CHUNK_THREAD: ThreadRef = ThreadRef::indexed(1);
@@ -66,6 +66,7 @@ impl Slot {
             return None;
         }
         self.name_thread(session)?;
+        self.write_kept_ends();
         self.tell_losses(session, words);
         let at = self.cursor.load(Ordering::Relaxed);
         if at.wrapping_add(words) > self.limit.load(Ordering::Relaxed) {
@@ -89,6 +90,57 @@ impl Slot {
         Some(())
     }
 
+    /// Writes a duration end, or keeps it until there is room.
+    pub(super) fn write_end(&self, recorder: &Recorder, header: u64, ticks: u64) {
+        let full: Full = |_, _, _, _| {};
+        let nested = self.sequence.load(Ordering::Relaxed) & 1 != 0;
+        match self.open_or(recorder, 2, full) {
+            Some(open) => {
+                if let Some(word) = open.words().get(1) {
+                    word.store(ticks, Ordering::Relaxed);
+                }
+                open.commit(header);
+            }
+            None if nested => {}
+            None => self.keep_end(recorder, header, ticks),
+        }
+    }
+
+    /// Keeps an end that found no room, or, where there are too many, counts it as lost.
+    fn keep_end(&self, recorder: &Recorder, header: u64, ticks: u64) {
+        if recorder.is_recording() && !self.ends.keep(header, ticks) {
+            self.lose(recorder, 1);
+        }
+    }
+
+    /// Counts the ends that a thread which ends has not come to write.
+    pub(super) fn lose_ends(&self, recorder: &Recorder) {
+        let kept = self.ends.kept();
+        if kept != 0 {
+            self.ends.clear();
+            self.lose(recorder, kept);
+        }
+    }
+
+    fn lose(&self, recorder: &Recorder, number: usize) {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        self.sequence.store(sequence | 1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if let Some(session) = recorder.session(recorder.epoch.load(Ordering::Acquire)) {
+            (0..number).for_each(|_| recorder.lost(self, session, LossReason::NotSaved));
+        }
+        self.sequence.store(sequence + ((!sequence & 1) << 1), Ordering::Release);
+    }
+
+    /// Writes the ends that were kept, if they fit all.
+    fn write_kept_ends(&self) {
+        if self.ends.kept() != 0 && self.room() >= 2 * self.ends.kept() {
+            let written = self.ends.records().all(|end| self.append(&end).is_some());
+            debug_assert!(written, "there was room for all of them");
+            self.ends.clear();
+        }
+    }
+
     /// Writes what was lost, as long as `words` words fit behind it.
     fn tell_losses(&self, session: &Session, words: usize) {
         while !self.losses.is_empty() && self.room() >= LOSS_RECORD_WORDS + words {
@@ -100,6 +152,14 @@ impl Slot {
 
     /// Writes what was lost to the durable buffer, where the thread has to be named in the record. Service thread only, while stopped.
     pub(super) fn tell_losses_to(&self, durable: &mut DurableWriter, session: &Session, now: u64) {
+        for [header, ticks] in self.ends.records() {
+            let header = event::ThreadRef::set(
+                record::Size::set(header, 4),
+                u64::from(ThreadRef::INLINE.bits()),
+            );
+            let _full = durable.append(&[header, ticks, session.process, u64::from(self.thread())]);
+        }
+        self.ends.clear();
         while !self.losses.is_empty() && durable.room() > LOSS_RECORD_WORDS {
             let Some(loss) = self.losses.take() else { return };
             if durable.append(&loss_record(session, &loss, now)).is_err() {
@@ -150,6 +210,7 @@ impl Slot {
     pub(super) fn forget_told(&self) {
         self.set_named(0);
         while self.losses.take().is_some() {}
+        self.ends.clear();
     }
 
     /// [`Slot::while_current`] with a full fence, for writers that no `membarrier` reaches.

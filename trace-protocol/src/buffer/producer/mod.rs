@@ -12,6 +12,7 @@ mod backoff;
 mod chunk;
 mod control;
 mod durable;
+mod ends;
 mod loss;
 mod pool;
 mod recorder;

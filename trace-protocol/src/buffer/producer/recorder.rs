@@ -26,7 +26,7 @@ use super::backoff::Backoff;
 use super::loss::LossReason;
 use super::pool::Pool;
 use super::session::{Chunk, Session};
-use super::slot::{Slot, Word};
+use super::slot::{Full, Slot, Word};
 
 /// In [`Recorder::epoch`]: not recording. Higher than every epoch.
 pub(super) const STOPPED: u64 = 1 << 63;
@@ -111,16 +111,17 @@ impl Recorder {
 
     /// Takes the slot of a thread that ends. The thread must not use it any more.
     pub fn detach(&self, slot: &'static Slot) {
+        slot.lose_ends(self);
         slot.thread.store(0, Ordering::Relaxed);
         self.pool.give_back(slot);
     }
 
-    /// The slow path of [`Slot::open`]: finds room for `words` words. Null, with the record counted as lost, where there is none.
+    /// The slow path of [`Slot::open`]: finds room for `words` words. Null, after `full`, where there is none.
     ///
     /// The slot is busy, which is what keeps the session alive in here.
     #[cold]
     #[inline(never)]
-    pub(super) fn refill(&self, slot: &Slot, words: usize) -> *mut Word {
+    pub(super) fn refill(&self, slot: &Slot, words: usize, full: Full) -> *mut Word {
         if self.asymmetric.load(Ordering::Relaxed) == 0 {
             // There is no membarrier to make up for the light fence.
             fence(Ordering::SeqCst);
@@ -139,7 +140,7 @@ impl Recorder {
                 Reserved::Chunk(chunk) => slot.install(epoch, &chunk),
                 Reserved::Moved => {}
                 Reserved::Full(reason) => {
-                    self.lost(slot, session, reason);
+                    full(self, slot, session, reason);
                     return core::ptr::null_mut();
                 }
             }

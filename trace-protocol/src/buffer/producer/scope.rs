@@ -91,10 +91,7 @@ impl OpenScope {
 
     /// The begin is in the archive, or on its way to it: its end follows.
     fn write_end(&self, slot: &Slot, recorder: &Recorder, clock: &dyn Fn() -> u64) {
-        let Some(open) = slot.open(recorder, 2) else { return };
-        let Some(timestamp) = open.words().get(1) else { return open.abandon() };
-        timestamp.store(clock(), Ordering::Relaxed);
-        open.commit(self.header_of(EventType::DurationEnd, 2));
+        slot.write_end(recorder, self.header_of(EventType::DurationEnd, 2), clock());
     }
 
     /// The begin may be overwritten: the whole scope is told again, without its arguments.

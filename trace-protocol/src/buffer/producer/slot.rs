@@ -4,8 +4,13 @@ use core::ptr::null_mut;
 
 use crate::sync::{light_fence, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use super::loss::Losses;
+use super::ends::Ends;
+use super::loss::{LossReason, Losses};
 use super::recorder::Recorder;
+use super::session::Session;
+
+/// What becomes of a record that found no room.
+pub(super) type Full = fn(&Recorder, &Slot, &Session, LossReason);
 
 /// A word of shared memory.
 pub(crate) type Word = AtomicU64;
@@ -39,6 +44,8 @@ pub struct Slot {
     pub(super) next_free: AtomicU32,
     /// Records that found no room and are not yet accounted for in the trace.
     pub(super) losses: Losses,
+    /// Ends of scopes that found no room.
+    pub(super) ends: Ends,
 }
 
 /// Room for one record, open until [`Record::commit`] or [`Record::abandon`].
@@ -67,6 +74,7 @@ impl Slot {
                 named: AtomicU32::new(0),
                 next_free: AtomicU32::new(0),
                 losses: Losses::new(),
+                ends: Ends::new(),
             }
         }
     }
@@ -115,6 +123,17 @@ impl Slot {
     /// signal handler that interrupted a trace point). `words` is at least 1. The caller is the thread that holds the slot.
     #[inline(always)]
     pub fn open<'a>(&'a self, recorder: &Recorder, words: usize) -> Option<Record<'a>> {
+        self.open_or(recorder, words, Recorder::lost)
+    }
+
+    /// Like [`Slot::open`]; where there is no room, `full` decides what becomes of the record.
+    #[inline(always)]
+    pub(super) fn open_or<'a>(
+        &'a self,
+        recorder: &Recorder,
+        words: usize,
+        full: Full,
+    ) -> Option<Record<'a>> {
         let sequence = self.sequence.load(Ordering::Relaxed);
         if sequence & 1 != 0 {
             recorder.lost_nested(self);
@@ -126,7 +145,7 @@ impl Slot {
         let mut at = self.cursor.load(Ordering::Relaxed);
         let current = recorder.epoch.load(Ordering::Relaxed) == self.epoch.load(Ordering::Relaxed);
         if !current || at.wrapping_add(words) > self.limit.load(Ordering::Relaxed) {
-            at = recorder.refill(self, words);
+            at = recorder.refill(self, words, full);
             if at.is_null() {
                 self.close(sequence);
                 return None;
