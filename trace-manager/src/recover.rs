@@ -18,7 +18,7 @@ use trace_format::record::{Metadata, Record, Value};
 use trace_format::Reader;
 use trace_protocol::archive::{Closing, Identity};
 use trace_protocol::buffer::consumer::Collector;
-use trace_protocol::buffer::header::{Layout, LayoutError};
+use trace_protocol::buffer::header::{Layout, LayoutError, HEADER_BYTES};
 use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::buffer::producer::LossStrings;
 use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
@@ -147,13 +147,9 @@ fn open_buffer(path: &Path) -> Result<(File, ReadMapping, Layout), RecoverError>
         return Err(RecoverError::Alive { path: path.to_owned() });
     }
     let size = file.metadata().map_err(failed)?.len() as usize;
-    let mut bytes = [0; 72];
+    let mut bytes = [0; HEADER_BYTES];
     file.read_exact_at(&mut bytes, 0).map_err(failed)?;
-    let mut words = [0; 9];
-    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-        *word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-    }
-    let layout = Layout::from_header(&words, size)
+    let layout = Layout::from_header_bytes(&bytes, size)
         .map_err(|reason| RecoverError::NotABuffer { path: path.to_owned(), reason })?;
     let mapping = ReadMapping::map(file.as_fd(), size).map_err(failed)?;
     Ok((file, mapping, layout))

@@ -19,6 +19,9 @@ pub const VERSION: u16 = 1;
 /// Bytes of the header.
 pub const HEADER_SIZE: usize = if MODEL { 256 } else { 4096 };
 
+/// Bytes at the header's beginning that say what the layout is.
+pub const HEADER_BYTES: usize = 72;
+
 /// The parts of a buffer are multiples of this many bytes.
 pub const PAGE_SIZE: usize = if MODEL { 64 } else { 4096 };
 
@@ -180,6 +183,21 @@ impl Layout {
             return Err(LayoutError::Sizes);
         }
         Ok(layout)
+    }
+
+    /// [`Layout::from_header`] for the header's first bytes, as they are in a file.
+    ///
+    /// # Errors
+    /// As for [`Layout::from_header`].
+    pub fn from_header_bytes(
+        bytes: &[u8; HEADER_BYTES],
+        total_size: usize,
+    ) -> Result<Self, LayoutError> {
+        let mut words = [0; 9];
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        }
+        Self::from_header(&words, total_size)
     }
 
     /// The header's first nine words for this layout; the rest of the header is zero.

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::header::{BufferingMode, Layout, HEADER_BYTES};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::categories::CategorySet;
 use trace_protocol::message::{
@@ -242,13 +242,9 @@ fn map_buffer(memory: OwnedFd) -> Option<(WriteMapping, Layout)> {
     use std::os::unix::fs::FileExt;
     let file = std::fs::File::from(memory);
     let size = usize::try_from(file.metadata().ok()?.len()).ok()?;
-    let mut bytes = [0; 72];
+    let mut bytes = [0; HEADER_BYTES];
     file.read_exact_at(&mut bytes, 0).ok()?;
-    let mut words = [0; 9];
-    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-        *word = u64::from_le_bytes(bytes.try_into().ok()?);
-    }
-    let layout = Layout::from_header(&words, size).ok()?;
+    let layout = Layout::from_header_bytes(&bytes, size).ok()?;
     Some((WriteMapping::map(file.as_fd(), size).ok()?, layout))
 }
 
