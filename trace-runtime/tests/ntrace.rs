@@ -10,7 +10,7 @@ mod quiet {
 
     trace_category!("quiet", "not recorded");
 
-    #[trace_fn(category = "quiet", args(value, next = value + 1))]
+    #[cfg_attr(feature = "attributes", trace_fn(category = "quiet", args(value, next = value + 1)))]
     fn function(value: u64) -> u64 {
         value
     }
