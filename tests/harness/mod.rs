@@ -5,7 +5,7 @@ pub(crate) mod programs;
 pub(crate) mod session;
 
 pub(crate) use archive::{Archive, Event, Provider, Shape};
-pub(crate) use programs::{record, recover, subject, trace, Run};
+pub(crate) use programs::{record, recover, subject, subject_path, trace, Run};
 pub(crate) use session::Session;
 
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! However a process ends: its first event and its last one are there.
 
-use crate::harness::{record, recover, subject, Archive, Run, MODES};
+use crate::harness::{record, recover, subject, subject_path, trace, Archive, Run, MODES};
 
 #[test]
 fn the_first_event_and_the_last_are_there_however_a_program_ends() {
@@ -70,6 +70,17 @@ fn a_grandchild_that_outlives_the_command_is_recorded_with_wait() {
     let output = directory.path().join("out.fxt");
     assert_eq!(Run::of(&mut record(&["--wait"], &output, &["daemon"])).code(), 0);
     assert_eq!(Archive::read(&output).only().count("after the command"), 1);
+}
+
+/// A command that ends before what it has started comes to join.
+#[test]
+fn what_a_command_leaves_behind_is_recorded_with_wait() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    let script = format!("'{}' end return &", subject_path().display());
+    let options = ["record", "--wait", "-o", output.to_str().unwrap(), "--", "sh", "-c", &script];
+    assert_eq!(Run::of(&mut trace(&options)).code(), 0);
+    assert!(!Archive::read(&output).only().events.is_empty());
 }
 
 #[test]

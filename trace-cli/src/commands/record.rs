@@ -38,6 +38,9 @@ enum Event {
 /// How long the command may take to end after it was told to.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long a program may take to join that a command has started and not waited for.
+const JOINING: Duration = Duration::from_secs(1);
+
 /// How often the display is renewed and the providers are counted.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -158,6 +161,10 @@ impl Recorder<'_> {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Ended(ended)) => {
                     status = child.ended(ended);
+                    if self.args.wait {
+                        // What the command has left behind may be about to join.
+                        self.session.wait_provider(JOINING);
+                    }
                     if !self.args.wait || self.is_idle() {
                         return Ending { status, kills: false };
                     }
