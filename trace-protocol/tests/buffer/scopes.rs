@@ -164,3 +164,17 @@ fn ends_beyond_those_kept_are_counted() {
     assert_eq!(harness.collector.dropped(), dropped + 12);
     assert_eq!(stats.told_losses, harness.collector.dropped());
 }
+
+/// Ends for which there is no room at all, not even with the stop, are counted.
+#[test]
+fn ends_that_the_durable_buffer_has_no_room_for_are_counted() {
+    let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+    let slot = harness.attach(1);
+    let scope = harness.begin(slot);
+    while harness.instant(slot, 0) {}
+    let dropped = harness.collector.dropped();
+    harness.end(slot, scope);
+    while harness.durable.append(&[0x0000_0000_0000_0021, 1]).is_ok() {}
+    harness.finish(&mut Vec::new());
+    assert_eq!(harness.collector.dropped(), dropped + 1);
+}

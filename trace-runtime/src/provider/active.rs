@@ -54,6 +54,11 @@ impl Active {
         std::mem::take(&mut self.started)
     }
 
+    /// What happens when a rolling buffer is full.
+    pub(super) fn mode(&self) -> BufferingMode {
+        self.layout.mode()
+    }
+
     pub(super) fn is_started(&self) -> bool {
         self.started
     }
@@ -84,7 +89,7 @@ impl Active {
 
     /// In circular mode a rolling buffer is free as soon as its threads have left it.
     pub(super) fn recycle(&mut self) {
-        if self.layout.mode() != BufferingMode::Circular {
+        if self.mode() != BufferingMode::Circular {
             return;
         }
         while let Some(wrapped_count) = self.next_full() {
@@ -99,6 +104,9 @@ impl Active {
 
     /// Records the names of threads that have none yet.
     pub(super) fn name_threads(&mut self) {
+        if !self.started {
+            return;
+        }
         for slot in RECORDER.slots() {
             let thread = slot.thread();
             if thread != 0 && !slot.is_named() {

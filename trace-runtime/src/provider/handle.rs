@@ -17,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 #[must_use = "the process is a provider until this is dropped: bind it, as in `let _trace = init();`"]
 pub struct Trace {
+    /// The process whose provider it counts for; 0, which is none, if there could be no provider.
     process: u32,
     _not_constructible: PhantomData<()>,
 }
@@ -85,7 +86,8 @@ impl Trace {
             Some(provider) => provider.guards += 1,
             None => *provider = start(builder),
         }
-        Self { process: process::id(), _not_constructible: PhantomData }
+        let process = provider.as_ref().map_or(0, |provider| provider.process);
+        Self { process, _not_constructible: PhantomData }
     }
 }
 

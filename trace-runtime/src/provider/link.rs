@@ -35,7 +35,6 @@ pub(super) struct Link<'a> {
 struct Session {
     active: Active,
     packets: Socket,
-    mode: BufferingMode,
     categories: Vec<String>,
     /// The wrap that the manager has been asked to save.
     saving: Option<u32>,
@@ -164,7 +163,6 @@ impl<'a> Link<'a> {
         self.session = Some(Session {
             active: Active::new(mapping, layout),
             packets,
-            mode: layout.mode(),
             categories: initialize.categories,
             saving: None,
         });
@@ -220,7 +218,7 @@ impl Session {
     /// Hands over the rolling buffers that are full: one at a time to a manager that streams.
     fn hand_over(&mut self) -> Result<(), Closed> {
         self.active.recycle();
-        if self.mode != BufferingMode::Streaming || self.saving.is_some() {
+        if self.active.mode() != BufferingMode::Streaming || self.saving.is_some() {
             return Ok(());
         }
         let Some(wrapped_count) = self.active.next_full() else { return Ok(()) };

@@ -55,7 +55,6 @@ struct Output {
     active: Active,
     collector: Collector,
     mark: SavedMark,
-    mode: BufferingMode,
     words: Vec<u64>,
     /// The first error while saving; what comes after it is not written.
     failed: Option<io::Error>,
@@ -90,7 +89,6 @@ impl Output {
             collector,
             mark: SavedMark::new(mapping.clone()),
             active: Active::new(mapping, layout),
-            mode: config.mode,
             words: Vec::new(),
             failed: None,
         };
@@ -118,7 +116,7 @@ impl Output {
             sys::poll(&mut [sys::interest(Some(service.wake()))], Some(NAMES_INTERVAL));
             service.drain_wake();
             self.active.recycle();
-            if self.mode == BufferingMode::Streaming && self.failed.is_none() {
+            if self.active.mode() == BufferingMode::Streaming && self.failed.is_none() {
                 self.failed = self.save().err();
             }
             self.active.name_threads();

@@ -123,13 +123,12 @@ impl Slot {
     }
 
     fn lose(&self, recorder: &Recorder, number: usize) {
-        let sequence = self.sequence.load(Ordering::Relaxed);
-        self.sequence.store(sequence | 1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        if let Some(session) = recorder.session(recorder.epoch.load(Ordering::Acquire)) {
-            (0..number).for_each(|_| recorder.lost(self, session, LossReason::NotSaved));
-        }
-        self.sequence.store(sequence + ((!sequence & 1) << 1), Ordering::Release);
+        self.while_busy(|| {
+            fence(Ordering::SeqCst);
+            if let Some(session) = recorder.session(recorder.epoch.load(Ordering::Acquire)) {
+                (0..number).for_each(|_| recorder.lost(self, session, LossReason::NotSaved));
+            }
+        });
     }
 
     /// Writes the ends that were kept, if they fit all.
@@ -157,7 +156,11 @@ impl Slot {
                 record::Size::set(header, 4),
                 u64::from(ThreadRef::INLINE.bits()),
             );
-            let _full = durable.append(&[header, ticks, session.process, u64::from(self.thread())]);
+            let end = [header, ticks, session.process, u64::from(self.thread())];
+            if durable.append(&end).is_err() {
+                // Not told by this slot any more: the reader tells what the counter has beyond what was told.
+                session.count_dropped(0);
+            }
         }
         self.ends.clear();
         while !self.losses.is_empty() && durable.room() > LOSS_RECORD_WORDS {
@@ -220,15 +223,14 @@ impl Slot {
         epoch: u64,
         turn: impl FnOnce(),
     ) -> bool {
-        let sequence = self.sequence.load(Ordering::Relaxed);
-        self.sequence.store(sequence | 1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        let current = recorder.epoch.load(Ordering::Relaxed) == epoch;
-        if current {
-            turn();
-        }
-        self.sequence.store(sequence + ((!sequence & 1) << 1), Ordering::Release);
-        current
+        self.while_busy(|| {
+            fence(Ordering::SeqCst);
+            let current = recorder.epoch.load(Ordering::Relaxed) == epoch;
+            if current {
+                turn();
+            }
+            current
+        })
     }
 }
 

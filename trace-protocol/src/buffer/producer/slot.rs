@@ -111,10 +111,7 @@ impl Slot {
     /// Counts records of signal handlers that came before the thread had its slot. The caller is the thread that holds it now.
     #[cold]
     pub fn count_nested(&self, recorder: &Recorder, number: u32) {
-        let sequence = self.sequence.load(Ordering::Relaxed);
-        self.sequence.store(sequence | 1, Ordering::Relaxed);
-        (0..number).for_each(|_| recorder.lost_nested(self));
-        self.sequence.store(sequence + ((!sequence & 1) << 1), Ordering::Release);
+        self.while_busy(|| (0..number).for_each(|_| recorder.lost_nested(self)));
     }
 
     /// Reserves `words` words for a record, or counts it as lost.
@@ -167,16 +164,26 @@ impl Slot {
         epoch: u64,
         turn: impl FnOnce(),
     ) -> bool {
+        self.while_busy(|| {
+            light_fence();
+            let current = recorder.epoch.load(Ordering::Relaxed) == epoch;
+            if current {
+                turn();
+            }
+            current
+        })
+    }
+
+    /// Runs `run` with the slot busy. What it decides by the recorder's epoch it decides behind a fence.
+    ///
+    /// In a signal handler that interrupted a trace point the slot is busy already, and stays so.
+    #[inline(always)]
+    pub(super) fn while_busy<T>(&self, run: impl FnOnce() -> T) -> T {
         let sequence = self.sequence.load(Ordering::Relaxed);
-        // In a signal handler that interrupted a trace point the slot is busy already, and stays so.
         self.sequence.store(sequence | 1, Ordering::Relaxed);
-        light_fence();
-        let current = recorder.epoch.load(Ordering::Relaxed) == epoch;
-        if current {
-            turn();
-        }
+        let result = run();
         self.sequence.store(sequence + ((!sequence & 1) << 1), Ordering::Release);
-        current
+        result
     }
 
     #[inline(always)]
