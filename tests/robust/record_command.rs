@@ -128,3 +128,15 @@ fn a_reader_that_goes_away_does_not_hurt_the_command() {
     assert_eq!(run.code(), 125, "{run:?}");
     assert!(run.stderr().contains("archive"), "{run:?}");
 }
+
+/// A command that never ran is no reason to lose the archive that was there before.
+#[test]
+fn a_command_that_is_not_found_leaves_an_older_archive_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    std::fs::write(&output, "older").unwrap();
+    let options = ["record", "-o", output.to_str().unwrap(), "--", "./not-there"];
+    assert_eq!(Run::of(&mut trace(&options)).code(), 127);
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), "older");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "and nothing beside it");
+}

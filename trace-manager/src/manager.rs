@@ -4,6 +4,7 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -109,12 +110,26 @@ impl Manager {
         }));
         let (answer, answered) = crossbeam_channel::bounded(1);
         let (done, recorded) = crossbeam_channel::bounded(1);
-        let request =
-            StartRequest { config, output, guard, shared: Arc::clone(&shared), answer, done };
+        let unwanted = Arc::new(AtomicBool::new(false));
+        let request = StartRequest {
+            config,
+            output,
+            guard,
+            unwanted: Arc::clone(&unwanted),
+            shared: Arc::clone(&shared),
+            answer,
+            done,
+        };
         self.mailbox.send(Command::Start(Box::new(request)))?;
         let number = answered.recv().map_err(|_| ManagerError::Ended)??;
         let mailbox = self.mailbox.clone();
-        Ok(SessionHandle { number, mailbox, shared, recorded: Mutex::new(Some(recorded)) })
+        Ok(SessionHandle {
+            number,
+            mailbox,
+            unwanted,
+            shared,
+            recorded: Mutex::new(Some(recorded)),
+        })
     }
 }
 
@@ -136,6 +151,7 @@ impl Drop for Manager {
 pub struct SessionHandle {
     number: u64,
     mailbox: Mailbox,
+    unwanted: Arc<AtomicBool>,
     shared: Arc<Shared>,
     recorded: Mutex<Option<Receiver<Recorded>>>,
 }
@@ -145,6 +161,12 @@ impl SessionHandle {
     pub fn stop(&self) {
         // Fails when the loop has ended, and the session with it.
         let _ = self.mailbox.send(Command::Stop { session: self.number });
+    }
+
+    /// Like [`stop`](Self::stop), and throws the archive away: a file of its name stays as it was.
+    pub fn discard(&self) {
+        self.unwanted.store(true, Ordering::Release);
+        self.stop();
     }
 
     /// Asks providers in streaming mode to hand over what they have so far.

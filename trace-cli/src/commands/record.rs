@@ -69,7 +69,9 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let mut child = match Child::start(&args.command, place.path(), sender) {
         Ok(child) => child,
         Err(StartError { code, reason }) => {
-            abandon(&session, args);
+            // There is no archive of a command that never ran.
+            session.discard();
+            session.join()?;
             crate::say(&reason);
             return Ok(code);
         }
@@ -108,17 +110,6 @@ fn target(output: &Path) -> Result<ArchiveTarget> {
         return Ok(ArchiveTarget::Stream(stdout));
     }
     Ok(ArchiveTarget::File(output.to_owned()))
-}
-
-/// Ends a session whose command never ran, and takes its archive away.
-fn abandon(session: &SessionHandle, args: &RecordArgs) {
-    session.stop();
-    if let Ok(summary) = session.join() {
-        let is_file = args.output.metadata().is_ok_and(|found| found.is_file());
-        if summary.archive.is_ok() && is_file {
-            let _gone = std::fs::remove_file(&args.output);
-        }
-    }
 }
 
 /// Prints the summary, and decides on the exit code.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -69,7 +69,13 @@ pub(crate) struct Finished {
 
 impl ArchiveWriter {
     /// Starts the thread that writes to `output` and tells the guard, if there is one.
-    pub(crate) fn spawn(output: Output, keeper: Option<Keeper>) -> io::Result<Self> {
+    ///
+    /// If `unwanted` is set when all is written, the archive is thrown away.
+    pub(crate) fn spawn(
+        output: Output,
+        keeper: Option<Keeper>,
+        unwanted: Arc<AtomicBool>,
+    ) -> io::Result<Self> {
         let spool = Arc::new(Spool::new(MEMORY_LIMIT, output.spill_directory()));
         let status = Arc::new(WriterStatus::default());
         let rate = Arc::new(AtomicU64::new(0));
@@ -81,6 +87,7 @@ impl ArchiveWriter {
             keeper,
             rates: Vec::new(),
             bytes: 0,
+            unwanted,
         };
         let builder = thread::Builder::new().name("trace-archive".to_owned());
         let thread = builder.spawn(move || {
@@ -144,6 +151,7 @@ struct Writing {
     rates: Vec<u64>,
     /// Bytes of whole blocks written.
     bytes: u64,
+    unwanted: Arc<AtomicBool>,
 }
 
 impl Writing {
@@ -200,6 +208,10 @@ impl Writing {
     fn complete(self) -> Result<u64, ArchiveError> {
         let bytes = self.bytes;
         self.keeper.iter().for_each(Keeper::complete);
+        if self.unwanted.load(Ordering::Acquire) {
+            self.output.discard();
+            return Ok(0);
+        }
         match self.output.complete() {
             Ok(()) => Ok(bytes),
             Err(source) => Err(ArchiveError { source, bytes, kept: None }),

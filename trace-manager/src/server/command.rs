@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
@@ -33,6 +34,8 @@ pub(crate) struct StartRequest {
     pub(crate) config: SessionConfig,
     pub(crate) output: Output,
     pub(crate) guard: Option<Guard>,
+    /// Set before the session stops if nobody wants its archive.
+    pub(crate) unwanted: Arc<AtomicBool>,
     pub(crate) shared: Arc<Shared>,
     /// The session's number, or why there is none.
     pub(crate) answer: Sender<Result<u64, ManagerError>>,

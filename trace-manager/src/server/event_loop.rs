@@ -253,7 +253,7 @@ impl EventLoop {
     }
 
     fn start(&mut self, request: StartRequest) {
-        let StartRequest { config, output, guard, shared, answer, done } = request;
+        let StartRequest { config, output, guard, unwanted, shared, answer, done } = request;
         if self.active.is_some() || self.quitting {
             output.discard();
             // The caller has gone if it does not take the answer.
@@ -262,7 +262,7 @@ impl EventLoop {
         }
         let finisher = Finisher::spawn(self.inbox.waker.clone());
         let keeper = guard.and_then(|guard| Keeper::begin(guard, &output));
-        let writer = ArchiveWriter::spawn(output, keeper.clone());
+        let writer = ArchiveWriter::spawn(output, keeper.clone(), unwanted);
         let threads = finisher.and_then(|it| Ok((writer?, it)));
         let (writer, finisher) = match threads {
             Ok(threads) => threads,
