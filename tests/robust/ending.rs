@@ -1,5 +1,8 @@
 //! However a process ends: its first event and its last one are there.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use crate::harness::{record, recover, subject, subject_path, trace, Archive, Run, MODES};
 
 #[test]
@@ -50,6 +53,60 @@ fn a_program_that_traces_itself_and_crashes_is_recovered() {
         recover(&output);
         assert_eq!(Archive::read(&output).only().events.len(), 2, "{way}");
     }
+}
+
+/// A program that is started again before what it left was recovered takes nothing away.
+#[test]
+fn what_a_killed_run_left_survives_the_next_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let (output, aside) =
+        (directory.path().join("out.fxt"), directory.path().join("out-killed-1.fxt"));
+    Run::of(subject(&["end", "abort"]).env("TRACE_OUTPUT", &output));
+    let second = Run::of(subject(&["end", "return"]).env("TRACE_OUTPUT", &output));
+    assert!(second.stderr().contains("out-killed-1.fxt"), "it says where: {second:?}");
+    recover(&aside);
+    assert_eq!(Archive::read(&aside).only().events.len(), 2);
+    assert_eq!(Archive::read(&output).only().events.len(), 2);
+    let left = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(left, 2, "the two archives");
+}
+
+/// A living program makes its archive itself.
+#[test]
+fn what_a_living_program_writes_is_not_recovered() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    let buffer = directory.path().join("out.fxt.buffer");
+    let mut program = subject(&["idle"]);
+    program.env("TRACE_OUTPUT", &output).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = program.spawn().unwrap();
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    assert_eq!(ready.trim(), "ready");
+    let run = Run::of(trace(&["recover"]).arg(&output));
+    assert_eq!(run.code(), 1);
+    assert!(run.stderr().contains("is alive"), "{run:?}");
+    assert!(buffer.exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// What the environment chooses and cannot be understood is said, and the program goes on.
+#[test]
+fn values_that_cannot_be_understood_are_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    let mut program = subject(&["end", "return"]);
+    program
+        .env("TRACE_OUTPUT", &output)
+        .env("TRACE_BUFFER_SIZE", "lots")
+        .env("TRACE_BUFFERING_MODE", "ring");
+    let run = Run::of(&mut program);
+    assert_eq!(run.code(), 0);
+    for (variable, value) in [("TRACE_BUFFER_SIZE", "lots"), ("TRACE_BUFFERING_MODE", "ring")] {
+        assert!(run.stderr().contains(variable) && run.stderr().contains(value), "{run:?}");
+    }
+    assert_eq!(Archive::read(&output).only().events.len(), 2);
 }
 
 #[test]
