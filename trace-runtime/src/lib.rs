@@ -52,6 +52,7 @@ macro_rules! traced {
     };
 }
 
+pub mod context;
 mod macros;
 pub mod ntrace;
 #[cfg_attr(

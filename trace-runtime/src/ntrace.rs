@@ -22,6 +22,8 @@
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
+use crate::context::{EventType, Value};
+
 pub use crate::{
     __ntrace_category as trace_category, __ntrace_counter as trace_counter,
     __ntrace_disabled as trace_category_enabled, __ntrace_disabled as trace_enabled,
@@ -54,6 +56,50 @@ pub struct Trace(PhantomData<()>);
 
 impl Drop for Trace {
     fn drop(&mut self) {}
+}
+
+/// A trace point that is never on.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct TracePoint(PhantomData<()>);
+
+impl TracePoint {
+    /// Makes nothing.
+    pub fn new(
+        _: EventType,
+        _category: &'static str,
+        _name: &'static str,
+        _keys: &[&'static str],
+    ) -> Self {
+        Self(PhantomData)
+    }
+
+    /// It is not.
+    #[inline(always)]
+    pub fn is_on(self) -> bool {
+        false
+    }
+
+    /// Records nothing.
+    #[inline(always)]
+    pub fn write(self, _values: &[Value<'_>], _tail: &[u64]) {}
+
+    /// Begins nothing.
+    #[inline(always)]
+    pub fn begin(self, _values: &[Value<'_>]) -> DurationScope {
+        DurationScope(PhantomData)
+    }
+}
+
+/// A duration that is not recorded.
+#[doc(hidden)]
+#[derive(Debug)]
+#[must_use = "the duration ends when this is dropped"]
+pub struct DurationScope(PhantomData<*const ()>);
+
+impl DurationScope {
+    /// A duration that is not recorded.
+    pub const NOT_RECORDED: Self = Self(PhantomData);
 }
 
 /// Takes what there is to choose, and chooses nothing.

@@ -8,7 +8,7 @@ use crate::value::{Arg, Limit};
 /// The arguments of a trace point: nested pairs of a value and the rest, `()` at the end.
 pub trait Arguments {
     /// How many there are.
-    const COUNT: usize;
+    fn count(&self) -> usize;
 
     /// Words of all of them.
     fn words(&self, limit: Limit) -> usize;
@@ -18,7 +18,10 @@ pub trait Arguments {
 }
 
 impl Arguments for () {
-    const COUNT: usize = 0;
+    #[inline(always)]
+    fn count(&self) -> usize {
+        0
+    }
 
     #[inline(always)]
     fn words(&self, _: Limit) -> usize {
@@ -56,7 +59,10 @@ pub fn numbers<N: Numbers>(arguments: N) -> N {
 }
 
 impl<A: Arg, R: Arguments> Arguments for (A, R) {
-    const COUNT: usize = 1 + R::COUNT;
+    #[inline(always)]
+    fn count(&self) -> usize {
+        1 + self.1.count()
+    }
 
     #[inline(always)]
     fn words(&self, limit: Limit) -> usize {

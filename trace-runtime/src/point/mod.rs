@@ -2,5 +2,6 @@
 
 pub(crate) mod arguments;
 pub(crate) mod names;
+pub(crate) mod registry;
 pub(crate) mod site;
 pub(crate) mod write;

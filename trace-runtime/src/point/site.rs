@@ -13,8 +13,9 @@ use trace_protocol::buffer::producer::CHUNK_THREAD;
 pub struct Site {
     /// 0 while off; else the header of its records, but for size and number of arguments.
     ///
-    /// Rules: stored by the service thread while nothing is recorded. A trace point looks twice: first whether it is on, and again for
-    /// the header, once its slot is busy in a current epoch, when it does not change.
+    /// Rules: stored by the service thread while nothing is recorded, and by the thread that makes the site, before it is used. A trace
+    /// point looks twice: first whether it is on, and again for the header, once its slot is busy in a current epoch, when it does not
+    /// change.
     header: AtomicU64,
     category: &'static str,
     name: &'static str,
@@ -77,6 +78,14 @@ impl Site {
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         self.header() != 0
+    }
+
+    pub(crate) fn keys(&self) -> &'static [Key] {
+        self.keys
+    }
+
+    pub(crate) fn event_type(&self) -> Option<EventType> {
+        self.event_type
     }
 
     pub(crate) fn category(&self) -> &'static str {

@@ -122,7 +122,7 @@ fn open<N: Names, A: Arguments>(
         names.encode(head, limit);
         arguments.encode(keys, rest, limit);
     }
-    let size = record::Size::make(words as u64) | event::ArgumentCount::make(A::COUNT as u64);
+    let size = record::Size::make(words as u64) | event::ArgumentCount::make(arguments.count() as u64);
     Some((open, header | names.header(limit) | size))
 }
 

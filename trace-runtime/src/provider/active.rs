@@ -5,7 +5,8 @@ use std::time::Duration;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::memory::WriteMapping;
 
-use super::recording::{Recording, Wanted};
+use super::recording::Recording;
+use super::wanted::Wanted;
 use super::{names, service};
 use crate::RECORDER;
 
@@ -111,7 +112,7 @@ impl Active {
             let thread = slot.thread();
             if thread != 0 && !slot.is_named() {
                 if let Some(name) = names::of_living_thread(thread) {
-                    self.recording.name_thread(&self.layout, thread, &name);
+                    self.recording.name_thread(thread, &name);
                     slot.set_named(thread);
                 }
             }

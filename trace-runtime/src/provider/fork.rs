@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::sync::Mutex;
 
 use super::handle::Provider;
-use super::service;
-use crate::point::site::{sites, Site};
+use super::{service, table};
+use crate::point::registry;
+use crate::point::site::Site;
 use crate::{recorder, thread, RECORDER};
 
 /// The provider of this process. A child starts with a new lock, since its parent may have held the old one.
@@ -86,7 +87,8 @@ extern "C" fn in_child() {
     thread::forget_slot();
     service::forget();
     recorder::forget_nonces();
-    sites().iter().for_each(Site::turn_off);
+    registry::all_sites().for_each(Site::turn_off);
+    table::forget();
     PROVIDER.store(null_mut(), Ordering::Relaxed);
     for descriptor in &DESCRIPTORS {
         let descriptor = descriptor.swap(-1, Ordering::Relaxed);

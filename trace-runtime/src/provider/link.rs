@@ -12,10 +12,12 @@ use trace_protocol::packet::{Packet, PACKET_SIZE, PACKET_VERSION};
 use trace_protocol::socket::Socket;
 
 use super::active::Active;
-use super::recording::{durable_hint, Wanted};
+use super::recording::durable_hint;
+use super::wanted::Wanted;
 use super::service::{Service, NAMES_INTERVAL};
 use super::{fork, sys};
-use crate::point::site::{categories, sites};
+use crate::point::registry::all_sites;
+use crate::point::site::categories;
 
 /// The connection is of no use any more.
 struct Closed;
@@ -255,7 +257,7 @@ pub(super) fn process_name() -> String {
 /// The categories of the program: those of its trace points, with the descriptions of those that are declared.
 fn known_categories() -> Vec<CategoryInfo> {
     let mut known = std::collections::BTreeMap::<&str, &str>::new();
-    known.extend(sites().iter().map(|site| (site.category(), "")));
+    known.extend(all_sites().map(|site| (site.category(), "")));
     known.extend(categories().iter().map(|category| (category.name(), category.description())));
     known.remove("");
     known

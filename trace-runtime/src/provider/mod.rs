@@ -9,7 +9,9 @@
 //! | `output` | tracing into a file without a manager |
 //! | `files` | whose those files are |
 //! | `active` | a buffer that is recorded into, and its rolling buffers' hand-over |
-//! | `recording` | strings, sites, start and stop |
+//! | `recording` | start and stop |
+//! | `table` | strings, and what else is in the durable buffer |
+//! | `wanted` | the categories that are recorded |
 //! | `names` | the names of threads |
 //! | `fork` | forked children |
 //! | `sys` | system calls |
@@ -25,11 +27,13 @@ mod output;
 mod recording;
 mod service;
 mod sys;
+pub(crate) mod table;
 mod wait;
+mod wanted;
 
 pub use config::Builder;
 pub use handle::Trace;
-pub use recording::is_category_enabled;
+pub use wanted::is_category_enabled;
 
 /// Makes this process a trace provider, until the guard is dropped.
 ///

@@ -25,7 +25,8 @@ use trace_protocol::words::as_bytes;
 use super::active::Active;
 use super::files::Claim;
 use super::link::process_name;
-use super::recording::{durable_hint, Wanted};
+use super::recording::durable_hint;
+use super::wanted::Wanted;
 use super::service::{Service, NAMES_INTERVAL};
 use super::sys;
 

@@ -1,4 +1,4 @@
-//! The durable buffer: records that no wrap overwrites. Only the service thread writes it.
+//! The durable buffer: records that no wrap overwrites. One thread at a time writes it.
 
 use crate::buffer::header::{field, Layout};
 use crate::buffer::memory::WriteMapping;

@@ -1,0 +1,158 @@
+//! The string table of the recording, and the durable buffer that holds it.
+//!
+//! The service thread fills it when a session starts. Threads of the application may add to it while recording goes on, for trace
+//! points that are made at run time; no trace point touches it.
+
+use std::collections::HashMap;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trace_format::encode;
+use trace_format::layout::{InstantScope, StringRef, ThreadKoids, MAX_STRING_INDEX};
+use trace_format::record::{Argument, Event, EventKind, Record, Thread, Value};
+use trace_protocol::buffer::header::Layout;
+use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::producer::{DurableWriter, LossStrings};
+
+use super::wanted::Wanted;
+use crate::clock;
+use crate::point::site::Site;
+
+/// The table of this process. A forked child starts with a new lock, since its parent may have held the old one.
+static TABLE: AtomicPtr<Mutex<Option<Table>>> = AtomicPtr::new(null_mut());
+
+/// Words of the durable buffer that strings leave free, for what has to be said when there are too many of them.
+const RESERVED_WORDS: usize = 64;
+
+/// Strings that records refer to by their index, and what else has to survive in the durable buffer.
+#[derive(Debug)]
+pub(crate) struct Table {
+    durable: DurableWriter,
+    layout: Layout,
+    indices: HashMap<Box<str>, u16>,
+    /// What is being recorded; `None` while nothing is.
+    wanted: Option<Wanted>,
+    /// Sites that are off because one of their strings found no room.
+    left_off: u64,
+}
+
+/// The table, locked. `None` inside where there is no buffer.
+///
+/// Waits for other threads that are in here, which takes them no longer than a pass over all sites. Not for signal handlers.
+pub(crate) fn table() -> MutexGuard<'static, Option<Table>> {
+    let mut found = TABLE.load(Ordering::Acquire);
+    if found.is_null() {
+        let new = Box::into_raw(Box::new(Mutex::new(None)));
+        match TABLE.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => found = new,
+            Err(other) => {
+                found = other;
+                // SAFETY: `new` came from `Box::into_raw` just above, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(new) });
+            }
+        }
+    }
+    // SAFETY: a pointer in `TABLE` came from `Box::into_raw` and is never freed.
+    let table = unsafe { &*found };
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a forked child forget its parent's table. Only stores.
+pub(super) fn forget() {
+    TABLE.store(null_mut(), Ordering::Relaxed);
+}
+
+impl Table {
+    /// An empty table in the durable buffer of `mapping`, and what losses are told with, which is registered first.
+    pub(super) fn new(mapping: WriteMapping, layout: Layout) -> (Self, LossStrings) {
+        let durable = DurableWriter::new(mapping, layout);
+        let mut table = Self { durable, layout, indices: HashMap::new(), wanted: None, left_off: 0 };
+        let strings = table.register_loss_strings();
+        (table, strings)
+    }
+
+    fn register_loss_strings(&mut self) -> LossStrings {
+        LossStrings::register(|text| self.intern(text).unwrap_or(StringRef::EMPTY))
+    }
+
+    /// Empties the table and the durable buffer.
+    pub(super) fn clear(&mut self) {
+        self.durable.clear();
+        self.indices.clear();
+        // Registered first and in the same order as at the beginning, they have the same refs.
+        self.register_loss_strings();
+    }
+
+    /// The ref of `text`, which is registered if it is new; `None` if the table or the durable buffer is full.
+    pub(crate) fn intern(&mut self, text: &str) -> Option<StringRef> {
+        if text.is_empty() {
+            return Some(StringRef::EMPTY);
+        }
+        if let Some(index) = self.indices.get(text) {
+            return Some(StringRef::indexed(*index));
+        }
+        if self.durable.room() < RESERVED_WORDS {
+            return None;
+        }
+        let index = u16::try_from(self.indices.len() + 1).ok().filter(|index| *index <= MAX_STRING_INDEX)?;
+        self.append(&Record::String { index, value: text.as_bytes() })?;
+        self.indices.insert(text.into(), index);
+        Some(StringRef::indexed(index))
+    }
+
+    /// Writes a record to the durable buffer, if it has room.
+    pub(super) fn append(&mut self, record: &Record<'_>) -> Option<()> {
+        let mut words = Vec::new();
+        encode::append(&mut words, record).ok()?;
+        self.durable.append(&words).ok()
+    }
+
+    /// Sets what is recorded from now on.
+    pub(super) fn want(&mut self, wanted: Option<Wanted>) {
+        self.wanted = wanted;
+    }
+
+    /// Turns `site` on if its category is recorded, and off if not.
+    pub(crate) fn turn(&mut self, site: &Site) {
+        let category = site.category();
+        let wanted = self.wanted.as_ref().is_some_and(|wanted| category.is_empty() || wanted.matches(category));
+        if !wanted {
+            site.turn_off();
+        } else if site.turn_on(|text| self.intern(text)).is_none() {
+            self.left_off += 1;
+        }
+    }
+
+    /// Says in the trace that sites are off because their strings found no room.
+    pub(super) fn tell_left_off(&mut self) {
+        let number = std::mem::take(&mut self.left_off);
+        if number == 0 {
+            return;
+        }
+        let process = u64::from(std::process::id());
+        let arguments = [Argument::new("number", Value::Uint64(number))];
+        let event = Event {
+            ticks: clock::ticks(),
+            thread: Thread::Inline(ThreadKoids::new(process, process)),
+            category: LossStrings::CATEGORY.into(),
+            name: "trace points left off: no room for their names".into(),
+            kind: EventKind::Instant { scope: Some(InstantScope::Process) },
+            arguments: (&arguments).into(),
+        };
+        let _full = self.append(&Record::from(event));
+    }
+
+    /// Writes a record that may be missing, such as the name of a thread, if a good part of the durable buffer is left for strings.
+    pub(crate) fn append_name(&mut self, record: &[u64]) {
+        let reserve = self.layout.durable_size() / 8 / 8;
+        if self.durable.room() > reserve {
+            let _full = self.durable.append(record);
+        }
+    }
+
+    /// The durable buffer.
+    pub(super) fn durable(&mut self) -> &mut DurableWriter {
+        &mut self.durable
+    }
+}
