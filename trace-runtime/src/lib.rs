@@ -89,7 +89,7 @@ pub mod __private {
 
     pub use crate::point::arguments::numbers;
     pub use crate::point::names::{BothAtRunTime, Literal, NameAtRunTime, Names};
-    pub use crate::point::site::{Category, Key, Site};
+    pub use crate::point::site::{crate_name, Category, Key, Name, Site};
     pub use crate::point::write::{begin, begin_plain, event};
     pub use crate::provider::is_category_enabled;
     pub use crate::recorder::{is_recording, nonce};

@@ -8,7 +8,7 @@ use super::Value;
 use crate::point::arguments::Arguments;
 use crate::point::names::Literal;
 use crate::point::registry;
-use crate::point::site::{Key, Site};
+use crate::point::site::{Key, Name, Site};
 use crate::point::write;
 use crate::provider::table::table;
 use crate::value::sealed::Encode;
@@ -32,7 +32,7 @@ impl TracePoint {
     /// tells.
     pub fn new(event_type: EventType, category: &'static str, name: &'static str, keys: &[&'static str]) -> Self {
         let keys: Vec<Key> = keys.iter().take(MAX_ARGUMENTS).map(|key| Key::new(key)).collect();
-        let site = Box::leak(Box::new(Site::event(event_type, category, name, Vec::leak(keys))));
+        let site = Box::leak(Box::new(Site::event(event_type, category, Name::Text(name), Vec::leak(keys))));
         registry::add(site);
         if let Some(table) = table().as_mut() {
             table.turn(site);

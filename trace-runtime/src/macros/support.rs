@@ -1,7 +1,21 @@
 //! What the macros of trace points have in common. Nothing here is for use by itself.
 
+/// The name of the function around a trace point, for its site. To be expanded inside the site's initializer.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_function_name {
+    () => {{
+        struct Here;
+        $crate::__private::Name::Path {
+            module: ::core::module_path!(),
+            item: ::core::any::type_name::<Here>,
+        }
+    }};
+}
+
 /// Evaluates a macro's body with the site and the keys of a trace point, if its category is on.
 ///
+/// The category is an expression of a `&'static str`, the name one of a `Name`; both are constant.
 /// `$names` is how category and name reach the record; it is evaluated first, and the body only if it says that the category is on.
 #[doc(hidden)]
 #[macro_export]
@@ -52,18 +66,18 @@ macro_rules! __trace_arguments {
 #[macro_export]
 macro_rules! __trace_named {
     ($macro:ident, [$($first:tt)*], $category:literal, $name:literal $(, $($rest:tt)*)?) => {
-        $crate::$macro!($($first)* ($category, $name), $crate::__private::Literal, $($($rest)*)?)
+        $crate::$macro!($($first)* ($category, $crate::__private::Name::Text($name)), $crate::__private::Literal, $($($rest)*)?)
     };
     ($macro:ident, [$($first:tt)*], $category:literal, $name:expr $(, $($rest:tt)*)?) => {
         $crate::$macro!(
-            $($first)* ($category, ""),
+            $($first)* ($category, $crate::__private::Name::Text("")),
             $crate::__private::NameAtRunTime($crate::__private::text(&$name)),
             $($($rest)*)?
         )
     };
     ($macro:ident, [$($first:tt)*], $category:expr, $name:expr $(, $($rest:tt)*)?) => {
         $crate::$macro!(
-            $($first)* ("", ""),
+            $($first)* ("", $crate::__private::Name::Text("")),
             $crate::__private::BothAtRunTime($crate::__private::text(&$category), $crate::__private::text(&$name)),
             $($($rest)*)?
         )
@@ -174,7 +188,7 @@ macro_rules! __trace_begin_plain {
     ($category:expr, $name:expr) => {
         $crate::__trace_site!(
             DurationBegin,
-            ($category, $name),
+            ($category, $crate::__private::Name::Text($name)),
             $crate::__private::Literal,
             [],
             |__TRACE_SITE, __TRACE_KEYS, names| $crate::__private::begin_plain(&__TRACE_SITE),

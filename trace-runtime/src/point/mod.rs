@@ -2,6 +2,7 @@
 
 pub(crate) mod arguments;
 pub(crate) mod names;
+pub(crate) mod path;
 pub(crate) mod registry;
 pub(crate) mod site;
 pub(crate) mod write;

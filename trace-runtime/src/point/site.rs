@@ -1,9 +1,12 @@
 //! Sites: one static for each trace point, which says whether it is on and how its record's header looks.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use trace_format::layout::{argument, event_header, EventType, StringRef};
 use trace_protocol::buffer::producer::CHUNK_THREAD;
+
+use super::path::function_name;
 
 /// The static of a trace point.
 ///
@@ -18,9 +21,49 @@ pub struct Site {
     /// change.
     header: AtomicU64,
     category: &'static str,
-    name: &'static str,
+    name: Name,
     keys: &'static [Key],
     event_type: Option<EventType>,
+}
+
+/// The name of a site.
+#[derive(Clone, Copy, Debug)]
+pub enum Name {
+    /// As it stands there. Empty: the event gives it at run time.
+    Text(&'static str),
+    /// That of the function around the site, which is made of the path of an item in the site.
+    Path {
+        /// What `module_path!()` gives at the site.
+        module: &'static str,
+        /// Gives the path of an item in the site, by `core::any::type_name`.
+        item: fn() -> &'static str,
+    },
+}
+
+impl Name {
+    fn text(self) -> Cow<'static, str> {
+        match self {
+            Name::Text(text) => Cow::Borrowed(text),
+            Name::Path { module, item } => Cow::Owned(function_name(module, item())),
+        }
+    }
+}
+
+/// The name of the crate that a module is in: the first part of what `module_path!()` gives.
+pub const fn crate_name(module: &'static str) -> &'static str {
+    let mut rest = module.as_bytes();
+    let mut length = 0;
+    while let [byte, behind @ ..] = rest {
+        if *byte == b':' {
+            break;
+        }
+        length += 1;
+        rest = behind;
+    }
+    match core::str::from_utf8(module.as_bytes().split_at(length).0) {
+        Ok(name) => name,
+        Err(_) => module,
+    }
 }
 
 /// The key of an argument of a site.
@@ -57,7 +100,7 @@ impl Site {
     pub const fn event(
         event_type: EventType,
         category: &'static str,
-        name: &'static str,
+        name: Name,
         keys: &'static [Key],
     ) -> Self {
         Self { header: AtomicU64::new(0), category, name, keys, event_type: Some(event_type) }
@@ -65,7 +108,7 @@ impl Site {
 
     /// The site of a question: on while its category is, or, with an empty one, while anything is recorded.
     pub const fn question(category: &'static str) -> Self {
-        Self { header: AtomicU64::new(0), category, name: "", keys: &[], event_type: None }
+        Self { header: AtomicU64::new(0), category, name: Name::Text(""), keys: &[], event_type: None }
     }
 
     /// The header of this site's records, or 0 while the site is off.
@@ -93,14 +136,14 @@ impl Site {
     }
 
     /// Category, name and keys: what has to be in the string table while the site is on.
-    pub(crate) fn strings(&self) -> impl Iterator<Item = &'static str> {
-        let keys = self.keys.iter().map(Key::name);
-        [self.category, self.name].into_iter().chain(keys).filter(|text| !text.is_empty())
+    pub(crate) fn strings(&self) -> impl Iterator<Item = Cow<'static, str>> {
+        let keys = self.keys.iter().map(|key| Cow::Borrowed(key.name()));
+        [Cow::Borrowed(self.category), self.name.text()].into_iter().chain(keys).filter(|text| !text.is_empty())
     }
 
     /// Turns the site on, with string refs from `intern`. It stays off if one of its strings has none.
-    pub(crate) fn turn_on(&self, mut intern: impl FnMut(&'static str) -> Option<StringRef>) -> Option<()> {
-        let (category, name) = (intern(self.category)?, intern(self.name)?);
+    pub(crate) fn turn_on(&self, mut intern: impl FnMut(&str) -> Option<StringRef>) -> Option<()> {
+        let (category, name) = (intern(self.category)?, intern(&self.name.text())?);
         for key in self.keys {
             key.register(intern(key.name)?);
         }
@@ -150,12 +193,12 @@ pub(crate) fn categories() -> &'static [Category] {
 
 /// The linker puts all statics of a section side by side and names its ends.
 mod sections {
-    use super::{Category, EventType, Site};
+    use super::{Category, EventType, Name, Site};
 
     // One static of ours in each section, so that it exists in every program.
     #[used]
     #[cfg_attr(not(miri), link_section = "trace_sites")]
-    static FIRST_SITE: Site = Site::event(EventType::Instant, "trace", "", &[]);
+    static FIRST_SITE: Site = Site::event(EventType::Instant, "trace", Name::Text(""), &[]);
 
     #[used]
     #[cfg_attr(not(miri), link_section = "trace_categories")]
@@ -210,5 +253,19 @@ mod sections {
     #[cfg(miri)]
     pub(super) fn categories() -> &'static [Category] {
         core::slice::from_ref(&FIRST_CATEGORY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::crate_name;
+
+    #[test]
+    fn a_crate_is_the_first_part_of_a_module_path() {
+        const NAME: &str = crate_name(module_path!());
+        assert_eq!(NAME, "trace_runtime");
+        assert_eq!(crate_name("app"), "app");
+        assert_eq!(crate_name("größe::é"), "größe");
+        assert_eq!(crate_name(""), "");
     }
 }

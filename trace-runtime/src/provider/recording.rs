@@ -101,7 +101,7 @@ impl Drop for Recording {
 pub(crate) fn durable_hint() -> u64 {
     const THREAD_NAMES: usize = 16 << 10;
     const AT_RUN_TIME: usize = 48 << 10;
-    let texts: std::collections::HashSet<&str> = registry::all_sites().flat_map(|site| site.strings()).collect();
+    let texts: std::collections::HashSet<_> = registry::all_sites().flat_map(|site| site.strings()).collect();
     let strings: usize = texts.into_iter().map(|text| 8 + text.len().next_multiple_of(8)).sum();
     (strings + strings / 4 + THREAD_NAMES + AT_RUN_TIME) as u64
 }
