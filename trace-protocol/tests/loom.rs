@@ -62,14 +62,23 @@ impl Buffer {
         Collector::new(self.mapping.reader(), self.layout, 1).unwrap()
     }
 
-    /// What is in the rolling buffer of this wrap.
+    /// What is in the rolling buffer of this wrap: events with their timestamps.
     fn rolling(&self, wrapped_count: u32) -> Vec<(EventType, u64)> {
+        events(&self.words(wrapped_count), 1)
+    }
+
+    /// Events with their first arguments, which are one word.
+    fn scopes(&self, wrapped_count: u32) -> Vec<(EventType, u64)> {
+        events(&self.words(wrapped_count), 2)
+    }
+
+    fn words(&self, wrapped_count: u32) -> Vec<u64> {
         let mut collector = self.collector();
         let mut words = Vec::new();
         let save = collector.copy_rolling(wrapped_count);
         collector.sanitize(save, &mut words);
         assert_eq!(collector.stats().rejections(), 0, "{words:x?}");
-        events(&words)
+        words
     }
 }
 
@@ -90,12 +99,25 @@ fn begin(recorder: &Recorder, slot: &Slot) -> OpenScope {
     OpenScope::begin(open, header(EventType::DurationBegin, 3), 10)
 }
 
-fn events(words: &[u64]) -> Vec<(EventType, u64)> {
+/// Arguments of one word: unsigned 32, the key is the empty string, the values 1 and 2.
+const BEGUN: u64 = 0x0000_0001_0000_0012;
+const ENDED: u64 = 0x0000_0002_0000_0012;
+
+fn begin_with_argument(recorder: &Recorder, slot: &Slot) -> OpenScope {
+    let open = slot.open(recorder, 4).expect("there is room for one scope");
+    open.words()[1].store(10, Ordering::Relaxed);
+    open.words()[2].store(BEGUN, Ordering::Relaxed);
+    let header = event::ArgumentCount::set(header(EventType::DurationBegin, 4), 1);
+    OpenScope::begin(open, header, 10)
+}
+
+/// The events, each with its word of this index.
+fn events(words: &[u64], index: usize) -> Vec<(EventType, u64)> {
     let mut rest = words;
     let mut events = Vec::new();
     while let Some(&first) = rest.first() {
         if first & 0xf == 4 {
-            events.push((EventType::from_bits(event::EventType::get(first)).unwrap(), rest[1]));
+            events.push((EventType::from_bits(event::EventType::get(first)).unwrap(), rest[index]));
         }
         rest = &rest[(first >> 4 & 0xfff) as usize..];
     }
@@ -153,6 +175,41 @@ fn a_scope_ends_once() {
                 }
                 [(EventType::DurationComplete, 10)] => assert_eq!(buffer.rolling(1), []),
                 ref other => panic!("{other:?}"),
+            }
+        });
+    }
+}
+
+/// A scope that ends with another argument has that one when it is seen ended, and the first one when it is seen open.
+#[test]
+fn the_argument_of_a_scope_goes_with_its_end() {
+    for asymmetric in [true, false] {
+        model(move || {
+            let buffer = Buffer::new(BufferingMode::Streaming, asymmetric);
+            let recorder = buffer.recorder;
+            let slot = recorder.attach(1).unwrap();
+            let at = Scope(begin_with_argument(recorder, slot));
+            let writer = thread::spawn(move || {
+                let scope = at;
+                scope.0.end_with(ENDED, slot, recorder, || 20);
+            });
+            // As the manager finds the buffer of a killed process: at any moment.
+            let killed = buffer.scopes(0);
+            assert!(
+                killed == [(EventType::DurationBegin, BEGUN)] || killed[0].1 == ENDED,
+                "{killed:x?}"
+            );
+            recorder.flush();
+            recorder.quiesce(PATIENCE);
+            let saved = buffer.scopes(0);
+            writer.join().unwrap();
+            assert_eq!(buffer.scopes(0), saved, "handed over");
+            match saved[..] {
+                [(EventType::DurationBegin, BEGUN)] => {
+                    assert_eq!(buffer.scopes(1), [(EventType::DurationEnd, ENDED)])
+                }
+                [(EventType::DurationComplete, ENDED)] => assert_eq!(buffer.scopes(1), []),
+                ref other => panic!("{other:x?}"),
             }
         });
     }

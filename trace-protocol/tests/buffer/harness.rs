@@ -17,6 +17,12 @@ pub const PROCESS: u64 = 4711;
 /// Longer than anything in these tests takes.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// An argument of one word: unsigned 32, the key is the string with index 100, the value 1.
+pub const BEGUN: u64 = 0x0000_0001_0064_0012;
+
+/// Like [`BEGUN`], with the value 2.
+pub const ENDED: u64 = 0x0000_0002_0064_0012;
+
 static CLOCK: AtomicU64 = AtomicU64::new(1);
 
 /// A clock that never stands still.
@@ -81,6 +87,21 @@ impl Harness {
         let start = clock();
         open.words()[1].store(start, Ordering::Relaxed);
         OpenScope::begin(open, header(EventType::DurationBegin, 3), start)
+    }
+
+    /// Begins a scope with the argument [`BEGUN`].
+    pub fn begin_with_argument(&self, slot: &Slot) -> OpenScope {
+        let Some(open) = slot.open(self.recorder, 4) else { return OpenScope::NOT_RECORDED };
+        let start = clock();
+        open.words()[1].store(start, Ordering::Relaxed);
+        open.words()[2].store(BEGUN, Ordering::Relaxed);
+        let header = event::ArgumentCount::set(header(EventType::DurationBegin, 4), 1);
+        OpenScope::begin(open, header, start)
+    }
+
+    /// Ends a scope of [`Harness::begin_with_argument`], whose argument becomes [`ENDED`].
+    pub fn end_with_argument(&self, slot: &Slot, scope: &OpenScope) {
+        scope.end_with(ENDED, slot, self.recorder, clock);
     }
 
     pub fn end(&self, slot: &Slot, scope: OpenScope) {

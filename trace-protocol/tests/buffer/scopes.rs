@@ -3,7 +3,7 @@
 use trace_format::layout::EventType::{DurationBegin, DurationComplete, DurationEnd};
 use trace_protocol::buffer::header::BufferingMode;
 
-use crate::harness::{events, Harness, PATIENCE};
+use crate::harness::{events, Harness, BEGUN, ENDED, PATIENCE};
 
 fn kinds(words: &[u64]) -> Vec<(trace_format::layout::EventType, usize)> {
     events(words).into_iter().map(|(_, kind, record)| (kind, record.len())).collect()
@@ -177,4 +177,117 @@ fn ends_that_the_durable_buffer_has_no_room_for_are_counted() {
     while harness.durable.append(&[0x0000_0000_0000_0021, 1]).is_ok() {}
     harness.finish(&mut Vec::new());
     assert_eq!(harness.collector.dropped(), dropped + 1);
+}
+
+/// The words of the scopes in an archive, with what is behind the timestamp of the begin.
+fn arguments(words: &[u64]) -> Vec<(trace_format::layout::EventType, Vec<u64>)> {
+    events(words).into_iter().map(|(_, kind, record)| (kind, record[2..].to_vec())).collect()
+}
+
+#[test]
+fn the_argument_of_a_scope_is_another_once_it_has_ended() {
+    for asymmetric in [true, false] {
+        let mut harness = Harness::with_barrier(BufferingMode::Oneshot, 64 << 10, asymmetric);
+        let slot = harness.attach(1);
+        let open = harness.begin_with_argument(slot);
+        let ended = harness.begin_with_argument(slot);
+        harness.end_with_argument(slot, &ended);
+        let mut out = Vec::new();
+        harness.finish(&mut out);
+        let found = arguments(&out);
+        assert_eq!(found[0], (DurationBegin, vec![BEGUN]), "an open one is what it was");
+        assert_eq!((found[1].0, found[1].1[0]), (DurationComplete, ENDED));
+        harness.end_with_argument(slot, &open);
+        assert_eq!(harness.collector.stats().rejections(), 0);
+    }
+}
+
+/// A scope that has no argument gets none.
+#[test]
+fn an_end_with_an_argument_leaves_a_begin_without_one_alone() {
+    let mut harness = Harness::new(BufferingMode::Oneshot, 64 << 10);
+    let slot = harness.attach(1);
+    let scope = harness.begin(slot);
+    harness.end_with_argument(slot, &scope);
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    assert_eq!(kinds(&out), [(DurationComplete, 3)]);
+    assert!(events(&out)[0].2[1] < events(&out)[0].2[2]);
+}
+
+#[test]
+fn a_save_in_between_leaves_the_argument_to_the_end() {
+    for asymmetric in [true, false] {
+        let mut harness = Harness::with_barrier(BufferingMode::Streaming, 64 << 10, asymmetric);
+        let slot = harness.attach(1);
+        let scope = harness.begin_with_argument(slot);
+        let mut out = Vec::new();
+        harness.recorder.flush();
+        harness.save(0, &mut out);
+        harness.end_with_argument(slot, &scope);
+        harness.finish(&mut out);
+        assert_eq!(arguments(&out), [(DurationBegin, vec![BEGUN]), (DurationEnd, vec![ENDED])]);
+        assert_eq!(harness.collector.stats().rejections(), 0);
+    }
+}
+
+/// Ends wait for room with their arguments, here and in the durable buffer.
+#[test]
+fn ends_that_found_no_room_keep_their_arguments() {
+    for room_comes in [true, false] {
+        let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+        let slot = harness.attach(1);
+        let scopes = [harness.begin(slot), harness.begin(slot)];
+        let with_argument = harness.begin_with_argument(slot);
+        while harness.instant(slot, 0) {}
+        harness.end_with_argument(slot, &with_argument);
+        scopes.into_iter().rev().for_each(|scope| harness.end(slot, scope));
+        let mut out = Vec::new();
+        if room_comes {
+            harness.save(0, &mut out);
+            assert!(harness.instant(slot, 1));
+        }
+        harness.finish(&mut out);
+        assert_eq!(harness.collector.stats().open_scopes(), 0);
+        assert_eq!(harness.collector.stats().rejections(), 0);
+        let ends = arguments(&out).into_iter().filter(|(kind, _)| *kind == DurationEnd);
+        let ends: Vec<_> = ends.map(|(_, words)| words.last().copied()).collect();
+        assert_eq!(ends.iter().filter(|last| **last == Some(ENDED)).count(), 1, "{ends:x?}");
+        assert_eq!(ends.len(), 3);
+    }
+}
+
+#[test]
+fn a_circular_switch_in_between_leaves_the_argument_to_the_end() {
+    let mut harness = Harness::new(BufferingMode::Circular, 64 << 10);
+    let slot = harness.attach(1);
+    let scope = harness.begin_with_argument(slot);
+    harness.recorder.flush();
+    harness.end_with_argument(slot, &scope);
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    assert_eq!(arguments(&out), [(DurationBegin, vec![BEGUN]), (DurationEnd, vec![ENDED])]);
+    let times: Vec<_> = events(&out).into_iter().map(|(_, _, record)| record[1]).collect();
+    assert!(times[0] < times[1], "{times:?}");
+}
+
+#[test]
+fn a_complete_whose_begin_is_overwritten_has_the_argument() {
+    let mut harness = Harness::new(BufferingMode::Circular, 64 << 10);
+    let slot = harness.attach(1);
+    let scope = harness.begin_with_argument(slot);
+    for wrap in 0..2 {
+        assert!(harness.instant(slot, u64::from(wrap)));
+        harness.recorder.flush();
+        harness.recorder.quiesce(PATIENCE);
+        harness.recorder.mark_saved(wrap);
+    }
+    harness.end_with_argument(slot, &scope);
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    let found = events(&out).into_iter().find(|(_, kind, _)| *kind == DurationComplete).unwrap();
+    let [_, start, argument, end] = *found.2 else { panic!("{:x?}", found.2) };
+    assert_eq!(argument, ENDED);
+    assert!(start < end);
+    assert_eq!(harness.collector.stats().rejections(), 0);
 }

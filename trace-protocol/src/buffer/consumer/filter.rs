@@ -109,7 +109,7 @@ impl Filter {
             };
             match (RecordType::from_bits(record::Type::get(header)), record) {
                 (Some(RecordType::Thread), [_, _, koid, ..]) => thread = *koid,
-                (Some(RecordType::Event), [_, start, _, LATE_COMPLETE])
+                (Some(RecordType::Event), [_, start, .., LATE_COMPLETE])
                     if is_late_complete(header) =>
                 {
                     self.scopes.ended.insert((thread, *start));
@@ -262,24 +262,29 @@ impl Filter {
                 self.scopes.begun.insert(scope);
             }
         }
-        self.count_event(record[0]);
-        record[0] = record::Size::set(record[0], kept as u64);
-        Verdict::Cut(kept)
+        self.cut(record, kept)
     }
 
     /// A scope whose end comes in a later wrap of a circular buffer than its begin: an end where the begin was kept, else a complete.
     fn keep_late_scope(&mut self, record: &mut [u64]) -> Verdict {
-        let [header, start, end, _] = record else { return Verdict::Keep };
+        let kept = record.len() - 1;
+        let [header, start, behind @ .., _] = record else { return Verdict::Keep };
         if self.scopes.begun.remove(&(self.scopes.thread, *start)) {
-            *header =
-                event::EventType::set(record::Size::set(*header, 2), EventType::DurationEnd.bits());
-            *start = *end;
-            self.count_event(*header);
-            return Verdict::Cut(2);
+            // The time of the end, which is the last word, becomes the timestamp; an argument stays where it is.
+            *start = behind.last().copied().unwrap_or(*start);
+            *header = event::EventType::set(*header, EventType::DurationEnd.bits());
+            return self.cut(record, kept - 1);
         }
-        *header = record::Size::set(*header, 3);
-        self.count_event(*header);
-        Verdict::Cut(3)
+        self.cut(record, kept)
+    }
+
+    /// Keeps `words` words of an event.
+    fn cut(&mut self, record: &mut [u64], words: usize) -> Verdict {
+        if let Some(header) = record.first_mut() {
+            *header = record::Size::set(*header, words as u64);
+            self.count_event(*header);
+        }
+        Verdict::Cut(words)
     }
 
     /// Counts what a loss record accounts for.
@@ -357,10 +362,12 @@ fn record_words(header: u64) -> Option<usize> {
     usize::try_from(words).ok().filter(|words| *words != 0)
 }
 
+/// Whether the header is that of a scope that ended late: of an indexed thread, with no argument, or with one of one word.
 fn is_late_complete(header: u64) -> bool {
+    let arguments = event::ArgumentCount::get(header);
     event::EventType::get(header) == EventType::DurationComplete.bits()
-        && event::ArgumentCount::get(header) == 0
-        && record::Size::get(header) == 4
+        && arguments <= 1
+        && record::Size::get(header) == 4 + arguments
         && event::ThreadRef::get(header) != 0
 }
 

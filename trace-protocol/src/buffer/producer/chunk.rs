@@ -90,25 +90,25 @@ impl Slot {
         Some(())
     }
 
-    /// Writes a duration end, or keeps it until there is room.
-    pub(super) fn write_end(&self, recorder: &Recorder, header: u64, ticks: u64) {
+    /// Writes a duration end, of so many of the words as its header says, or keeps it until there is room.
+    pub(super) fn write_end(&self, recorder: &Recorder, end: [u64; 3]) {
         let full: Full = |_, _, _, _| {};
         let nested = self.sequence.load(Ordering::Relaxed) & 1 != 0;
-        match self.open_or(recorder, 2, full) {
+        match self.open_or(recorder, end_words(&end), full) {
             Some(open) => {
-                if let Some(word) = open.words().get(1) {
-                    word.store(ticks, Ordering::Relaxed);
+                for (word, value) in open.words().iter().zip(end).skip(1) {
+                    word.store(value, Ordering::Relaxed);
                 }
-                open.commit(header);
+                open.commit(end[0]);
             }
             None if nested => {}
-            None => self.keep_end(recorder, header, ticks),
+            None => self.keep_end(recorder, end),
         }
     }
 
     /// Keeps an end that found no room, or, where there are too many, counts it as lost.
-    fn keep_end(&self, recorder: &Recorder, header: u64, ticks: u64) {
-        if recorder.is_recording() && !self.ends.keep(header, ticks) {
+    fn keep_end(&self, recorder: &Recorder, end: [u64; 3]) {
+        if recorder.is_recording() && !self.ends.keep(end) {
             self.lose(recorder, 1);
         }
     }
@@ -133,8 +133,12 @@ impl Slot {
 
     /// Writes the ends that were kept, if they fit all.
     fn write_kept_ends(&self) {
-        if self.ends.kept() != 0 && self.room() >= 2 * self.ends.kept() {
-            let written = self.ends.records().all(|end| self.append(&end).is_some());
+        if self.ends.kept() == 0 {
+            return;
+        }
+        if self.room() >= self.ends.records().map(|end| end_words(&end)).sum() {
+            let written =
+                self.ends.records().all(|end| self.append(&end[..end_words(&end)]).is_some());
             debug_assert!(written, "there was room for all of them");
             self.ends.clear();
         }
@@ -151,13 +155,14 @@ impl Slot {
 
     /// Writes what was lost to the durable buffer, where the thread has to be named in the record. Service thread only, while stopped.
     pub(super) fn tell_losses_to(&self, durable: &mut DurableWriter, session: &Session, now: u64) {
-        for [header, ticks] in self.ends.records() {
+        for end in self.ends.records() {
+            let (words, [header, ticks, argument]) = (end_words(&end) + 2, end);
             let header = event::ThreadRef::set(
-                record::Size::set(header, 4),
+                record::Size::set(header, words as u64),
                 u64::from(ThreadRef::INLINE.bits()),
             );
-            let end = [header, ticks, session.process, u64::from(self.thread())];
-            if durable.append(&end).is_err() {
+            let end = [header, ticks, session.process, u64::from(self.thread()), argument];
+            if durable.append(&end[..words]).is_err() {
                 // Not told by this slot any more: the reader tells what the counter has beyond what was told.
                 session.count_dropped(0);
             }
@@ -232,6 +237,11 @@ impl Slot {
             current
         })
     }
+}
+
+/// Words of a duration end: 2, or 3 with an argument.
+fn end_words(end: &[u64; 3]) -> usize {
+    (record::Size::get(end[0]) as usize).clamp(2, end.len())
 }
 
 /// Stores a record so that it is visible whole or not at all. `words` has one word more, which ends what is readable.

@@ -16,12 +16,18 @@ pub(super) struct Ends {
 struct End {
     header: AtomicU64,
     ticks: AtomicU64,
+    /// The end's argument, where the header says that it has one.
+    argument: AtomicU64,
 }
 
 impl End {
     crate::sync::const_new! {
         fn new() -> Self {
-            Self { header: AtomicU64::new(0), ticks: AtomicU64::new(0) }
+            Self {
+                header: AtomicU64::new(0),
+                ticks: AtomicU64::new(0),
+                argument: AtomicU64::new(0),
+            }
         }
     }
 }
@@ -38,12 +44,13 @@ impl Ends {
         }
     }
 
-    /// Keeps a duration end: its header and its timestamp. False if there are too many already.
-    pub(super) fn keep(&self, header: u64, ticks: u64) -> bool {
+    /// Keeps a duration end: its header, its timestamp, and the argument that it may have. False if there are too many already.
+    pub(super) fn keep(&self, [header, ticks, argument]: [u64; 3]) -> bool {
         let kept = self.kept.load(Ordering::Relaxed);
         let Some(end) = self.ends.get(kept as usize) else { return false };
         end.header.store(header, Ordering::Relaxed);
         end.ticks.store(ticks, Ordering::Relaxed);
+        end.argument.store(argument, Ordering::Relaxed);
         self.kept.store(kept + 1, Ordering::Relaxed);
         true
     }
@@ -53,10 +60,12 @@ impl Ends {
         self.kept.load(Ordering::Relaxed) as usize
     }
 
-    /// Those that are kept, as header and timestamp.
-    pub(super) fn records(&self) -> impl Iterator<Item = [u64; 2]> + '_ {
+    /// Those that are kept: records of so many words as the header says.
+    pub(super) fn records(&self) -> impl Iterator<Item = [u64; 3]> + '_ {
         let ends = self.ends.iter().take(self.kept());
-        ends.map(|end| [end.header.load(Ordering::Relaxed), end.ticks.load(Ordering::Relaxed)])
+        ends.map(|end| {
+            [&end.header, &end.ticks, &end.argument].map(|word| word.load(Ordering::Relaxed))
+        })
     }
 
     /// Forgets them, once they are written.

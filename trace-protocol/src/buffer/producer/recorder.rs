@@ -96,6 +96,15 @@ impl Recorder {
         is_recording(self.epoch.load(Ordering::Relaxed))
     }
 
+    /// A number that tells one recording from another: that of the recording under way, or of the last one; 0 before the first.
+    ///
+    /// Exact while the caller has a [`Record`](super::Record) open, whose recording it then is; at other times a recording may begin or
+    /// end right behind the question.
+    #[inline(always)]
+    pub fn recording(&self) -> u64 {
+        self.first.load(Ordering::Relaxed)
+    }
+
     /// Hands the calling thread, `thread` as Linux numbers it, a slot of its own.
     ///
     /// `None` before [`Recorder::provide`], and where as many threads as there are slots hold one.

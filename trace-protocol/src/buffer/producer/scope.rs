@@ -13,6 +13,9 @@ use super::slot::{Record, Slot, Word};
 /// Marks, in the word behind it, a duration complete whose begin may be in the trace as well.
 pub const LATE_COMPLETE: u64 = 1;
 
+/// Words of a begin that has an argument: header, timestamp, argument, and the spare word.
+const LEAST_WITH_ARGUMENT: usize = 4;
+
 /// What the end of a scope needs to know of its beginning: 32 bytes on the stack of the thread that is in it.
 ///
 /// Nothing in it is borrowed. If it is forgotten, the scope stays open in the trace.
@@ -54,64 +57,104 @@ impl OpenScope {
     /// `slot` is the calling thread's; the thread is the one that began the scope. Does nothing if the recording is over.
     #[inline(always)]
     pub fn end(&self, slot: &Slot, recorder: &Recorder, clock: impl Fn() -> u64) {
-        if !slot.while_current(recorder, self.epoch, || self.turn(clock())) {
-            self.end_late(slot, recorder, &clock);
+        self.end_as(None, slot, recorder, clock);
+    }
+
+    /// Ends the scope like [`OpenScope::end`], with another last argument than it began with.
+    ///
+    /// `argument` is the whole argument, one word, and so is the last one of the begin. Who sees the scope ended sees this
+    /// argument. A record that follows because the rolling buffer was handed over has it as its only one.
+    #[inline(always)]
+    pub fn end_with(
+        &self,
+        argument: u64,
+        slot: &Slot,
+        recorder: &Recorder,
+        clock: impl Fn() -> u64,
+    ) {
+        self.end_as(Some(argument), slot, recorder, clock);
+    }
+
+    #[inline(always)]
+    fn end_as(
+        &self,
+        argument: Option<u64>,
+        slot: &Slot,
+        recorder: &Recorder,
+        clock: impl Fn() -> u64,
+    ) {
+        if !slot.while_current(recorder, self.epoch, || self.turn(clock(), argument)) {
+            self.end_late(slot, recorder, &clock, argument);
         }
     }
 
     #[inline(always)]
-    fn turn(&self, end: u64) {
+    fn turn(&self, end: u64, argument: Option<u64>) {
         let words = record::Size::get(self.header) as usize;
         let spare = self.at.wrapping_add(words - 1);
         let header = event::EventType::set(self.header, EventType::DurationComplete.bits());
         // SAFETY: the record is in a rolling buffer that is not handed over while the slot is busy in its epoch, so that it is mapped;
         // `spare` is the last of its words.
         unsafe { &*spare }.store(end, Ordering::Relaxed);
+        if let (Some(argument), LEAST_WITH_ARGUMENT..) = (argument, words) {
+            // SAFETY: as above; the record has the word before `spare`, since it has so many.
+            unsafe { &*spare.wrapping_sub(1) }.store(argument, Ordering::Relaxed);
+        }
         // SAFETY: as above; `at` is the first of its words.
         unsafe { &*self.at }.store(header, Ordering::Release);
     }
 
     #[cold]
     #[inline(never)]
-    fn end_late(&self, slot: &Slot, recorder: &Recorder, clock: &dyn Fn() -> u64) {
+    fn end_late(
+        &self,
+        slot: &Slot,
+        recorder: &Recorder,
+        clock: &dyn Fn() -> u64,
+        argument: Option<u64>,
+    ) {
         let epoch = self.epoch & !SLOW;
         let fenced = self.epoch != epoch;
-        if fenced && slot.while_current_fenced(recorder, epoch, || self.turn(clock())) {
+        if fenced && slot.while_current_fenced(recorder, epoch, || self.turn(clock(), argument)) {
             return;
         }
         if epoch < recorder.first.load(Ordering::Relaxed) {
             return;
         }
         match recorder.mode() {
-            Some(BufferingMode::Streaming) => self.write_end(slot, recorder, clock),
-            Some(BufferingMode::Circular) => self.write_complete(slot, recorder, clock),
+            Some(BufferingMode::Streaming) => self.write_end(slot, recorder, clock(), argument),
+            Some(BufferingMode::Circular) => self.write_complete(slot, recorder, clock(), argument),
             Some(BufferingMode::Oneshot) | None => {}
         }
     }
 
     /// The begin is in the archive, or on its way to it: its end follows.
-    fn write_end(&self, slot: &Slot, recorder: &Recorder, clock: &dyn Fn() -> u64) {
-        slot.write_end(recorder, self.header_of(EventType::DurationEnd, 2), clock());
+    fn write_end(&self, slot: &Slot, recorder: &Recorder, now: u64, argument: Option<u64>) {
+        let header = self.header_of(EventType::DurationEnd, 2, argument);
+        slot.write_end(recorder, [header, now, argument.unwrap_or(0)]);
     }
 
-    /// The begin may be overwritten: the whole scope is told again, without its arguments.
-    fn write_complete(&self, slot: &Slot, recorder: &Recorder, clock: &dyn Fn() -> u64) {
-        let Some(open) = slot.open(recorder, 4) else { return };
-        for (word, value) in open.words().iter().skip(1).zip([self.start, clock(), LATE_COMPLETE]) {
+    /// The begin may be overwritten: the whole scope is told again, without the arguments of its begin.
+    fn write_complete(&self, slot: &Slot, recorder: &Recorder, now: u64, argument: Option<u64>) {
+        let header = self.header_of(EventType::DurationComplete, 4, argument);
+        let Some(open) = slot.open(recorder, record::Size::get(header) as usize) else { return };
+        let values = [Some(self.start), argument, Some(now), Some(LATE_COMPLETE)];
+        for (word, value) in open.words().iter().skip(1).zip(values.into_iter().flatten()) {
             word.store(value, Ordering::Relaxed);
         }
-        open.commit(self.header_of(EventType::DurationComplete, 4));
+        open.commit(header);
     }
 
     /// The header for another record of the same scope; inline strings, which are gone, become empty.
-    fn header_of(&self, event_type: EventType, words: u64) -> u64 {
+    fn header_of(&self, event_type: EventType, words: u64, argument: Option<u64>) -> u64 {
         let kept = |bits: u64| match StringRef::from_bits(bits as u16).inline_bytes() {
             Some(_) => 0,
             None => bits,
         };
-        let header = record::Size::set(self.header, words);
+        let arguments = u64::from(argument.is_some());
+        let header = record::Size::set(self.header, words + arguments);
         let header = event::EventType::set(header, event_type.bits());
-        let header = event::ArgumentCount::set(header, 0);
+        let header = event::ArgumentCount::set(header, arguments);
         let header = event::CategoryRef::set(header, kept(event::CategoryRef::get(header)));
         event::NameRef::set(header, kept(event::NameRef::get(header)))
     }
