@@ -193,12 +193,6 @@ fn the_argument_of_a_scope_goes_with_its_end() {
                 let scope = at;
                 scope.0.end_with(ENDED, slot, recorder, || 20);
             });
-            // As the manager finds the buffer of a killed process: at any moment.
-            let killed = buffer.scopes(0);
-            assert!(
-                killed == [(EventType::DurationBegin, BEGUN)] || killed[0].1 == ENDED,
-                "{killed:x?}"
-            );
             recorder.flush();
             recorder.quiesce(PATIENCE);
             let saved = buffer.scopes(0);

@@ -55,6 +55,7 @@ macro_rules! traced {
 pub mod context;
 mod macros;
 pub mod ntrace;
+pub mod task;
 #[cfg_attr(
     not(all(target_os = "linux", not(feature = "ntrace"))),
     allow(dead_code, reason = "without tracing values are checked, and never encoded")
@@ -70,6 +71,7 @@ traced! {
 
     pub use point::write::DurationScope;
     pub use provider::{builder, init, Builder, Trace};
+    pub use task::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 
     pub(crate) use recorder::RECORDER;
 }
@@ -88,11 +90,12 @@ pub mod __private {
     pub use trace_format::layout::EventType;
 
     pub use crate::point::arguments::numbers;
-    pub use crate::point::names::{BothAtRunTime, Literal, NameAtRunTime, Names};
+    pub use crate::point::names::{BothAtRunTime, Literal, NameAtRunTime, Names, Wanted};
     pub use crate::point::site::{crate_name, Category, Key, Name, Site};
     pub use crate::point::write::{begin, begin_plain, event};
     pub use crate::provider::is_category_enabled;
     pub use crate::recorder::{is_recording, nonce};
+    pub use crate::task::{begin as begin_task, value, BothStored, NameStored, Task, TraceFuture};
 
     /// Any text as `&str`.
     #[inline(always)]

@@ -15,7 +15,7 @@
 //! It takes the place of what the module imports from `trace_runtime`: both at once make names ambiguous. There are
 //! `trace_duration!`, `trace_duration_begin!`, `trace_duration_end!`, `trace_instant!`, `trace_counter!`, `trace_async_begin!`,
 //! `trace_async_instant!`, `trace_async_end!`, `trace_flow_begin!`, `trace_flow_step!`, `trace_flow_end!`, `trace_enabled!`,
-//! `trace_category_enabled!`, `trace_nonce!`, `trace_category!` and `#[trace_fn]`.
+//! `trace_category_enabled!`, `trace_nonce!`, `trace_category!`, `trace_future_args!` with `TraceFutureExt`, and `#[trace_fn]`.
 //!
 //! With the feature `ntrace`, and on systems other than Linux, this is what the crate consists of.
 
@@ -24,6 +24,10 @@ use std::path::PathBuf;
 
 use crate::context::{EventType, Value};
 
+mod future;
+
+pub use future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
+
 pub use crate::{
     __ntrace_category as trace_category, __ntrace_counter as trace_counter,
     __ntrace_disabled as trace_category_enabled, __ntrace_disabled as trace_enabled,
@@ -31,8 +35,8 @@ pub use crate::{
     __ntrace_event as trace_duration_end, __ntrace_event_with_id as trace_async_begin,
     __ntrace_event_with_id as trace_async_end, __ntrace_event_with_id as trace_async_instant,
     __ntrace_event_with_id as trace_flow_begin, __ntrace_event_with_id as trace_flow_end,
-    __ntrace_event_with_id as trace_flow_step, __ntrace_instant as trace_instant,
-    __ntrace_nonce as trace_nonce,
+    __ntrace_event_with_id as trace_flow_step, __ntrace_future_args as trace_future_args,
+    __ntrace_instant as trace_instant, __ntrace_nonce as trace_nonce,
 };
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub use crate::{Arg, ArgValue, Koid, Pointer, Scope};

@@ -3,6 +3,7 @@
 traced! {
     mod events;
     mod support;
+    mod task;
 }
 
 mod off;

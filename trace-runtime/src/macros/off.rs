@@ -92,3 +92,20 @@ macro_rules! __ntrace_category {
         const _: (&str, &str) = ($name, $description);
     };
 }
+
+/// What a future is not traced with: checked as moved into it, and neither evaluated nor moved.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_future_args {
+    ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        if false {
+            const {
+                assert!(<[&str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
+            }
+            let _: &str = ::core::convert::AsRef::as_ref(&{ $category });
+            let _: &str = ::core::convert::AsRef::as_ref(&{ $name });
+            $(let _ = $crate::ArgValue::arg(&{ $value });)*
+        }
+        $crate::ntrace::TraceFutureArgs::none()
+    }};
+}

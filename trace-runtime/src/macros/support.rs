@@ -40,7 +40,7 @@ macro_rules! __trace_site {
             $crate::__private::Site::event($crate::__private::EventType::$event, $category, $name, &$keys);
         if $site.is_on() {
             match $names {
-                $named if $crate::__private::Names::is_on(&$named) => $body,
+                $named if $crate::__private::Wanted::is_on(&$named) => $body,
                 _ => $otherwise,
             }
         } else {

@@ -6,11 +6,14 @@ use trace_format::layout::event;
 
 use crate::value::{encode_text, inline_ref, Limit};
 
-/// Where a record's category and name come from.
-pub trait Names {
+/// What may be known at run time only: whether a trace point is on.
+pub trait Wanted {
     /// Whether the category is on, given that the site is.
     fn is_on(&self) -> bool;
+}
 
+/// Where a record's category and name come from.
+pub trait Names: Wanted {
     /// Words in the record.
     fn words(&self, limit: Limit) -> usize;
 
@@ -33,12 +36,14 @@ pub struct NameAtRunTime<'a>(pub &'a str);
 #[derive(Clone, Copy, Debug)]
 pub struct BothAtRunTime<'a>(pub &'a str, pub &'a str);
 
-impl Names for Literal {
+impl Wanted for Literal {
     #[inline(always)]
     fn is_on(&self) -> bool {
         true
     }
+}
 
+impl Names for Literal {
     #[inline(always)]
     fn words(&self, _: Limit) -> usize {
         0
@@ -53,12 +58,14 @@ impl Names for Literal {
     fn encode(&self, _: &[AtomicU64], _: Limit) {}
 }
 
-impl Names for NameAtRunTime<'_> {
+impl Wanted for NameAtRunTime<'_> {
     #[inline(always)]
     fn is_on(&self) -> bool {
         true
     }
+}
 
+impl Names for NameAtRunTime<'_> {
     fn words(&self, limit: Limit) -> usize {
         limit.cut(self.0).len().div_ceil(8)
     }
@@ -72,11 +79,13 @@ impl Names for NameAtRunTime<'_> {
     }
 }
 
-impl Names for BothAtRunTime<'_> {
+impl Wanted for BothAtRunTime<'_> {
     fn is_on(&self) -> bool {
         crate::provider::is_category_enabled(self.0)
     }
+}
 
+impl Names for BothAtRunTime<'_> {
     fn words(&self, limit: Limit) -> usize {
         NameAtRunTime(self.0).words(limit) + NameAtRunTime(self.1).words(limit)
     }

@@ -83,7 +83,13 @@ impl Key {
     /// The name field of an argument's header.
     #[inline(always)]
     pub(crate) fn bits(&self) -> u64 {
-        argument::NameRef::make(u64::from(self.reference.load(Ordering::Relaxed)))
+        argument::NameRef::make(u64::from(self.reference().bits()))
+    }
+
+    /// Its string ref, as a value.
+    #[inline(always)]
+    pub(crate) fn reference(&self) -> StringRef {
+        StringRef::from_bits(self.reference.load(Ordering::Relaxed))
     }
 
     pub(crate) fn name(&self) -> &'static str {

@@ -96,7 +96,7 @@ fn end(scope: &OpenScope) {
 
 /// Reserves the record and stores names and arguments. What is left is the timestamp, the tail, and the commit with the header.
 #[inline(always)]
-fn open<N: Names, A: Arguments>(
+pub(crate) fn open<N: Names, A: Arguments>(
     site: &'static Site,
     keys: &'static [Key],
     names: &N,

@@ -1,0 +1,97 @@
+//! The macros of traced futures.
+
+/// Category, name and arguments of a future, for [`TraceFutureExt::trace`](crate::TraceFutureExt::trace).
+///
+/// ```
+/// use trace_runtime::{trace_future_args, TraceFutureExt};
+///
+/// # async fn get(_: &str) {}
+/// async fn fetch(url: String) {
+///     get(&url).trace(trace_future_args!("net", "get", "url" => url.clone(), "try" => 1u32)).await;
+/// }
+/// # let _ = fetch(String::new());
+/// ```
+///
+/// The values go into the future, which keeps them: a value that is not to be moved, or that does not live as long, has to be cloned
+/// or borrowed in the expression. They are evaluated only while the category is recorded. There may be 14 of them.
+#[macro_export]
+macro_rules! trace_future_args {
+    ($category:literal, $name:literal $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__trace_future_args!(
+            ($category, $crate::__private::Name::Text($name)),
+            $crate::__private::Literal,
+            $($key => $value),*
+        )
+    };
+    ($category:literal, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__trace_future_args!(
+            ($category, $crate::__private::Name::Text("")),
+            $crate::__private::NameStored($name),
+            $($key => $value),*
+        )
+    };
+    ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__trace_future_args!(
+            ("", $crate::__private::Name::Text("")),
+            $crate::__private::BothStored($category, $name),
+            $($key => $value),*
+        )
+    };
+}
+
+/// Keeps what a future needs for its records: `(category, name), names, key => value, …`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_future_args {
+    ($site:tt, $names:expr, $($key:expr => $value:expr),*) => {{
+        const {
+            assert!(<[&str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
+        }
+        $crate::__trace_site!(
+            AsyncBegin,
+            $site,
+            $names,
+            [$($key),*],
+            |__TRACE_SITE, __TRACE_KEYS, names| $crate::TraceFutureArgs::on(
+                &__TRACE_SITE,
+                names,
+                $crate::__trace_values!($($value),*),
+            ),
+            $crate::TraceFutureArgs::off(&__TRACE_SITE)
+        )
+    }};
+}
+
+/// The values themselves as nested pairs.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_values {
+    () => { () };
+    ($value:expr $(, $rest:expr)*) => {
+        ($crate::__private::value($value), $crate::__trace_values!($($rest),*))
+    };
+}
+
+/// Begins a task, which is to be given to `TraceFuture::begun`: `(category, name), key => value, …`,
+/// with category and name as a site has them. The values are borrowed.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_task_begin {
+    ($site:tt $(, $key:expr => $value:expr)* $(,)?) => {{
+        const {
+            assert!(<[&str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
+        }
+        $crate::__trace_site!(
+            AsyncBegin,
+            $site,
+            $crate::__private::Literal,
+            [$($key),*],
+            |__TRACE_SITE, __TRACE_KEYS, names| $crate::__private::begin_task(
+                &__TRACE_SITE,
+                &__TRACE_KEYS,
+                $crate::__trace_arguments!($($value),*),
+            ),
+            $crate::__private::Task::unbegun(&__TRACE_SITE)
+        )
+    }};
+}

@@ -1,0 +1,61 @@
+//! Async code: what to trace it with, and what is recorded.
+//!
+//! A future is polled on one thread now and on another one later, and in between it is nowhere. A duration that is held across an
+//! `.await` would say that its thread worked all that time; so the guard of [`trace_duration!`](crate::trace_duration) is not [`Send`].
+//! Between two `.await`s it is fine. For what lasts longer there is [`TraceFutureExt::trace`]:
+//!
+//! ```
+//! use trace_runtime::{trace_future_args, TraceFutureExt};
+//!
+//! async fn fetch(url: String) -> usize {
+//!     // …
+//!     url.len()
+//! }
+//!
+//! # fn spawn<F: std::future::Future + Send + 'static>(_: F) {}
+//! let url = String::from("/index.html");
+//! spawn(fetch(url.clone()).trace(trace_future_args!("net", "fetch", "url" => url)));
+//! ```
+//!
+//! It works with any executor, in `select!` and `join!`, and in sets of tasks; dropping the future at any time is fine.
+//!
+//! # What is recorded
+//!
+//! One wrapped future is one *task* with an id of its own. From one stream of records come two views:
+//!
+//! | record | says |
+//! |---|---|
+//! | async begin | the task's first poll; with your arguments, and `parent`, the id of the task in whose poll it was made |
+//! | duration, for each poll | which thread ran it, and how long; with `task`, the task's id, `poll-count`, from 1, and `poll-state`: `pending`, `ready` or `panicked`, or `running` where it did not come to an end |
+//! | flow, with more than one poll | an arrow from each poll to the next |
+//! | async end | when the task was over; with `state`: `ready`, `cancelled` (dropped before it was ready) or `panicked` |
+//!
+//! All of them have the category and the name that you give, and the task's id. So a viewer shows the polls on their threads, joined by
+//! arrows, and a track for each task with its wall-clock time. A future that is never polled leaves nothing.
+//!
+//! The parent is the task in whose poll `trace` was called, or, where that was in none, the one in whose poll it is polled first. So
+//! children of `join!` and `select!` have one, and so has what a task spawns, if it calls `trace` before it spawns.
+//!
+//! A recording that begins in the middle of a task's life shows the task from its next poll on. Where nothing is recorded, or
+//! not the category, a poll costs one load and a branch; arguments are then not evaluated.
+
+#[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
+pub use crate::ntrace::{TraceFuture, TraceFutureArgs, TraceFutureExt};
+
+traced! {
+    mod arguments;
+    mod current;
+    mod future;
+    mod life;
+    mod poll;
+    mod records;
+    mod strings;
+
+    pub use arguments::TraceFutureArgs;
+    pub use future::{TraceFuture, TraceFutureExt};
+
+    #[doc(hidden)]
+    pub use arguments::{value, BothStored, NameStored};
+    #[doc(hidden)]
+    pub use life::{begin, Task};
+}

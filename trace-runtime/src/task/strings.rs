@@ -1,0 +1,97 @@
+//! The keys and the states of tasks, in the string table of every recording.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trace_format::layout::{argument, ArgumentType, EventType};
+
+use crate::point::site::{Key, Name, Site};
+use crate::value::sealed::Encode;
+use crate::value::{Arg, Limit};
+
+/// The keys of a poll's arguments.
+const POLL_KEYS: usize = 3;
+
+/// The strings, in the order of the constants that follow.
+static STRINGS: [Key; 10] = [
+    Key::new("task"),
+    Key::new("poll-count"),
+    Key::new("poll-state"),
+    Key::new("parent"),
+    Key::new("state"),
+    Key::new("running"),
+    Key::new("pending"),
+    Key::new("ready"),
+    Key::new("panicked"),
+    Key::new("cancelled"),
+];
+
+/// Has the strings registered. It is a site as others are, and writes nothing.
+#[used]
+#[cfg_attr(not(miri), link_section = "trace_sites")]
+static SITE: Site = Site::event(EventType::Instant, "", Name::Text(""), &STRINGS);
+
+/// The states of a task and of its polls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum State {
+    Running = 5,
+    Pending = 6,
+    Ready = 7,
+    Panicked = 8,
+    Cancelled = 9,
+}
+
+/// Whether the strings are registered, in the recording under way.
+#[inline(always)]
+pub(super) fn are_registered() -> bool {
+    SITE.is_on()
+}
+
+/// The keys `task`, `poll-count` and `poll-state`.
+#[inline(always)]
+pub(super) fn poll_keys() -> &'static [Key] {
+    STRINGS.get(..POLL_KEYS).unwrap_or(&[])
+}
+
+/// The name field of the key `parent`.
+#[inline(always)]
+pub(super) fn parent_key() -> u64 {
+    STRINGS[3].bits()
+}
+
+/// The key `state`.
+#[inline(always)]
+pub(super) fn state_keys() -> &'static [Key] {
+    STRINGS.get(4..5).unwrap_or(&[])
+}
+
+/// The argument `poll-state`.
+#[inline(always)]
+pub(super) fn poll_state(state: State) -> u64 {
+    word(STRINGS[2].bits(), state)
+}
+
+/// A string argument whose value has an index.
+#[inline(always)]
+fn word(key: u64, state: State) -> u64 {
+    argument::Type::make(ArgumentType::String.bits())
+        | argument::Size::make(1)
+        | argument::ValueRef::make(u64::from(STRINGS[state as usize].reference().bits()))
+        | key
+}
+
+impl Encode for State {
+    #[inline(always)]
+    fn words(&self, _: Limit) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn encode(&self, key: u64, words: &[AtomicU64], _: Limit) {
+        if let Some(first) = words.first() {
+            first.store(word(key, *self), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Arg for State {}
