@@ -8,6 +8,12 @@ use trace_protocol::buffer::producer::CHUNK_THREAD;
 
 use super::path::function_name;
 
+/// What turns a trace point on and off, and says how its records begin: all that the hot path knows of its site.
+pub trait Switch {
+    /// The header of the records, or 0 while the trace point is off.
+    fn header(&self) -> u64;
+}
+
 /// The static of a trace point.
 ///
 /// All sites of a program lie side by side in one section, so that a session's start finds them without their being run first.
@@ -161,6 +167,13 @@ impl Site {
 
     pub(crate) fn turn_off(&self) {
         self.header.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Switch for Site {
+    #[inline(always)]
+    fn header(&self) -> u64 {
+        self.header()
     }
 }
 

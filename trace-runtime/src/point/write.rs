@@ -12,7 +12,7 @@ use crate::RECORDER;
 
 use super::arguments::Arguments;
 use super::names::{Literal, Names};
-use super::site::{Key, Site};
+use super::site::{Key, Site, Switch};
 
 /// Words of an event before its names: header and timestamp.
 const FIXED: usize = 2;
@@ -20,7 +20,7 @@ const FIXED: usize = 2;
 /// Writes an event with a trailing word (`TAIL` is 1: an id, a scope) or without one (0).
 #[inline(always)]
 pub fn event<N: Names, A: Arguments, const TAIL: usize>(
-    site: &'static Site,
+    site: &impl Switch,
     keys: &'static [Key],
     names: N,
     arguments: A,
@@ -38,7 +38,7 @@ pub fn event<N: Names, A: Arguments, const TAIL: usize>(
 /// Writes the beginning of a scope.
 #[inline(always)]
 pub fn begin<N: Names, A: Arguments>(
-    site: &'static Site,
+    site: &impl Switch,
     keys: &'static [Key],
     names: N,
     arguments: A,
@@ -97,7 +97,7 @@ fn end(scope: &OpenScope) {
 /// Reserves the record and stores names and arguments. What is left is the timestamp, the tail, and the commit with the header.
 #[inline(always)]
 pub(crate) fn open<N: Names, A: Arguments>(
-    site: &'static Site,
+    site: &impl Switch,
     keys: &'static [Key],
     names: &N,
     arguments: &A,
