@@ -1,4 +1,7 @@
 //! **The hot path of a trace point that is on**: take the thread's slot, reserve, read the clock, store, commit.
+//!
+//! It is compiled once for each list of argument types and called: a call costs nothing beside the clock, while code at each trace point
+//! costs the caches of the program and the time of the compiler.
 
 use std::sync::atomic::Ordering;
 
@@ -18,7 +21,7 @@ use super::site::{Key, Site, Switch};
 const FIXED: usize = 2;
 
 /// Writes an event with a trailing word (`TAIL` is 1: an id, a scope) or without one (0).
-#[inline(always)]
+#[inline(never)]
 pub fn event<N: Names, A: Arguments, const TAIL: usize>(
     site: &impl Switch,
     keys: &'static [Key],
@@ -36,7 +39,7 @@ pub fn event<N: Names, A: Arguments, const TAIL: usize>(
 }
 
 /// Writes the beginning of a scope.
-#[inline(always)]
+#[inline(never)]
 pub fn begin<N: Names, A: Arguments>(
     site: &impl Switch,
     keys: &'static [Key],
@@ -52,8 +55,7 @@ pub fn begin<N: Names, A: Arguments>(
     }
 }
 
-/// Writes the beginning of a scope that has literals for names and no arguments: [`begin`] once for all of them, since a call costs
-/// nothing beside the clock, and code at each trace point does.
+/// Writes the beginning of a scope that has literals for names and no arguments: [`begin`] compiled once, for all programs.
 #[inline(never)]
 pub fn begin_plain(site: &'static Site) -> DurationScope {
     begin(site, &[], Literal, ())
