@@ -79,9 +79,14 @@ fn kernel_distrusts_counter() -> bool {
     source.is_ok_and(|source| ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"].contains(&source.trim()))
 }
 
+/// Whether ticks are the CPU's counter, and not nanoseconds.
+pub(crate) fn is_counter() -> bool {
+    SOURCE.load(Ordering::Relaxed) == COUNTER
+}
+
 /// `CLOCK_BOOTTIME` in nanoseconds, through the vDSO.
 #[cold]
-fn kernel_nanoseconds() -> u64 {
+pub(crate) fn kernel_nanoseconds() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the result.
     unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut time) };

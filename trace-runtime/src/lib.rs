@@ -68,10 +68,15 @@ traced! {
     mod provider;
     mod recorder;
     mod thread;
+    mod timestamp;
+    mod track;
 
+    pub use point::track::TrackScope;
     pub use point::write::DurationScope;
     pub use provider::{builder, init, Builder, Trace};
     pub use task::{TraceFuture, TraceFutureArgs, TraceFutureExt};
+    pub use timestamp::Timestamp;
+    pub use track::Track;
 
     pub(crate) use recorder::RECORDER;
 }
@@ -91,9 +96,11 @@ pub mod __private {
 
     pub use crate::point::arguments::numbers;
     pub use crate::point::names::{BothAtRunTime, Literal, NameAtRunTime, Names, Wanted};
+    pub use crate::point::place::{At, Here, On};
     pub use crate::point::site::{crate_name, Category, Key, Name, Site};
-    pub use crate::point::write::{begin, begin_plain, event};
-    pub use crate::provider::is_category_enabled;
+    pub use crate::point::track::begin_on;
+    pub use crate::point::write::{begin, begin_plain, complete, event_at};
+    pub use crate::provider::{is_category_enabled, name_process, name_thread};
     pub use crate::recorder::{is_recording, nonce};
     pub use crate::task::{begin as begin_task, value, BothStored, NameStored, Task, TraceFuture};
 
@@ -107,6 +114,12 @@ pub mod __private {
     #[inline(always)]
     pub fn id(id: u64) -> u64 {
         id
+    }
+
+    /// A track, or what is borrowed from one.
+    #[inline(always)]
+    pub fn track<T: core::borrow::Borrow<crate::Track>>(track: &T) -> crate::Track {
+        *track.borrow()
     }
 
     /// A scope as the trailing word of a record.

@@ -12,10 +12,9 @@
 //! # quiet::work(&[]);
 //! ```
 //!
-//! It takes the place of what the module imports from `trace_runtime`: both at once make names ambiguous. There are
-//! `trace_duration!`, `trace_duration_begin!`, `trace_duration_end!`, `trace_instant!`, `trace_counter!`, `trace_async_begin!`,
-//! `trace_async_instant!`, `trace_async_end!`, `trace_flow_begin!`, `trace_flow_step!`, `trace_flow_end!`, `trace_enabled!`,
-//! `trace_category_enabled!`, `trace_nonce!`, `trace_category!`, `trace_future_args!` with `TraceFutureExt`, and `#[trace_fn]`.
+//! It takes the place of what the module imports from `trace_runtime`: both at once make names ambiguous. It has
+//! all macros of the crate, `#[trace_fn]`, `TraceFutureExt`, and the functions and types that start something; what is only a value, such as
+//! [`Timestamp`] and [`Track`], is the same.
 //!
 //! With the feature `ntrace`, and on systems other than Linux, this is what the crate consists of.
 
@@ -25,21 +24,30 @@ use std::path::PathBuf;
 use crate::context::{EventType, Value};
 
 mod future;
+#[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
+mod place;
 
 pub use future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 
+#[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
+pub use place::{Timestamp, Track};
+
 pub use crate::{
-    __ntrace_category as trace_category, __ntrace_counter as trace_counter,
-    __ntrace_disabled as trace_category_enabled, __ntrace_disabled as trace_enabled,
-    __ntrace_duration as trace_duration, __ntrace_event as trace_duration_begin,
-    __ntrace_event as trace_duration_end, __ntrace_event_with_id as trace_async_begin,
-    __ntrace_event_with_id as trace_async_end, __ntrace_event_with_id as trace_async_instant,
-    __ntrace_event_with_id as trace_flow_begin, __ntrace_event_with_id as trace_flow_end,
-    __ntrace_event_with_id as trace_flow_step, __ntrace_future_args as trace_future_args,
-    __ntrace_instant as trace_instant, __ntrace_nonce as trace_nonce,
+    __ntrace_at as trace_at, __ntrace_category as trace_category,
+    __ntrace_counter as trace_counter, __ntrace_disabled as trace_category_enabled,
+    __ntrace_disabled as trace_enabled, __ntrace_duration as trace_duration,
+    __ntrace_event as trace_duration_begin, __ntrace_event as trace_duration_end,
+    __ntrace_event_with_id as trace_async_begin, __ntrace_event_with_id as trace_async_end,
+    __ntrace_event_with_id as trace_async_instant, __ntrace_event_with_id as trace_flow_begin,
+    __ntrace_event_with_id as trace_flow_end, __ntrace_event_with_id as trace_flow_step,
+    __ntrace_future_args as trace_future_args, __ntrace_instaflow as trace_instaflow_begin,
+    __ntrace_instaflow as trace_instaflow_end, __ntrace_instaflow as trace_instaflow_step,
+    __ntrace_instant as trace_instant, __ntrace_name as trace_process_name,
+    __ntrace_name as trace_thread_name, __ntrace_nonce as trace_nonce,
+    __ntrace_track as trace_track,
 };
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
-pub use crate::{Arg, ArgValue, Koid, Pointer, Scope};
+pub use crate::{Arg, ArgValue, Koid, Pointer, Scope, Timestamp, Track};
 #[cfg(feature = "attributes")]
 pub use trace_macros::ntrace_fn as trace_fn;
 

@@ -41,6 +41,17 @@ pub(crate) fn slot() -> Option<&'static Slot> {
     }
 }
 
+/// The slot that the calling thread has already.
+pub(crate) fn attached() -> Option<&'static Slot> {
+    let slot = SLOT.get();
+    if slot.addr() > ATTACHING.addr() {
+        // SAFETY: a pointer other than null and `ATTACHING` came from the `&'static Slot` that `attach` stored.
+        Some(unsafe { &*slot })
+    } else {
+        None
+    }
+}
+
 #[cold]
 #[inline(never)]
 fn attach(current: *const Slot) -> Option<&'static Slot> {
@@ -80,10 +91,8 @@ pub(crate) fn prepare() {
 /// Leaves the trace point that the calling thread was interrupted in, if it was. For a thread that ends its process from a signal
 /// handler, and so never comes back to it.
 pub(crate) fn leave_trace_point() {
-    let slot = SLOT.get();
-    if slot.addr() > ATTACHING.addr() {
-        // SAFETY: a pointer other than null and `ATTACHING` came from the `&'static Slot` that `attach` stored.
-        unsafe { &*slot }.leave();
+    if let Some(slot) = attached() {
+        slot.leave();
     }
 }
 

@@ -44,7 +44,7 @@ macro_rules! trace_duration {
 #[macro_export]
 macro_rules! trace_duration_begin {
     ($($trace_point:tt)*) => {
-        $crate::__trace_named!(__trace_event, [DurationBegin,], $($trace_point)*)
+        $crate::__trace_named!(__trace_event, [DurationBegin, $crate::__private::Here,], $($trace_point)*)
     };
 }
 
@@ -54,7 +54,7 @@ macro_rules! trace_duration_begin {
 #[macro_export]
 macro_rules! trace_duration_end {
     ($($trace_point:tt)*) => {
-        $crate::__trace_named!(__trace_event, [DurationEnd,], $($trace_point)*)
+        $crate::__trace_named!(__trace_event, [DurationEnd, $crate::__private::Here,], $($trace_point)*)
     };
 }
 
@@ -72,7 +72,7 @@ macro_rules! trace_duration_end {
 #[macro_export]
 macro_rules! trace_instant {
     ($($trace_point:tt)*) => {
-        $crate::__trace_named!(__trace_instant, [], $($trace_point)*)
+        $crate::__trace_named!(__trace_instant, [$crate::__private::Here,], $($trace_point)*)
     };
 }
 
@@ -90,7 +90,7 @@ macro_rules! trace_instant {
 #[macro_export]
 macro_rules! trace_counter {
     ($($trace_point:tt)*) => {
-        $crate::__trace_named!(__trace_counter, [], $($trace_point)*)
+        $crate::__trace_named!(__trace_counter, [$crate::__private::Here,], $($trace_point)*)
     };
 }
 
@@ -112,7 +112,7 @@ macro_rules! trace_counter {
 #[macro_export]
 macro_rules! trace_async_begin {
     ($($trace_point:tt)*) => {
-        $crate::__trace_named!(__trace_event_with_id, [AsyncBegin,], $($trace_point)*)
+        $crate::__trace_named!(__trace_event_with_id, [AsyncBegin, $crate::__private::Here,], $($trace_point)*)
     };
 }
 
@@ -122,7 +122,7 @@ macro_rules! trace_async_begin {
 #[macro_export]
 macro_rules! trace_async_instant {
     ($($trace_point:tt)*) => {
-        $crate::__trace_named!(__trace_event_with_id, [AsyncInstant,], $($trace_point)*)
+        $crate::__trace_named!(__trace_event_with_id, [AsyncInstant, $crate::__private::Here,], $($trace_point)*)
     };
 }
 
@@ -132,7 +132,7 @@ macro_rules! trace_async_instant {
 #[macro_export]
 macro_rules! trace_async_end {
     ($($trace_point:tt)*) => {
-        $crate::__trace_named!(__trace_event_with_id, [AsyncEnd,], $($trace_point)*)
+        $crate::__trace_named!(__trace_event_with_id, [AsyncEnd, $crate::__private::Here,], $($trace_point)*)
     };
 }
 
@@ -159,7 +159,7 @@ macro_rules! trace_async_end {
 #[macro_export]
 macro_rules! trace_flow_begin {
     ($($trace_point:tt)*) => {
-        $crate::__trace_named!(__trace_event_with_id, [FlowBegin,], $($trace_point)*)
+        $crate::__trace_named!(__trace_event_with_id, [FlowBegin, $crate::__private::Here,], $($trace_point)*)
     };
 }
 
@@ -169,7 +169,7 @@ macro_rules! trace_flow_begin {
 #[macro_export]
 macro_rules! trace_flow_step {
     ($($trace_point:tt)*) => {
-        $crate::__trace_named!(__trace_event_with_id, [FlowStep,], $($trace_point)*)
+        $crate::__trace_named!(__trace_event_with_id, [FlowStep, $crate::__private::Here,], $($trace_point)*)
     };
 }
 
@@ -179,7 +179,7 @@ macro_rules! trace_flow_step {
 #[macro_export]
 macro_rules! trace_flow_end {
     ($($trace_point:tt)*) => {
-        $crate::__trace_named!(__trace_event_with_id, [FlowEnd,], $($trace_point)*)
+        $crate::__trace_named!(__trace_event_with_id, [FlowEnd, $crate::__private::Here,], $($trace_point)*)
     };
 }
 

@@ -2,8 +2,12 @@
 
 traced! {
     mod events;
+    mod flow;
+    mod name;
+    mod place;
     mod support;
     mod task;
+    mod track;
 }
 
 mod off;

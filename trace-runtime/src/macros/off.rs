@@ -1,5 +1,7 @@
 //! The same macros where tracing is compiled out: arguments are type-checked, and neither evaluated nor recorded.
 
+mod place;
+
 /// Type-checks a trace point: `category, name, [other: type], key => value, …`.
 #[doc(hidden)]
 #[macro_export]

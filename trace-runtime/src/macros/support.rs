@@ -84,37 +84,38 @@ macro_rules! __trace_named {
     };
 }
 
-/// Writes an event: `type, (category, name), names, key => value, …`.
+/// Writes an event: `type, place, (category, name), names, key => value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_event {
-    ($event:ident, $site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
-        $crate::__trace_write!($event, $site, $names, [] $(, $key => $value)*)
+    ($event:ident, $place:expr, $site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
+        $crate::__trace_write!($event, $place, $site, $names, [] $(, $key => $value)*)
     };
 }
 
-/// Writes an event with an id: `type, (category, name), names, id, key => value, …`.
+/// Writes an event with an id: `type, place, (category, name), names, id, key => value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_event_with_id {
-    ($event:ident, $site:tt, $names:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_write!($event, $site, $names, [$crate::__private::id($id)] $(, $key => $value)*)
+    ($event:ident, $place:expr, $site:tt, $names:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__trace_write!($event, $place, $site, $names, [$crate::__private::id($id)] $(, $key => $value)*)
     };
 }
 
-/// Writes a counter, which has one value at least: `(category, name), names, id, key => value, …`.
+/// Writes a counter, which has one value at least: `place, (category, name), names, id, key => value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_counter {
-    ($site:tt, $names:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
+    ($place:expr, $site:tt, $names:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
         $crate::__trace_site!(
             Counter,
             $site,
             $names,
             [$($key),+],
-            |__TRACE_SITE, __TRACE_KEYS, names| $crate::__private::event(
+            |__TRACE_SITE, __TRACE_KEYS, names| $crate::__private::event_at(
                 &__TRACE_SITE,
                 &__TRACE_KEYS,
+                $place,
                 names,
                 $crate::__private::numbers($crate::__trace_arguments!($($value),+)),
                 [$crate::__private::id($id)],
@@ -124,33 +125,36 @@ macro_rules! __trace_counter {
     };
 }
 
-/// Writes an instant, whose scope may be left out: `(category, name), names, scope, key => value, …`.
+/// Writes an instant, whose scope may be left out: `place, (category, name), names, scope, key => value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_instant {
-    ($site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
+    ($place:expr, $site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
         $crate::__trace_write!(
-            Instant, $site, $names, [$crate::__private::scope($crate::Scope::Thread)] $(, $key => $value)*
+            Instant, $place, $site, $names, [$crate::__private::scope($crate::Scope::Thread)] $(, $key => $value)*
         )
     };
-    ($site:tt, $names:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__trace_write!(Instant, $site, $names, [$crate::__private::scope($scope)] $(, $key => $value)*)
+    ($place:expr, $site:tt, $names:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__trace_write!(
+            Instant, $place, $site, $names, [$crate::__private::scope($scope)] $(, $key => $value)*
+        )
     };
 }
 
-/// Writes an event: `type, (category, name), names, [trailing words], key => value, …`.
+/// Writes an event: `type, place, (category, name), names, [trailing words], key => value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_write {
-    ($event:ident, $site:tt, $names:expr, [$($tail:expr)?] $(, $key:expr => $value:expr)*) => {
+    ($event:ident, $place:expr, $site:tt, $names:expr, [$($tail:expr)?] $(, $key:expr => $value:expr)*) => {
         $crate::__trace_site!(
             $event,
             $site,
             $names,
             [$($key),*],
-            |__TRACE_SITE, __TRACE_KEYS, names| $crate::__private::event(
+            |__TRACE_SITE, __TRACE_KEYS, names| $crate::__private::event_at(
                 &__TRACE_SITE,
                 &__TRACE_KEYS,
+                $place,
                 names,
                 $crate::__trace_arguments!($($value),*),
                 [$($tail)?],

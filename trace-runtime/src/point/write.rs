@@ -3,6 +3,7 @@
 //! It is compiled once for each list of argument types and called: a call costs nothing beside the clock, while code at each trace point
 //! costs the caches of the program and the time of the compiler.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use trace_format::layout::{event, record, MAX_RECORD_WORDS};
@@ -10,32 +11,61 @@ use trace_protocol::buffer::producer::{OpenScope, Record};
 
 use crate::clock::ticks;
 use crate::thread::slot;
+use crate::timestamp::Timestamp;
 use crate::value::Limit;
 use crate::RECORDER;
 
 use super::arguments::Arguments;
 use super::names::{Literal, Names};
+use super::place::{At, Here, Place};
 use super::site::{Key, Site, Switch};
 
 /// Words of an event before its names: header and timestamp.
 const FIXED: usize = 2;
 
-/// Writes an event with a trailing word (`TAIL` is 1: an id, a scope) or without one (0).
-#[inline(never)]
-pub fn event<N: Names, A: Arguments, const TAIL: usize>(
+/// Writes an event, here and now, with a trailing word (`TAIL` is 1: an id, a scope) or without one (0).
+#[inline(always)]
+pub(crate) fn event<N: Names, A: Arguments, const TAIL: usize>(
     site: &impl Switch,
     keys: &'static [Key],
     names: N,
     arguments: A,
     tail: [u64; TAIL],
 ) {
-    if let Some((open, header)) = open(site, keys, &names, &arguments, TAIL) {
+    event_at(site, keys, Here, names, arguments, tail);
+}
+
+/// Writes an event, like [`event`], at another place.
+#[inline(never)]
+pub fn event_at<P: Place, N: Names, A: Arguments, const TAIL: usize>(
+    site: &impl Switch,
+    keys: &'static [Key],
+    place: P,
+    names: N,
+    arguments: A,
+    tail: [u64; TAIL],
+) {
+    if let Some((open, header)) = open_at(site, keys, place, &names, &arguments, TAIL) {
         for (word, value) in open.words().iter().rev().zip(tail) {
             word.store(value, Ordering::Relaxed);
         }
-        stamp(&open);
+        stamp(&open, place);
         open.commit(header);
     }
+}
+
+/// Writes a duration whose beginning and end are known. `place` makes of its beginning where it belongs.
+#[inline(always)]
+pub fn complete<T: Into<Timestamp>, P: Place, N: Names, A: Arguments>(
+    site: &impl Switch,
+    keys: &'static [Key],
+    time: Range<T>,
+    place: impl FnOnce(At) -> P,
+    names: N,
+    arguments: A,
+) {
+    let (start, end) = (time.start.into(), time.end.into());
+    event_at(site, keys, place(At(start)), names, arguments, [end.ticks()]);
 }
 
 /// Writes the beginning of a scope.
@@ -48,7 +78,7 @@ pub fn begin<N: Names, A: Arguments>(
 ) -> DurationScope {
     match open(site, keys, &names, &arguments, 1) {
         Some((open, header)) => {
-            let start = stamp(&open);
+            let start = stamp(&open, Here);
             DurationScope(OpenScope::begin(open, header, start))
         }
         None => DurationScope::NOT_RECORDED,
@@ -96,7 +126,8 @@ fn end(scope: &OpenScope) {
     }
 }
 
-/// Reserves the record and stores names and arguments. What is left is the timestamp, the tail, and the commit with the header.
+/// Reserves the record of an event on this thread and stores names and arguments. What is left is the timestamp, the tail, and the
+/// commit with the header.
 #[inline(always)]
 pub(crate) fn open<N: Names, A: Arguments>(
     site: &impl Switch,
@@ -105,8 +136,21 @@ pub(crate) fn open<N: Names, A: Arguments>(
     arguments: &A,
     tail: usize,
 ) -> Option<(Record<'static>, u64)> {
+    open_at(site, keys, Here, names, arguments, tail)
+}
+
+/// Reserves a record, like [`open`], of an event at another place.
+#[inline(always)]
+pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
+    site: &impl Switch,
+    keys: &'static [Key],
+    place: P,
+    names: &N,
+    arguments: &A,
+    tail: usize,
+) -> Option<(Record<'static>, u64)> {
     let slot = slot()?;
-    let size = |limit| FIXED + names.words(limit) + arguments.words(limit) + tail;
+    let size = |limit| FIXED + P::WORDS + names.words(limit) + arguments.words(limit) + tail;
     let mut limit = Limit::LONG;
     let mut words = size(limit);
     if words > MAX_RECORD_WORDS {
@@ -120,19 +164,24 @@ pub(crate) fn open<N: Names, A: Arguments>(
         open.abandon();
         return None;
     }
-    if let Some((head, rest)) = open.words().get(FIXED..).and_then(|rest| rest.split_at_checked(names.words(limit))) {
+    if let Some(koids) = open.words().get(FIXED..FIXED + P::WORDS) {
+        place.encode(koids);
+    }
+    let rest = open.words().get(FIXED + P::WORDS..);
+    if let Some((head, rest)) = rest.and_then(|rest| rest.split_at_checked(names.words(limit))) {
         names.encode(head, limit);
         arguments.encode(keys, rest, limit);
     }
     let size = record::Size::make(words as u64) | event::ArgumentCount::make(arguments.count() as u64);
-    Some((open, header | names.header(limit) | size))
+    Some((open, place.header(header) | names.header(limit) | size))
 }
 
+/// Stores the timestamp, and returns it.
 #[inline(always)]
-fn stamp(open: &Record<'_>) -> u64 {
-    let now = ticks();
+pub(super) fn stamp(open: &Record<'_>, place: impl Place) -> u64 {
+    let ticks = place.ticks();
     if let Some(word) = open.words().get(1) {
-        word.store(now, Ordering::Relaxed);
+        word.store(ticks, Ordering::Relaxed);
     }
-    now
+    ticks
 }

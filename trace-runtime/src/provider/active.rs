@@ -7,7 +7,7 @@ use trace_protocol::buffer::memory::WriteMapping;
 
 use super::recording::Recording;
 use super::wanted::Wanted;
-use super::{names, service};
+use super::service;
 use crate::RECORDER;
 
 /// How long a turn of the service thread waits for threads to leave a rolling buffer.
@@ -110,11 +110,8 @@ impl Active {
         }
         for slot in RECORDER.slots() {
             let thread = slot.thread();
-            if thread != 0 && !slot.is_named() {
-                if let Some(name) = names::of_living_thread(thread) {
-                    self.recording.name_thread(thread, &name);
-                    slot.set_named(thread);
-                }
+            if thread != 0 && !slot.is_named() && self.recording.name_thread(thread) {
+                slot.set_named(thread);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::sync::Mutex;
 
 use super::handle::Provider;
-use super::{service, table};
+use super::{given, service, table};
 use crate::point::registry;
 use crate::point::site::Site;
 use crate::{recorder, thread, RECORDER};
@@ -89,6 +89,7 @@ extern "C" fn in_child() {
     recorder::forget_nonces();
     registry::all_sites().for_each(Site::turn_off);
     table::forget();
+    given::forget();
     PROVIDER.store(null_mut(), Ordering::Relaxed);
     for descriptor in &DESCRIPTORS {
         let descriptor = descriptor.swap(-1, Ordering::Relaxed);

@@ -12,7 +12,9 @@
 //! | `recording` | start and stop |
 //! | `table` | strings, and what else is in the durable buffer |
 //! | `wanted` | the categories that are recorded |
-//! | `names` | the names of threads |
+//! | `names` | the names that the kernel knows threads by |
+//! | `given` | the names that the application gives |
+//! | `lock` | a lock that forked children find free |
 //! | `fork` | forked children |
 //! | `sys` | system calls |
 
@@ -20,8 +22,10 @@ mod active;
 mod config;
 mod files;
 mod fork;
+pub(crate) mod given;
 mod handle;
 mod link;
+mod lock;
 pub(crate) mod names;
 mod output;
 mod recording;
@@ -33,6 +37,7 @@ mod wanted;
 
 pub use config::Builder;
 pub use handle::Trace;
+pub use given::{name_process, name_thread};
 pub use wanted::is_category_enabled;
 
 /// Makes this process a trace provider, until the guard is dropped.

@@ -11,10 +11,10 @@ use trace_protocol::buffer::producer::Slot;
 use super::recording::process_key;
 use crate::RECORDER;
 
-/// Appends the record that names a thread of this process.
+/// Appends the record that names a thread of this process, or a track.
 pub(crate) fn thread_object(
     words: &mut impl WordSink,
-    thread: u32,
+    koid: u64,
     name: &str,
 ) -> Result<(), EncodeError> {
     let process = Value::Koid(u64::from(std::process::id()));
@@ -22,7 +22,7 @@ pub(crate) fn thread_object(
     let arguments = [Argument::new(key, process)];
     let object = KernelObject {
         object_type: ObjectType::THREAD,
-        koid: u64::from(thread),
+        koid,
         name: name.into(),
         arguments: (&arguments).into(),
     };
@@ -48,7 +48,7 @@ pub(crate) fn tell_own(slot: &Slot) {
     let length = name.iter().position(|byte| *byte == 0).unwrap_or(0);
     let Some(text) = name.get(..length).and_then(|name| std::str::from_utf8(name).ok()) else { return };
     let mut record = OnStack::default();
-    if thread_object(&mut record, slot.thread(), text).is_ok() {
+    if thread_object(&mut record, slot.thread().into(), text).is_ok() {
         slot.write(&RECORDER, record.words());
         slot.set_named(slot.thread());
     }

@@ -8,6 +8,7 @@ use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::Session;
 
+use super::given;
 use super::table::{table, Table};
 use super::wanted::{self, Wanted};
 use crate::clock;
@@ -53,13 +54,16 @@ impl Recording {
     /// Returns the wrapped count that begins.
     pub(crate) fn start(&mut self, categories: &Wanted) -> Option<u32> {
         wanted::remember(categories);
+        let given = given::given();
         self.with_table(|table| {
             let key = table.intern("process").unwrap_or(StringRef::EMPTY);
             PROCESS_KEY.store(key.bits(), Ordering::Relaxed);
             table.want(Some(categories.clone()));
+            given::tell_all(&given, table);
             registry::all_sites().for_each(|site| table.turn(site));
             table.tell_left_off();
         });
+        drop(given);
         RECORDER.start()
     }
 
@@ -79,12 +83,17 @@ impl Recording {
         self.with_table(|table| table.durable().end()).unwrap_or(0)
     }
 
-    /// Records the name of a thread.
-    pub(crate) fn name_thread(&mut self, thread: u32, name: &str) {
+    /// Records the name of a thread: the one that it was given, or the kernel's. Returns whether it has one.
+    pub(crate) fn name_thread(&mut self, thread: u32) -> bool {
+        // Locked until the name is recorded, so that no younger one comes before it.
+        let given = given::given();
+        let kernels = || super::names::of_living_thread(thread);
+        let Some(name) = given.of_thread(thread).map(str::to_owned).or_else(kernels) else { return false };
         let mut words = Vec::new();
-        if super::names::thread_object(&mut words, thread, name).is_ok() {
+        if super::names::thread_object(&mut words, thread.into(), &name).is_ok() {
             self.with_table(|table| table.append_name(&words));
         }
+        true
     }
 }
 

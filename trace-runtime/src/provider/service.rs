@@ -14,7 +14,7 @@ use super::handle::Shared;
 use super::link::Link;
 use super::{fork, output, sys, wait};
 use crate::thread::id::{agree, candidates, Candidates};
-use crate::{clock, thread, RECORDER};
+use crate::{clock, thread, timestamp, RECORDER};
 
 /// The eventfd that wakes the service thread, or -1.
 ///
@@ -71,6 +71,7 @@ pub(super) fn spawn(config: Builder, shared: Arc<Shared>) -> io::Result<()> {
     let wake = wake_descriptor()?;
     fork::install_handlers();
     let cpu_counter = clock::choose(!config.cpu_counter);
+    timestamp::prepare();
     thread::prepare();
     prepare_recorder(&config)?;
     let service = Service { config, cpu_counter, candidates: candidates(), wake, shared };

@@ -4,9 +4,7 @@
 //! points that are made at run time; no trace point touches it.
 
 use std::collections::HashMap;
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 use trace_format::encode;
 use trace_format::layout::{InstantScope, StringRef, ThreadKoids, MAX_STRING_INDEX};
@@ -15,12 +13,13 @@ use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{DurableWriter, LossStrings};
 
+use super::lock::ProcessLock;
 use super::wanted::Wanted;
 use crate::clock;
 use crate::point::site::Site;
 
-/// The table of this process. A forked child starts with a new lock, since its parent may have held the old one.
-static TABLE: AtomicPtr<Mutex<Option<Table>>> = AtomicPtr::new(null_mut());
+/// The table of this process.
+static TABLE: ProcessLock<Option<Table>> = ProcessLock::new();
 
 /// Words of the durable buffer that strings leave free, for what has to be said when there are too many of them.
 const RESERVED_WORDS: usize = 64;
@@ -41,26 +40,12 @@ pub(crate) struct Table {
 ///
 /// Waits for other threads that are in here, which takes them no longer than a pass over all sites. Not for signal handlers.
 pub(crate) fn table() -> MutexGuard<'static, Option<Table>> {
-    let mut found = TABLE.load(Ordering::Acquire);
-    if found.is_null() {
-        let new = Box::into_raw(Box::new(Mutex::new(None)));
-        match TABLE.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => found = new,
-            Err(other) => {
-                found = other;
-                // SAFETY: `new` came from `Box::into_raw` just above, and nobody else has seen it.
-                drop(unsafe { Box::from_raw(new) });
-            }
-        }
-    }
-    // SAFETY: a pointer in `TABLE` came from `Box::into_raw` and is never freed.
-    let table = unsafe { &*found };
-    table.lock().unwrap_or_else(PoisonError::into_inner)
+    TABLE.lock()
 }
 
 /// Makes a forked child forget its parent's table. Only stores.
 pub(super) fn forget() {
-    TABLE.store(null_mut(), Ordering::Relaxed);
+    TABLE.forget();
 }
 
 impl Table {
@@ -111,6 +96,11 @@ impl Table {
     /// Sets what is recorded from now on.
     pub(super) fn want(&mut self, wanted: Option<Wanted>) {
         self.wanted = wanted;
+    }
+
+    /// Whether something is recorded.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted.is_some()
     }
 
     /// Turns `site` on if its category is recorded, and off if not.

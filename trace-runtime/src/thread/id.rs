@@ -44,7 +44,8 @@ pub(super) fn current() -> u32 {
     ask_kernel()
 }
 
-fn ask_kernel() -> u32 {
+/// The id of the calling thread, by a system call.
+pub(crate) fn ask_kernel() -> u32 {
     // SAFETY: gettid takes nothing and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }

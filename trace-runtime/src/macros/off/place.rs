@@ -1,0 +1,79 @@
+//! Trace points at other times and places, compiled out.
+
+/// A trace point at a time that is known.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_at {
+    ($time:expr, duration_complete($($trace_point:tt)*)) => {{
+        if false {
+            let ::core::ops::Range { start, end } = $time;
+            let _: [$crate::Timestamp; 2] = [start.into(), end.into()];
+        }
+        $crate::__ntrace_event!($($trace_point)*)
+    }};
+    ($time:expr, $kind:ident($($trace_point:tt)*)) => {{
+        if false {
+            let _ = $crate::Timestamp::from($time);
+        }
+        $crate::__ntrace_placed!($kind, $($trace_point)*)
+    }};
+}
+
+/// A trace point of some kind: `kind, trace point…`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_placed {
+    (instant, $($trace_point:tt)*) => { $crate::__ntrace_instant!($($trace_point)*) };
+    (counter, $($trace_point:tt)*) => { $crate::__ntrace_counter!($($trace_point)*) };
+    (duration_begin, $($trace_point:tt)*) => { $crate::__ntrace_event!($($trace_point)*) };
+    (duration_end, $($trace_point:tt)*) => { $crate::__ntrace_event!($($trace_point)*) };
+    (async_begin, $($trace_point:tt)*) => { $crate::__ntrace_event_with_id!($($trace_point)*) };
+    (async_instant, $($trace_point:tt)*) => { $crate::__ntrace_event_with_id!($($trace_point)*) };
+    (async_end, $($trace_point:tt)*) => { $crate::__ntrace_event_with_id!($($trace_point)*) };
+    (flow_begin, $($trace_point:tt)*) => { $crate::__ntrace_event_with_id!($($trace_point)*) };
+    (flow_step, $($trace_point:tt)*) => { $crate::__ntrace_event_with_id!($($trace_point)*) };
+    (flow_end, $($trace_point:tt)*) => { $crate::__ntrace_event_with_id!($($trace_point)*) };
+}
+
+/// A trace point on a track.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_track {
+    ($track:expr, duration($($trace_point:tt)*)) => {
+        if false {
+            let _: &$crate::Track = ::core::borrow::Borrow::borrow(&$track);
+        }
+        $crate::__ntrace_event!($($trace_point)*);
+    };
+    ($track:expr, at $time:expr, $kind:ident($($trace_point:tt)*)) => {{
+        if false {
+            let _: &$crate::Track = ::core::borrow::Borrow::borrow(&$track);
+        }
+        $crate::__ntrace_at!($time, $kind($($trace_point)*))
+    }};
+    ($track:expr, $kind:ident($($trace_point:tt)*)) => {{
+        if false {
+            let _: &$crate::Track = ::core::borrow::Borrow::borrow(&$track);
+        }
+        $crate::__ntrace_placed!($kind, $($trace_point)*)
+    }};
+}
+
+/// A flow event with a duration of its own.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_instaflow {
+    ($category:expr, $flow:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__ntrace_unused!($category, $flow, [$id => u64] $(, $key => $value)*);
+        $crate::__ntrace_unused!("", $step, []);
+    }};
+}
+
+/// A name.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_name {
+    ($name:expr $(,)?) => {
+        $crate::__ntrace_unused!("", $name, [])
+    };
+}

@@ -1,0 +1,176 @@
+//! Moments in the clock of the trace, also those that another clock told.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::clock;
+
+/// A moment in the clock of the trace: what [`trace_at!`](crate::trace_at) takes.
+///
+/// [`Timestamp::now`] costs one read of the CPU's counter. A moment that another clock told is converted: that reads both clocks now, and
+/// the rate between them is measured from [`init`](crate::init) on. It is right within a microsecond for moments since `init`; for
+/// earlier ones the error grows as the measured time is shorter than the one that is told, by about as many microseconds as that is times
+/// longer. Conversions cost about a microsecond, and are not for signal handlers.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use trace_runtime::Timestamp;
+///
+/// let now = Timestamp::now();
+/// let in_a_second = Timestamp::from(Instant::now() + Duration::from_secs(1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+/// The same moment in ticks and in nanoseconds of `CLOCK_BOOTTIME`.
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    ticks: u64,
+    nanos: u64,
+}
+
+/// The moment that rates are measured from: the first `init`, or the first conversion.
+static FIRST: OnceLock<Pair> = OnceLock::new();
+
+/// How often two clocks are read together; the quickest try counts.
+const TRIES: usize = 5;
+
+impl Timestamp {
+    /// This moment.
+    #[inline]
+    #[must_use]
+    pub fn now() -> Self {
+        Self(clock::ticks())
+    }
+
+    /// The moment at which the clock of the trace shows this many ticks.
+    ///
+    /// Ticks are the CPU's counter where that is reliable (`rdtsc`, `cntvct_el0`), else nanoseconds of `CLOCK_BOOTTIME`.
+    #[inline]
+    #[must_use]
+    pub const fn from_ticks(ticks: u64) -> Self {
+        Self(ticks)
+    }
+
+    /// The moment at which `CLOCK_BOOTTIME` shows this time since the machine started.
+    #[must_use]
+    pub fn from_boottime(time: Duration) -> Self {
+        let (ticks, now) = paired(clock::kernel_nanoseconds);
+        let offset = i128::try_from(time.as_nanos()).unwrap_or(i128::MAX) - i128::from(now);
+        Self(convert(ticks, offset))
+    }
+
+    /// The moment in ticks.
+    #[inline]
+    #[must_use]
+    pub const fn ticks(self) -> u64 {
+        self.0
+    }
+}
+
+/// As far as the machine has not slept in between: `Instant` stands still then, and the clock of the trace does not.
+impl From<Instant> for Timestamp {
+    fn from(instant: Instant) -> Self {
+        let (ticks, now) = paired(Instant::now);
+        Self(convert(ticks, offset(instant.checked_duration_since(now), now.saturating_duration_since(instant))))
+    }
+}
+
+/// By the system's time as it is set now.
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Self {
+        let (ticks, now) = paired(SystemTime::now);
+        Self(convert(ticks, offset(time.duration_since(now).ok(), now.duration_since(time).unwrap_or_default())))
+    }
+}
+
+/// Begins to measure the rate between ticks and nanoseconds. Called once the source of ticks is chosen.
+pub(crate) fn prepare() {
+    first();
+}
+
+fn first() -> &'static Pair {
+    FIRST.get_or_init(|| {
+        let (ticks, nanos) = paired(clock::kernel_nanoseconds);
+        Pair { ticks, nanos }
+    })
+}
+
+/// What `read` says, and the ticks at that moment.
+fn paired<T>(read: impl Fn() -> T) -> (u64, T) {
+    let once = || {
+        let before = clock::ticks();
+        let told = read();
+        (clock::ticks().saturating_sub(before), before, told)
+    };
+    let tries = (1..TRIES).map(|_| once());
+    let (span, before, told) = tries.fold(once(), |best, next| if next.0 < best.0 { next } else { best });
+    (before + span / 2, told)
+}
+
+/// Nanoseconds ahead, or, where it is not ahead, behind.
+fn offset(ahead: Option<Duration>, behind: Duration) -> i128 {
+    let nanos = |time: Duration| i128::try_from(time.as_nanos()).unwrap_or(i128::MAX);
+    ahead.map_or_else(|| -nanos(behind), nanos)
+}
+
+/// The ticks so many nanoseconds after `ticks`, which are now.
+fn convert(ticks: u64, offset: i128) -> u64 {
+    let first = first();
+    let (now, nanos) = paired(clock::kernel_nanoseconds);
+    let passed = (now.saturating_sub(first.ticks), nanos.saturating_sub(first.nanos));
+    scaled(ticks, offset, if clock::is_counter() { passed } else { (1, 1) })
+}
+
+/// `ticks` and, in ticks, `offset` nanoseconds, where so many ticks passed in so many nanoseconds.
+fn scaled(ticks: u64, offset: i128, (passed, nanos): (u64, u64)) -> u64 {
+    let (passed, nanos) = if passed == 0 || nanos == 0 { (1, 1) } else { (passed, nanos) };
+    let ahead = offset.saturating_mul(i128::from(passed)) / i128::from(nanos);
+    let ticks = i128::from(ticks).saturating_add(ahead);
+    u64::try_from(ticks.max(0)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nanoseconds_are_scaled_both_ways() {
+        assert_eq!(scaled(1000, 10, (30, 10)), 1030);
+        assert_eq!(scaled(1000, -10, (30, 10)), 970);
+        assert_eq!(scaled(1000, -1000, (30, 10)), 0);
+        assert_eq!(scaled(1000, 10, (0, 10)), 1010);
+        assert_eq!(scaled(1000, i128::MAX, (30, 10)), u64::MAX);
+    }
+
+    /// All clocks tell the same moment within the time that reading them takes.
+    #[test]
+    fn clocks_agree() {
+        prepare();
+        std::thread::sleep(Duration::from_millis(50));
+        let least = Timestamp::now().ticks();
+        let boottime = Duration::from_nanos(clock::kernel_nanoseconds());
+        let (instant, system) = (Instant::now(), SystemTime::now());
+        let most = Timestamp::now().ticks();
+        let first = first();
+        let (now, nanos) = paired(clock::kernel_nanoseconds);
+        let tolerance = scaled(0, 20_000, (now - first.ticks, nanos - first.nanos));
+        for told in [Timestamp::from_boottime(boottime), instant.into(), system.into()] {
+            assert!(told.ticks() + tolerance >= least, "{told:?} {least}");
+            assert!(told.ticks() <= most + tolerance, "{told:?} {most}");
+        }
+    }
+
+    #[test]
+    fn a_second_from_now_is_a_second_away() {
+        prepare();
+        std::thread::sleep(Duration::from_millis(50));
+        let now = Instant::now();
+        let (start, end) = (Timestamp::from(now), Timestamp::from(now + Duration::from_secs(1)));
+        let first = first();
+        let (ticks, nanos) = paired(clock::kernel_nanoseconds);
+        let second = scaled(0, 1_000_000_000, (ticks - first.ticks, nanos - first.nanos));
+        let found = end.ticks() - start.ticks();
+        assert!(found.abs_diff(second) < second / 1000, "{found} {second}");
+    }
+}

@@ -1,0 +1,183 @@
+//! Recording into a file, and the archive as a test wants to see it: a line of text for each record.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trace_format::layout::ThreadKoids;
+use trace_format::record::{Arguments, EventKind, Record, Value};
+use trace_format::{Item, Reader};
+use trace_runtime::{Builder, Trace};
+
+/// A process has one recording at a time; tests run on several threads.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// How a record is told: what it says, and, where it has them, when and where it was.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Told {
+    pub(crate) text: String,
+    pub(crate) ticks: u64,
+    pub(crate) thread: u64,
+    pub(crate) process: u64,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// A recording of this process.
+pub(crate) struct Recording {
+    trace: Option<Trace>,
+    directory: tempfile::TempDir,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Recording {
+    /// Begins to record everything in streaming mode.
+    pub(crate) fn start() -> Self {
+        Self::with(Builder::streaming)
+    }
+
+    /// Begins to record, as the builder is told.
+    pub(crate) fn with(choose: impl FnOnce(Builder) -> Builder) -> Self {
+        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let directory = tempfile::tempdir().unwrap();
+        let builder = trace_runtime::builder().output(directory.path().join("archive.fxt"));
+        let trace = Some(choose(builder).init());
+        assert!(trace_runtime::trace_enabled!());
+        Self { trace, directory, _alone: alone }
+    }
+
+    /// Ends the recording, and tells all of its records.
+    pub(crate) fn end(mut self) -> Vec<Told> {
+        drop(self.trace.take());
+        read(&self.directory.path().join("archive.fxt"))
+    }
+}
+
+/// The records that mention `text`, as text.
+pub(crate) fn lines(told: &[Told], text: &str) -> Vec<String> {
+    told.iter().filter(|told| told.text.contains(text)).map(|told| told.text.clone()).collect()
+}
+
+/// The records that mention `text`.
+pub(crate) fn find<'a>(told: &'a [Told], text: &str) -> Vec<&'a Told> {
+    told.iter().filter(|told| told.text.contains(text)).collect()
+}
+
+/// The id of the calling thread.
+pub(crate) fn this_thread() -> u64 {
+    std::fs::read_link("/proc/thread-self")
+        .unwrap()
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+fn read(path: &Path) -> Vec<Told> {
+    let bytes = std::fs::read(path).unwrap();
+    let mut reader = Reader::new(bytes.as_slice());
+    let mut all = Vec::new();
+    while let Some(item) = reader.next().expect("the archive is well-formed") {
+        all.extend(tell(&item));
+    }
+    let stats = reader.stats();
+    assert_eq!((stats.bad_records, stats.unknown_records), (0, 0));
+    assert_eq!((stats.unknown_string_refs, stats.unknown_thread_refs), (0, 0));
+    all
+}
+
+fn tell(item: &Item<'_>) -> Option<Told> {
+    let nowhere = ThreadKoids::UNKNOWN;
+    let (text, ticks, thread, payload): (String, u64, ThreadKoids, &[u8]) = match &item.record {
+        Record::Event(event) => {
+            let (category, name) = (item.text(event.category), item.text(event.name));
+            let text = format!(
+                "{} {category}/{name}{}",
+                kind(event.kind),
+                arguments(item, &event.arguments)
+            );
+            (text, event.ticks, item.thread(event.thread), &[])
+        }
+        Record::Blob(blob) => {
+            let text = format!("blob {} {}", blob.blob_type.bits(), item.text(blob.name));
+            (text, 0, nowhere, blob.payload)
+        }
+        Record::UserspaceObject(object) => {
+            let (name, arguments) = (item.text(object.name), arguments(item, &object.arguments));
+            let thread = ThreadKoids::new(item.process(object.process), 0);
+            (format!("userspace {:#x} {name}{arguments}", object.pointer), 0, thread, &[])
+        }
+        Record::KernelObject(object) => {
+            let (name, arguments) = (item.text(object.name), arguments(item, &object.arguments));
+            (
+                format!(
+                    "kernel {} {:#x} {name}{arguments}",
+                    object.object_type.bits(),
+                    object.koid
+                ),
+                0,
+                nowhere,
+                &[],
+            )
+        }
+        Record::Log(log) => (
+            format!("log {}", String::from_utf8_lossy(log.message)),
+            log.ticks,
+            item.thread(log.thread),
+            &[],
+        ),
+        Record::LargeBlob(blob) => {
+            let (category, name) = (item.text(blob.category), item.text(blob.name));
+            match &blob.event {
+                Some(event) => {
+                    let text = format!(
+                        "blob event {category}/{name}{}",
+                        arguments(item, &event.arguments)
+                    );
+                    (text, event.ticks, item.thread(event.thread), blob.payload)
+                }
+                None => (format!("attachment {category}/{name}"), 0, nowhere, blob.payload),
+            }
+        }
+        _ => return None,
+    };
+    Some(Told {
+        text,
+        ticks,
+        thread: thread.thread,
+        process: thread.process,
+        payload: payload.to_vec(),
+    })
+}
+
+fn kind(kind: EventKind) -> String {
+    match kind {
+        EventKind::Instant { scope } => format!("instant({:?})", scope.expect("ours have one")),
+        EventKind::Counter { id } => format!("counter({id})"),
+        EventKind::DurationBegin => "begin".to_owned(),
+        EventKind::DurationEnd => "end".to_owned(),
+        EventKind::DurationComplete { end } => format!("complete({end})"),
+        EventKind::AsyncBegin { id } => format!("async begin({id})"),
+        EventKind::AsyncInstant { id } => format!("async instant({id})"),
+        EventKind::AsyncEnd { id } => format!("async end({id})"),
+        EventKind::FlowBegin { id } => format!("flow begin({id})"),
+        EventKind::FlowStep { id } => format!("flow step({id})"),
+        EventKind::FlowEnd { id } => format!("flow end({id})"),
+    }
+}
+
+fn arguments(item: &Item<'_>, arguments: &Arguments<'_>) -> String {
+    let mut text = String::new();
+    for argument in arguments {
+        let value = match argument.value {
+            Value::String(value) => item.text(value).into_owned(),
+            Value::Uint32(value) => value.to_string(),
+            Value::Uint64(value) => value.to_string(),
+            Value::Int32(value) => value.to_string(),
+            Value::Koid(value) => format!("#{value}"),
+            other => format!("{other:?}"),
+        };
+        text.push_str(&format!(" {}={value}", item.text(argument.name)));
+    }
+    text
+}

@@ -1,0 +1,47 @@
+//! Flow events with durations of their own.
+
+use trace_runtime::{trace_instaflow_begin, trace_instaflow_end, trace_instaflow_step};
+
+use crate::archive::{find, lines, Recording};
+
+#[test]
+fn three_records_have_one_time() {
+    let recording = Recording::start();
+    let (category, step) = (String::from("insta"), String::from("stepped"));
+    trace_instaflow_begin!("insta", "job", "begun", 5, "a" => 1u32, "b" => "text");
+    trace_instaflow_step!("insta", "job", step, 5);
+    trace_instaflow_end!(category, "job", format!("{} {}", "ended", 3), 5, "a" => true);
+    let told = recording.end();
+    assert_eq!(
+        lines(&told, "insta/"),
+        [
+            "begin insta/begun a=1 b=text",
+            "flow begin(5) insta/job",
+            "end insta/begun",
+            "begin insta/stepped",
+            "flow step(5) insta/job",
+            "end insta/stepped",
+            "begin insta/ended 3 a=Bool(true)",
+            "flow end(5) insta/job",
+            "end insta/ended 3",
+        ]
+    );
+    for three in find(&told, "insta/").chunks(3) {
+        assert!(three.iter().all(|told| told.ticks == three[0].ticks));
+    }
+}
+
+#[test]
+fn nothing_is_evaluated_while_off() {
+    let recording = Recording::with(|builder| builder.categories(["on"]));
+    let mut evaluated = 0;
+    let mut count = || {
+        evaluated += 1;
+        1u64
+    };
+    trace_instaflow_begin!("off", "job", "begun", count(), "a" => count());
+    trace_instaflow_begin!("off", "job", format!("{}", count()), count());
+    trace_instaflow_begin!(String::from("off"), "job", format!("{}", count()), count());
+    assert_eq!(evaluated, 0);
+    assert_eq!(lines(&recording.end(), "off/").len(), 0);
+}

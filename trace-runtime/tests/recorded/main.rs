@@ -1,0 +1,8 @@
+//! What the macros write, read back from the archive.
+#![cfg(all(target_os = "linux", not(feature = "ntrace")))]
+
+mod archive;
+mod flows;
+mod names;
+mod places;
+mod tracks;

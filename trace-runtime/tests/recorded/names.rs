@@ -1,0 +1,68 @@
+//! Names that the application gives.
+
+use trace_runtime::{trace_instant, trace_process_name, trace_thread_name};
+
+use crate::archive::{lines, this_thread, Recording};
+
+/// A thread's name is the last that was told of it, in every recording, however short its life is.
+#[test]
+fn threads_have_the_names_that_they_were_given() {
+    let (to_thread, commands) = std::sync::mpsc::channel::<()>();
+    let (to_test, done) = std::sync::mpsc::channel();
+    let thread = std::thread::Builder::new().name("kernel's name".to_owned()).spawn(move || {
+        trace_thread_name!("a name that is longer than the kernel's fifteen bytes");
+        let _sent = to_test.send(this_thread());
+        for () in commands {
+            trace_instant!("names", "named");
+            let _sent = to_test.send(0);
+        }
+    });
+    let id = done.recv().unwrap();
+    let expected = format!(
+        "kernel 2 {id:#x} a name that is longer than the kernel's fifteen bytes process=#{}",
+        std::process::id()
+    );
+    for _ in 0..2 {
+        let recording = Recording::start();
+        to_thread.send(()).unwrap();
+        done.recv().unwrap();
+        let told = recording.end();
+        let names = lines(&told, &format!("kernel 2 {id:#x} "));
+        assert_eq!(names.last(), Some(&expected), "{names:?}");
+    }
+    drop(to_thread);
+    thread.unwrap().join().unwrap();
+}
+
+#[test]
+fn a_short_thread_has_its_given_name() {
+    let recording = Recording::start();
+    let short = std::thread::Builder::new().name("short".to_owned()).spawn(|| {
+        trace_thread_name!(String::from("given before"));
+        trace_instant!("names", "short");
+        trace_thread_name!("given after");
+        this_thread()
+    });
+    let id = short.unwrap().join().unwrap();
+    let told = recording.end();
+    let names = lines(&told, &format!("kernel 2 {id:#x} "));
+    assert!(names.last().unwrap().contains(" given after "), "{names:?}");
+}
+
+#[test]
+fn the_process_has_the_name_that_it_was_given() {
+    trace_process_name!("given before");
+    let recording = Recording::start();
+    let process = std::process::id();
+    trace_process_name!(format!("given {}", "during"));
+    let told = recording.end();
+    let names = lines(&told, &format!("kernel 1 {process:#x} "));
+    let expected = [
+        format!("kernel 1 {process:#x} given before"),
+        format!("kernel 1 {process:#x} given during"),
+    ];
+    assert_eq!(names[names.len() - 2..], expected);
+    let told = Recording::start().end();
+    assert_eq!(lines(&told, "given before"), Vec::<String>::new());
+    assert_eq!(lines(&told, "given during").len(), 1);
+}
