@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use trace_format::layout::ObjectType;
-use trace_format::{EventKind, Item, Metadata, Reader, Record, Value};
+use trace_format::{EventKind, Item, Metadata, Reader, Record, TickRate, Value};
 
 /// All that an archive says, by provider.
 #[derive(Debug, Default)]
@@ -27,6 +27,8 @@ pub(crate) struct Provider {
     pub(crate) lost: BTreeMap<String, u64>,
     /// The format's own record says that something is missing.
     pub(crate) buffer_full: bool,
+    /// What its ticks are.
+    pub(crate) rate: TickRate,
 }
 
 /// An event of the program; those of the tracing system itself are not listed.
@@ -40,6 +42,8 @@ pub(crate) struct Event {
     pub(crate) name: String,
     /// The arguments that are unsigned numbers.
     pub(crate) numbers: BTreeMap<String, u64>,
+    /// The arguments that are texts.
+    pub(crate) texts: BTreeMap<String, String>,
 }
 
 /// What an event is.
@@ -50,6 +54,12 @@ pub(crate) enum Shape {
     /// A duration, with its end.
     Complete(u64),
     Instant,
+    /// With its id, as those that follow.
+    AsyncBegin(u64),
+    AsyncEnd(u64),
+    FlowBegin(u64),
+    FlowStep(u64),
+    FlowEnd(u64),
     Other,
 }
 
@@ -139,9 +149,11 @@ impl Provider {
                 self.thread_processes.extend(koids);
             }
             Record::Event(event) => {
-                let (event, reason) = read_event(item, event);
+                self.rate = item.provider.tick_rate();
+                let event = read_event(item, event);
                 match (event.category.as_str(), event.name.as_str()) {
                     ("trace", "records dropped") => {
+                        let reason = event.texts["reason"].clone();
                         *self.lost.entry(reason).or_default() += event.numbers["number"];
                     }
                     ("trace", _) => {}
@@ -184,25 +196,29 @@ impl Event {
     }
 }
 
-fn read_event(item: &Item<'_>, event: &trace_format::Event<'_>) -> (Event, String) {
-    let mut numbers = BTreeMap::new();
-    let mut reason = String::new();
+fn read_event(item: &Item<'_>, event: &trace_format::Event<'_>) -> Event {
+    let (mut numbers, mut texts) = (BTreeMap::new(), BTreeMap::new());
     for argument in &event.arguments {
         let name = item.text(argument.name).into_owned();
         match argument.value {
             Value::Uint32(number) => drop(numbers.insert(name, number.into())),
             Value::Uint64(number) => drop(numbers.insert(name, number)),
-            Value::String(text) if name == "reason" => reason = item.text(text).into_owned(),
+            Value::String(text) => drop(texts.insert(name, item.text(text).into_owned())),
             _ => {}
         }
     }
     let koids = item.thread(event.thread);
-    let event = Event {
+    Event {
         shape: match event.kind {
             EventKind::DurationBegin => Shape::Begin,
             EventKind::DurationEnd => Shape::End,
             EventKind::DurationComplete { end } => Shape::Complete(end),
             EventKind::Instant { .. } => Shape::Instant,
+            EventKind::AsyncBegin { id } => Shape::AsyncBegin(id),
+            EventKind::AsyncEnd { id } => Shape::AsyncEnd(id),
+            EventKind::FlowBegin { id } => Shape::FlowBegin(id),
+            EventKind::FlowStep { id } => Shape::FlowStep(id),
+            EventKind::FlowEnd { id } => Shape::FlowEnd(id),
             _ => Shape::Other,
         },
         ticks: event.ticks,
@@ -211,6 +227,6 @@ fn read_event(item: &Item<'_>, event: &trace_format::Event<'_>) -> (Event, Strin
         category: item.text(event.category).into_owned(),
         name: item.text(event.name).into_owned(),
         numbers,
-    };
-    (event, reason)
+        texts,
+    }
 }

@@ -1,9 +1,12 @@
 //! SIGKILL at random moments: what was known to be committed is in the archive.
 
 use std::collections::BTreeSet;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
-use crate::harness::{record, recover, subject, Archive, Event, Provider, Run, Shape, MODES};
+use crate::harness::{
+    record, recover, subject, Archive, Event, Provider, Run, Session, Shape, MODES,
+};
 
 /// What a killed process had published of one thread.
 #[derive(Debug)]
@@ -184,5 +187,26 @@ fn what_a_killed_program_committed_is_recovered_from_its_own_file() {
             }
         }
         assert!(found > 1000, "{mode}: the test has something to look at, not {found} events");
+    }
+}
+
+/// What a killed process was polling is open, and says so.
+#[test]
+fn a_kill_in_a_poll_shows_the_poll() {
+    for mode in MODES {
+        let session = Session::start(mode, 1 << 20);
+        let run = Run::of(&mut session.subject(&["poll-and-be-killed"]));
+        assert_eq!(run.0.status.signal(), Some(libc::SIGKILL), "{run:?}");
+        let (archive, _) = session.end();
+        let events: Vec<_> = archive.only().named("future").collect();
+        let shapes: Vec<_> = events.iter().map(|event| event.shape).collect();
+        let [Shape::AsyncBegin(id), Shape::Complete(_), Shape::FlowBegin(_), Shape::Begin] =
+            shapes[..]
+        else {
+            panic!("{shapes:?}")
+        };
+        assert_eq!(events[3].numbers["task"], id);
+        assert_eq!(events[3].numbers["poll-count"], 2);
+        assert_eq!(events[3].texts["poll-state"], "running");
     }
 }

@@ -6,6 +6,7 @@ mod ending;
 mod forking;
 mod signals;
 mod sys;
+mod tasks;
 mod unwinding;
 
 use std::env;
@@ -61,6 +62,7 @@ fn main() {
         "signals" => signals::trace_in_handler(number(0)),
         "first-records" => signals::first_records(number(0)),
         "unwind" => unwinding::run(),
+        "poll-and-be-killed" => tasks::poll_and_be_killed(),
         role => panic!("expected a role, found {role:?}"),
     }
 }

@@ -1,0 +1,202 @@
+//! A thousand tasks on two threads: their times in the archive are those that they measured themselves.
+//!
+//! A task measures from inside, at its first and last line and around each of its polls; what wraps the traced future measures
+//! from outside. The archive's times lie in between. So nothing depends on how often other processes take the processor away: where
+//! they do, both measure it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use trace_runtime::{trace_future_args, TraceFutureExt};
+
+use crate::found::Task;
+use crate::Recording;
+
+const TASKS: u64 = 1000;
+/// CPU time of a task: most of what its polls take.
+const BURNS: u32 = 4;
+const BURN: Duration = Duration::from_micros(250);
+/// What the clocks may differ by: the archive's is measured against the system's over the recording.
+const CLOCKS: Duration = Duration::from_micros(200);
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// What was measured of one task.
+#[derive(Debug, Default, Clone, Copy)]
+struct Measured {
+    /// From the first line of the task to its last.
+    inner_wall: Duration,
+    /// From before the first poll to behind the last.
+    outer_wall: Duration,
+    /// All polls, from inside and from outside.
+    inner_polls: Duration,
+    outer_polls: Duration,
+    /// CPU time of all polls, from outside.
+    cpu: Duration,
+}
+
+/// By the tasks' numbers.
+type Notes = Arc<Vec<Mutex<Measured>>>;
+
+/// CPU time of the calling thread.
+fn thread_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Computes for that long, however long that takes.
+fn burn(how_long: Duration) {
+    let end = thread_cpu() + how_long;
+    while thread_cpu() < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// A future whose polls are measured around it.
+struct MeasuredFuture<F> {
+    future: Pin<Box<F>>,
+    started: Option<Instant>,
+    note: Note,
+    notes: Notes,
+    number: u64,
+}
+
+/// Takes down what was measured around one poll.
+type Note = Box<dyn Fn(&mut Measured, Around) + Send>;
+
+/// What was measured around one poll.
+struct Around {
+    since_first: Duration,
+    poll: Duration,
+    cpu: Duration,
+}
+
+impl<F: Future> Future for MeasuredFuture<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let (cpu, start) = (thread_cpu(), Instant::now());
+        let first = *self.started.get_or_insert(start);
+        let result = self.future.as_mut().poll(context);
+        let end = Instant::now();
+        let around =
+            Around { since_first: end - first, poll: end - start, cpu: thread_cpu() - cpu };
+        (self.note)(&mut self.notes[self.number as usize].lock().unwrap(), around);
+        result
+    }
+}
+
+fn measured<F: Future>(
+    future: F,
+    notes: &Notes,
+    number: u64,
+    note: impl Fn(&mut Measured, Around) + Send + 'static,
+) -> MeasuredFuture<F> {
+    let (note, notes) = (Box::new(note), Arc::clone(notes));
+    MeasuredFuture { future: Box::pin(future), started: None, note, notes, number }
+}
+
+async fn work(number: u64) {
+    for round in 0..BURNS {
+        burn(BURN);
+        tokio::time::sleep(Duration::from_millis(u64::from(round) + number % 7)).await;
+    }
+}
+
+/// Every tenth task is dropped where it sleeps.
+fn is_dropped(number: u64) -> bool {
+    number % 10 == 9
+}
+
+async fn traced(number: u64, notes: Notes) {
+    let inner = measured(work(number), &notes, number, |measured, around| {
+        measured.inner_wall = around.since_first;
+        measured.inner_polls += around.poll;
+    });
+    let traced = inner.trace(trace_future_args!("test", "task", "number" => number));
+    let outer = measured(traced, &notes, number, |measured, around| {
+        measured.outer_wall = around.since_first;
+        measured.outer_polls += around.poll;
+        measured.cpu += around.cpu;
+    });
+    if is_dropped(number) {
+        let _dropped = tokio::time::timeout(Duration::from_millis(3), outer).await;
+    } else {
+        outer.await;
+    }
+}
+
+fn run(notes: &Notes) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let all: Vec<_> =
+            (0..TASKS).map(|number| tokio::spawn(traced(number, Arc::clone(notes)))).collect();
+        for task in all {
+            task.await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn the_times_of_a_thousand_tasks_are_right() {
+    let notes: Notes = Arc::new((0..TASKS).map(|_| Mutex::default()).collect());
+    let recording = Recording::start();
+    run(&notes);
+    // No two of them share a track: that would have failed in here.
+    let tasks = recording.tasks();
+    let tasks = tasks.named("task");
+    assert_eq!(tasks.len(), TASKS as usize);
+    let measured = |task: &Task| *notes[task.numbers["number"] as usize].lock().unwrap();
+    let pairs: Vec<_> = tasks.into_iter().map(|task| (task, measured(task))).collect();
+    check_ends(&pairs);
+    check_wall(&pairs);
+    check_cpu(&pairs);
+}
+
+fn check_ends(pairs: &[(&Task, Measured)]) {
+    for (task, _) in pairs {
+        let state = task.state();
+        // A task may be through before it is dropped, if the machine is slow.
+        let dropped = is_dropped(task.numbers["number"]);
+        assert!(state == "ready" || dropped && state == "cancelled", "{task:?}");
+    }
+    assert!(pairs.iter().any(|(task, _)| task.state() == "cancelled"));
+}
+
+/// The wall-clock time of each task is the one that it measured, to a millisecond.
+fn check_wall(pairs: &[(&Task, Measured)]) {
+    let ready = pairs.iter().filter(|(task, _)| task.state() == "ready");
+    let mut close = 0;
+    let mut all = 0;
+    for (task, measured) in ready {
+        let wall = Duration::from_nanos(task.wall_nanos());
+        let (inner, outer) = (measured.inner_wall, measured.outer_wall);
+        assert!(inner <= wall + CLOCKS && wall <= outer + CLOCKS, "{wall:?} {measured:?}");
+        all += 1;
+        close += usize::from(wall.abs_diff(inner) <= MILLISECOND);
+        // Beyond that a thread lost its processor in between, which the measurement from outside has seen.
+        assert!(wall.abs_diff(inner) <= MILLISECOND + (outer - inner), "{wall:?} {measured:?}");
+    }
+    assert!(close * 100 >= all * 99, "{close} of {all} within a millisecond");
+}
+
+/// The sum of the polls is the CPU time, once the time is taken off in which others had the processor.
+fn check_cpu(pairs: &[(&Task, Measured)]) {
+    let sum = |of: &dyn Fn(&(&Task, Measured)) -> Duration| pairs.iter().map(of).sum::<Duration>();
+    let polls = sum(&|(task, _)| Duration::from_nanos(task.poll_nanos()));
+    let (inner, outer) = (sum(&|(_, m)| m.inner_polls), sum(&|(_, m)| m.outer_polls));
+    assert!(inner <= polls + CLOCKS && polls <= outer + CLOCKS, "{inner:?} {polls:?} {outer:?}");
+    let cpu = sum(&|(_, measured)| measured.cpu);
+    let taken = outer.saturating_sub(cpu);
+    let own = polls.saturating_sub(taken);
+    eprintln!("polls {polls:?}, of which others took {taken:?}; CPU time {cpu:?}");
+    let ratio = own.as_secs_f64() / cpu.as_secs_f64();
+    assert!((0.95..=1.05).contains(&ratio), "{own:?} in polls, {cpu:?} of CPU time");
+    assert!(cpu > BURN * BURNS * TASKS as u32 / 2, "the tasks have computed: {cpu:?}");
+}
