@@ -84,6 +84,7 @@ traced! {
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use ntrace::*;
 pub use trace_format::layout::InstantScope as Scope;
+pub use trace_format::layout::{BlobType, ObjectType};
 #[cfg(all(feature = "attributes", target_os = "linux", not(feature = "ntrace")))]
 pub use trace_macros::trace_fn;
 pub use value::{Arg, ArgValue, Koid, Pointer};
@@ -95,7 +96,9 @@ pub mod __private {
     pub use trace_format::layout::EventType;
 
     pub use crate::point::arguments::numbers;
+    pub use crate::point::blob::{blob, blob_attachment, blob_event};
     pub use crate::point::names::{BothAtRunTime, Literal, NameAtRunTime, Names, Wanted};
+    pub use crate::point::object::{log, object, Object};
     pub use crate::point::place::{At, Here, On};
     pub use crate::point::site::{crate_name, Category, Key, Name, Site};
     pub use crate::point::track::begin_on;
@@ -114,6 +117,18 @@ pub mod __private {
     #[inline(always)]
     pub fn id(id: u64) -> u64 {
         id
+    }
+
+    /// Any data as bytes.
+    #[inline(always)]
+    pub fn bytes<T: AsRef<[u8]> + ?Sized>(data: &T) -> &[u8] {
+        data.as_ref()
+    }
+
+    /// What is at an address.
+    #[inline(always)]
+    pub fn userspace<'a, P: crate::ArgValue<Arg<'a> = crate::Pointer>>(pointer: &'a P) -> Object {
+        Object::Userspace(pointer.arg().0)
     }
 
     /// A track, or what is borrowed from one.

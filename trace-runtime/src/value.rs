@@ -207,7 +207,12 @@ pub(crate) fn inline_ref(text: &str) -> StringRef {
 /// Stores a text, padded with zeros to whole words.
 #[inline(always)]
 pub(crate) fn encode_text(text: &str, words: &[AtomicU64]) {
-    let bytes = text.as_bytes();
+    encode_bytes(text.as_bytes(), words);
+}
+
+/// Stores bytes, padded with zeros to whole words.
+#[inline(always)]
+pub(crate) fn encode_bytes(bytes: &[u8], words: &[AtomicU64]) {
     let chunks = bytes.chunks_exact(8);
     let rest = chunks.remainder();
     let mut words = words.iter();

@@ -6,7 +6,7 @@ mod quiet {
     use std::cell::Cell;
 
     use trace_runtime::ntrace::*;
-    use trace_runtime::Scope;
+    use trace_runtime::{BlobType, ObjectType, Scope};
 
     trace_category!("quiet", "not recorded");
 
@@ -49,6 +49,12 @@ mod quiet {
         trace_instaflow_end!("quiet", "flow", "step", count());
         trace_thread_name!(format!("name {}", count()));
         trace_process_name!("name");
+        trace_blob!(BlobType::DATA, "blob", [count() as u8]);
+        trace_blob_event!("quiet", "blob", vec![count() as u8], "a" => count());
+        trace_blob_attachment!(format!("quiet {}", count()), "blob", "text");
+        trace_userspace_object!(&raw const evaluated, "object", "a" => count());
+        trace_kernel_object!(count(), ObjectType(100), format!("object {}", count()));
+        trace_log!("quiet", "{} {evaluated:?}", count());
         assert!(!trace_enabled!());
         assert!(!trace_category_enabled!("quiet"));
         assert_eq!(trace_nonce!(), 0);

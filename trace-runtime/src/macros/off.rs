@@ -1,5 +1,6 @@
 //! The same macros where tracing is compiled out: arguments are type-checked, and neither evaluated nor recorded.
 
+mod blob;
 mod place;
 
 /// Type-checks a trace point: `category, name, [other: type], key => value, …`.

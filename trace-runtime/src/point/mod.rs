@@ -1,9 +1,13 @@
 //! What a trace point is made of.
 
 pub(crate) mod arguments;
+pub(crate) mod blob;
+mod message;
 pub(crate) mod names;
+pub(crate) mod object;
 pub(crate) mod path;
 pub(crate) mod place;
+pub(crate) mod record;
 pub(crate) mod registry;
 pub(crate) mod site;
 pub(crate) mod track;

@@ -47,7 +47,7 @@ pub enum Name {
 }
 
 impl Name {
-    fn text(self) -> Cow<'static, str> {
+    pub(crate) fn text(self) -> Cow<'static, str> {
         match self {
             Name::Text(text) => Cow::Borrowed(text),
             Name::Path { module, item } => Cow::Owned(function_name(module, item())),

@@ -2,7 +2,9 @@
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 mod archive;
+mod blobs;
 mod flows;
 mod names;
+mod objects;
 mod places;
 mod tracks;

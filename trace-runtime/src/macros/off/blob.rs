@@ -1,0 +1,70 @@
+//! Data, objects and logs, compiled out.
+
+/// Data without a category.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_blob {
+    ($type:expr, $name:expr, $bytes:expr $(,)?) => {
+        if false {
+            let _: $crate::BlobType = $type;
+            $crate::__ntrace_blob_event!("", $name, $bytes);
+        }
+    };
+}
+
+/// Data with category, name and arguments.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_blob_event {
+    ($category:expr, $name:expr, $bytes:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        if false {
+            let _: &[u8] = ::core::convert::AsRef::as_ref(&$bytes);
+            $crate::__ntrace_unused!($category, $name, [] $(, $key => $value)*);
+        }
+    };
+}
+
+/// Data with category and name.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_blob_attachment {
+    ($category:expr, $name:expr, $bytes:expr $(,)?) => {
+        $crate::__ntrace_blob_event!($category, $name, $bytes)
+    };
+}
+
+/// An object of this process.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_userspace_object {
+    ($pointer:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        if false {
+            let _ = $crate::ArgValue::arg(&$pointer);
+            $crate::__ntrace_unused!("", $name, [] $(, $key => $value)*);
+        }
+    };
+}
+
+/// An object of the kernel's.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_kernel_object {
+    ($koid:expr, $type:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        if false {
+            let _: $crate::ObjectType = $type;
+            $crate::__ntrace_unused!("", $name, [$koid => u64] $(, $key => $value)*);
+        }
+    };
+}
+
+/// A message for the log.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_log {
+    ($category:expr, $($format:tt)+) => {
+        if false {
+            let _ = ::core::format_args!($($format)+);
+            $crate::__ntrace_unused!($category, "", []);
+        }
+    };
+}

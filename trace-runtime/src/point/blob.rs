@@ -1,0 +1,147 @@
+//! Bulk data: blob records, and large records that are small enough for every reader.
+//!
+//! A large record may have any size, but readers are known that go wrong behind one of more than 4,095 words. Larger data are split.
+
+use std::sync::atomic::AtomicU64;
+
+use trace_format::layout::{
+    blob, event, large, large_blob, record, BlobType, LargeBlobFormat, LargeType, RecordType, MAX_BLOB_BYTES,
+    MAX_RECORD_WORDS,
+};
+use trace_protocol::buffer::producer::CHUNK_THREAD;
+
+use super::arguments::Arguments;
+use super::message::Message;
+use super::record::{write, Fill, Inline, Texts};
+use super::site::{Key, Name, Switch};
+use crate::clock::ticks;
+use crate::value::sealed::Encode;
+use crate::value::Limit;
+
+/// Words that names and arguments take at most, so that most of a record is data.
+const MOST_BESIDE_DATA: usize = MAX_RECORD_WORDS / 2;
+
+/// Writes data as blob records, which readers append to one another.
+#[inline(never)]
+pub fn blob(site: &impl Switch, blob_type: BlobType, names: impl Texts, bytes: &[u8]) {
+    let [_, name] = names.texts().map(Inline::new);
+    let room = room_beside(1 + name.words()).min(MAX_BLOB_BYTES);
+    for part in parts(bytes, room) {
+        let words = 1 + name.words() + part.len().div_ceil(8);
+        write(site, words, |header, fill| {
+            name.encode(fill);
+            fill.bytes(part);
+            record::Type::make(RecordType::Blob.bits())
+                | record::Size::make(words as u64)
+                | blob::NameRef::make(name.bits(event::NameRef::get(header)))
+                | blob::PayloadLength::make(part.len() as u64)
+                | blob::Type::make(blob_type.bits())
+        });
+    }
+}
+
+/// Writes data with a moment and arguments as large records. The last two keys are those of a part's number and the number of parts.
+#[inline(never)]
+pub fn blob_event<A: Arguments>(
+    site: &impl Switch,
+    keys: &'static [Key],
+    names: impl Texts,
+    arguments: A,
+    bytes: &[u8],
+) {
+    const FIXED: usize = 4;
+    const PART_NUMBERS: usize = 2;
+    let [category, name] = names.texts().map(Inline::new);
+    let beside = |limit| FIXED + category.words() + name.words() + arguments.words(limit);
+    let limit = if beside(Limit::LONG) <= MOST_BESIDE_DATA { Limit::LONG } else { Limit::SHORT };
+    let split = bytes.len() > room_beside(beside(limit));
+    let beside = beside(limit) + if split { PART_NUMBERS } else { 0 };
+    let number = bytes.len().div_ceil(room_beside(beside));
+    let (now, part_keys) = (ticks(), keys.get(keys.len().saturating_sub(PART_NUMBERS)..).unwrap_or(&[]));
+    for (index, part) in parts(bytes, room_beside(beside)).enumerate() {
+        let words = beside + part.len().div_ceil(8);
+        let count = arguments.count() + if split { PART_NUMBERS } else { 0 };
+        write(site, words, |header, fill| {
+            fill.word(
+                large_refs(header, category, name)
+                    | large_blob::ArgumentCount::make(count as u64)
+                    | large_blob::ThreadRef::make(u64::from(CHUNK_THREAD.bits())),
+            );
+            category.encode(fill);
+            name.encode(fill);
+            fill.word(now);
+            arguments.encode(keys, fill.take(arguments.words(limit)), limit);
+            if split {
+                part_numbers(part_keys, fill.take(PART_NUMBERS), [index + 1, number]);
+            }
+            payload(fill, part);
+            large_header(words, LargeBlobFormat::Event)
+        });
+    }
+}
+
+/// Writes data without a moment as large records. The names of parts have their numbers behind them.
+#[inline(never)]
+pub fn blob_attachment(site: &impl Switch, literal: Name, names: impl Texts, bytes: &[u8]) {
+    const FIXED: usize = 3;
+    /// Bytes of the longest number of parts behind a name: `" (9999999999/9999999999)"`, padded.
+    const NUMBERS: usize = 32;
+    let [category, name] = names.texts();
+    let [category, inline] = [category, name].map(Inline::new);
+    let words_of_names = category.words() + inline.words();
+    if bytes.len() <= room_beside(FIXED + words_of_names) {
+        return attachment(site, category, inline, bytes);
+    }
+    let literal = literal.text();
+    let name = Limit::SHORT.cut(if name.is_empty() { &literal } else { name });
+    let room = room_beside(FIXED + category.words() + (name.len() + NUMBERS).div_ceil(8));
+    let number = bytes.len().div_ceil(room);
+    for (index, part) in bytes.chunks(room).enumerate() {
+        let name = Message::new(format_args!("{name} ({}/{number})", index + 1));
+        attachment(site, category, Inline::whole(name.as_str()), part);
+    }
+}
+
+fn attachment(site: &impl Switch, category: Inline<'_>, name: Inline<'_>, bytes: &[u8]) {
+    let words = 3 + category.words() + name.words() + bytes.len().div_ceil(8);
+    write(site, words, |header, fill| {
+        fill.word(large_refs(header, category, name));
+        category.encode(fill);
+        name.encode(fill);
+        payload(fill, bytes);
+        large_header(words, LargeBlobFormat::Attachment)
+    });
+}
+
+/// Bytes of data that fit a record beside so many words.
+fn room_beside(words: usize) -> usize {
+    (MAX_RECORD_WORDS - words) * 8
+}
+
+/// The parts of data: one at least.
+fn parts(bytes: &[u8], room: usize) -> impl Iterator<Item = &[u8]> {
+    bytes.chunks(room).chain(bytes.is_empty().then_some(bytes))
+}
+
+fn part_numbers(keys: &[Key], words: &[AtomicU64], numbers: [usize; 2]) {
+    for ((key, word), number) in keys.iter().zip(words.chunks(1)).zip(numbers) {
+        u32::try_from(number).unwrap_or(u32::MAX).encode(key.bits(), word, Limit::LONG);
+    }
+}
+
+fn payload(fill: &mut Fill<'_>, bytes: &[u8]) {
+    fill.word(bytes.len() as u64);
+    fill.bytes(bytes);
+}
+
+fn large_refs(header: u64, category: Inline<'_>, name: Inline<'_>) -> u64 {
+    large_blob::CategoryRef::make(category.bits(event::CategoryRef::get(header)))
+        | large_blob::NameRef::make(name.bits(event::NameRef::get(header)))
+}
+
+fn large_header(words: usize, format: LargeBlobFormat) -> u64 {
+    record::Type::make(RecordType::Large.bits())
+        | large::Size::make(words as u64)
+        | large::Type::make(LargeType::Blob.bits())
+        | large::BlobFormat::make(format.bits())
+}

@@ -1,0 +1,99 @@
+//! What the trace says of the application's objects, and the application's log.
+
+use std::fmt;
+
+use trace_format::layout::{
+    cut_str, event, kernel_object, log as log_record, record, userspace_object, ObjectType, RecordType,
+    MAX_RECORD_WORDS, MAX_STRING_BYTES,
+};
+use trace_protocol::buffer::producer::CHUNK_THREAD;
+
+use super::arguments::Arguments;
+use super::message::Message;
+use super::record::{write, Inline, Texts};
+use super::site::{Key, Switch};
+use crate::clock::ticks;
+use crate::value::Limit;
+
+/// Which object a record is about.
+#[derive(Clone, Copy, Debug)]
+pub enum Object {
+    /// One of this process, at an address.
+    Userspace(u64),
+    /// One of the kernel's, with a type and an id.
+    Kernel(ObjectType, u64),
+}
+
+impl Object {
+    /// What it adds to the header, and the word behind that.
+    fn words(self) -> [u64; 2] {
+        match self {
+            Self::Userspace(pointer) => [
+                record::Type::make(RecordType::UserspaceObject.bits())
+                    | userspace_object::ProcessRef::make(u64::from(CHUNK_THREAD.bits())),
+                pointer,
+            ],
+            Self::Kernel(object_type, koid) => [
+                record::Type::make(RecordType::KernelObject.bits())
+                    | kernel_object::ObjectType::make(object_type.bits()),
+                koid,
+            ],
+        }
+    }
+
+    /// The fields that say how it is called and what is said of it.
+    fn fields(self, name: u64, arguments: u64) -> u64 {
+        match self {
+            Self::Userspace(_) => {
+                userspace_object::NameRef::make(name) | userspace_object::ArgumentCount::make(arguments)
+            }
+            Self::Kernel(..) => kernel_object::NameRef::make(name) | kernel_object::ArgumentCount::make(arguments),
+        }
+    }
+}
+
+/// Writes a name and arguments of an object.
+#[inline(never)]
+pub fn object<A: Arguments>(
+    site: &impl Switch,
+    keys: &'static [Key],
+    object: Object,
+    names: impl Texts,
+    arguments: A,
+) {
+    const FIXED: usize = 2;
+    let [_, name] = names.texts().map(Inline::new);
+    let size = |limit| FIXED + name.words() + arguments.words(limit);
+    let limit = if size(Limit::LONG) <= MAX_RECORD_WORDS { Limit::LONG } else { Limit::SHORT };
+    write(site, size(limit), |header, fill| {
+        let [own, word] = object.words();
+        fill.word(word);
+        name.encode(fill);
+        arguments.encode(keys, fill.take(arguments.words(limit)), limit);
+        let name = name.bits(event::NameRef::get(header));
+        own | record::Size::make(size(limit) as u64) | object.fields(name, arguments.count() as u64)
+    });
+}
+
+/// Writes a message to the log, of which up to 32,000 bytes are recorded.
+#[inline(never)]
+pub fn log(site: &impl Switch, message: fmt::Arguments<'_>) {
+    match message.as_str() {
+        Some(text) => log_text(site, text),
+        // Formatted first: it runs code of the application.
+        None => log_text(site, Message::new(message).as_str()),
+    }
+}
+
+fn log_text(site: &impl Switch, text: &str) {
+    let text = cut_str(text, MAX_STRING_BYTES);
+    let words = 2 + text.len().div_ceil(8);
+    write(site, words, |_, fill| {
+        fill.word(ticks());
+        fill.bytes(text.as_bytes());
+        record::Type::make(RecordType::Log.bits())
+            | record::Size::make(words as u64)
+            | log_record::MessageLength::make(text.len() as u64)
+            | log_record::ThreadRef::make(u64::from(CHUNK_THREAD.bits()))
+    });
+}

@@ -1,0 +1,77 @@
+//! Objects and the log.
+
+use std::cell::Cell;
+use std::fmt;
+
+use trace_runtime::{trace_kernel_object, trace_log, trace_userspace_object, ObjectType, Pointer};
+
+use crate::archive::{find, lines, this_thread, Recording};
+
+#[test]
+fn objects_are_told() {
+    let recording = Recording::start();
+    let value = 7u32;
+    let name = String::from("run time");
+    trace_userspace_object!(&raw const value, "object seven", "a" => 1u32, "b" => "text");
+    trace_userspace_object!(Pointer(0x70), name);
+    trace_kernel_object!(0x71, ObjectType(100), "object socket", "port" => 80u32);
+    trace_kernel_object!(0x72, ObjectType::THREAD, name);
+    let told = recording.end();
+    assert_eq!(
+        lines(&told, "userspace "),
+        [
+            format!("userspace {:#x} object seven a=1 b=text", (&raw const value).addr()),
+            "userspace 0x70 run time".to_owned()
+        ]
+    );
+    assert!(find(&told, "userspace ")
+        .iter()
+        .all(|told| told.process == u64::from(std::process::id())));
+    assert_eq!(lines(&told, "kernel 100 "), ["kernel 100 0x71 object socket port=80"]);
+    assert_eq!(lines(&told, "kernel 2 0x72 "), ["kernel 2 0x72 run time"]);
+}
+
+/// Counts how often it is formatted.
+struct Counted<'a>(&'a Cell<u32>);
+
+impl fmt::Display for Counted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.set(self.0.get() + 1);
+        f.write_str("counted")
+    }
+}
+
+/// A message that cannot be formatted to its end.
+struct Broken;
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("as far as it goes")?;
+        Err(fmt::Error)
+    }
+}
+
+#[test]
+fn messages_are_formatted_while_their_category_is_on() {
+    let recording = Recording::with(|builder| builder.categories(["on"]));
+    let (formatted, x) = (Cell::new(0), 3);
+    trace_log!("on", "literal");
+    trace_log!("on", "{x} and {} and {:?}", Counted(&formatted), "quoted");
+    trace_log!(String::from("on"), "{Broken} {x}");
+    trace_log!("off", "{}", Counted(&formatted));
+    trace_log!(String::from("off"), "{}", Counted(&formatted));
+    trace_log!("on", "{}", "é".repeat(20_000));
+    trace_log!("on", "{}{}", "x", "é".repeat(20_000));
+    let told = recording.end();
+    let messages = lines(&told, "log ");
+    assert_eq!(
+        messages[..3],
+        ["log literal", "log 3 and counted and \"quoted\"", "log as far as it goes"]
+    );
+    assert_eq!(
+        messages[3..].iter().map(|message| message.len() - "log ".len()).collect::<Vec<_>>(),
+        [32_000, 31_999]
+    );
+    assert_eq!(formatted.get(), 1);
+    assert!(find(&told, "log ").iter().all(|told| told.thread == this_thread() && told.ticks > 0));
+}
