@@ -3,10 +3,15 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::future::{poll_fn, Future};
 use std::hint::black_box;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 
-use trace_runtime::{trace_counter, trace_duration, trace_instant};
+use trace_runtime::{
+    trace_counter, trace_duration, trace_future_args, trace_instant, TraceFutureExt,
+};
 
 /// Counts the allocations of each thread.
 struct Counting;
@@ -41,7 +46,24 @@ fn trace_points(rounds: u64) {
         trace_duration!("hot", "scope with arguments", "number" => round, "text" => black_box("text"));
         trace_instant!("hot", "instant");
         trace_counter!("hot", "counter", 0, "value" => round);
+        future(round);
     }
+}
+
+/// A traced future's whole life, with two polls.
+fn future(round: u64) {
+    let mut polls = 0;
+    let future = poll_fn(|_| {
+        polls += 1;
+        if polls == 2 {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    });
+    let future = future.trace(trace_future_args!("hot", "future", "number" => round));
+    let mut future = pin!(future);
+    while future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {}
 }
 
 /// What a thread counted around its trace points.

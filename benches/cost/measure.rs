@@ -31,9 +31,17 @@ pub(crate) enum Base {
     Clocks(f64),
     /// So many reads of the clock, and a call.
     ClocksAndCall(f64),
+    /// What it takes beyond another loop.
+    Beyond(&'static str),
+    /// Another loop.
+    Loop(&'static str),
 }
 
-const LOOPS: [(&str, Loop, Base); 10] = [
+/// A future's polls without anything, and with macros that write the records of a traced future's.
+const POLL: &str = "poll of a future";
+const RECORDS: &str = "poll with the same records by macros";
+
+const LOOPS: [(&str, Loop, Base); 14] = [
     ("raw clock read", points::clock, Base::Itself),
     ("empty loop", points::empty, Base::Itself),
     ("function call", points::call, Base::Itself),
@@ -44,6 +52,10 @@ const LOOPS: [(&str, Loop, Base); 10] = [
     ("scope, one i64 and one short &str", points::scope_with_arguments, Base::Clocks(2.0)),
     ("instant", points::instant, Base::Clocks(1.0)),
     ("counter, one i64", points::counter, Base::Clocks(1.0)),
+    (POLL, points::polls_untraced, Base::Itself),
+    ("poll of a traced future, off", points::polls_off, Base::Beyond(POLL)),
+    (RECORDS, points::records_of_polls, Base::Clocks(3.0)),
+    ("poll of a traced future", points::polls_traced, Base::Loop(RECORDS)),
 ];
 
 /// Measures everything.

@@ -1,8 +1,14 @@
 //! The loops that are measured. Each is a function of its own, so that one does not disturb another.
 
+use std::future::{poll_fn, Future};
 use std::hint::black_box;
+use std::pin::{pin, Pin};
+use std::task::{Context, Poll, Waker};
 
-use trace_runtime::{trace_counter, trace_duration, trace_fn, trace_instant};
+use trace_runtime::{
+    trace_counter, trace_duration, trace_flow_step, trace_fn, trace_future_args, trace_instant,
+    trace_nonce, TraceFutureExt,
+};
 
 /// A loop over one trace point, `count` times.
 pub(crate) type Loop = fn(count: u64);
@@ -90,4 +96,54 @@ pub(crate) fn counter(count: u64) {
     for round in 0..count {
         trace_counter!("bench", "counter", 0, "value" => round as i64);
     }
+}
+
+/// A future that stays pending.
+fn future() -> impl Future<Output = ()> {
+    poll_fn(|_| {
+        black_box(());
+        Poll::Pending
+    })
+}
+
+fn polls(count: u64, mut future: Pin<&mut impl Future<Output = ()>>) {
+    let mut context = Context::from_waker(Waker::noop());
+    for _ in 0..count {
+        let _pending = black_box(future.as_mut().poll(&mut context));
+    }
+}
+
+#[inline(never)]
+pub(crate) fn polls_untraced(count: u64) {
+    polls(count, pin!(future()));
+}
+
+#[inline(never)]
+pub(crate) fn polls_off(count: u64) {
+    polls(count, pin!(future().trace(trace_future_args!("off", "future"))));
+}
+
+#[inline(never)]
+pub(crate) fn polls_traced(count: u64) {
+    polls(count, pin!(future().trace(trace_future_args!("bench", "future"))));
+}
+
+/// The records of a poll, of the same sizes, by the macros that write one each.
+#[inline(never)]
+pub(crate) fn records_of_polls(count: u64) {
+    let id = trace_nonce!();
+    polls(
+        count,
+        pin!(poll_fn(|_| {
+            let mut number = 0;
+            let polled = {
+                number += 1;
+                trace_duration!("bench", "poll", "task" => id, "poll-count" => number, "poll-state" => 0u32);
+                black_box(());
+                Poll::Pending
+            };
+            trace_flow_step!("bench", "poll", id);
+            polled
+        })),
+    );
 }

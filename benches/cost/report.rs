@@ -20,6 +20,12 @@ pub(crate) fn print(figures: &[Figure], recorded: bool) {
             Base::Clocks(reads) => {
                 format!("{:.2} × {reads} reads", figure.minimum / (reads * clock))
             }
+            Base::Beyond(other) => {
+                format!("{:.2} ns beyond the {other}", figure.minimum - minimum(other))
+            }
+            Base::Loop(other) => {
+                format!("{:.2} × the {other}", figure.minimum / minimum(other))
+            }
             Base::ClocksAndCall(reads) => {
                 format!(
                     "{:.2} × {reads} reads, without the call",

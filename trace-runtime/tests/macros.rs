@@ -12,7 +12,8 @@ use std::sync::Arc;
 use trace_runtime::{
     trace_async_begin, trace_async_end, trace_async_instant, trace_category_enabled, trace_counter,
     trace_duration, trace_duration_begin, trace_duration_end, trace_enabled, trace_flow_begin,
-    trace_flow_end, trace_flow_step, trace_instant, ArgValue, Koid, Pointer, Scope,
+    trace_flow_end, trace_flow_step, trace_future_args, trace_instant, ArgValue, Koid, Pointer,
+    Scope, TraceFutureExt,
 };
 
 const KEY: &str = "constant key";
@@ -38,6 +39,11 @@ fn arguments_are_not_evaluated_while_off() {
     trace_flow_step!("test", "flow", count(), "a" => count());
     trace_flow_end!("test", "flow", count(), "a" => count());
     trace_instant!("test", format!("name {}", count()), "a" => count());
+    drop(std::future::ready(()).trace(trace_future_args!("test", "future", "a" => count())));
+    drop(
+        std::future::ready(())
+            .trace(trace_future_args!("test", format!("{}", count()), "a" => count())),
+    );
     assert_eq!(evaluated.get(), 0);
 }
 
@@ -92,6 +98,15 @@ fn fifteen_arguments_are_accepted() {
         "test", "many", "1" => 1, "2" => 2, "3" => 3, "4" => 4, "5" => 5, "6" => 6, "7" => 7, "8" => 8, "9" => 9,
         "10" => 10, "11" => 11, "12" => 12, "13" => 13, "14" => 14, "15" => 15
     );
+}
+
+/// One argument of a future is its parent.
+#[test]
+fn fourteen_arguments_of_a_future_are_accepted() {
+    drop(std::future::ready(()).trace(trace_future_args!(
+        "test", "many", "1" => 1, "2" => 2, "3" => 3, "4" => 4, "5" => 5, "6" => 6, "7" => 7, "8" => 8, "9" => 9,
+        "10" => 10, "11" => 11, "12" => 12, "13" => 13, "14" => String::new(),
+    )));
 }
 
 /// Statics of a trace point do not meet names of the application.

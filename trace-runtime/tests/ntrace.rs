@@ -55,12 +55,33 @@ mod quiet {
         trace_userspace_object!(&raw const evaluated, "object", "a" => count());
         trace_kernel_object!(count(), ObjectType(100), format!("object {}", count()));
         trace_log!("quiet", "{} {evaluated:?}", count());
+        let owned = String::from("moved");
+        drop(
+            std::future::ready(1)
+                .trace(trace_future_args!("quiet", "future", "a" => count(), "b" => owned)),
+        );
+        drop(std::future::ready(1).trace(trace_future_args!("quiet", format!("{}", count()))));
         assert!(!trace_enabled!());
         assert!(!trace_category_enabled!("quiet"));
         assert_eq!(trace_nonce!(), 0);
         assert_eq!(function(3), 3);
         assert_eq!(evaluated.get(), 0);
     }
+}
+
+/// A future that is not traced is the future itself.
+#[test]
+fn futures_are_what_they_are() {
+    use std::future::Future;
+    use std::task::{Context, Poll, Waker};
+    use trace_runtime::ntrace::{trace_future_args, TraceFutureExt};
+    let number = 7u64;
+    let future = Box::pin(std::future::ready(number));
+    let size = size_of_val(&future);
+    let mut future = future.trace(trace_future_args!("quiet", "future", "number" => number));
+    assert_eq!(size_of_val(&future), size);
+    let polled = std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
+    assert_eq!(polled, Poll::Ready(7));
 }
 
 /// With the feature there is no provider: no thread is started, no file is made.
