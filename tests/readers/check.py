@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import chrome_json
+import check_async_tasks
 import check_every_macro
 import check_file_search
 import compare
@@ -110,6 +111,7 @@ def groups(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
         yield f"known_events ({way})", lambda: what_is_left(programs, engine, way)
     for way in ROOMY:
         yield f"every_macro ({way})", lambda: (Check(*pair) for pair in check_every_macro.checks(programs, engine, way))
+        yield f"async_tasks ({way})", lambda: (Check(*pair) for pair in check_async_tasks.checks(programs, engine, way))
         yield f"file_search ({way})", lambda: (Check(*pair) for pair in check_file_search.checks(programs, engine, way))
 
 

@@ -1,0 +1,77 @@
+//! Traced futures on tokio: what is spawned, joined, selected from, and dropped.
+//!
+//! ```text
+//! trace record -o tasks.fxt -- cargo run --example async_tasks
+//! ```
+//!
+//! Open the archive in <https://ui.perfetto.dev>: each task has a track of its own, and its polls are on the threads that ran them,
+//! joined by arrows.
+
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use trace_runtime::{trace_duration, trace_future_args, TraceFutureExt};
+
+/// Pages that are fetched.
+const PAGES: u64 = 12;
+
+fn main() {
+    let _trace = trace_runtime::init();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
+    match runtime {
+        Ok(runtime) => {
+            let words = runtime.block_on(crawl().trace(trace_future_args!("example", "crawl")));
+            println!("{words} words");
+        }
+        Err(error) => eprintln!("async_tasks: tokio does not start: {error}"),
+    }
+}
+
+/// Fetches all pages at once. What the tasks are called from here makes this their parent.
+async fn crawl() -> usize {
+    let mut pages = JoinSet::new();
+    for number in 0..PAGES {
+        let url = format!("/page/{number}");
+        pages.spawn(page(number).trace(trace_future_args!("example", "page", "url" => url)));
+    }
+    let mut words = 0;
+    while let Some(counted) = pages.join_next().await {
+        words += counted.unwrap_or(0);
+    }
+    words
+}
+
+/// A page and its picture, side by side.
+async fn page(number: u64) -> usize {
+    let (text, _picture) = tokio::join!(
+        text(number).trace(trace_future_args!("example", "text")),
+        picture(number).trace(trace_future_args!("example", "picture", "number" => number)),
+    );
+    words(&text)
+}
+
+/// Comes late, or, for every third page, not at all.
+async fn picture(number: u64) -> Option<Vec<u8>> {
+    let patience = Duration::from_millis(4);
+    let takes = Duration::from_millis(if number % 3 == 0 { 60_000 } else { 1 });
+    let download = tokio::time::sleep(takes).trace(trace_future_args!("example", "download"));
+    tokio::select! {
+        // What has come counts, however late it is looked at.
+        biased;
+        () = download => Some(vec![0; 1024]),
+        // What is not ready by then is dropped: its task is cancelled.
+        () = tokio::time::sleep(patience) => None,
+    }
+}
+
+async fn text(number: u64) -> String {
+    tokio::time::sleep(Duration::from_millis(number % 5)).await;
+    "the quick brown fox ".repeat(100 * (number as usize + 1))
+}
+
+fn words(text: &str) -> usize {
+    // Between two awaits a scope is what it is anywhere.
+    trace_duration!("example", "count words", "bytes" => text.len());
+    text.split_whitespace().count()
+}
