@@ -27,6 +27,9 @@
 //!
 //! Trace points work at any time: before `main`, while a thread ends, in `Drop` while unwinding, in signal handlers, after `fork`.
 //!
+//! A duration belongs to its thread. In async code it is for what is between two `.await`s; futures have [`TraceFutureExt::trace`],
+//! which shows their polls and a track for each of them: see [`task`].
+//!
 //! # Switching it off
 //!
 //! With the feature `ntrace` every trace point compiles to nothing: its arguments are type-checked and not evaluated. For one module,

@@ -15,7 +15,9 @@
 /// ```
 ///
 /// The arguments are recorded now and borrowed no longer than that. The duration also ends by `return`, `?` and panic. It belongs to
-/// its thread: in an `async` block it must not be held across an `.await`.
+/// its thread: in an `async` block it must not be held across an `.await`, where it would end on another thread, or count the time in
+/// which others ran. Its guard is not `Send`, so that the compiler says so of a future that has to be. Trace what lasts longer with
+/// [`TraceFutureExt::trace`](crate::TraceFutureExt::trace), and see [`task`](crate::task).
 ///
 /// Costs two reads of the clock while its category is recorded, and one load and a branch while it is not.
 #[macro_export]

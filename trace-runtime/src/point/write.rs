@@ -93,7 +93,8 @@ pub fn begin_plain(site: &'static Site) -> DurationScope {
 
 /// A duration that lasts until this is dropped.
 ///
-/// It belongs to the thread that began it, and so must not be held across an `.await`: it is not [`Send`].
+/// It belongs to the thread that began it, and so must not be held across an `.await`: it is not [`Send`]. See [`task`](crate::task)
+/// for what to use there.
 ///
 /// ```compile_fail
 /// fn send<T: Send>() {}
