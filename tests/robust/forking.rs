@@ -52,6 +52,21 @@ fn a_forked_child_becomes_a_provider_of_its_own() {
     }
 }
 
+/// A child keeps its parent's observers, and knows nothing of its parent's recording.
+#[test]
+fn observers_are_told_in_forked_children_too() {
+    for how in ["libc", "raw"] {
+        let session = Session::start("streaming", 1 << 20);
+        let parent = session.subject(&["observe-and-fork", how]).spawn().unwrap();
+        assert_eq!(Run::end_of(parent).code(), 0);
+        let (archive, _) = session.end();
+        let mut told: Vec<Vec<u64>> = archive.providers.iter().map(|provider| provider.numbers("observed")).collect();
+        told.sort_unstable();
+        // Started and stopping, of parent and child; the child's second time nobody is told.
+        assert_eq!(told, [vec![], vec![1, 2], vec![1, 2]], "{how}");
+    }
+}
+
 #[test]
 fn a_forked_child_leaves_the_file_of_a_parent_that_traces_itself_alone() {
     for how in ["libc", "raw", "libc init", "raw init"] {

@@ -58,6 +58,7 @@ macro_rules! traced {
 pub mod context;
 mod macros;
 pub mod ntrace;
+mod state;
 pub mod task;
 #[cfg_attr(
     not(all(target_os = "linux", not(feature = "ntrace"))),
@@ -76,7 +77,7 @@ traced! {
 
     pub use point::track::TrackScope;
     pub use point::write::DurationScope;
-    pub use provider::{builder, init, Builder, Trace};
+    pub use provider::{builder, init, observe, trace_state, Builder, Observer, Trace};
     pub use task::{TraceFuture, TraceFutureArgs, TraceFutureExt};
     pub use timestamp::Timestamp;
     pub use track::Track;
@@ -86,6 +87,7 @@ traced! {
 
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use ntrace::*;
+pub use state::TraceState;
 pub use trace_format::layout::InstantScope as Scope;
 pub use trace_format::layout::{BlobType, ObjectType};
 #[cfg(all(feature = "attributes", target_os = "linux", not(feature = "ntrace")))]

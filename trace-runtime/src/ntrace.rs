@@ -22,6 +22,7 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 
 use crate::context::{EventType, Value};
+use crate::TraceState;
 
 mod future;
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
@@ -115,6 +116,25 @@ pub struct DurationScope(PhantomData<*const ()>);
 impl DurationScope {
     /// A duration that is not recorded.
     pub const NOT_RECORDED: Self = Self(PhantomData);
+}
+
+/// Nothing is recorded.
+pub fn trace_state() -> TraceState {
+    TraceState::Stopped
+}
+
+/// Has nobody told of anything.
+pub fn observe(_told: impl Fn(TraceState) + Send + Sync + 'static) -> Observer {
+    Observer(PhantomData)
+}
+
+/// Waits for nothing.
+#[derive(Debug)]
+#[must_use = "nothing is told any more when this is dropped"]
+pub struct Observer(PhantomData<()>);
+
+impl Drop for Observer {
+    fn drop(&mut self) {}
 }
 
 /// Takes what there is to choose, and chooses nothing.

@@ -6,7 +6,7 @@ mod quiet {
     use std::cell::Cell;
 
     use trace_runtime::ntrace::*;
-    use trace_runtime::{BlobType, ObjectType, Scope};
+    use trace_runtime::{BlobType, ObjectType, Scope, TraceState};
 
     trace_category!("quiet", "not recorded");
 
@@ -61,6 +61,8 @@ mod quiet {
                 .trace(trace_future_args!("quiet", "future", "a" => count(), "b" => owned)),
         );
         drop(std::future::ready(1).trace(trace_future_args!("quiet", format!("{}", count()))));
+        let _observer = observe(|_| panic!("nobody is told"));
+        assert_eq!(trace_state(), TraceState::Stopped);
         assert!(!trace_enabled!());
         assert!(!trace_category_enabled!("quiet"));
         assert_eq!(trace_nonce!(), 0);

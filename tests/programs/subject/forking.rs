@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use trace_runtime::trace_instant;
+use trace_runtime::{trace_instant, TraceState};
 
 use crate::sys;
 
@@ -36,6 +36,26 @@ fn in_child(how: &str, number: u64) -> ! {
     trace_instant!("fork", "child that is no provider", "number" => number);
     // The parent's handlers for exit run here too.
     std::process::exit(0);
+}
+
+/// Parent and child record what their observer, which is the parent's, is told.
+pub(crate) fn observe_and_fork(how: &str) {
+    let observer = trace_runtime::observe(|state| {
+        trace_instant!("fork", "observed", "number" => state as u64);
+    });
+    let trace = crate::init();
+    match sys::fork(how.contains("raw")) {
+        0 => {
+            assert_eq!(trace_runtime::trace_state(), TraceState::Stopped);
+            drop(crate::init());
+            drop(observer);
+            drop(crate::init());
+            std::process::exit(0);
+        }
+        child => sys::wait_for(child),
+    }
+    assert_eq!(trace_runtime::trace_state(), TraceState::Started);
+    drop(trace);
 }
 
 /// Leaves a child behind that lives until its standard input ends, and is killed.

@@ -58,6 +58,7 @@ fn main() {
         "handle-signal" => ending::handle_signal(),
         "chatter" => ending::chatter(),
         "fork" => forking::fork_and_trace(&argument(0)),
+        "observe-and-fork" => forking::observe_and_fork(&argument(0)),
         "orphan" => forking::orphan(&argument(0)),
         "signals" => signals::trace_in_handler(number(0)),
         "first-records" => signals::first_records(number(0)),

@@ -7,8 +7,8 @@ use trace_protocol::buffer::memory::WriteMapping;
 
 use super::recording::Recording;
 use super::wanted::Wanted;
-use super::service;
-use crate::RECORDER;
+use super::{observers, service};
+use crate::{TraceState, RECORDER};
 
 /// How long a turn of the service thread waits for threads to leave a rolling buffer.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -44,13 +44,16 @@ impl Active {
         // Not what is current now: threads may have filled that one already.
         self.next = self.recording.start(categories).unwrap_or(0);
         self.started = true;
+        observers::enter(TraceState::Started);
     }
 
     /// Stops recording. Returns whether it was.
     pub(super) fn stop(&mut self) -> bool {
         if self.started {
+            observers::enter(TraceState::Stopping);
             self.name_threads();
             self.recording.stop();
+            observers::enter(TraceState::Stopped);
         }
         std::mem::take(&mut self.started)
     }

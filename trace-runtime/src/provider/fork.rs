@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::sync::Mutex;
 
 use super::handle::Provider;
-use super::{given, service, table};
+use super::{given, observers, service, table};
 use crate::point::registry;
 use crate::point::site::Site;
 use crate::{recorder, thread, RECORDER};
@@ -45,7 +45,7 @@ pub(super) fn provider() -> &'static Mutex<Option<Provider>> {
 }
 
 /// Finds out whether this is a child of a fork that ran no handlers, such as a bare `clone`, and then does what they would have done.
-fn notice_fork() {
+pub(super) fn notice_fork() {
     let this = std::process::id();
     loop {
         let known = PROCESS.load(Ordering::Acquire);
@@ -90,6 +90,7 @@ extern "C" fn in_child() {
     registry::all_sites().for_each(Site::turn_off);
     table::forget();
     given::forget();
+    observers::forget();
     PROVIDER.store(null_mut(), Ordering::Relaxed);
     for descriptor in &DESCRIPTORS {
         let descriptor = descriptor.swap(-1, Ordering::Relaxed);

@@ -15,6 +15,7 @@
 //! | `names` | the names that the kernel knows threads by |
 //! | `given` | the names that the application gives |
 //! | `lock` | a lock that forked children find free |
+//! | `observers` | who is told when tracing starts and stops |
 //! | `fork` | forked children |
 //! | `sys` | system calls |
 
@@ -27,6 +28,7 @@ mod handle;
 mod link;
 mod lock;
 pub(crate) mod names;
+mod observers;
 mod output;
 mod recording;
 mod service;
@@ -38,6 +40,7 @@ mod wanted;
 pub use config::Builder;
 pub use handle::Trace;
 pub use given::{name_process, name_thread};
+pub use observers::{observe, trace_state, Observer};
 pub use wanted::is_category_enabled;
 
 /// Makes this process a trace provider, until the guard is dropped.

@@ -1,5 +1,6 @@
 //! Recording into a file, and the archive as a test wants to see it: a line of text for each record.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,6 +11,26 @@ use trace_runtime::{Builder, Trace};
 
 /// A process has one recording at a time; tests run on several threads.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps other tests from recording; the thread that holds it may.
+pub(crate) struct Alone(#[allow(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+/// Waits until no other test records, and keeps it so.
+pub(crate) fn alone() -> Alone {
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    ALONE.set(true);
+    Alone(guard)
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        ALONE.set(false);
+    }
+}
 
 /// How a record is told: what it says, and, where it has them, when and where it was.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +46,7 @@ pub(crate) struct Told {
 pub(crate) struct Recording {
     trace: Option<Trace>,
     directory: tempfile::TempDir,
-    _alone: MutexGuard<'static, ()>,
+    _alone: Option<MutexGuard<'static, ()>>,
 }
 
 impl Recording {
@@ -36,7 +57,8 @@ impl Recording {
 
     /// Begins to record, as the builder is told.
     pub(crate) fn with(choose: impl FnOnce(Builder) -> Builder) -> Self {
-        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone =
+            (!ALONE.get()).then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner));
         let directory = tempfile::tempdir().unwrap();
         let builder = trace_runtime::builder().output(directory.path().join("archive.fxt"));
         let trace = Some(choose(builder).init());

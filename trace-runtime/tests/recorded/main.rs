@@ -7,4 +7,5 @@ mod flows;
 mod names;
 mod objects;
 mod places;
+mod state;
 mod tracks;

@@ -1,0 +1,108 @@
+//! Who is told when tracing starts and stops.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use trace_runtime::{observe, trace_instant, trace_state, Observer, TraceState};
+
+use crate::archive::{alone, lines, Recording};
+
+#[test]
+fn observers_are_told_on_the_service_thread() {
+    let _alone = alone();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let here = Arc::clone(&told);
+    let observer = observe(move |state| {
+        assert_eq!(state, trace_state());
+        trace_instant!("state", "observed", "state" => format!("{state:?}"));
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        here.lock().unwrap().push((state, thread));
+    });
+    let mut records = Vec::new();
+    for _ in 0..2 {
+        let recording = Recording::start();
+        assert_eq!(trace_state(), TraceState::Started);
+        records.extend(lines(&recording.end(), "state/observed"));
+        assert_eq!(trace_state(), TraceState::Stopped);
+    }
+    drop(observer);
+    Recording::start().end();
+    let once = [TraceState::Started, TraceState::Stopping, TraceState::Stopped];
+    let twice: Vec<_> =
+        once.iter().chain(&once).map(|state| (*state, "trace-service".to_owned())).collect();
+    assert_eq!(*told.lock().unwrap(), twice);
+    let observed = |state| format!("instant(Thread) state/observed state={state}");
+    assert_eq!(records, ["Started", "Stopping", "Started", "Stopping"].map(observed));
+}
+
+/// `init` returns when the observers have.
+#[test]
+fn the_start_waits_for_observers() {
+    let _alone = alone();
+    let ready = Arc::new(AtomicBool::new(false));
+    let here = Arc::clone(&ready);
+    let observer = observe(move |state| {
+        std::thread::sleep(Duration::from_millis(50));
+        here.store(state == TraceState::Started, Ordering::SeqCst);
+    });
+    let recording = Recording::start();
+    assert!(ready.load(Ordering::SeqCst));
+    recording.end();
+    drop(observer);
+}
+
+#[test]
+fn a_panic_is_the_observers_own() {
+    let _alone = alone();
+    let told = Arc::new(AtomicU32::new(0));
+    let here = Arc::clone(&told);
+    let _panics = observe(|_| panic!("an observer of the test panics"));
+    let _counts = observe(move |_| {
+        here.fetch_add(1, Ordering::SeqCst);
+    });
+    let _panics_too = observe(|_| std::panic::panic_any(7));
+    for times in 1..=2 {
+        let recording = Recording::start();
+        trace_instant!("state", "goes on");
+        assert_eq!(lines(&recording.end(), "goes on").len(), 1);
+        assert_eq!(told.load(Ordering::SeqCst), 3 * times);
+    }
+}
+
+/// The guard may be dropped by the observer itself, and then frees what it captured.
+#[test]
+fn an_observer_may_end_itself() {
+    let _alone = alone();
+    let own: Arc<Mutex<Option<Observer>>> = Arc::default();
+    let (inside, captured) = (Arc::clone(&own), Arc::new(AtomicU32::new(0)));
+    let counts = Arc::clone(&captured);
+    let observer = observe(move |_| {
+        counts.fetch_add(1, Ordering::SeqCst);
+        drop(inside.lock().unwrap().take());
+    });
+    *own.lock().unwrap() = Some(observer);
+    Recording::start().end();
+    assert_eq!(captured.load(Ordering::SeqCst), 1);
+    assert_eq!(Arc::strong_count(&captured), 1);
+}
+
+/// When the guard has been dropped nothing is told any more, whatever was under way.
+#[test]
+fn nobody_is_told_behind_the_end() {
+    for _ in 0..20 {
+        let alive = Arc::new(AtomicBool::new(true));
+        let here = Arc::clone(&alive);
+        let observer = observe(move |_| {
+            assert!(here.load(Ordering::SeqCst));
+            std::thread::sleep(Duration::from_micros(200));
+            assert!(here.load(Ordering::SeqCst));
+        });
+        let other = std::thread::spawn(|| Recording::start().end());
+        std::thread::sleep(Duration::from_millis(1));
+        drop(observer);
+        alive.store(false, Ordering::SeqCst);
+        other.join().unwrap();
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+}
