@@ -60,7 +60,8 @@ fn observers_are_told_in_forked_children_too() {
         let parent = session.subject(&["observe-and-fork", how]).spawn().unwrap();
         assert_eq!(Run::end_of(parent).code(), 0);
         let (archive, _) = session.end();
-        let mut told: Vec<Vec<u64>> = archive.providers.iter().map(|provider| provider.numbers("observed")).collect();
+        let mut told: Vec<Vec<u64>> =
+            archive.providers.iter().map(|provider| provider.numbers("observed")).collect();
         told.sort_unstable();
         // Started and stopping, of parent and child; the child's second time nobody is told.
         assert_eq!(told, [vec![], vec![1, 2], vec![1, 2]], "{how}");

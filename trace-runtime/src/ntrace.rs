@@ -21,7 +21,7 @@
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use crate::context::{EventType, Value};
+use crate::context::{BufferingMode, EventType, StringRef, ThreadRef, Value};
 use crate::TraceState;
 
 mod future;
@@ -104,6 +104,46 @@ impl TracePoint {
     #[inline(always)]
     pub fn begin(self, _values: &[Value<'_>]) -> DurationScope {
         DurationScope(PhantomData)
+    }
+}
+
+/// Access to no recording.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Context(PhantomData<()>);
+
+impl Context {
+    /// No thread writes.
+    pub const THIS_THREAD: ThreadRef = ThreadRef::INLINE;
+
+    /// There is none.
+    pub fn acquire() -> Option<Self> {
+        None
+    }
+
+    /// It is not.
+    pub fn is_current(self) -> bool {
+        false
+    }
+
+    /// Registers nothing.
+    pub fn register_string(self, _text: &str) -> Option<StringRef> {
+        None
+    }
+
+    /// Registers nothing.
+    pub fn register_thread(self, _process: u64, _thread: u64) -> Option<ThreadRef> {
+        None
+    }
+
+    /// Writes nothing.
+    pub fn write_record(self, _record: &[u64]) -> bool {
+        false
+    }
+
+    /// Is oneshot.
+    pub fn buffering_mode(self) -> BufferingMode {
+        BufferingMode::Oneshot
     }
 }
 

@@ -4,14 +4,16 @@
 //! points that are made at run time; no trace point touches it.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU16, AtomicU8, Ordering};
 use std::sync::MutexGuard;
 
 use trace_format::encode;
-use trace_format::layout::{InstantScope, StringRef, ThreadKoids, MAX_STRING_INDEX};
+use trace_format::layout::{InstantScope, StringRef, ThreadKoids, ThreadRef, MAX_STRING_INDEX};
 use trace_format::record::{Argument, Event, EventKind, Record, Thread, Value};
+use trace_protocol::buffer::consumer::Registered;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
-use trace_protocol::buffer::producer::{DurableWriter, LossStrings};
+use trace_protocol::buffer::producer::{DurableWriter, LossStrings, CHUNK_THREAD};
 
 use super::lock::ProcessLock;
 use super::wanted::Wanted;
@@ -20,6 +22,26 @@ use crate::point::site::Site;
 
 /// The table of this process.
 static TABLE: ProcessLock<Option<Table>> = ProcessLock::new();
+
+/// The last index of a string, for who may not wait for the lock. Rules: stored with the lock held; lower again in another recording only.
+static LAST_STRING: AtomicU16 = AtomicU16::new(0);
+
+/// The last index of a thread. Rules: as for strings.
+static LAST_THREAD: AtomicU8 = AtomicU8::new(CHUNK_THREAD.bits());
+
+/// What records may refer to in the recording under way.
+#[derive(Debug)]
+pub(crate) struct InTable;
+
+impl Registered for InTable {
+    fn has_string(&self, index: u16) -> bool {
+        (1..=LAST_STRING.load(Ordering::Relaxed)).contains(&index)
+    }
+
+    fn has_thread(&self, index: u8) -> bool {
+        (1..=LAST_THREAD.load(Ordering::Relaxed)).contains(&index)
+    }
+}
 
 /// Words of the durable buffer that strings leave free, for what has to be said when there are too many of them.
 const RESERVED_WORDS: usize = 64;
@@ -30,6 +52,8 @@ pub(crate) struct Table {
     durable: DurableWriter,
     layout: Layout,
     indices: HashMap<Box<str>, u16>,
+    /// Threads by process and thread, with their index.
+    threads: HashMap<(u64, u64), u8>,
     /// What is being recorded; `None` while nothing is.
     wanted: Option<Wanted>,
     /// Sites that are off because one of their strings found no room.
@@ -52,7 +76,7 @@ impl Table {
     /// An empty table in the durable buffer of `mapping`, and what losses are told with, which is registered first.
     pub(super) fn new(mapping: WriteMapping, layout: Layout) -> (Self, LossStrings) {
         let durable = DurableWriter::new(mapping, layout);
-        let mut table = Self { durable, layout, indices: HashMap::new(), wanted: None, left_off: 0 };
+        let mut table = Self { durable, layout, indices: HashMap::new(), threads: HashMap::new(), wanted: None, left_off: 0 };
         let strings = table.register_loss_strings();
         (table, strings)
     }
@@ -65,6 +89,8 @@ impl Table {
     pub(super) fn clear(&mut self) {
         self.durable.clear();
         self.indices.clear();
+        self.threads.clear();
+        self.publish_last();
         // Registered first and in the same order as at the beginning, they have the same refs.
         self.register_loss_strings();
     }
@@ -83,7 +109,34 @@ impl Table {
         let index = u16::try_from(self.indices.len() + 1).ok().filter(|index| *index <= MAX_STRING_INDEX)?;
         self.append(&Record::String { index, value: text.as_bytes() })?;
         self.indices.insert(text.into(), index);
+        self.publish_last();
         Some(StringRef::indexed(index))
+    }
+
+    /// The ref of a thread, which is registered if it is new; `None` if the table or the durable buffer is full.
+    pub(crate) fn register_thread(&mut self, koids: ThreadKoids) -> Option<ThreadRef> {
+        let key = (koids.process, koids.thread);
+        if let Some(index) = self.threads.get(&key) {
+            return Some(ThreadRef::indexed(*index));
+        }
+        if self.durable.room() < RESERVED_WORDS {
+            return None;
+        }
+        let index = self.last_thread().checked_add(1)?;
+        self.append(&Record::Thread { index, koids })?;
+        self.threads.insert(key, index);
+        self.publish_last();
+        Some(ThreadRef::indexed(index))
+    }
+
+    /// The last index of a thread: that of chunks' own thread, or of one that was registered.
+    fn last_thread(&self) -> u8 {
+        CHUNK_THREAD.bits().saturating_add(u8::try_from(self.threads.len()).unwrap_or(u8::MAX))
+    }
+
+    fn publish_last(&self) {
+        LAST_STRING.store(u16::try_from(self.indices.len()).unwrap_or(u16::MAX), Ordering::Relaxed);
+        LAST_THREAD.store(self.last_thread(), Ordering::Relaxed);
     }
 
     /// Writes a record to the durable buffer, if it has room.
@@ -99,7 +152,7 @@ impl Table {
     }
 
     /// Whether something is recorded.
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         self.wanted.is_some()
     }
 

@@ -3,6 +3,7 @@
 
 mod archive;
 mod blobs;
+mod context;
 mod flows;
 mod names;
 mod objects;

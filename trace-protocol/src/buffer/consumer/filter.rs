@@ -356,7 +356,7 @@ fn short(text: &str) -> Option<Box<str>> {
 }
 
 /// Words of the record with this header: at least 1. `None` for a size of 0.
-fn record_words(header: u64) -> Option<usize> {
+pub(super) fn record_words(header: u64) -> Option<usize> {
     let large = record::Type::get(header) == RecordType::Large.bits();
     let words = if large { large::Size::get(header) } else { record::Size::get(header) };
     usize::try_from(words).ok().filter(|words| *words != 0)

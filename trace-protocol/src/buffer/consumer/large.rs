@@ -3,13 +3,13 @@
 use trace_format::layout::{large, large_blob, LargeBlobFormat, LargeType};
 
 use super::check::{
-    bytes, check_arguments, check_string_ref, check_thread_ref, skip, word, Tables,
+    bytes, check_arguments, check_string_ref, check_thread_ref, skip, word, Registered,
 };
 use super::cursor::Cursor;
 use super::stats::Rejection;
 
 pub(super) fn check_large(
-    tables: &Tables,
+    tables: &impl Registered,
     header: u64,
     cursor: &mut Cursor<'_>,
 ) -> Result<(), Rejection> {

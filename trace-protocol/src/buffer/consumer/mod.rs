@@ -22,6 +22,7 @@ mod large;
 mod slot;
 mod stats;
 
+pub use check::{check_record, Registered};
 pub use chunks::RawSave;
 pub use collector::{Collector, CollectorError};
 pub use slot::{SaveSlot, SlotReader};

@@ -33,8 +33,8 @@ impl Recorder {
         self.pool.used()
     }
 
-    /// The mode of the recording, if there is one. Safe from any thread that is busy, and from the service thread.
-    pub(super) fn mode(&self) -> Option<BufferingMode> {
+    /// The mode of the recording under way, or of the last one; `None` before the first.
+    pub fn mode(&self) -> Option<BufferingMode> {
         BufferingMode::from_u8(
             u8::try_from(self.recording_mode.load(Ordering::Relaxed)).ok()?.checked_sub(1)?,
         )

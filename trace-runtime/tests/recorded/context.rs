@@ -1,0 +1,187 @@
+//! Records that the program makes itself.
+
+use trace_format::encode;
+use trace_format::layout::{
+    event_header, record, BlobType, EventType, RecordType, StringRef, ThreadKoids, ThreadRef,
+};
+use trace_format::record::{
+    Argument, Blob, Event, EventKind, Log, Metadata, Record, Text, Thread, ThreadWakeup, Value,
+};
+use trace_runtime::context::{BufferingMode, Context};
+
+use crate::archive::{alone, find, lines, this_thread, Recording};
+
+fn words<'a>(record: impl Into<Record<'a>>) -> Vec<u64> {
+    let mut words = Vec::new();
+    encode::append(&mut words, &record.into()).unwrap();
+    words
+}
+
+fn indexed(string: StringRef) -> Text<'static> {
+    Text::Indexed(string.index().unwrap())
+}
+
+fn on(thread: ThreadRef) -> Thread {
+    Thread::Indexed(thread.bits())
+}
+
+fn event<'a>(
+    thread: Thread,
+    category: Text<'a>,
+    name: Text<'a>,
+    arguments: &'a [Argument<'a>],
+) -> Event<'a> {
+    let kind = EventKind::AsyncBegin { id: 9 };
+    Event { ticks: 77, thread, category, name, kind, arguments: arguments.into() }
+}
+
+#[test]
+fn records_are_as_they_were_made() {
+    let recording = Recording::start();
+    let context = Context::acquire().expect("something is recorded");
+    assert!(context.is_current());
+    assert_eq!(context.buffering_mode(), BufferingMode::Streaming);
+    let [category, name, key] =
+        ["raw", "made by hand", "key"].map(|text| context.register_string(text).unwrap());
+    assert_eq!(context.register_string("raw"), Some(category));
+    let other = context.register_thread(1, 4711).unwrap();
+    assert_eq!(context.register_thread(1, 4711), Some(other));
+    assert!(other.bits() >= 2);
+    let arguments = [Argument::new(indexed(key), Value::Uint32(3))];
+    let (category, name) = (indexed(category), indexed(name));
+    assert!(context.write_record(&words(event(
+        on(Context::THIS_THREAD),
+        category,
+        name,
+        &arguments
+    ))));
+    assert!(context.write_record(&words(event(on(other), category, "inline".into(), &[]))));
+    let inline = Thread::Inline(ThreadKoids::new(1, 4712));
+    assert!(context.write_record(&words(event(inline, "raw".into(), name, &[]))));
+    assert!(context.write_record(&words(Log {
+        ticks: 5,
+        thread: on(other),
+        message: "raw message".as_bytes()
+    })));
+    assert!(context.write_record(&words(Blob {
+        name,
+        blob_type: BlobType::DATA,
+        payload: &[1, 2, 3]
+    })));
+    let told = recording.end();
+    assert_eq!(
+        lines(&told, "raw/"),
+        [
+            "async begin(9) raw/made by hand key=3",
+            "async begin(9) raw/inline",
+            "async begin(9) raw/made by hand"
+        ]
+    );
+    let threads: Vec<u64> = find(&told, "raw/").iter().map(|told| told.thread).collect();
+    assert_eq!(threads, [this_thread(), 4711, 4712]);
+    assert!(find(&told, "raw/")
+        .iter()
+        .all(|told| told.process == u64::from(std::process::id()) && told.ticks == 77));
+    assert_eq!(find(&told, "log raw message")[0].thread, 4711);
+    assert_eq!(find(&told, "blob 1 made by hand")[0].payload, [1, 2, 3]);
+}
+
+/// What would not reach the archive is refused, and harms nothing.
+#[test]
+fn wrong_records_are_refused() {
+    let recording = Recording::start();
+    let context = Context::acquire().unwrap();
+    let good = words(event(on(Context::THIS_THREAD), "raw".into(), "good".into(), &[]));
+    let (shorter, mut longer) = (&good[..good.len() - 1], good.clone());
+    longer.push(0);
+    let appended: Vec<u64> = std::iter::once(record::Size::set(good[0], longer.len() as u64))
+        .chain(longer[1..].to_vec())
+        .collect();
+    let strange = [record::Type::make(RecordType::Event.bits()) | record::Size::make(1)];
+    let unknown_string = event_header(
+        EventType::Instant,
+        2,
+        0,
+        Context::THIS_THREAD,
+        StringRef::indexed(0x7000),
+        StringRef::EMPTY,
+    );
+    let unknown_thread = event_header(
+        EventType::Instant,
+        2,
+        0,
+        ThreadRef::indexed(200),
+        StringRef::EMPTY,
+        StringRef::EMPTY,
+    );
+    let wakeup = ThreadWakeup { ticks: 1, cpu: 0, thread: 1, arguments: (&[]).into() };
+    let string = Record::String { index: 1, value: b"forged" };
+    let thread = Record::Thread { index: 1, koids: ThreadKoids::new(1, 1) };
+    let broken_text =
+        words(Log { ticks: 1, thread: on(Context::THIS_THREAD), message: &[0xff, 0xfe] });
+    let wrong: [&[u64]; 15] = [
+        &[],
+        &[0],
+        shorter,
+        &longer,
+        &appended,
+        &strange,
+        &[0xe | 0x10],
+        &[unknown_string, 1],
+        &[unknown_thread, 1],
+        &words(wakeup),
+        &words(string),
+        &words(thread),
+        &words(Record::Initialization { ticks_per_second: 1 }),
+        &words(Metadata::ProviderSection { id: 7 }),
+        &broken_text,
+    ];
+    for (index, record) in wrong.into_iter().enumerate() {
+        assert!(!context.write_record(record), "{index}: {record:x?}");
+    }
+    assert!(context.write_record(&good));
+    assert_eq!(lines(&recording.end(), "raw/"), ["async begin(9) raw/good"]);
+}
+
+/// Refs and context end with their recording.
+#[test]
+fn a_context_belongs_to_its_recording() {
+    let _alone = alone();
+    assert_eq!(Context::acquire(), None);
+    let recording = Recording::start();
+    let old = Context::acquire().unwrap();
+    let good = words(event(on(Context::THIS_THREAD), "raw".into(), "good".into(), &[]));
+    recording.end();
+    let refused = |context: Context| {
+        assert!(!context.is_current());
+        assert_eq!((context.register_string("late"), context.register_thread(1, 1)), (None, None));
+        assert!(!context.write_record(&good));
+    };
+    refused(old);
+    let recording = Recording::with(|builder| builder.circular());
+    refused(old);
+    let new = Context::acquire().unwrap();
+    assert_eq!(new.buffering_mode(), BufferingMode::Circular);
+    assert!(new.write_record(&good));
+    assert_eq!(lines(&recording.end(), "raw/").len(), 1);
+}
+
+#[test]
+fn there_are_254_threads() {
+    let recording = Recording::start();
+    let context = Context::acquire().unwrap();
+    let threads: Vec<_> =
+        (0..300).map_while(|thread| context.register_thread(1, 5000 + thread)).collect();
+    assert_eq!(threads.len(), 254);
+    for thread in &threads {
+        assert!(context.write_record(&words(event(
+            on(*thread),
+            "raw".into(),
+            "crowd".into(),
+            &[]
+        ))));
+    }
+    let told = recording.end();
+    let found: Vec<u64> = find(&told, "raw/crowd").iter().map(|told| told.thread).collect();
+    assert_eq!(found, Vec::from_iter(5000..5254));
+}
