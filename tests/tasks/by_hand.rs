@@ -215,6 +215,10 @@ fn it_is_what_its_future_is() {
     fn is<T: Send + Sync + Unpin + 'static>(_: &T) {}
     let text = String::from("text");
     is(&ready(1).trace(trace_future_args!("test", "future", "text" => text)));
+    let plain = ready(1u64);
+    let size = size_of_val(&plain);
+    let traced = plain.trace(trace_future_args!("test", "plain"));
+    assert!(size_of_val(&traced) <= size + 56, "{} bytes more", size_of_val(&traced) - size);
     let local = std::rc::Rc::new(1);
     // Neither `Send` nor `'static`, and not `Unpin`.
     let borrows = async { *local }.trace(trace_future_args!("test", "local", "number" => &local));

@@ -68,6 +68,37 @@ fn bad_records_are_refused_and_the_rest_kept() {
     }
 }
 
+/// What a scope that ended late looks like, and what looks like it.
+#[test]
+fn only_late_scopes_of_one_short_argument_are_taken_for_late() {
+    let string = string_record(7, "good");
+    let thread = [0x1_0033, 1, 5];
+    let (one_word, two_words) = (0x0000_0001_0007_0012, 0x0000_0000_0007_0024);
+    let cases: [(&str, &[u64], &[u64]); 4] = [
+        (
+            "late, with an argument",
+            &[0x0007_0007_0114_0054, 10, one_word, 20, 1],
+            &[0x0007_0007_0114_0044, 10, one_word, 20],
+        ),
+        (
+            "an argument of two words",
+            &[0x0007_0007_0114_0054, 10, two_words, 9, 20],
+            &[0x0007_0007_0114_0054, 10, two_words, 9, 20],
+        ),
+        (
+            "two arguments",
+            &[0x0007_0007_0124_0064, 10, one_word, one_word, 20, 1],
+            &[0x0007_0007_0124_0064, 10, one_word, one_word, 20, 1],
+        ),
+        ("an argument that does not fit", &[0x0007_0007_0114_0054, 10, 0x0007_0ff4, 20, 1], &[]),
+    ];
+    for (what, record, kept) in cases {
+        let (out, collector) = chunk(&[&thread[..], &string, record].concat());
+        assert_eq!(out, [&thread[..], &string, kept].concat(), "{what}");
+        assert_eq!(collector.stats().rejections(), u64::from(kept.is_empty()), "{what}");
+    }
+}
+
 #[test]
 fn a_record_that_leaves_its_chunk_ends_it() {
     let (out, collector) = chunk(&[0x1_0033, 99, 5, 0xfff4]);

@@ -20,7 +20,26 @@ pub trait TraceFutureExt: Future + Sized {
     /// # let _ = answer;
     /// ```
     ///
-    /// Costs two reads of the clock for each poll while recorded, and one load and a branch while not. It allocates nothing.
+    /// A future that has to be `Send` cannot hold a scope across an `.await`; this is what to use in place of it:
+    ///
+    /// ```compile_fail,E0277
+    /// # fn spawn<F: Send>(_: F) {}
+    /// # async fn something() {}
+    /// spawn(async {
+    ///     trace_runtime::trace_duration!("app", "work");
+    ///     something().await;
+    /// });
+    /// ```
+    ///
+    /// ```
+    /// # use trace_runtime::{trace_future_args, TraceFutureExt};
+    /// # fn spawn<F: Send>(_: F) {}
+    /// # async fn something() {}
+    /// spawn(async { something().await }.trace(trace_future_args!("app", "work")));
+    /// ```
+    ///
+    /// Costs two reads of the clock for each poll while recorded, and one load and a branch while not. It allocates nothing, and makes the
+    /// future 56 bytes larger, and by its values.
     fn trace<V>(self, arguments: TraceFutureArgs<V>) -> TraceFuture<Self, V>
     where
         V: Stored,

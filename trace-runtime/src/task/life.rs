@@ -15,6 +15,7 @@ use trace_format::layout::EventType;
 
 use super::arguments::{Beginning, Stored, TraceFutureArgs, Values};
 use super::current::{self, Current};
+use super::poll::Running;
 use super::records::Of;
 use super::strings::{self, State};
 use crate::clock::ticks;
@@ -82,11 +83,16 @@ impl<V: Stored> Task<V> {
         self.life.of.site.is_on()
     }
 
-    /// Begins the task if it is not begun in the recording under way. Returns its time if it did.
-    #[inline(never)]
-    pub(super) fn begin(&mut self) -> Option<u64> {
-        let names = self.values.names()?;
-        self.life.begin(&names, self.life.of.site.keys(), self.values.arguments())
+    /// Begins a poll, and the task if need be. `None` where neither is recorded.
+    #[inline(always)]
+    pub(super) fn enter(&mut self) -> Option<Running<'_, V::Names<'_>>> {
+        let Self { life, values } = self;
+        let names = values.names()?;
+        let begun = match life.is_begun() {
+            true => None,
+            false => Some(life.begin(&names, life.of.site.keys(), values.arguments())?),
+        };
+        Some(Running::begin(life, names, begun))
     }
 }
 
@@ -124,11 +130,12 @@ impl Life {
 
     /// Whether the task is begun in the recording under way.
     #[inline(always)]
-    pub(super) fn is_begun(&self) -> bool {
+    fn is_begun(&self) -> bool {
         self.phase == Phase::Begun && self.of.recording == RECORDER.recording()
     }
 
-    #[inline(always)]
+    /// Begins the task in the recording under way, if it is to be there. Returns the time.
+    #[inline(never)]
     fn begin(&mut self, names: &impl Names, keys: &'static [Key], arguments: Option<impl Arguments>) -> Option<u64> {
         if self.phase == Phase::Over || !names.is_on() || !strings::are_registered() {
             return None;

@@ -3,9 +3,8 @@
 use trace_format::layout::EventType;
 use trace_protocol::buffer::producer::OpenScope;
 
-use super::arguments::Stored;
 use super::current::{self, Current};
-use super::life::{Life, Task};
+use super::life::Life;
 use super::strings::{self, State};
 use crate::clock::ticks;
 use crate::point::names::Names;
@@ -13,9 +12,12 @@ use crate::thread::slot;
 use crate::RECORDER;
 
 /// A poll that is under way: while it is, its task is the thread's current one.
+///
+/// It knows the names of the task and not its values, so that tasks with the same kind of names share the code.
 #[derive(Debug)]
-pub(super) struct Running<'a, V: Stored> {
-    task: &'a mut Task<V>,
+pub(super) struct Running<'a, N: Names> {
+    life: &'a mut Life,
+    names: N,
     scope: OpenScope,
     start: u64,
     before: Current,
@@ -23,43 +25,36 @@ pub(super) struct Running<'a, V: Stored> {
     state: State,
 }
 
-impl<V: Stored> Task<V> {
-    /// Begins a poll, and the task if need be. `None` where neither is recorded.
+impl<'a, N: Names> Running<'a, N> {
+    /// Begins a poll of a task that is begun; `now` is the time if that was just now.
     #[inline(never)]
-    pub(super) fn enter(&mut self) -> Option<Running<'_, V>> {
-        let begun = if self.life.is_begun() { None } else { Some(self.begin()?) };
-        self.life.polls = self.life.polls.wrapping_add(1);
-        let of = self.life.of;
-        let (scope, start) = of.poll(&self.values.names()?, self.life.polls, begun);
-        let before = current::replace(Current { id: of.id, recording: of.recording });
-        Some(Running { task: self, scope, start, before, state: State::Panicked })
+    pub(super) fn begin(life: &'a mut Life, names: N, now: Option<u64>) -> Self {
+        life.polls = life.polls.wrapping_add(1);
+        let (scope, start) = life.of.poll(&names, life.polls, now);
+        let before = current::replace(Current { id: life.of.id, recording: life.of.recording });
+        Self { life, names, scope, start, before, state: State::Panicked }
     }
-}
 
-impl<V: Stored> Running<'_, V> {
     /// Ends the poll, which has returned.
     #[inline(always)]
     pub(super) fn leave(mut self, ready: bool) {
         self.state = if ready { State::Ready } else { State::Pending };
     }
-
 }
 
-impl<V: Stored> Drop for Running<'_, V> {
+impl<N: Names> Drop for Running<'_, N> {
     #[inline(never)]
     fn drop(&mut self) {
         current::restore(self.before);
         let now = ticks();
-        let Task { life, values } = &mut *self.task;
-        let Some(names) = values.names() else { return };
         if self.scope.is_recorded() {
             if let Some(slot) = slot() {
                 self.scope.end_with(strings::poll_state(self.state), slot, &RECORDER, || now);
             }
-            life.flow(&names, self.state == State::Pending, self.start);
+            self.life.flow(&self.names, self.state == State::Pending, self.start);
         }
         if self.state != State::Pending {
-            life.end(&names, self.state, now);
+            self.life.end(&self.names, self.state, now);
         }
     }
 }
