@@ -68,6 +68,8 @@ mod value;
 
 traced! {
     mod clock;
+    #[doc(hidden)]
+    pub mod foreign;
     mod point;
     mod provider;
     mod recorder;

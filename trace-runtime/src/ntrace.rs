@@ -24,6 +24,9 @@ use std::path::PathBuf;
 use crate::context::{BufferingMode, EventType, StringRef, ThreadRef, Value};
 use crate::TraceState;
 
+#[doc(hidden)]
+#[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
+pub mod foreign;
 mod future;
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 mod place;

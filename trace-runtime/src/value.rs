@@ -61,6 +61,12 @@ const SHORT: usize = 1800;
 pub struct Limit(usize);
 
 impl Limit {
+    /// Bytes that a string has at most.
+    #[inline(always)]
+    pub(crate) fn bytes(self) -> usize {
+        self.0
+    }
+
     /// The format's limit for one string, 32,000 bytes.
     pub(crate) const LONG: Self = Self(trace_format::layout::MAX_STRING_BYTES);
     /// The limit with which every record fits.
@@ -99,8 +105,9 @@ fn put(words: &[AtomicU64], index: usize, value: u64) {
     }
 }
 
+/// The header of an argument, without its name.
 #[inline(always)]
-fn header(kind: ArgumentType, words: usize) -> u64 {
+pub(crate) fn header(kind: ArgumentType, words: usize) -> u64 {
     argument::Type::make(kind.bits()) | argument::Size::make(words as u64)
 }
 

@@ -7,6 +7,7 @@ use trace_format::layout::{argument, event_header, EventType, StringRef};
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 
 use super::path::function_name;
+use super::registry::Turn;
 
 /// What turns a trace point on and off, and says how its records begin: all that the hot path knows of its site.
 pub trait Switch {
@@ -98,10 +99,6 @@ impl Key {
         StringRef::from_bits(self.reference.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        self.name
-    }
-
     pub(crate) fn register(&self, reference: StringRef) {
         self.reference.store(reference.bits(), Ordering::Relaxed);
     }
@@ -143,18 +140,14 @@ impl Site {
         self.event_type
     }
 
-    pub(crate) fn category(&self) -> &'static str {
-        self.category
+}
+
+impl Turn for Site {
+    fn category(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self.category)
     }
 
-    /// Category, name and keys: what has to be in the string table while the site is on.
-    pub(crate) fn strings(&self) -> impl Iterator<Item = Cow<'static, str>> {
-        let keys = self.keys.iter().map(|key| Cow::Borrowed(key.name()));
-        [Cow::Borrowed(self.category), self.name.text()].into_iter().chain(keys).filter(|text| !text.is_empty())
-    }
-
-    /// Turns the site on, with string refs from `intern`. It stays off if one of its strings has none.
-    pub(crate) fn turn_on(&self, mut intern: impl FnMut(&str) -> Option<StringRef>) -> Option<()> {
+    fn turn_on(&self, intern: &mut dyn FnMut(&str) -> Option<StringRef>) -> Option<()> {
         let (category, name) = (intern(self.category)?, intern(&self.name.text())?);
         for key in self.keys {
             key.register(intern(key.name)?);
@@ -165,8 +158,14 @@ impl Site {
         Some(())
     }
 
-    pub(crate) fn turn_off(&self) {
+    fn turn_off(&self) {
         self.header.store(0, Ordering::Relaxed);
+    }
+
+    fn for_each_text(&self, take: &mut dyn FnMut(&str)) {
+        take(self.category);
+        take(&self.name.text());
+        self.keys.iter().for_each(|key| take(key.name));
     }
 }
 

@@ -103,6 +103,7 @@ pub fn begin_plain(site: &'static Site) -> DurationScope {
 ///
 /// If it is forgotten, the duration stays open in the trace.
 #[derive(Debug)]
+#[repr(transparent)]
 #[must_use = "the duration ends when this is dropped"]
 pub struct DurationScope(OpenScope);
 

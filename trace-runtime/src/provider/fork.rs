@@ -7,7 +7,6 @@ use std::sync::Mutex;
 use super::handle::Provider;
 use super::{given, observers, service, table};
 use crate::point::registry;
-use crate::point::site::Site;
 use crate::{recorder, thread, RECORDER};
 
 /// The provider of this process. A child starts with a new lock, since its parent may have held the old one.
@@ -45,7 +44,7 @@ pub(super) fn provider() -> &'static Mutex<Option<Provider>> {
 }
 
 /// Finds out whether this is a child of a fork that ran no handlers, such as a bare `clone`, and then does what they would have done.
-pub(super) fn notice_fork() {
+pub(crate) fn notice_fork() {
     let this = std::process::id();
     loop {
         let known = PROCESS.load(Ordering::Acquire);
@@ -87,7 +86,8 @@ extern "C" fn in_child() {
     thread::forget_slot();
     service::forget();
     recorder::forget_nonces();
-    registry::all_sites().for_each(Site::turn_off);
+    // SAFETY: a forked child has one thread, which is this one.
+    unsafe { registry::turn_all_off() };
     table::forget();
     given::forget();
     observers::forget();

@@ -1,5 +1,6 @@
 //! A connection to a manager, from registering to its end.
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use trace_protocol::buffer::header::{BufferingMode, Layout, HEADER_BYTES};
@@ -16,7 +17,7 @@ use super::recording::durable_hint;
 use super::wanted::Wanted;
 use super::service::{Service, NAMES_INTERVAL};
 use super::{fork, sys};
-use crate::point::registry::all_sites;
+use crate::point::registry::site_categories;
 use crate::point::site::categories;
 
 /// The connection is of no use any more.
@@ -256,12 +257,10 @@ pub(super) fn process_name() -> String {
 
 /// The categories of the program: those of its trace points, with the descriptions of those that are declared.
 fn known_categories() -> Vec<CategoryInfo> {
-    let mut known = std::collections::BTreeMap::<&str, &str>::new();
-    known.extend(all_sites().map(|site| (site.category(), "")));
-    known.extend(categories().iter().map(|category| (category.name(), category.description())));
-    known.remove("");
+    let mut known: BTreeMap<String, &str> = site_categories().into_iter().map(|name| (name, "")).collect();
+    known.extend(categories().iter().map(|category| (category.name().to_owned(), category.description())));
     known
         .into_iter()
-        .map(|(name, description)| CategoryInfo { name: name.to_owned(), description: description.to_owned() })
+        .map(|(name, description)| CategoryInfo { name, description: description.to_owned() })
         .collect()
 }

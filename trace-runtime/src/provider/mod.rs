@@ -38,6 +38,7 @@ mod wait;
 mod wanted;
 
 pub use config::Builder;
+pub(crate) use fork::notice_fork;
 pub use handle::Trace;
 pub use given::{name_process, name_thread};
 pub use observers::{observe, trace_state, Observer};

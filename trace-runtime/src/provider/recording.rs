@@ -60,7 +60,7 @@ impl Recording {
             PROCESS_KEY.store(key.bits(), Ordering::Relaxed);
             table.want(Some(categories.clone()));
             given::tell_all(&given, table);
-            registry::all_sites().for_each(|site| table.turn(site));
+            registry::turn_all(table);
             table.tell_left_off();
         });
         drop(given);
@@ -72,7 +72,7 @@ impl Recording {
         RECORDER.stop(PATIENCE);
         self.with_table(|table| {
             table.want(None);
-            registry::all_sites().for_each(|site| table.turn(site));
+            registry::turn_all(table);
             table.tell_left_off();
             RECORDER.tell_losses(table.durable());
         });
@@ -110,7 +110,6 @@ impl Drop for Recording {
 pub(crate) fn durable_hint() -> u64 {
     const THREAD_NAMES: usize = 16 << 10;
     const AT_RUN_TIME: usize = 48 << 10;
-    let texts: std::collections::HashSet<_> = registry::all_sites().flat_map(|site| site.strings()).collect();
-    let strings: usize = texts.into_iter().map(|text| 8 + text.len().next_multiple_of(8)).sum();
+    let strings: usize = registry::texts().into_iter().map(|text| 8 + text.len().next_multiple_of(8)).sum();
     (strings + strings / 4 + THREAD_NAMES + AT_RUN_TIME) as u64
 }

@@ -18,7 +18,7 @@ use trace_protocol::buffer::producer::{DurableWriter, LossStrings, CHUNK_THREAD}
 use super::lock::ProcessLock;
 use super::wanted::Wanted;
 use crate::clock;
-use crate::point::site::Site;
+use crate::point::registry::Turn;
 
 /// The table of this process.
 static TABLE: ProcessLock<Option<Table>> = ProcessLock::new();
@@ -157,12 +157,12 @@ impl Table {
     }
 
     /// Turns `site` on if its category is recorded, and off if not.
-    pub(crate) fn turn(&mut self, site: &Site) {
+    pub(crate) fn turn(&mut self, site: &impl Turn) {
         let category = site.category();
-        let wanted = self.wanted.as_ref().is_some_and(|wanted| category.is_empty() || wanted.matches(category));
+        let wanted = self.wanted.as_ref().is_some_and(|wanted| category.is_empty() || wanted.matches(&category));
         if !wanted {
             site.turn_off();
-        } else if site.turn_on(|text| self.intern(text)).is_none() {
+        } else if site.turn_on(&mut |text| self.intern(text)).is_none() {
             self.left_off += 1;
         }
     }

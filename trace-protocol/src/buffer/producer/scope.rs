@@ -20,8 +20,9 @@ const LEAST_WITH_ARGUMENT: usize = 4;
 ///
 /// Nothing in it is borrowed. If it is forgotten, the scope stays open in the trace.
 #[derive(Debug)]
+#[repr(C)]
 pub struct OpenScope {
-    /// The header in the buffer; null where the beginning was not recorded.
+    /// The header in the buffer; null where the beginning was not recorded. It comes first, for other languages to look at.
     at: *const Word,
     /// What is stored there.
     header: u64,

@@ -1,0 +1,455 @@
+/*
+ * Trace points for C (C11) and C++ (C++11), after Fuchsia's, on Linux. Needs GCC or clang.
+ *
+ *     #include <trace.h>
+ *
+ *     void work(int job) {
+ *         TRACE_DURATION("app", "work", "job", job);
+ *     }
+ *
+ *     int main(void) {
+ *         trace_init();
+ *         work(3);
+ *         trace_shutdown();
+ *     }
+ *
+ * Link with libtrace_c.a and the libraries -lpthread -ldl -lm; a program that loads shared libraries with trace points also with
+ * -rdynamic, and those libraries with neither. Record with `trace record -- ./app`, or with TRACE_OUTPUT=app.fxt ./app.
+ *
+ * Category and name are string literals, and so are keys. Behind them come up to 15 arguments, as pairs of key and value. A value is a
+ * number, a bool, a text or a pointer; in C++ also an enum, nullptr, or anything with data() and size() that is a text; or what one of
+ * the TA_ functions below returns. A value with a comma in it needs parentheses. Texts are UTF-8; other bytes are recorded as `?`. Of a
+ * text 32,000 bytes are recorded, and 1,800 where the record would be larger than 32 KB.
+ *
+ * A trace point whose category is not recorded costs one load and a branch, and evaluates no argument. One that is recorded takes no
+ * lock, makes no system call, allocates nothing and never waits; most of what it takes is one read of the clock. Trace points work in
+ * every thread at any time: in signal handlers, in constructors before main, after fork, while an exception unwinds.
+ *
+ * With NTRACE defined before this is included, trace points compile to nothing: arguments are type-checked and not evaluated, and no
+ * library is needed. Elsewhere than on Linux it is always defined.
+ *
+ * What begins with trace_c_ or TRACE_C_ is not for use by hand.
+ */
+#ifndef TRACE_H
+#define TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if !defined(__linux__) && !defined(NTRACE)
+#define NTRACE
+#endif
+
+#ifdef __cplusplus
+#include <type_traits>
+#define TRACE_C_INLINE inline
+/* The type hides its variables, also those in inline functions: the linker knows where they are, and dlclose can unload them. */
+#define TRACE_C_HIDDEN __attribute__((visibility("hidden")))
+extern "C" {
+#else
+#include <stdbool.h>
+#define TRACE_C_INLINE static inline
+#define TRACE_C_HIDDEN
+#endif
+
+/* ---- What is traced -------------------------------------------------------------------------------------------------------------- */
+
+/*
+ * TRACE_DURATION(category, name, key, value, ...)
+ *
+ * Traces a duration from here to the end of the enclosing block, also where that is left by return, break, goto or an exception, but
+ * not by longjmp. Arguments are recorded now. A declaration: it stands in a block, once a line. Costs two reads of the clock.
+ */
+#define TRACE_DURATION(...) TRACE_C_DURATION(TRACE_C_HERE(trace_c_scope_), __VA_ARGS__, ~)
+
+/*
+ * TRACE_DURATION_BEGIN(category, name, key, value, ...)
+ * TRACE_DURATION_END(category, name, key, value, ...)
+ *
+ * Begins a duration, and ends the one that began last on this thread. Each costs one read of the clock, as all those below do.
+ */
+#define TRACE_DURATION_BEGIN(...) TRACE_C_EVENT(TRACE_C_DURATION_BEGIN, __VA_ARGS__, ~)
+#define TRACE_DURATION_END(...) TRACE_C_EVENT(TRACE_C_DURATION_END, __VA_ARGS__, ~)
+
+/*
+ * TRACE_INSTANT(category, name, scope, key, value, ...)
+ *
+ * Traces a moment: of this thread, of the process, or of everything.
+ */
+#define TRACE_INSTANT(...) TRACE_C_EVENT_WITH(TRACE_C_INSTANT, __VA_ARGS__, ~)
+enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRACE_SCOPE_GLOBAL = 2 };
+
+/*
+ * TRACE_COUNTER(category, name, id, key, value, ...)
+ *
+ * Samples the values of a counter: each argument, a number, is one series of it. The id, 0 if there is one counter of the name, tells
+ * counters apart.
+ */
+#define TRACE_COUNTER(...) TRACE_C_COUNTER_WITH(__VA_ARGS__, ~)
+
+/*
+ * TRACE_ASYNC_BEGIN(category, name, id, key, value, ...)
+ * TRACE_ASYNC_INSTANT(category, name, id, key, value, ...)
+ * TRACE_ASYNC_END(category, name, id, key, value, ...)
+ *
+ * Traces an operation that may span threads, with the moments in it. Take the id from TRACE_NONCE().
+ */
+#define TRACE_ASYNC_BEGIN(...) TRACE_C_EVENT_WITH(TRACE_C_ASYNC_BEGIN, __VA_ARGS__, ~)
+#define TRACE_ASYNC_INSTANT(...) TRACE_C_EVENT_WITH(TRACE_C_ASYNC_INSTANT, __VA_ARGS__, ~)
+#define TRACE_ASYNC_END(...) TRACE_C_EVENT_WITH(TRACE_C_ASYNC_END, __VA_ARGS__, ~)
+
+/*
+ * TRACE_FLOW_BEGIN(category, name, id, key, value, ...)
+ * TRACE_FLOW_STEP(category, name, id, key, value, ...)
+ * TRACE_FLOW_END(category, name, id, key, value, ...)
+ *
+ * Traces an arrow from the duration around the first to that around the next. Take the id from TRACE_NONCE().
+ */
+#define TRACE_FLOW_BEGIN(...) TRACE_C_EVENT_WITH(TRACE_C_FLOW_BEGIN, __VA_ARGS__, ~)
+#define TRACE_FLOW_STEP(...) TRACE_C_EVENT_WITH(TRACE_C_FLOW_STEP, __VA_ARGS__, ~)
+#define TRACE_FLOW_END(...) TRACE_C_EVENT_WITH(TRACE_C_FLOW_END, __VA_ARGS__, ~)
+
+/* Whether anything, or this category, is being recorded: a bool. Costs one load. Not for use outside of functions. */
+#define TRACE_ENABLED() TRACE_C_IS_ON("")
+#define TRACE_CATEGORY_ENABLED(category) TRACE_C_IS_ON(category)
+
+/* An id that no other call gives, on this machine; never 0: a uint64_t. Costs one atomic addition. */
+#define TRACE_NONCE() trace_nonce()
+
+#ifndef NTRACE
+/*
+ * Makes this process a trace provider, until trace_shutdown(). If a manager answers, and a session is running, the next event is already
+ * in it. Without a manager it returns at once, and the process joins as soon as one appears. The environment says the rest: TRACE_SOCKET,
+ * TRACE_OUTPUT, TRACE_CATEGORIES, TRACE_BUFFER_SIZE, TRACE_BUFFERING_MODE, as the project's README explains. Calling it again is harmless.
+ * Not for signal handlers. Costs a thread that sleeps.
+ */
+void trace_init(void);
+
+/* Like trace_init(), with a name for the provider, UTF-8. Without one, NULL, it has the name of the process. */
+void trace_init_named(const char *name);
+
+/* Ends what trace_init() began, however often that was called: what was recorded reaches the archive. exit() does so by itself. */
+void trace_shutdown(void);
+
+uint64_t trace_nonce(void);
+#else
+TRACE_C_INLINE void trace_init(void) {}
+TRACE_C_INLINE void trace_init_named(const char *name) { (void)name; }
+TRACE_C_INLINE void trace_shutdown(void) {}
+TRACE_C_INLINE uint64_t trace_nonce(void) { return 0; }
+#endif
+
+/* ---- Values ---------------------------------------------------------------------------------------------------------------------- */
+
+/* The value of an argument. */
+struct trace_c_argument {
+    uint32_t type;   /* as the format numbers them */
+    uint32_t length; /* bytes of a text */
+    uint64_t value;  /* bits, or the address of a text */
+};
+
+TRACE_C_INLINE struct trace_c_argument trace_c_number(uint32_t type, uint64_t value) {
+    struct trace_c_argument argument = {type, 0, value};
+    return argument;
+}
+
+/* One for each type of the format. Texts are read before the trace point returns. TA_STRING(NULL) is null. */
+TRACE_C_INLINE struct trace_c_argument TA_NULL(void) { return trace_c_number(0, 0); }
+TRACE_C_INLINE struct trace_c_argument TA_INT32(int32_t value) { return trace_c_number(1, (uint64_t)value); }
+TRACE_C_INLINE struct trace_c_argument TA_UINT32(uint32_t value) { return trace_c_number(2, value); }
+TRACE_C_INLINE struct trace_c_argument TA_INT64(int64_t value) { return trace_c_number(3, (uint64_t)value); }
+TRACE_C_INLINE struct trace_c_argument TA_UINT64(uint64_t value) { return trace_c_number(4, value); }
+TRACE_C_INLINE struct trace_c_argument TA_DOUBLE(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return trace_c_number(5, bits);
+}
+TRACE_C_INLINE struct trace_c_argument TA_CHAR_ARRAY(const char *text, size_t length) {
+    struct trace_c_argument argument = {6, length < UINT32_MAX ? (uint32_t)length : UINT32_MAX, (uint64_t)(uintptr_t)text};
+    return argument;
+}
+TRACE_C_INLINE struct trace_c_argument TA_STRING(const char *text) {
+    return text ? TA_CHAR_ARRAY(text, strlen(text)) : TA_NULL();
+}
+TRACE_C_INLINE struct trace_c_argument TA_POINTER(const volatile void *value) {
+    return trace_c_number(7, (uint64_t)(uintptr_t)value);
+}
+TRACE_C_INLINE struct trace_c_argument TA_KOID(uint64_t value) { return trace_c_number(8, value); }
+TRACE_C_INLINE struct trace_c_argument TA_BOOL(bool value) { return trace_c_number(9, value); }
+
+#ifdef __cplusplus
+} /* extern "C" */
+
+inline trace_c_argument trace_c_value(trace_c_argument value) { return value; }
+inline trace_c_argument trace_c_value(std::nullptr_t) { return TA_NULL(); }
+inline trace_c_argument trace_c_value(bool value) { return TA_BOOL(value); }
+inline trace_c_argument trace_c_value(char value) { return TA_INT32(value); }
+inline trace_c_argument trace_c_value(signed char value) { return TA_INT32(value); }
+inline trace_c_argument trace_c_value(unsigned char value) { return TA_UINT32(value); }
+inline trace_c_argument trace_c_value(short value) { return TA_INT32(value); }
+inline trace_c_argument trace_c_value(unsigned short value) { return TA_UINT32(value); }
+inline trace_c_argument trace_c_value(int value) { return TA_INT32(value); }
+inline trace_c_argument trace_c_value(unsigned value) { return TA_UINT32(value); }
+inline trace_c_argument trace_c_value(long value) { return TA_INT64(value); }
+inline trace_c_argument trace_c_value(unsigned long value) { return TA_UINT64(value); }
+inline trace_c_argument trace_c_value(long long value) { return TA_INT64(value); }
+inline trace_c_argument trace_c_value(unsigned long long value) { return TA_UINT64(value); }
+inline trace_c_argument trace_c_value(float value) { return TA_DOUBLE(static_cast<double>(value)); }
+inline trace_c_argument trace_c_value(double value) { return TA_DOUBLE(value); }
+inline trace_c_argument trace_c_value(char *value) { return TA_STRING(value); }
+inline trace_c_argument trace_c_value(const char *value) { return TA_STRING(value); }
+template <typename T>
+trace_c_argument trace_c_value(T *value) {
+    return TA_POINTER(value);
+}
+template <typename T, typename = typename std::enable_if<std::is_enum<T>::value>::type>
+trace_c_argument trace_c_value(T value) {
+    return trace_c_value(static_cast<typename std::underlying_type<T>::type>(value));
+}
+template <typename T>
+auto trace_c_value(const T &text) -> decltype(TA_CHAR_ARRAY(text.data(), text.size())) {
+    return TA_CHAR_ARRAY(text.data(), text.size());
+}
+
+/* Values that live as long as the texts that they point to: to the end of the call. */
+template <size_t COUNT>
+struct trace_c_values {
+    trace_c_argument values[COUNT];
+};
+#define TRACE_C_VALUE(key, value) trace_c_value(value),
+#define TRACE_C_VALUES_SOME(...) \
+    (trace_c_values<TRACE_C_COUNT(__VA_ARGS__)>{{TRACE_C_EACH(TRACE_C_VALUE, __VA_ARGS__)}}.values)
+
+extern "C" {
+#else
+TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument value) { return value; }
+
+#define TRACE_C_VALUE(key, value)                                                                                                \
+    _Generic((value), struct trace_c_argument: trace_c_same, _Bool: TA_BOOL, char: TA_INT32, signed char: TA_INT32,              \
+        unsigned char: TA_UINT32, short: TA_INT32, unsigned short: TA_UINT32, int: TA_INT32, unsigned: TA_UINT32, long: TA_INT64, \
+        unsigned long: TA_UINT64, long long: TA_INT64, unsigned long long: TA_UINT64, float: TA_DOUBLE, double: TA_DOUBLE,       \
+        char *: TA_STRING, const char *: TA_STRING, default: TA_POINTER)(value),
+#define TRACE_C_VALUES_SOME(...) ((const struct trace_c_argument[]){TRACE_C_EACH(TRACE_C_VALUE, __VA_ARGS__)})
+#endif
+
+#define TRACE_C_VALUES_NONE(...) NULL
+#define TRACE_C_VALUES(...) TRACE_C_JOIN(TRACE_C_VALUES_, TRACE_C_ANY(__VA_ARGS__))(__VA_ARGS__)
+
+/* ---- Lists of arguments: pairs, and a ~ at the end, so that no list is empty ------------------------------------------------------ */
+
+#define TRACE_C_JOIN(a, b) TRACE_C_JOIN_(a, b)
+#define TRACE_C_JOIN_(a, b) a##b
+#define TRACE_C_HERE(name) TRACE_C_JOIN(name, __LINE__)
+
+#define TRACE_C_41ST(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff, gg, hh, \
+                     ii, jj, kk, ll, mm, nn, found, ...)                                                                          \
+    found
+
+/* How many pairs: a number, or what is wrong. */
+#define TRACE_C_COUNT(...)                                                                                                         \
+    TRACE_C_41ST(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, 15, ODD, 14, ODD, 13, ODD, 12, ODD, 11, ODD, 10, \
+                 ODD, 9, ODD, 8, ODD, 7, ODD, 6, ODD, 5, ODD, 4, ODD, 3, ODD, 2, ODD, 1, ODD, 0, ~)
+
+/* Whether there are any: SOME or NONE. */
+#define TRACE_C_ANY(...)                                                                                                             \
+    TRACE_C_41ST(__VA_ARGS__, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME,   \
+                 SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, \
+                 SOME, SOME, NONE, ~)
+
+/* m(key, value) for each pair. */
+#define TRACE_C_EACH(m, ...) TRACE_C_JOIN(TRACE_C_EACH_, TRACE_C_COUNT(__VA_ARGS__))(m, __VA_ARGS__)
+#define TRACE_C_EACH_1(m, k, v, ...) m(k, v)
+#define TRACE_C_EACH_2(m, k, v, ...) m(k, v) TRACE_C_EACH_1(m, __VA_ARGS__)
+#define TRACE_C_EACH_3(m, k, v, ...) m(k, v) TRACE_C_EACH_2(m, __VA_ARGS__)
+#define TRACE_C_EACH_4(m, k, v, ...) m(k, v) TRACE_C_EACH_3(m, __VA_ARGS__)
+#define TRACE_C_EACH_5(m, k, v, ...) m(k, v) TRACE_C_EACH_4(m, __VA_ARGS__)
+#define TRACE_C_EACH_6(m, k, v, ...) m(k, v) TRACE_C_EACH_5(m, __VA_ARGS__)
+#define TRACE_C_EACH_7(m, k, v, ...) m(k, v) TRACE_C_EACH_6(m, __VA_ARGS__)
+#define TRACE_C_EACH_8(m, k, v, ...) m(k, v) TRACE_C_EACH_7(m, __VA_ARGS__)
+#define TRACE_C_EACH_9(m, k, v, ...) m(k, v) TRACE_C_EACH_8(m, __VA_ARGS__)
+#define TRACE_C_EACH_10(m, k, v, ...) m(k, v) TRACE_C_EACH_9(m, __VA_ARGS__)
+#define TRACE_C_EACH_11(m, k, v, ...) m(k, v) TRACE_C_EACH_10(m, __VA_ARGS__)
+#define TRACE_C_EACH_12(m, k, v, ...) m(k, v) TRACE_C_EACH_11(m, __VA_ARGS__)
+#define TRACE_C_EACH_13(m, k, v, ...) m(k, v) TRACE_C_EACH_12(m, __VA_ARGS__)
+#define TRACE_C_EACH_14(m, k, v, ...) m(k, v) TRACE_C_EACH_13(m, __VA_ARGS__)
+#define TRACE_C_EACH_15(m, k, v, ...) m(k, v) TRACE_C_EACH_14(m, __VA_ARGS__)
+#define TRACE_C_EACH_MANY(...) a_trace_point_has_at_most_15_arguments
+#define TRACE_C_EACH_ODD(...) each_argument_of_a_trace_point_is_a_key_and_a_value
+
+/* A counter has one value at least. */
+#define TRACE_C_COUNTER_WITH(category, name, id, ...) \
+    TRACE_C_JOIN(TRACE_C_COUNTER_, TRACE_C_ANY(__VA_ARGS__))(category, name, id, __VA_ARGS__)
+#define TRACE_C_COUNTER_SOME(...) TRACE_C_EVENT_WITH(TRACE_C_COUNTER, __VA_ARGS__)
+#define TRACE_C_COUNTER_NONE(...) a_counter_has_at_least_one_value
+
+/* The types of events, as the format numbers them; and that of a question whether a category is on. */
+enum trace_c_type {
+    TRACE_C_INSTANT = 0,
+    TRACE_C_COUNTER = 1,
+    TRACE_C_DURATION_BEGIN = 2,
+    TRACE_C_DURATION_END = 3,
+    TRACE_C_ASYNC_BEGIN = 5,
+    TRACE_C_ASYNC_INSTANT = 6,
+    TRACE_C_ASYNC_END = 7,
+    TRACE_C_FLOW_BEGIN = 8,
+    TRACE_C_FLOW_STEP = 9,
+    TRACE_C_FLOW_END = 10,
+    TRACE_C_QUESTION = 255
+};
+
+#define TRACE_C_EVENT(type, category, name, ...) TRACE_C_EVENT_WITH(type, category, name, 0, __VA_ARGS__)
+
+#ifdef NTRACE
+
+TRACE_C_INLINE void trace_c_use(const char *texts, const struct trace_c_argument *arguments, uint64_t tail) {
+    (void)texts, (void)arguments, (void)tail;
+}
+
+#define TRACE_C_EVENT_WITH(type, category, name, tail, ...)                                            \
+    do {                                                                                               \
+        if (0) trace_c_use("" category "" name "", TRACE_C_VALUES(__VA_ARGS__), tail);                 \
+    } while (0)
+#define TRACE_C_DURATION(scope, category, name, ...) TRACE_C_EVENT(TRACE_C_DURATION_BEGIN, category, name, __VA_ARGS__)
+#define TRACE_C_IS_ON(category) ((void)("" category ""), false)
+
+#else /* ---- Sites ---------------------------------------------------------------------------------------------------------------- */
+
+/* The key of an argument. The library stores its number in the string table. */
+struct TRACE_C_HIDDEN trace_c_key {
+    const char *name;
+    uint64_t reference;
+};
+
+/* The static of a trace point. The library stores the header: 0 while it is off. */
+struct TRACE_C_HIDDEN trace_c_site {
+    uint64_t header;
+    const char *category;
+    const char *name;
+    const struct trace_c_key *keys;
+    uint32_t key_count;
+    uint32_t type;
+};
+
+/* An open duration. `at` is null while it is not recorded. */
+struct trace_c_scope {
+    const void *at;
+    uint64_t rest[3];
+};
+
+void trace_c_event(const struct trace_c_site *site, const struct trace_c_argument *arguments, uint64_t tail);
+void trace_c_begin(struct trace_c_scope *scope, const struct trace_c_site *site, const struct trace_c_argument *arguments);
+void trace_c_end(struct trace_c_scope *scope);
+
+TRACE_C_INLINE bool trace_c_is_on(const struct trace_c_site *site) {
+    return __builtin_expect(__atomic_load_n(&site->header, __ATOMIC_RELAXED) != 0, 0);
+}
+
+/*
+ * Puts a pointer to a site into the section that the module hands over. It is in the group of the function that it belongs to, so that
+ * the linker drops it with other copies of an inline function. GCC cannot do so with an attribute, clang not with `asm`. R keeps
+ * linkers from dropping the section since nothing refers to it.
+ */
+#if defined(__clang__)
+#if __has_attribute(retain)
+#define TRACE_C_LIST(site) static struct trace_c_site *const site##_listed __attribute__((used, retain, section("trace_c_sites"))) = &site
+#else
+#define TRACE_C_LIST(site) static struct trace_c_site *const site##_listed __attribute__((used, section("trace_c_sites"))) = &site
+#endif
+#else
+#if __GNUC__ >= 11
+#define TRACE_C_FLAGS "awR?"
+#else
+#define TRACE_C_FLAGS "aw?"
+#endif
+#ifdef __aarch64__
+#define TRACE_C_SYMBOL "S"
+#else
+#define TRACE_C_SYMBOL "i"
+#endif
+#define TRACE_C_LIST(site)                                                                                                         \
+    __asm__(".pushsection trace_c_sites,\"" TRACE_C_FLAGS "\",%%progbits\n.balign 8\n.dc.a %c0\n.popsection" : : TRACE_C_SYMBOL(&site))
+#endif
+
+#define TRACE_C_KEY(key, value) {"" key "", 0},
+#define TRACE_C_SITE(site, type, category, name, ...) \
+    TRACE_C_JOIN(TRACE_C_SITE_, TRACE_C_ANY(__VA_ARGS__))(site, type, category, name, __VA_ARGS__)
+#define TRACE_C_SITE_NONE(site, type, category, name, ...)                                   \
+    static struct trace_c_site site = {0, "" category "", "" name "", NULL, 0, type}; \
+    TRACE_C_LIST(site)
+#define TRACE_C_SITE_SOME(site, type, category, name, ...)                                                                        \
+    static struct trace_c_key site##_keys[] = {TRACE_C_EACH(TRACE_C_KEY, __VA_ARGS__)};                                           \
+    static struct trace_c_site site = {0, "" category "", "" name "", site##_keys, sizeof site##_keys / sizeof *site##_keys, type}; \
+    TRACE_C_LIST(site)
+
+#define TRACE_C_EVENT_WITH(type, category, name, tail, ...)                                                                        \
+    do {                                                                                                                           \
+        TRACE_C_SITE(trace_c_here, type, category, name, __VA_ARGS__);                                                             \
+        if (trace_c_is_on(&trace_c_here)) trace_c_event(&trace_c_here, TRACE_C_VALUES(__VA_ARGS__), tail);                         \
+    } while (0)
+
+#define TRACE_C_DURATION(scope, category, name, ...)                                                                               \
+    TRACE_C_SCOPE(scope);                                                                                                          \
+    do {                                                                                                                           \
+        TRACE_C_SITE(trace_c_here, TRACE_C_DURATION_BEGIN, category, name, __VA_ARGS__);                                           \
+        if (trace_c_is_on(&trace_c_here)) trace_c_begin(&scope, &trace_c_here, TRACE_C_VALUES(__VA_ARGS__));                       \
+    } while (0)
+
+#define TRACE_C_IS_ON(category)                                                                                                    \
+    __extension__({                                                                                                                \
+        TRACE_C_SITE_NONE(trace_c_here, TRACE_C_QUESTION, category, "", ~);                                                        \
+        trace_c_is_on(&trace_c_here);                                                                                              \
+    })
+
+#ifdef __cplusplus
+} /* extern "C" */
+struct trace_c_guard : trace_c_scope {
+    trace_c_guard() { at = nullptr; }
+    trace_c_guard(const trace_c_guard &) = delete;
+    trace_c_guard &operator=(const trace_c_guard &) = delete;
+    ~trace_c_guard() {
+        if (at) trace_c_end(this);
+    }
+};
+#define TRACE_C_SCOPE(scope) trace_c_guard scope
+extern "C" {
+#else
+static inline void trace_c_close(struct trace_c_scope *scope) {
+    if (scope->at) trace_c_end(scope);
+}
+#define TRACE_C_SCOPE(scope)                                                     \
+    struct trace_c_scope scope __attribute__((cleanup(trace_c_close))); \
+    scope.at = NULL
+#endif
+
+/* ---- The module: a program or a shared library. Each translation unit says that it is there; the first and the last one count. ---- */
+
+extern struct trace_c_site *const __start_trace_c_sites[] __attribute__((weak, visibility("hidden")));
+extern struct trace_c_site *const __stop_trace_c_sites[] __attribute__((weak, visibility("hidden")));
+
+struct TRACE_C_HIDDEN trace_c_module {
+    struct trace_c_module *next;
+    struct trace_c_site *const *start, *const *stop;
+    uint32_t version, users;
+};
+
+__attribute__((weak, visibility("hidden"))) struct trace_c_module trace_c_this_module = {
+    NULL, __start_trace_c_sites, __stop_trace_c_sites, 1, 0};
+
+void trace_c_load(struct trace_c_module *module);
+void trace_c_unload(struct trace_c_module *module);
+
+__attribute__((constructor)) static void trace_c_load_this(void) {
+    if (trace_c_this_module.users++ == 0) trace_c_load(&trace_c_this_module);
+}
+
+__attribute__((destructor)) static void trace_c_unload_this(void) {
+    if (--trace_c_this_module.users == 0) trace_c_unload(&trace_c_this_module);
+}
+
+#endif /* NTRACE */
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TRACE_H */

@@ -1,0 +1,149 @@
+//! Trace points for C and C++, which write into the same buffer as those of Rust.
+//!
+//! The header is `include/trace.h`, and what a program of C or C++ needs to know stands there. This crate is what it calls: a static
+//! library for programs of C and C++, or a dependency of a program of Rust that has parts in C or C++:
+//!
+//! ```
+//! // So that the parts in C find the library, although nothing in Rust does:
+//! extern crate trace_c as _;
+//! ```
+//!
+//! No function of this crate unwinds. Those that trace points call have nothing in them that could panic; the others catch it.
+
+use std::ffi::{c_char, CStr};
+use std::hint::black_box;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use trace_runtime::foreign::{self, Argument, Module, Scope, Site};
+use trace_runtime::Trace;
+
+/// What keeps this process a provider, or null.
+static TRACE: AtomicPtr<Trace> = AtomicPtr::new(null_mut());
+
+/// Makes this process a trace provider, as [`trace_runtime::init`] does, until [`trace_shutdown`].
+#[no_mangle]
+pub extern "C" fn trace_init() {
+    contain(|| hold(Some(trace_runtime::init())));
+}
+
+/// Like [`trace_init`], with a name for the provider. Without one (null) it has that of the process.
+///
+/// # Safety
+/// `name` is null or a text with a zero at its end.
+#[no_mangle]
+pub unsafe extern "C" fn trace_init_named(name: *const c_char) {
+    if name.is_null() {
+        return trace_init();
+    }
+    // SAFETY: by the contract.
+    let name = unsafe { CStr::from_ptr(name) };
+    contain(|| hold(Some(trace_runtime::builder().name(name.to_string_lossy()).init())));
+}
+
+/// Ends what [`trace_init`] began, however often it was called: what was recorded reaches the archive.
+#[no_mangle]
+pub extern "C" fn trace_shutdown() {
+    contain(|| hold(None));
+}
+
+/// A number that no other call gives, on this machine; never 0.
+#[no_mangle]
+pub extern "C" fn trace_nonce() -> u64 {
+    trace_runtime::trace_nonce!()
+}
+
+/// Takes the sites of a module that is being loaded. Its header calls this before `main`, or within `dlopen`.
+///
+/// # Safety
+/// As for [`foreign::load`].
+#[no_mangle]
+pub unsafe extern "C" fn trace_c_load(module: *const Module) {
+    // A library that is loaded later may need what the program itself does not call: the linker is to take all of this.
+    black_box(&EXPORTED);
+    // SAFETY: by the contract.
+    contain(|| unsafe { foreign::load(module) });
+}
+
+/// Forgets the sites of a module that is about to be unloaded.
+///
+/// # Safety
+/// As for [`foreign::unload`].
+#[no_mangle]
+pub unsafe extern "C" fn trace_c_unload(module: *const Module) {
+    // SAFETY: by the contract.
+    contain(|| unsafe { foreign::unload(module) });
+}
+
+/// Writes an event.
+///
+/// # Safety
+/// As for [`foreign::event`].
+#[no_mangle]
+pub unsafe extern "C" fn trace_c_event(site: *const Site, arguments: *const Argument, tail: u64) {
+    // SAFETY: by the contract.
+    unsafe { foreign::event(site, arguments, tail) };
+}
+
+/// Begins a duration.
+///
+/// # Safety
+/// As for [`foreign::begin`].
+#[no_mangle]
+pub unsafe extern "C" fn trace_c_begin(
+    scope: *mut Scope,
+    site: *const Site,
+    arguments: *const Argument,
+) {
+    // SAFETY: by the contract.
+    unsafe { foreign::begin(scope, site, arguments) };
+}
+
+/// Ends a duration that [`trace_c_begin`] began.
+///
+/// # Safety
+/// As for [`foreign::end`].
+#[no_mangle]
+pub unsafe extern "C" fn trace_c_end(scope: *mut Scope) {
+    // SAFETY: by the contract.
+    unsafe { foreign::end(scope) };
+}
+
+/// Functions that the header declares and [`trace_c_load`] does not call.
+struct Exported {
+    _init: extern "C" fn(),
+    _init_named: unsafe extern "C" fn(*const c_char),
+    _shutdown: extern "C" fn(),
+    _nonce: extern "C" fn() -> u64,
+    _unload: unsafe extern "C" fn(*const Module),
+    _event: unsafe extern "C" fn(*const Site, *const Argument, u64),
+    _begin: unsafe extern "C" fn(*mut Scope, *const Site, *const Argument),
+    _end: unsafe extern "C" fn(*mut Scope),
+}
+
+static EXPORTED: Exported = Exported {
+    _init: trace_init,
+    _init_named: trace_init_named,
+    _shutdown: trace_shutdown,
+    _nonce: trace_nonce,
+    _unload: trace_c_unload,
+    _event: trace_c_event,
+    _begin: trace_c_begin,
+    _end: trace_c_end,
+};
+
+/// Makes this the guard, and drops the one before it.
+fn hold(trace: Option<Trace>) {
+    let new = trace.map_or(null_mut(), |trace| Box::into_raw(Box::new(trace)));
+    let old = TRACE.swap(new, Ordering::AcqRel);
+    if !old.is_null() {
+        // SAFETY: what is not null came from `Box::into_raw` above, and this thread alone has taken it out.
+        drop(unsafe { Box::from_raw(old) });
+    }
+}
+
+/// Keeps a panic from reaching C, which has none. Its message has been printed.
+fn contain(run: impl FnOnce()) {
+    let _panicked = catch_unwind(AssertUnwindSafe(run));
+}
