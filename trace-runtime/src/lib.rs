@@ -56,6 +56,8 @@ macro_rules! traced {
 }
 
 pub mod context;
+#[cfg(feature = "attributes")]
+mod function;
 mod macros;
 pub mod ntrace;
 mod state;
@@ -149,4 +151,12 @@ pub mod __private {
     pub fn scope(scope: crate::Scope) -> u64 {
         scope.bits()
     }
+}
+
+/// What `#[trace_fn]` expands to, beside the macros. Not for use by hand: it changes without notice.
+#[doc(hidden)]
+#[cfg(feature = "attributes")]
+pub mod __attribute {
+    pub use crate::function::{boxed, never, observed, once, outcome, Never};
+    pub use crate::value::choice::{optional, required};
 }

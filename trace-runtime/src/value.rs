@@ -1,5 +1,10 @@
 //! The values of arguments, and how they lie in a record.
 
+#[cfg(feature = "attributes")]
+pub(crate) mod choice;
+#[cfg(feature = "attributes")]
+pub(crate) mod formatted;
+
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -88,6 +93,12 @@ pub(crate) mod sealed {
 
     /// Writes one argument: a header word, without its name, and a payload.
     pub trait Encode {
+        /// 1, or 0 for an argument that is left out.
+        #[inline(always)]
+        fn count(&self) -> usize {
+            1
+        }
+
         /// Words with the header.
         fn words(&self, limit: Limit) -> usize;
 
@@ -185,6 +196,11 @@ impl Encode for &str {
 impl Arg for &str {}
 
 impl<T: Encode> Encode for Option<T> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.as_ref().map_or(1, T::count)
+    }
+
     #[inline(always)]
     fn words(&self, limit: Limit) -> usize {
         self.as_ref().map_or(1, |value| value.words(limit))

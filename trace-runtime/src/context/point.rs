@@ -85,7 +85,7 @@ struct Values<'a>(&'a [Value<'a>]);
 
 impl Arguments for Values<'_> {
     fn count(&self) -> usize {
-        self.0.iter().filter(|value| !matches!(value, Value::Omitted)).count()
+        self.0.iter().map(Encode::count).sum()
     }
 
     fn words(&self, limit: Limit) -> usize {

@@ -33,6 +33,10 @@ pub enum Value<'a> {
 }
 
 impl Encode for Value<'_> {
+    fn count(&self) -> usize {
+        usize::from(!matches!(self, Self::Omitted))
+    }
+
     fn words(&self, limit: Limit) -> usize {
         match self {
             Self::Omitted => 0,

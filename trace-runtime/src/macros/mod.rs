@@ -7,9 +7,13 @@ traced! {
     mod name;
     mod object;
     mod place;
+    #[cfg(feature = "attributes")]
+    mod function;
     mod support;
     mod task;
     mod track;
 }
 
+#[cfg(feature = "attributes")]
+mod checked;
 mod off;

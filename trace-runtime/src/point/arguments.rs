@@ -61,7 +61,7 @@ pub fn numbers<N: Numbers>(arguments: N) -> N {
 impl<A: Arg, R: Arguments> Arguments for (A, R) {
     #[inline(always)]
     fn count(&self) -> usize {
-        1 + self.1.count()
+        self.0.count() + self.1.count()
     }
 
     #[inline(always)]

@@ -1,0 +1,35 @@
+//! What `#[trace_fn]` writes into a function where tracing is compiled out.
+
+/// Type-checks what would be recorded: `[id of a flow] [what of which result], value, …`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_fn {
+    ([$($id:expr)?] [$($result:tt)*] $(, $value:expr)*) => {
+        if false {
+            $(let _: u64 = $id;)?
+            $crate::__ntrace_fn_result!($($result)*);
+            $(let _ = $crate::ArgValue::arg(&$value);)*
+        }
+    };
+}
+
+/// Type-checks a function's result, which is borrowed.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_fn_result {
+    () => {};
+    (ret $result:expr) => {
+        let _ = $crate::ArgValue::arg(&$crate::__attribute::required(&$result).value());
+    };
+    (err $result:expr) => {
+        if let ::core::result::Result::Err(error) = $crate::__attribute::outcome(&$result) {
+            let _ = $crate::ArgValue::arg(&$crate::__attribute::required(error).value());
+        }
+    };
+    (both $result:expr) => {
+        $crate::__ntrace_fn_result!(err $result);
+        if let ::core::result::Result::Ok(value) = $crate::__attribute::outcome(&$result) {
+            let _ = $crate::ArgValue::arg(&$crate::__attribute::required(value).value());
+        }
+    };
+}

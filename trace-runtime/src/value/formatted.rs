@@ -1,0 +1,105 @@
+//! The text of a value, made without allocating where it is short.
+
+use std::fmt::{Arguments, Result, Write};
+
+use trace_format::layout::MAX_STRING_BYTES;
+
+use super::ArgValue;
+
+/// Bytes of the texts that are made without allocating.
+const INLINE: usize = 128;
+
+/// The text that a value's `Display` or `Debug` gives, up to what can be recorded of it.
+#[derive(Debug)]
+pub struct Formatted {
+    length: usize,
+    inline: [u8; INLINE],
+    /// The whole text, once it is longer than `inline`.
+    long: String,
+}
+
+impl Formatted {
+    /// Formats. Not part of the hot path's code: what is formatted is never short of work.
+    #[inline(never)]
+    pub(crate) fn new(arguments: Arguments<'_>) -> Self {
+        let mut formatted = Self { length: 0, inline: [0; INLINE], long: String::new() };
+        // An error is the value's own, or says that the text is long enough: what there is counts.
+        let _incomplete = formatted.write_fmt(arguments);
+        formatted
+    }
+
+    /// The text.
+    pub(crate) fn as_str(&self) -> &str {
+        if self.long.is_empty() {
+            let text = self.inline.get(..self.length).unwrap_or(&[]);
+            std::str::from_utf8(text).unwrap_or("")
+        } else {
+            &self.long
+        }
+    }
+}
+
+impl Write for Formatted {
+    fn write_str(&mut self, text: &str) -> Result {
+        let end = self.length + text.len();
+        if self.long.is_empty() {
+            if let Some(room) = self.inline.get_mut(self.length..end) {
+                room.copy_from_slice(text.as_bytes());
+                self.length = end;
+                return Ok(());
+            }
+            let short = self.as_str().to_string();
+            self.long.reserve(end.next_power_of_two());
+            self.long.push_str(&short);
+        }
+        self.long.push_str(text);
+        // What is beyond is cut off when it is recorded; a large value need not be formatted to its end.
+        if self.long.len() > MAX_STRING_BYTES {
+            return Err(std::fmt::Error);
+        }
+        Ok(())
+    }
+}
+
+impl ArgValue for Formatted {
+    type Arg<'a> = &'a str;
+
+    #[inline]
+    fn arg(&self) -> &str {
+        self.as_str()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_every_length_are_whole() {
+        for length in 0..400 {
+            let text: String = "äb".chars().cycle().take(length).collect();
+            assert_eq!(Formatted::new(format_args!("{text}")).as_str(), text);
+            let parts = Formatted::new(format_args!("{}{}{text}", "ö", 7));
+            assert_eq!(parts.as_str(), format!("ö7{text}"));
+        }
+    }
+
+    #[test]
+    fn a_large_value_is_not_formatted_to_its_end() {
+        let formatted = Formatted::new(format_args!("{:?}", vec![1u8; 10_000_000]));
+        assert!(formatted.as_str().starts_with("[1, 1, "));
+        assert!((MAX_STRING_BYTES..MAX_STRING_BYTES + 100).contains(&formatted.as_str().len()));
+    }
+
+    #[test]
+    fn what_a_failing_value_gave_is_kept() {
+        struct Fails;
+        impl std::fmt::Display for Fails {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> Result {
+                f.write_str("half")?;
+                Err(std::fmt::Error)
+            }
+        }
+        assert_eq!(Formatted::new(format_args!("{Fails}")).as_str(), "half");
+    }
+}
