@@ -56,7 +56,7 @@ def output_faults(status: int, printed: list[str], lines: list[str]) -> list[str
 def archive_faults(found: Found, files: int, lines: list[str]) -> list[str]:
     told = found.faults + ([f"{found.lost} records lost"] if found.lost else [])
     names = Counter(event.name for events in found.events.values() for event in events)
-    wanted = {"push": files, "search file": files, "read": files, "binary": 1, "hidden": 1, "search": 1, "work": THREADS + 1, "queue": 2 * files}
+    wanted = {"push": files, "search file": files, "read": files, "binary": 1, "hidden": 1, "search": 1, "Search::work": THREADS + 1, "queue": 2 * files}
     told += [f"{names[name]} of {name}, not {number}" for name, number in wanted.items() if names[name] != number]
     threads = sorted(name for _, name in found.threads.values())
     wanted_threads = ["file_search", *(f"worker {number}" for number in range(THREADS))]

@@ -10,19 +10,38 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{parenthesized, token, Error, Expr, LitStr, Path, Result, Token};
 
-/// The most arguments that one event can have: the count has four bits in a record's header.
-const MAX_ARGS: usize = 15;
-
-const KNOWN: &str = "`category = \"...\"`, `name = \"...\"`, `args(...)`, `crate = path` or `skip`";
+const KNOWN: &str =
+    "`category = \"...\"`, `name = \"...\"`, `args(...)`, `args`, `skip(...)`, `ret`, `err`, \
+                     `flow = id`, `flow_begin = id`, `flow_end = id`, `crate = path` or `skip`";
 
 /// What stands in one attribute; `None` for an option that is not there.
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) category: Option<Given<LitStr>>,
     pub(crate) name: Option<Given<LitStr>>,
-    pub(crate) args: Option<Given<Vec<Arg>>>,
+    pub(crate) args: Option<Given<Args>>,
+    pub(crate) skip: Option<Given<Skip>>,
+    pub(crate) ret: Option<Given<()>>,
+    pub(crate) err: Option<Given<()>>,
+    /// The option's word says which event of the flow it is.
+    pub(crate) flow: Option<Given<Expr>>,
     pub(crate) runtime: Option<Given<Path>>,
-    pub(crate) skip: Option<Given<()>>,
+}
+
+/// Which arguments to record.
+pub(crate) enum Args {
+    /// `args`: every parameter that can be recorded.
+    All,
+    /// `args(...)`: these.
+    List(Vec<Arg>),
+}
+
+/// What to leave out.
+pub(crate) enum Skip {
+    /// `skip`: the whole function.
+    Function,
+    /// `skip(...)`: these parameters, of all.
+    Parameters(Vec<Ident>),
 }
 
 /// An option's value, with the option's own word for messages about it.
@@ -54,7 +73,7 @@ impl Parse for Options {
                 input.parse::<Token![,]>()?;
             }
         }
-        options.check_skip_alone()?;
+        options.check_skip()?;
         Ok(options)
     }
 }
@@ -66,28 +85,52 @@ impl Options {
             "category" => set(&mut self.category, option, |o| string(o, input)),
             "name" => set(&mut self.name, option, |o| string(o, input)),
             "args" => set(&mut self.args, option, |o| args(o, input)),
+            "skip" => set(&mut self.skip, option, |o| skip(o, input)),
+            "ret" => set(&mut self.ret, option, |_| Ok(())),
+            "err" => set(&mut self.err, option, |_| Ok(())),
+            "flow" | "flow_begin" | "flow_end" => set(&mut self.flow, option, |o| flow(o, input)),
             "crate" => set(&mut self.runtime, option, |o| path(o, input)),
-            "skip" => set(&mut self.skip, option, |_| Ok(())),
             _ => {
                 Err(Error::new(option.span(), format!("unknown option `{option}`: write {KNOWN}")))
             }
         }
     }
 
-    fn check_skip_alone(&self) -> Result<()> {
-        let others = [
-            self.category.is_some(),
-            self.name.is_some(),
-            self.args.is_some(),
-            self.runtime.is_some(),
-        ];
-        match &self.skip {
-            Some(skip) if others.contains(&true) => Err(Error::new(
-                skip.option.span(),
-                "`skip` stands alone: remove it, or the other options",
+    fn check_skip(&self) -> Result<()> {
+        let Some(Given { option, value }) = &self.skip else { return Ok(()) };
+        match (value, &self.args) {
+            (Skip::Function, _) if self.options() > 1 => Err(Error::new(
+                option.span(),
+                "`skip` stands alone: remove it, or the other options; \
+                 to leave parameters out write `skip(name)`",
+            )),
+            (Skip::Parameters(_), Some(Given { value: Args::List(_), .. })) => Err(Error::new(
+                option.span(),
+                "`skip(...)` leaves parameters out of all: remove it, or write `args` without a list",
             )),
             _ => Ok(()),
         }
+    }
+
+    fn options(&self) -> usize {
+        [
+            self.category.is_some(),
+            self.name.is_some(),
+            self.args.is_some(),
+            self.skip.is_some(),
+            self.ret.is_some(),
+            self.err.is_some(),
+            self.flow.is_some(),
+            self.runtime.is_some(),
+        ]
+        .into_iter()
+        .map(usize::from)
+        .sum()
+    }
+
+    /// Whether the function is to be left out.
+    pub(crate) fn skips_function(&self) -> bool {
+        matches!(self.skip, Some(Given { value: Skip::Function, .. }))
     }
 }
 
@@ -108,8 +151,13 @@ fn set<T>(
     option: Ident,
     value: impl FnOnce(&Ident) -> Result<T>,
 ) -> Result<()> {
-    if slot.is_some() {
-        let message = format!("`{option}` is given twice: keep one of them");
+    if let Some(first) = slot {
+        let first = &first.option;
+        let message = if *first == option {
+            format!("`{option}` is given twice: keep one of them")
+        } else {
+            format!("there is `{first}` already: keep one of them")
+        };
         return Err(Error::new(option.span(), message));
     }
     let value = value(&option)?;
@@ -155,28 +203,57 @@ fn equals(option: &Ident, value: &str, input: ParseStream<'_>) -> Result<()> {
     })
 }
 
-fn args(option: &Ident, input: ParseStream<'_>) -> Result<Vec<Arg>> {
+fn args(option: &Ident, input: ParseStream<'_>) -> Result<Args> {
+    if at_end(input) {
+        return Ok(Args::All);
+    }
     if !input.peek(token::Paren) {
-        let span = if input.is_empty() { option.span() } else { input.span() };
-        return Err(Error::new(span, "`args` takes a list: write `args(a, key = expr)`"));
+        let message =
+            "`args` takes a list: write `args(a, key = expr)`, or `args` alone for all parameters";
+        return Err(Error::new(input.span(), message));
     }
     let content;
     parenthesized!(content in input);
+    if content.is_empty() {
+        let message = "this list is empty: name parameters in it, or write `args` for all of them";
+        return Err(Error::new(option.span(), message));
+    }
     let args: Vec<Arg> =
         Punctuated::<Arg, Token![,]>::parse_terminated(&content)?.into_iter().collect();
-    check_count(&args)?;
     check_keys(&args)?;
-    Ok(args)
+    Ok(Args::List(args))
 }
 
-fn check_count(args: &[Arg]) -> Result<()> {
-    match args.get(MAX_ARGS) {
-        Some(first_too_many) => Err(Error::new(
-            first_too_many.key.span(),
-            format!("an event has at most {MAX_ARGS} arguments: remove {}", args.len() - MAX_ARGS),
-        )),
-        None => Ok(()),
+fn skip(option: &Ident, input: ParseStream<'_>) -> Result<Skip> {
+    if at_end(input) {
+        return Ok(Skip::Function);
     }
+    if !input.peek(token::Paren) {
+        let message = "`skip` takes a list of parameters: write `skip(a, b)`, or `skip` alone for the function";
+        return Err(Error::new(input.span(), message));
+    }
+    let content;
+    parenthesized!(content in input);
+    if content.is_empty() {
+        let message = "this list is empty: name parameters in it, or remove it";
+        return Err(Error::new(option.span(), message));
+    }
+    let names = Punctuated::<Ident, Token![,]>::parse_terminated_with(&content, |input| {
+        Ident::parse_any(input).map_err(|error| {
+            Error::new(error.span(), "expected a parameter's name: `skip` takes nothing else")
+        })
+    })?;
+    Ok(Skip::Parameters(names.into_iter().collect()))
+}
+
+fn flow(option: &Ident, input: ParseStream<'_>) -> Result<Expr> {
+    equals(option, "id", input)?;
+    if at_end(input) {
+        let message =
+            format!("`{option}` takes the flow's id, a `u64`: write `{option} = request.id`");
+        return Err(Error::new(option.span(), message));
+    }
+    input.parse()
 }
 
 fn check_keys(args: &[Arg]) -> Result<()> {

@@ -1,71 +1,110 @@
-//! Putting the trace point into a function, or into the functions of an `impl` block.
+//! Finding the functions, and the options that hold for each of them.
 //!
 //! A mistake never takes the item away: it is emitted untraced beside the error, so that the compiler does
 //! not go on to report every use of it.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{quote, ToTokens};
-use syn::ext::IdentExt;
-use syn::{parse_quote, Attribute, Error, LitStr, Meta, Path, Result, Type};
+use syn::{parse_quote, Attribute, Error, LitStr, Meta, Path, Result};
 
-use crate::attr::{Arg, Given, Options, Value};
-use crate::item::{Function, Impl, Item, Member};
-use crate::parameters::Parameters;
+use crate::attr::{Args, Given, Options};
+use crate::function;
+use crate::item::{Block, Item, Member};
 
-/// The attribute as a function of tokens; `package` is the name of the package that is being compiled.
-pub(crate) fn trace_fn(
-    options: TokenStream,
-    item: TokenStream,
-    package: Option<String>,
-) -> TokenStream {
+/// What the attribute is to make.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Functions that are recorded.
+    Traced,
+    /// Functions as they were, with a type check that leaves no code.
+    Checked,
+}
+
+/// What holds where an item's own attribute says nothing.
+#[derive(Clone)]
+pub(crate) struct Defaults {
+    pub(crate) mode: Mode,
+    pub(crate) runtime: Path,
+    pub(crate) category: Option<LitStr>,
+    pub(crate) all_args: bool,
+    /// Whether the function is one of a block's.
+    pub(crate) in_block: bool,
+    /// Whether the block around is left out, but for items that have an attribute of their own.
+    skipped: bool,
+}
+
+/// The attribute as a function of tokens.
+pub(crate) fn trace_fn(mode: Mode, options: TokenStream, item: TokenStream) -> TokenStream {
     let mut parsed: Item = match syn::parse2(item.clone()) {
         Ok(parsed) => parsed,
-        Err(error) => return beside(error, item),
+        Err(error) => return beside(&error, item),
     };
-    let result = match &mut parsed {
-        Item::Function(function) => trace_function(options, function, package),
-        Item::Impl(block) => trace_impl(options, block, package),
+    let defaults = Defaults {
+        mode,
+        runtime: parse_quote!(::trace_runtime),
+        category: None,
+        all_args: false,
+        in_block: false,
+        skipped: false,
     };
-    match result {
+    match trace_outermost(options, &mut parsed, &defaults) {
         Ok(()) => parsed.into_token_stream(),
-        Err(error) => beside(error, parsed),
+        Err(error) => beside(&error, parsed),
     }
 }
 
-fn beside(error: Error, item: impl ToTokens) -> TokenStream {
+fn beside(error: &Error, item: impl ToTokens) -> TokenStream {
     let error = error.to_compile_error();
     quote!(#error #item)
 }
 
-fn trace_function(
-    options: TokenStream,
-    function: &mut Function,
-    package: Option<String>,
-) -> Result<()> {
-    let second = take_attribute(function);
+fn trace_outermost(options: TokenStream, item: &mut Item, defaults: &Defaults) -> Result<()> {
     let options: Options = syn::parse2(options)?;
-    if let Some(skip) = &options.skip {
-        let message = "`skip` leaves a function out of an `impl` block that has `#[trace_fn]`: remove the attribute";
+    if let (Some(skip), true) = (&options.skip, options.skips_function()) {
+        let message =
+            "`skip` leaves a function out of a block that has `#[trace_fn]`: remove the attribute";
         return Err(Error::new(skip.option.span(), message));
     }
-    match second {
-        Some(second) => Err(twice(&second)),
-        None => insert(function, &options, &Defaults { package, ..Defaults::default() }),
+    if let Some(second) = own(item).first() {
+        return Err(twice(second));
+    }
+    trace_item(item, &options, defaults)
+}
+
+fn own(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Function(function) => &function.own,
+        Item::Block(block) => &block.own,
     }
 }
 
-fn trace_impl(options: TokenStream, block: &mut Impl, package: Option<String>) -> Result<()> {
-    let own = take_attributes(block);
-    let options: Options = syn::parse2(options)?;
-    check_impl_options(&options)?;
+fn trace_item(item: &mut Item, options: &Options, defaults: &Defaults) -> Result<()> {
+    match item {
+        Item::Function(function) => function::trace(function, options, defaults),
+        Item::Block(block) => trace_block(block, options, defaults),
+    }
+}
+
+fn trace_block(block: &mut Block, options: &Options, defaults: &Defaults) -> Result<()> {
+    check_block_options(options)?;
+    let skipped = options.skips_function();
     let defaults = Defaults {
-        package,
-        owner: Some(type_name(&block.self_type)),
-        category: options.category.map(|given| given.value),
-        runtime: options.runtime.map(|given| given.value),
+        category: category(options, defaults).cloned(),
+        runtime: runtime(options, defaults).clone(),
+        all_args: options.args.is_some() || defaults.all_args,
+        in_block: true,
+        skipped,
+        ..*defaults
     };
-    let results =
-        functions(block).zip(own).map(|(function, own)| trace_member(function, own, &defaults));
+    trace_members(block, &defaults)
+}
+
+fn trace_members(block: &mut Block, defaults: &Defaults) -> Result<()> {
+    let items = block.members.iter_mut().filter_map(|member| match member {
+        Member::Item(item) => Some(item),
+        Member::Other(_) => None,
+    });
+    let results = items.map(|item| trace_member(item, defaults));
     match results.filter_map(Result::err).reduce(combined) {
         Some(errors) => Err(errors),
         None => Ok(()),
@@ -77,44 +116,33 @@ fn combined(mut first: Error, second: Error) -> Error {
     first
 }
 
-fn trace_member(
-    function: &mut Function,
-    own: Option<Attribute>,
-    defaults: &Defaults,
-) -> Result<()> {
-    if let Some(second) = take_attribute(function) {
-        return Err(twice(&second));
-    }
-    let options = match own {
-        Some(attribute) => attribute_options(&attribute)?,
-        None => Options::default(),
+fn trace_member(item: &mut Item, defaults: &Defaults) -> Result<()> {
+    let options = match own(item) {
+        [] if defaults.skipped || cannot_be_traced(item) => return trace_marked(item, defaults),
+        [] => Options::default(),
+        [attribute] => attribute_options(attribute)?,
+        [_, second, ..] => return Err(twice(second)),
     };
-    if options.skip.is_some() {
+    if options.skips_function() && matches!(item, Item::Function(_)) {
         return Ok(());
     }
-    insert(function, &options, defaults)
+    trace_item(item, &options, defaults)
 }
 
-fn functions(block: &mut Impl) -> impl Iterator<Item = &mut Function> {
-    block.members.iter_mut().filter_map(|member| match member {
-        Member::Function(function) => Some(&mut **function),
-        Member::Other(_) => None,
-    })
+/// Of an item that is left out, traces what has an attribute of its own.
+fn trace_marked(item: &mut Item, defaults: &Defaults) -> Result<()> {
+    match item {
+        Item::Block(block) => trace_members(block, defaults),
+        Item::Function(_) => Ok(()),
+    }
 }
 
-/// Takes the functions' own attributes out, before anything can fail: what stays there is expanded again.
-fn take_attributes(block: &mut Impl) -> Vec<Option<Attribute>> {
-    functions(block).map(take_attribute).collect()
-}
-
-fn take_attribute(function: &mut Function) -> Option<Attribute> {
-    let position = function.attributes.iter().position(is_trace_fn)?;
-    Some(function.attributes.remove(position))
-}
-
-/// By the last word of the path, since `use` may have brought it in as `trace_fn` or `trace_runtime::trace_fn`.
-fn is_trace_fn(attribute: &Attribute) -> bool {
-    attribute.path().segments.last().is_some_and(|segment| segment.ident == "trace_fn")
+/// Whether it is no mistake of the block's that this function is in it.
+fn cannot_be_traced(item: &Item) -> bool {
+    match item {
+        Item::Function(function) => function::obstacle(function).is_some(),
+        Item::Block(_) => false,
+    }
 }
 
 fn attribute_options(attribute: &Attribute) -> Result<Options> {
@@ -125,125 +153,37 @@ fn attribute_options(attribute: &Attribute) -> Result<Options> {
 }
 
 fn twice(second: &Attribute) -> Error {
-    Error::new_spanned(second, "this function has `#[trace_fn]` twice: keep one of them")
+    Error::new_spanned(second, "this item has `#[trace_fn]` twice: keep one of them")
 }
 
-fn check_impl_options(options: &Options) -> Result<()> {
-    let name = options.name.as_ref().map(|given| (&given.option, "name = \"...\""));
-    let args = options.args.as_ref().map(|given| (&given.option, "args(...)"));
-    let skip = options.skip.as_ref().map(|given| (&given.option, "skip"));
-    match name.or(args).or(skip) {
-        Some((word, form)) => {
-            let message = format!(
-                "`{word}` is for one function: write `#[trace_fn({form})]` on it, inside the block"
-            );
-            Err(Error::new(word.span(), message))
-        }
+/// A block has the options that hold for all functions in it.
+fn check_block_options(options: &Options) -> Result<()> {
+    let list = options.args.as_ref().filter(|args| matches!(args.value, Args::List(_)));
+    let words = [
+        options.name.as_ref().map(|given| &given.option),
+        list.map(|given| &given.option),
+        options.skip.as_ref().filter(|_| !options.skips_function()).map(|given| &given.option),
+        options.ret.as_ref().map(|given| &given.option),
+        options.err.as_ref().map(|given| &given.option),
+        options.flow.as_ref().map(|given| &given.option),
+    ];
+    match words.into_iter().flatten().next() {
+        Some(word) => Err(Error::new(
+            word.span(),
+            format!("`{word}` is for one function: write `#[trace_fn({word} ...)]` on it, inside the block; \
+                     a block takes `category`, `args` without a list, and `crate`"),
+        )),
         None => Ok(()),
     }
 }
 
-/// The name that the functions of `impl ... for TYPE` are recorded under: `Vec` for `a::Vec<T>`, also behind `&`.
-fn type_name(self_type: &Type) -> String {
-    match self_type {
-        Type::Group(group) => type_name(&group.elem),
-        Type::Paren(paren) => type_name(&paren.elem),
-        Type::Reference(reference) => type_name(&reference.elem),
-        Type::Path(path) => match path.path.segments.last() {
-            Some(segment) => segment.ident.unraw().to_string(),
-            None => path.to_token_stream().to_string(),
-        },
-        other => format!("<{}>", other.to_token_stream()),
-    }
+/// The category that is given, here or around.
+pub(crate) fn category<'a>(options: &'a Options, defaults: &'a Defaults) -> Option<&'a LitStr> {
+    let own = options.category.as_ref().map(|Given { value, .. }| value);
+    own.or(defaults.category.as_ref())
 }
 
-/// What holds where the function's own attribute says nothing.
-#[derive(Default)]
-struct Defaults {
-    package: Option<String>,
-    /// The type that the function belongs to, where it is known.
-    owner: Option<String>,
-    category: Option<LitStr>,
-    runtime: Option<Path>,
-}
-
-fn insert(function: &mut Function, options: &Options, defaults: &Defaults) -> Result<()> {
-    check_qualifiers(function, defaults)?;
-    let arguments = match &options.args {
-        Some(Given { value, .. }) => arguments(value, function)?,
-        None => TokenStream::new(),
-    };
-    let category = category(options, defaults)?;
-    let name = name(&function.signature.ident, options, defaults);
-    let runtime = runtime(options, defaults);
-    function.prepend(quote!(#runtime::trace_duration!(#category, #name #arguments);));
-    Ok(())
-}
-
-fn check_qualifiers(function: &Function, defaults: &Defaults) -> Result<()> {
-    let (span, problem, instead) = match function.signature {
-        syn::Signature { asyncness: Some(word), .. } => (
-            word.span,
-            "an `async fn` cannot be traced: it leaves its thread at every `.await`",
-            "write `trace_async_begin!` and `trace_async_end!` with one `trace_nonce!()` as id in its body",
-        ),
-        syn::Signature { constness: Some(word), .. } => (
-            word.span,
-            "a `const fn` cannot be traced: it may run in the compiler",
-            "remove `const`, or put `#[trace_fn]` on its caller",
-        ),
-        _ => return Ok(()),
-    };
-    let skip =
-        if defaults.owner.is_some() { ", or leave it out with `#[trace_fn(skip)]`" } else { "" };
-    Err(Error::new(span, format!("{problem}; {instead}{skip}")))
-}
-
-fn category(options: &Options, defaults: &Defaults) -> Result<LitStr> {
-    if let Some(Given { value, .. }) = &options.category {
-        return Ok(value.clone());
-    }
-    if let Some(category) = &defaults.category {
-        return Ok(category.clone());
-    }
-    match &defaults.package {
-        Some(package) => Ok(LitStr::new(package, Span::call_site())),
-        None => Err(Error::new(
-            Span::call_site(),
-            "no package name to use as the category (CARGO_PKG_NAME is not set): write `category = \"...\"`",
-        )),
-    }
-}
-
-fn name(function: &Ident, options: &Options, defaults: &Defaults) -> LitStr {
-    if let Some(Given { value, .. }) = &options.name {
-        return value.clone();
-    }
-    let function = function.unraw();
-    let name = match &defaults.owner {
-        Some(owner) => format!("{owner}::{function}"),
-        None => function.to_string(),
-    };
-    LitStr::new(&name, function.span())
-}
-
-fn runtime(options: &Options, defaults: &Defaults) -> Path {
-    let own = options.runtime.as_ref().map(|given| &given.value);
-    match own.or(defaults.runtime.as_ref()) {
-        Some(path) => path.clone(),
-        None => parse_quote!(::trace_runtime),
-    }
-}
-
-fn arguments(args: &[Arg], function: &Function) -> Result<TokenStream> {
-    let parameters = Parameters::of(&function.signature);
-    let mut tokens = TokenStream::new();
-    for Arg { key, value } in args {
-        let value = match value {
-            Value::Parameter(word) => parameters.check(word)?.to_token_stream(),
-            Value::Expr(expr) => expr.to_token_stream(),
-        };
-        tokens.extend(quote!(, #key => #value));
-    }
-    Ok(tokens)
+/// Where the macros are found.
+pub(crate) fn runtime<'a>(options: &'a Options, defaults: &'a Defaults) -> &'a Path {
+    options.runtime.as_ref().map_or(&defaults.runtime, |Given { value, .. }| value)
 }

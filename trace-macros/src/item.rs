@@ -1,73 +1,123 @@
-//! Reading what the attribute stands on: a function or an `impl` block.
+//! Reading what the attribute stands on: a function, or a block of them.
 //!
-//! Statements are kept as the tokens they are. They need not be understood to put a statement in front of them, so
-//! a body may use syntax that this crate's parser does not know yet, and parsing it costs nothing.
+//! Statements are kept as the tokens they are. They need not be understood to put others around them, so a body may use
+//! syntax that this crate's parser does not know yet, and parsing it costs nothing.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{quote, ToTokens};
 use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::{
-    braced, token, Attribute, Error, ImplItem, ItemImpl, Result, Signature, Token, Type, Visibility,
+    braced, token, Attribute, Error, ImplItem, ItemImpl, ItemMod, ItemTrait, Result, Signature,
+    Token, TraitItem, Visibility,
 };
 
 /// An item that can be traced.
 pub(crate) enum Item {
     Function(Box<Function>),
-    Impl(Box<Impl>),
+    Block(Box<Block>),
 }
 
 /// A free function or a method, with a body.
 pub(crate) struct Function {
+    /// The attributes of this crate on it, which its output does not have.
+    pub(crate) own: Vec<Attribute>,
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) signature: Signature,
+    /// The statements, but for the items that the body begins with.
+    pub(crate) body: TokenStream,
     visibility: Visibility,
     defaultness: Option<Token![default]>,
     brace: token::Brace,
     inner_attributes: Vec<Attribute>,
     leading_items: Vec<syn::Item>,
-    first_statement: Option<TokenStream>,
-    body: TokenStream,
 }
 
-/// An `impl` block.
-pub(crate) struct Impl {
-    pub(crate) self_type: Type,
+/// An `impl` block, a trait or an inline module.
+pub(crate) struct Block {
+    /// As for a function.
+    pub(crate) own: Vec<Attribute>,
     pub(crate) members: Vec<Member>,
+    attributes: Vec<Attribute>,
     /// Everything before the braces.
     header: TokenStream,
     body: Group,
     inner_attributes: Vec<Attribute>,
 }
 
-/// What stands between the braces of an `impl` block.
+/// What stands between the braces of a block.
 pub(crate) enum Member {
-    Function(Box<Function>),
-    Other(Box<ImplItem>),
+    Item(Item),
+    /// What has nothing to trace in it.
+    Other(TokenStream),
 }
 
-impl Parse for Item {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
+#[derive(Clone, Copy)]
+enum Kind {
+    Function,
+    Impl,
+    Trait,
+    Module,
+}
+
+impl Kind {
+    /// What an item is that begins here, if it can be traced.
+    fn of(input: ParseStream<'_>) -> Result<Option<Self>> {
         let ahead = input.fork();
         Attribute::parse_outer(&ahead)?;
         ahead.parse::<Visibility>()?;
         ahead.parse::<Option<Token![default]>>()?;
         if ahead.peek(Token![fn]) || ahead.fork().parse::<Signature>().is_ok() {
-            Ok(Item::Function(input.parse()?))
-        } else if ahead.peek(Token![impl])
-            || (ahead.peek(Token![unsafe]) && ahead.peek2(Token![impl]))
-        {
-            Ok(Item::Impl(input.parse()?))
+            return Ok(Some(Kind::Function));
+        }
+        if ahead.peek(Token![unsafe]) || ahead.peek(Token![auto]) {
+            ahead.parse::<TokenTree>()?;
+        }
+        Ok(if ahead.peek(Token![impl]) {
+            Some(Kind::Impl)
+        } else if ahead.peek(Token![trait]) {
+            Some(Kind::Trait)
+        } else if ahead.peek(Token![mod]) {
+            Some(Kind::Module)
         } else {
-            let message = "nothing to trace here: put `#[trace_fn]` on a `fn` with a body or on an `impl` block";
-            Err(Error::new(ahead.span(), message))
+            None
+        })
+    }
+}
+
+impl Parse for Item {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        match Kind::of(input)? {
+            Some(Kind::Function) => Ok(Item::Function(input.parse()?)),
+            Some(kind) => Ok(Item::Block(Box::new(Block::parse(kind, input)?))),
+            None => Err(Error::new(after_attributes(input)?, NOTHING)),
         }
     }
 }
 
+const NOTHING: &str =
+    "nothing to trace here: put `#[trace_fn]` on a `fn` with a body, an `impl` block, a trait or a module";
+
+fn after_attributes(input: ParseStream<'_>) -> Result<proc_macro2::Span> {
+    let ahead = input.fork();
+    Attribute::parse_outer(&ahead)?;
+    ahead.parse::<Visibility>()?;
+    Ok(ahead.span())
+}
+
+/// The attributes of this crate, and the others.
+///
+/// By the last word of the path, since `use` may have brought it in as `trace_fn` or `trace_runtime::trace_fn`.
+fn attributes(input: ParseStream<'_>) -> Result<(Vec<Attribute>, Vec<Attribute>)> {
+    let is_own = |attribute: &Attribute| {
+        attribute.path().segments.last().is_some_and(|segment| segment.ident == "trace_fn")
+    };
+    Ok(Attribute::parse_outer(input)?.into_iter().partition(is_own))
+}
+
 impl Parse for Function {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let attributes = Attribute::parse_outer(input)?;
+        let (own, attributes) = attributes(input)?;
         let visibility = input.parse()?;
         let defaultness = input.parse()?;
         let signature: Signature = input.parse()?;
@@ -79,6 +129,7 @@ impl Parse for Function {
         let content;
         let brace = braced!(content in input);
         Ok(Function {
+            own,
             attributes,
             signature,
             visibility,
@@ -86,16 +137,8 @@ impl Parse for Function {
             brace,
             inner_attributes: Attribute::parse_inner(&content)?,
             leading_items: leading_items(&content),
-            first_statement: None,
             body: content.parse()?,
         })
-    }
-}
-
-impl Function {
-    /// Puts `statement` in front of the body's own statements, but behind the items it begins with.
-    pub(crate) fn prepend(&mut self, statement: TokenStream) {
-        self.first_statement = Some(statement);
     }
 }
 
@@ -115,55 +158,82 @@ fn leading_items(input: ParseStream<'_>) -> Vec<syn::Item> {
     }
 }
 
-impl Parse for Impl {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let (header, body) = header_and_body(input)?;
-        // With empty braces the parser reads all that names the type and looks into no body.
-        let outline: ItemImpl = syn::parse2(quote!(#header {}))?;
-        let (inner_attributes, members) = members.parse2(body.stream())?;
-        Ok(Impl { self_type: *outline.self_ty, members, header, body, inner_attributes })
+impl Block {
+    fn parse(kind: Kind, input: ParseStream<'_>) -> Result<Self> {
+        let (own, attributes) = attributes(input)?;
+        let (header, body) = header_and_body(kind, input)?;
+        let (inner_attributes, members) =
+            (|input: ParseStream<'_>| members(kind, input)).parse2(body.stream())?;
+        Ok(Block { own, members, attributes, header, body, inner_attributes })
     }
 }
 
-/// Splits an item at the braces it ends with (its header may have braces too: `impl Ring<{ 1 << 4 }>`).
-fn header_and_body(input: ParseStream<'_>) -> Result<(TokenStream, Group)> {
-    let span = input.span();
-    let mut tokens: Vec<TokenTree> = input.parse::<TokenStream>()?.into_iter().collect();
-    match tokens.pop() {
-        Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
-            Ok((tokens.into_iter().collect(), body))
+/// Splits a block at its braces.
+///
+/// Its header may have braces too, as in `impl Ring<{ 1 << 4 }>`: it ends where the parser takes it for whole.
+fn header_and_body(kind: Kind, input: ParseStream<'_>) -> Result<(TokenStream, Group)> {
+    let mut header = TokenStream::new();
+    loop {
+        if input.is_empty() || input.peek(Token![;]) {
+            return Err(without_braces(kind, &header, input));
         }
-        _ => Err(Error::new(span, "expected an `impl` block that ends with its braces")),
+        match input.parse()? {
+            TokenTree::Group(body)
+                if body.delimiter() == Delimiter::Brace && is_whole(kind, &header) =>
+            {
+                return Ok((header, body));
+            }
+            token => header.extend([token]),
+        }
     }
 }
 
-fn members(input: ParseStream<'_>) -> Result<(Vec<Attribute>, Vec<Member>)> {
+fn is_whole(kind: Kind, header: &TokenStream) -> bool {
+    let outline = quote!(#header {});
+    match kind {
+        Kind::Function => false,
+        Kind::Impl => syn::parse2::<ItemImpl>(outline).is_ok(),
+        Kind::Trait => syn::parse2::<ItemTrait>(outline).is_ok(),
+        Kind::Module => syn::parse2::<ItemMod>(outline).is_ok(),
+    }
+}
+
+fn without_braces(kind: Kind, header: &TokenStream, input: ParseStream<'_>) -> Error {
+    if let (Kind::Module, true) = (kind, input.peek(Token![;])) {
+        let message = "this module's functions are in another file: put `#[trace_fn]` on them, \
+                       or write the module here, as `mod name { ... }`";
+        return Error::new(input.span(), message);
+    }
+    Error::new_spanned(header, "expected a block that ends with its braces")
+}
+
+fn members(kind: Kind, input: ParseStream<'_>) -> Result<(Vec<Attribute>, Vec<Member>)> {
     let inner_attributes = Attribute::parse_inner(input)?;
     let mut members = Vec::new();
     while !input.is_empty() {
-        members.push(input.parse()?);
+        members.push(member(kind, input)?);
     }
     Ok((inner_attributes, members))
 }
 
-impl Parse for Member {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let ahead = input.fork();
-        match ahead.parse() {
-            Ok(function) => {
-                input.advance_to(&ahead);
-                Ok(Member::Function(function))
-            }
-            Err(_) => Ok(Member::Other(input.parse()?)),
-        }
+fn member(kind: Kind, input: ParseStream<'_>) -> Result<Member> {
+    let ahead = input.fork();
+    if let Ok(item) = ahead.parse() {
+        input.advance_to(&ahead);
+        return Ok(Member::Item(item));
     }
+    Ok(Member::Other(match kind {
+        Kind::Impl => input.parse::<ImplItem>()?.into_token_stream(),
+        Kind::Trait => input.parse::<TraitItem>()?.into_token_stream(),
+        Kind::Function | Kind::Module => input.parse::<syn::Item>()?.into_token_stream(),
+    }))
 }
 
 impl ToTokens for Item {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match self {
             Item::Function(function) => function.to_tokens(tokens),
-            Item::Impl(block) => block.to_tokens(tokens),
+            Item::Block(block) => block.to_tokens(tokens),
         }
     }
 }
@@ -173,25 +243,25 @@ impl ToTokens for Function {
         let Function { attributes, visibility, defaultness, signature, .. } = self;
         tokens.extend(quote!(#(#attributes)* #visibility #defaultness #signature));
         self.brace.surround(tokens, |inside| {
-            let Function { inner_attributes, leading_items, first_statement, body, .. } = self;
-            inside.extend(quote!(#(#inner_attributes)* #(#leading_items)* #first_statement #body));
+            let Function { inner_attributes, leading_items, body, .. } = self;
+            inside.extend(quote!(#(#inner_attributes)* #(#leading_items)* #body));
         });
     }
 }
 
-impl ToTokens for Impl {
+impl ToTokens for Block {
     fn to_tokens(&self, tokens: &mut TokenStream) {
-        let Impl { header, inner_attributes, members, .. } = self;
+        let Block { attributes, header, inner_attributes, members, .. } = self;
         let mut body = Group::new(Delimiter::Brace, quote!(#(#inner_attributes)* #(#members)*));
         body.set_span(self.body.span());
-        tokens.extend(quote!(#header #body));
+        tokens.extend(quote!(#(#attributes)* #header #body));
     }
 }
 
 impl ToTokens for Member {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match self {
-            Member::Function(function) => function.to_tokens(tokens),
+            Member::Item(item) => item.to_tokens(tokens),
             Member::Other(item) => item.to_tokens(tokens),
         }
     }

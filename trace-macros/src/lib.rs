@@ -1,46 +1,44 @@
 //! The `#[trace_fn]` attribute of `trace-runtime`.
 //!
 //! Programs use it as `trace_runtime::trace_fn`; this crate exists because an attribute has to live in a
-//! crate of its own. It reads the attribute's options (`attr`), reads the item as far as needed (`item`,
-//! `parameters`) and puts one `trace_duration!` in front of the body (`expand`).
+//! crate of its own. It reads the attribute's options (`attr`) and the item as far as needed (`item`), finds the functions in it
+//! and what holds for each (`expand`), and puts the runtime's macros into them (`function`), by what kind of function it is (`shape`)
+//! and what its parameters are (`parameters`).
 
 #![forbid(unsafe_code)]
 
 mod attr;
 mod expand;
+mod function;
 mod item;
 mod parameters;
+mod shape;
 #[cfg(test)]
 mod tests;
 
 use proc_macro::TokenStream;
 
-/// Records every call of a function as a duration event, from entry to return, `?` or unwinding panic.
-///
-/// The body gets one statement in front of it, a `trace_duration!`, whose scope ends when the function's
-/// locals have been dropped and before its parameters are. Everything else stays as written:
-/// signature, attributes, type inference, lifetimes and the drop order of what the body declares.
+use expand::Mode;
+
+/// Records every call of a function as a duration, from entry to return, `?` or unwinding panic.
 ///
 /// ```
-/// # // Stands in for the runtime, which depends on this crate.
-/// # extern crate self as trace_runtime;
-/// # mod entry { pub use trace_macros::trace_fn; }
-/// # pub use entry::*;
-/// # #[macro_export]
-/// # macro_rules! trace_duration {
-/// #     ($category:literal, $name:literal $(, $key:literal => $value:expr)*) => { $(let _ = &$value;)* };
-/// # }
-/// # use std::{cell::Cell, io};
 /// use trace_runtime::trace_fn;
 ///
 /// #[trace_fn]
-/// fn refresh(generation: &Cell<u32>) {
-///     generation.set(generation.get() + 1);
+/// fn refresh(generation: &mut u32) {
+///     *generation += 1;
 /// }
 ///
-/// #[trace_fn(category = "storage", name = "load block", args(index, bytes = block.len()))]
-/// fn load(index: u64, block: &mut [u8], from: &mut impl io::Read) -> io::Result<()> {
+/// #[trace_fn(category = "storage", args(index, bytes = block.len()), err)]
+/// fn load(index: u64, block: &mut [u8], from: &mut impl std::io::Read) -> std::io::Result<()> {
 ///     from.read_exact(block)
+/// }
+///
+/// #[trace_fn(args, skip(token))]
+/// async fn fetch(url: &str, token: &str) -> usize {
+///     // …
+///     url.len() + token.len()
 /// }
 ///
 /// # struct Cache(Vec<u32>);
@@ -62,43 +60,122 @@ use proc_macro::TokenStream;
 ///         self.0.len()
 ///     }
 /// }
-/// # fn main() {
-/// #     let generation = Cell::new(1);
-/// #     refresh(&generation);
-/// #     assert_eq!(generation.get(), 2);
-/// #     let mut block = [0; 2];
-/// #     load(0, &mut block, &mut &b"ab"[..]).unwrap();
-/// #     assert_eq!(&block, b"ab");
-/// #     let mut cache = Cache(Vec::new());
-/// #     cache.add(5);
-/// #     assert_eq!((cache.get(0), cache.len()), (Some(&5), 1));
-/// # }
+/// # refresh(&mut 1);
+/// # load(0, &mut [0; 2], &mut &b"ab"[..]).unwrap();
+/// # drop(fetch("", ""));
+/// # let mut cache = Cache(Vec::new());
+/// # cache.add(5);
+/// # assert_eq!((cache.get(0), cache.len()), (Some(&5), 1));
 /// ```
+///
+/// It stands on a function or method with a body, or on a block, and then holds for all functions in it: an `impl` block, a trait (its
+/// default methods), or a module that is written in place, with all that is in it. `#[trace_fn(skip)]` leaves one out, and so it does a
+/// block within the block; a function's own `#[trace_fn(...)]` comes first. A `const fn`, which may run in the compiler, is left out of
+/// a block silently, and so are functions that a macro makes inside it and those inside functions.
+///
+/// # Names
+///
+/// The category is the name of the crate, `my_app`. The name is the function's path without the crate, `shapes::area`, and
+/// `Ring::push` for what belongs to a type or a trait. Types have neither modules nor generic arguments; for a trait's default method it is the
+/// trait, for an implementation the type: `Ring::fmt`. Both are made when a recording starts, and cost a call nothing.
 ///
 /// # Options
 ///
-/// * `category = "..."`: the event's category, a string literal. Default: the name of the package that is
-///   being compiled (`CARGO_PKG_NAME`).
-/// * `name = "..."`: the event's name, a string literal. Default: the function's name; `Type::function`
-///   under an attribute that stands on the `impl` block, where alone the type is known.
-/// * `args(...)`: at most 15 arguments, separated by commas. `a` records the parameter `a` under the key
-///   `a`; `key = expr` and `"any key" = expr` record an expression, which sees the parameters and runs
-///   only when the category is on.
-/// * `crate = path`: where `trace_duration!` is found. Default: `::trace_runtime`.
-/// * `skip`: leaves one function out, under an attribute on its `impl` block; stands alone.
+/// | option | records |
+/// |---|---|
+/// | `category = "..."` | the category, a literal |
+/// | `name = "..."` | the name, a literal |
+/// | `args(a, b, key = expr, "any key" = expr)` | parameters, `self` among them, and expressions, which see the parameters |
+/// | `args` | all parameters that can be recorded, but `self` and those that begin with `_` |
+/// | `args, skip(a, b)` | the same without these |
+/// | `ret` | the result, as an instant `return` with the argument `value` |
+/// | `err` | the error, if there is one, as an instant `error` with the argument `error`; with it `ret` is for what is no error |
+/// | `flow = id`, `flow_begin = id`, `flow_end = id` | a step, the begin or the end of the flow `flow` with this id, a `u64` |
+/// | `crate = path` | nothing: it says where `trace_runtime` is to be found |
+/// | `skip` | nothing at all: for one function of a block |
 ///
-/// On an `impl` block `category` and `crate` hold for all its functions, and a function's own
-/// `#[trace_fn(...)]` comes first. Functions that a macro call inside the block makes are not seen.
+/// A block takes `category`, `args` without a list, `crate`, and, inside another one, `skip`.
+///
+/// ## Values
+///
+/// A value is recorded typed if its type has an `ArgValue`; else as the text of its `Display`, else of its `Debug`. Bare `args` leaves out
+/// what has none of them, such as a `T` without bounds; elsewhere that is an error. At most 15 arguments are recorded, 14 of an async
+/// function; bare `args` takes the first ones. Text is made in place up to 128 bytes, and in a `String` beyond, up to the 32,000 bytes
+/// that a record can have. **Nothing is evaluated or formatted while the category is off**, and no code of yours runs while a record is
+/// being written.
+///
+/// ## Results
+///
+/// With `ret` or `err` the body becomes a closure that is called in place. An instant is recorded inside the duration.
+///
+/// ```
+/// # use trace_runtime::trace_fn;
+/// #[trace_fn(category = "config", ret, err)]
+/// fn port(text: &str) -> Result<u16, std::num::ParseIntError> {
+///     let port = text.trim().parse()?;
+///     Ok(port)
+/// }
+/// # assert_eq!(port(" 80"), Ok(80));
+/// ```
+///
+/// ## Flows
+///
+/// An arrow from function to function, over threads:
+///
+/// ```
+/// # use trace_runtime::{trace_fn, trace_nonce};
+/// struct Job {
+///     id: u64,
+/// }
+///
+/// #[trace_fn(category = "jobs", flow_begin = job.id)]
+/// fn push(queue: &mut Vec<Job>, job: Job) {
+///     queue.push(job);
+/// }
+///
+/// #[trace_fn(category = "jobs", flow_end = job.id)]
+/// fn run(job: &Job) {
+///     // …
+/// }
+/// # let mut queue = Vec::new();
+/// # push(&mut queue, Job { id: trace_nonce!() });
+/// # run(&queue[0]);
+/// ```
+///
+/// # Async
+///
+/// An `async fn` is recorded as a task: its polls as durations on the threads that run them, joined by a flow, and a track with its
+/// wall-clock time, which ends also when it is cancelled. So is a function that returns `impl Future` (with `Send`, `Sync`, `Unpin` and
+/// lifetimes, and no other trait beside it), `Pin<Box<dyn Future>>`, `BoxFuture` or `LocalBoxFuture`, and what `async_trait` makes,
+/// whichever of the two attributes comes first. Arguments are recorded when the function is called, or, of an `async fn`, polled first; a
+/// flow at the first poll, a result at the last.
+///
+/// A boxed future is boxed once: where the function ends with `Box::pin(...)` the future in it is wrapped, and nowhere
+/// else in it is there a `return` or `?`. Otherwise it is boxed again, while the category is on.
+///
+/// # What stays as it is
+///
+/// Signature, visibility, attributes, documentation, type inference, borrows, and the order in which parameters and locals are dropped;
+/// there are no lints that the function would not have had by itself. The duration ends when the locals have been dropped, and before
+/// the parameters are; with `ret` or `err`, after both.
+///
+/// # Cost
+///
+/// What `trace_duration!` costs: two reads of the clock while recorded, one load and a branch while not. Each of `ret`,
+/// `err` and `flow` is an event of its own, with one read of the clock. A text costs its formatting. With the feature `ntrace` the
+/// machine code is the function's own.
 ///
 /// # Limits
 ///
-/// An `async fn` and a `const fn` are rejected: the first leaves its thread at every `.await`, the second may run in the
-/// compiler. An ordinary function that returns a future is recorded for as long as it takes to make the future.
-/// Trait methods without a body have nothing to record; put the attribute on the implementation.
+/// * A `const fn` and a naked function are rejected, and so is `ret` or `err` with `#[track_caller]`, on a function that is not async: a
+///   closure cannot have it.
+/// * With `ret`, `err`, and in an `async fn`, a parameter that may have something to drop counts as used; the compiler does not warn of it.
+///   What such a function leaves of a parameter that it takes apart (`(a, _): (A, B)`) is dropped after all other parameters.
+/// * A trait's method without a body has nothing to record: put the attribute on the implementation.
+/// * `async_trait` gives other names to parameters that are patterns; they cannot be recorded when it is expanded first.
 #[proc_macro_attribute]
 pub fn trace_fn(options: TokenStream, item: TokenStream) -> TokenStream {
-    let package = std::env::var("CARGO_PKG_NAME").ok();
-    expand::trace_fn(options.into(), item.into(), package).into()
+    expand::trace_fn(Mode::Traced, options.into(), item.into()).into()
 }
 
 /// The attribute where tracing is compiled out: it takes the same options, checks them, and records nothing.
@@ -106,8 +183,5 @@ pub fn trace_fn(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Programs use it as `trace_runtime::ntrace::trace_fn`.
 #[proc_macro_attribute]
 pub fn ntrace_fn(options: TokenStream, item: TokenStream) -> TokenStream {
-    let package = std::env::var("CARGO_PKG_NAME").ok();
-    let options = proc_macro2::TokenStream::from(options);
-    let options = quote::quote!(crate = ::trace_runtime::ntrace, #options);
-    expand::trace_fn(options, item.into(), package).into()
+    expand::trace_fn(Mode::Checked, options.into(), item.into()).into()
 }

@@ -1,24 +1,35 @@
-//! The names that a function's parameters bind, for `args(name)`.
+//! The names that a function's parameters bind.
 
-use proc_macro2::Ident;
-use syn::{Error, FnArg, Pat, Result, Signature};
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, ToTokens};
+use syn::{Error, FnArg, Pat, Result, Signature, Type};
 
 /// Every name that a signature binds, in its order.
 pub(crate) struct Parameters<'a> {
     function: &'a Ident,
-    names: Vec<String>,
+    bound: Vec<Bound>,
     /// A pattern that cannot be looked into (a macro call) may bind any name.
     opaque: bool,
+}
+
+/// A name, with the word as it stands in the signature: `self` or a parameter's.
+struct Bound {
+    word: Ident,
+    /// Whether it may be something that does more than go away when it is dropped.
+    may_drop: bool,
 }
 
 impl<'a> Parameters<'a> {
     pub(crate) fn of(signature: &'a Signature) -> Self {
         let mut parameters =
-            Parameters { function: &signature.ident, names: Vec::new(), opaque: false };
+            Parameters { function: &signature.ident, bound: Vec::new(), opaque: false };
         for input in &signature.inputs {
             match input {
-                FnArg::Receiver(_) => parameters.names.push("self".to_string()),
-                FnArg::Typed(typed) => parameters.add(&typed.pat),
+                FnArg::Receiver(receiver) => parameters.bound.push(Bound {
+                    word: Ident::new("self", receiver.self_token.span),
+                    may_drop: may_drop(&receiver.ty),
+                }),
+                FnArg::Typed(typed) => parameters.add(&typed.pat, may_drop(&typed.ty)),
             }
         }
         parameters
@@ -26,50 +37,97 @@ impl<'a> Parameters<'a> {
 
     /// Gives `word` back when it is one of the names.
     pub(crate) fn check<'w>(&self, word: &'w Ident) -> Result<&'w Ident> {
-        if self.opaque || self.names.iter().any(|name| word == name) {
+        if self.opaque || self.bound.iter().any(|bound| bound.word == *word) {
             return Ok(word);
         }
         Err(Error::new(word.span(), self.unknown(word)))
     }
 
+    /// What can be recorded of a function about which nothing is said: all parameters but `self`, and but those that
+    /// the function itself says it does not use, by an underscore.
+    pub(crate) fn recordable(&self) -> impl Iterator<Item = &Ident> {
+        let words = self.bound.iter().map(|bound| &bound.word);
+        words.filter(|word| *word != "self" && !word.to_string().starts_with('_'))
+    }
+
+    /// A statement that makes a closure, or an async block, that moves its captures have all parameters whose drop may
+    /// be seen, whole. They are then dropped where it ends, and in the order in which the function drops them:
+    /// captures are in the order in which they are first mentioned, parameters from the last to the first.
+    pub(crate) fn capture(&self) -> TokenStream {
+        let words: Vec<&Ident> = self
+            .bound
+            .iter()
+            .rev()
+            .filter(|bound| bound.may_drop)
+            .map(|bound| &bound.word)
+            .collect();
+        if words.is_empty() {
+            return TokenStream::new();
+        }
+        quote!(#[allow(clippy::used_underscore_binding)] let _ = (#(&#words,)*);)
+    }
+
     fn unknown(&self, word: &Ident) -> String {
         let function = self.function;
-        if self.names.is_empty() {
+        if self.bound.is_empty() {
             return format!(
                 "`{function}` has no parameter to name: write `{word} = expr` for an expression"
             );
         }
-        let names = self.names.join("`, `");
+        let names: Vec<String> = self.bound.iter().map(|bound| bound.word.to_string()).collect();
+        let names = names.join("`, `");
         format!(
             "`{word}` is no parameter of `{function}`, which has `{names}`: \
              write one of these, or `{word} = expr` for an expression"
         )
     }
 
-    fn add(&mut self, pattern: &Pat) {
+    fn add(&mut self, pattern: &Pat, may_drop: bool) {
         match pattern {
             Pat::Ident(ident) => {
-                self.names.push(ident.ident.to_string());
+                let may_drop = may_drop && ident.by_ref.is_none();
+                self.bound.push(Bound { word: ident.ident.clone(), may_drop });
                 if let Some((_, inner)) = &ident.subpat {
-                    self.add(inner);
+                    self.add(inner, may_drop);
                 }
             }
-            Pat::Paren(paren) => self.add(&paren.pat),
-            Pat::Reference(reference) => self.add(&reference.pat),
-            Pat::Slice(slice) => self.add_all(&slice.elems),
-            Pat::Struct(fields) => self.add_all(fields.fields.iter().map(|field| &*field.pat)),
-            Pat::Tuple(tuple) => self.add_all(&tuple.elems),
-            Pat::TupleStruct(tuple) => self.add_all(&tuple.elems),
+            Pat::Paren(paren) => self.add(&paren.pat, may_drop),
+            Pat::Reference(reference) => self.add(&reference.pat, may_drop),
+            Pat::Slice(slice) => self.add_all(&slice.elems, may_drop),
+            Pat::Struct(fields) => {
+                self.add_all(fields.fields.iter().map(|field| &*field.pat), may_drop);
+            }
+            Pat::Tuple(tuple) => self.add_all(&tuple.elems, may_drop),
+            Pat::TupleStruct(tuple) => self.add_all(&tuple.elems, may_drop),
             // All alternatives bind the same names.
-            Pat::Or(or) => self.add_all(or.cases.first()),
+            Pat::Or(or) => self.add_all(or.cases.first(), may_drop),
             Pat::Macro(_) | Pat::Verbatim(_) => self.opaque = true,
             _ => {}
         }
     }
 
-    fn add_all<'p>(&mut self, patterns: impl IntoIterator<Item = &'p Pat>) {
+    fn add_all<'p>(&mut self, patterns: impl IntoIterator<Item = &'p Pat>, may_drop: bool) {
         for pattern in patterns {
-            self.add(pattern);
+            self.add(pattern, may_drop);
         }
     }
+}
+
+/// Whether values of a type may have something to do when they are dropped. References and numbers have not.
+fn may_drop(of: &Type) -> bool {
+    match of {
+        Type::Group(group) => may_drop(&group.elem),
+        Type::Paren(paren) => may_drop(&paren.elem),
+        Type::Reference(_) | Type::Ptr(_) | Type::BareFn(_) => false,
+        Type::Path(path) => !is_number(&path.to_token_stream().to_string()),
+        _ => true,
+    }
+}
+
+fn is_number(name: &str) -> bool {
+    let numbers = [
+        "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+        "f32", "f64", "bool", "char",
+    ];
+    numbers.contains(&name)
 }

@@ -1,10 +1,13 @@
-//! Expansions compared token by token. Errors are compared as the compiler shows them, in `tests/ui`.
+//! Expansions compared token by token. Errors are compared as the compiler shows them, in `tests/ui`; what expansions do is
+//! in `tests/shapes`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
+use crate::expand::Mode;
+
 fn expanded(options: TokenStream, item: TokenStream) -> String {
-    crate::expand::trace_fn(options, item, Some("my-package".to_string())).to_string()
+    crate::expand::trace_fn(Mode::Traced, options, item).to_string()
 }
 
 #[track_caller]
@@ -23,7 +26,10 @@ fn defaults() {
         ),
         quote!(
             fn f() {
-                ::trace_runtime::trace_duration!("my-package", "f");
+                let _trace_fn = ::trace_runtime::__trace_fn_begin!((
+                    ::trace_runtime::__trace_category!(),
+                    ::trace_runtime::__trace_function_name!()
+                ));
                 g();
             }
         ),
@@ -31,70 +37,83 @@ fn defaults() {
 }
 
 #[test]
-fn all_options() {
+fn names_arguments_and_flow() {
     check(
-        quote!(category = "c", name = "n", args(a, "k" = a + 1, self), crate = crate::rt),
+        quote!(category = "c", name = "n", args(a, "k" = a + 1, self), flow = a, crate = crate::rt),
         quote!(
             fn f(&self, a: u32) {}
         ),
         quote!(
             fn f(&self, a: u32) {
-                crate::rt::trace_duration!("c", "n", "a" => a, "k" => a + 1, "self" => self);
+                let _trace_fn = crate::rt::__trace_fn_begin!(
+                    ("c", crate::rt::__trace_name!("n")),
+                    "a" => crate::rt::__attribute::required(&a).value(),
+                    "k" => crate::rt::__attribute::required(&(a + 1)).value(),
+                    "self" => crate::rt::__attribute::required(&self).value()
+                );
+                crate::rt::__trace_fn_flow!(FlowStep, "c", a);
             }
         ),
+    );
+}
+
+#[test]
+fn checked_functions_keep_their_body() {
+    let checked = |options, item| crate::expand::trace_fn(Mode::Checked, options, item).to_string();
+    assert_eq!(
+        checked(
+            quote!(args(a), flow = 1, err),
+            quote!(
+                async fn f(a: u32) -> Done {
+                    g(a).await
+                }
+            )
+        ),
+        quote!(
+            async fn f(a: u32) -> Done {
+                ::trace_runtime::__ntrace_fn!(
+                    [1][err::trace_runtime::__attribute::never::<Done>()],
+                    ::trace_runtime::__attribute::required(&a).value()
+                );
+                g(a).await
+            }
+        )
+        .to_string()
     );
 }
 
 /// Every part of a signature must come out where it went in.
 #[test]
 fn the_signature_is_kept() {
-    check(
-        quote!(),
-        quote! {
-            /// Doc.
-            #[inline]
-            pub(in crate::a) unsafe extern "C" fn f<'a, T: ?Sized, const N: usize>(
-                #[allow(unused)] mut x: &'a T, (y, _): (u8, [u8; N]), ...
-            ) -> impl Iterator<Item = &'a T> + use<'a, T, N>
-            where
-                T: for<'b> Fn(&'b u8),
-            {
-                #![allow(dead_code)]
-                x
-            }
-        },
-        quote! {
-            /// Doc.
-            #[inline]
-            pub(in crate::a) unsafe extern "C" fn f<'a, T: ?Sized, const N: usize>(
-                #[allow(unused)] mut x: &'a T, (y, _): (u8, [u8; N]), ...
-            ) -> impl Iterator<Item = &'a T> + use<'a, T, N>
-            where
-                T: for<'b> Fn(&'b u8),
-            {
-                #![allow(dead_code)]
-                ::trace_runtime::trace_duration!("my-package", "f");
-                x
-            }
-        },
-    );
+    let signature = quote! {
+        /// Doc.
+        #[inline]
+        pub(in crate::a) unsafe extern "C" fn f<'a, T: ?Sized, const N: usize>(
+            #[allow(unused)] mut x: &'a T, (y, _): (u8, [u8; N]), ...
+        ) -> impl Iterator<Item = &'a T> + use<'a, T, N>
+        where
+            T: for<'b> Fn(&'b u8),
+    };
+    let expansion = expanded(quote!(), quote!(#signature { #![allow(dead_code)] x }));
+    let start = quote!(#signature).to_string();
+    assert!(expansion.starts_with(&start), "{expansion}");
+    assert!(expansion.contains("# ! [allow (dead_code)] let _trace_fn"), "{expansion}");
+    assert!(expansion.ends_with("; x }"), "{expansion}");
 }
 
 #[test]
 fn statements_are_not_parsed() {
-    check(
+    let expansion = expanded(
         quote!(),
         quote!(default fn f(self: Pin<&mut Self>) -> ! { syntax of tomorrow => { } }),
-        quote!(default fn f(self: Pin<&mut Self>) -> ! {
-            ::trace_runtime::trace_duration!("my-package", "f");
-            syntax of tomorrow => { }
-        }),
     );
+    assert!(expansion.starts_with("default fn f"), "{expansion}");
+    assert!(expansion.ends_with("; syntax of tomorrow => { } }"), "{expansion}");
 }
 
 #[test]
 fn items_at_the_start_stay_before_the_trace_point() {
-    check(
+    let expansion = expanded(
         quote!(),
         quote!(
             fn f() {
@@ -104,101 +123,60 @@ fn items_at_the_start_stay_before_the_trace_point() {
                 use c::d;
             }
         ),
-        quote!(
-            fn f() {
-                use a::b;
-                const C: u8 = 1;
-                ::trace_runtime::trace_duration!("my-package", "f");
-                m! {}
-                use c::d;
-            }
-        ),
     );
+    let position =
+        |part| expansion.find(part).unwrap_or_else(|| panic!("no {part} in {expansion}"));
+    assert!(position("const C") < position("__trace_fn_begin"));
+    assert!(position("__trace_fn_begin") < position("m ! { }"));
 }
 
+/// What has no function in it comes out as it was, and so do the header and the attributes.
 #[test]
-fn impl_blocks() {
-    check(
-        quote!(category = "c", crate = rt),
-        quote! {
-            #[doc = "Doc."]
-            unsafe impl<T> Tr for a::Ring<{ N + 1 }, T> where T: Copy {
-                const A: u8 = 1;
-                type B = u8;
-                m!();
-                fn f(&self) { x }
-                #[inline] #[trace_runtime::trace_fn(category = "d", args(a))] fn g(a: u8) {}
-                #[trace_fn(skip)] async fn h() {}
-            }
-        },
-        quote! {
-            #[doc = "Doc."]
-            unsafe impl<T> Tr for a::Ring<{ N + 1 }, T> where T: Copy {
-                const A: u8 = 1;
-                type B = u8;
-                m!();
-                fn f(&self) { rt::trace_duration!("c", "Ring::f"); x }
-                #[inline] fn g(a: u8) { rt::trace_duration!("d", "Ring::g", "a" => a); }
-                async fn h() {}
-            }
-        },
-    );
-}
-
-#[test]
-fn names_of_self_types() {
-    let name = |self_type: TokenStream| {
-        let expansion = expanded(quote!(), quote!(impl T for #self_type { fn f() {} }));
-        expansion.split('"').nth(3).map(str::to_string)
+fn blocks_are_kept() {
+    let block = quote! {
+        #[doc = "Doc."]
+        unsafe impl<T> Tr for a::Ring<{ N + 1 }, T> where T: Copy {
+            #![allow(unused)]
+            const A: u8 = 1;
+            type B = u8;
+            m!();
+            const fn f() -> u8 { 1 }
+        }
     };
-    assert_eq!(name(quote!(a::B<C>)).as_deref(), Some("B::f"));
-    assert_eq!(name(quote!(&mut (B))).as_deref(), Some("B::f"));
-    assert_eq!(name(quote!(r#type)).as_deref(), Some("type::f"));
-    assert_eq!(name(quote!(<A as B>::C)).as_deref(), Some("C::f"));
-    assert_eq!(name(quote!([u8])).as_deref(), Some("<[u8]>::f"));
-    assert_eq!(name(quote!(dyn A)).as_deref(), Some("<dyn A>::f"));
+    check(quote!(category = "c", crate = rt), block.clone(), block);
+    let module = quote! {
+        pub mod m {
+            //! Doc.
+            use a::b;
+            struct S<const N: usize = { 1 }>;
+            macro_rules! m { () => {}; }
+            extern "C" { fn f(); }
+            trait T { fn f(); const fn g() {} }
+            #[naked] extern "C" fn h() { naked_asm!("") }
+        }
+    };
+    check(quote!(), module.clone(), module);
 }
 
 /// One wrong function must not hide the others, nor lose the block.
 #[test]
 fn a_mistake_leaves_the_item_untraced_beside_its_error() {
     let expansion = expanded(
-        quote!(),
+        quote!(category = "c"),
         quote!(
             impl A {
                 #[trace_fn(args(b))]
                 fn f() {}
                 #[trace_fn(what)]
                 fn g() {}
+                #[a::trace_fn]
                 fn h() {}
             }
         ),
     );
     assert_eq!(expansion.matches("compile_error !").count(), 2, "{expansion}");
-    let kept = quote!(
-        impl A {
-            fn f() {}
-            fn g() {}
-            fn h() {
-                ::trace_runtime::trace_duration!("my-package", "A::h");
-            }
-        }
+    assert!(
+        expansion.contains("impl A { fn f () { } fn g () { } fn h () { let _trace_fn"),
+        "{expansion}"
     );
-    assert!(expansion.ends_with(&kept.to_string()), "{expansion}");
-}
-
-#[test]
-fn without_a_package_the_category_must_be_given() {
-    let expand = |options| {
-        crate::expand::trace_fn(
-            options,
-            quote!(
-                fn f() {}
-            ),
-            None,
-        )
-        .to_string()
-    };
-    assert!(expand(quote!()).contains("CARGO_PKG_NAME is not set"));
-    assert!(!expand(quote!(category = "c")).contains("compile_error"));
 }

@@ -107,3 +107,65 @@ fn threads_of_the_runtime() -> usize {
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
     names.filter(|name| name.starts_with("trace-")).count()
 }
+
+/// The attribute in every form, compiled out: the functions do what they did.
+#[cfg(feature = "attributes")]
+mod attribute {
+    use std::fmt::Debug;
+    use std::future::Future;
+    use std::pin::{pin, Pin};
+    use std::task::{Context, Poll, Waker};
+
+    use trace_runtime::ntrace::trace_fn;
+
+    fn not_evaluated() -> u64 {
+        unreachable!("what is not recorded is not evaluated")
+    }
+
+    #[trace_fn(category = "quiet")]
+    mod functions {
+        use super::{not_evaluated, Debug, Future, Pin};
+
+        #[super::trace_fn(args(text, at = not_evaluated()), flow = not_evaluated(), ret)]
+        pub(super) fn first<'a>(text: &'a str, list: &mut Vec<&'a str>) -> Option<&'a str> {
+            list.push(text);
+            list.first().copied()
+        }
+
+        #[super::trace_fn(args, err)]
+        pub(super) fn parse<T: Debug>(
+            _unused: T,
+            text: &str,
+        ) -> Result<u8, std::num::ParseIntError> {
+            Ok(text.parse::<u8>()? + 1)
+        }
+
+        #[super::trace_fn(args, ret, err, flow_begin = not_evaluated())]
+        pub(super) async fn parsed(text: String) -> Result<u8, String> {
+            parse((), &text).map_err(|error| error.to_string())
+        }
+
+        pub(super) fn boxed(number: u8) -> Pin<Box<dyn Future<Output = u8>>> {
+            Box::pin(async move { number })
+        }
+
+        pub(super) const fn two() -> u8 {
+            2
+        }
+    }
+
+    fn run<F: Future>(future: F) -> F::Output {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => output,
+            Poll::Pending => unreachable!("nothing waits"),
+        }
+    }
+
+    #[test]
+    fn functions_are_as_they_were() {
+        assert_eq!(functions::first("b", &mut vec!["a"]), Some("a"));
+        assert_eq!(functions::parse((), "1"), Ok(2));
+        assert!(run(functions::parsed("x".to_string())).is_err());
+        assert_eq!(run(functions::boxed(functions::two())), 2);
+    }
+}

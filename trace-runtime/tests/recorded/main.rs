@@ -2,6 +2,8 @@
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 mod archive;
+#[cfg(feature = "attributes")]
+mod attribute;
 mod blobs;
 mod context;
 mod flows;

@@ -4,13 +4,14 @@ struct Client;
 
 #[trace_fn]
 impl Client {
+    #[trace_fn(name = "new")]
     const fn new() -> Self {
         Client
     }
 
-    async fn fetch(&self) {}
+    const fn silently_left_out(&self) {}
 }
 
 fn main() {
-    drop(Client::new().fetch());
+    Client::new().silently_left_out();
 }

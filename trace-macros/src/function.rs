@@ -1,0 +1,424 @@
+//! Putting trace points into one function.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned, ToTokens};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Error, Expr, LitStr, Path, Result};
+
+use crate::attr::{Arg, Args, Given, Options, Skip, Value};
+use crate::expand::{category, runtime, Defaults, Mode};
+use crate::item::Function;
+use crate::parameters::Parameters;
+use crate::shape::{boxed_tail, may_return_early, nameable_output, never_returns, Shape};
+
+/// The most arguments that an event can have: the count has four bits in a record's header.
+const MAX_ARGS: usize = 15;
+
+/// Those of a task, which has one of its own.
+const MAX_TASK_ARGS: usize = MAX_ARGS - 1;
+
+/// Rewrites the body.
+pub(crate) fn trace(function: &mut Function, options: &Options, defaults: &Defaults) -> Result<()> {
+    if let Some((span, problem)) = obstacle(function) {
+        let skip =
+            if defaults.in_block { ", or leave it out with `#[trace_fn(skip)]`" } else { "" };
+        return Err(Error::new(span, format!("{problem}{skip}")));
+    }
+    check_result(function, options)?;
+    let point = Point::new(function, options, defaults)?;
+    function.body = match defaults.mode {
+        Mode::Checked => point.checked(&function.body),
+        Mode::Traced => point.traced(&function.body),
+    };
+    Ok(())
+}
+
+/// What keeps a function from being traced: where it stands, and what to do.
+pub(crate) fn obstacle(function: &Function) -> Option<(Span, &'static str)> {
+    if let Some(word) = function.signature.constness {
+        let problem = "a `const fn` cannot be traced: it may run in the compiler; \
+                       remove `const`, or put `#[trace_fn]` on its caller";
+        return Some((word.span, problem));
+    }
+    let naked = function.attributes.iter().find(|attribute| {
+        let text = attribute.meta.to_token_stream().to_string();
+        text == "naked" || text == "unsafe (naked)"
+    });
+    let problem = "a naked function cannot be traced: it is assembler and nothing else; \
+                   put `#[trace_fn]` on its caller";
+    naked.map(|attribute| (attribute.span(), problem))
+}
+
+/// Whether what the function returns can be looked at.
+fn check_result(function: &Function, options: &Options) -> Result<()> {
+    let Some(Given { option, .. }) = options.ret.as_ref().or(options.err.as_ref()) else {
+        return Ok(());
+    };
+    if never_returns(&function.signature) {
+        let name = &function.signature.ident;
+        return Err(Error::new(
+            option.span(),
+            format!("`{name}` never returns: remove `{option}`"),
+        ));
+    }
+    let asks_caller =
+        function.attributes.iter().find(|attribute| attribute.path().is_ident("track_caller"));
+    if asks_caller.is_some() && Shape::of(&function.signature) == Shape::Plain {
+        let message = format!(
+            "`{option}` puts the body into a closure, where `#[track_caller]` has no effect: remove one of them"
+        );
+        return Err(Error::new(option.span(), message));
+    }
+    Ok(())
+}
+
+/// A function's trace point, as tokens.
+struct Point<'f> {
+    function: &'f Function,
+    shape: Shape,
+    runtime: &'f Path,
+    /// The category, constant.
+    category: TokenStream,
+    /// Category and name, as the macros of the runtime take them.
+    site: TokenStream,
+    /// `, key => value` for each argument.
+    arguments: TokenStream,
+    /// The values alone.
+    values: Vec<TokenStream>,
+    flow: Option<&'f Given<Expr>>,
+    /// What of the result is recorded, and where that was asked for.
+    result: Option<(TokenStream, Span)>,
+    parameters: Parameters<'f>,
+}
+
+impl<'f> Point<'f> {
+    fn new(function: &'f Function, options: &'f Options, defaults: &'f Defaults) -> Result<Self> {
+        let runtime = runtime(options, defaults);
+        let parameters = Parameters::of(&function.signature);
+        let shape = Shape::of(&function.signature);
+        let category = match category(options, defaults) {
+            Some(text) => text.to_token_stream(),
+            None => quote!(#runtime::__trace_category!()),
+        };
+        let name = match &options.name {
+            Some(Given { value, .. }) => quote!(#runtime::__trace_name!(#value)),
+            None => quote!(#runtime::__trace_function_name!()),
+        };
+        let given = arguments(options, defaults, &parameters, shape, runtime)?;
+        Ok(Point {
+            function,
+            shape,
+            runtime,
+            site: quote!((#category, #name)),
+            category,
+            arguments: given.iter().map(|(key, value)| quote!(, #key => #value)).collect(),
+            values: given.into_iter().map(|(_, value)| value).collect(),
+            flow: options.flow.as_ref(),
+            result: result(options),
+            parameters,
+        })
+    }
+
+    fn traced(&self, body: &TokenStream) -> TokenStream {
+        match self.shape {
+            Shape::Plain => self.plain(body),
+            Shape::Async => self.async_fn(body),
+            Shape::Future => self.future(body),
+            Shape::BoxedFuture => self.boxed_future(body),
+        }
+    }
+
+    /// The body with its types checked: nothing of it is executed.
+    fn checked(&self, body: &TokenStream) -> TokenStream {
+        let Point { runtime, values, .. } = self;
+        let flow = self.flow.map(|given| &given.value);
+        let result = self.checked_result();
+        quote!(#runtime::__ntrace_fn!([#flow] [#result] #(, #values)*); #body)
+    }
+
+    /// What is asked of the result, of one that there never is.
+    fn checked_result(&self) -> TokenStream {
+        let output = nameable_output(&self.function.signature);
+        let is_output = matches!(self.shape, Shape::Plain | Shape::Async);
+        match (&self.result, output) {
+            (Some((what, span)), Some(output)) if is_output => {
+                let runtime = at(self.runtime, *span);
+                quote_spanned!(*span=> #what #runtime::__attribute::never::<#output>())
+            }
+            _ => TokenStream::new(),
+        }
+    }
+
+    /// A duration around the body.
+    fn plain(&self, body: &TokenStream) -> TokenStream {
+        let Point { runtime, site, arguments, .. } = self;
+        let flow = self.flow_record();
+        let scope = local("_trace_fn");
+        let body = if self.result.is_some() { self.with_result(body) } else { body.clone() };
+        quote! {
+            let #scope = #runtime::__trace_fn_begin!(#site #arguments);
+            #flow
+            #body
+        }
+    }
+
+    /// The body in a closure, so that all its results come by.
+    fn with_result(&self, body: &TokenStream) -> TokenStream {
+        let result = local("__trace_result");
+        let record = self.result_record(&result.to_token_stream());
+        let body = self.closure(body);
+        quote!(let #result = #body; #record #result)
+    }
+
+    /// The body called as a closure, which has the parameters.
+    fn closure(&self, body: &TokenStream) -> TokenStream {
+        let runtime = self.runtime;
+        let capture = self.parameters.capture();
+        let output = nameable_output(&self.function.signature).map(|output| quote!(-> #output));
+        quote!(#runtime::__attribute::once(move || #output { #capture #body }))
+    }
+
+    /// A task around the body.
+    fn async_fn(&self, body: &TokenStream) -> TokenStream {
+        let capture = self.parameters.capture();
+        let output = self.expected_output();
+        let flow = self.flow_record();
+        let future = quote!(async move { #output #capture #flow #body });
+        let (begin, task) = self.begin_task();
+        let future = self.task(&task, &self.told(&future, None));
+        if never_returns(&self.function.signature) {
+            return quote!(#begin match #future.await {});
+        }
+        quote!(#begin #future.await)
+    }
+
+    /// Says in an async block what it is to give, since an async block cannot.
+    fn expected_output(&self) -> TokenStream {
+        let runtime = self.runtime;
+        let output = if never_returns(&self.function.signature) {
+            Some(quote!(#runtime::__attribute::Never))
+        } else {
+            nameable_output(&self.function.signature)
+        };
+        output.map_or_else(
+            TokenStream::new,
+            |output| quote!(if false { return #runtime::__attribute::never::<#output>(); }),
+        )
+    }
+
+    /// A task around the future that is returned.
+    fn future(&self, body: &TokenStream) -> TokenStream {
+        let future =
+            if may_return_early(body.clone()) { self.closure(body) } else { quote!({ #body }) };
+        let (begin, task) = self.begin_task();
+        let (flow_id, before) = self.later_flow();
+        let future = self.task(&task, &self.told(&future, before));
+        quote!(#begin #flow_id #future)
+    }
+
+    /// A task within the box that is returned; around it, if what is in the box cannot be seen.
+    fn boxed_future(&self, body: &TokenStream) -> TokenStream {
+        let (begin, task) = self.begin_task();
+        let (flow_id, before) = self.later_flow();
+        if let Some((call, boxed)) = boxed_tail(body) {
+            let inner = boxed.stream();
+            let inner = strip_comma(inner);
+            let future = self.task(&task, &self.told(&inner, before));
+            return quote_spanned!(boxed.span()=> #begin #flow_id #call(#future));
+        }
+        let runtime = self.runtime;
+        let future = local("__trace_future");
+        let made = self.closure(body);
+        let traced = self.task(&task, &self.told(&future.to_token_stream(), before));
+        quote! {
+            #begin
+            #flow_id
+            let #future = #made;
+            if #task.is_on() { #runtime::__attribute::boxed(#traced) } else { #future }
+        }
+    }
+
+    fn begin_task(&self) -> (TokenStream, Ident) {
+        let Point { runtime, site, arguments, .. } = self;
+        let task = local("__trace_task");
+        (quote!(let #task = #runtime::__trace_task_begin!(#site #arguments);), task)
+    }
+
+    fn task(&self, task: &Ident, future: &TokenStream) -> TokenStream {
+        let runtime = self.runtime;
+        quote!(#runtime::__private::TraceFuture::begun(#task, #future))
+    }
+
+    /// A future with records at its first poll and of its output.
+    fn told(&self, future: &TokenStream, before: Option<TokenStream>) -> TokenStream {
+        if before.is_none() && self.result.is_none() {
+            return future.clone();
+        }
+        let runtime = self.runtime;
+        let result = local("__trace_result");
+        let record = self.result_record(&quote!(*#result));
+        let before = before.unwrap_or_default();
+        quote!(#runtime::__attribute::observed(#future, move || { #before }, |#result| { let _ = #result; #record }))
+    }
+
+    /// The record of a flow, for where the body runs at once.
+    fn flow_record(&self) -> TokenStream {
+        let Some(Given { option, value }) = self.flow else { return TokenStream::new() };
+        let Point { runtime, category, .. } = self;
+        let event = flow_event(option);
+        quote!(#runtime::__trace_fn_flow!(#event, #category, #value);)
+    }
+
+    /// The id of a flow taken now, and its record for later.
+    fn later_flow(&self) -> (TokenStream, Option<TokenStream>) {
+        let Some(Given { option, value }) = self.flow else { return (TokenStream::new(), None) };
+        let Point { runtime, category, .. } = self;
+        let (event, id) = (flow_event(option), local("__trace_flow"));
+        (
+            quote!(let #id = #runtime::__trace_fn_flow_id!(#category, #value);),
+            Some(quote!(#runtime::__trace_fn_flow_later!(#event, #category, #id);)),
+        )
+    }
+
+    /// The record of a result.
+    fn result_record(&self, result: &TokenStream) -> TokenStream {
+        let Some((what, span)) = &self.result else { return TokenStream::new() };
+        let (runtime, category) = (at(self.runtime, *span), &self.category);
+        quote_spanned!(*span=> #runtime::__trace_fn_result!(#what, #category, #result);)
+    }
+}
+
+/// `ret`, `err` or `both`.
+fn result(options: &Options) -> Option<(TokenStream, Span)> {
+    match (&options.ret, &options.err) {
+        (None, None) => None,
+        (Some(ret), None) => Some((quote!(ret), ours(ret.option.span()))),
+        (None, Some(err)) => Some((quote!(err), ours(err.option.span()))),
+        (Some(_), Some(err)) => Some((quote!(both), ours(err.option.span()))),
+    }
+}
+
+fn flow_event(option: &Ident) -> Ident {
+    let event = match option.to_string().as_str() {
+        "flow_begin" => "FlowBegin",
+        "flow_end" => "FlowEnd",
+        _ => "FlowStep",
+    };
+    Ident::new(event, option.span())
+}
+
+/// A place for errors about what is not the user's code, which lints are to know.
+fn ours(span: Span) -> Span {
+    Span::mixed_site().located_at(span)
+}
+
+/// A variable that no name in the function can be mixed up with.
+fn local(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
+}
+
+/// Without the comma that may stand behind the last argument of a call.
+fn strip_comma(arguments: TokenStream) -> TokenStream {
+    let mut tokens: Vec<_> = arguments.into_iter().collect();
+    if tokens.last().is_some_and(|last| last.to_string() == ",") {
+        tokens.pop();
+    }
+    tokens.into_iter().collect()
+}
+
+/// Keys and values.
+fn arguments(
+    options: &Options,
+    defaults: &Defaults,
+    parameters: &Parameters<'_>,
+    shape: Shape,
+    runtime: &Path,
+) -> Result<Vec<(LitStr, TokenStream)>> {
+    let most = if shape == Shape::Plain { MAX_ARGS } else { MAX_TASK_ARGS };
+    match &options.args {
+        Some(Given { value: Args::List(list), .. }) => listed(list, parameters, most, runtime),
+        Some(Given { value: Args::All, .. }) => {
+            Ok(all(parameters, skipped(options, parameters)?, most, runtime))
+        }
+        None if defaults.all_args => Ok(all(parameters, skipped(options, parameters)?, most, runtime)),
+        None => match &options.skip {
+            Some(Given { option, .. }) => Err(Error::new(
+                option.span(),
+                "`skip(...)` leaves parameters out of all, and none is recorded: write `args, skip(...)`, \
+                 or remove it",
+            )),
+            None => Ok(Vec::new()),
+        },
+    }
+}
+
+fn skipped<'o>(options: &'o Options, parameters: &Parameters<'_>) -> Result<&'o [Ident]> {
+    let Some(Given { value: Skip::Parameters(words), .. }) = &options.skip else { return Ok(&[]) };
+    for word in words {
+        parameters.check(word)?;
+    }
+    Ok(words)
+}
+
+fn listed(
+    list: &[Arg],
+    parameters: &Parameters<'_>,
+    most: usize,
+    runtime: &Path,
+) -> Result<Vec<(LitStr, TokenStream)>> {
+    if let Some(first_too_many) = list.get(most) {
+        let message = format!(
+            "there are at most {most} arguments{}: remove {}",
+            if most == MAX_TASK_ARGS { " where a future is traced" } else { "" },
+            list.len() - most
+        );
+        return Err(Error::new(first_too_many.key.span(), message));
+    }
+    let value = |arg: &Arg| {
+        let (value, span) = match &arg.value {
+            Value::Parameter(word) => (parameters.check(word)?.to_token_stream(), word.span()),
+            Value::Expr(expr) => (operand(expr), expr.span()),
+        };
+        Ok((
+            arg.key.clone(),
+            quote_spanned!(span=> #runtime::__attribute::required(&#value).value()),
+        ))
+    };
+    list.iter().map(value).collect()
+}
+
+/// The runtime's path where errors about what is written with it are to be shown. A path that was given stays: its words may be
+/// known only where they stand.
+fn at(runtime: &Path, span: Span) -> TokenStream {
+    let is_default = runtime.to_token_stream().to_string() == ":: trace_runtime";
+    if is_default {
+        quote_spanned!(span=> ::trace_runtime)
+    } else {
+        runtime.to_token_stream()
+    }
+}
+
+/// An expression as what an operator can stand before.
+fn operand(expr: &Expr) -> TokenStream {
+    match expr {
+        Expr::Binary(_) | Expr::Cast(_) | Expr::Range(_) | Expr::Closure(_) | Expr::Assign(_) => {
+            quote!((#expr))
+        }
+        _ => expr.to_token_stream(),
+    }
+}
+
+fn all(
+    parameters: &Parameters<'_>,
+    skipped: &[Ident],
+    most: usize,
+    runtime: &Path,
+) -> Vec<(LitStr, TokenStream)> {
+    let value = |word: &Ident| {
+        let key = LitStr::new(&word.unraw().to_string(), word.span());
+        (key, quote!(#runtime::__attribute::optional(&#word).value()))
+    };
+    let words = parameters.recordable().filter(|word| !skipped.contains(word));
+    words.take(most).map(value).collect()
+}

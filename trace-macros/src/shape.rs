@@ -1,0 +1,166 @@
+//! What kind of function it is, by its signature: what calls it and what runs later.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{GenericArgument, PathArguments, ReturnType, Signature, Type, TypeParamBound};
+
+/// How a function does its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// While it is called.
+    Plain,
+    /// While the future that an `async fn` stands for is polled.
+    Async,
+    /// While the `impl Future` that it returns is polled.
+    Future,
+    /// While the boxed future that it returns is polled.
+    BoxedFuture,
+}
+
+impl Shape {
+    pub(crate) fn of(signature: &Signature) -> Self {
+        if signature.asyncness.is_some() {
+            return Shape::Async;
+        }
+        match &signature.output {
+            ReturnType::Default => Shape::Plain,
+            ReturnType::Type(_, output) => Shape::of_output(output),
+        }
+    }
+
+    fn of_output(output: &Type) -> Self {
+        match output {
+            Type::Group(group) => Shape::of_output(&group.elem),
+            Type::Paren(paren) => Shape::of_output(&paren.elem),
+            Type::ImplTrait(of) if is_future(&of.bounds) => Shape::Future,
+            Type::Path(_) if is_named_box(output) || is_pinned_box(output) => Shape::BoxedFuture,
+            _ => Shape::Plain,
+        }
+    }
+}
+
+/// Whether the bounds ask for a future and for nothing that a wrapped future may not have.
+fn is_future<'a>(bounds: impl IntoIterator<Item = &'a TypeParamBound>) -> bool {
+    let mut future = false;
+    for bound in bounds {
+        if let TypeParamBound::Trait(of) = bound {
+            match of.path.segments.last().map(|segment| segment.ident.to_string()).as_deref() {
+                Some("Future") => future = true,
+                Some("Send" | "Sync" | "Unpin") => {}
+                _ => return false,
+            }
+        }
+    }
+    future
+}
+
+/// The names that the crate `futures` gave to boxed futures.
+fn is_named_box(of: &Type) -> bool {
+    last_segment(of).is_some_and(|(name, _)| name == "BoxFuture" || name == "LocalBoxFuture")
+}
+
+/// `Pin<Box<dyn Future>>`, with any paths before the names.
+fn is_pinned_box(of: &Type) -> bool {
+    let boxed =
+        last_segment(of).filter(|(name, _)| name == "Pin").and_then(|(_, argument)| argument);
+    let inner = boxed
+        .and_then(last_segment)
+        .filter(|(name, _)| name == "Box")
+        .and_then(|(_, argument)| argument);
+    matches!(inner, Some(Type::TraitObject(of)) if is_future(&of.bounds))
+}
+
+/// The last name of a path, and its first argument that is a type.
+fn last_segment(of: &Type) -> Option<(String, Option<&Type>)> {
+    let Type::Path(path) = of else { return None };
+    let last = path.path.segments.last()?;
+    let argument = match &last.arguments {
+        PathArguments::AngleBracketed(list) => {
+            list.args.iter().find_map(|argument| match argument {
+                GenericArgument::Type(of) => Some(of),
+                _ => None,
+            })
+        }
+        _ => None,
+    };
+    Some((last.ident.to_string(), argument))
+}
+
+/// What a function or its future gives, as a type that can stand in a body: `_` for what has no name. `None` if there is none.
+pub(crate) fn nameable_output(signature: &Signature) -> Option<TokenStream> {
+    match &signature.output {
+        ReturnType::Default => Some(quote::quote!(())),
+        ReturnType::Type(..) if never_returns(signature) => None,
+        ReturnType::Type(_, output) => {
+            let mut output = (**output).clone();
+            leave_to_inference(&mut output);
+            let tokens = output.to_token_stream();
+            (!has_word(tokens.clone(), "impl")).then_some(tokens)
+        }
+    }
+}
+
+/// Replaces every `impl Trait` by `_`.
+fn leave_to_inference(of: &mut Type) {
+    match of {
+        Type::ImplTrait(_) => *of = syn::parse_quote!(_),
+        Type::Array(array) => leave_to_inference(&mut array.elem),
+        Type::Group(group) => leave_to_inference(&mut group.elem),
+        Type::Paren(paren) => leave_to_inference(&mut paren.elem),
+        Type::Reference(reference) => leave_to_inference(&mut reference.elem),
+        Type::Slice(slice) => leave_to_inference(&mut slice.elem),
+        Type::Tuple(tuple) => tuple.elems.iter_mut().for_each(leave_to_inference),
+        Type::Path(path) => {
+            let lists =
+                path.path.segments.iter_mut().filter_map(|segment| match &mut segment.arguments {
+                    PathArguments::AngleBracketed(list) => Some(list),
+                    _ => None,
+                });
+            for argument in lists.flat_map(|list| &mut list.args) {
+                if let GenericArgument::Type(of) = argument {
+                    leave_to_inference(of);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether the function returns `!`.
+pub(crate) fn never_returns(signature: &Signature) -> bool {
+    matches!(&signature.output, ReturnType::Type(_, output) if matches!(**output, Type::Never(_)))
+}
+
+/// Whether a body may end before its end.
+pub(crate) fn may_return_early(body: TokenStream) -> bool {
+    body.into_iter().any(|token| match token {
+        TokenTree::Group(group) => may_return_early(group.stream()),
+        TokenTree::Ident(word) => word == "return",
+        TokenTree::Punct(mark) => mark.as_char() == '?',
+        TokenTree::Literal(_) => false,
+    })
+}
+
+fn has_word(tokens: TokenStream, wanted: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => has_word(group.stream(), wanted),
+        TokenTree::Ident(word) => word == wanted,
+        _ => false,
+    })
+}
+
+/// Splits a body that ends with `Box::pin(future)`, and does not end elsewhere, into what comes before the parentheses
+/// and what is in them.
+pub(crate) fn boxed_tail(body: &TokenStream) -> Option<(TokenStream, Group)> {
+    let mut tokens: Vec<TokenTree> = body.clone().into_iter().collect();
+    let Some(TokenTree::Group(boxed)) = tokens.pop() else { return None };
+    let before: TokenStream = tokens.iter().cloned().collect();
+    let is_call = boxed.delimiter() == Delimiter::Parenthesis && ends_with_box_pin(&tokens);
+    (is_call && !may_return_early(before.clone())).then_some((before, boxed))
+}
+
+fn ends_with_box_pin(tokens: &[TokenTree]) -> bool {
+    let mut last: Vec<String> = tokens.iter().rev().take(4).map(ToString::to_string).collect();
+    last.reverse();
+    last == ["Box", ":", ":", "pin"]
+}

@@ -1,0 +1,346 @@
+//! Functions whose work is done by a future: `async fn`, and those that return one.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use trace_macros::trace_fn;
+
+use crate::fake::{self, note, recorded, run, yielded, Noisy};
+
+#[test]
+fn an_async_fn_is_a_task() {
+    #[trace_fn(crate = fake, category = "c", args(number), flow = 7, ret)]
+    async fn doubled(number: u32) -> u32 {
+        yielded().await;
+        number * 2
+    }
+    let (result, lines) = recorded(|| run(doubled(4)));
+    assert_eq!(result, 8);
+    let expected = [
+        "task c doubled number=4",
+        "poll doubled",
+        "FlowStep c flow id=7",
+        "pending doubled",
+        "poll doubled",
+        "instant c return value=8",
+        "ready doubled",
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// Nothing happens before it is polled, as without the attribute.
+#[test]
+fn a_future_that_is_not_polled_records_nothing() {
+    #[trace_fn(crate = fake, category = "c")]
+    async fn never_run(_noisy: Noisy) {}
+    let (_, lines) = recorded(|| drop(never_run(Noisy("parameter"))));
+    assert_eq!(lines, ["drop parameter"]);
+}
+
+#[test]
+fn errors_of_futures_are_recorded() {
+    #[trace_fn(crate = fake, category = "c", err)]
+    async fn parse(text: &str) -> Result<Box<dyn std::fmt::Debug>, std::num::ParseIntError> {
+        yielded().await;
+        let number: i32 = text.parse()?;
+        if number == 0 {
+            return Ok(Box::new("zero"));
+        }
+        Ok(Box::new(number))
+    }
+    assert!(recorded(|| run(parse("1"))).0.is_ok());
+    let (result, lines) = recorded(|| run(parse("x")));
+    assert!(result.is_err());
+    assert!(
+        lines.contains(&r#"instant c error error="invalid digit found in string""#.to_string()),
+        "{lines:?}"
+    );
+}
+
+/// The tail is no `Box<dyn …>` unless it is told so, and `Ok(())` no `Result` of a certain error.
+#[test]
+fn types_are_inferred_as_in_the_function() {
+    #[trace_fn(crate = fake, category = "c")]
+    async fn boxed(one: bool) -> Box<dyn std::fmt::Debug> {
+        if one {
+            return Box::new(1);
+        }
+        Box::new("two")
+    }
+    #[trace_fn(crate = fake, category = "c")]
+    async fn converted(text: &str) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let _: i32 = text.parse()?;
+        Ok(())
+    }
+    #[trace_fn(crate = fake, category = "c")]
+    async fn collected(items: &[u8]) -> Vec<u32> {
+        items.iter().map(|item| (*item).into()).collect()
+    }
+    #[trace_fn(crate = fake, category = "c")]
+    async fn opaque(items: &[u8]) -> impl Iterator<Item = &u8> + '_ {
+        items.iter().rev()
+    }
+    assert_eq!(format!("{:?}", run(boxed(true))), "1");
+    assert!(run(converted("x")).is_err());
+    assert_eq!(run(collected(&[1])), [1]);
+    assert_eq!(run(opaque(&[1, 2])).collect::<Vec<_>>(), [&2, &1]);
+}
+
+/// The same function twice, once with the attribute.
+macro_rules! same_drops {
+    ($test:ident, ($($attribute:tt)*), fn($($parameter:pat_param => $type:ty),*) $(-> $output:ty)? $body:block, $($call:expr),*) => {
+        #[test]
+        #[allow(unused_variables)]
+        fn $test() {
+            async fn plain($($parameter: $type),*) $(-> $output)? $body
+            #[trace_fn(crate = fake, category = "c", $($attribute)*)]
+            async fn traced($($parameter: $type),*) $(-> $output)? $body
+            let seen = |mut lines: Vec<String>| {
+                lines.retain(|line| line.starts_with("drop") || line.starts_with("note"));
+                lines
+            };
+            let plainly = seen(recorded(|| { let _result = run(plain($($call),*)); }).1);
+            assert_eq!(seen(recorded(|| { let _result = run(traced($($call),*)); }).1), plainly);
+            assert!(!plainly.is_empty());
+            // Dropped at its first await.
+            let cancelled = seen(recorded(|| once_polled(plain($($call),*))).1);
+            assert_eq!(seen(recorded(|| once_polled(traced($($call),*))).1), cancelled);
+        }
+    };
+}
+
+fn once_polled(future: impl Future) {
+    let mut future = Box::pin(future);
+    let _ = future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+}
+
+same_drops!(unmoved_parameters, (), fn(a => Noisy, b => Noisy, c => u8) -> u8 { yielded().await; note("note body"); c }, Noisy("a"), Noisy("b"), 3);
+same_drops!(parameters_that_are_moved, (ret), fn(a => Noisy, b => Noisy) -> u8 { drop(b); yielded().await; 1 }, Noisy("a"), Noisy("b"));
+same_drops!(parameters_that_may_be_moved, (err), fn(go => bool, a => Noisy, b => Noisy, c => Noisy) -> Result<Noisy, u8> {
+    let local = Noisy("local");
+    yielded().await;
+    if go { return Err(1); }
+    drop(b);
+    Ok(a)
+}, true, Noisy("a"), Noisy("b"), Noisy("c"));
+same_drops!(a_part_that_is_moved, (), fn(pair => (Noisy, Noisy), b => Noisy) -> Noisy { yielded().await; let _c = &b; pair.1 }, (Noisy("0"), Noisy("1")), Noisy("b"));
+same_drops!(patterns, (), fn((x, y) => (Noisy, Noisy), [first, ..] => [Noisy; 1]) { yielded().await; }, (Noisy("x"), Noisy("y")), [Noisy("first")]);
+
+struct Client {
+    name: String,
+}
+
+#[trace_fn(crate = fake, category = "c")]
+impl Client {
+    async fn by_reference(&self) -> &str {
+        yielded().await;
+        &self.name
+    }
+
+    async fn by_mutable_reference(&mut self, suffix: &str) -> &mut String {
+        self.name.push_str(suffix);
+        &mut self.name
+    }
+
+    async fn by_value(mut self, mut times: u8) -> String {
+        while times > 0 {
+            times -= 1;
+            self.name.push('!');
+            yielded().await;
+        }
+        self.name
+    }
+
+    async fn pinned(self: Pin<&mut Self>) -> usize {
+        self.name.len()
+    }
+
+    async fn generic<T, const N: usize>(items: [T; N]) -> String
+    where
+        T: Into<String> + Clone + Send,
+    {
+        items.iter().cloned().map(Into::into).collect()
+    }
+
+    async fn borrowed_tail(text: std::cell::RefCell<String>) -> usize {
+        text.borrow().len()
+    }
+
+    fn future(&self, add: u8) -> impl Future<Output = u8> + Send + '_ {
+        let length = self.name.len() as u8;
+        async move {
+            yielded().await;
+            length + add
+        }
+    }
+
+    #[trace_fn(ret, flow_begin = 3)]
+    fn early(add: Option<u8>) -> impl Future<Output = Option<u8>> {
+        let future = async move {
+            yielded().await;
+            Some(add? + 1)
+        };
+        if add.is_some() {
+            return future;
+        }
+        future
+    }
+
+    #[trace_fn(args(add))]
+    fn boxed<'a>(&'a self, add: &'a str) -> Pin<Box<dyn Future<Output = String> + Send + 'a>> {
+        Box::pin(async move {
+            yielded().await;
+            format!("{}{add}", self.name)
+        })
+    }
+
+    #[trace_fn(err)]
+    fn boxed_elsewhere(&self, fail: bool) -> BoxFuture<'_, Result<usize, String>> {
+        if fail {
+            return Box::pin(async { Err("failed".to_string()) });
+        }
+        let future = async { Ok(self.name.len()) };
+        Box::pin(future)
+    }
+}
+
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+fn send<T: Send>(value: T) -> T {
+    value
+}
+
+#[test]
+fn methods_of_every_kind_can_be_async() {
+    let mut client = Client { name: "n".into() };
+    assert_eq!(run(send(client.by_reference())), "n");
+    assert_eq!(run(client.by_mutable_reference("m")), "nm");
+    assert_eq!(run(Pin::new(&mut client).pinned()), 2);
+    assert_eq!(run(Client::generic(["a", "b"])), "ab");
+    assert_eq!(run(Client::borrowed_tail(String::from("abc").into())), 3);
+    assert_eq!(run(client.by_value(2)), "nm!!");
+}
+
+#[test]
+fn returned_futures_are_tasks() {
+    let client = Client { name: "n".into() };
+    let (sum, lines) = recorded(|| run(send(client.future(1))));
+    assert_eq!(sum, 2);
+    assert_eq!(
+        lines,
+        ["task c future", "poll future", "pending future", "poll future", "ready future"]
+    );
+    let (sum, lines) = recorded(|| run(Client::early(Some(1))));
+    assert_eq!(sum, Some(2));
+    let expected = [
+        "task c early",
+        "flow id c ",
+        "poll early",
+        "FlowBegin c flow id=3",
+        "pending early",
+        "poll early",
+        "instant c return value=Some(2)",
+        "ready early",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn boxed_futures_are_tasks() {
+    let client = Client { name: "n".into() };
+    let (text, lines) = recorded(|| run(client.boxed("m")));
+    assert_eq!(text, "nm");
+    assert_eq!(
+        lines,
+        [r#"task c boxed add="m""#, "poll boxed", "pending boxed", "poll boxed", "ready boxed"]
+    );
+    assert_eq!(run(client.boxed_elsewhere(false)), Ok(1));
+    let (_, lines) = recorded(|| run(client.boxed_elsewhere(true)));
+    let expected = [
+        "task c boxed_elsewhere",
+        "poll boxed_elsewhere",
+        r#"instant c error error="failed""#,
+        "ready boxed_elsewhere",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_future_that_does_not_end() {
+    #[trace_fn(crate = fake, category = "c")]
+    async fn forever() -> ! {
+        loop {
+            yielded().await;
+        }
+    }
+    let (_, lines) = recorded(|| once_polled(forever()));
+    assert_eq!(lines, ["task c forever", "poll forever", "pending forever"]);
+}
+
+#[async_trait::async_trait]
+trait Service {
+    async fn call(&mut self, request: u32) -> Result<u32, String>;
+
+    #[trace_fn(crate = fake, category = "c")]
+    async fn twice(&mut self, request: u32) -> Result<u32, String> {
+        self.call(request).await?;
+        self.call(request).await
+    }
+}
+
+struct First(u32);
+
+/// On the methods: expanded after `async_trait`, which has made boxed futures of them.
+#[async_trait::async_trait]
+impl Service for First {
+    #[trace_fn(crate = fake, category = "c", args(request), err)]
+    async fn call(&mut self, request: u32) -> Result<u32, String> {
+        yielded().await;
+        self.0 = self.0.checked_sub(request).ok_or("too much")?;
+        Ok(self.0)
+    }
+}
+
+struct Second;
+
+/// Outside: expanded before.
+#[trace_fn(crate = fake, category = "c", args)]
+#[async_trait::async_trait]
+impl Service for Second {
+    async fn call(&mut self, request: u32) -> Result<u32, String> {
+        Ok(request)
+    }
+}
+
+struct Third;
+
+/// Inside: expanded after.
+#[async_trait::async_trait]
+#[trace_fn(crate = fake, category = "c", args)]
+impl Service for Third {
+    async fn call(&mut self, request: u32) -> Result<u32, String> {
+        Ok(request)
+    }
+}
+
+#[test]
+fn async_trait_in_every_order() {
+    let (result, lines) = recorded(|| run(First(1).call(2)));
+    assert_eq!(result, Err("too much".to_string()));
+    let expected = [
+        "task c call request=2",
+        "poll call",
+        "pending call",
+        "poll call",
+        r#"instant c error error="too much""#,
+        "ready call",
+    ];
+    assert_eq!(lines, expected);
+    for service in [&mut Second as &mut dyn Service, &mut Third] {
+        let (result, lines) = recorded(|| run(service.call(2)));
+        assert_eq!(result, Ok(2));
+        assert_eq!(lines, ["task c call request=2", "poll call", "ready call"]);
+    }
+    let (_, lines) = recorded(|| run(Second.twice(2)));
+    assert_eq!(lines.iter().filter(|line| line.starts_with("task")).count(), 3, "{lines:?}");
+}
