@@ -21,6 +21,10 @@ pub(crate) struct Provider {
     pub(crate) events: Vec<Event>,
     /// All names that were told of each thread.
     pub(crate) thread_names: HashMap<u64, Vec<String>>,
+    /// All names that were told of the process.
+    pub(crate) process_names: Vec<String>,
+    /// How many records there are that are neither events nor objects of the kernel's.
+    pub(crate) others: BTreeMap<&'static str, usize>,
     /// The thread objects' own process.
     pub(crate) thread_processes: Vec<u64>,
     /// Records that are missing, by reason, as events tell it.
@@ -137,7 +141,8 @@ impl Provider {
     fn take(&mut self, item: &Item<'_>) {
         match &item.record {
             Record::KernelObject(object) if object.object_type == ObjectType::PROCESS => {
-                self.pid = object.koid
+                self.pid = object.koid;
+                self.process_names.push(item.text(object.name).into_owned());
             }
             Record::KernelObject(object) if object.object_type == ObjectType::THREAD => {
                 let names = self.thread_names.entry(object.koid).or_default();
@@ -148,6 +153,10 @@ impl Provider {
                 });
                 self.thread_processes.extend(koids);
             }
+            Record::Blob(_) => self.count_other("blob"),
+            Record::LargeBlob(_) => self.count_other("large blob"),
+            Record::UserspaceObject(_) => self.count_other("userspace object"),
+            Record::Log(_) => self.count_other("log"),
             Record::Event(event) => {
                 self.rate = item.provider.tick_rate();
                 let event = read_event(item, event);
@@ -162,6 +171,10 @@ impl Provider {
             }
             _ => {}
         }
+    }
+
+    fn count_other(&mut self, kind: &'static str) {
+        *self.others.entry(kind).or_default() += 1;
     }
 
     /// Records that are missing, as told by events. The format's own record agrees.

@@ -6,6 +6,7 @@ mod harness;
 mod ending;
 mod forking;
 mod hanging;
+mod instruments;
 mod killing;
 mod record_command;
 mod record_places;

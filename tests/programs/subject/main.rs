@@ -4,6 +4,7 @@ mod counting;
 mod crowd;
 mod ending;
 mod forking;
+mod instruments;
 mod signals;
 mod sys;
 mod tasks;
@@ -58,6 +59,8 @@ fn main() {
         "handle-signal" => ending::handle_signal(),
         "chatter" => ending::chatter(),
         "fork" => forking::fork_and_trace(&argument(0)),
+        "instruments" => instruments::run(number(0)),
+        "observe-slowly" => instruments::observe_slowly(argument(0).into()),
         "observe-and-fork" => forking::observe_and_fork(&argument(0)),
         "orphan" => forking::orphan(&argument(0)),
         "signals" => signals::trace_in_handler(number(0)),
