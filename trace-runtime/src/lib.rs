@@ -79,7 +79,7 @@ traced! {
     mod timestamp;
     mod track;
 
-    pub use point::track::TrackScope;
+    pub use point::scopes::{AsyncScope, TrackScope};
     pub use point::write::DurationScope;
     pub use provider::{builder, init, observe, trace_state, Builder, Observer, Trace};
     pub use task::{TraceFuture, TraceFutureArgs, TraceFutureExt};
@@ -109,8 +109,8 @@ pub mod __private {
     pub use crate::point::names::{BothAtRunTime, Literal, NameAtRunTime, Names, Wanted};
     pub use crate::point::object::{log, object, Object};
     pub use crate::point::place::{At, Here, On};
+    pub use crate::point::scopes::{begin_on, enter};
     pub use crate::point::site::{crate_name, Category, Key, Name, Site};
-    pub use crate::point::track::begin_on;
     pub use crate::point::write::{begin, begin_plain, complete, event_at};
     pub use crate::provider::{is_category_enabled, name_process, name_thread};
     pub use crate::recorder::{is_recording, nonce};

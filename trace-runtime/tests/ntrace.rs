@@ -35,6 +35,7 @@ mod quiet {
         trace_flow_begin!("quiet", "flow", count());
         trace_flow_step!("quiet", "flow", count());
         trace_flow_end!("quiet", "flow", count());
+        drop(trace_async_enter!("quiet", "async", count(), "a" => count()));
         let track = Track::new("quiet");
         let at = |ticks| Timestamp::from_ticks(ticks);
         trace_at!(at(count()), instant("quiet", "instant", "a" => count()));

@@ -138,6 +138,38 @@ macro_rules! trace_async_end {
     };
 }
 
+/// Begins an operation that ends when the [`AsyncScope`](crate::AsyncScope) that this gives is dropped, on any thread.
+///
+/// Category and name are literals, since the end has them too. The id is evaluated only while the category is recorded.
+///
+/// ```
+/// use trace_runtime::{trace_async_enter, trace_nonce};
+///
+/// let request = trace_async_enter!("net", "request", trace_nonce!(), "url" => "/");
+/// let answered = std::thread::spawn(move || drop(request));
+/// # answered.join().unwrap();
+/// ```
+///
+/// Costs one read of the clock at its beginning and one at its end while recorded.
+#[macro_export]
+macro_rules! trace_async_enter {
+    ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
+        $crate::__trace_site!(
+            AsyncBegin,
+            ($category, $crate::__private::Name::Text($name)),
+            $crate::__private::Literal,
+            [$($key),*],
+            |__TRACE_SITE, __TRACE_KEYS, names| $crate::__private::enter(
+                &__TRACE_SITE,
+                &__TRACE_KEYS,
+                $crate::__trace_arguments!($($value),*),
+                $crate::__private::id($id),
+            ),
+            $crate::AsyncScope::NOT_RECORDED
+        )
+    };
+}
+
 /// Begins a flow: an arrow from the duration that encloses this to the one that encloses the next
 /// [`trace_flow_step!`](crate::trace_flow_step) or [`trace_flow_end!`](crate::trace_flow_end) with the same category, name and id.
 ///

@@ -9,6 +9,6 @@ pub(crate) mod path;
 pub(crate) mod place;
 pub(crate) mod record;
 pub(crate) mod registry;
+pub(crate) mod scopes;
 pub(crate) mod site;
-pub(crate) mod track;
 pub(crate) mod write;

@@ -1,6 +1,8 @@
 //! Flow events with durations of their own.
 
-use trace_runtime::{trace_instaflow_begin, trace_instaflow_end, trace_instaflow_step};
+use trace_runtime::{
+    trace_async_enter, trace_instaflow_begin, trace_instaflow_end, trace_instaflow_step,
+};
 
 use crate::archive::{find, lines, Recording};
 
@@ -31,6 +33,29 @@ fn three_records_have_one_time() {
     }
 }
 
+/// An operation ends where its guard is dropped, in its own recording.
+#[test]
+fn an_operation_ends_with_its_guard() {
+    let recording = Recording::start();
+    let ids = [3u64, 4];
+    let [request, other] =
+        ids.map(|id| trace_async_enter!("guard", "request", id, "url" => "/", "id" => id));
+    let thread = std::thread::spawn(move || drop(request));
+    thread.join().unwrap();
+    let told = recording.end();
+    let expected = [
+        "async begin(3) guard/request url=/ id=3",
+        "async begin(4) guard/request url=/ id=4",
+        "async end(3) guard/request",
+    ];
+    let mut found = lines(&told, "guard/");
+    found.sort_unstable();
+    assert_eq!(found, expected);
+    let recording = Recording::start();
+    drop(other);
+    assert_eq!(lines(&recording.end(), "guard/"), Vec::<String>::new());
+}
+
 #[test]
 fn nothing_is_evaluated_while_off() {
     let recording = Recording::with(|builder| builder.categories(["on"]));
@@ -42,6 +67,7 @@ fn nothing_is_evaluated_while_off() {
     trace_instaflow_begin!("off", "job", "begun", count(), "a" => count());
     trace_instaflow_begin!("off", "job", format!("{}", count()), count());
     trace_instaflow_begin!(String::from("off"), "job", format!("{}", count()), count());
+    drop(trace_async_enter!("off", "operation", count(), "a" => count()));
     assert_eq!(evaluated, 0);
     assert_eq!(lines(&recording.end(), "off/").len(), 0);
 }

@@ -59,6 +59,16 @@ macro_rules! __ntrace_track {
     }};
 }
 
+/// An operation that ends by itself.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_async_enter {
+    ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
+        $crate::__ntrace_unused!($category, $name, [$id => u64] $(, $key => $value)*);
+        $crate::ntrace::AsyncScope::NOT_RECORDED
+    }};
+}
+
 /// A flow event with a duration of its own.
 #[doc(hidden)]
 #[macro_export]

@@ -1,0 +1,134 @@
+//! What has a beginning and an end that may be on different threads: durations on tracks, and asynchronous operations.
+
+use std::sync::atomic::Ordering;
+
+use trace_format::layout::{event, record, EventType};
+
+use crate::thread::slot;
+use crate::track::Track;
+use crate::RECORDER;
+
+use super::arguments::Arguments;
+use super::names::{Literal, Names};
+use super::place::{Here, On, Place};
+use super::site::{Key, Site};
+use super::write;
+
+/// A duration on a track that lasts until this is dropped, on any thread.
+///
+/// It is a record at its beginning and one at its end. If it is forgotten, the duration stays open in the trace.
+#[derive(Debug)]
+#[must_use = "the duration ends when this is dropped"]
+pub struct TrackScope(Option<(Begun, Track)>);
+
+/// An asynchronous operation that lasts until this is dropped, on any thread. See [`trace_async_enter!`](crate::trace_async_enter).
+///
+/// If it is forgotten, the operation stays open in the trace.
+#[derive(Debug)]
+#[must_use = "the operation ends when this is dropped"]
+pub struct AsyncScope(Option<(Begun, u64)>);
+
+/// A beginning that is recorded.
+#[derive(Debug)]
+struct Begun {
+    site: &'static Site,
+    /// The recording that has it: the end is of no interest to another one.
+    recording: u64,
+}
+
+impl TrackScope {
+    /// A duration that is not recorded.
+    pub const NOT_RECORDED: Self = Self(None);
+}
+
+impl AsyncScope {
+    /// An operation that is not recorded.
+    pub const NOT_RECORDED: Self = Self(None);
+}
+
+/// Writes the beginning of a duration on a track.
+#[inline(never)]
+pub fn begin_on<N: Names, A: Arguments>(
+    site: &'static Site,
+    keys: &'static [Key],
+    track: Track,
+    names: N,
+    arguments: A,
+) -> TrackScope {
+    TrackScope(begin(site, keys, On(track, Here), names, arguments, []).map(|begun| (begun, track)))
+}
+
+/// Writes the beginning of an asynchronous operation.
+#[inline(never)]
+pub fn enter<A: Arguments>(site: &'static Site, keys: &'static [Key], arguments: A, id: u64) -> AsyncScope {
+    AsyncScope(begin(site, keys, Here, Literal, arguments, [id]).map(|begun| (begun, id)))
+}
+
+#[inline(always)]
+fn begin<N: Names, A: Arguments, const TAIL: usize>(
+    site: &'static Site,
+    keys: &'static [Key],
+    place: impl Place,
+    names: N,
+    arguments: A,
+    tail: [u64; TAIL],
+) -> Option<Begun> {
+    let (open, header) = write::open_at(site, keys, place, &names, &arguments, TAIL)?;
+    let begun = Begun { site, recording: RECORDER.recording() };
+    for (word, value) in open.words().iter().rev().zip(tail) {
+        word.store(value, Ordering::Relaxed);
+    }
+    write::stamp(&open, place);
+    open.commit(header);
+    Some(begun)
+}
+
+impl Drop for TrackScope {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some((begun, track)) = &self.0 {
+            begun.end_on(*track);
+        }
+    }
+}
+
+impl Drop for AsyncScope {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some((begun, id)) = &self.0 {
+            begun.leave(*id);
+        }
+    }
+}
+
+impl Begun {
+    #[inline(never)]
+    fn end_on(&self, track: Track) {
+        self.end(EventType::DurationEnd, On(track, Here), []);
+    }
+
+    #[inline(never)]
+    fn leave(&self, id: u64) {
+        self.end(EventType::AsyncEnd, Here, [id]);
+    }
+
+    /// Writes an end, without arguments, and with the names that are in the string table.
+    fn end<P: Place, const TAIL: usize>(&self, event_type: EventType, place: P, tail: [u64; TAIL]) {
+        let words = 2 + P::WORDS + TAIL;
+        let Some(open) = slot().and_then(|slot| slot.open(&RECORDER, words)) else { return };
+        let header = self.site.header();
+        if header == 0 || RECORDER.recording() != self.recording {
+            open.abandon();
+            return;
+        }
+        if let Some((koids, last)) = open.words().get(2..).and_then(|rest| rest.split_at_checked(P::WORDS)) {
+            place.encode(koids);
+            for (word, value) in last.iter().zip(tail) {
+                word.store(value, Ordering::Relaxed);
+            }
+        }
+        write::stamp(&open, place);
+        let header = event::EventType::set(place.header(header), event_type.bits());
+        open.commit(header | record::Size::make(words as u64));
+    }
+}
