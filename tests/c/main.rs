@@ -1,0 +1,16 @@
+//! Programs in C and C++, compiled here with the system's compilers, are traced like those in Rust.
+//!
+//! The compilers are `cc` and `c++`, or what `CC` and `CXX` say.
+#![cfg(target_os = "linux")]
+
+#[path = "../harness/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "these programs need less of it than others")]
+mod harness;
+
+mod events;
+mod mistakes;
+mod modules;
+mod ntrace;
+mod points;
+mod processes;
+mod workshop;

@@ -1,0 +1,28 @@
+//! Mistakes that the compiler finds, with words that say what is wrong.
+
+use crate::harness::Run;
+use crate::workshop::Workshop;
+
+#[test]
+fn compilers_say_what_is_wrong() {
+    let workshop = Workshop::new(&[]);
+    for (mistake, said) in [
+        ("TOO_MANY", "a_trace_point_has_at_most_15_arguments"),
+        ("FAR_TOO_MANY", "a_trace_point_has_at_most_15_arguments"),
+        ("KEY_ALONE", "each_argument_of_a_trace_point_is_a_key_and_a_value"),
+        ("NO_VALUE", "a_counter_has_at_least_one_value"),
+        ("NAME_AT_RUN_TIME", "error"),
+        ("WRONG_VALUE", "error"),
+    ] {
+        for source in ["mistakes.c", "mistakes.cc"] {
+            let run = Run::of(workshop.compile(source).0.arg(format!("-D{mistake}")));
+            assert!(!run.0.status.success(), "{mistake} in {source}");
+            assert!(run.stderr().contains(said), "{mistake} in {source}: {}", run.stderr());
+            let ntrace =
+                Run::of(workshop.compile(source).0.arg(format!("-D{mistake}")).arg("-DNTRACE"));
+            assert!(!ntrace.0.status.success(), "{mistake} in {source} with NTRACE");
+        }
+    }
+    let correct = Run::of(&mut workshop.compile("mistakes.c").0);
+    assert!(correct.0.status.success(), "{}", correct.stderr());
+}

@@ -1,0 +1,68 @@
+//! Forks, threads, signal handlers; and a manager.
+
+use crate::events::{count, events};
+use crate::harness::{trace, Run, Session};
+use crate::workshop::Workshop;
+
+fn processes(role: &str) -> (Workshop, String, Vec<String>) {
+    let workshop = Workshop::new(&["-O1", "-pthread"]);
+    let (said, events) = workshop.run(&["processes.c"], &[role]);
+    (workshop, said, events)
+}
+
+#[test]
+fn forked_children_are_processes_of_their_own() {
+    let (workshop, child, parent) = processes("fork");
+    assert_eq!(parent, ["fork/parent Complete", "fork/after Instant { scope: Some(Thread) }"]);
+    let child = events(&workshop.path(format!("trace-{}.fxt", child.trim())));
+    assert_eq!(child, ["fork/child Instant { scope: Some(Thread) }"]);
+}
+
+#[test]
+fn threads_record_everything() {
+    let (_, _, events) = processes("threads");
+    for thread in 0..4 {
+        assert_eq!(count(&events, &format!("threads/scope Complete thread=Int32({thread})")), 1000);
+        assert_eq!(
+            count(&events, &format!("threads/rounds Counter {{ id: {thread} }} round=Int32(")),
+            1000
+        );
+    }
+    assert_eq!(events.len(), 8000);
+}
+
+#[test]
+fn signal_handlers_record() {
+    let (_, _, events) = processes("signals");
+    assert_eq!(count(&events, "signals/handler Complete signal=Int32(10)"), 1000);
+    assert_eq!(count(&events, "signals/interrupted Complete"), 999);
+}
+
+#[test]
+fn a_manager_records_them() {
+    let workshop = Workshop::new(&[]);
+    let program = workshop.program("program", &["points.cc"]);
+    let session = Session::start("streaming", 1 << 20);
+    let mut command = workshop.traced(&program, &[]);
+    let run = Run::of(command.env_remove("TRACE_OUTPUT").env("TRACE_SOCKET", session.socket()));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let (archive, _) = session.end();
+    assert_eq!(archive.only().name, "points in C++");
+    assert_eq!(archive.only().count("values") + archive.only().count("plain"), 2);
+}
+
+#[test]
+fn the_command_records_chosen_categories() {
+    let workshop = Workshop::new(&[]);
+    let program = workshop.program("program", &["points.c"]);
+    let output = workshop.path("out.fxt");
+    let mut record = trace(&["record", "-c", "values,nobody", "-o"]);
+    let run = Run::of(record.arg(&output).arg("--").arg(&program));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let events = events(&output);
+    assert_eq!((events.len(), count(&events, "values/")), (2, 2), "{events:?}");
+    assert!(
+        run.stderr().contains("nobody") && run.stderr().contains("points"),
+        "what there is is known: {run:?}"
+    );
+}

@@ -1,0 +1,33 @@
+#include <trace.h>
+
+struct pair {
+    int a, b;
+};
+
+void mistakes(const char *name, struct pair pair);
+
+void mistakes(const char *name, struct pair pair) {
+    (void)name, (void)pair;
+    TRACE_INSTANT("c", "15 are not too many", TRACE_SCOPE_THREAD, "1", 1, "2", 2, "3", 3, "4", 4, "5", 5, "6", 6, "7", 7, "8", 8, "9", 9,
+                  "10", 10, "11", 11, "12", 12, "13", 13, "14", 14, "15", 15);
+#ifdef TOO_MANY
+    TRACE_INSTANT("c", "n", TRACE_SCOPE_THREAD, "1", 1, "2", 2, "3", 3, "4", 4, "5", 5, "6", 6, "7", 7, "8", 8, "9", 9, "10", 10, "11", 11,
+                  "12", 12, "13", 13, "14", 14, "15", 15, "16", 16);
+#endif
+#ifdef FAR_TOO_MANY
+    TRACE_DURATION("c", "n", "1", 1, "2", 2, "3", 3, "4", 4, "5", 5, "6", 6, "7", 7, "8", 8, "9", 9, "10", 10, "11", 11, "12", 12, "13", 13,
+                   "14", 14, "15", 15, "16", 16, "17", 17, "18", 18, "19", 19);
+#endif
+#ifdef KEY_ALONE
+    TRACE_DURATION_BEGIN("c", "n", "key", 1, "alone");
+#endif
+#ifdef NO_VALUE
+    TRACE_COUNTER("c", "n", 0);
+#endif
+#ifdef NAME_AT_RUN_TIME
+    TRACE_INSTANT("c", name, TRACE_SCOPE_THREAD);
+#endif
+#ifdef WRONG_VALUE
+    TRACE_INSTANT("c", "n", TRACE_SCOPE_THREAD, "pair", pair);
+#endif
+}

@@ -1,0 +1,11 @@
+#include <string>
+#include <trace.h>
+
+/* In C++ statics of inline functions must not keep a library from being unloaded. */
+inline void work(int number) {
+    TRACE_DURATION("plugin", "work", "number", number);
+    TRACE_INSTANT("plugin", "moment", TRACE_SCOPE_THREAD, "number", number);
+    TRACE_INSTANT("off", "moment", TRACE_SCOPE_THREAD, "number", number);
+}
+
+extern "C" void plugin_work(int number) { work(number); }

@@ -1,0 +1,148 @@
+//! Compiling programs, and running them.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+use crate::events::events;
+use crate::harness::Run;
+
+/// What every program is compiled with: the header gives no warning.
+const WARNINGS: [&str; 7] =
+    ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-g"];
+
+/// The static library, built once.
+fn library() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let test = std::env::current_exe().expect("the test knows where it is");
+        let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--package", "trace-c", "--target-dir"]);
+        cargo.arg(profile.parent().expect("as above"));
+        cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo runs").success(), "the library is built");
+        profile.join("libtrace_c.a")
+    })
+}
+
+fn compiler(language: &str) -> String {
+    let (variable, otherwise) = if language == "c" { ("CC", "cc") } else { ("CXX", "c++") };
+    std::env::var(variable).unwrap_or_else(|_| otherwise.to_owned())
+}
+
+/// A directory in which programs are made and run.
+#[derive(Debug)]
+pub(crate) struct Workshop {
+    directory: TempDir,
+    flags: Vec<&'static str>,
+}
+
+impl Workshop {
+    /// One whose programs are compiled with these flags too.
+    pub(crate) fn new(flags: &[&'static str]) -> Self {
+        Self {
+            directory: tempfile::tempdir().expect("a directory can be made"),
+            flags: flags.to_vec(),
+        }
+    }
+
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The compiler's command for one source, in the oldest language that the header is for.
+    pub(crate) fn compile(&self, source: &str) -> (Command, PathBuf) {
+        let (language, standard) = match source.ends_with(".c") {
+            true => ("c", "-std=c11"),
+            false => ("c++", "-std=c++11"),
+        };
+        let object = self.path(source).with_extension(format!("{language}.o"));
+        let mut command = Command::new(compiler(language));
+        command.args(WARNINGS).arg(standard).args(["-D_GNU_SOURCE", "-fPIC"]);
+        command.args(self.flags.iter().filter(|flag| !flag.starts_with("-Wl,")));
+        command.arg("-I").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/trace-c/include"));
+        command.arg("-c").arg(format!("{}/tests/c/programs/{source}", env!("CARGO_MANIFEST_DIR")));
+        command.arg("-o").arg(&object);
+        (command, object)
+    }
+
+    /// Links sources, as C++ where one of them is.
+    #[track_caller]
+    fn link(&self, name: &str, sources: &[&str], more: &[&OsStr]) -> PathBuf {
+        let program = self.path(name);
+        let language =
+            if sources.iter().all(|source| source.ends_with(".c")) { "c" } else { "c++" };
+        let mut link = Command::new(compiler(language));
+        for source in sources {
+            let (mut command, object) = self.compile(source);
+            run(&mut command);
+            link.arg(object);
+        }
+        run(link.args(&self.flags).args(more).arg("-o").arg(&program));
+        program
+    }
+
+    /// A program with the static library; its functions are there for libraries that it loads.
+    #[track_caller]
+    pub(crate) fn program(&self, name: &str, sources: &[&str]) -> PathBuf {
+        let more = ["-rdynamic", "-lpthread", "-ldl", "-lm"].map(OsStr::new);
+        let mut link = vec![library().as_os_str()];
+        link.extend(more);
+        self.link(name, sources, &link)
+    }
+
+    /// A program without any library of ours.
+    #[track_caller]
+    pub(crate) fn program_alone(&self, name: &str, sources: &[&str]) -> PathBuf {
+        self.link(name, sources, &[])
+    }
+
+    /// Whether a program can be made of a source and these flags.
+    pub(crate) fn try_program_alone(&self, source: &str) -> bool {
+        let (mut compile, object) = self.compile(source);
+        let compiled = Run::of(&mut compile).0.status.success();
+        let mut link = Command::new(compiler("c"));
+        compiled
+            && Run::of(link.args(&self.flags).arg(object).arg("-o").arg(self.path("tried")))
+                .0
+                .status
+                .success()
+    }
+
+    /// A shared library, which has what it calls from the program that loads it.
+    #[track_caller]
+    pub(crate) fn shared_library(&self, name: &str, sources: &[&str]) -> PathBuf {
+        self.link(name, sources, &[OsStr::new("-shared")])
+    }
+
+    /// A command that traces itself into the file `trace.fxt`.
+    pub(crate) fn traced(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.directory);
+        command.env("TRACE_OUTPUT", self.path("trace.fxt")).env("TRACE_CATEGORIES", "*,-off");
+        command.env_remove("TRACE_BUFFER_SIZE").env_remove("TRACE_BUFFERING_MODE");
+        command
+    }
+
+    /// Makes a program and runs it, and returns what it said and the events that it traced.
+    #[track_caller]
+    pub(crate) fn run(&self, sources: &[&str], arguments: &[&str]) -> (String, Vec<String>) {
+        let program = self.program("program", sources);
+        let run = Run::of(&mut self.traced(&program, arguments));
+        assert_eq!(run.code(), 0, "{run:?}");
+        (run.stdout(), events(&self.path("trace.fxt")))
+    }
+}
+
+#[track_caller]
+fn run(command: &mut Command) {
+    let run = Run::of(command);
+    assert!(run.0.status.success(), "{command:?}: {}", run.stderr());
+}
