@@ -9,6 +9,7 @@ mod figures;
 mod found;
 mod midway;
 mod saved;
+mod storm;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
