@@ -4,8 +4,10 @@ mod category;
 mod duration;
 mod mode;
 mod size;
+mod table;
 
 pub(crate) use category::parse_category;
 pub(crate) use duration::parse_duration;
 pub(crate) use mode::Mode;
 pub(crate) use size::parse_size;
+pub(crate) use table::{GroupBy, SortBy};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::args::{parse_category, parse_duration, parse_size, Mode};
+use crate::args::{parse_category, parse_duration, parse_size, GroupBy, Mode, SortBy};
 use crate::exit;
 
 /// Record what programs do, and look at it
@@ -23,6 +23,7 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     Dump(DumpArgs),
     Check(CheckArgs),
+    Stats(StatsArgs),
     Recover(RecoverArgs),
     #[command(hide = true)]
     Guard(GuardArgs),
@@ -123,6 +124,60 @@ pub(crate) struct CheckArgs {
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Tell how often things happened, how long they took, and how that is spread
+///
+/// There is a row for each category and name: first of durations, then of
+/// async operations. SELF is the time that no inner duration takes, ON-CPU the
+/// time on a processor, where the archive has scheduling records. Percentiles
+/// are exact up to 2048 values in a row, and beyond that within 0.2 %. What is
+/// missing in the archive is said on standard error.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace stats trace.fxt
+  trace stats trace.fxt --sort p99 --limit 10
+  trace stats trace.fxt --by thread -c 'net*,-net.dns'
+  trace stats trace.fxt --flows                   (from a flow's begin to its end)
+  trace stats trace.fxt --json | jq '.durations[] | select(.p99_ns > 1e6).name'")]
+pub(crate) struct StatsArgs {
+    /// The archive; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// A row for each process or thread
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) by: Option<GroupBy>,
+
+    /// The values of counters instead
+    #[arg(long, conflicts_with = "flows")]
+    pub(crate) counters: bool,
+
+    /// Flows instead: how long from begin to end
+    #[arg(long)]
+    pub(crate) flows: bool,
+
+    /// Only these categories: names, `prefix*`, and `-name` or `-prefix*` to
+    /// leave out
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) categories: Vec<String>,
+
+    /// What comes first: the largest of this, or names from A
+    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Total)]
+    pub(crate) sort: SortBy,
+
+    /// No more rows than this of each kind
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    /// Print all kinds as JSON; times are in nanoseconds
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+
+    /// Print comma-separated values with a heading; times are in nanoseconds
+    #[arg(long)]
+    pub(crate) csv: bool,
 }
 
 /// Make an archive of what a program left that traced itself and was killed

@@ -6,6 +6,7 @@ mod dump;
 mod guard;
 mod record;
 mod recover;
+mod stats;
 
 use anyhow::Result;
 
@@ -18,6 +19,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Convert(args) => convert::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
+        Command::Stats(args) => stats::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => guard::run(args),
     }

@@ -14,8 +14,8 @@ pub(crate) const FAILURE: u8 = 1;
 /// The command line is wrong.
 pub(crate) const USAGE: u8 = 2;
 
-/// It is done, but not all is there. For `convert` and `dump`: a part of the
-/// archive could not be read. For `check`: the archive says that records are
+/// It is done, but not all is there. For commands that read archives: a part of
+/// the archive could not be read. For `check`: the archive says that records are
 /// missing. For `record --strict`: records are missing, or there are none.
 pub(crate) const INCOMPLETE: u8 = 3;
 
@@ -37,8 +37,8 @@ Exit status:
     0  all is well
     1  the command could not do its work; check: the archive is malformed
     2  the command line is wrong
-    3  done, but not all is there: a part of the archive could not be read
-       (convert, dump), records are missing (check, record --strict)
+    3  done, but not all is there: a part of the archive could not be read,
+       or records are missing (check, record --strict)
   record -- COMMAND returns the status of COMMAND, and:
   125  recording failed
   126  COMMAND could not be run

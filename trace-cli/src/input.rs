@@ -25,6 +25,11 @@ pub(crate) fn open(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     Ok(Reader::new(Box::new(file)))
 }
 
+/// Tells whether what is read at `path` can be read again.
+pub(crate) fn is_file(path: &Path) -> bool {
+    path != Path::new(STANDARD) && path.is_file()
+}
+
 /// What to do if there is no archive yet, but what a killed program left of it.
 fn left_behind(path: &Path) -> String {
     match buffer_path(path).exists() {

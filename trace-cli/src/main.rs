@@ -4,9 +4,11 @@
 mod args;
 mod cli;
 mod commands;
+mod damage;
 mod exit;
 mod input;
 mod output;
+mod table;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

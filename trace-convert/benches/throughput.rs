@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::io;
 use std::time::{Duration, Instant};
 
-use trace_convert::{check, chrome, text};
+use trace_convert::{check, chrome, stats, text};
 use trace_format::{
     Argument, Arguments, Event, EventKind, Reader, Thread, ThreadKoids, Value, Writer,
 };
@@ -25,7 +25,36 @@ fn main() {
         measure(&format!("chrome, {what}"), archive, to_json);
         measure(&format!("text,   {what}"), archive, to_text);
         measure(&format!("check,  {what}"), archive, to_report);
+        measure(&format!("stats,  {what}"), archive, to_stats);
     }
+    let nested = nested();
+    measure("check,  nested scopes of 24 bytes", &nested, to_report);
+    measure("stats,  nested scopes of 24 bytes", &nested, to_stats);
+}
+
+/// Returns an archive as `trace record` writes it: scopes in the order of their
+/// begins, in chunks that start with their thread.
+fn nested() -> Vec<u8> {
+    let names = ["request", "parse", "query", "lock", "send"];
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "bench").unwrap();
+    writer.initialization(2_400_000_000).unwrap();
+    let mut ticks: u64 = 1 << 45;
+    for number in 0..ARCHIVE_BYTES as u64 / 24 {
+        let depth = number % 5;
+        let thread = ThreadKoids::new(12_345, 12_345 + number / 2000 % 7);
+        let event = Event {
+            ticks,
+            thread: Thread::Inline(thread),
+            category: "server".into(),
+            name: names[depth as usize].into(),
+            kind: EventKind::DurationComplete { end: ticks + 5_000 - 1_000 * depth + number % 97 },
+            arguments: Arguments::NONE,
+        };
+        writer.record(&event.into()).unwrap();
+        ticks += if depth == 4 { 4_800 } else { 500 };
+    }
+    writer.into_inner()
 }
 
 /// Returns an archive of scopes that have ended.
@@ -74,6 +103,11 @@ fn to_text(archive: &[u8]) {
         line.write_char('\n').unwrap();
         std::hint::black_box(&line);
     }
+}
+
+fn to_stats(archive: &[u8]) {
+    let report = stats::collect(Reader::new(archive), stats::Grouping::Together, None).unwrap();
+    assert!(!report.durations.is_empty());
 }
 
 fn to_report(archive: &[u8]) {

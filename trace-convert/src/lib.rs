@@ -3,6 +3,8 @@
 //! - [`chrome`] turns an archive into Chrome's JSON, the Trace Event Format.
 //! - [`text`] writes each record as a line of text.
 //! - [`check`] tells whether an archive is well-formed and what it lacks.
+//! - [`stats`] says how often, how long, and how it is spread.
+//! - [`spans`] puts whole durations together, for an analysis of your own.
 //!
 //! All of them go through an archive once, from a file or a pipe, in memory
 //! that does not depend on its length.
@@ -21,14 +23,20 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod catalog;
 pub mod check;
 pub mod chrome;
+mod damage;
 mod error;
 mod loss;
 mod references;
+pub mod schedule;
+pub mod spans;
+pub mod stats;
 #[cfg(test)]
 mod testing;
 pub mod text;
 
+pub use damage::Damage;
 pub use error::ConvertError;
 pub use loss::Loss;

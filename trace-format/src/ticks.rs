@@ -36,6 +36,11 @@ impl TickRate {
         if self.ticks_per_second == NANOS_PER_SECOND {
             return ticks;
         }
+        // One division where the product fits, as it does for a difference of
+        // two times, up to 18 s at 1 GHz.
+        if let Some(product) = ticks.checked_mul(NANOS_PER_SECOND) {
+            return product / self.ticks_per_second;
+        }
         let seconds = ticks / self.ticks_per_second;
         let rest = ticks % self.ticks_per_second;
         let nanos = seconds.saturating_mul(NANOS_PER_SECOND);

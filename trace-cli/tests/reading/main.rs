@@ -4,4 +4,5 @@ mod check;
 mod convert;
 mod dump;
 mod harness;
+mod stats;
 mod wrong_input;

@@ -8,7 +8,9 @@ fn said(content: &[u8]) -> String {
     place.put("in", content);
     let convert = place.run(&["convert", "in", "-o", "out"]);
     assert_eq!((convert.code, convert.stdout.as_str()), (1, ""));
-    assert_eq!(place.run(&["dump", "in"]), convert);
+    for command in ["dump", "stats"] {
+        assert_eq!(place.run(&[command, "in"]), convert);
+    }
     assert_eq!(place.names(), ["in"]);
     let check = place.run(&["check", "in"]);
     assert_eq!((check.code, &check.stderr), (1, &convert.stderr));
@@ -59,7 +61,7 @@ fn big_endian_archives() {
 #[test]
 fn directories_and_missing_files() {
     let place = Place::new();
-    for command in ["dump", "check"] {
+    for command in ["dump", "check", "stats"] {
         let run = place.run(&[command, "."]);
         let stderr =
             "trace: '.' is a directory: expected an archive, as `trace record` writes it\n"

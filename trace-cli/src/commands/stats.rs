@@ -1,0 +1,107 @@
+//! `trace stats`
+
+mod rows;
+
+use anyhow::Result;
+use serde_json::Value;
+use trace_convert::schedule::Schedule;
+use trace_convert::stats::{self, Report, Row};
+use trace_protocol::categories::CategorySet;
+
+use crate::cli::StatsArgs;
+use crate::damage::explained;
+use crate::table::{self, Table};
+use crate::{damage, input, say};
+
+pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
+    let mut report = read(args)?;
+    arrange(args, &mut report);
+    let text = if args.json {
+        json(&report)?
+    } else if args.csv {
+        rows::csv(args, &report)
+    } else {
+        rows::text(args, &report)
+    };
+    table::print(&text)?;
+    tell(&report);
+    Ok(damage::tell(&args.file, &report.damage))
+}
+
+fn read(args: &StatsArgs) -> Result<Report> {
+    let by = args.by.map(Into::into).unwrap_or_default();
+    let path = &args.file;
+    let collect = |schedule: Option<&Schedule>| {
+        explained(path, stats::collect(input::open(path)?, by, schedule))
+    };
+    let report = collect(None)?;
+    if report.context_switches == 0 {
+        return Ok(report);
+    }
+    // Where a thread was when is known at the end of the archive only.
+    if !input::is_file(path) {
+        say("the archive has scheduling records: time on a processor is told if it is a file");
+        return Ok(report);
+    }
+    let schedule = explained(path, Schedule::read(input::open(path)?))?;
+    if schedule.is_too_long() {
+        say("there are too many scheduling records to tell the time on a processor");
+        return Ok(report);
+    }
+    collect(Some(&schedule))
+}
+
+/// Leaves out what was not asked for and puts the rest in order.
+fn arrange(args: &StatsArgs, report: &mut Report) {
+    let categories = CategorySet::new(&args.categories);
+    let limit = args.limit.unwrap_or(usize::MAX);
+    for rows in
+        [&mut report.durations, &mut report.operations, &mut report.flows, &mut report.instants]
+    {
+        rows.retain(|row| categories.matches(&row.category));
+        rows::sort(rows, args.sort);
+        rows.truncate(limit);
+    }
+    report.counters.retain(|row| categories.matches(&row.category));
+    report.counters.truncate(limit);
+}
+
+fn json(report: &Report) -> Result<String> {
+    let value: Value = report.to_json();
+    Ok(serde_json::to_string_pretty(&value)? + "\n")
+}
+
+/// Tells what does not fit together.
+fn tell(report: &Report) {
+    let oddities = report.oddities;
+    let counts = [
+        ("durations that have not ended, left out", oddities.begins_without_end),
+        ("durations whose begin is missing, left out", oddities.ends_without_begin),
+        ("durations that end before they begin, taken as 0", oddities.reversed),
+        ("durations far out of order; SELF may be off", oddities.misplaced),
+        ("operations and flows that have not ended, left out", report.links_without_end),
+        ("operations and flows whose begin is missing, left out", report.links_without_begin),
+    ];
+    for (what, number) in counts.iter().filter(|(_, number)| *number > 0) {
+        say(&format!("{what}: {number}"));
+    }
+}
+
+/// Returns category and name as one word, without anything that would harm a
+/// terminal.
+fn label(row: &Row) -> String {
+    format!("{}:{}", row.category.escape_debug(), row.name.escape_debug())
+}
+
+/// Adds a heading and a table, if the table has rows.
+fn section(text: &mut String, heading: &str, table: &Table) {
+    if table.is_empty() {
+        return;
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(heading);
+    text.push('\n');
+    text.push_str(&table.text());
+}

@@ -1,0 +1,202 @@
+//! Rows of statistics as tables.
+
+use trace_convert::stats::{CounterRow, Group, Report, Row, PERCENTILES};
+
+use super::{label, section};
+use crate::args::{GroupBy, SortBy};
+use crate::cli::StatsArgs;
+use crate::table::{human_nanos, Table};
+
+/// Puts the rows with the largest values first; names from A.
+pub(super) fn sort(rows: &mut [Row], by: SortBy) {
+    let value = |row: &Row| match by {
+        SortBy::Total => row.lengths.sum(),
+        SortBy::Own => row.self_nanos,
+        SortBy::OnCpu => row.on_cpu_nanos.unwrap_or(0),
+        SortBy::Count => row.lengths.count(),
+        SortBy::Mean => row.lengths.mean(),
+        SortBy::Min => row.lengths.min(),
+        SortBy::P50 => row.lengths.quantile(0.5),
+        SortBy::P90 => row.lengths.quantile(0.9),
+        SortBy::P99 => row.lengths.quantile(0.99),
+        SortBy::P999 => row.lengths.quantile(0.999),
+        SortBy::Max => row.lengths.max(),
+        SortBy::Name => 0,
+    };
+    let names = |row: &Row| {
+        let koids = row.group.as_ref().map(|group| group.koids);
+        (row.category.clone(), row.name.clone(), koids)
+    };
+    // Of equal values the order they come in stays: the longest first.
+    match by {
+        SortBy::Name => rows.sort_by_cached_key(names),
+        _ => rows.sort_by_cached_key(|row| std::cmp::Reverse(value(row))),
+    }
+}
+
+/// Returns the tables for people.
+pub(super) fn text(args: &StatsArgs, report: &Report) -> String {
+    let mut text = String::new();
+    if args.counters {
+        section(&mut text, "counters", &counters(args, &report.counters, true));
+    } else if args.flows {
+        section(&mut text, "flows, from begin to end", &lengths(args, &report.flows));
+    } else {
+        section(&mut text, "durations", &lengths(args, &report.durations));
+        section(&mut text, "async operations", &lengths(args, &report.operations));
+    }
+    if text.is_empty() {
+        text.push_str("nothing of that kind\n");
+    }
+    text
+}
+
+/// Returns one table with a heading.
+pub(super) fn csv(args: &StatsArgs, report: &Report) -> String {
+    if args.counters {
+        return counters(args, &report.counters, false).csv();
+    }
+    let mut heads = vec!["kind", "category", "name"];
+    heads.extend(group_heads(args));
+    heads.extend(["count", "total_ns", "self_ns", "on_cpu_ns", "mean_ns", "min_ns"]);
+    heads.extend(["p50_ns", "p90_ns", "p99_ns", "p99.9_ns", "max_ns"]);
+    let mut table = Table::new(heads, 0);
+    let kinds = match args.flows {
+        true => vec![("flow", &report.flows)],
+        false => vec![("duration", &report.durations), ("async", &report.operations)],
+    };
+    for (kind, rows) in kinds {
+        rows.iter().for_each(|row| table.push(csv_row(args, kind, row)));
+    }
+    table.csv()
+}
+
+fn csv_row(args: &StatsArgs, kind: &str, row: &Row) -> Vec<String> {
+    let mut cells = vec![kind.to_owned(), row.category.clone(), row.name.clone()];
+    cells.extend(group_cells(args, row.group.as_ref()));
+    let lengths = &row.lengths;
+    let is_duration = kind == "duration";
+    let own = if is_duration { row.self_nanos.to_string() } else { String::new() };
+    let on_cpu = row.on_cpu_nanos.map(|nanos| nanos.to_string()).unwrap_or_default();
+    cells.extend([lengths.count().to_string(), lengths.sum().to_string(), own, on_cpu]);
+    cells.extend([lengths.mean().to_string(), lengths.min().to_string()]);
+    cells.extend(PERCENTILES.map(|(_, quantile)| lengths.quantile(quantile).to_string()));
+    cells.push(lengths.max().to_string());
+    cells
+}
+
+fn group_heads(args: &StatsArgs) -> &'static [&'static str] {
+    match args.by {
+        None => &[],
+        Some(GroupBy::Process) => &["process", "process_name"],
+        Some(GroupBy::Thread) => &["process", "process_name", "thread", "thread_name"],
+    }
+}
+
+fn group_cells(args: &StatsArgs, group: Option<&Group>) -> Vec<String> {
+    let Some(group) = group else { return Vec::new() };
+    let mut cells = vec![group.koids.process.to_string(), group.process_name.clone()];
+    if args.by == Some(GroupBy::Thread) {
+        cells.extend([group.koids.thread.to_string(), group.thread_name.clone()]);
+    }
+    cells
+}
+
+/// Returns a table of lengths for people.
+fn lengths(args: &StatsArgs, rows: &[Row]) -> Table {
+    let with_self = rows.iter().any(|row| row.self_nanos > 0);
+    let with_cpu = rows.iter().any(|row| row.on_cpu_nanos.is_some());
+    let mut heads = vec!["count", "total"];
+    heads.extend(with_self.then_some("self"));
+    heads.extend(with_cpu.then_some("on-cpu"));
+    heads.extend(["mean", "p50", "p90", "p99", "p99.9", "max"]);
+    let numbers = heads.len();
+    heads.push("name");
+    heads.extend(args.by.map(|_| "by"));
+    let mut table = Table::new(heads, numbers);
+    for row in rows {
+        let lengths = &row.lengths;
+        let mut cells = vec![lengths.count().to_string(), human_nanos(lengths.sum())];
+        cells.extend(with_self.then(|| human_nanos(row.self_nanos)));
+        cells.extend(with_cpu.then(|| row.on_cpu_nanos.map_or("-".to_owned(), human_nanos)));
+        cells.push(human_nanos(lengths.mean()));
+        cells.extend(PERCENTILES.map(|(_, quantile)| human_nanos(lengths.quantile(quantile))));
+        cells.push(human_nanos(lengths.max()));
+        cells.push(label(row));
+        cells.extend(row.group.as_ref().map(who));
+        table.push(cells);
+    }
+    table
+}
+
+/// Returns a process, or a thread of one, with names.
+fn who(group: &Group) -> String {
+    let named = |koid: u64, name: &str| match name {
+        "" => koid.to_string(),
+        name => format!("{} ({koid})", name.escape_debug()),
+    };
+    let process = named(group.koids.process, &group.process_name);
+    match group.koids.thread {
+        0 => process,
+        thread => format!("{process} / {}", named(thread, &group.thread_name)),
+    }
+}
+
+fn counters(args: &StatsArgs, rows: &[CounterRow], for_people: bool) -> Table {
+    let numbers = ["count", "first", "last", "min", "mean", "max"];
+    let mut heads = Vec::new();
+    match for_people {
+        true => {
+            heads.extend(numbers);
+            heads.push("name");
+            heads.extend(args.by.map(|_| "by"));
+        }
+        false => {
+            heads.extend(["category", "name", "id", "series"]);
+            heads.extend(group_heads(args));
+            heads.extend(numbers);
+        }
+    }
+    let mut table = Table::new(heads, if for_people { numbers.len() } else { 0 });
+    for row in rows {
+        let values = [row.first, row.last, row.min, row.mean, row.max];
+        let values = std::iter::once(row.count.to_string()).chain(values.map(|value| {
+            if for_people {
+                rounded(value)
+            } else {
+                value.to_string()
+            }
+        }));
+        let mut cells = Vec::new();
+        if for_people {
+            cells.extend(values);
+            cells.push(counter_label(row));
+            cells.extend(row.group.as_ref().map(who));
+        } else {
+            cells.extend([row.category.clone(), row.name.clone(), row.id.to_string()]);
+            cells.push(row.series.clone());
+            cells.extend(group_cells(args, row.group.as_ref()));
+            cells.extend(values);
+        }
+        table.push(cells);
+    }
+    table
+}
+
+fn counter_label(row: &CounterRow) -> String {
+    let (category, name) = (row.category.escape_debug(), row.name.escape_debug());
+    let series = row.series.escape_debug();
+    match row.id {
+        0 => format!("{category}:{name}.{series}"),
+        id => format!("{category}:{name}[{id}].{series}"),
+    }
+}
+
+/// Returns a number with at most three digits behind the point.
+fn rounded(value: f64) -> String {
+    let text = format!("{value:.3}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}

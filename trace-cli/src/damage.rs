@@ -1,0 +1,50 @@
+//! Telling what is missing in an archive, or cannot be read of it.
+
+use std::error::Error;
+use std::path::Path;
+
+use anyhow::Result;
+use trace_convert::{ConvertError, Damage};
+
+use crate::{exit, input, say};
+
+/// Tells the user what is missing in the archive at `path`; returns the exit
+/// code that goes with it.
+pub(crate) fn tell(path: &Path, damage: &Damage) -> u8 {
+    let name = path.display();
+    let counts = [
+        ("records dropped while recording", damage.records_dropped),
+        ("full buffers while recording", damage.buffers_full),
+        ("malformed records, left out", damage.stats.bad_records),
+    ];
+    for (what, number) in counts.iter().filter(|(_, number)| *number > 0) {
+        say(&format!("'{name}': {what}: {number}"));
+    }
+    if let Some(error) = &damage.first_bad_record {
+        say(&format!("'{name}': the first malformed record: {}", chain(error)));
+    }
+    if let Some(error) = &damage.cut {
+        say(&format!("'{name}': {error}; what stands before it counts"));
+    }
+    if damage.is_readable() {
+        exit::OK
+    } else {
+        exit::INCOMPLETE
+    }
+}
+
+/// Passes a result on, with an error as the user should read it.
+pub(crate) fn explained<T>(path: &Path, result: Result<T, ConvertError>) -> Result<T> {
+    result.map_err(|error| match error {
+        ConvertError::Read(error) => input::explain(path, error),
+        error => error.into(),
+    })
+}
+
+/// Returns an error with its causes.
+fn chain(error: &dyn Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", chain(source)),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,127 @@
+//! Tables for people and for spreadsheets.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use anyhow::{Context, Result};
+
+/// A table of text.
+#[derive(Debug)]
+pub(crate) struct Table {
+    heads: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+    /// How many columns, from the left, are aligned to the right.
+    numbers: usize,
+}
+
+impl Table {
+    /// Starts a table; the first `numbers` columns are aligned to the right.
+    pub(crate) fn new(heads: Vec<&'static str>, numbers: usize) -> Self {
+        Self { heads, rows: Vec::new(), numbers }
+    }
+
+    pub(crate) fn push(&mut self, row: Vec<String>) {
+        self.rows.push(row);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Returns the table for people.
+    pub(crate) fn text(&self) -> String {
+        let heads: Vec<String> = self.heads.iter().map(|head| head.to_uppercase()).collect();
+        let mut widths: Vec<usize> = heads.iter().map(|head| head.chars().count()).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        let mut text = String::new();
+        for row in std::iter::once(&heads).chain(&self.rows) {
+            let start = text.len();
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let _ = match column < self.numbers {
+                    true => write!(text, "{cell:>width$}  "),
+                    false => write!(text, "{cell:<width$}  "),
+                };
+            }
+            text.truncate(start + text[start..].trim_end().len());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Returns the table as comma-separated values (RFC 4180, but lines end as
+    /// on Unix).
+    pub(crate) fn csv(&self) -> String {
+        let heads: Vec<String> = self.heads.iter().map(ToString::to_string).collect();
+        let rows = std::iter::once(&heads).chain(&self.rows);
+        let line = |row: &Vec<String>| {
+            let cells: Vec<String> = row.iter().map(|cell| csv_cell(cell)).collect();
+            cells.join(",") + "\n"
+        };
+        rows.map(line).collect()
+    }
+}
+
+fn csv_cell(cell: &str) -> String {
+    if cell.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}
+
+/// Returns a length of time with three or four digits and a unit.
+pub(crate) fn human_nanos(nanos: u64) -> String {
+    let value = nanos as f64;
+    let (value, unit) = match nanos {
+        0..=999 => return format!("{nanos}ns"),
+        1_000..=999_949 => (value / 1e3, "µs"),
+        999_950..=999_949_999 => (value / 1e6, "ms"),
+        _ => (value / 1e9, "s"),
+    };
+    let digits = if value < 9.9995 { 3 } else { usize::from(value < 99.995) + 1 };
+    format!("{value:.digits$}{unit}")
+}
+
+/// Writes all of `text` to standard output.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.context("cannot write to standard output")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time() {
+        let cases = [
+            (0, "0ns"),
+            (999, "999ns"),
+            (1_000, "1.000µs"),
+            (12_345, "12.35µs"),
+            (123_456, "123.5µs"),
+            (999_960, "1.000ms"),
+            (1_234_567, "1.235ms"),
+            (999_950_000, "1.000s"),
+            (83_000_000_000, "83.00s"),
+            (7_200_000_000_000, "7200.0s"),
+        ];
+        for (nanos, expected) in cases {
+            assert_eq!(human_nanos(nanos), expected);
+        }
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let mut table = Table::new(vec!["count", "name"], 1);
+        table.push(vec!["1".into(), "a,b".into()]);
+        table.push(vec!["1234567".into(), "say \"x\"".into()]);
+        assert_eq!(table.text(), "  COUNT  NAME\n      1  a,b\n1234567  say \"x\"\n");
+        assert_eq!(table.csv(), "count,name\n1,\"a,b\"\n1234567,\"say \"\"x\"\"\"\n");
+    }
+}

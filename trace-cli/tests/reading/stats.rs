@@ -1,0 +1,77 @@
+//! `trace stats`
+
+use std::process::Stdio;
+
+use crate::harness::{cut, good, lossy, Place, Run};
+
+const GOOD: &str = "\
+durations
+COUNT    TOTAL     SELF     MEAN      P50      P90      P99    P99.9      MAX  NAME
+    1  2.000µs  2.000µs  2.000µs  2.000µs  2.000µs  2.000µs  2.000µs  2.000µs  net:poll
+";
+
+#[test]
+fn a_table() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    let expected = Run { code: 0, stdout: GOOD.to_owned(), stderr: String::new() };
+    assert_eq!(place.run(&["stats", "in.fxt"]), expected);
+    assert_eq!(place.run_with(&["stats", "-"], &good()), expected);
+}
+
+#[test]
+fn loss_is_told() {
+    let run = Place::new().run_with(&["stats", "-"], &lossy());
+    assert_eq!((run.code, run.stdout.as_str()), (0, GOOD));
+    assert_eq!(
+        run.stderr,
+        "trace: durations that have not ended, left out: 1\n\
+         trace: '-': records dropped while recording: 40\n\
+         trace: '-': full buffers while recording: 1\n"
+    );
+    let json = Place::new().run_with(&["stats", "--json", "-"], &lossy());
+    let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["records_dropped"], 40);
+    assert_eq!(json["complete"], false);
+    assert_eq!(json["durations"][0]["p99.9_ns"], 2000);
+}
+
+#[test]
+fn what_can_be_read_counts() {
+    let run = Place::new().run_with(&["stats", "-"], &cut());
+    assert_eq!((run.code, run.stdout.as_str()), (3, "nothing of that kind\n"));
+    assert_eq!(
+        run.stderr,
+        "trace: '-': the trace ends within the record at byte 136: 31 of 32 bytes; \
+         what stands before it counts\n"
+    );
+}
+
+#[test]
+fn values_for_spreadsheets() {
+    let run = Place::new().run_with(&["stats", "--csv", "--by", "thread", "-"], &good());
+    let expected = "\
+kind,category,name,process,process_name,thread,thread_name,count,total_ns,self_ns,on_cpu_ns,mean_ns,min_ns,p50_ns,p90_ns,p99_ns,p99.9_ns,max_ns
+duration,net,poll,12,./app,34,,1,2000,2000,,2000,2000,2000,2000,2000,2000,2000
+";
+    assert_eq!(run, Run { code: 0, stdout: expected.to_owned(), stderr: String::new() });
+}
+
+#[test]
+fn categories_can_be_left_out() {
+    let run = Place::new().run_with(&["stats", "-c", "-net", "-"], &good());
+    assert_eq!(run.stdout, "nothing of that kind\n");
+    let run = Place::new().run_with(&["stats", "--limit", "0", "-"], &good());
+    assert_eq!(run.stdout, "nothing of that kind\n");
+}
+
+#[test]
+fn standard_output_that_is_full() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = place.command(&["stats", "in.fxt"]);
+    let run = Run::of(command.stdout(full).stderr(Stdio::piped()).output().unwrap());
+    let stderr = "trace: cannot write to standard output: No space left on device (os error 28)\n";
+    assert_eq!((run.code, run.stderr.as_str()), (1, stderr));
+}

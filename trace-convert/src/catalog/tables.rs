@@ -1,0 +1,107 @@
+//! What the indexes of each provider mean now, in numbers of the catalog.
+
+use std::collections::HashMap;
+
+use trace_format::layout::MAX_STRING_INDEX;
+use trace_format::{Provider, TickRate};
+
+use super::ThreadId;
+
+/// Stands for an index that has not been looked up.
+const NONE: u32 = u32::MAX;
+
+/// The tables of all providers.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    list: Vec<Table>,
+    by_id: HashMap<Option<u32>, usize>,
+    /// The provider of the record before, with its place in the list.
+    last: Option<(Option<u32>, usize)>,
+}
+
+impl Tables {
+    #[inline]
+    pub(super) fn of(&mut self, provider: &Provider) -> &mut Table {
+        let place = self.place_of(provider);
+        self.list.get_mut(place).expect("`place_of` returns places in the list only")
+    }
+
+    /// Returns where in the list a provider is.
+    #[inline]
+    pub(super) fn place_of(&mut self, provider: &Provider) -> usize {
+        match self.last {
+            Some((id, place)) if id == provider.id() => place,
+            _ => self.place_slow(provider),
+        }
+    }
+
+    #[cold]
+    fn place_slow(&mut self, provider: &Provider) -> usize {
+        let next = self.list.len();
+        let place = *self.by_id.entry(provider.id()).or_insert(next);
+        if place == next {
+            self.list.push(Table::new(provider.tick_rate()));
+        }
+        self.last = Some((provider.id(), place));
+        place
+    }
+
+    #[inline]
+    pub(super) fn rate(&self, place: usize) -> TickRate {
+        self.list.get(place).map_or_else(TickRate::default, |table| table.rate)
+    }
+}
+
+/// The tables of one provider; an index that is not there has not been looked
+/// up.
+#[derive(Debug)]
+pub(super) struct Table {
+    texts: Vec<u32>,
+    threads: Box<[u32; 256]>,
+    pub(super) rate: TickRate,
+}
+
+impl Table {
+    fn new(rate: TickRate) -> Self {
+        Self { texts: Vec::new(), threads: Box::new([NONE; 256]), rate }
+    }
+
+    #[inline]
+    pub(super) fn text(&self, index: u16) -> Option<u32> {
+        self.texts.get(usize::from(index)).copied().filter(|id| *id != NONE)
+    }
+
+    pub(super) fn set_text(&mut self, index: u16, id: u32) {
+        let place = usize::from(index.min(MAX_STRING_INDEX));
+        if self.texts.len() <= place {
+            self.texts.resize(place + 1, NONE);
+        }
+        if let Some(entry) = self.texts.get_mut(place) {
+            *entry = id;
+        }
+    }
+
+    pub(super) fn forget_text(&mut self, index: u16) {
+        if let Some(entry) = self.texts.get_mut(usize::from(index)) {
+            *entry = NONE;
+        }
+    }
+
+    #[inline]
+    pub(super) fn thread(&self, index: u8) -> Option<ThreadId> {
+        let id = self.threads.get(usize::from(index)).copied();
+        id.filter(|id| *id != NONE).map(ThreadId)
+    }
+
+    pub(super) fn set_thread(&mut self, index: u8, id: ThreadId) {
+        if let Some(entry) = self.threads.get_mut(usize::from(index)) {
+            *entry = id.0;
+        }
+    }
+
+    pub(super) fn forget_thread(&mut self, index: u8) {
+        if let Some(entry) = self.threads.get_mut(usize::from(index)) {
+            *entry = NONE;
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What is missing in an archive, or cannot be read of it.
+
+use std::io::Read;
+
+use trace_format::{Item, Metadata, ReadError, Reader, Record, Stats};
+
+use crate::{ConvertError, Loss};
+
+/// What is missing in an archive, or cannot be read of it.
+#[derive(Debug, Default)]
+pub struct Damage {
+    /// What was read.
+    pub stats: Stats,
+    /// Records that are missing, of which the archive tells itself.
+    pub records_dropped: u64,
+    /// How often the archive says that a provider's buffer was full.
+    pub buffers_full: u64,
+    /// The first malformed record, or one beyond the reader's limit. All of
+    /// them are counted in `stats`.
+    pub first_bad_record: Option<ReadError>,
+    /// Why the rest of the archive could not be read.
+    pub cut: Option<ReadError>,
+}
+
+impl Damage {
+    /// Tells whether all that the archive is could be read.
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        self.cut.is_none() && self.stats.bad_records == 0
+    }
+
+    /// Tells whether nothing is missing either.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.is_readable() && self.records_dropped == 0 && self.buffers_full == 0
+    }
+
+    /// Gives `look` every record that can be read.
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading it failed.
+    pub(crate) fn of_all<R: Read>(
+        mut reader: Reader<R>,
+        mut look: impl FnMut(&Item<'_>),
+    ) -> Result<Self, ConvertError> {
+        let mut damage = Self::default();
+        loop {
+            match reader.next() {
+                Ok(Some(item)) => {
+                    damage.item(&item);
+                    look(&item);
+                }
+                Ok(None) => break,
+                Err(error) => damage.read_error(error)?,
+            }
+        }
+        damage.stats = reader.stats();
+        Ok(damage)
+    }
+
+    /// Takes note of what a record says is missing.
+    #[inline]
+    pub(crate) fn item(&mut self, item: &Item<'_>) {
+        match &item.record {
+            Record::Event(event) => {
+                if let Some(loss) = Loss::of(item, event) {
+                    self.records_dropped = self.records_dropped.saturating_add(loss.number);
+                }
+            }
+            Record::Metadata(Metadata::ProviderEvent { .. }) => self.buffers_full += 1,
+            _ => {}
+        }
+    }
+
+    /// Takes note of damage; an error that is more than that is passed on.
+    pub(crate) fn read_error(&mut self, error: ReadError) -> Result<(), ConvertError> {
+        if ConvertError::is_no_archive(&error) {
+            return Err(ConvertError::Read(error));
+        }
+        let place = match error.is_fatal() {
+            true => &mut self.cut,
+            false => &mut self.first_bad_record,
+        };
+        place.get_or_insert(error);
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! When threads were on a processor, from scheduling records.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use trace_format::{Item, Reader, Record};
+
+use crate::{ConvertError, Damage};
+
+/// The most times on a processor that are kept.
+const MAX_TURNS: usize = 8 << 20;
+
+/// When threads were on a processor.
+///
+/// Times are in nanoseconds; the clock of the provider of the scheduling
+/// records and those of the others must have started together, as they do on
+/// one machine.
+#[derive(Debug, Default)]
+pub struct Schedule {
+    threads: HashMap<u64, Vec<Turn>>,
+    running: HashMap<(Option<u32>, u16), (u64, u64)>,
+    start: Option<u64>,
+    turns: usize,
+}
+
+/// A time on a processor.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    from: u64,
+    to: u64,
+    /// The sum of the turns before this one.
+    before: u64,
+}
+
+impl Schedule {
+    /// Reads the scheduling records of an archive.
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading it failed.
+    pub fn read<R: Read>(reader: Reader<R>) -> Result<Self, ConvertError> {
+        let mut schedule = Self::default();
+        Damage::of_all(reader, |item| schedule.record(item))?;
+        schedule.finish();
+        Ok(schedule)
+    }
+
+    /// Tells whether there was more than is kept: [`Schedule::on_cpu`] then
+    /// knows nothing.
+    #[must_use]
+    pub fn is_too_long(&self) -> bool {
+        self.turns > MAX_TURNS
+    }
+
+    /// Returns how many nanoseconds between two times a thread was on a
+    /// processor; `None` if there is no scheduling record about it.
+    #[must_use]
+    pub fn on_cpu(&self, thread: u64, from: u64, to: u64) -> Option<u64> {
+        let turns = self.threads.get(&thread)?;
+        Some(until(turns, to).saturating_sub(until(turns, from)))
+    }
+
+    fn record(&mut self, item: &Item<'_>) {
+        match &item.record {
+            Record::ContextSwitch(switch) => {
+                let cpu = (item.provider.id(), switch.cpu);
+                let threads = (switch.outgoing_thread, switch.incoming_thread);
+                self.switch(cpu, item.nanos(switch.ticks), threads);
+            }
+            Record::LegacyContextSwitch(switch) => {
+                let cpu = (item.provider.id(), switch.cpu.into());
+                let outgoing = item.thread(switch.outgoing).thread;
+                let incoming = item.thread(switch.incoming).thread;
+                self.switch(cpu, item.nanos(switch.ticks), (outgoing, incoming));
+            }
+            _ => {}
+        }
+    }
+
+    fn switch(&mut self, cpu: (Option<u32>, u16), now: u64, threads: (u64, u64)) {
+        let (outgoing, incoming) = threads;
+        let start = *self.start.get_or_insert(now);
+        match self.running.insert(cpu, (incoming, now)) {
+            Some((running, since)) if running == outgoing => self.turn(outgoing, since, now),
+            // What happened between is missing.
+            Some(_) => {}
+            None => self.turn(outgoing, start.min(now), now),
+        }
+    }
+
+    fn turn(&mut self, thread: u64, from: u64, to: u64) {
+        self.turns += 1;
+        if thread == 0 || self.is_too_long() {
+            return;
+        }
+        self.threads.entry(thread).or_default().push(Turn { from, to: to.max(from), before: 0 });
+    }
+
+    /// Puts the turns in order and adds them up.
+    fn finish(&mut self) {
+        for (_, (thread, since)) in std::mem::take(&mut self.running) {
+            self.turn(thread, since, u64::MAX);
+        }
+        if self.is_too_long() {
+            self.threads.clear();
+        }
+        for turns in self.threads.values_mut() {
+            turns.sort_by_key(|turn| turn.from);
+            let mut sum = 0u64;
+            for turn in turns {
+                turn.before = sum;
+                sum = sum.saturating_add(turn.to - turn.from);
+            }
+        }
+    }
+}
+
+/// Returns how many nanoseconds of the turns are before `time`.
+fn until(turns: &[Turn], time: u64) -> u64 {
+    let place = turns.partition_point(|turn| turn.from < time);
+    let turn = place.checked_sub(1).and_then(|place| turns.get(place));
+    turn.map_or(0, |turn| turn.before.saturating_add(time.min(turn.to) - turn.from))
+}
+
+#[cfg(test)]
+mod tests {
+    use trace_format::layout::ThreadState;
+    use trace_format::{Arguments, ContextSwitch};
+
+    use super::*;
+    use crate::testing::archive;
+
+    fn switch(ticks: u64, cpu: u16, outgoing_thread: u64, incoming_thread: u64) -> Record<'static> {
+        let outgoing_state = ThreadState(0);
+        let arguments = Arguments::NONE;
+        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments }
+            .into()
+    }
+
+    #[test]
+    fn turns_are_added_up() {
+        let records = [
+            switch(100, 0, 7, 8),
+            switch(120, 1, 0, 7),
+            switch(130, 1, 7, 9),
+            switch(150, 0, 8, 7),
+            // That 8 came on is missing: it is not known since when.
+            switch(160, 1, 8, 0),
+            switch(180, 0, 7, 0),
+        ];
+        let schedule = Schedule::read(Reader::new(&*archive(&records))).unwrap();
+        assert_eq!(schedule.on_cpu(7, 100, 200), Some(40));
+        assert_eq!(schedule.on_cpu(7, 125, 155), Some(10));
+        assert_eq!(schedule.on_cpu(8, 0, 1000), Some(50));
+        assert_eq!(schedule.on_cpu(9, 0, 1000), None);
+        assert_eq!(schedule.on_cpu(1, 0, 1000), None);
+    }
+}

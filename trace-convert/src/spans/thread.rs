@@ -1,0 +1,327 @@
+//! The durations of one thread.
+
+use trace_format::{ThreadKoids, TickRate};
+
+use super::pending::Pending;
+use super::window::{Entry, Kind, Window};
+use super::{Oddities, Span};
+use crate::catalog::{LabelId, ThreadId};
+
+/// The most durations that are open at once; begins beyond it are only
+/// counted.
+const MAX_DEPTH: usize = 16 << 10;
+
+/// How far down the begin of an end is looked for.
+const MAX_SEARCH: usize = 1 << 10;
+
+/// Of fewer than this no lengths are put together.
+const MIN_COMPACT: usize = 1 << 10;
+
+/// The durations of one thread.
+#[derive(Debug)]
+pub(super) struct ThreadSpans {
+    thread: ThreadId,
+    koids: ThreadKoids,
+    rate: TickRate,
+    window: Window,
+    open: Vec<Open>,
+    /// Begins that did not fit in `open`.
+    beyond: u64,
+    pending: Pending,
+    /// The latest time that any event so far began or ended at.
+    latest: u64,
+}
+
+/// A duration around whatever comes next.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    begin: u64,
+    /// When it ends, `u64::MAX` for a begin whose end has not come.
+    end: u64,
+    /// When it or one around it ends.
+    limit: u64,
+    /// The sum of the lengths of durations directly in it; for those with a
+    /// known end from their begin on.
+    inner: u64,
+    label: LabelId,
+}
+
+impl Open {
+    fn is_begin(&self) -> bool {
+        self.end == u64::MAX
+    }
+}
+
+impl ThreadSpans {
+    pub(super) fn new(thread: ThreadId, koids: ThreadKoids, rate: TickRate) -> Self {
+        Self {
+            thread,
+            koids,
+            rate,
+            window: Window::default(),
+            open: Vec::new(),
+            beyond: 0,
+            pending: Pending::default(),
+            latest: 0,
+        }
+    }
+
+    /// Takes an event; tells whether it is time to [`ThreadSpans::advance`].
+    #[inline]
+    pub(super) fn push(&mut self, entry: Entry) -> bool {
+        self.window.push(entry)
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.window.len()
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Goes on with the older half of the events that wait.
+    pub(super) fn advance(&mut self, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        let mut window = std::mem::take(&mut self.window);
+        window.older_half().for_each(|entry| self.entry(entry, oddities, sink));
+        self.window = window;
+    }
+
+    /// Goes on to the end.
+    pub(super) fn finish(&mut self, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        let mut window = std::mem::take(&mut self.window);
+        window.all().for_each(|entry| self.entry(entry, oddities, sink));
+        while !self.open.is_empty() {
+            self.close_last(oddities, sink);
+        }
+        oddities.begins_without_end += std::mem::take(&mut self.beyond);
+    }
+
+    /// Gives memory back that a full window has taken.
+    pub(super) fn shrink(&mut self) {
+        self.window.shrink();
+    }
+
+    /// Keeps fewer lengths of closed durations.
+    pub(super) fn compact(&mut self) {
+        if self.pending.len() >= MIN_COMPACT {
+            self.pending.compact(self.open.iter().map(|open| open.begin));
+        }
+    }
+
+    #[inline]
+    fn entry(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        match entry.kind {
+            Kind::Complete | Kind::Begin => self.start(entry, oddities, sink),
+            Kind::End | Kind::EndOfAny => self.end(entry, oddities, sink),
+        }
+    }
+
+    #[inline]
+    fn start(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        if entry.at > self.latest {
+            self.latest = entry.at;
+            self.close_until(entry.at, oddities, sink);
+            self.open_last(entry, oddities, sink);
+        } else {
+            self.start_late(entry, oddities, sink);
+        }
+    }
+
+    /// Closes what ends by `at`.
+    #[inline]
+    fn close_until(&mut self, at: u64, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        while self.open.last().is_some_and(|last| last.limit <= at) {
+            self.close_last(oddities, sink);
+        }
+    }
+
+    /// Closes the innermost duration.
+    #[inline]
+    fn close_last(&mut self, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        let Some(open) = self.open.pop() else { return };
+        if open.is_begin() {
+            oddities.begins_without_end += 1;
+            // What is in it is in the one around it.
+            if let Some(around) = self.open.last_mut() {
+                around.inner = around.inner.saturating_add(open.inner);
+            }
+            return;
+        }
+        self.pending.close(open.begin, open.end);
+        sink(self.span(&open));
+    }
+
+    #[inline]
+    fn span(&self, open: &Open) -> Span {
+        let Open { begin, end, inner, label, .. } = *open;
+        let self_ticks = (end - begin).saturating_sub(inner);
+        let Self { thread, koids, rate, .. } = *self;
+        Span { label, thread, koids, rate, begin, end, self_ticks }
+    }
+
+    /// Opens a duration inside all that are open.
+    #[inline]
+    fn open_last(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        let Entry { at: begin, end, label, kind } = entry;
+        if self.open.len() >= MAX_DEPTH {
+            return self.too_deep(entry, oddities, sink);
+        }
+        let mut limit = end;
+        if let Some(around) = self.open.last_mut() {
+            limit = end.min(around.limit);
+            if kind == Kind::Complete {
+                let within = end.min(around.end).saturating_sub(begin);
+                around.inner = around.inner.saturating_add(within);
+            }
+        }
+        self.open.push(Open { begin, end, limit, inner: 0, label });
+    }
+
+    #[cold]
+    fn too_deep(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        match entry.kind {
+            Kind::Begin => self.beyond += 1,
+            _ => self.give_up(entry, oddities, sink),
+        }
+    }
+
+    /// Takes a duration whose place is not to be found.
+    fn give_up(&self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        let Entry { at: begin, end, label, .. } = entry;
+        oddities.misplaced += 1;
+        sink(self.span(&Open { begin, end, limit: end, inner: 0, label }));
+    }
+
+    /// Takes a duration that does not begin behind everything else: one that
+    /// stands behind what is in it, or one of a clock that stood still.
+    fn start_late(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        let Entry { at, end, kind, .. } = entry;
+        if kind == Kind::Begin {
+            return self.begin_late(entry, oddities, sink);
+        }
+        if at == self.latest {
+            self.close_until_but_at(at, oddities, sink);
+        }
+        let encloses = |open: &Open| open.begin > at || (open.begin == at && open.end < end);
+        let inside = self.open.iter().rev().take(MAX_SEARCH).position(|open| !encloses(open));
+        let inside = inside.unwrap_or(self.open.len());
+        if inside >= MAX_SEARCH || self.open.len() >= MAX_DEPTH {
+            return self.give_up(entry, oddities, sink);
+        }
+        let around = self.open.len() - inside;
+        match self.open.get(around).copied() {
+            Some(inner) if inner.begin < end => self.enclose(around, inner, entry, oddities),
+            None if end > self.latest => self.open_late(entry, oddities),
+            _ => self.close_late(around, entry, oddities, sink),
+        }
+    }
+
+    /// Takes a begin that is not later than everything else.
+    fn begin_late(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        if entry.at == self.latest {
+            self.close_until(entry.at, oddities, sink);
+        } else {
+            oddities.misplaced += 1;
+        }
+        self.open_last(entry, oddities, sink);
+    }
+
+    /// Closes what ends by `at`, unless it also begins there: it may belong in
+    /// a duration that begins there too.
+    fn close_until_but_at(
+        &mut self,
+        at: u64,
+        oddities: &mut Oddities,
+        sink: &mut impl FnMut(Span),
+    ) {
+        while self.open.last().is_some_and(|last| last.limit <= at && last.begin < at) {
+            self.close_last(oddities, sink);
+        }
+    }
+
+    /// Puts a duration around `inner`, which is at `place` among the open ones.
+    fn enclose(&mut self, place: usize, inner: Open, entry: Entry, oddities: &mut Oddities) {
+        let Entry { at: begin, end, label, .. } = entry;
+        oddities.misplaced += u64::from(self.pending.cuts(begin));
+        let inner_ticks = if inner.is_begin() { 0 } else { inner.end - inner.begin };
+        let taken = self.pending.sum(begin, inner.begin).saturating_add(inner_ticks);
+        self.take_over(place, begin, end, taken);
+        let limit = self.around(place).map_or(end, |around| end.min(around.limit));
+        self.open.insert(place, Open { begin, end, limit, inner: taken, label });
+        let mut limit = limit;
+        for open in self.open.iter_mut().skip(place + 1) {
+            limit = limit.min(open.end);
+            open.limit = limit;
+        }
+    }
+
+    /// Opens a duration inside all that are open, around closed ones.
+    fn open_late(&mut self, entry: Entry, oddities: &mut Oddities) {
+        let Entry { at: begin, end, label, .. } = entry;
+        oddities.misplaced += u64::from(self.pending.cuts(begin));
+        let taken = self.pending.sum(begin, end);
+        let place = self.open.len();
+        self.take_over(place, begin, end, taken);
+        let limit = self.around(place).map_or(end, |around| end.min(around.limit));
+        self.open.push(Open { begin, end, limit, inner: taken, label });
+    }
+
+    /// Takes a duration that is over.
+    fn close_late(
+        &mut self,
+        place: usize,
+        entry: Entry,
+        oddities: &mut Oddities,
+        sink: &mut impl FnMut(Span),
+    ) {
+        let Entry { at: begin, end, label, .. } = entry;
+        // Cut: a duration of a group, or one that is closed and around this.
+        if self.pending.cuts(begin) || self.pending.cuts(end) || self.pending.is_far(end) {
+            return self.give_up(entry, oddities, sink);
+        }
+        let taken = self.pending.sum(begin, end);
+        self.take_over(place, begin, end, taken);
+        self.pending.insert(begin, end);
+        sink(self.span(&Open { begin, end, limit: end, inner: taken, label }));
+    }
+
+    /// Moves `taken` from the duration around `place` into a new one in it.
+    fn take_over(&mut self, place: usize, begin: u64, end: u64, taken: u64) {
+        if let Some(around) = place.checked_sub(1).and_then(|place| self.open.get_mut(place)) {
+            let within = end.min(around.end).saturating_sub(begin);
+            around.inner = around.inner.saturating_add(within).saturating_sub(taken);
+        }
+    }
+
+    fn around(&self, place: usize) -> Option<&Open> {
+        place.checked_sub(1).and_then(|place| self.open.get(place))
+    }
+
+    fn end(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+        if self.beyond > 0 {
+            self.beyond -= 1;
+            return;
+        }
+        let is_its = |open: &Open| {
+            open.is_begin() && (entry.kind == Kind::EndOfAny || open.label == entry.label)
+        };
+        let found = self.open.iter().rev().take(MAX_SEARCH).position(is_its);
+        let Some(inside) = found else {
+            oddities.ends_without_begin += 1;
+            return;
+        };
+        for _ in 0..inside {
+            self.close_last(oddities, sink);
+        }
+        let Some(mut open) = self.open.pop() else { return };
+        open.end = entry.at.max(open.begin);
+        self.latest = self.latest.max(entry.at);
+        if let Some(around) = self.open.last_mut() {
+            let within = open.end.min(around.end).saturating_sub(open.begin);
+            around.inner = around.inner.saturating_add(within);
+        }
+        self.pending.close(open.begin, open.end);
+        sink(self.span(&open));
+    }
+}
