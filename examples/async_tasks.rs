@@ -10,7 +10,7 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use trace_runtime::{trace_duration, trace_future_args, TraceFutureExt};
+use trace_runtime::{trace_duration, trace_fn, trace_future_args, TraceFutureExt};
 
 /// Pages that are fetched.
 const PAGES: u64 = 12;
@@ -45,7 +45,7 @@ async fn crawl() -> usize {
 /// A page and its picture, side by side.
 async fn page(number: u64) -> usize {
     let (text, _picture) = tokio::join!(
-        text(number).trace(trace_future_args!("example", "text")),
+        text(number),
         picture(number).trace(trace_future_args!("example", "picture", "number" => number)),
     );
     words(&text)
@@ -65,6 +65,8 @@ async fn picture(number: u64) -> Option<Vec<u8>> {
     }
 }
 
+/// With the attribute each call is a task.
+#[trace_fn(category = "example", args(number))]
 async fn text(number: u64) -> String {
     tokio::time::sleep(Duration::from_millis(number % 5)).await;
     "the quick brown fox ".repeat(100 * (number as usize + 1))

@@ -3,6 +3,7 @@
 #[allow(dead_code, reason = "other tests need more of it")]
 #[path = "../harness/archive.rs"]
 mod archive;
+mod attribute;
 mod by_hand;
 mod executors;
 mod figures;

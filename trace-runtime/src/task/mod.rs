@@ -17,6 +17,8 @@
 //! spawn(fetch(url.clone()).trace(trace_future_args!("net", "fetch", "url" => url)));
 //! ```
 //!
+//! `#[trace_fn]` does the same for each call of an `async fn`, and of a function that returns a future.
+//!
 //! It works with any executor, in `select!` and `join!`, and in sets of tasks; dropping the future at any time is fine.
 //!
 //! # What is recorded
