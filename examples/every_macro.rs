@@ -7,10 +7,14 @@
 use std::borrow::Cow;
 
 use trace_runtime::{
-    trace_async_begin, trace_async_end, trace_async_instant, trace_category,
-    trace_category_enabled, trace_counter, trace_duration, trace_duration_begin,
-    trace_duration_end, trace_enabled, trace_flow_begin, trace_flow_end, trace_flow_step, trace_fn,
-    trace_instant, trace_nonce, ArgValue, Koid, Scope,
+    trace_async_begin, trace_async_end, trace_async_enter, trace_async_instant, trace_at,
+    trace_blob, trace_blob_attachment, trace_blob_event, trace_category, trace_category_enabled,
+    trace_counter, trace_duration, trace_duration_begin, trace_duration_end, trace_enabled,
+    trace_flow_begin, trace_flow_end, trace_flow_step, trace_fn, trace_instaflow_begin,
+    trace_instaflow_end, trace_instaflow_step, trace_instant, trace_kernel_object, trace_log,
+    trace_nonce, trace_process_name, trace_state, trace_thread_name, trace_track,
+    trace_userspace_object, ArgValue, BlobType, Koid, ObjectType, Scope, Timestamp, TraceState,
+    Track,
 };
 
 trace_category!("example", "the trace points of this example");
@@ -27,16 +31,28 @@ impl ArgValue for UserId {
 }
 
 fn main() {
+    let _observer = trace_runtime::observe(|state| {
+        if state == TraceState::Started {
+            trace_instant!("example", "tracing starts");
+        }
+    });
     let _trace = trace_runtime::init();
+    trace_process_name!("an example of every macro");
     trace_duration!("example", "main");
     arguments();
     explicit_duration();
     instants_and_counters();
     asynchronous();
+    guarded_operation();
     flow();
     names_at_run_time("search", 3);
     eprintln!("sum: {}", attribute(40, 2));
+    other_times();
+    track();
+    instaflow();
+    data_and_objects();
     eprintln!("recording: {}, category: {}", trace_enabled!(), trace_category_enabled!("example"));
+    eprintln!("state: {:?}", trace_state());
 }
 
 /// Every type of argument.
@@ -75,6 +91,52 @@ fn asynchronous() {
         trace_async_end!("example", "request", id, "status" => 200u32);
     });
     let _finished = worker.map(|worker| worker.join());
+}
+
+/// An operation that ends where its guard is dropped.
+fn guarded_operation() {
+    let request = trace_async_enter!("example", "guarded request", trace_nonce!(), "url" => "/");
+    let worker = std::thread::spawn(move || {
+        trace_thread_name!("ends what another began");
+        drop(request);
+    });
+    let _finished = worker.join();
+}
+
+/// Events at times that other clocks told.
+fn other_times() {
+    let start = std::time::Instant::now();
+    trace_at!(start, instant("example", "a moment ago"));
+    trace_at!(start..std::time::Instant::now(), duration_complete("example", "since then"));
+    trace_at!(Timestamp::now(), counter("example", "counter", 1, "value" => 3u32));
+}
+
+/// Events that belong to no thread.
+fn track() {
+    let queue = Track::new("queue of the device");
+    trace_track!(queue, duration("example", "submit", "draws" => 12u32));
+    trace_track!(queue, instant("example", "interrupt"));
+    let now = Timestamp::now();
+    trace_track!(queue, at now..Timestamp::now(), duration_complete("example", "draw"));
+}
+
+/// A flow through durations of no length.
+fn instaflow() {
+    let id = trace_nonce!();
+    trace_instaflow_begin!("example", "job", "pushed", id, "length" => 3u32);
+    trace_instaflow_step!("example", "job", "scheduled", id);
+    trace_instaflow_end!("example", "job", "done", id);
+}
+
+/// What is no event.
+fn data_and_objects() {
+    let value = 7u32;
+    trace_blob!(BlobType::DATA, "blob", [1, 2, 3]);
+    trace_blob_event!("example", "large blob", [4u8; 70_000], "why" => "it is split");
+    trace_blob_attachment!("example", "attachment", "text");
+    trace_userspace_object!(&raw const value, "seven");
+    trace_kernel_object!(7, ObjectType(100), "socket", "port" => 80u32);
+    trace_log!("example", "a message with a number, {value}");
 }
 
 /// An arrow from this thread's duration to that of another, and back.

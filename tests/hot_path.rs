@@ -7,10 +7,13 @@ use std::future::{poll_fn, Future};
 use std::hint::black_box;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 
 use trace_runtime::{
-    trace_counter, trace_duration, trace_future_args, trace_instant, TraceFutureExt,
+    trace_async_enter, trace_at, trace_blob, trace_blob_event, trace_counter, trace_duration,
+    trace_future_args, trace_instaflow_step, trace_instant, trace_log, trace_track,
+    trace_userspace_object, BlobType, Timestamp, TraceFutureExt, Track,
 };
 
 /// Counts the allocations of each thread.
@@ -47,8 +50,27 @@ fn trace_points(rounds: u64) {
         trace_instant!("hot", "instant");
         trace_counter!("hot", "counter", 0, "value" => round);
         future(round);
+        if round % 16 == 0 {
+            others(round);
+        }
     }
 }
+
+/// Trace points that are no plain events.
+fn others(round: u64) {
+    let track = *TRACK.get_or_init(|| Track::new("hot track"));
+    let now = Timestamp::now();
+    trace_at!(now, instant("hot", "known time"));
+    trace_track!(track, duration("hot", "on track", "number" => round));
+    trace_instaflow_step!("hot", "flow", "step", round);
+    drop(trace_async_enter!("hot", "operation", round));
+    trace_blob!(BlobType::DATA, "blob", [1u8; 100]);
+    trace_blob_event!("hot", "large blob", [2u8; 1000], "number" => round);
+    trace_userspace_object!(&raw const round, "round");
+    trace_log!("hot", "round {round}");
+}
+
+static TRACK: OnceLock<Track> = OnceLock::new();
 
 /// A traced future's whole life, with two polls.
 fn future(round: u64) {
