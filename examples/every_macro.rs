@@ -135,7 +135,8 @@ fn data_and_objects() {
     trace_blob_event!("example", "large blob", [4u8; 70_000], "why" => "it is split");
     trace_blob_attachment!("example", "attachment", "text");
     trace_userspace_object!(&raw const value, "seven");
-    trace_kernel_object!(7, ObjectType(100), "socket", "port" => 80u32);
+    let process = Koid(u64::from(std::process::id()));
+    trace_kernel_object!(7, ObjectType::THREAD, "a thread elsewhere", "process" => process);
     trace_log!("example", "a message with a number, {value}");
 }
 

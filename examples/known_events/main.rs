@@ -12,6 +12,7 @@ mod crowd;
 mod notes;
 mod scopes;
 mod threads;
+mod tracks;
 mod value;
 mod values;
 
@@ -44,6 +45,8 @@ fn everything() -> Vec<Notes> {
         values::counters(&mut notes);
         values::names_at_run_time(&mut notes);
         scopes::scopes(&mut notes);
+        tracks::other_times(&mut notes);
+        others.extend([tracks::instaflow(), tracks::track()]);
         others.extend(threads::threads(&mut notes));
         others.extend(crowd::crowd(&mut notes));
     });

@@ -25,13 +25,17 @@ pub(crate) struct Notes {
 impl Notes {
     /// Notes that begin with what the calling thread is. Made on the thread that they are about.
     pub(crate) fn of_this_thread() -> Self {
-        let process = std::process::id();
-        let thread = this_thread();
         let name = fs::read_to_string("/proc/thread-self/comm").unwrap_or_default();
+        Self::of_thread(this_thread(), name.trim_end_matches('\n'))
+    }
+
+    /// Notes that begin with what a thread or a track is.
+    pub(crate) fn of_thread(thread: u64, name: &str) -> Self {
+        let process = std::process::id();
         let mut notes = Self { thread, lines: String::new() };
         notes.line(format_args!(
             r#"{{"kind":"thread","koid":{thread},"process":{process},"name":{}}}"#,
-            text(name.trim_end_matches('\n'))
+            text(name)
         ));
         notes
     }

@@ -29,12 +29,31 @@ def checks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[str, Ca
     yield "perfetto", lambda: perfetto.errors(engine, archive)
 
 
+def others(records: list[object]) -> list[str]:
+    """Data, objects and messages. What is large is in three records, which say so."""
+    by_kind = {name: [record for record in records if type(record).__name__ == name] for name in map(lambda it: type(it).__name__, records)}
+    [blob], [attachment] = by_kind["BlobRecord"], by_kind["LargeBlobNoMetadataRecord"]
+    [value], [message] = by_kind["UserspaceObjectRecord"], by_kind["LogRecord"]
+    large = by_kind["LargeBlobWithMetadataRecord"]
+    parts = [{"why": "it is split", "part": part, "parts": 3} for part in (1, 2, 3)]
+    right = {
+        "blob": (blob.name, blob.type, bytes(blob.payload)) == ("blob", 1, b"\1\2\3"),
+        "attachment": (attachment.category, attachment.name, bytes(attachment.payload)) == ("example", "attachment", b"text"),
+        "object": (value.name, value.process_id) == ("seven", message.thread.process_id),
+        "message": message.message == "a message with a number, 7",
+        "parts": [record.args for record in large] == parts and len({record.timestamp_ns for record in large}) == 1,
+        "large data": b"".join(bytes(record.payload) for record in large) == b"\4" * 70_000,
+    }
+    return [f"{name} is not as it was recorded: {records}"[:1000] for name, is_right in right.items() if not is_right]
+
+
 def faults(found: Found) -> list[str]:
     events = [event for thread in found.events.values() for event in thread]
     kinds = Counter(event.kind for event in events)
     told = [] if kinds == DONE else [f"{dict(kinds)}, not {DONE}"]
     [arguments] = [event.args for event in events if event.name == "arguments"]
     told += [f"{key} is {arguments.get(key)}, not {value}" for key, value in TYPES.items() if arguments.get(key) != value]
+    told += others(found.others)
     names = sorted(name for _, name in found.threads.values())
-    expected = ["ends what another began", "every_macro", "every_macro", "queue of the device", "responder", "trace-service"]
+    expected = ["a thread elsewhere", "ends what another began", "every_macro", "every_macro", "queue of the device", "responder", "trace-service"]
     return told + ([] if names == expected else [f"threads {names}, not {expected}"])

@@ -38,6 +38,9 @@ def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def add(found: Found, item: dict[str, object]) -> None:
+    # A track's number is one that JSON's readers cannot hold, and so is text.
+    if isinstance(item.get("tid"), str):
+        item["tid"] = int(item["tid"], 16)
     if item["ph"] == "M":
         args = item["args"]
         if item["name"] == "process_name":

@@ -34,6 +34,8 @@ def add(found: Found, record: models.Record) -> None:
             found.processes[record.id] = record.name
         else:
             found.threads[record.id] = (record.args["process"], record.name)
+    elif not type(record).__name__.endswith("EventRecord"):
+        found.others.append(record)
     elif record.category == OWN_CATEGORY:
         found.lost += record.args["number"] if record.name == "records dropped" else 0
     else:

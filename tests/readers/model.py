@@ -54,6 +54,8 @@ class Expected(Objects):
 @dataclass
 class Found(Objects):
     events: dict[int, list[Event]] = field(default_factory=lambda: defaultdict(list))
+    # What is neither an event nor an object of the kernel's, as the reader has it.
+    others: list[object] = field(default_factory=list)
     # Records that the trace says were dropped.
     lost: int = 0
     # What is wrong with it at first sight.
