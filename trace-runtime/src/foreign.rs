@@ -54,9 +54,9 @@ pub unsafe fn begin(scope: *mut Scope, site: *const Site, arguments: *const Argu
     // SAFETY: by the contract.
     let given = unsafe { site.given(arguments) };
     let begun = if given.is_empty() {
-        write::begin(site, &[], Literal, ())
+        write::begin_inline(site, &[], Literal, ())
     } else {
-        write::begin(site, &[], Literal, given)
+        write::begin_inline(site, &[], Literal, given)
     };
     // SAFETY: by the contract; what was there is not a scope yet.
     unsafe { scope.write(begun) };

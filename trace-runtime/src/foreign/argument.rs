@@ -2,13 +2,12 @@
 
 use std::ptr::with_exposed_provenance;
 use std::slice;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use trace_format::layout::ArgumentType;
+use trace_format::layout::{argument, ArgumentType};
 
 use super::site;
 use super::text::Text;
-use crate::context::Value;
 use crate::point::arguments::Arguments;
 use crate::point::site::Key;
 use crate::value::sealed::Encode;
@@ -61,10 +60,41 @@ impl Arguments for Given<'_> {
     }
 }
 
+/// The types whose value is in the header.
+const IN_HEADER: u32 = 1 << ArgumentType::Null as u32
+    | 1 << ArgumentType::Bool as u32
+    | 1 << ArgumentType::Int32 as u32
+    | 1 << ArgumentType::Uint32 as u32;
+
+/// The types whose value is the word behind it.
+const IN_A_WORD: u32 = 1 << ArgumentType::Int64 as u32
+    | 1 << ArgumentType::Uint64 as u32
+    | 1 << ArgumentType::Double as u32
+    | 1 << ArgumentType::Pointer as u32
+    | 1 << ArgumentType::Koid as u32;
+
+/// How the value of an argument lies in a record.
+enum Shape<'a> {
+    /// In the upper half of the header of an argument of this type.
+    InHeader(u64, u32),
+    /// Behind the header of an argument of this type.
+    InAWord(u64, u64),
+    Text(Text<'a>),
+}
+
 impl Argument {
     #[inline(always)]
-    fn kind(&self) -> ArgumentType {
-        ArgumentType::from_bits(self.kind.into()).unwrap_or(ArgumentType::Null)
+    fn shape(&self) -> Shape<'_> {
+        let bit = 1u32.checked_shl(self.kind).unwrap_or(0);
+        if bit & IN_A_WORD != 0 {
+            Shape::InAWord(self.kind.into(), self.value)
+        } else if bit & IN_HEADER != 0 {
+            Shape::InHeader(self.kind.into(), self.value as u32)
+        } else if self.kind == ArgumentType::String as u32 {
+            Shape::Text(self.text())
+        } else {
+            Shape::InHeader(ArgumentType::Null.bits(), 0)
+        }
     }
 
     /// The bytes of a text.
@@ -77,38 +107,75 @@ impl Argument {
         // SAFETY: by the contract of `event` and `begin`, the text can be read.
         Text(unsafe { slice::from_raw_parts(start, self.length as usize) })
     }
-
-    #[inline(always)]
-    fn number(&self) -> Value<'static> {
-        let value = self.value;
-        match self.kind() {
-            ArgumentType::Null | ArgumentType::String | ArgumentType::Blob => Value::Null,
-            ArgumentType::Bool => Value::Bool(value != 0),
-            ArgumentType::Int32 => Value::Int32(value as i32),
-            ArgumentType::Uint32 => Value::Uint32(value as u32),
-            ArgumentType::Int64 => Value::Int64(value as i64),
-            ArgumentType::Uint64 => Value::Uint64(value),
-            ArgumentType::Double => Value::Double(f64::from_bits(value)),
-            ArgumentType::Pointer => Value::Pointer(value),
-            ArgumentType::Koid => Value::Koid(value),
-        }
-    }
 }
 
 impl Encode for Argument {
     #[inline(always)]
     fn words(&self, limit: Limit) -> usize {
-        match self.kind() {
-            ArgumentType::String => self.text().words(limit),
-            _ => self.number().words(limit),
+        match self.shape() {
+            Shape::InHeader(..) => 1,
+            Shape::InAWord(..) => 2,
+            Shape::Text(text) => text.words(limit),
         }
     }
 
     #[inline(always)]
     fn encode(&self, key: u64, words: &[AtomicU64], limit: Limit) {
-        match self.kind() {
-            ArgumentType::String => self.text().encode(key, words, limit),
-            _ => self.number().encode(key, words, limit),
+        let header = |kind| argument::Type::make(kind) | argument::Size::make(words.len() as u64) | key;
+        match (self.shape(), words) {
+            (Shape::Text(text), _) => text.encode(key, words, limit),
+            (Shape::InHeader(kind, value), [first, ..]) => {
+                first.store(header(kind) | argument::Value32::make(value.into()), Ordering::Relaxed);
+            }
+            (Shape::InAWord(kind, value), [first, second, ..]) => {
+                first.store(header(kind), Ordering::Relaxed);
+                second.store(value, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Value;
+
+    fn encoded(value: impl Encode) -> Vec<u64> {
+        let words: Vec<AtomicU64> = (0..value.words(Limit::LONG)).map(|_| AtomicU64::new(u64::MAX)).collect();
+        value.encode(0x7_0000, &words, Limit::LONG);
+        words.into_iter().map(AtomicU64::into_inner).collect()
+    }
+
+    fn argument(kind: ArgumentType, value: u64) -> Argument {
+        Argument { kind: kind as u32, length: 0, value }
+    }
+
+    #[test]
+    fn arguments_lie_as_those_of_rust_do() {
+        let double = 0.5f64.to_bits();
+        for (ours, rusts) in [
+            (argument(ArgumentType::Null, 0), Value::Null),
+            (argument(ArgumentType::Bool, 1), Value::Bool(true)),
+            (argument(ArgumentType::Int32, -2i64 as u64), Value::Int32(-2)),
+            (argument(ArgumentType::Uint32, 3), Value::Uint32(3)),
+            (argument(ArgumentType::Int64, -4i64 as u64), Value::Int64(-4)),
+            (argument(ArgumentType::Uint64, 5), Value::Uint64(5)),
+            (argument(ArgumentType::Double, double), Value::Double(0.5)),
+            (argument(ArgumentType::Pointer, 6), Value::Pointer(6)),
+            (argument(ArgumentType::Koid, 7), Value::Koid(7)),
+            (argument(ArgumentType::String, 0), Value::Str("")),
+        ] {
+            assert_eq!(encoded(ours), encoded(rusts));
+        }
+        let text = Argument { kind: 6, length: 9, value: c"a text, cut".as_ptr().expose_provenance() as u64 };
+        assert_eq!(encoded(text), encoded(Value::Str("a text, c")));
+    }
+
+    #[test]
+    fn what_is_no_type_is_null() {
+        for kind in [10, 15, 31, 32, 100, u32::MAX] {
+            assert_eq!(encoded(Argument { kind, length: 9, value: 9 }), encoded(Value::Null));
         }
     }
 }

@@ -43,17 +43,24 @@ impl Encode for Text<'_> {
         let text = self.cut(limit);
         let value = argument::ValueRef::make(u64::from(StringRef::inline(text.len()).bits()));
         first.store(header(ArgumentType::String, words.len()) | key | value, Ordering::Relaxed);
-        if text.is_ascii() || std::str::from_utf8(text).is_ok() {
-            encode_bytes(text, rest);
-        } else {
-            encode_replaced(text, rest);
+        encode_bytes(text, rest);
+        let bits = rest.iter().fold(0, |bits, word| bits | word.load(Ordering::Relaxed));
+        if bits & NOT_ASCII != 0 {
+            replace(text, rest);
         }
     }
 }
 
+/// The highest bit of each byte.
+const NOT_ASCII: u64 = 0x8080_8080_8080_8080;
+
+/// Stores a text that is not ASCII once more, if it is not UTF-8.
 #[cold]
 #[inline(never)]
-fn encode_replaced(text: &[u8], words: &[AtomicU64]) {
+fn replace(text: &[u8], words: &[AtomicU64]) {
+    if std::str::from_utf8(text).is_ok() {
+        return;
+    }
     let chunks = text.utf8_chunks();
     let mut bytes = chunks.flat_map(|chunk| chunk.valid().bytes().chain(chunk.invalid().iter().map(|_| b'?')));
     for word in words {

@@ -76,6 +76,17 @@ pub fn begin<N: Names, A: Arguments>(
     names: N,
     arguments: A,
 ) -> DurationScope {
+    begin_inline(site, keys, names, arguments)
+}
+
+/// [`begin`] as a part of the calling function: for one that stores the scope where a caller of its own wants it, and would else copy it.
+#[inline(always)]
+pub(crate) fn begin_inline<N: Names, A: Arguments>(
+    site: &impl Switch,
+    keys: &'static [Key],
+    names: N,
+    arguments: A,
+) -> DurationScope {
     match open(site, keys, &names, &arguments, 1) {
         Some((open, header)) => {
             let start = stamp(&open, Here);

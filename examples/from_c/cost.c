@@ -1,0 +1,34 @@
+/* The loops that are measured. */
+#include "parts.h"
+
+#include <trace.h>
+
+/* The compiler takes what is stored here to be used. */
+#define USE(value) __asm__ volatile("" : : "r"(value) : "memory")
+
+void cost_scope(uint64_t count) {
+    for (uint64_t round = 0; round < count; round++) {
+        TRACE_DURATION("cost", "scope");
+        USE(round);
+    }
+}
+
+void cost_scope_with_arguments(uint64_t count) {
+    const char *text = "short";
+    USE(&text);
+    for (uint64_t round = 0; round < count; round++) {
+        TRACE_DURATION("cost", "scope with arguments", "number", (int64_t)round, "text", text);
+        USE(round);
+    }
+}
+
+void cost_instant(uint64_t count) {
+    for (uint64_t round = 0; round < count; round++) TRACE_INSTANT("cost", "instant", TRACE_SCOPE_THREAD);
+}
+
+void cost_off(uint64_t count) {
+    for (uint64_t round = 0; round < count; round++) {
+        TRACE_DURATION("off", "scope", "number", (int64_t)round);
+        USE(round);
+    }
+}
