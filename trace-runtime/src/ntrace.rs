@@ -103,6 +103,18 @@ impl TracePoint {
     #[inline(always)]
     pub fn write(self, _values: &[Value<'_>], _tail: &[u64]) {}
 
+    /// Records nothing.
+    #[inline(always)]
+    pub fn write_at(self, _time: Timestamp, _values: &[Value<'_>], _tail: &[u64]) {}
+
+    /// Records nothing.
+    #[inline(always)]
+    pub fn write_named(self, _name: &str, _values: &[Value<'_>], _tail: &[u64]) {}
+
+    /// Records nothing.
+    #[inline(always)]
+    pub fn write_log(self, _text: &str) {}
+
     /// Begins nothing.
     #[inline(always)]
     pub fn begin(self, _values: &[Value<'_>]) -> DurationScope {

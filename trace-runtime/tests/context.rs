@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trace_format::Reader;
 use trace_runtime::context::{scope, EventType, TracePoint, Value};
-use trace_runtime::Scope;
+use trace_runtime::{Scope, Timestamp};
 
 const VALUES: [Value<'static>; 11] = [
     Value::Null,
@@ -41,6 +41,12 @@ fn run_time_trace_points() {
         counter.write(&[Value::Int64(5)], &[77]);
         unwanted.write(&[], &[]);
     }
+    let named = TracePoint::new(EventType::Instant, "wanted", "", &["a"]);
+    named.write_named("a name", &[Value::Int64(6)], &[scope(Scope::Thread)]);
+    let past = TracePoint::new(EventType::AsyncBegin, "wanted", "past", &[]);
+    past.write_at(Timestamp::from_ticks(5), &[], &[78]);
+    named.write_log("a message");
+    unwanted.write_log("not written");
     drop(trace);
     assert!(!before.is_on() && !during.is_on());
 
@@ -51,6 +57,9 @@ fn run_time_trace_points() {
              i=text j=Pointer(6) k=Koid(7)",
             "during DurationComplete length=Uint32(9)",
             "counter Counter value=Int64(5)",
+            "a name Instant a=Int64(6)",
+            "past AsyncBegin",
+            "log a message",
         ]
     );
 }
@@ -61,12 +70,16 @@ fn events(path: &Path) -> Vec<String> {
     let mut reader = Reader::new(std::fs::File::open(path).unwrap());
     let mut events = Vec::new();
     while let Some(item) = reader.next().unwrap() {
+        if let Record::Log(log) = &item.record {
+            events.push(format!("log {}", String::from_utf8_lossy(log.message)));
+        }
         let Record::Event(event) = &item.record else { continue };
         if item.text(event.category) != "wanted" {
             continue;
         }
         let kind = format!("{:?}", event.kind);
         let kind = kind.split(' ').next().unwrap();
+        assert!(kind != "AsyncBegin" || event.ticks == 5);
         let mut line = format!("{} {kind}", item.text(event.name));
         for argument in event.arguments.iter() {
             let value = match argument.value {

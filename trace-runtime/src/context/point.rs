@@ -6,11 +6,14 @@ use trace_format::layout::EventType;
 
 use super::Value;
 use crate::point::arguments::Arguments;
-use crate::point::names::Literal;
+use crate::point::names::{Literal, NameAtRunTime};
+use crate::point::object;
+use crate::point::place::At;
 use crate::point::registry;
 use crate::point::site::{Key, Name, Site};
 use crate::point::write;
 use crate::provider::table::table;
+use crate::timestamp::Timestamp;
 use crate::value::sealed::Encode;
 use crate::value::Limit;
 use crate::DurationScope;
@@ -61,6 +64,30 @@ impl TracePoint {
                 write::event(self.0, self.0.keys(), Literal, arguments, []);
             }
             Some(_) => write::event(self.0, self.0.keys(), Literal, arguments, [id]),
+        }
+    }
+
+    /// Records an event of this thread at a time that is known, like [`TracePoint::write`]. For a type of event that has a tail.
+    pub fn write_at(self, time: Timestamp, values: &[Value<'_>], tail: &[u64]) {
+        if self.is_on() {
+            let id = tail.first().copied().unwrap_or(0);
+            write::event_at(self.0, self.0.keys(), At(time), Literal, self.arguments(values), [id]);
+        }
+    }
+
+    /// Records an event now, like [`TracePoint::write`], under a name that is known at run time only. For a trace point whose own name is
+    /// empty, and a type of event that has a tail.
+    pub fn write_named(self, name: &str, values: &[Value<'_>], tail: &[u64]) {
+        if self.is_on() {
+            let id = tail.first().copied().unwrap_or(0);
+            write::event(self.0, self.0.keys(), NameAtRunTime(name), self.arguments(values), [id]);
+        }
+    }
+
+    /// Writes to the log in the trace, up to 32,000 bytes, if the trace point is on: the log keeps its category only.
+    pub fn write_log(self, text: &str) {
+        if self.is_on() {
+            object::log_text(self.0, text);
         }
     }
 

@@ -85,7 +85,9 @@ pub fn log(site: &impl Switch, message: fmt::Arguments<'_>) {
     }
 }
 
-fn log_text(site: &impl Switch, text: &str) {
+/// Writes a message that is there already.
+#[inline(never)]
+pub(crate) fn log_text(site: &impl Switch, text: &str) {
     let text = cut_str(text, MAX_STRING_BYTES);
     let words = 2 + text.len().div_ceil(8);
     write(site, words, |_, fill| {
