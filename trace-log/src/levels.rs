@@ -1,0 +1,57 @@
+//! `log::max_level()`: the application's, raised while something is recorded.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use log::LevelFilter;
+use trace_runtime::{observe, trace_state, Observer, TraceState};
+
+/// What the application wanted when the level was raised, or [`NOT_RAISED`]. The level itself is `log`'s.
+///
+/// Rules: stored under the lock of [`CHANGING`], before the level is raised, and after it is set back.
+static FROM: AtomicUsize = AtomicUsize::new(NOT_RAISED);
+
+/// What the level was raised to. Rules: as for [`FROM`].
+static TO: AtomicUsize = AtomicUsize::new(NOT_RAISED);
+
+const NOT_RAISED: usize = usize::MAX;
+
+static CHANGING: Mutex<()> = Mutex::new(());
+
+static OBSERVER: OnceLock<Observer> = OnceLock::new();
+
+/// From now on raises the level to `to` while something is recorded.
+pub(crate) fn raise_while_recording(to: LevelFilter) {
+    OBSERVER.get_or_init(|| observe(move |state| follow(state, to)));
+    // A recording may be under way, of which the observer is not told.
+    follow(trace_state(), to);
+}
+
+fn follow(state: TraceState, to: LevelFilter) {
+    let _alone = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
+    match (state, raised_from()) {
+        (TraceState::Started, None) if log::max_level() < to => {
+            FROM.store(log::max_level() as usize, Ordering::Relaxed);
+            TO.store(to as usize, Ordering::Relaxed);
+            log::set_max_level(to);
+        }
+        (TraceState::Stopped, Some(from)) => {
+            log::set_max_level(from);
+            TO.store(NOT_RAISED, Ordering::Relaxed);
+        }
+        (TraceState::Stopped, None) => TO.store(NOT_RAISED, Ordering::Relaxed),
+        _ => {}
+    }
+}
+
+/// What the application wanted, while the level is what it was raised to.
+fn raised_from() -> Option<LevelFilter> {
+    let from = FROM.load(Ordering::Relaxed);
+    let is_raised = TO.load(Ordering::Relaxed) == log::max_level() as usize;
+    is_raised.then(|| LevelFilter::iter().find(|level| *level as usize == from)).flatten()
+}
+
+/// The most verbose level that the application wants.
+pub(crate) fn of_application() -> LevelFilter {
+    raised_from().unwrap_or_else(log::max_level)
+}
