@@ -1,0 +1,184 @@
+//! The callsites of `tracing`, and what each of them records with: made once, found by two loads.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::{OnceLock, PoisonError, RwLock};
+
+use trace_runtime::context::{EventType, TracePoint};
+use tracing_core::field::Field;
+use tracing_core::Metadata;
+
+/// The most arguments of a record.
+pub(crate) const MAX_ARGUMENTS: usize = 15;
+
+/// The field of an event that has its text.
+const MESSAGE: &str = "message";
+
+/// A callsite and its trace points. Lives for ever, as callsites do.
+#[derive(Debug)]
+pub(crate) struct Callsite {
+    pub(crate) metadata: &'static Metadata<'static>,
+    /// Where [`by_index`] finds it.
+    pub(crate) index: u32,
+    /// The duration of a span; the instant of an event.
+    pub(crate) point: TracePoint,
+    /// Whether the name of the event is one that somebody chose.
+    pub(crate) is_named: bool,
+    /// The fields that are recorded, in the order of the keys.
+    keys: Vec<&'static str>,
+    /// The place among the keys of each field.
+    places: Vec<Option<u8>>,
+    track: OnceLock<TrackPoints>,
+}
+
+/// The trace points of a span's life, for callsites whose spans turn out to be asynchronous, or are recorded to later.
+#[derive(Debug)]
+pub(crate) struct TrackPoints {
+    /// Has the key `parent` behind those of the fields, of which there are [`MAX_ARGUMENTS`]` - 1` at most.
+    pub(crate) begin: TracePoint,
+    pub(crate) end: TracePoint,
+    /// Values that are recorded while the track is open.
+    pub(crate) recorded: TracePoint,
+    /// Another span that this one follows from.
+    pub(crate) follows: TracePoint,
+    /// Values that are recorded while there is no track.
+    pub(crate) moment: TracePoint,
+}
+
+impl Callsite {
+    fn new(metadata: &'static Metadata<'static>, index: u32) -> Self {
+        let names: Vec<&'static str> = metadata.fields().iter().map(|field| field.name()).collect();
+        let message = names.iter().position(|name| metadata.is_event() && *name == MESSAGE);
+        // The text of an event comes first, so that it is not the one that is left out.
+        let others = (0..names.len()).filter(|field| Some(*field) != message);
+        let order: Vec<usize> = message.into_iter().chain(others).take(MAX_ARGUMENTS).collect();
+        let keys: Vec<&'static str> =
+            order.iter().filter_map(|field| names.get(*field).copied()).collect();
+        let place = |field| {
+            order
+                .iter()
+                .position(|other| *other == field)
+                .and_then(|place| u8::try_from(place).ok())
+        };
+        let is_named = !has_default_name(metadata);
+        let (event_type, name) = match (metadata.is_event(), is_named) {
+            (true, true) => (EventType::Instant, metadata.name()),
+            // The event's text is its name.
+            (true, false) => (EventType::Instant, ""),
+            (false, _) => (EventType::DurationBegin, metadata.name()),
+        };
+        Self {
+            metadata,
+            index,
+            point: TracePoint::new(event_type, metadata.target(), name, &keys),
+            is_named,
+            places: (0..names.len()).map(place).collect(),
+            keys,
+            track: OnceLock::new(),
+        }
+    }
+
+    /// How many fields are recorded.
+    pub(crate) fn keys(&self) -> &[&'static str] {
+        &self.keys
+    }
+
+    /// The place of a field among the keys, if it is recorded.
+    pub(crate) fn place(&self, field: &Field) -> Option<usize> {
+        self.places.get(field.index()).copied().flatten().map(usize::from)
+    }
+
+    /// Whether the first key is the text of the event.
+    pub(crate) fn has_message(&self) -> bool {
+        self.metadata.is_event() && self.keys.first() == Some(&MESSAGE)
+    }
+
+    pub(crate) fn track(&self) -> &TrackPoints {
+        self.track.get_or_init(|| {
+            let (target, name) = (self.metadata.target(), self.metadata.name());
+            let make =
+                |event_type, keys: &[&'static str]| TracePoint::new(event_type, target, name, keys);
+            let fields = self.keys.iter().copied().take(MAX_ARGUMENTS - 1);
+            TrackPoints {
+                begin: make(EventType::AsyncBegin, &fields.chain(["parent"]).collect::<Vec<_>>()),
+                end: make(EventType::AsyncEnd, &[]),
+                recorded: make(EventType::AsyncInstant, &self.keys),
+                follows: make(EventType::AsyncInstant, &["follows_from"]),
+                moment: make(EventType::Instant, &self.keys),
+            }
+        })
+    }
+}
+
+/// Whether the macros of `tracing` made the name of an event: `event src/main.rs:7`.
+fn has_default_name(metadata: &Metadata<'_>) -> bool {
+    metadata.is_event() && metadata.name().starts_with("event ") && metadata.name().contains(':')
+}
+
+/// Callsites by the address of their metadata, which is a static's, or lives as long as one.
+static BY_ADDRESS: RwLock<Option<HashMap<usize, &'static Callsite>>> = RwLock::new(None);
+
+/// Callsites in a block of [`BY_INDEX`].
+const BLOCK: usize = 256;
+
+/// All callsites in the order in which they were made. Rules: each place is set once, under the lock of [`BY_ADDRESS`].
+static BY_INDEX: [OnceLock<Box<[OnceLock<&'static Callsite>; BLOCK]>>; 256] =
+    [const { OnceLock::new() }; 256];
+
+/// Callsites that a thread remembers.
+const REMEMBERED: usize = 64;
+
+thread_local! {
+    /// The callsites that the thread used last. Has no destructor, so that it can be used at any time in the life of a thread.
+    static RECENT: [Cell<Option<&'static Callsite>>; REMEMBERED] = const { [const { Cell::new(None) }; REMEMBERED] };
+}
+
+fn address(metadata: &Metadata<'_>) -> usize {
+    std::ptr::from_ref(metadata).addr()
+}
+
+/// The callsite of `metadata`, which is made if it is new; `None` if there are too many.
+#[inline]
+pub(crate) fn of(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+    RECENT.with(|recent| {
+        let place = recent.get(address(metadata) / 8 % REMEMBERED)?;
+        match place.get() {
+            Some(found) if std::ptr::eq(found.metadata, metadata) => Some(found),
+            _ => {
+                let found = find(metadata).or_else(|| make(metadata))?;
+                place.set(Some(found));
+                Some(found)
+            }
+        }
+    })
+}
+
+/// The callsite whose metadata this is, if it was made.
+pub(crate) fn find(metadata: &Metadata<'_>) -> Option<&'static Callsite> {
+    let callsites = BY_ADDRESS.read().unwrap_or_else(PoisonError::into_inner);
+    callsites.as_ref()?.get(&address(metadata)).copied()
+}
+
+#[cold]
+fn make(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+    let mut callsites = BY_ADDRESS.write().unwrap_or_else(PoisonError::into_inner);
+    let callsites = callsites.get_or_insert_with(HashMap::new);
+    if let Some(found) = callsites.get(&address(metadata)) {
+        return Some(found);
+    }
+    let index = callsites.len();
+    let block = BY_INDEX.get(index / BLOCK)?;
+    let place =
+        block.get_or_init(|| Box::new([const { OnceLock::new() }; BLOCK])).get(index % BLOCK)?;
+    let made: &'static Callsite =
+        Box::leak(Box::new(Callsite::new(metadata, u32::try_from(index).ok()?)));
+    callsites.insert(address(metadata), made);
+    Some(place.get_or_init(|| made))
+}
+
+/// The callsite with this [`Callsite::index`].
+#[inline]
+pub(crate) fn by_index(index: u32) -> Option<&'static Callsite> {
+    let index = index as usize;
+    BY_INDEX.get(index / BLOCK)?.get()?.get(index % BLOCK)?.get().copied()
+}

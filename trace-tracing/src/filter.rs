@@ -1,0 +1,53 @@
+//! What of `tracing` is wanted: the callsites whose category is recorded.
+
+use trace_runtime::{trace_state, TraceState};
+use tracing_core::subscriber::Interest;
+use tracing_core::{LevelFilter, Metadata};
+use tracing_subscriber::layer::{Context, Filter};
+
+use crate::callsite;
+
+/// A filter that lets through what is being recorded.
+///
+/// The category of a span or an event is its target. Where it is not recorded the layer is not interested, and if no other layer is,
+/// `tracing` does not come further than one load.
+#[derive(Debug, Default)]
+pub struct Recorded(());
+
+impl<S> Filter<S> for Recorded {
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        interest(metadata)
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        is_recorded(metadata)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(max_level())
+    }
+}
+
+/// The most verbose level that is recorded: none or all.
+pub(crate) fn max_level() -> LevelFilter {
+    match trace_state() {
+        TraceState::Stopped => LevelFilter::OFF,
+        TraceState::Started | TraceState::Stopping => LevelFilter::TRACE,
+    }
+}
+
+/// Whether spans and events of this callsite are recorded in the session under way.
+pub(crate) fn interest(metadata: &'static Metadata<'static>) -> Interest {
+    match callsite::of(metadata) {
+        Some(callsite) if callsite.point.is_on() => Interest::always(),
+        _ => Interest::never(),
+    }
+}
+
+/// Whether this span or event is recorded. Its metadata may be made for it alone.
+pub(crate) fn is_recorded(metadata: &Metadata<'_>) -> bool {
+    match callsite::find(metadata) {
+        Some(callsite) => callsite.point.is_on(),
+        None => trace_runtime::trace_category_enabled!(metadata.target()),
+    }
+}

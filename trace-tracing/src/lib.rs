@@ -1,0 +1,87 @@
+//! Records the spans and events of [`tracing`](https://docs.rs/tracing), in two lines.
+//!
+//! ```
+//! use tracing_subscriber::prelude::*;
+//!
+//! fn main() {
+//!     tracing_subscriber::registry().with(trace_tracing::layer()).init();
+//!     let _trace = trace_runtime::init();
+//!     work(3);
+//! }
+//!
+//! #[tracing::instrument]
+//! fn work(rounds: u64) {
+//!     tracing::info!(rounds, "started");
+//! }
+//! ```
+//!
+//! [`layer`] stands beside other layers. [`subscriber`] takes the place of the registry in programs in which nothing else listens to
+//! `tracing`, and costs a third.
+//!
+//! # What becomes of what
+//!
+//! | `tracing` | trace |
+//! |---|---|
+//! | target | category |
+//! | a thread enters and exits a span | a duration of that thread, with the name of the span |
+//! | an asynchronous span | also a track of its own: its life by the clock on the wall, from the span's creation to its end |
+//! | parent | the argument `parent` of the track: the id of the parent's track |
+//! | fields of a span | arguments of its first duration and of its track |
+//! | `Span::record` later on | an instant with these arguments: on the track, or, if there is none, on the thread |
+//! | `follows_from` | an instant on the track, whose argument `follows_from` is the id of the other span's track |
+//! | event | an instant of its thread, or, by [`Options::events_as_logs`], a log record |
+//!
+//! The name of an event is its message, up to 120 bytes; what is longer is whole in the argument `message`. An event without a message has
+//! its target for a name, and one that was given a name (`event!(name: "…", …)`) has that.
+//!
+//! Numbers of up to 64 bits, `bool` and text are arguments of these types; all else is its `Debug` or `Display` text, and an error its
+//! message. The first 15 fields are recorded, the message of an event being the first. Texts are cut at 32,000 bytes.
+//!
+//! # Synchronous and asynchronous spans
+//!
+//! Most spans are a block or a function: entered once, left, and over. They are one duration, and nothing else. A span is asynchronous
+//! if it is entered again, if its thread goes on while it is left and not over, if it ends on another thread, or was never entered: its
+//! track is written then, with the time at which the span was created. With it the tracks of its ancestors are, so that the tracks are
+//! one tree. Ids of tracks are unique on the machine.
+//!
+//! So nothing is recorded of a span that has not been entered, and no track of one that was polled once, and whose thread does nothing
+//! else that `tracing` knows of. When a recording ends, all spans that wait have their tracks written (up to 8192 of a layer, beyond
+//! which they are seen when they go on). Of a process that is killed they are missing.
+//!
+//! `Instrument` enters a span once more to drop the future, so that every instrumented future has a track, and a last short duration.
+//!
+//! Guards may be dropped in any order. A duration inside of one that ends before it is cut in two, since durations of a thread nest. An
+//! exit on a thread that has not entered the span has no effect.
+//!
+//! # Filters, and costs
+//!
+//! The layer has a per-layer filter, [`Recorded`]: it wants the categories that are being recorded. While nothing is recorded, and no
+//! other layer wants it, a span or an event costs one load, and its fields are not formatted. Filters of `tracing` work as with
+//! other layers: `layer().with_filter(…)`, a global `EnvFilter`, `release_max_level_*`. When a recording begins or ends, `tracing` is
+//! told to ask all layers again, on a thread of the runtime.
+//!
+//! While recorded, the bridge takes no lock but a span's own, and does not allocate for a span but where more than 8192 of them are
+//! open at once. See `benches/peers` for numbers. The registry's own costs, about half of a span's, remain, unless it is left out.
+//!
+//! Events that `tracing-log` makes of records of `log` have the category `log`; the crate `trace-log` has the target.
+//!
+//! With the feature `ntrace` the layer is there and wants nothing.
+#![forbid(unsafe_code)]
+
+mod callsite;
+mod event;
+mod filter;
+mod homes;
+mod layer;
+mod options;
+mod session;
+mod slot;
+mod spans;
+mod subscriber;
+mod thread;
+mod values;
+
+pub use filter::Recorded;
+pub use layer::{FilteredLayer, TraceLayer};
+pub use options::{layer, subscriber, Options};
+pub use subscriber::TraceSubscriber;

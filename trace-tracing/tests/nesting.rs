@@ -1,0 +1,163 @@
+//! Synchronous spans and events: durations that nest, and instants.
+#![cfg(all(target_os = "linux", not(feature = "ntrace")))]
+
+mod common;
+
+use common::{assert_nested, lines, only, read};
+use tracing::{debug, error, event, info, info_span, instrument, span, warn, Level};
+use tracing_subscriber::prelude::*;
+
+#[instrument(ret, fields(result = tracing::field::Empty))]
+fn function(number: u32, text: &str) -> u32 {
+    tracing::Span::current().record("result", number + 1);
+    number + 1
+}
+
+#[derive(Debug)]
+struct Failure;
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("it failed")
+    }
+}
+
+impl std::error::Error for Failure {}
+
+fn values() {
+    let many = info_span!(
+        "many",
+        a1 = 1,
+        a2 = 2,
+        a3 = 3,
+        a4 = 4,
+        a5 = 5,
+        a6 = 6,
+        a7 = 7,
+        a8 = 8,
+        a9 = 9,
+        a10 = 10,
+        a11 = 11,
+        a12 = 12,
+        a13 = 13,
+        a14 = 14,
+        a15 = 15,
+        a16 = 16,
+        a17 = 17
+    );
+    drop(many.entered());
+    let failure: &(dyn std::error::Error + 'static) = &Failure;
+    let typed = info_span!(
+        "typed", int = -1i64, uint = 2u64, float = f64::NAN, truth = true, text = "text", debug = ?Some(1), display = %Failure,
+        big = 1u128 << 100, error = failure, missing = tracing::field::Empty
+    );
+    drop(typed.entered());
+    let long = "é".repeat(20_000);
+    drop(info_span!("long", long, debug = ?long).entered());
+}
+
+fn events() {
+    info!("plain text");
+    info!(answer = 42, "text with {}", "an argument");
+    warn!(only = "fields");
+    event!(name: "named", Level::INFO, key = 1u64, "its text");
+    error!("{}", "long ".repeat(100));
+    debug!(target: "other target", "elsewhere");
+}
+
+/// Guards that are dropped in another order than they came.
+fn out_of_order() {
+    let (first, second) = (info_span!("first"), info_span!("second"));
+    let first = first.entered();
+    let second = second.entered();
+    drop(first);
+    info!("in second");
+    drop(second);
+}
+
+#[test]
+fn durations_nest_and_values_keep_their_types() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("nesting.fxt");
+    tracing_subscriber::registry().with(trace_tracing::layer()).init();
+    let trace = trace_runtime::builder().output(&path).init();
+    {
+        let _outer = info_span!("outer", depth = 0).entered();
+        let _inner = span!(target: "target", Level::TRACE, "inner").entered();
+        function(3, "x");
+    }
+    values();
+    events();
+    out_of_order();
+    drop(trace);
+    info!("not recorded any more");
+
+    let (events, log) = read(&path);
+    assert!(log.is_empty());
+    assert_nested(&events);
+    assert_eq!(
+        events.iter().filter(|event| event.kind.starts_with("async")).count(),
+        0,
+        "{:#?}",
+        lines(&events)
+    );
+    nesting(&events);
+    typed(&events);
+    instants(&events);
+    cut_in_two(&events);
+}
+
+fn nesting(events: &[common::Event]) {
+    let (outer, inner) = (only(events, "duration", "outer"), only(events, "duration", "inner"));
+    let function = only(events, "duration", "function");
+    assert_eq!((outer.category.as_str(), inner.category.as_str()), ("nesting", "target"));
+    assert!(outer.ticks <= inner.ticks && inner.tail <= outer.tail);
+    assert!(inner.ticks <= function.ticks && function.tail <= inner.tail);
+    assert_eq!(outer.line(), "duration outer depth=0");
+    assert_eq!(function.line(), "duration function number=3 text=x");
+    let later = only(events, "instant", "function");
+    assert_eq!(later.line(), "instant function result=4");
+    assert!(function.ticks <= later.ticks && later.ticks <= function.tail);
+    assert!(lines(events).contains(&"instant nesting return=4".to_owned()));
+}
+
+fn typed(events: &[common::Event]) {
+    let many = only(events, "duration", "many");
+    let expected: Vec<String> = (1..=15).map(|number| format!("a{number}={number}")).collect();
+    assert_eq!(many.arguments, expected);
+    assert_eq!(
+        only(events, "duration", "typed").line(),
+        "duration typed int=-1 uint=2 float=Double(NaN) truth=Bool(true) text=text debug=Some(1) display=it failed \
+         big=1267650600228229401496703205376 error=it failed"
+    );
+    let long = only(events, "duration", "long");
+    assert!(long.argument("long").is_some_and(|text| text.starts_with('é') && text.len() >= 1_798));
+    assert!(long
+        .argument("debug")
+        .is_some_and(|text| text.starts_with("\"é") && text.len() >= 1_798));
+}
+
+fn instants(events: &[common::Event]) {
+    assert_eq!(only(events, "instant", "plain text").arguments.len(), 0);
+    assert_eq!(
+        only(events, "instant", "text with an argument").line(),
+        "instant text with an argument answer=42"
+    );
+    assert!(lines(events).contains(&"instant nesting only=fields".to_owned()));
+    assert_eq!(only(events, "instant", "named").line(), "instant named message=its text key=1");
+    let long = events.iter().find(|event| event.name.starts_with("long long")).unwrap();
+    assert_eq!(long.name.len(), 120);
+    assert_eq!(long.argument("message").map(str::len), Some(500));
+    assert_eq!(only(events, "instant", "elsewhere").category, "other target");
+    assert!(!events.iter().any(|event| event.name.contains("not recorded")));
+}
+
+/// The first span is over when its guard is, the second one when its own is.
+fn cut_in_two(events: &[common::Event]) {
+    let first = only(events, "duration", "first");
+    let seconds = common::named(events, "second");
+    let inside = only(events, "instant", "in second");
+    assert_eq!(seconds.len(), 2);
+    assert!(seconds[0].tail <= first.tail && first.tail <= seconds[1].ticks);
+    assert!(seconds[1].ticks <= inside.ticks && inside.ticks <= seconds[1].tail);
+}
