@@ -37,7 +37,7 @@ Examples:
   trace record -c 'net,disk*,-disk.cache' -d 1.5s -o short.fxt -- ./server
   trace record -m circular -b 64M -- ./server     (the last moments only)")]
 pub(crate) struct RecordArgs {
-    /// The archive to write
+    /// The archive to write; compressed at the end if the name ends in .gz or .zst
     #[arg(short, long, value_name = "FILE", default_value = "trace.fxt")]
     pub(crate) output: PathBuf,
 
@@ -89,7 +89,7 @@ The output gets its name when it is complete, and not before.
 
 Examples:
   trace convert trace.fxt -o trace.json
-  zstdcat trace.fxt.zst | trace convert - -o - | gzip > trace.json.gz")]
+  trace convert trace.fxt.zst -o trace.json.gz")]
 pub(crate) struct ConvertArgs {
     /// The archive; `-` for standard input
     #[arg(value_name = "IN")]

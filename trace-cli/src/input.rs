@@ -8,13 +8,30 @@ use anyhow::{anyhow, bail, Context, Result};
 use trace_format::{ReadError, Reader};
 use trace_protocol::buffer::saved::buffer_path;
 
+use crate::compression::decompress;
+use crate::progress::Watched;
+
 /// The path that stands for standard input or output.
 pub(crate) const STANDARD: &str = "-";
 
-/// Opens an archive, `-` for standard input.
+/// Opens an archive, `-` for standard input, compressed or not. On a terminal
+/// long reading is shown.
 pub(crate) fn open(path: &Path) -> Result<Reader<Box<dyn Read>>> {
+    open_with(path, |file| Box::new(Watched::new(file)))
+}
+
+/// The same without showing it, for what prints while it reads.
+pub(crate) fn open_quietly(path: &Path) -> Result<Reader<Box<dyn Read>>> {
+    open_with(path, |file| Box::new(file))
+}
+
+fn open_with(
+    path: &Path,
+    watched: impl FnOnce(File) -> Box<dyn Read>,
+) -> Result<Reader<Box<dyn Read>>> {
     if path == Path::new(STANDARD) {
-        return Ok(Reader::new(Box::new(io::stdin().lock())));
+        let input = decompress(io::stdin().lock());
+        return input.map(Reader::new).context("cannot read standard input");
     }
     let name = path.display();
     let file =
@@ -22,7 +39,8 @@ pub(crate) fn open(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         bail!("'{name}' is a directory: expected an archive, as `trace record` writes it");
     }
-    Ok(Reader::new(Box::new(file)))
+    let input = decompress(watched(file));
+    input.map(Reader::new).with_context(|| format!("cannot read '{name}'"))
 }
 
 /// Tells whether what is read at `path` can be read again.
@@ -63,8 +81,8 @@ fn what_it_is(first_word: Option<u64>) -> String {
     };
     let bytes = word.to_le_bytes();
     let advice = match bytes {
-        [0x1f, 0x8b, ..] => "; it is compressed, unpack it with gzip -d",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "; it is compressed, unpack it with zstd -d",
+        [0x1f, 0x8b, ..] => "; it is compressed twice, unpack it with gzip -d",
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "; it is compressed twice, unpack it with zstd -d",
         [b'{' | b'[', ..] => "; it looks like JSON, which viewers open as it is",
         _ => "; give a file that `trace record` has written",
     };

@@ -4,10 +4,12 @@
 mod args;
 mod cli;
 mod commands;
+mod compression;
 mod damage;
 mod exit;
 mod input;
 mod output;
+mod progress;
 mod table;
 
 use std::io::{self, Write};

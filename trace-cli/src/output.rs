@@ -8,11 +8,40 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tempfile::{Builder, NamedTempFile};
 
+use crate::compression::{Compression, Compressor};
 use crate::input::STANDARD;
 
-/// Where a command writes to.
+/// What a command writes to; compressed if the name ends like that.
 #[derive(Debug)]
-pub(crate) enum Output {
+pub(crate) struct Output(Compressor<Target>);
+
+impl Output {
+    /// Starts writing to `path`, `-` for standard output.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let target = Target::create(path)?;
+        let compressor = Compressor::new(target, Compression::of(path));
+        compressor.map(Self).with_context(|| format!("cannot write '{}'", path.display()))
+    }
+
+    /// Gives the file its name, now that all is written.
+    pub(crate) fn finish(self) -> Result<()> {
+        self.0.finish()?.finish()
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Where the bytes go.
+#[derive(Debug)]
+enum Target {
     /// Standard output.
     Standard(StdoutLock<'static>),
     /// What is there and is no ordinary file, such as a pipe or a device.
@@ -22,9 +51,8 @@ pub(crate) enum Output {
     Replace(NamedTempFile, PathBuf),
 }
 
-impl Output {
-    /// Starts writing to `path`, `-` for standard output.
-    pub(crate) fn create(path: &Path) -> Result<Self> {
+impl Target {
+    fn create(path: &Path) -> Result<Self> {
         if path == Path::new(STANDARD) {
             return Ok(Self::Standard(io::stdout().lock()));
         }
@@ -64,8 +92,7 @@ impl Output {
         Ok(Self::Replace(temporary, target))
     }
 
-    /// Gives the file its name, now that all is written.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    fn finish(mut self) -> Result<()> {
         self.flush()?;
         if let Self::Replace(temporary, target) = self {
             temporary
@@ -84,7 +111,7 @@ impl Output {
     }
 }
 
-impl Write for Output {
+impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.inner().write(bytes)
     }

@@ -1,6 +1,7 @@
 //! `trace record`
 
 mod child;
+mod compress;
 mod guard;
 mod progress;
 mod socket;
@@ -119,6 +120,7 @@ fn finish(args: &RecordArgs, summary: &SessionSummary, status: u8) -> Result<u8>
         crate::say(&format!("{error}"));
         return Ok(if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED });
     }
+    compress::if_wanted(&args.output)?;
     let incomplete = summary.lost() > 0 || summary.events() == 0;
     Ok(if args.strict && status == exit::OK && incomplete { exit::INCOMPLETE } else { status })
 }

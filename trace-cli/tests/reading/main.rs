@@ -1,6 +1,7 @@
 //! The commands that read archives, run as users run them.
 
 mod check;
+mod compressed;
 mod convert;
 mod dump;
 mod harness;

@@ -1,0 +1,170 @@
+//! Compressed archives: gzip and zstd.
+
+use std::io::{self, Cursor, ErrorKind, Read, Write};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+/// How a file is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    /// Returns what the end of a name asks for.
+    pub(crate) fn of(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => Self::Gzip,
+            Some("zst") => Self::Zstd,
+            _ => Self::None,
+        }
+    }
+}
+
+/// Returns what is behind the compression that `input` starts with, if any.
+pub(crate) fn decompress<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    let mut start = Vec::new();
+    input.by_ref().take(4).read_to_end(&mut start)?;
+    let kind = match start[..] {
+        [0x1f, 0x8b, ..] => Compression::Gzip,
+        [0x28, 0xb5, 0x2f, 0xfd] => Compression::Zstd,
+        _ => Compression::None,
+    };
+    let input = Cursor::new(start).chain(input);
+    Ok(match kind {
+        Compression::None => Box::new(input),
+        // The decoder takes bytes in small pieces.
+        Compression::Gzip => {
+            let input = io::BufReader::with_capacity(64 << 10, input);
+            Box::new(Explained { input: MultiGzDecoder::new(input), kind: "gzip" })
+        }
+        Compression::Zstd => {
+            Box::new(Explained { input: zstd::Decoder::new(input)?, kind: "zstd" })
+        }
+    })
+}
+
+/// Says in errors what was to be decompressed.
+struct Explained<R> {
+    input: R,
+    kind: &'static str,
+}
+
+impl<R: Read> Read for Explained<R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.input.read(room).map_err(|error| match error.kind() {
+            ErrorKind::Interrupted => error,
+            ErrorKind::UnexpectedEof => {
+                let kind = self.kind;
+                io::Error::new(ErrorKind::UnexpectedEof, format!("the {kind} data is cut off"))
+            }
+            _ => {
+                let kind = self.kind;
+                io::Error::new(error.kind(), format!("the {kind} data is damaged: {error}"))
+            }
+        })
+    }
+}
+
+/// Compresses what is written to it.
+pub(crate) enum Compressor<W: Write> {
+    None(W),
+    Gzip(GzEncoder<W>),
+    Zstd(zstd::Encoder<'static, W>),
+}
+
+impl<W: Write> Compressor<W> {
+    pub(crate) fn new(output: W, compression: Compression) -> io::Result<Self> {
+        Ok(match compression {
+            Compression::None => Self::None(output),
+            Compression::Gzip => Self::Gzip(GzEncoder::new(output, flate2::Compression::default())),
+            Compression::Zstd => {
+                let mut encoder = zstd::Encoder::new(output, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+                encoder.include_checksum(true)?;
+                Self::Zstd(encoder)
+            }
+        })
+    }
+
+    /// Writes what is held back; returns the output.
+    pub(crate) fn finish(self) -> io::Result<W> {
+        match self {
+            Self::None(output) => Ok(output),
+            Self::Gzip(encoder) => encoder.finish(),
+            Self::Zstd(encoder) => encoder.finish(),
+        }
+    }
+}
+
+impl<W: Write> std::fmt::Debug for Compressor<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::None(_) => "None",
+            Self::Gzip(_) => "Gzip",
+            Self::Zstd(_) => "Zstd",
+        })
+    }
+}
+
+impl<W: Write> Write for Compressor<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::None(output) => output.write(bytes),
+            Self::Gzip(encoder) => encoder.write(bytes),
+            Self::Zstd(encoder) => encoder.write(bytes),
+        }
+    }
+
+    /// Does not end a block of compressed data: that would make them small.
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::None(output) => output.flush(),
+            Self::Gzip(_) | Self::Zstd(_) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_compressed_comes_back() {
+        let text = b"many words, many words".repeat(10_000);
+        for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
+            let mut compressor = Compressor::new(Vec::new(), compression).unwrap();
+            compressor.write_all(&text).unwrap();
+            let mut bytes = compressor.finish().unwrap();
+            assert_eq!(bytes.len() < text.len() / 10, compression != Compression::None);
+            // Pieces behind one another are one.
+            bytes.extend_from_within(..);
+            let mut back = Vec::new();
+            decompress(&*bytes).unwrap().read_to_end(&mut back).unwrap();
+            assert!(back == text.repeat(2), "{compression:?}");
+        }
+    }
+
+    #[test]
+    fn short_inputs_are_not_compressed() {
+        for input in [&b""[..], b"a", b"\x28\xb5\x2f"] {
+            let mut back = Vec::new();
+            decompress(input).unwrap().read_to_end(&mut back).unwrap();
+            assert_eq!(back, input);
+        }
+    }
+
+    #[test]
+    fn names_tell_the_compression() {
+        let of = |name: &str| Compression::of(Path::new(name));
+        assert_eq!(of("a.fxt.gz"), Compression::Gzip);
+        assert_eq!(of("a.zst"), Compression::Zstd);
+        assert_eq!(
+            (of("a.fxt"), of(".gz"), of("-")),
+            (Compression::None, Compression::None, Compression::None)
+        );
+    }
+}
