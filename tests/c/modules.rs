@@ -69,3 +69,14 @@ fn libraries_in_cxx() {
 fn libraries_in_both() {
     libraries_come_and_go(["plugin.c", "plugin.cc"], &["-O2"]);
 }
+
+#[test]
+fn libraries_come_and_go_while_recordings_start_and_stop() {
+    let workshop = Workshop::new(&["-O1", "-pthread"]);
+    let plugin = workshop.shared_library("plugin.so", &["plugin.c"]);
+    let storm = workshop.program("storm", &["storm.c"]);
+    let mut command = workshop.traced(&storm, &[plugin.to_str().expect("it is UTF-8")]);
+    let run = Run::of(command.env("TRACE_BUFFER_SIZE", "64K"));
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert_eq!(count(&events(&workshop.path("trace.fxt")), "storm/over"), 1);
+}
