@@ -41,7 +41,7 @@ pub(crate) enum Base {
 const POLL: &str = "poll of a future";
 const RECORDS: &str = "poll with the same records by macros";
 
-const LOOPS: [(&str, Loop, Base); 14] = [
+const LOOPS: [(&str, Loop, Base); 21] = [
     ("raw clock read", points::clock, Base::Itself),
     ("empty loop", points::empty, Base::Itself),
     ("function call", points::call, Base::Itself),
@@ -52,6 +52,13 @@ const LOOPS: [(&str, Loop, Base); 14] = [
     ("scope, one i64 and one short &str", points::scope_with_arguments, Base::Clocks(2.0)),
     ("instant", points::instant, Base::Clocks(1.0)),
     ("counter, one i64", points::counter, Base::Clocks(1.0)),
+    ("instant at a known time", points::known_time, Base::Clocks(1.0)),
+    ("instant on a track", points::track_instant, Base::Clocks(1.0)),
+    ("scope on a track", points::track_scope, Base::Clocks(2.0)),
+    ("flow event with its own duration", points::instaflow, Base::Clocks(1.0)),
+    ("log, one number formatted", points::log, Base::Clocks(1.0)),
+    ("blob event, 1 KiB", points::blob_event, Base::Clocks(1.0)),
+    ("an `Instant` as a timestamp", points::conversion, Base::Clocks(1.0)),
     (POLL, points::polls_untraced, Base::Itself),
     ("poll of a traced future, off", points::polls_off, Base::Beyond(POLL)),
     (RECORDS, points::records_of_polls, Base::Clocks(3.0)),

@@ -6,8 +6,9 @@ use std::pin::{pin, Pin};
 use std::task::{Context, Poll, Waker};
 
 use trace_runtime::{
-    trace_counter, trace_duration, trace_flow_step, trace_fn, trace_future_args, trace_instant,
-    trace_nonce, TraceFutureExt,
+    trace_at, trace_blob_event, trace_counter, trace_duration, trace_flow_step, trace_fn,
+    trace_future_args, trace_instaflow_step, trace_instant, trace_log, trace_nonce, trace_track,
+    Timestamp, TraceFutureExt, Track,
 };
 
 /// A loop over one trace point, `count` times.
@@ -146,4 +147,62 @@ pub(crate) fn records_of_polls(count: u64) {
             polled
         })),
     );
+}
+
+#[inline(never)]
+pub(crate) fn known_time(count: u64) {
+    for round in 0..count {
+        trace_at!(Timestamp::from_ticks(black_box(round)), instant("bench", "known time"));
+    }
+}
+
+fn track() -> Track {
+    Track::with_id("bench", 1)
+}
+
+#[inline(never)]
+pub(crate) fn track_instant(count: u64) {
+    let track = track();
+    for _ in 0..count {
+        trace_track!(track, instant("bench", "instant on a track"));
+    }
+}
+
+#[inline(never)]
+pub(crate) fn track_scope(count: u64) {
+    let track = track();
+    for round in 0..count {
+        trace_track!(track, duration("bench", "scope on a track"));
+        black_box(round);
+    }
+}
+
+#[inline(never)]
+pub(crate) fn instaflow(count: u64) {
+    for round in 0..count {
+        trace_instaflow_step!("bench", "flow", "step", round);
+    }
+}
+
+#[inline(never)]
+pub(crate) fn log(count: u64) {
+    for round in 0..count {
+        trace_log!("bench", "round {round}");
+    }
+}
+
+#[inline(never)]
+pub(crate) fn blob_event(count: u64) {
+    let data = [7u8; 1024];
+    for _ in 0..count {
+        trace_blob_event!("bench", "blob event", black_box(&data));
+    }
+}
+
+#[inline(never)]
+pub(crate) fn conversion(count: u64) {
+    let now = std::time::Instant::now();
+    for _ in 0..count {
+        black_box(Timestamp::from(black_box(now)));
+    }
 }

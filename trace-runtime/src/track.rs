@@ -53,23 +53,29 @@ impl Track {
     /// Makes a track, which is no other one's also if that has the same name.
     pub fn new(name: impl AsRef<str>) -> Self {
         let number = NUMBERED.fetch_add(1, Ordering::Relaxed);
-        Self::made(NO_THREAD | OWN_NUMBER | u64::from(number), name.as_ref())
+        Self::named(NO_THREAD | OWN_NUMBER | u64::from(number), name.as_ref())
     }
 
     /// The track with this id: the same one for the same id, in this process. The name given last is shown.
     ///
     /// Ids below 2²⁹ are told apart in every viewer.
     pub fn with_id(name: impl AsRef<str>, id: u64) -> Self {
-        Self::made(NO_THREAD | id, name.as_ref())
+        let track = Self::of(NO_THREAD | id);
+        let known = made().find(|made| made.koid == track.koid);
+        match known.is_some_and(|known| &*known.name == name.as_ref()) {
+            true => track,
+            false => Self::named(NO_THREAD | id, name.as_ref()),
+        }
     }
 
-    fn made(id: u64, name: &str) -> Self {
-        let track = Self { koid: id | ARTIFICIAL_KOID_BIT, process: std::process::id() };
-        let known = made().find(|made| made.koid == track.koid);
-        if known.is_none_or(|known| &*known.name != name) {
-            remember(track.koid, name);
-            given::tell_track(track.koid, name);
-        }
+    fn of(id: u64) -> Self {
+        Self { koid: id | ARTIFICIAL_KOID_BIT, process: std::process::id() }
+    }
+
+    fn named(id: u64, name: &str) -> Self {
+        let track = Self::of(id);
+        remember(track.koid, name);
+        given::tell_track(track.koid, name);
         track
     }
 

@@ -20,6 +20,12 @@
 /// `async_end`, `flow_begin`, `flow_step` and `flow_end`, with what the macro of that name takes; the time of `duration_complete`, which has
 /// category, name and arguments, is a range. Events need not come in the order of their times.
 ///
+/// A scope is over only later, and so has no time that is known:
+///
+/// ```compile_fail
+/// trace_runtime::trace_at!(trace_runtime::Timestamp::now(), duration("net", "no such kind"));
+/// ```
+///
 /// Costs what the record costs without a read of the clock, and the conversion of the time, if it is to be converted.
 #[macro_export]
 macro_rules! trace_at {

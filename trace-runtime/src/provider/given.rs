@@ -2,6 +2,7 @@
 //!
 //! They go to the durable buffer of every recording, so that no wrap overwrites them.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::MutexGuard;
 
@@ -44,33 +45,34 @@ pub(super) fn forget() {
     GIVEN.forget();
 }
 
-/// Forgets a thread's name when the thread ends.
-struct Ending(u32);
+/// Forgets the name of the thread with this id when it ends. A thread that forks has another id in the child.
+struct Ending(Cell<u32>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
+        let thread = self.0.get();
         let mut given = given();
-        let name = given.threads.remove(&self.0);
+        let name = given.threads.remove(&thread);
         if let (Some(name), Some(slot)) = (name, thread::attached()) {
             if RECORDER.is_recording() && !slot.is_named() {
-                tell_thread(self.0.into(), &name);
-                slot.set_named(self.0);
+                tell_thread(thread.into(), &name);
+                slot.set_named(thread);
             }
         }
     }
 }
 
 thread_local! {
-    static ENDING: Ending = Ending(thread::id::ask_kernel());
+    static ENDING: Ending = const { Ending(Cell::new(0)) };
 }
 
 /// Names the calling thread. See [`trace_thread_name!`](crate::trace_thread_name).
 pub fn name_thread(name: &str) {
     let name = cut_str(name, LONGEST);
-    // A forked child's thread has another id than the one that this was made in; a thread that is about to end is not remembered.
     let thread = thread::id::ask_kernel();
     let mut given = given();
-    if ENDING.try_with(|ending| ending.0 == thread).unwrap_or(false) {
+    // A thread whose end has begun is not remembered: nobody would forget it.
+    if ENDING.try_with(|ending| ending.0.set(thread)).is_ok() {
         given.threads.insert(thread, name.into());
     }
     tell_thread(thread.into(), name);
@@ -100,6 +102,12 @@ pub(super) fn tell_all(given: &Given, table: &mut Table) {
     for (koid, name) in track::all() {
         append_thread(table, koid, name);
     }
+}
+
+/// Bytes of the durable buffer that the names take which a new recording is told.
+pub(super) fn hint() -> usize {
+    const BESIDE_THE_NAME: usize = 48;
+    track::all().map(|(_, name)| BESIDE_THE_NAME + cut_str(name, LONGEST).len()).sum()
 }
 
 fn tell_thread(koid: u64, name: &str) {

@@ -59,9 +59,10 @@ impl Recording {
             let key = table.intern("process").unwrap_or(StringRef::EMPTY);
             PROCESS_KEY.store(key.bits(), Ordering::Relaxed);
             table.want(Some(categories.clone()));
-            given::tell_all(&given, table);
             registry::turn_all(table);
             table.tell_left_off();
+            // Behind the strings, without which trace points are off.
+            given::tell_all(&given, table);
         });
         drop(given);
         RECORDER.start()
@@ -105,11 +106,11 @@ impl Drop for Recording {
     }
 }
 
-/// Bytes of the durable buffer that this program wants: its strings, those of trace points that it makes at run time, and names for a
-/// few hundred threads.
+/// Bytes of the durable buffer that this program wants: its strings, those of trace points that it makes at run time, the names of its
+/// tracks, and those of a few hundred threads.
 pub(crate) fn durable_hint() -> u64 {
     const THREAD_NAMES: usize = 16 << 10;
     const AT_RUN_TIME: usize = 48 << 10;
     let strings: usize = registry::texts().into_iter().map(|text| 8 + text.len().next_multiple_of(8)).sum();
-    (strings + strings / 4 + THREAD_NAMES + AT_RUN_TIME) as u64
+    (strings + strings / 4 + given::hint() + THREAD_NAMES + AT_RUN_TIME) as u64
 }

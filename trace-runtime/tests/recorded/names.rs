@@ -66,3 +66,18 @@ fn the_process_has_the_name_that_it_was_given() {
     assert_eq!(lines(&told, "given before"), Vec::<String>::new());
     assert_eq!(lines(&told, "given during").len(), 1);
 }
+
+/// A name that is too long is cut, and harms nothing.
+#[test]
+fn long_names_are_cut() {
+    let recording = Recording::start();
+    let name = "ü".repeat(600);
+    let id = std::thread::spawn(move || {
+        trace_thread_name!(name);
+        this_thread()
+    });
+    let id = id.join().unwrap();
+    let told = recording.end();
+    let names = lines(&told, &format!("kernel 2 {id:#x} "));
+    assert!(names.iter().any(|line| line.matches('ü').count() == 500), "{names:?}");
+}
