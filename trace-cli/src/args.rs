@@ -3,11 +3,13 @@
 mod category;
 mod duration;
 mod mode;
+mod share;
 mod size;
 mod table;
 
 pub(crate) use category::parse_category;
 pub(crate) use duration::parse_duration;
 pub(crate) use mode::Mode;
+pub(crate) use share::parse_share;
 pub(crate) use size::parse_size;
 pub(crate) use table::{GroupBy, SortBy};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::args::{parse_category, parse_duration, parse_size, GroupBy, Mode, SortBy};
+use crate::args::{parse_category, parse_duration, parse_share, parse_size, GroupBy, Mode, SortBy};
 use crate::exit;
 
 /// Record what programs do, and look at it
@@ -24,6 +24,7 @@ pub(crate) enum Command {
     Dump(DumpArgs),
     Check(CheckArgs),
     Stats(StatsArgs),
+    Diff(DiffArgs),
     Recover(RecoverArgs),
     #[command(hide = true)]
     Guard(GuardArgs),
@@ -178,6 +179,55 @@ pub(crate) struct StatsArgs {
     /// Print comma-separated values with a heading; times are in nanoseconds
     #[arg(long)]
     pub(crate) csv: bool,
+}
+
+/// Tell what became slower or faster from one archive to another
+///
+/// Durations, async operations and flows of the same category and name are
+/// compared by all of their lengths. What is shown is beyond chance (the
+/// Mann-Whitney test, corrected for the number of rows) and changed by more
+/// than the threshold: the middle one of the changes of the percentiles 1 to
+/// 99. What costs most time comes first.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exits with 4 if --fail-over is given and something is slower by more than that.
+
+Examples:
+  trace diff before.fxt after.fxt
+  trace diff main.fxt.zst branch.fxt.zst --fail-over 5% -c 'server*'")]
+pub(crate) struct DiffArgs {
+    /// The archive of before; `-` for standard input
+    #[arg(value_name = "A")]
+    pub(crate) before: PathBuf,
+
+    /// The archive of after; `-` for standard input
+    #[arg(value_name = "B")]
+    pub(crate) after: PathBuf,
+
+    /// The smallest change that is shown
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = parse_share)]
+    pub(crate) threshold: f64,
+
+    /// How probable it may be that what is shown is chance
+    #[arg(long, value_name = "PERCENT", default_value = "0.1%", value_parser = parse_share)]
+    pub(crate) significance: f64,
+
+    /// Exit with 4 if something is slower by more than this
+    #[arg(long, value_name = "PERCENT", value_parser = parse_share)]
+    pub(crate) fail_over: Option<f64>,
+
+    /// Show also what is alike, new, gone, or too rare to tell
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Only these categories: names, `prefix*`, and `-name` or `-prefix*` to
+    /// leave out
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) categories: Vec<String>,
+
+    /// Print all rows as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Make an archive of what a program left that traced itself and was killed

@@ -2,6 +2,7 @@
 
 mod check;
 mod convert;
+mod diff;
 mod dump;
 mod guard;
 mod record;
@@ -19,6 +20,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Convert(args) => convert::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
+        Command::Diff(args) => diff::run(args),
         Command::Stats(args) => stats::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => guard::run(args),

@@ -19,6 +19,9 @@ pub(crate) const USAGE: u8 = 2;
 /// missing. For `record --strict`: records are missing, or there are none.
 pub(crate) const INCOMPLETE: u8 = 3;
 
+/// `diff --fail-over`: something became slower by more than that.
+pub(crate) const SLOWER: u8 = 4;
+
 /// `record`: recording itself failed, whatever became of the command.
 pub(crate) const RECORD_FAILED: u8 = 125;
 
@@ -39,6 +42,7 @@ Exit status:
     2  the command line is wrong
     3  done, but not all is there: a part of the archive could not be read,
        or records are missing (check, record --strict)
+    4  something became slower (diff --fail-over)
   record -- COMMAND returns the status of COMMAND, and:
   125  recording failed
   126  COMMAND could not be run

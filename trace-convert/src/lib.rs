@@ -4,6 +4,7 @@
 //! - [`text`] writes each record as a line of text.
 //! - [`check`] tells whether an archive is well-formed and what it lacks.
 //! - [`stats`] says how often, how long, and how it is spread.
+//! - [`diff`] tells what became slower or faster.
 //! - [`spans`] puts whole durations together, for an analysis of your own.
 //!
 //! All of them go through an archive once, from a file or a pipe, in memory
@@ -27,6 +28,7 @@ pub mod catalog;
 pub mod check;
 pub mod chrome;
 mod damage;
+pub mod diff;
 mod error;
 mod loss;
 mod references;

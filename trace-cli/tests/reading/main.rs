@@ -3,6 +3,7 @@
 mod check;
 mod compressed;
 mod convert;
+mod diff;
 mod dump;
 mod harness;
 mod stats;

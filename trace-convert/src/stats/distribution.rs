@@ -103,6 +103,27 @@ impl Distribution {
         found.map_or(self.max, |(value, _)| value)
     }
 
+    /// Tells whether all values are kept as they are.
+    pub(crate) fn is_exact(&self) -> bool {
+        matches!(self.values, Values::Exact(_))
+    }
+
+    /// Returns the middle of each class, also of values that are kept as they
+    /// are, with how many there are in it.
+    pub(crate) fn coarse_classes(&self) -> Vec<(u64, u64)> {
+        let class = |(value, number)| {
+            let (page, class) = class_of(value);
+            (middle(page, class), number)
+        };
+        let mut classes: Vec<(u64, u64)> = self.classes().into_iter().map(class).collect();
+        classes.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            kept.1 += if is_same { next.1 } else { 0 };
+            is_same
+        });
+        classes
+    }
+
     /// Returns the values in order, each with how often it occurred; where
     /// there are classes, the middle of each.
     #[must_use]
