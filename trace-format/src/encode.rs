@@ -13,6 +13,7 @@ use core::fmt;
 
 use crate::layout::{
     MAX_ARGUMENTS, MAX_BLOB_BYTES, MAX_LARGE_RECORD_WORDS, MAX_RECORD_WORDS, MAX_STRING_INDEX,
+    WORD_BYTES,
 };
 use crate::record::{Argument, Arguments, Record};
 use out::{Count, Fill, Out};
@@ -128,7 +129,10 @@ pub fn to_bytes(words: &[u64]) -> Vec<u8> {
 
 /// Appends `words` to `bytes`, little endian.
 pub fn append_bytes(bytes: &mut Vec<u8>, words: &[u64]) {
-    bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    bytes.reserve(words.len() * WORD_BYTES);
+    for word in words {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
 }
 
 /// Refuses what would be stored as something else.

@@ -97,7 +97,10 @@ pub struct Writer<W> {
     output: W,
     /// The provider that is written to now, `None` before the first.
     current: Option<u32>,
-    tables: HashMap<Option<u32>, Tables>,
+    /// The tables of the current provider.
+    tables: Tables,
+    /// Those of the others.
+    others: HashMap<Option<u32>, Tables>,
     words: Vec<u64>,
     bytes: Vec<u8>,
 }
@@ -128,7 +131,8 @@ impl<W: Write> Writer<W> {
         let mut writer = Self {
             output,
             current: None,
-            tables: HashMap::new(),
+            tables: Tables::default(),
+            others: HashMap::new(),
             words: Vec::new(),
             bytes: Vec::new(),
         };
@@ -143,7 +147,7 @@ impl<W: Write> Writer<W> {
     ///
     /// Writing failed.
     pub fn provider(&mut self, id: u32, name: &str) -> Result<(), WriteError> {
-        self.current = Some(id);
+        self.switch_to(id);
         let name = name.as_bytes();
         self.put(&Metadata::ProviderInfo { id, name }.into())
     }
@@ -157,8 +161,18 @@ impl<W: Write> Writer<W> {
         if self.current == Some(id) {
             return Ok(());
         }
-        self.current = Some(id);
+        self.switch_to(id);
         self.put(&Metadata::ProviderSection { id }.into())
+    }
+
+    fn switch_to(&mut self, id: u32) {
+        if self.current == Some(id) {
+            return;
+        }
+        let tables = self.others.remove(&Some(id)).unwrap_or_default();
+        let before = std::mem::replace(&mut self.tables, tables);
+        self.others.insert(self.current, before);
+        self.current = Some(id);
     }
 
     /// Says that something happened to a provider, the current one or not.
@@ -287,8 +301,7 @@ impl<W: Write> Writer<W> {
         if value.is_empty() || value.len() > MAX_INTERNED_BYTES {
             return Ok(());
         }
-        let tables = self.tables.entry(self.current).or_default();
-        let (index, is_new) = tables.strings.index_of(value);
+        let (index, is_new) = self.tables.strings.index_of(value);
         *text = Text::Indexed(index);
         if is_new {
             encode::append(&mut self.words, &Record::String { index, value })?;
@@ -300,8 +313,7 @@ impl<W: Write> Writer<W> {
         let Thread::Inline(koids) = *thread else {
             return Ok(());
         };
-        let tables = self.tables.entry(self.current).or_default();
-        let (index, is_new) = tables.threads.index_of(&koids);
+        let (index, is_new) = self.tables.threads.index_of(&koids);
         let index = u8::try_from(index).expect("the table has at most 255 entries");
         *thread = Thread::Indexed(index);
         if is_new {

@@ -2,12 +2,12 @@
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 /// A table that gives values an index in `1 ..= max`.
 #[derive(Debug)]
 pub(super) struct Interner<K> {
-    indexes: HashMap<K, u16>,
+    indexes: HashMap<K, u16, Keyed>,
     /// The value with index `i + 1` is at `i`.
     values: Vec<K>,
     max: u16,
@@ -17,7 +17,7 @@ pub(super) struct Interner<K> {
 
 impl<K: Hash + Eq + Clone> Interner<K> {
     pub(super) fn new(max: u16) -> Self {
-        Self { indexes: HashMap::new(), values: Vec::new(), max, oldest: 1 }
+        Self { indexes: HashMap::default(), values: Vec::new(), max, oldest: 1 }
     }
 
     /// Returns the index of `value`, and whether it is a new one that has to
@@ -57,9 +57,85 @@ impl<K: Hash + Eq + Clone> Interner<K> {
     }
 }
 
+/// A hash that takes eight bytes at a time: what is looked up for each record
+/// is short, and comes again and again.
+///
+/// Its key is random, so that strings cannot be chosen to collide.
+#[derive(Debug, Clone)]
+struct Keyed(u64);
+
+impl Default for Keyed {
+    fn default() -> Self {
+        Self(RandomState::new().hash_one(0))
+    }
+}
+
+impl BuildHasher for Keyed {
+    type Hasher = KeyedHasher;
+
+    #[inline]
+    fn build_hasher(&self) -> KeyedHasher {
+        KeyedHasher(self.0)
+    }
+}
+
+#[derive(Debug)]
+struct KeyedHasher(u64);
+
+impl Hasher for KeyedHasher {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        let mut eights = bytes.chunks_exact(8);
+        for eight in &mut eights {
+            let mut word = [0; 8];
+            word.copy_from_slice(eight);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+        let rest = eights.remainder().iter().fold(0, |rest, byte| rest << 8 | u64::from(*byte));
+        self.write_u64(rest);
+    }
+
+    #[inline]
+    fn write_u64(&mut self, word: u64) {
+        // Both halves of the product with an odd number: each bit of the word
+        // reaches all of the result.
+        let product = u128::from(self.0 ^ word) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (product as u64) ^ ((product >> 64) as u64).rotate_left(23);
+    }
+
+    #[inline]
+    fn write_u8(&mut self, byte: u8) {
+        self.write_u64(u64::from(byte));
+    }
+
+    #[inline]
+    fn write_usize(&mut self, length: usize) {
+        self.write_u64(length as u64);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hashes_differ() {
+        let keyed = Keyed(7);
+        let texts = (0..100_000).map(|number| format!("name {number}").into_bytes());
+        let mut hashes: Vec<u64> = texts.map(|text| keyed.hash_one(text)).collect();
+        let mut low: Vec<u64> = hashes.iter().map(|hash| hash & 0xffff).collect();
+        for (list, least) in [(&mut hashes, 100_000), (&mut low, 45_000)] {
+            list.sort_unstable();
+            list.dedup();
+            assert!(list.len() >= least, "{} are different", list.len());
+        }
+        assert_ne!(Keyed::default().hash_one(1), Keyed::default().hash_one(1));
+    }
 
     #[test]
     fn the_oldest_is_replaced_when_full() {
