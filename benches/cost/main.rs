@@ -9,7 +9,6 @@
 
 mod code_size;
 mod measure;
-mod more;
 mod points;
 mod report;
 

@@ -2,6 +2,7 @@
 
 mod category;
 mod duration;
+mod format;
 mod mode;
 mod share;
 mod size;
@@ -9,6 +10,7 @@ mod table;
 
 pub(crate) use category::parse_category;
 pub(crate) use duration::parse_duration;
+pub(crate) use format::Format;
 pub(crate) use mode::Mode;
 pub(crate) use share::parse_share;
 pub(crate) use size::parse_size;

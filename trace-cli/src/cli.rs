@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::args::{parse_category, parse_duration, parse_share, parse_size, GroupBy, Mode, SortBy};
+use crate::args::{
+    parse_category, parse_duration, parse_share, parse_size, Format, GroupBy, Mode, SortBy,
+};
 use crate::exit;
 
 /// Record what programs do, and look at it
@@ -83,22 +85,36 @@ pub(crate) struct RecordArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Turn an archive into Chrome JSON, for Perfetto and other viewers
+/// Turn an archive into Chrome JSON, for Perfetto and other viewers, or Chrome
+/// JSON into an archive
+///
+/// Which of the two is to be done follows from the input's content. JSON that
+/// is made into an archive and back has lost nothing.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-The output gets its name when it is complete, and not before.
+The output gets its name when it is complete, and not before. If it ends in
+.gz or .zst it is compressed.
 
 Examples:
-  trace convert trace.fxt -o trace.json
-  trace convert trace.fxt.zst -o trace.json.gz")]
+  trace convert trace.fxt -o trace.json.gz
+  trace convert chrome.json -o chrome.fxt
+  trace convert - -o - < trace.fxt.zst | less")]
 pub(crate) struct ConvertArgs {
-    /// The archive; `-` for standard input
+    /// The archive or JSON; `-` for standard input
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 
-    /// The JSON file to write; `-` for standard output
+    /// The file to write, .json or .fxt; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
+
+    /// What to write, if the name of OUT does not say it
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(crate) to: Option<Format>,
+
+    /// Leave out events of JSON that cannot be read, and count them
+    #[arg(long)]
+    pub(crate) lenient: bool,
 }
 
 /// Print an archive, one line for each record

@@ -14,6 +14,10 @@ use crate::progress::Watched;
 /// The path that stands for standard input or output.
 pub(crate) const STANDARD: &str = "-";
 
+/// So much of a file is looked at to tell what it is; JSON may start with white
+/// space.
+const START_BYTES: u64 = 4096;
+
 /// Opens an archive, `-` for standard input, compressed or not. On a terminal
 /// long reading is shown.
 pub(crate) fn open(path: &Path) -> Result<Reader<Box<dyn Read>>> {
@@ -25,13 +29,28 @@ pub(crate) fn open_quietly(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     open_with(path, |file| Box::new(file))
 }
 
+/// Opens an archive or a document, and tells whether it is a document, JSON,
+/// by its start.
+pub(crate) fn open_any(path: &Path) -> Result<(bool, Box<dyn Read>)> {
+    let mut input = open_bytes(path, |file| Box::new(Watched::new(file)))?;
+    let mut start = Vec::new();
+    let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
+    read.with_context(|| format!("cannot read '{}'", path.display()))?;
+    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
+    let is_json = matches!(text.trim_ascii_start(), [b'{' | b'[', ..]);
+    Ok((is_json, Box::new(io::Cursor::new(start).chain(input))))
+}
+
 fn open_with(
     path: &Path,
     watched: impl FnOnce(File) -> Box<dyn Read>,
 ) -> Result<Reader<Box<dyn Read>>> {
+    open_bytes(path, watched).map(Reader::new)
+}
+
+fn open_bytes(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Result<Box<dyn Read>> {
     if path == Path::new(STANDARD) {
-        let input = decompress(io::stdin().lock());
-        return input.map(Reader::new).context("cannot read standard input");
+        return decompress(io::stdin().lock()).context("cannot read standard input");
     }
     let name = path.display();
     let file =
@@ -39,8 +58,7 @@ fn open_with(
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         bail!("'{name}' is a directory: expected an archive, as `trace record` writes it");
     }
-    let input = decompress(watched(file));
-    input.map(Reader::new).with_context(|| format!("cannot read '{name}'"))
+    decompress(watched(file)).with_context(|| format!("cannot read '{name}'"))
 }
 
 /// Tells whether what is read at `path` can be read again.
@@ -83,7 +101,7 @@ fn what_it_is(first_word: Option<u64>) -> String {
     let advice = match bytes {
         [0x1f, 0x8b, ..] => "; it is compressed twice, unpack it with gzip -d",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "; it is compressed twice, unpack it with zstd -d",
-        [b'{' | b'[', ..] => "; it looks like JSON, which viewers open as it is",
+        [b'{' | b'[', ..] => "; it looks like JSON, of which `trace convert` makes an archive",
         _ => "; give a file that `trace record` has written",
     };
     let found: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -38,6 +38,9 @@
 //! | koid                        | `"#..."`, decimal                                      |
 //! | blob                        | a string, base64                                       |
 //!
+//! Archives that were made of JSON by [`tef::to_fxt`](crate::tef::to_fxt) are
+//! the exception: they become what they were.
+//!
 //! A key that an event has twice is written with `#2` behind it the second
 //! time.
 //!
@@ -51,6 +54,7 @@ mod json;
 mod note;
 mod object;
 mod profiler;
+mod restore;
 mod scheduling;
 #[cfg(test)]
 mod tests;
@@ -109,7 +113,6 @@ pub fn write<R: Read, W: Write>(
     mut output: W,
 ) -> Result<Summary, ConvertError> {
     let mut exporter = Exporter::default();
-    exporter.start();
     loop {
         match reader.next() {
             Ok(Some(item)) => exporter.record(&item),

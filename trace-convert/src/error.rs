@@ -2,7 +2,9 @@
 
 use std::{fmt, io};
 
-use trace_format::ReadError;
+use trace_format::{ReadError, WriteError};
+
+use crate::tef::JsonError;
 
 /// Why an archive was not converted.
 ///
@@ -13,6 +15,9 @@ use trace_format::ReadError;
 pub enum ConvertError {
     /// The input is not an archive, or reading it failed.
     Read(ReadError),
+    /// The input is no document of the Trace Event Format, a part of it is
+    /// wrong, or reading it failed.
+    Json(JsonError),
     /// Writing the output failed; what was written is of no use.
     Write(io::Error),
 }
@@ -29,7 +34,7 @@ impl ConvertError {
 impl fmt::Display for ConvertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Read(_) => write!(f, "cannot read the trace"),
+            Self::Read(_) | Self::Json(_) => write!(f, "cannot read the trace"),
             Self::Write(_) => write!(f, "cannot write the output"),
         }
     }
@@ -39,6 +44,7 @@ impl std::error::Error for ConvertError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Read(error) => Some(error),
+            Self::Json(error) => Some(error),
             Self::Write(error) => Some(error),
         }
     }
@@ -47,5 +53,20 @@ impl std::error::Error for ConvertError {
 impl From<io::Error> for ConvertError {
     fn from(error: io::Error) -> Self {
         Self::Write(error)
+    }
+}
+
+impl From<JsonError> for ConvertError {
+    fn from(error: JsonError) -> Self {
+        Self::Json(error)
+    }
+}
+
+impl From<WriteError> for ConvertError {
+    fn from(error: WriteError) -> Self {
+        Self::Write(match error {
+            WriteError::Io(error) => error,
+            error => io::Error::other(error),
+        })
     }
 }

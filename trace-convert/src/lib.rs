@@ -1,6 +1,7 @@
 //! Reading of archives for people and other tools.
 //!
 //! - [`chrome`] turns an archive into Chrome's JSON, the Trace Event Format.
+//! - [`tef`] reads the Trace Event Format and turns it into an archive.
 //! - [`text`] writes each record as a line of text.
 //! - [`check`] tells whether an archive is well-formed and what it lacks.
 //! - [`stats`] says how often, how long, and how it is spread.
@@ -35,6 +36,7 @@ mod references;
 pub mod schedule;
 pub mod spans;
 pub mod stats;
+pub mod tef;
 #[cfg(test)]
 mod testing;
 pub mod text;

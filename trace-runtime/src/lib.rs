@@ -1,4 +1,49 @@
-#![doc = include_str!("guide.md")]
+//! Trace points for applications.
+//!
+//! ```
+//! use trace_runtime::{trace_counter, trace_duration};
+//!
+//! fn main() {
+//!     let _trace = trace_runtime::init();
+//!     work(3);
+//! }
+//!
+//! fn work(rounds: u64) {
+//!     trace_duration!("app", "work", "rounds" => rounds);
+//!     for round in 0..rounds {
+//!         trace_counter!("app", "progress", 0, "round" => round);
+//!     }
+//! }
+//! ```
+//!
+//! Run the program under `trace record -- ./app`, or by itself with `TRACE_OUTPUT=app.fxt ./app`, and open the archive in
+//! <https://ui.perfetto.dev>. Without either, a trace point costs one load and a branch.
+//!
+//! # What a trace point does
+//!
+//! It writes one record of the Fuchsia trace format into a chunk of shared memory that belongs to its thread, and commits it with one
+//! store. It takes no lock, makes no system call and allocates nothing. It never waits: where there is no room the record is dropped
+//! and counted, and the loss is told in the trace. What is committed survives the process, also if it is killed.
+//!
+//! Trace points work at any time: before `main`, while a thread ends, in `Drop` while unwinding, in signal handlers, after `fork`.
+//!
+//! A duration belongs to its thread. In async code it is for what is between two `.await`s; futures have [`TraceFutureExt::trace`],
+//! which shows their polls and a track for each of them: see [`task`].
+//!
+//! # Switching it off
+//!
+//! With the feature `ntrace` every trace point compiles to nothing: its arguments are type-checked and not evaluated. For one module,
+//! `use trace_runtime::ntrace::*;` does the same. On systems other than Linux `ntrace` is always on.
+//!
+//! # Environment
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `TRACE_SOCKET` | the socket of the trace manager; without it `$XDG_RUNTIME_DIR/trace/manager.sock`, or `/run/trace/manager.sock` |
+//! | `TRACE_OUTPUT` | trace into this file, without a manager; a second process that inherits it writes `FILE-PID`, and what a killed one left becomes `FILE-killed-N` |
+//! | `TRACE_CATEGORIES` | with `TRACE_OUTPUT`: the categories, separated by commas: names, `prefix*`, and `-name` or `-prefix*` to leave out, which wins; without it all |
+//! | `TRACE_BUFFER_SIZE` | with `TRACE_OUTPUT`: bytes of the buffer, also as `16M`; without it 16 MiB |
+//! | `TRACE_BUFFERING_MODE` | with `TRACE_OUTPUT`: `oneshot`, `circular` or `streaming`; without it streaming |
 
 /// What there is only where tracing is compiled in.
 macro_rules! traced {

@@ -3,6 +3,7 @@
 mod check;
 mod compressed;
 mod convert;
+mod convert_json;
 mod diff;
 mod dump;
 mod harness;

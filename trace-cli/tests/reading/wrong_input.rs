@@ -30,16 +30,22 @@ fn short_files() {
 
 #[test]
 fn files_of_other_kinds() {
-    let cases: [(&[u8], &str); 2] = [
-        (&[0; 64], "00 00 00 00 00 00 00 00; give a file that `trace record` has written"),
-        (
-            b"{\"traceEvents\": []}",
-            "7b 22 74 72 61 63 65 45; it looks like JSON, which viewers open as it is",
-        ),
-    ];
-    for (content, found) in cases {
-        let expected = format!("trace: 'in' is no trace archive: {EXPECTED}, found {found}\n");
-        assert_eq!(said(content), expected);
+    let found = "00 00 00 00 00 00 00 00; give a file that `trace record` has written";
+    let expected = format!("trace: 'in' is no trace archive: {EXPECTED}, found {found}\n");
+    assert_eq!(said(&[0; 64]), expected);
+}
+
+#[test]
+fn json_is_only_for_convert() {
+    let place = Place::new();
+    place.put("in", b"{\"traceEvents\": []}");
+    let stderr = format!(
+        "trace: 'in' is no trace archive: {EXPECTED}, found 7b 22 74 72 61 63 65 45; it looks like \
+         JSON, of which `trace convert` makes an archive\n"
+    );
+    let expected = Run { code: 1, stdout: String::new(), stderr };
+    for command in ["dump", "stats"] {
+        assert_eq!(place.run(&[command, "in"]), expected);
     }
 }
 

@@ -35,7 +35,7 @@ impl Exporter {
     }
 
     #[inline]
-    fn value<'a>(&mut self, item: &Item<'a>, value: Value<'a>) {
+    pub(super) fn value<'a>(&mut self, item: &Item<'a>, value: Value<'a>) {
         match value {
             Value::Null => self.json.raw("null"),
             Value::Int32(value) => self.json.signed(value.into()),

@@ -83,7 +83,7 @@ impl Exporter {
     }
 }
 
-fn phase(kind: EventKind) -> &'static str {
+pub(super) fn phase(kind: EventKind) -> &'static str {
     match kind {
         EventKind::Instant { .. } => "i",
         EventKind::Counter { .. } => "C",

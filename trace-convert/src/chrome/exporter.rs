@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use trace_format::{Item, Metadata, ReadError, Record, Stats, ThreadKoids};
 
 use super::json::Json;
+use super::restore::Documents;
 use super::Summary;
 use crate::ConvertError;
 
@@ -18,15 +19,50 @@ pub(super) struct Exporter {
     pub(super) nanos: u64,
     /// The CPUs that have a name already.
     pub(super) cpus: BTreeSet<u16>,
+    /// Whether the JSON's first bracket is there.
+    pub(super) is_started: bool,
+    /// Whether the array of events is.
+    pub(super) has_events: bool,
+    pub(super) documents: Documents,
 }
 
 impl Exporter {
-    pub(super) fn start(&mut self) {
+    fn start(&mut self) {
+        self.is_started = true;
+        self.has_events = true;
         self.json.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     }
 
     #[inline]
     pub(super) fn record(&mut self, item: &Item<'_>) {
+        if !self.is_started && !self.start_with(item) {
+            return;
+        }
+        if self.documents.is_empty() {
+            self.own_record(item);
+        } else {
+            self.record_among_documents(item);
+        }
+    }
+
+    /// Starts the JSON with the first record that is in it; false if `item` is
+    /// not, or is no more than the start.
+    #[cold]
+    fn start_with(&mut self, item: &Item<'_>) -> bool {
+        match &item.record {
+            Record::Metadata(Metadata::ProviderEvent { .. }) => self.start(),
+            Record::Metadata(_)
+            | Record::Initialization { .. }
+            | Record::String { .. }
+            | Record::Thread { .. } => return false,
+            Record::Blob(blob) if self.start_document(item, blob) => return false,
+            _ => self.start(),
+        }
+        true
+    }
+
+    #[inline]
+    pub(super) fn own_record(&mut self, item: &Item<'_>) {
         match &item.record {
             Record::Event(event) => self.event(item, event),
             record => self.rare_record(item, record),
@@ -36,6 +72,7 @@ impl Exporter {
     fn rare_record(&mut self, item: &Item<'_>, record: &Record<'_>) {
         match record {
             Record::Event(event) => self.event(item, event),
+            Record::Blob(blob) if self.start_document(item, blob) => {}
             Record::Blob(blob) => self.blob(item, blob),
             Record::UserspaceObject(object) => self.userspace_object(item, object),
             Record::KernelObject(object) => self.kernel_object(item, object),
@@ -78,9 +115,15 @@ impl Exporter {
 
     pub(super) fn finish(mut self, stats: Stats, output: &mut impl Write) -> io::Result<Summary> {
         self.summary.stats = stats;
-        self.json.raw("\n],\"otherData\":");
-        self.other_data();
-        self.json.raw("}\n");
+        if !self.is_started {
+            self.start();
+        }
+        if !self.finish_document() {
+            self.json.raw("\n],\"otherData\":");
+            self.other_data();
+            self.members_of_documents();
+            self.json.raw("}\n");
+        }
         self.json.write_all(output)?;
         Ok(self.summary)
     }
@@ -130,13 +173,20 @@ impl Exporter {
     /// Starts a JSON event up to its thread.
     #[inline]
     pub(super) fn begin_untimed(&mut self, phase: &str, thread: ThreadKoids) {
-        self.json.raw(if self.summary.events == 0 { "\n{\"ph\":\"" } else { ",\n{\"ph\":\"" });
-        self.summary.events += 1;
+        self.begin_event();
+        self.json.raw("{\"ph\":\"");
         self.json.raw(phase);
         self.json.raw("\",\"pid\":");
         self.koid(thread.process);
         self.json.raw(",\"tid\":");
         self.koid(thread.thread);
+    }
+
+    /// Goes to where the next JSON event starts.
+    #[inline]
+    pub(super) fn begin_event(&mut self) {
+        self.json.raw(if self.summary.events == 0 { "\n" } else { ",\n" });
+        self.summary.events += 1;
     }
 
     /// Ends a JSON event.

@@ -107,6 +107,24 @@ impl Json {
         self.text.extend_from_slice(&[b'.', a, b, c]);
     }
 
+    /// Adds nanoseconds as microseconds with as many decimals as there are.
+    pub(super) fn short_micros(&mut self, nanos: u64) {
+        if nanos % 1000 == 0 {
+            return self.unsigned(nanos / 1000);
+        }
+        self.micros(nanos);
+        while self.text.last() == Some(&b'0') {
+            self.text.pop();
+        }
+    }
+
+    /// Adds a string in quotes that needs no escapes.
+    pub(super) fn plain(&mut self, value: &str) {
+        self.raw("\"");
+        self.raw(value);
+        self.raw("\"");
+    }
+
     /// Adds bytes as a string in base64, with padding (RFC 4648, section 4).
     pub(super) fn base64(&mut self, bytes: &[u8]) {
         const DIGITS: &[u8; 64] =
@@ -186,6 +204,14 @@ mod tests {
         assert_eq!(text(|json| json.micros(999)), "0.999");
         assert_eq!(text(|json| json.micros(1_234_567_050)), "1234567.050");
         assert_eq!(text(|json| json.micros(u64::MAX)), "18446744073709551.615");
+    }
+
+    #[test]
+    fn short_micros_have_no_zeros_at_the_end() {
+        assert_eq!(text(|json| json.short_micros(0)), "0");
+        assert_eq!(text(|json| json.short_micros(5_000_000)), "5000");
+        assert_eq!(text(|json| json.short_micros(1_500)), "1.5");
+        assert_eq!(text(|json| json.short_micros(1_005)), "1.005");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Labels of objects, and blobs.
 
-use trace_format::layout::{InstantScope, ObjectType};
+use trace_format::layout::{BlobType, InstantScope, ObjectType};
 use trace_format::{
     Blob, Item, KernelObject, LargeBlob, LargeBlobEvent, ThreadKoids, UserspaceObject, Value,
 };
@@ -45,10 +45,14 @@ impl Exporter {
     }
 
     pub(super) fn blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
+        self.blob_of(&item.text(blob.name), blob.blob_type, blob.payload);
+    }
+
+    pub(super) fn blob_of(&mut self, name: &str, blob_type: BlobType, payload: &[u8]) {
         self.begin_metadata("blob", ThreadKoids::UNKNOWN);
-        self.string_argument("name", &item.text(blob.name));
-        self.unsigned_argument("type", blob.blob_type.bits());
-        self.payload(blob.payload);
+        self.string_argument("name", name);
+        self.unsigned_argument("type", blob_type.bits());
+        self.payload(payload);
         self.end_arguments();
         self.end();
     }

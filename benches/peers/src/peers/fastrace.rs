@@ -11,7 +11,6 @@ use crate::peer::{Peer, Session};
 /// fastrace with a reporter that discards.
 pub const PEER: Peer = Peer {
     name: "fastrace",
-    through_tracing: false,
     off: Some(scope_without_parent),
     scope,
     scope_args: Some(|n| {
@@ -53,7 +52,7 @@ const SPANS_A_REQUEST: u64 = 1_000;
 
 /// Calls `point` `n` times, under a new root every [`SPANS_A_REQUEST`].
 #[inline(always)]
-pub fn in_requests(n: u64, point: impl Fn(i64)) {
+fn in_requests(n: u64, point: impl Fn(i64)) {
     let mut done = 0;
     while done < n {
         let end = n.min(done + SPANS_A_REQUEST);
@@ -76,8 +75,7 @@ impl Reporter for Discard {
 
 struct Reporting;
 
-/// Collects, and discards.
-pub fn start(_file: &Path) -> Box<dyn Session> {
+fn start(_file: &Path) -> Box<dyn Session> {
     ::fastrace::set_reporter(Discard, Config::default());
     Box::new(Reporting)
 }

@@ -10,7 +10,6 @@ use crate::peer::{Peer, Session};
 /// trace-runtime.
 pub const PEER: Peer = Peer {
     name: "trace-runtime",
-    through_tracing: false,
     off: Some(scope),
     scope,
     scope_args: Some(|n| {
@@ -45,8 +44,7 @@ struct Recording {
     guard: trace_runtime::Trace,
 }
 
-/// Records into the file.
-pub fn start(file: &Path) -> Box<dyn Session> {
+fn start(file: &Path) -> Box<dyn Session> {
     // Large enough that nothing is lost between two saves of a loaded machine.
     let builder = trace_runtime::builder().output(file).buffer_size(256 << 20);
     Box::new(Recording { guard: builder.init() })

@@ -1,0 +1,137 @@
+//! `trace convert` from JSON, and back.
+
+use std::fs;
+use std::io::Read;
+
+use crate::harness::{good, Place, Run};
+
+const JSON: &str =
+    r#"{"traceEvents":[{"ph":"X","pid":1,"tid":2,"name":"a","ts":1.5,"dur":2,"args":{"k":[1]}}]}"#;
+
+/// What `trace convert` makes of that, there and back.
+const JSON_AGAIN: &str = "{\n\"traceEvents\":[\n{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"name\":\"a\",\
+                          \"ts\":1.5,\"dur\":2,\"args\":{\"k\":[1]}}\n]}\n";
+
+fn said(stderr: &str) -> Run {
+    Run { code: 0, stdout: String::new(), stderr: stderr.to_owned() }
+}
+
+#[test]
+fn there_and_back() {
+    let place = Place::new();
+    place.put("in.json", JSON.as_bytes());
+    let run = place.run(&["convert", "in.json", "-o", "out.fxt"]);
+    assert_eq!(run, said("trace: 1 JSON events converted\n"));
+    assert_eq!(place.run(&["check", "out.fxt"]).code, 0);
+    assert_eq!(place.run(&["convert", "out.fxt", "-o", "again.json"]).code, 0);
+    assert_eq!(place.text("again.json"), JSON_AGAIN);
+    assert_eq!(place.names(), ["again.json", "in.json", "out.fxt"]);
+}
+
+#[test]
+fn through_pipes() {
+    let place = Place::new();
+    place.put("in.json", JSON.as_bytes());
+    place.run(&["convert", "in.json", "-o", "out.fxt"]);
+    for arguments in
+        [&["convert", "-", "-o", "-"][..], &["convert", "-", "-o", "-", "--to", "json"]]
+    {
+        let run = place.run_with(arguments, &fs::read(place.path("out.fxt")).unwrap());
+        assert_eq!((run.code, run.stdout.as_str()), (0, JSON_AGAIN));
+    }
+}
+
+#[test]
+fn carried_events_are_said() {
+    let place = Place::new();
+    place.put("in.json", b"[{\"ph\":\"?\"},{\"ph\":\"i\",\"ts\":1}");
+    let run = place.run(&["convert", "in.json", "-o", "out.fxt"]);
+    let carried = "trace: 1 of them are more than FXT can say, and carried along as they are\n";
+    assert_eq!(run, said(&format!("trace: 2 JSON events converted\n{carried}")));
+}
+
+#[test]
+fn wrong_json_is_told_with_its_place() {
+    let place = Place::new();
+    let cases = [
+        ("[{\"ts\":1},\n {\"ts\":NaN}]", "line 2, column 8: expected a value"),
+        ("[{\"ts\":1}", ""),
+        ("[{\"ts\":1", "line 1, column 9: the document ends too early"),
+        ("{}", "line 1, column 2: expected the array `traceEvents`"),
+        (" [1]", "line 1, column 3: expected an event, an object"),
+    ];
+    for (json, wrong) in cases {
+        place.put("in.json", json.as_bytes());
+        let run = place.run(&["convert", "in.json", "-o", "out.fxt"]);
+        if wrong.is_empty() {
+            assert_eq!(run.code, 0, "a bracket that is missing is added");
+            fs::remove_file(place.path("out.fxt")).unwrap();
+            continue;
+        }
+        let stderr = format!(
+            "trace: cannot read 'in.json' as JSON: {wrong}; --lenient leaves out what cannot be read\n"
+        );
+        assert_eq!(run, Run { code: 1, stdout: String::new(), stderr });
+        assert_eq!(place.names(), ["in.json"]);
+    }
+}
+
+#[test]
+fn lenient_leaves_out_and_counts() {
+    let place = Place::new();
+    place.put("in.json", b"[{\"ph\":\"i\",\"ts\":1},{\"ts\":NaN},{\"ph\":\"i\",\"ts\":2},{\"ph\"");
+    let run = place.run(&["convert", "--lenient", "in.json", "-o", "out.fxt"]);
+    let stderr = "trace: 2 JSON events converted\n\
+                  trace: events that cannot be read, left out: 2\n\
+                  trace: the first of them: line 1, column 26: expected a value\n";
+    assert_eq!(run, Run { code: 3, ..said(stderr) });
+    place.run(&["convert", "out.fxt", "-o", "again.json"]);
+    let again = "[\n{\"ph\":\"i\",\"ts\":1},\n{\"ph\":\"i\",\"ts\":2}\n]\n";
+    assert_eq!(place.text("again.json"), again);
+}
+
+#[test]
+fn there_must_be_something_to_convert() {
+    let place = Place::new();
+    place.put("in.json", JSON.as_bytes());
+    place.put("in.fxt", &good());
+    place.put("zeros", &[0; 64]);
+    let cases = [
+        ("in.json", "'in.json' is JSON already", "out.json"),
+        ("in.fxt", "'in.fxt' is an archive already", "out.fxt"),
+        ("zeros", "'zeros' is no JSON: expected `{` or `[` at its start", "out.fxt"),
+    ];
+    for (input, said, output) in cases {
+        let run = place.run(&["convert", input, "-o", output]);
+        assert_eq!((run.code, run.stderr), (1, format!("trace: {said}\n")));
+    }
+    let to = place.run(&["convert", "in.json", "-o", "out", "--to", "json"]);
+    assert_eq!(to.stderr, "trace: 'in.json' is JSON already\n");
+}
+
+#[test]
+fn outputs_are_compressed_if_their_name_says_so() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    assert_eq!(place.run(&["convert", "in.fxt", "-o", "out.json.gz"]).code, 0);
+    assert_eq!(place.run(&["convert", "in.fxt", "-o", "out.json"]).code, 0);
+    let compressed = fs::File::open(place.path("out.json.gz")).unwrap();
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(compressed).read_to_string(&mut text).unwrap();
+    assert_eq!(text, place.text("out.json"));
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let place = Place::new();
+    place.put("in.json", JSON.as_bytes());
+    let run = place.run(&["convert", "in.json", "-o", "/dev/full"]);
+    let stderr = "trace: cannot write '/dev/full': No space left on device (os error 28)\n";
+    assert_eq!((run.code, run.stderr.as_str()), (1, stderr));
+    let run = place.run(&["convert", "in.json", "-o", "missing/out.fxt"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.starts_with("trace: cannot write 'missing/out.fxt': "), "{}", run.stderr);
+    let run = place.run(&["convert", ".", "-o", "out.json"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.starts_with("trace: '.' is a directory"), "{}", run.stderr);
+}

@@ -1,0 +1,101 @@
+//! Megabytes of JSON per second, on one core: read, and turned into FXT; and by
+//! `serde_json`, which others use, into its `Value`.
+//!
+//! The documents are in memory and the archives go nowhere. The best of sixty
+//! runs counts.
+
+use std::fmt::Write;
+use std::hint::black_box;
+use std::io;
+use std::time::{Duration, Instant};
+
+use trace_convert::tef;
+
+const DOCUMENT_BYTES: usize = 2 << 20;
+
+/// A way to go through a document.
+type Way = (&'static str, fn(&[u8]));
+
+fn main() {
+    // Also what cargo adds, which is no name of a way.
+    let only = std::env::args().nth(1).filter(|name| !name.starts_with("--"));
+    let ways: [Way; 3] = [("serde_json to Value", to_value), ("read", read), ("to FXT", convert)];
+    for (what, json) in [("as Chrome writes", chrome()), ("as clang writes", clang())] {
+        let mut others = None;
+        for (way, run) in ways.iter().filter(|(way, _)| only.as_deref().is_none_or(|o| o == *way)) {
+            let speed = measure(&json, run);
+            let factor = speed / *others.get_or_insert(speed);
+            println!("{what}: {way}: {speed:.0} MB/s, {factor:.1} times the first");
+        }
+    }
+}
+
+fn to_value(json: &[u8]) {
+    black_box(serde_json::from_slice::<serde_json::Value>(json).unwrap());
+}
+
+fn read(json: &[u8]) {
+    let mut reader = tef::Reader::new(json);
+    while let Some(item) = reader.next().unwrap() {
+        black_box(&item);
+    }
+}
+
+fn convert(json: &[u8]) {
+    tef::to_fxt(tef::Reader::new(json), io::sink()).unwrap();
+}
+
+/// Returns MB/s.
+fn measure(json: &[u8], run: impl Fn(&[u8])) -> f64 {
+    let time = || {
+        let start = Instant::now();
+        run(json);
+        start.elapsed()
+    };
+    let best: Duration = (0..60).map(|_| time()).min().unwrap_or_default();
+    json.len() as f64 / best.as_secs_f64() / 1e6
+}
+
+/// Events with the members that Chrome writes.
+fn chrome() -> Vec<u8> {
+    document(|json, number| {
+        let (ts, tid) = (50_000_000_000 + number * 7, 1 + number % 9);
+        let name = ["RunTask", "Layout", "Paint", "v8.compile", "ThreadProxy::Commit"];
+        let name = name[number as usize % name.len()];
+        write!(
+            json,
+            "{{\"args\":{{\"src_file\":\"../../base/task/common.cc\",\"src_func\":\"DoWork\"}},\
+             \"cat\":\"toplevel,devtools\",\"dur\":{},\"name\":\"{name}\",\"ph\":\"X\",\"pid\":4711,\
+             \"tdur\":{},\"tid\":{tid},\"ts\":{ts},\"tts\":{}}}",
+            number % 500,
+            number % 400,
+            ts - 1000,
+        )
+    })
+}
+
+/// Short events with one argument.
+fn clang() -> Vec<u8> {
+    document(|json, number| {
+        write!(
+            json,
+            "{{\"pid\":4711,\"tid\":4711,\"ph\":\"X\",\"ts\":{}.5,\"dur\":{},\
+             \"name\":\"InstantiateFunction\",\"args\":{{\"detail\":\"std::vector<int>::push_back{}\"}}}}",
+            number * 11,
+            number % 97,
+            number % 1000,
+        )
+    })
+}
+
+fn document(event: impl Fn(&mut String, u64) -> std::fmt::Result) -> Vec<u8> {
+    let mut json = String::from("{\"traceEvents\":[");
+    let mut number = 0;
+    while json.len() < DOCUMENT_BYTES {
+        json.push_str(if number == 0 { "" } else { ",\n" });
+        event(&mut json, number).unwrap();
+        number += 1;
+    }
+    json.push_str("]}");
+    json.into_bytes()
+}

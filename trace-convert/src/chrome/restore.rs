@@ -1,0 +1,209 @@
+//! Documents that were JSON before they were FXT.
+//!
+//! They come out as they went in: what the archive carries beside its records,
+//! see [`carried`](crate::tef::carried), goes back to where it was.
+
+mod event;
+mod overrides;
+
+use trace_format::layout::BlobType;
+use trace_format::{Blob, Item, Record};
+
+use super::exporter::Exporter;
+use crate::references::peek_text;
+use crate::tef::carried::{DOCUMENT, EVENT, MEMBER, MORE};
+use crate::tef::scan;
+
+/// The most of one event or member that is kept until it is complete, in
+/// bytes. It is what the reader of JSON takes by default, and a bit more.
+const MAX_PIECES_BYTES: usize = 257 << 20;
+
+/// What is known of documents in the archive.
+#[derive(Debug, Default)]
+pub(super) struct Documents {
+    /// The providers whose records are of a document.
+    providers: Vec<Option<u32>>,
+    /// The form of the document that the archive starts with, if it does.
+    whole: Option<Form>,
+    /// An event or member of which more may follow.
+    pieces: Option<Pieces>,
+    /// Members to be written behind the events.
+    members: Vec<String>,
+}
+
+/// How the events of a document stand in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Array,
+    Object,
+}
+
+#[derive(Debug)]
+struct Pieces {
+    name: &'static str,
+    json: Vec<u8>,
+}
+
+impl Documents {
+    /// Tells whether there are none.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.providers.is_empty()
+    }
+
+    fn has(&self, item: &Item<'_>) -> bool {
+        self.providers.contains(&item.provider.id())
+    }
+}
+
+impl Exporter {
+    /// Starts the JSON if `item` is the start of a document; else that is left
+    /// to be done.
+    pub(super) fn start_document<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) -> bool {
+        if peek_text(item, blob.name) != DOCUMENT {
+            return false;
+        }
+        let form = match blob.payload {
+            b"array" => Form::Array,
+            b"object" => Form::Object,
+            _ => return false,
+        };
+        self.documents.providers.push(item.provider.id());
+        if !self.is_started {
+            self.is_started = true;
+            self.documents.whole = Some(form);
+            self.json.raw(if form == Form::Array { "[" } else { "{" });
+            self.has_events = form == Form::Array;
+        }
+        true
+    }
+
+    /// Adds a record of an archive that has documents.
+    #[cold]
+    pub(super) fn record_among_documents<'a>(&mut self, item: &Item<'a>) {
+        if let Record::String { .. } | Record::Thread { .. } = item.record {
+            return;
+        }
+        if let (Record::Blob(blob), true) = (&item.record, self.documents.has(item)) {
+            return self.document_blob(item, blob);
+        }
+        self.end_pieces();
+        self.open_events();
+        if !(self.documents.has(item) && self.restore(item)) {
+            self.own_record(item);
+        }
+    }
+
+    fn document_blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
+        let name = item.text(blob.name);
+        if name == MORE && blob.blob_type == BlobType::DATA {
+            return self.more(blob.payload);
+        }
+        self.end_pieces();
+        let name = match &*name {
+            EVENT => EVENT,
+            MEMBER => MEMBER,
+            _ if self.start_document(item, blob) => return,
+            _ => {
+                self.open_events();
+                return self.blob(item, blob);
+            }
+        };
+        self.documents.pieces = Some(Pieces { name, json: blob.payload.to_owned() });
+    }
+
+    fn more(&mut self, payload: &[u8]) {
+        match &mut self.documents.pieces {
+            Some(pieces) if pieces.json.len() + payload.len() <= MAX_PIECES_BYTES => {
+                pieces.json.extend_from_slice(payload);
+            }
+            _ => {
+                self.end_pieces();
+                self.open_events();
+                self.blob_of(MORE, BlobType::DATA, payload);
+            }
+        }
+    }
+
+    /// Writes the event or member whose pieces were collected.
+    pub(super) fn end_pieces(&mut self) {
+        let Some(Pieces { name, json }) = self.documents.pieces.take() else {
+            return;
+        };
+        match String::from_utf8(json) {
+            Ok(json) if name == EVENT && json.starts_with('{') && scan::is_value(&json) => {
+                self.open_events();
+                self.begin_event();
+                self.json.raw(&json);
+            }
+            Ok(json) if name == MEMBER && scan::is_value(&format!("{{{json}}}")) => {
+                self.member(json);
+            }
+            json => {
+                let json = json
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+                self.open_events();
+                self.blob_of(name, BlobType::DATA, json.as_bytes());
+            }
+        }
+    }
+
+    fn member(&mut self, json: String) {
+        match self.documents.whole {
+            Some(Form::Object) if !self.has_events => {
+                self.json.raw("\n");
+                self.json.raw(&json);
+                self.json.raw(",");
+            }
+            // Of an archive that was merged: an array has no place for it.
+            Some(Form::Array) => {
+                self.begin_event();
+                self.json
+                    .raw("{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"tef:member\",\"args\":{");
+                self.json.raw(&json);
+                self.json.raw("}}");
+            }
+            _ => self.documents.members.push(json),
+        }
+    }
+
+    /// Starts the array of events, if that is still to be done.
+    pub(super) fn open_events(&mut self) {
+        if !self.has_events {
+            self.has_events = true;
+            self.json.raw("\n\"traceEvents\":[");
+        }
+    }
+
+    /// Ends a document; false if the archive is none.
+    pub(super) fn finish_document(&mut self) -> bool {
+        self.end_pieces();
+        match self.documents.whole {
+            None => return false,
+            Some(Form::Array) => self.json.raw("\n]\n"),
+            Some(Form::Object) => {
+                self.open_events();
+                self.json.raw("\n]");
+                for member in &std::mem::take(&mut self.documents.members) {
+                    self.json.raw(",\n");
+                    self.json.raw(member);
+                }
+                self.json.raw("}\n");
+            }
+        }
+        true
+    }
+
+    /// Adds the members of documents that were merged with other archives.
+    pub(super) fn members_of_documents(&mut self) {
+        let members = std::mem::take(&mut self.documents.members);
+        for (place, member) in members.iter().enumerate() {
+            self.json.raw(if place == 0 { ",\"tef:members\":[{" } else { ",{" });
+            self.json.raw(member);
+            self.json.raw("}");
+        }
+        if !members.is_empty() {
+            self.json.raw("]");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Events as they were.
+
+use trace_format::layout::{InstantScope, ObjectType};
+use trace_format::{
+    Argument, Arguments, Event, EventKind, Item, KernelObject, Record, UserspaceObject, Value,
+};
+
+use super::overrides::{Carried, Overrides, Use};
+use crate::chrome::event::phase;
+use crate::chrome::exporter::Exporter;
+use crate::tef::scan;
+
+/// The members that a record has a place for; `None` where it has none.
+#[derive(Debug, Default)]
+struct Own<'a> {
+    phase: &'static str,
+    process: Option<u64>,
+    thread: Option<u64>,
+    category: Option<&'a str>,
+    name: Option<&'a str>,
+    nanos: Option<u64>,
+    duration: Option<u64>,
+    id: Option<u64>,
+    scope: Option<InstantScope>,
+    /// The first argument, `name`, of a name of a process or thread.
+    label: Option<&'a str>,
+}
+
+impl Exporter {
+    /// Adds what a record was as JSON; false if it was not JSON.
+    pub(super) fn restore(&mut self, item: &Item<'_>) -> bool {
+        match &item.record {
+            Record::Event(event) => self.restore_event(item, event),
+            Record::UserspaceObject(object) => self.restore_object(item, object),
+            Record::KernelObject(object) => return self.restore_name(item, object),
+            _ => return false,
+        }
+        true
+    }
+
+    fn restore_event<'a>(&mut self, item: &Item<'a>, event: &Event<'a>) {
+        let nanos = item.nanos(event.ticks);
+        let thread = item.thread(event.thread);
+        let (category, name) = (item.text(event.category), item.text(event.name));
+        let mut own = Own {
+            phase: phase(event.kind),
+            process: Some(thread.process),
+            thread: Some(thread.thread),
+            category: Some(&category),
+            name: Some(&name),
+            nanos: Some(nanos),
+            ..Own::default()
+        };
+        match event.kind {
+            EventKind::DurationComplete { end } => {
+                own.duration = Some(item.nanos(end).saturating_sub(nanos));
+            }
+            EventKind::Counter { id } => own.id = (id != 0).then_some(id),
+            EventKind::Instant { scope } => own.scope = scope,
+            EventKind::DurationBegin | EventKind::DurationEnd => {}
+            EventKind::AsyncBegin { id }
+            | EventKind::AsyncInstant { id }
+            | EventKind::AsyncEnd { id }
+            | EventKind::FlowBegin { id }
+            | EventKind::FlowStep { id }
+            | EventKind::FlowEnd { id } => own.id = Some(id),
+        }
+        self.restored(item, &own, &event.arguments);
+        self.nanos = nanos;
+    }
+
+    fn restore_object<'a>(&mut self, item: &Item<'a>, object: &UserspaceObject<'a>) {
+        let name = item.text(object.name);
+        let own = Own {
+            phase: "O",
+            process: Some(item.process(object.process)),
+            name: Some(&name),
+            id: Some(object.pointer),
+            ..Own::default()
+        };
+        self.restored(item, &own, &object.arguments);
+    }
+
+    fn restore_name<'a>(&mut self, item: &Item<'a>, object: &KernelObject<'a>) -> bool {
+        let label = item.text(object.name);
+        let is_process = match object.object_type {
+            ObjectType::PROCESS => true,
+            ObjectType::THREAD => false,
+            _ => return false,
+        };
+        let process = match is_process {
+            true => Some(object.koid),
+            false => object.arguments.iter().find_map(|argument| process(item, argument)),
+        };
+        let own = Own {
+            phase: "M",
+            process,
+            thread: (!is_process).then_some(object.koid),
+            name: Some(if is_process { "process_name" } else { "thread_name" }),
+            label: Some(&label),
+            ..Own::default()
+        };
+        self.restored(item, &own, &object.arguments);
+        true
+    }
+
+    #[inline]
+    fn restored<'a>(&mut self, item: &Item<'a>, own: &Own<'_>, arguments: &Arguments<'a>) {
+        let overrides = Overrides::of(item, arguments);
+        if overrides.is_added {
+            return;
+        }
+        self.begin_event();
+        self.json.raw("{\"ph\":");
+        match &overrides.phase {
+            Some(value) => self.carried(item, value),
+            None => self.json.plain(own.phase),
+        }
+        self.number(item, "pid", own.process, &overrides.process, &overrides);
+        self.number(item, "tid", own.thread, &overrides.thread, &overrides);
+        self.label(item, "cat", own.category, &overrides.category);
+        self.label(item, "name", own.name, &overrides.name);
+        self.time(item, "ts", own.nanos, &overrides.timestamp, &overrides);
+        self.time(item, "dur", own.duration, &overrides.duration, &overrides);
+        self.restored_id(item, own.id, &overrides);
+        if let Some(scope) = own.scope {
+            self.scope(scope);
+        }
+        if overrides.has_others {
+            self.others(item, arguments);
+        }
+        if overrides.has_arguments || own.label.is_some() {
+            self.restored_arguments(item, own, arguments);
+        }
+        self.end();
+    }
+
+    fn number<'a>(
+        &mut self,
+        item: &Item<'a>,
+        key: &str,
+        own: Option<u64>,
+        carried: &Option<Carried<'a>>,
+        overrides: &Overrides<'a>,
+    ) {
+        match (carried, own) {
+            (Some(value), _) => self.carried_member(item, key, value),
+            (None, Some(koid)) if !overrides.is_absent(key) => {
+                self.member_key(key);
+                self.json.unsigned(koid);
+            }
+            _ => {}
+        }
+    }
+
+    fn label<'a>(
+        &mut self,
+        item: &Item<'a>,
+        key: &str,
+        own: Option<&str>,
+        carried: &Option<Carried<'a>>,
+    ) {
+        match (carried, own) {
+            (Some(value), _) => self.carried_member(item, key, value),
+            (None, Some(text)) if !text.is_empty() => {
+                self.member_key(key);
+                self.json.string(text);
+            }
+            _ => {}
+        }
+    }
+
+    fn time<'a>(
+        &mut self,
+        item: &Item<'a>,
+        key: &str,
+        own: Option<u64>,
+        carried: &Option<Carried<'a>>,
+        overrides: &Overrides<'a>,
+    ) {
+        match (carried, own) {
+            (Some(value), _) => self.carried_member(item, key, value),
+            (None, Some(nanos)) if !overrides.is_absent(key) => {
+                self.member_key(key);
+                self.json.short_micros(nanos);
+            }
+            _ => {}
+        }
+    }
+
+    fn restored_id<'a>(&mut self, item: &Item<'a>, own: Option<u64>, overrides: &Overrides<'a>) {
+        match (&overrides.id, own) {
+            (Some(value), _) => self.carried_member(item, "id", value),
+            (None, Some(id)) if !overrides.has_id2 && !overrides.is_absent("id") => self.id(id),
+            _ => {}
+        }
+    }
+
+    /// Adds the members that no record has a place for.
+    fn others<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {
+        for argument in arguments {
+            if let Use::Member(key, value) = Use::of(item, argument) {
+                if !Overrides::has_place(&key) {
+                    self.carried_member(item, &key, &value);
+                }
+            }
+        }
+    }
+
+    fn restored_arguments<'a>(&mut self, item: &Item<'a>, own: &Own<'_>, list: &Arguments<'a>) {
+        self.begin_arguments();
+        if let Some(label) = own.label {
+            self.string_argument("name", label);
+        }
+        let mut is_named = own.phase == "M";
+        for argument in list {
+            // It says the process of a thread; only the first can.
+            if is_named && process(item, argument).is_some() {
+                is_named = false;
+                continue;
+            }
+            if let Use::Argument(key, value) = Use::of(item, argument) {
+                self.json.key(&key);
+                self.carried(item, &value);
+            }
+        }
+        self.end_arguments();
+    }
+
+    fn member_key(&mut self, key: &str) {
+        self.json.raw(",");
+        self.json.string(key);
+        self.json.raw(":");
+    }
+
+    fn carried_member<'a>(&mut self, item: &Item<'a>, key: &str, value: &Carried<'a>) {
+        self.member_key(key);
+        self.carried(item, value);
+    }
+
+    #[inline]
+    fn carried<'a>(&mut self, item: &Item<'a>, carried: &Carried<'a>) {
+        match carried {
+            // What came from JSON as a number is one again, however large.
+            Carried::Plain(Value::Int64(value)) => self.json.signed(*value),
+            Carried::Plain(Value::Uint64(value)) => self.json.unsigned(*value),
+            Carried::Plain(value) => self.value(item, *value),
+            Carried::Json(json) if scan::is_value(json) => self.json.raw(json),
+            Carried::Json(text) => self.json.string(text),
+        }
+    }
+}
+
+/// Returns the process that an argument says a thread is of.
+fn process<'a>(item: &Item<'a>, argument: Argument<'a>) -> Option<u64> {
+    match argument.value {
+        Value::Koid(koid) if crate::references::peek_text(item, argument.name) == "process" => {
+            Some(koid)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,135 @@
+//! What a record carries of the members that it has a place for.
+
+use std::borrow::Cow;
+
+use trace_format::{Argument, Arguments, Item, Value};
+
+use crate::references::peek_text;
+use crate::tef::carried::{ABSENT, ADDED, ARGUMENT, EMPTY_ARGS, JSON, PREFIX};
+
+/// A value as it is carried.
+#[derive(Debug, Clone)]
+pub(super) enum Carried<'a> {
+    Plain(Value<'a>),
+    /// A text that is to be JSON.
+    Json(Cow<'a, str>),
+}
+
+/// What an argument is for.
+#[derive(Debug)]
+pub(super) enum Use<'a> {
+    /// Something of `args`, with its key.
+    Argument(Cow<'a, str>, Carried<'a>),
+    /// A member of the event, with its key.
+    Member(Cow<'a, str>, Carried<'a>),
+    EmptyArgs,
+    Absent(Cow<'a, str>),
+    Added,
+}
+
+impl<'a> Use<'a> {
+    #[inline]
+    pub(super) fn of(item: &Item<'a>, argument: Argument<'a>) -> Self {
+        let name = peek_text(item, argument.name);
+        match name.starts_with(PREFIX) {
+            true => Self::of_carried(item, name, argument.value),
+            false => Self::Argument(name, Carried::Plain(argument.value)),
+        }
+    }
+
+    fn of_carried(item: &Item<'a>, name: Cow<'a, str>, value: Value<'a>) -> Self {
+        let text = |value| match value {
+            Value::String(text) => Some(peek_text(item, text)),
+            _ => None,
+        };
+        match (&*name, value) {
+            (EMPTY_ARGS, Value::Null) => return Self::EmptyArgs,
+            (ADDED, Value::Bool(true)) => return Self::Added,
+            (ABSENT, Value::String(keys)) => return Self::Absent(peek_text(item, keys)),
+            _ => {}
+        }
+        if let (Some(key), Some(json)) = (behind(&name, ARGUMENT), text(value)) {
+            return Self::Argument(key, Carried::Json(json));
+        }
+        if let (Some(key), Some(json)) = (behind(&name, JSON), text(value)) {
+            return Self::Member(key, Carried::Json(json));
+        }
+        Self::Member(behind(&name, PREFIX).unwrap_or_default(), Carried::Plain(value))
+    }
+}
+
+/// Returns what follows `prefix` in `name`.
+fn behind<'a>(name: &Cow<'a, str>, prefix: &str) -> Option<Cow<'a, str>> {
+    Some(match name {
+        Cow::Borrowed(name) => Cow::Borrowed(name.strip_prefix(prefix)?),
+        Cow::Owned(name) => Cow::Owned(name.strip_prefix(prefix)?.to_owned()),
+    })
+}
+
+/// What a record carries of the members that it has a place for.
+#[derive(Debug, Default)]
+pub(super) struct Overrides<'a> {
+    pub(super) phase: Option<Carried<'a>>,
+    pub(super) process: Option<Carried<'a>>,
+    pub(super) thread: Option<Carried<'a>>,
+    pub(super) category: Option<Carried<'a>>,
+    pub(super) name: Option<Carried<'a>>,
+    pub(super) timestamp: Option<Carried<'a>>,
+    pub(super) duration: Option<Carried<'a>>,
+    pub(super) id: Option<Carried<'a>>,
+    absent: Cow<'a, str>,
+    pub(super) has_id2: bool,
+    pub(super) has_arguments: bool,
+    pub(super) has_others: bool,
+    pub(super) is_added: bool,
+}
+
+impl<'a> Overrides<'a> {
+    #[inline]
+    pub(super) fn of(item: &Item<'a>, arguments: &Arguments<'a>) -> Self {
+        let mut overrides = Self::default();
+        for argument in arguments {
+            overrides.note(Use::of(item, argument));
+        }
+        overrides
+    }
+
+    #[inline]
+    fn note(&mut self, what: Use<'a>) {
+        match what {
+            Use::Argument(..) | Use::EmptyArgs => self.has_arguments = true,
+            Use::Absent(keys) => self.absent = keys,
+            Use::Added => self.is_added = true,
+            Use::Member(key, value) => match self.place(&key) {
+                Some(place) => *place = Some(value),
+                None => {
+                    self.has_others = true;
+                    self.has_id2 |= key == "id2";
+                }
+            },
+        }
+    }
+
+    fn place(&mut self, key: &str) -> Option<&mut Option<Carried<'a>>> {
+        Some(match key {
+            "ph" => &mut self.phase,
+            "pid" => &mut self.process,
+            "tid" => &mut self.thread,
+            "cat" => &mut self.category,
+            "name" => &mut self.name,
+            "ts" => &mut self.timestamp,
+            "dur" => &mut self.duration,
+            "id" => &mut self.id,
+            _ => return None,
+        })
+    }
+
+    /// Tells whether [`Overrides`] has the member with this key.
+    pub(super) fn has_place(key: &str) -> bool {
+        Self::default().place(key).is_some()
+    }
+
+    pub(super) fn is_absent(&self, key: &str) -> bool {
+        !self.absent.is_empty() && self.absent.split(',').any(|absent| absent == key)
+    }
+}

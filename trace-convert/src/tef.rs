@@ -1,0 +1,40 @@
+//! The Trace Event Format, Chrome's JSON, as it is read.
+//!
+//! A [`Reader`] goes through a document once and gives its [`Item`]s: events,
+//! and what else a document has. [`to_fxt`] makes an archive of it, of which
+//! [`chrome::write`](crate::chrome::write) makes the document again.
+//!
+//! The page `docs/trace-event-format.md` says what becomes of each event, and
+//! how what FXT cannot say is carried.
+//!
+//! # Examples
+//!
+//! ```
+//! use trace_convert::{chrome, tef};
+//!
+//! let json = r#"[{"ph":"i","name":"started","ts":1.5,"pid":1,"tid":2,"cname":"good"}]"#;
+//! let mut archive = Vec::new();
+//! let summary = tef::to_fxt(tef::Reader::new(json.as_bytes()), &mut archive)?;
+//! assert_eq!(summary.events, 1);
+//!
+//! let mut again = Vec::new();
+//! chrome::write(trace_format::Reader::new(&archive[..]), &mut again)?;
+//! assert!(String::from_utf8_lossy(&again).contains(r#""cname":"good""#));
+//! # Ok::<(), trace_convert::ConvertError>(())
+//! ```
+
+pub(crate) mod carried;
+mod error;
+mod event;
+mod import;
+mod parsed;
+mod reader;
+pub(crate) mod scan;
+mod source;
+mod value;
+
+pub use error::{JsonError, Place, Problem};
+pub use event::{Event, Phase};
+pub use import::{to_fxt, Summary};
+pub use reader::{Form, Item, Limits, Member, Reader, Skipped};
+pub use value::{Number, Text, Value};

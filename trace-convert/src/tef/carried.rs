@@ -1,0 +1,71 @@
+//! What FXT has no place for, and the names under which it is carried.
+//!
+//! The page `docs/trace-event-format.md` says what they mean.
+
+/// The start of all names here.
+pub(crate) const PREFIX: &str = "tef:";
+
+/// Before the key of a member of the event: an argument with its JSON.
+pub(crate) const JSON: &str = "tef:json:";
+
+/// Before a key of `args`: an argument with its JSON.
+pub(crate) const ARGUMENT: &str = "tef:arg:";
+
+/// An argument: `args` is there, and empty.
+pub(crate) const EMPTY_ARGS: &str = "tef:args";
+
+/// An argument: the members that are missing although the record has them, with
+/// commas between them.
+pub(crate) const ABSENT: &str = "tef:absent";
+
+/// An argument: the record is for viewers and not of the document.
+pub(crate) const ADDED: &str = "tef:added";
+
+/// A blob: what follows of this provider is a document, with its form, `array`
+/// or `object`.
+pub(crate) const DOCUMENT: &str = "tef:document";
+
+/// A blob: a whole event as JSON.
+pub(crate) const EVENT: &str = "tef:event";
+
+/// A blob: a member of the document, key and value, as JSON.
+pub(crate) const MEMBER: &str = "tef:member";
+
+/// A blob: more of the blob before.
+pub(crate) const MORE: &str = "tef:more";
+
+/// Keys of members that would be taken for something else behind the prefix.
+pub(super) fn is_reserved(key: &str) -> bool {
+    let own = [EMPTY_ARGS, ABSENT, ADDED, DOCUMENT, EVENT, MEMBER, MORE];
+    let is_own = own.iter().any(|name| name.strip_prefix(PREFIX) == Some(key));
+    is_own || key.starts_with("json:") || key.starts_with("arg:")
+}
+
+/// Returns [`PREFIX`] with `key` behind it, for keys that come often.
+#[inline]
+pub(super) fn known_member(key: &str) -> Option<&'static str> {
+    Some(match key {
+        "tts" => "tef:tts",
+        "tdur" => "tef:tdur",
+        "bp" => "tef:bp",
+        "id" => "tef:id",
+        "ph" => "tef:ph",
+        "ts" => "tef:ts",
+        "dur" => "tef:dur",
+        "pid" => "tef:pid",
+        "tid" => "tef:tid",
+        "cat" => "tef:cat",
+        "name" => "tef:name",
+        "scope" => "tef:scope",
+        "cname" => "tef:cname",
+        "sf" => "tef:sf",
+        "esf" => "tef:esf",
+        "tidelta" => "tef:tidelta",
+        "ticount" => "tef:ticount",
+        "bind_id" => "tef:bind_id",
+        "flow_in" => "tef:flow_in",
+        "flow_out" => "tef:flow_out",
+        "use_async_tts" => "tef:use_async_tts",
+        _ => return None,
+    })
+}

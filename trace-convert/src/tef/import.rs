@@ -1,0 +1,146 @@
+//! From JSON to FXT.
+
+mod draft;
+mod head;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::io::{Read, Write};
+
+use trace_format::layout::{BlobType, MAX_ARGUMENTS, MAX_BLOB_BYTES};
+use trace_format::{Argument, Blob, Text as FxtText, Value as Fxt, WriteError, Writer};
+
+use super::carried::{DOCUMENT, EVENT, MEMBER, MORE};
+use super::event::Event;
+use super::reader::{Form, Item, Member, Reader, Skipped};
+use crate::ConvertError;
+use record::Plan;
+
+/// The provider of all records, and its name.
+const PROVIDER: (u32, &str) = (1, "trace event format");
+
+/// Times are in nanoseconds; what is finer is carried beside.
+const TICKS_PER_SECOND: u64 = 1_000_000_000;
+
+/// What a conversion to FXT has come to.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Events that were converted.
+    pub events: u64,
+    /// Those of them that are carried as a whole, because no record has room
+    /// for what they are.
+    pub carried: u64,
+    /// Members of the document beside the events.
+    pub members: u64,
+    /// What was left out; nothing unless the reader is lenient.
+    pub skipped: Skipped,
+}
+
+/// Writes all that `reader` reads to `output` as an archive.
+///
+/// Nothing is lost: [`chrome::write`](crate::chrome::write) makes a document of
+/// the archive that has the same values.
+///
+/// # Errors
+///
+/// The input is no document, or a part of it is wrong and the reader is not
+/// lenient, or reading or writing failed: the archive then ends there.
+pub fn to_fxt<R: Read, W: Write>(
+    mut reader: Reader<R>,
+    output: W,
+) -> Result<Summary, ConvertError> {
+    let form = reader.form()?;
+    let mut import = Import::new(Writer::new(output)?, form)?;
+    while let Some(item) = reader.next()? {
+        match item {
+            Item::Event(event) => import.event(&event)?,
+            Item::Member(member) => import.member(&member)?,
+        }
+    }
+    import.summary.skipped = reader.into_skipped();
+    import.writer.flush()?;
+    Ok(import.summary)
+}
+
+/// A conversion under way.
+#[derive(Debug)]
+struct Import<W> {
+    writer: Writer<W>,
+    summary: Summary,
+    /// Room for strings, used again for each event.
+    room: String,
+    /// The time of the event that had one last.
+    now: u64,
+}
+
+impl<W: Write> Import<W> {
+    fn new(mut writer: Writer<W>, form: Form) -> Result<Self, WriteError> {
+        writer.provider(PROVIDER.0, PROVIDER.1)?;
+        writer.initialization(TICKS_PER_SECOND)?;
+        let form = match form {
+            Form::Array => "array",
+            Form::Object => "object",
+        };
+        let mut import = Self { writer, summary: Summary::default(), room: String::new(), now: 0 };
+        import.blobs(DOCUMENT, &[form])?;
+        Ok(import)
+    }
+
+    fn member(&mut self, member: &Member<'_>) -> Result<(), WriteError> {
+        self.summary.members += 1;
+        self.blobs(MEMBER, &["\"", member.key.written(), "\":", member.written])
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> Result<(), WriteError> {
+        self.summary.events += 1;
+        let plan = Plan::new(event, std::mem::take(&mut self.room), self.now);
+        self.now = plan.head.ticks;
+        if plan.draft.fits && self.put(&plan)? {
+            self.room = plan.draft.into_room();
+            return Ok(());
+        }
+        self.carry(event, plan)
+    }
+
+    /// Writes a record; false if it is none, or too long.
+    #[inline]
+    fn put(&mut self, plan: &Plan<'_>) -> Result<bool, WriteError> {
+        let mut room = [Argument { name: FxtText::EMPTY, value: Fxt::Null }; MAX_ARGUMENTS];
+        let Some(record) = plan.record(&mut room) else {
+            return Ok(false);
+        };
+        match self.writer.record(&record) {
+            Ok(()) => Ok(true),
+            Err(WriteError::Encode(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes an event as a whole, and what viewers can see of it.
+    #[cold]
+    fn carry(&mut self, event: &Event<'_>, plan: Plan<'_>) -> Result<(), WriteError> {
+        self.summary.carried += 1;
+        self.blobs(EVENT, &[event.text()])?;
+        if let Some(shadow) = plan.shadow() {
+            // One that is too long even so is of no importance.
+            self.put(&shadow)?;
+            self.room = shadow.draft.into_room();
+        }
+        Ok(())
+    }
+
+    /// Writes a text, of these parts, in as many blobs as it takes.
+    fn blobs(&mut self, name: &str, parts: &[&str]) -> Result<(), WriteError> {
+        let whole = parts.concat();
+        let mut pieces = whole.as_bytes().chunks(MAX_BLOB_BYTES);
+        self.blob(name, pieces.next().unwrap_or_default())?;
+        pieces.try_for_each(|piece| self.blob(MORE, piece))
+    }
+
+    fn blob(&mut self, name: &str, payload: &[u8]) -> Result<(), WriteError> {
+        let blob = Blob { name: name.into(), blob_type: BlobType::DATA, payload };
+        self.writer.record(&blob.into())
+    }
+}

@@ -1,0 +1,360 @@
+//! The record that an event becomes.
+
+use trace_format::layout::{InstantScope, ObjectType, MAX_ARGUMENTS};
+use trace_format::{
+    Argument, Event as FxtEvent, EventKind, KernelObject, Process, Record, Text as FxtText, Thread,
+    ThreadKoids, UserspaceObject, Value as Fxt,
+};
+
+use super::draft::{Draft, Part};
+use super::head::{self, Absent, Head};
+use crate::tef::carried::{ADDED, EMPTY_ARGS};
+use crate::tef::event::{Event, Phase};
+use crate::tef::value::{Text, Value};
+
+/// What is made of an event.
+#[derive(Debug)]
+pub(super) enum Kind<'a> {
+    Event(EventKind),
+    /// `process_name`
+    Process(Part<'a>),
+    /// `thread_name`
+    Thread(Part<'a>),
+    /// `N`, `O` and `D`, with the id.
+    Object(u64),
+    /// Nothing that FXT has.
+    None,
+}
+
+/// A record in the making.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub(super) draft: Draft<'a>,
+    pub(super) head: Head<'a>,
+    pub(super) kind: Kind<'a>,
+}
+
+impl<'a> Plan<'a> {
+    /// Plans the record of an event. `now` stands for a time that it lacks.
+    #[inline]
+    pub(super) fn new(event: &Event<'a>, room: String, now: u64) -> Self {
+        let mut draft = Draft::new(room);
+        draft.fits = !event.parsed.is_repeated && has_no_repeated_keys(event);
+        let phase = event.phase();
+        let label = match (phase, event.name()) {
+            (Phase::Metadata, Some(Value::String(name))) => object_name(&mut draft, event, name),
+            _ => Kind::None,
+        };
+        let mut absent = Absent::default();
+        let is_name = matches!(label, Kind::Process(_) | Kind::Thread(_));
+        arguments(&mut draft, event, is_name);
+        let head = head(&mut draft, event, phase, &label, &mut absent, now);
+        let kind = match label {
+            Kind::None => kind(&mut draft, event, phase, head.ticks, &mut absent),
+            label => {
+                for (key, value) in
+                    [("id", event.id()), ("dur", event.duration()), ("s", event.scope())]
+                {
+                    carried(&mut draft, key, value, ());
+                }
+                label
+            }
+        };
+        for (key, value) in event.others() {
+            // A key with escapes may be one of those that are no others.
+            draft.fits &= key.plain().is_some() || !is_own_field(&key.to_str());
+            draft.member(key, value);
+        }
+        absent.note(&mut draft);
+        // Names of what is not told must be carried whole.
+        draft.fits &= !is_name || !(absent.process || absent.thread);
+        Self { draft, head, kind }
+    }
+
+    /// Plans a record that shows viewers what they can see of an event which
+    /// is carried as a whole; `None` if they cannot see anything.
+    pub(super) fn shadow(self) -> Option<Self> {
+        let Self { draft, head, kind } = self;
+        let made = draft.into_room();
+        let label = |part: Part<'a>| match part {
+            Part::Given(text) => Part::Given(text),
+            Part::Made { .. } => Part::EMPTY,
+        };
+        let kind = match kind {
+            Kind::Process(name) => Kind::Process(label(name)),
+            Kind::Thread(name) => Kind::Thread(label(name)),
+            Kind::None => return None,
+            kind => kind,
+        };
+        let head = Head { name: label(head.name), category: label(head.category), ..head };
+        let mut draft = Draft::new(made);
+        if let Kind::Thread(_) = kind {
+            draft.own("process", Fxt::Koid(head.thread.process));
+        }
+        draft.own(ADDED, Fxt::Bool(true));
+        Some(Self { draft, head, kind })
+    }
+
+    /// Returns the record, with its arguments in `room`.
+    #[inline]
+    pub(super) fn record<'b>(
+        &'b self,
+        room: &'b mut [Argument<'b>; MAX_ARGUMENTS],
+    ) -> Option<Record<'b>> {
+        let arguments = self.draft.arguments(room).into();
+        let text = |part| FxtText::from(self.draft.of(part));
+        let ThreadKoids { process, thread } = self.head.thread;
+        Some(match self.kind {
+            Kind::Event(kind) => Record::Event(FxtEvent {
+                ticks: self.head.ticks,
+                thread: Thread::Inline(self.head.thread),
+                category: text(self.head.category),
+                name: text(self.head.name),
+                kind,
+                arguments,
+            }),
+            Kind::Object(pointer) => Record::UserspaceObject(UserspaceObject {
+                process: Process::Inline(process),
+                pointer,
+                name: text(self.head.name),
+                arguments,
+            }),
+            Kind::Process(name) => {
+                let (object_type, koid, name) = (ObjectType::PROCESS, process, text(name));
+                Record::KernelObject(KernelObject { object_type, koid, name, arguments })
+            }
+            Kind::Thread(name) => {
+                let (object_type, koid, name) = (ObjectType::THREAD, thread, text(name));
+                Record::KernelObject(KernelObject { object_type, koid, name, arguments })
+            }
+            Kind::None => return None,
+        })
+    }
+}
+
+/// Tells whether [`Event`] has a method for the member.
+fn is_own_field(key: &str) -> bool {
+    matches!(key, "name" | "cat" | "ph" | "ts" | "dur" | "pid" | "tid" | "id" | "s" | "args")
+}
+
+/// What is expressed by a list of arguments must not have a key twice.
+#[inline]
+fn has_no_repeated_keys(event: &Event<'_>) -> bool {
+    let parsed = event.parsed;
+    if parsed.arguments.len() + parsed.others.len() > MAX_ARGUMENTS {
+        return false;
+    }
+    is_distinct(event.arguments().map(|(key, _)| key))
+        && is_distinct(event.others().map(|(key, _)| key))
+}
+
+#[inline]
+fn is_distinct<'a>(mut keys: impl Iterator<Item = Text<'a>> + Clone) -> bool {
+    while let Some(key) = keys.next() {
+        let is_same = |other: Text<'a>| match (key.plain(), other.plain()) {
+            (Some(key), Some(other)) => key == other,
+            _ => key.to_str() == other.to_str(),
+        };
+        if keys.clone().any(is_same) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Returns the name that a metadata event gives to a process or thread.
+fn object_name<'a>(draft: &mut Draft<'a>, event: &Event<'a>, what: Text<'a>) -> Kind<'a> {
+    let is_process = match what.plain() {
+        Some("process_name") => true,
+        Some("thread_name") => false,
+        _ => return Kind::None,
+    };
+    let mut names = event.arguments().filter(|(key, _)| key.plain() == Some("name"));
+    let Some((_, Value::String(name))) = names.next() else {
+        return Kind::None;
+    };
+    let name = draft.text(name);
+    match is_process {
+        true => Kind::Process(name),
+        false => Kind::Thread(name),
+    }
+}
+
+#[inline]
+fn arguments<'a>(draft: &mut Draft<'a>, event: &Event<'a>, is_name: bool) {
+    match event.args() {
+        None => return,
+        Some(Value::Nested(json)) if json.starts_with('{') => {}
+        Some(value) => return draft.known_member("args", value),
+    }
+    if event.parsed.arguments.is_empty() {
+        return draft.own(EMPTY_ARGS, Fxt::Null);
+    }
+    for (key, value) in event.arguments() {
+        if !is_name || key.plain() != Some("name") {
+            draft.argument(key, value);
+        }
+    }
+}
+
+#[inline]
+fn head<'a>(
+    draft: &mut Draft<'a>,
+    event: &Event<'a>,
+    phase: Phase,
+    label: &Kind<'a>,
+    absent: &mut Absent,
+    now: u64,
+) -> Head<'a> {
+    let is_name = !matches!(label, Kind::None);
+    let name = match is_name {
+        true => Part::EMPTY,
+        false => head::label(draft, "name", event.name()),
+    };
+    let process = head::koid(draft, "pid", event.process(), &mut absent.process);
+    let is_object =
+        matches!(phase, Phase::ObjectCreated | Phase::ObjectSnapshot | Phase::ObjectDestroyed);
+    // What the record has no place for is carried.
+    let category = match is_name || is_object {
+        true => carried(draft, "cat", event.category(), Part::EMPTY),
+        false => head::label(draft, "cat", event.category()),
+    };
+    let thread = match is_object || matches!(label, Kind::Process(_)) {
+        true => carried(draft, "tid", event.thread(), process),
+        false => head::koid(draft, "tid", event.thread(), &mut absent.thread),
+    };
+    let ticks = match is_name || is_object {
+        true => carried(draft, "ts", event.timestamp(), now),
+        false => {
+            let nanos = head::nanos(draft, "ts", event.timestamp(), &mut absent.timestamp);
+            nanos.unwrap_or(now)
+        }
+    };
+    if let Kind::Thread(_) = label {
+        draft.own("process", Fxt::Koid(process));
+    }
+    Head { name, category, thread: ThreadKoids::new(process, thread), ticks }
+}
+
+/// Carries a member for which the record has no place; `stand_in` is what it
+/// has in its place.
+fn carried<'a, T>(
+    draft: &mut Draft<'a>,
+    key: &'static str,
+    value: Option<Value<'a>>,
+    stand_in: T,
+) -> T {
+    if let Some(value) = value {
+        draft.known_member(key, value);
+    }
+    stand_in
+}
+
+#[inline]
+fn kind<'a>(
+    draft: &mut Draft<'a>,
+    event: &Event<'a>,
+    phase: Phase,
+    ticks: u64,
+    absent: &mut Absent,
+) -> Kind<'a> {
+    use EventKind as Fxt;
+    let kind = match phase {
+        Phase::DurationBegin => Fxt::DurationBegin,
+        Phase::DurationEnd => Fxt::DurationEnd,
+        Phase::Complete => Fxt::DurationComplete { end: end(draft, event, ticks, absent) },
+        Phase::Counter => Fxt::Counter { id: counter_id(draft, event) },
+        Phase::AsyncBegin => Fxt::AsyncBegin { id: head::id(draft, event, &mut absent.id) },
+        Phase::AsyncInstant => Fxt::AsyncInstant { id: head::id(draft, event, &mut absent.id) },
+        Phase::AsyncEnd => Fxt::AsyncEnd { id: head::id(draft, event, &mut absent.id) },
+        Phase::FlowBegin => Fxt::FlowBegin { id: head::id(draft, event, &mut absent.id) },
+        Phase::FlowStep => Fxt::FlowStep { id: head::id(draft, event, &mut absent.id) },
+        Phase::FlowEnd => Fxt::FlowEnd { id: head::id(draft, event, &mut absent.id) },
+        Phase::ObjectCreated | Phase::ObjectSnapshot | Phase::ObjectDestroyed => {
+            return object(draft, event, absent);
+        }
+        Phase::Metadata | Phase::Other => return Kind::None,
+        _ => Fxt::Instant { scope: scope(draft, event) },
+    };
+    members_of_others(draft, event, &kind);
+    Kind::Event(kind)
+}
+
+fn object<'a>(draft: &mut Draft<'a>, event: &Event<'a>, absent: &mut Absent) -> Kind<'a> {
+    let id = head::id(draft, event, &mut absent.id);
+    if let Some(letter) = phase_value(event) {
+        draft.known_member("ph", letter);
+    }
+    for (key, value) in [("dur", event.duration()), ("s", event.scope())] {
+        carried(draft, key, value, ());
+    }
+    Kind::Object(id)
+}
+
+/// Carries the members that only other kinds of events have a place for, and
+/// the letter if the record does not tell it.
+#[inline]
+fn members_of_others<'a>(draft: &mut Draft<'a>, event: &Event<'a>, kind: &EventKind) {
+    use EventKind as Fxt;
+    let letter = match kind {
+        Fxt::Instant { .. } => "i",
+        Fxt::AsyncBegin { .. } => "b",
+        Fxt::AsyncInstant { .. } => "n",
+        Fxt::AsyncEnd { .. } => "e",
+        _ => "",
+    };
+    if !letter.is_empty() {
+        let own = phase_value(event).filter(|own| *own != Value::String(Text::new(letter, false)));
+        carried(draft, "ph", own, ());
+    }
+    if !matches!(kind, Fxt::DurationComplete { .. }) {
+        carried(draft, "dur", event.duration(), ());
+    }
+    if !matches!(kind, Fxt::Instant { .. }) {
+        carried(draft, "s", event.scope(), ());
+    }
+    if matches!(
+        kind,
+        Fxt::Instant { .. } | Fxt::DurationBegin | Fxt::DurationEnd | Fxt::DurationComplete { .. }
+    ) {
+        carried(draft, "id", event.id(), ());
+    }
+}
+
+fn phase_value<'a>(event: &Event<'a>) -> Option<Value<'a>> {
+    event.parsed.phase.map(|found| Value::of(event.text, found))
+}
+
+fn end<'a>(draft: &mut Draft<'a>, event: &Event<'a>, ticks: u64, absent: &mut Absent) -> u64 {
+    let length = head::nanos(draft, "dur", event.duration(), &mut absent.duration);
+    match ticks.checked_add(length.unwrap_or(0)) {
+        Some(end) => end,
+        None => {
+            draft.fits = false;
+            u64::MAX
+        }
+    }
+}
+
+/// A counter without an id has 0, which therefore is carried.
+fn counter_id<'a>(draft: &mut Draft<'a>, event: &Event<'a>) -> u64 {
+    match event.id() {
+        Some(_) => head::id(draft, event, &mut false),
+        None => 0,
+    }
+}
+
+/// How far an instant reaches.
+fn scope<'a>(draft: &mut Draft<'a>, event: &Event<'a>) -> Option<InstantScope> {
+    let value = event.scope()?;
+    if let Value::String(text) = value {
+        match text.plain() {
+            Some("t") => return Some(InstantScope::Thread),
+            Some("p") => return Some(InstantScope::Process),
+            Some("g") => return Some(InstantScope::Global),
+            _ => {}
+        }
+    }
+    draft.known_member("s", value);
+    None
+}

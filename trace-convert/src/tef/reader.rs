@@ -1,0 +1,487 @@
+//! Reading of documents, event by event.
+
+use std::io::Read;
+
+use super::error::{JsonError, Problem};
+use super::event::Event;
+use super::parsed::Parsed;
+use super::scan::{Found, Scanner, Span, Stop};
+use super::source::Source;
+use super::value::{Text, Value};
+
+/// How a document is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// An array of events. It need not be closed: programs that are killed
+    /// leave such documents.
+    Array,
+    /// An object with the events in `traceEvents`.
+    Object,
+}
+
+/// A part of a document.
+#[derive(Debug, Clone, Copy)]
+pub enum Item<'a> {
+    /// An event.
+    Event(Event<'a>),
+    /// A member of the document beside `traceEvents`.
+    Member(Member<'a>),
+}
+
+/// A member of a document beside `traceEvents`, such as `displayTimeUnit`,
+/// `systemTraceEvents`, `stackFrames`, `samples` or `otherData`.
+#[derive(Debug, Clone, Copy)]
+pub struct Member<'a> {
+    /// Its key.
+    pub key: Text<'a>,
+    /// Its value.
+    pub value: Value<'a>,
+    /// Its value as it is written.
+    pub written: &'a str,
+}
+
+/// What a [`Reader`] accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest event or member in bytes; 256 MiB by default, and less
+    /// than 4 GiB. One of them is in memory at a time.
+    pub value_bytes: u32,
+    /// Whether events that cannot be read are left out and counted, which is
+    /// not so by default.
+    pub lenient: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { value_bytes: 256 << 20, lenient: false }
+    }
+}
+
+/// What was left out of a document.
+#[derive(Debug, Default)]
+pub struct Skipped {
+    /// How many events; what cannot be told apart counts as one.
+    pub events: u64,
+    /// The first of them.
+    pub first: Option<JsonError>,
+}
+
+/// Reads a document of the Trace Event Format from `R`.
+///
+/// It reads in big blocks: `R` needs no buffer of its own. In memory there is
+/// one event at a time, or one member of the document.
+///
+/// Like viewers it takes a comma behind the last event, and an array of events
+/// that is not closed.
+///
+/// # Examples
+///
+/// ```
+/// use trace_convert::tef::{Item, Reader};
+///
+/// let json = r#"[{"name": "poll", "ph": "X", "ts": 1.5, "dur": 2, "pid": 1, "tid": 2}]"#;
+/// let mut reader = Reader::new(json.as_bytes());
+/// while let Some(item) = reader.next()? {
+///     if let Item::Event(event) = item {
+///         println!("{:?} at {:?}", event.phase(), event.timestamp());
+///     }
+/// }
+/// # Ok::<(), trace_convert::tef::JsonError>(())
+/// ```
+#[derive(Debug)]
+pub struct Reader<R> {
+    source: Source<R>,
+    parsed: Parsed,
+    limits: Limits,
+    form: Option<Form>,
+    state: State,
+    /// Whether there was an array of events.
+    has_events: bool,
+    skipped: Skipped,
+}
+
+/// Where the reader stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Start,
+    /// In the document's object; a comma must come before the next member.
+    Members {
+        comma: bool,
+    },
+    /// In the array of events; a comma must come before the next one.
+    Events {
+        comma: bool,
+    },
+    /// Behind the last bracket.
+    Behind,
+    End,
+}
+
+/// What comes next. Ranges are from the source's place.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// The state has changed.
+    Moved,
+    Event,
+    Member {
+        key: (Span, bool),
+        value: Found,
+        start: usize,
+    },
+    End,
+}
+
+impl<R: Read> Reader<R> {
+    /// Starts reading a document from its first byte.
+    #[must_use]
+    pub fn new(input: R) -> Self {
+        Self::with_limits(input, Limits::default())
+    }
+
+    /// Starts reading a document with other limits than the usual ones.
+    #[must_use]
+    pub fn with_limits(input: R, limits: Limits) -> Self {
+        Self {
+            source: Source::new(input),
+            parsed: Parsed::default(),
+            limits,
+            form: None,
+            state: State::Start,
+            has_events: false,
+            skipped: Skipped::default(),
+        }
+    }
+
+    /// Returns the document's layout. Reads its first bracket if need be.
+    ///
+    /// # Errors
+    ///
+    /// Reading failed, or this is no document.
+    pub fn form(&mut self) -> Result<Form, JsonError> {
+        loop {
+            if let Some(form) = self.form {
+                return Ok(form);
+            }
+            match self.start() {
+                Ok((_, end)) => self.source.at += end,
+                Err(Stop::Wrong { at, problem }) => return Err(self.error(at, problem)),
+                Err(Stop::More) => {
+                    if !self.source.fill()? {
+                        let length = self.source.rest().len();
+                        return Err(self.error(length, Problem::Document));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns what was left out so far.
+    #[must_use]
+    pub fn skipped(&self) -> &Skipped {
+        &self.skipped
+    }
+
+    /// Returns what was left out, when there is nothing more to read.
+    #[must_use]
+    pub fn into_skipped(self) -> Skipped {
+        self.skipped
+    }
+
+    /// Returns the next part of the document, `None` at its end.
+    ///
+    /// # Errors
+    ///
+    /// Reading failed, or the document is wrong, which is told with the place.
+    /// The next call then returns `None`. A lenient reader goes on behind a
+    /// wrong event, and ends where it cannot.
+    // It borrows from the reader, which an iterator cannot.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Item<'_>>, JsonError> {
+        let (step, end) = match self.advance() {
+            Ok(found) => found,
+            Err(error) => {
+                self.state = State::End;
+                return Err(error);
+            }
+        };
+        let start = self.source.at;
+        self.source.at += end;
+        let text = self.text(start, end);
+        Ok(match step {
+            Step::Event => Some(Item::Event(Event { text, parsed: &self.parsed })),
+            Step::Member { key: (key, is_escaped), value, start } => Some(Item::Member(Member {
+                key: Text::new(key.of(text), is_escaped),
+                value: Value::of(text, value),
+                written: text.get(start..).unwrap_or_default(),
+            })),
+            Step::Moved | Step::End => None,
+        })
+    }
+
+    /// Returns the next step that is an item or the end, and its length.
+    fn advance(&mut self) -> Result<(Step, usize), JsonError> {
+        loop {
+            match self.try_step() {
+                Ok((Step::Moved, end)) => self.source.at += end,
+                Ok(found) => return Ok(found),
+                Err(Stop::More) if self.source.rest().len() > self.limits.value_bytes as usize => {
+                    self.failed(0, Problem::TooLarge)?;
+                }
+                Err(Stop::More) => {
+                    if !self.source.fill()? {
+                        self.ended()?;
+                    }
+                }
+                Err(Stop::Wrong { at, problem }) => self.failed(at, problem)?,
+            }
+        }
+    }
+
+    fn try_step(&mut self) -> Result<(Step, usize), Stop> {
+        match self.state {
+            State::Events { comma } => self.in_events(comma),
+            State::Start => self.start(),
+            State::Members { comma } => self.in_members(comma),
+            State::Behind => {
+                let mut scanner = Scanner::new(self.source.rest(), 0);
+                scanner.peek()?;
+                scanner.wrong(Problem::Behind)
+            }
+            State::End => Ok((Step::End, 0)),
+        }
+    }
+
+    fn start(&mut self) -> Result<(Step, usize), Stop> {
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        let rest = self.source.rest();
+        if rest.len() < MARK.len() && MARK.starts_with(rest) {
+            return Err(Stop::More);
+        }
+        let mark = if rest.starts_with(MARK) { MARK.len() } else { 0 };
+        let mut scanner = Scanner::new(rest, mark);
+        let (form, state) = match scanner.peek()? {
+            b'[' => (Form::Array, State::Events { comma: false }),
+            b'{' => (Form::Object, State::Members { comma: false }),
+            _ => return scanner.wrong(Problem::Document),
+        };
+        let end = scanner.at + 1;
+        self.has_events = form == Form::Array;
+        (self.form, self.state) = (Some(form), state);
+        Ok((Step::Moved, end))
+    }
+
+    fn in_events(&mut self, comma: bool) -> Result<(Step, usize), Stop> {
+        let mut scanner = Scanner::new(self.source.rest(), 0);
+        match scanner.peek()? {
+            b']' => {
+                let end = scanner.at + 1;
+                self.state = match self.form {
+                    Some(Form::Array) => State::Behind,
+                    _ => State::Members { comma: true },
+                };
+                return Ok((Step::Moved, end));
+            }
+            b',' if comma => scanner.at += 1,
+            _ if comma => return scanner.wrong(Problem::CommaOrBracket),
+            _ => {}
+        }
+        self.state = State::Events { comma: false };
+        match scanner.peek() {
+            // The event is to start at the source's place.
+            _ if scanner.at > 0 => Ok((Step::Moved, scanner.at)),
+            Ok(b'{') => self.try_event(),
+            _ => scanner.wrong(Problem::Event),
+        }
+    }
+
+    fn try_event(&mut self) -> Result<(Step, usize), Stop> {
+        let rest = self.source.rest();
+        let mut scanner = Scanner::new(rest, 0);
+        self.parsed.parse(&mut scanner, rest)?;
+        check_utf8(rest.get(..scanner.at).unwrap_or_default())?;
+        self.state = State::Events { comma: true };
+        Ok((Step::Event, scanner.at))
+    }
+
+    fn in_members(&mut self, comma: bool) -> Result<(Step, usize), Stop> {
+        let rest = self.source.rest();
+        let mut scanner = Scanner::new(rest, 0);
+        match scanner.peek()? {
+            b'}' => {
+                if !self.has_events {
+                    return scanner.wrong(Problem::NoEvents);
+                }
+                let end = scanner.at + 1;
+                self.state = State::Behind;
+                return Ok((Step::Moved, end));
+            }
+            b',' if comma => {
+                scanner.at += 1;
+                // Viewers take a comma too many here as well.
+                if scanner.peek()? == b'}' {
+                    let end = scanner.at;
+                    return Ok((Step::Moved, end));
+                }
+            }
+            _ if comma => return scanner.wrong(Problem::CommaOrBrace),
+            _ => {}
+        }
+        let key = scanner.key()?;
+        let first = scanner.peek()?;
+        if is_trace_events(rest, key) {
+            if first != b'[' {
+                return scanner.wrong(Problem::NoEvents);
+            }
+            self.has_events = true;
+            self.state = State::Events { comma: false };
+            return Ok((Step::Moved, scanner.at + 1));
+        }
+        let start = scanner.at;
+        let value = scanner.value()?;
+        let end = scanner.at;
+        check_utf8(rest.get(..end).unwrap_or_default())?;
+        self.state = State::Members { comma: true };
+        Ok((Step::Member { key, value, start }, end))
+    }
+
+    /// Nothing more can be read.
+    fn ended(&mut self) -> Result<(), JsonError> {
+        let rest = self.source.rest();
+        let is_between = rest.iter().all(u8::is_ascii_whitespace);
+        let is_complete = match (self.state, self.form) {
+            (State::Behind, _) => true,
+            (State::Events { .. }, Some(Form::Array)) => is_between,
+            _ => false,
+        };
+        let length = rest.len();
+        self.state = match self.state {
+            State::Start => return Err(self.error(length, Problem::Document)),
+            _ => State::End,
+        };
+        match is_complete {
+            true => Ok(()),
+            false => self.skip_or_fail(length, Problem::End),
+        }
+    }
+
+    /// The document is wrong `at` bytes behind the source's place.
+    fn failed(&mut self, at: usize, problem: Problem) -> Result<(), JsonError> {
+        self.skip_or_fail(at, problem)?;
+        let starts_event = self.source.rest().get(at) == Some(&b'{');
+        match self.state {
+            // Only a comma is missing.
+            State::Events { comma: true } if starts_event => {
+                self.state = State::Events { comma: false };
+                Ok(())
+            }
+            State::Events { .. } => self.skip_event(),
+            _ => {
+                self.state = State::End;
+                Ok(())
+            }
+        }
+    }
+
+    fn skip_or_fail(&mut self, at: usize, problem: Problem) -> Result<(), JsonError> {
+        let error = self.error(at, problem);
+        if !self.limits.lenient || self.form.is_none() {
+            return Err(error);
+        }
+        self.skipped.events += 1;
+        self.skipped.first.get_or_insert(error);
+        Ok(())
+    }
+
+    fn error(&self, at: usize, problem: Problem) -> JsonError {
+        JsonError::Wrong { place: self.source.place(at), problem }
+    }
+
+    /// Goes to where the next event may be.
+    fn skip_event(&mut self) -> Result<(), JsonError> {
+        let mut wrong = WrongEvent::default();
+        loop {
+            let rest = self.source.rest();
+            let length = rest.len();
+            let end = wrong.end(rest);
+            self.source.at += end.unwrap_or(length);
+            if end.is_some() || !self.source.fill()? {
+                break;
+            }
+        }
+        self.state = State::Events { comma: wrong.is_closed };
+        Ok(())
+    }
+
+    /// Returns text that was checked when it was gone over.
+    fn text(&self, start: usize, length: usize) -> &str {
+        std::str::from_utf8(self.source.window(start, length)).unwrap_or_default()
+    }
+}
+
+fn is_trace_events(text: &[u8], (key, is_escaped): (Span, bool)) -> bool {
+    let written = text.get(key.start as usize..key.end as usize).unwrap_or_default();
+    let written = std::str::from_utf8(written).unwrap_or_default();
+    Text::new(written, is_escaped).to_str() == "traceEvents"
+}
+
+/// Refuses what is not UTF-8.
+#[inline]
+fn check_utf8(text: &[u8]) -> Result<(), Stop> {
+    if text.is_ascii() {
+        return Ok(());
+    }
+    match std::str::from_utf8(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Stop::Wrong { at: error.valid_up_to(), problem: Problem::Utf8 }),
+    }
+}
+
+/// How far a wrong event has been gone over.
+///
+/// Brackets are counted. A string that does not end in its line ends the
+/// event, so that a missing quote does not take all that follows with it.
+#[derive(Debug, Default)]
+struct WrongEvent {
+    depth: u64,
+    in_string: bool,
+    is_escaped: bool,
+    /// Whether it has ended with a bracket: a comma is to follow.
+    is_closed: bool,
+}
+
+impl WrongEvent {
+    /// Goes over more of it; returns where it ends, if it does.
+    fn end(&mut self, text: &[u8]) -> Option<usize> {
+        for (at, byte) in text.iter().enumerate() {
+            if let Some(behind) = self.ends_at(*byte) {
+                return Some(at + behind);
+            }
+        }
+        None
+    }
+
+    /// Returns 1 if it ends with this byte, 0 if before it.
+    fn ends_at(&mut self, byte: u8) -> Option<usize> {
+        if self.in_string {
+            let was_escaped = self.is_escaped;
+            self.is_escaped = byte == b'\\' && !was_escaped;
+            self.in_string = byte != b'"' || was_escaped;
+            return (byte == b'\n').then_some(1);
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b']' | b',' if self.depth == 0 => return Some(usize::from(byte == b',')),
+            b'}' | b']' => {
+                self.depth = self.depth.saturating_sub(1);
+                self.is_closed = self.depth == 0;
+                return self.is_closed.then_some(1);
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! Documents, whole, damaged, and in pieces of any size.
+
+use super::*;
+
+/// Gives out one byte at a time.
+struct Drops<'a>(&'a [u8]);
+
+impl Read for Drops<'_> {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.0.len().min(room.len()).min(1);
+        let (now, later) = self.0.split_at(count);
+        room[..count].copy_from_slice(now);
+        self.0 = later;
+        Ok(count)
+    }
+}
+
+/// Returns each item as text, and what was skipped.
+fn read(mut reader: Reader<impl Read>) -> Result<(Vec<String>, Skipped), String> {
+    let mut items = Vec::new();
+    loop {
+        match reader.next().map_err(|error| error.to_string())? {
+            Some(Item::Event(event)) => items.push(event.text().to_owned()),
+            Some(Item::Member(member)) => {
+                items.push(format!("{}: {}", member.key.to_str(), member.written));
+            }
+            None => break,
+        }
+    }
+    assert!(reader.next().unwrap().is_none());
+    Ok((items, reader.into_skipped()))
+}
+
+fn items(json: &str) -> Vec<String> {
+    let (items, _) = read(Reader::new(json.as_bytes())).unwrap();
+    assert_eq!(read(Reader::new(Drops(json.as_bytes()))).unwrap().0, items, "in pieces");
+    items
+}
+
+fn error(json: impl AsRef<[u8]>) -> String {
+    let error = read(Reader::new(json.as_ref())).unwrap_err();
+    assert_eq!(read(Reader::new(Drops(json.as_ref()))).unwrap_err(), error, "in pieces");
+    error
+}
+
+fn lenient(json: impl AsRef<[u8]>) -> (Vec<String>, u64, String) {
+    let limits = Limits { lenient: true, ..Limits::default() };
+    let (items, skipped) = read(Reader::with_limits(json.as_ref(), limits)).unwrap();
+    (items, skipped.events, skipped.first.map(|first| first.to_string()).unwrap_or_default())
+}
+
+#[test]
+fn arrays() {
+    let two = ["{\"ph\":\"B\"}", "{}"];
+    assert_eq!(items("[]"), [""; 0]);
+    assert_eq!(items(" [ {\"ph\":\"B\"} , {} ] \n"), two);
+    assert_eq!(items("\u{feff}[{\"ph\":\"B\"},{}]"), two);
+    for open in [
+        "[{\"ph\":\"B\"},{}",
+        "[{\"ph\":\"B\"},{},",
+        "[{\"ph\":\"B\"},{},\n",
+        "[{\"ph\":\"B\"},{},]",
+    ] {
+        assert_eq!(items(open), two);
+    }
+    assert_eq!(items("["), [""; 0]);
+}
+
+#[test]
+fn objects() {
+    assert_eq!(items("{\"traceEvents\":[]}"), [""; 0]);
+    let whole = r#"{"displayTimeUnit": "ns", "traceEvents": [{},{},], "samples": [ 1 ], "x": {"traceEvents": 5},}"#;
+    let expected =
+        ["displayTimeUnit: \"ns\"", "{}", "{}", "samples: [ 1 ]", "x: {\"traceEvents\": 5}"];
+    assert_eq!(items(whole), expected);
+}
+
+#[test]
+fn forms() {
+    assert_eq!(Reader::new(&b" []"[..]).form().unwrap(), Form::Array);
+    let mut reader = Reader::new(Drops(b"{\"traceEvents\":[{}]}"));
+    assert_eq!(reader.form().unwrap(), Form::Object);
+    assert!(matches!(reader.next().unwrap(), Some(Item::Event(_))));
+    assert_eq!(reader.form().unwrap(), Form::Object);
+    assert!(Reader::new(&b" "[..]).form().is_err());
+}
+
+#[test]
+fn what_is_wrong_is_told_with_line_and_column() {
+    let cases = [
+        ("", "line 1, column 1: expected `{` or `[`"),
+        ("  \n ", "line 2, column 2: expected `{` or `[`"),
+        ("abc", "line 1, column 1: expected `{` or `[`"),
+        ("\0\0\0", "line 1, column 1: expected `{` or `[`"),
+        ("[{},\n {\"a\":tru}]", "line 2, column 7: expected a value"),
+        ("[{}\n {}]", "line 2, column 2: expected a comma or `]`"),
+        ("[{\"a\":1 \"b\":2}]", "line 1, column 9: expected a comma or `}`"),
+        ("[{\"ts\":1.}]", "line 1, column 10: expected a number as JSON has it"),
+        ("[5]", "line 1, column 2: expected an event, an object"),
+        ("[{},,{}]", "line 1, column 5: expected an event, an object"),
+        ("[{\"name\":\"", "line 1, column 11: the document ends too early"),
+        ("[]\n[]", "line 2, column 1: expected nothing behind the document"),
+        ("{\"a\":1}", "line 1, column 7: expected the array `traceEvents`"),
+        ("{\"traceEvents\":{}}", "line 1, column 16: expected the array `traceEvents`"),
+        ("{\"traceEvents\":[]", "line 1, column 18: the document ends too early"),
+        ("{\"traceEvents\":[{}", "line 1, column 19: the document ends too early"),
+        ("{\"a\" 1}", "line 1, column 6: expected a colon"),
+    ];
+    for (json, expected) in cases {
+        assert_eq!(error(json), expected, "{json}");
+    }
+    assert_eq!(error(b"[{\"a\":\"\xff\"}]"), "line 1, column 8: expected UTF-8");
+    assert_eq!(error(b"{\"a\":\"\xff\"}"), "line 1, column 7: expected UTF-8");
+}
+
+#[test]
+fn lenient_readers_go_on() {
+    assert_eq!(
+        lenient("[{\"a\":1},{\"b\":NaN},{\"c\":3}]"),
+        (
+            vec!["{\"a\":1}".into(), "{\"c\":3}".into()],
+            1,
+            "line 1, column 15: expected a value".into()
+        )
+    );
+    let cases: [(&str, &[&str], u64); 8] = [
+        ("[{}{\"b\":1} {}]", &["{}", "{\"b\":1}", "{}"], 2),
+        ("[{\"a\":\"x},\n{\"b\":1}]", &["{\"b\":1}"], 1),
+        ("[{},5,nonsense,{\"b\":1},\"s\"]", &["{}", "{\"b\":1}"], 3),
+        ("[{\"a\":[{\"x\":bad}]},{}]", &["{}"], 1),
+        ("[{},{\"a\":", &["{}"], 1),
+        ("{\"traceEvents\":[{},{\"a\":01}],\"b\":2}", &["{}", "b: 2"], 1),
+        ("{\"traceEvents\":[{}", &["{}"], 1),
+        ("[{}] more", &["{}"], 1),
+    ];
+    for (json, expected, skipped) in cases {
+        let (items, events, _) = lenient(json);
+        assert_eq!(items, expected, "{json}");
+        assert_eq!(events, skipped, "{json}");
+    }
+    assert_eq!(lenient(b"[{\"a\":\"\xff\"},{}]").0, ["{}"]);
+}
+
+#[test]
+fn what_is_no_document_is_refused_even_if_lenient() {
+    let limits = Limits { lenient: true, ..Limits::default() };
+    for json in ["", "abc", "\0\0\0\0", "5"] {
+        assert!(read(Reader::with_limits(json.as_bytes(), limits)).is_err(), "{json}");
+    }
+}
+
+#[test]
+fn events_beyond_the_limit_are_refused_or_skipped() {
+    let long = format!("[{{\"a\":\"{}\"}},{{}}]", "x".repeat(600 << 10));
+    let limits = Limits { value_bytes: 300 << 10, lenient: false };
+    let error = read(Reader::with_limits(long.as_bytes(), limits)).unwrap_err();
+    assert_eq!(error, "line 1, column 2: an event or member is too large");
+    let limits = Limits { lenient: true, ..limits };
+    let (items, skipped) = read(Reader::with_limits(long.as_bytes(), limits)).unwrap();
+    assert_eq!((items, skipped.events), (vec!["{}".to_owned()], 1));
+}
+
+#[test]
+fn long_documents_pass_through_a_small_window() {
+    let json =
+        "[".to_owned() + &"{\"name\":\"a\",\"args\":{\"x\":[1,2,3]}},\n".repeat(30_000) + "]";
+    let mut reader = Reader::new(json.as_bytes());
+    let mut count = 0;
+    while let Some(Item::Event(event)) = reader.next().unwrap() {
+        assert_eq!(event.text(), "{\"name\":\"a\",\"args\":{\"x\":[1,2,3]}}");
+        count += 1;
+    }
+    assert_eq!(count, 30_000);
+}
+
+#[test]
+fn members_of_an_event() {
+    let json = concat!(
+        r#"[{"name":"a","cat":"b,c","ph":"X","ts":1.5,"dur":2,"tts":3,"pid":1,"tid":"t","id":"0x1","#,
+        r#""s":"g","args":{"k":[1],"l":null},"cname":"good","\u0073f":7}]"#
+    );
+    let mut reader = Reader::new(json.as_bytes());
+    let Some(Item::Event(event)) = reader.next().unwrap() else { panic!() };
+    let text = |value: Option<Value<'_>>| match value {
+        Some(Value::String(text)) => text.to_str().into_owned(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(text(event.name()), "a");
+    assert_eq!(text(event.category()), "b,c");
+    assert_eq!(event.phase(), super::super::Phase::Complete);
+    assert_eq!(event.timestamp().and_then(Event::nanos), Some(1500));
+    assert_eq!(event.duration().and_then(Event::nanos), Some(2000));
+    assert!(matches!(event.process(), Some(Value::Number(number)) if number.written() == "1"));
+    assert_eq!(text(event.thread()), "t");
+    assert_eq!(text(event.id()), "0x1");
+    assert_eq!(text(event.scope()), "g");
+    let arguments: Vec<_> = event.arguments().collect();
+    assert_eq!(arguments[0].1, Value::Nested("[1]"));
+    assert_eq!(arguments[1].1, Value::Null);
+    assert_eq!(event.args(), Some(Value::Nested(r#"{"k":[1],"l":null}"#)));
+    assert_eq!(text(event.other("cname")), "good");
+    assert!(matches!(event.other("sf"), Some(Value::Number(_))));
+    assert_eq!(event.other("missing"), None);
+}

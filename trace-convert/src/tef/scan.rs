@@ -1,0 +1,449 @@
+//! JSON, byte by byte: where a string, a number or any value ends.
+//!
+//! A [`Scanner`] goes over text that may break off anywhere, because more of
+//! it is still to be read: it then says [`Stop::More`], and the caller starts
+//! again with more text. Nothing here calls itself, so that no nesting of the
+//! text can exhaust the stack.
+
+use super::error::Problem;
+
+/// How deep values may be nested in each other.
+pub(super) const MAX_DEPTH: usize = 1000;
+
+/// Why a scanner went no further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The text breaks off here.
+    More,
+    /// This is no JSON, or not the JSON that is expected.
+    Wrong {
+        /// Where, in bytes from the start of the text.
+        at: usize,
+        problem: Problem,
+    },
+}
+
+/// A range of bytes of the text, less than 4 GiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Span {
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+impl Span {
+    /// Callers limit the text to less than 4 GiB.
+    #[inline]
+    fn new(start: usize, end: usize) -> Self {
+        Self { start: start as u32, end: end as u32 }
+    }
+
+    /// Returns the part of `text` that this is of.
+    #[inline]
+    pub(super) fn of(self, text: &str) -> &str {
+        text.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+/// What kind of value stands somewhere, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Null,
+    Bool(bool),
+    /// The number as it is written.
+    Number(Span),
+    /// What is between the quotes, and whether there are escapes in it.
+    String(Span, bool),
+    /// An object or array, with its brackets.
+    Nested(Span),
+}
+
+/// A place in a text.
+#[derive(Debug)]
+pub(super) struct Scanner<'a> {
+    text: &'a [u8],
+    pub(super) at: usize,
+    /// Whether nothing follows the text: then a number ends where it does.
+    is_whole: bool,
+}
+
+impl<'a> Scanner<'a> {
+    #[inline]
+    pub(super) fn new(text: &'a [u8], at: usize) -> Self {
+        Self { text, at, is_whole: false }
+    }
+
+    /// Returns the next byte behind white space without going over it.
+    #[inline]
+    pub(super) fn peek(&mut self) -> Result<u8, Stop> {
+        loop {
+            match self.text.get(self.at) {
+                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
+                Some(byte) => return Ok(*byte),
+                None => return Err(Stop::More),
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn wrong<T>(&self, problem: Problem) -> Result<T, Stop> {
+        Err(Stop::Wrong { at: self.at, problem })
+    }
+
+    /// Goes over white space and `byte`.
+    #[inline]
+    pub(super) fn expect(&mut self, byte: u8, problem: Problem) -> Result<(), Stop> {
+        if self.peek()? != byte {
+            return self.wrong(problem);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Goes over a key and its colon, up to the value.
+    #[inline]
+    pub(super) fn key(&mut self) -> Result<(Span, bool), Stop> {
+        self.expect(b'"', Problem::Key)?;
+        let key = self.string()?;
+        self.expect(b':', Problem::Colon)?;
+        Ok(key)
+    }
+
+    /// Goes over any value, with white space before it.
+    #[inline]
+    pub(super) fn value(&mut self) -> Result<Found, Stop> {
+        match self.peek()? {
+            b'"' => {
+                self.at += 1;
+                let (span, escaped) = self.string()?;
+                Ok(Found::String(span, escaped))
+            }
+            b'-' | b'0'..=b'9' => self.number().map(Found::Number),
+            b'{' | b'[' => self.nested().map(Found::Nested),
+            b't' => self.word(b"true").map(|()| Found::Bool(true)),
+            b'f' => self.word(b"false").map(|()| Found::Bool(false)),
+            b'n' => self.word(b"null").map(|()| Found::Null),
+            _ => self.wrong(Problem::Value),
+        }
+    }
+
+    fn word(&mut self, word: &[u8]) -> Result<(), Stop> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        if rest.starts_with(word) {
+            self.at += word.len();
+            return Ok(());
+        }
+        match word.starts_with(rest) {
+            true => Err(Stop::More),
+            false => self.wrong(Problem::Value),
+        }
+    }
+
+    /// Goes over a string, from behind its first quote.
+    #[inline]
+    pub(super) fn string(&mut self) -> Result<(Span, bool), Stop> {
+        let start = self.at;
+        let mut escaped = false;
+        loop {
+            self.at += plain_bytes(self.text.get(self.at..).unwrap_or_default());
+            match self.text.get(self.at) {
+                Some(b'"') => {
+                    let span = Span::new(start, self.at);
+                    self.at += 1;
+                    return Ok((span, escaped));
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                Some(_) => return self.wrong(Problem::ControlCharacter),
+                None => return Err(Stop::More),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Stop> {
+        match self.text.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 2;
+                Ok(())
+            }
+            Some(b'u') => self.hex_digits(),
+            Some(_) => self.wrong(Problem::Escape),
+            None => Err(Stop::More),
+        }
+    }
+
+    /// Goes over `\u` and four digits.
+    fn hex_digits(&mut self) -> Result<(), Stop> {
+        for place in 2..6 {
+            match self.text.get(self.at + place) {
+                Some(byte) if byte.is_ascii_hexdigit() => {}
+                Some(_) => return self.wrong(Problem::Escape),
+                None => return Err(Stop::More),
+            }
+        }
+        self.at += 6;
+        Ok(())
+    }
+
+    /// Goes over a number. It has an end only where something follows.
+    #[inline]
+    fn number(&mut self) -> Result<Span, Stop> {
+        let start = self.at;
+        if self.text.get(self.at) == Some(&b'-') {
+            self.at += 1;
+        }
+        match self.text.get(self.at) {
+            Some(b'0') => self.at += 1,
+            _ => self.digits()?,
+        }
+        if self.text.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.text.get(self.at) {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.text.get(self.at) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        match self.text.get(self.at) {
+            Some(b'0'..=b'9' | b'.' | b'-' | b'+' | b'a'..=b'z' | b'A'..=b'Z') => {
+                self.wrong(Problem::Number)
+            }
+            None if !self.is_whole => Err(Stop::More),
+            _ => Ok(Span::new(start, self.at)),
+        }
+    }
+
+    /// Goes over at least one digit.
+    #[inline]
+    fn digits(&mut self) -> Result<(), Stop> {
+        match self.text.get(self.at) {
+            Some(b'0'..=b'9') => self.at += 1,
+            Some(_) => return self.wrong(Problem::Number),
+            None => return Err(Stop::More),
+        }
+        while let Some(b'0'..=b'9') = self.text.get(self.at) {
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// Goes over an object or array.
+    fn nested(&mut self) -> Result<Span, Stop> {
+        let start = self.at;
+        let mut open = Open::default();
+        loop {
+            let done = match self.peek()? {
+                byte @ (b'{' | b'[') => self.begin(byte, &mut open)?,
+                _ => {
+                    self.value()?;
+                    true
+                }
+            };
+            if done && self.after_value(&mut open)? {
+                return Ok(Span::new(start, self.at));
+            }
+        }
+    }
+
+    /// Goes over an opening bracket; true if the closing one follows at once.
+    fn begin(&mut self, bracket: u8, open: &mut Open) -> Result<bool, Stop> {
+        let is_object = bracket == b'{';
+        if !open.push(is_object) {
+            return self.wrong(Problem::TooDeep);
+        }
+        self.at += 1;
+        let closing = if is_object { b'}' } else { b']' };
+        if self.peek()? == closing {
+            self.at += 1;
+            open.pop();
+            return Ok(true);
+        }
+        if is_object {
+            self.key()?;
+        }
+        Ok(false)
+    }
+
+    /// Goes over what follows a value, up to the next one; true if nothing is
+    /// open any more.
+    fn after_value(&mut self, open: &mut Open) -> Result<bool, Stop> {
+        loop {
+            let Some(in_object) = open.top() else {
+                return Ok(true);
+            };
+            match (self.peek()?, in_object) {
+                (b',', _) => {
+                    self.at += 1;
+                    if in_object {
+                        self.key()?;
+                    }
+                    return Ok(false);
+                }
+                (b'}', true) | (b']', false) => {
+                    self.at += 1;
+                    open.pop();
+                }
+                (_, true) => return self.wrong(Problem::CommaOrBrace),
+                (_, false) => return self.wrong(Problem::CommaOrBracket),
+            }
+        }
+    }
+}
+
+/// Tells whether all of `text` is one JSON value.
+pub(crate) fn is_value(text: &str) -> bool {
+    let mut scanner = Scanner { text: text.as_bytes(), at: 0, is_whole: true };
+    u32::try_from(text.len()).is_ok()
+        && scanner.value().is_ok()
+        && scanner.peek() == Err(Stop::More)
+}
+
+/// Which brackets are open: a bit for each, set for `{`.
+#[derive(Debug, Default)]
+struct Open {
+    depth: usize,
+    bits: [u64; MAX_DEPTH.div_ceil(64)],
+}
+
+impl Open {
+    /// Returns false if there is no room.
+    fn push(&mut self, is_object: bool) -> bool {
+        let (word, bit) = (self.depth / 64, self.depth % 64);
+        if self.depth == MAX_DEPTH {
+            return false;
+        }
+        if let Some(bits) = self.bits.get_mut(word) {
+            *bits = (*bits & !(1 << bit)) | u64::from(is_object) << bit;
+        }
+        self.depth += 1;
+        true
+    }
+
+    fn pop(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
+    fn top(&self) -> Option<bool> {
+        let last = self.depth.checked_sub(1)?;
+        self.bits.get(last / 64).map(|bits| bits >> (last % 64) & 1 == 1)
+    }
+}
+
+/// Returns how many bytes at the start of `text` are neither quote, backslash
+/// nor control character. It looks at eight at a time.
+#[inline]
+fn plain_bytes(text: &[u8]) -> usize {
+    let mut count = 0;
+    let mut eights = text.chunks_exact(8);
+    for eight in &mut eights {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(eight);
+        let special = special_bytes(u64::from_le_bytes(bytes));
+        if special != 0 {
+            return count + special.trailing_zeros() as usize / 8;
+        }
+        count += 8;
+    }
+    let is_plain = |byte: &&u8| **byte >= b' ' && **byte != b'"' && **byte != b'\\';
+    count + eights.remainder().iter().take_while(is_plain).count()
+}
+
+/// Sets the highest bit of each byte that is a quote, a backslash or a control
+/// character. Bytes above the first of these may have it set as well.
+#[inline]
+fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    let quotes = zeros(word ^ (ONES * b'"' as u64));
+    let backslashes = zeros(word ^ (ONES * b'\\' as u64));
+    let controls = word.wrapping_sub(ONES * b' ' as u64) & !word & HIGH;
+    quotes | backslashes | controls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Result<(Found, usize), Stop> {
+        let mut scanner = Scanner::new(text.as_bytes(), 0);
+        scanner.value().map(|found| (found, scanner.at))
+    }
+
+    fn wrong(text: &str) -> (usize, Problem) {
+        match value(text) {
+            Err(Stop::Wrong { at, problem }) => (at, problem),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn values_of_each_kind() {
+        assert_eq!(value(" null"), Ok((Found::Null, 5)));
+        assert_eq!(value("true,"), Ok((Found::Bool(true), 4)));
+        assert_eq!(value("-0.5e+3 "), Ok((Found::Number(Span::new(0, 7)), 7)));
+        assert_eq!(value("\"a\\n\""), Ok((Found::String(Span::new(1, 4), true), 5)));
+        let nested = r#"{"a":[{},[],{"b":"]"}]}"#;
+        assert_eq!(value(nested), Ok((Found::Nested(Span::new(0, 23)), 23)));
+    }
+
+    #[test]
+    fn text_that_breaks_off() {
+        let whole = r#"{"a":[1.5e3,"x\u00e9\n",true,null],"b":{}}"#;
+        for end in 0..whole.len() {
+            assert_eq!(value(&whole[..end]), Err(Stop::More), "{}", &whole[..end]);
+        }
+        assert_eq!(value("12"), Err(Stop::More), "more digits may follow");
+    }
+
+    #[test]
+    fn whole_texts() {
+        for text in ["1", "-1.5e3 ", " {\"a\":[1]}", "\"\""] {
+            assert!(is_value(text), "{text}");
+        }
+        for text in ["", "1 2", "{}}", "[1", "nul", "1."] {
+            assert!(!is_value(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        assert_eq!(wrong("nil"), (0, Problem::Value));
+        assert_eq!(wrong("NaN"), (0, Problem::Value));
+        assert_eq!(wrong("01 "), (1, Problem::Number));
+        assert_eq!(wrong("1. "), (2, Problem::Number));
+        assert_eq!(wrong("-x"), (1, Problem::Number));
+        assert_eq!(wrong("\"a\nb\""), (2, Problem::ControlCharacter));
+        assert_eq!(wrong(r#""a\x""#), (2, Problem::Escape));
+        assert_eq!(wrong(r#""\u12g4""#), (1, Problem::Escape));
+        assert_eq!(wrong("[1 2]"), (3, Problem::CommaOrBracket));
+        assert_eq!(wrong(r#"{"a" 1}"#), (5, Problem::Colon));
+        assert_eq!(wrong(r#"{"a":1]"#), (6, Problem::CommaOrBrace));
+        assert_eq!(wrong("{1:2}"), (1, Problem::Key));
+        assert_eq!(wrong("[1,]"), (3, Problem::Value));
+    }
+
+    #[test]
+    fn nesting_has_a_limit() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        assert!(value(&nested(MAX_DEPTH)).is_ok());
+        assert_eq!(wrong(&nested(MAX_DEPTH + 1)), (MAX_DEPTH, Problem::TooDeep));
+        assert_eq!(wrong(&"[{\"a\":".repeat(100_000)).1, Problem::TooDeep);
+    }
+
+    #[test]
+    fn special_bytes_are_found_at_each_place() {
+        for special in [b'"', b'\\', 0, b'\n', 0x1f] {
+            for place in 0..20 {
+                let mut text = *b"abcdefgh\x7f\x80\xff !#[]xyz~";
+                text[place] = special;
+                assert_eq!(plain_bytes(&text), place, "{special:#x}");
+            }
+        }
+        assert_eq!(plain_bytes(b"abcdefgh\x7f\x80\xff !#[]"), 16);
+    }
+}

@@ -1,0 +1,155 @@
+//! The text of a document, as much of it as is needed at a time.
+
+use std::io::{self, Read};
+
+use super::error::Place;
+
+/// How much is read at a time, in bytes.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// A window on the text, which moves on.
+#[derive(Debug)]
+pub(super) struct Source<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// How much of `buffer` has been read into.
+    filled: usize,
+    /// How much of that is done with.
+    pub(super) at: usize,
+    is_ended: bool,
+    /// Of the text before the buffer: its bytes and line feeds, and where its
+    /// last line starts.
+    bytes_before: u64,
+    lines_before: u64,
+    line_start: u64,
+}
+
+impl<R: Read> Source<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self {
+            input,
+            buffer: Vec::new(),
+            filled: 0,
+            at: 0,
+            is_ended: false,
+            bytes_before: 0,
+            lines_before: 0,
+            line_start: 0,
+        }
+    }
+
+    /// Returns the text from the place where it is.
+    #[inline]
+    pub(super) fn rest(&self) -> &[u8] {
+        self.buffer.get(self.at..self.filled).unwrap_or_default()
+    }
+
+    /// Returns text that is in the buffer since it was last filled.
+    #[inline]
+    pub(super) fn window(&self, start: usize, length: usize) -> &[u8] {
+        self.buffer.get(start..start + length).unwrap_or_default()
+    }
+
+    /// Reads more; false at the end of the input.
+    pub(super) fn fill(&mut self) -> io::Result<bool> {
+        if self.is_ended {
+            return Ok(false);
+        }
+        self.make_room();
+        loop {
+            let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
+            match self.input.read(room) {
+                Ok(0) => {
+                    self.is_ended = true;
+                    return Ok(false);
+                }
+                Ok(count) => {
+                    self.filled += count;
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Takes away what is done with; doubles the buffer if that gives little.
+    fn make_room(&mut self) {
+        let done = self.buffer.get(..self.at).unwrap_or_default();
+        let (lines, last) = lines(done);
+        self.lines_before += lines;
+        if let Some(last) = last {
+            self.line_start = self.bytes_before + last as u64 + 1;
+        }
+        self.bytes_before += self.at as u64;
+        self.buffer.copy_within(self.at..self.filled, 0);
+        self.filled -= self.at;
+        self.at = 0;
+        if self.filled < BLOCK_BYTES / 2 && self.buffer.len() > 4 * BLOCK_BYTES {
+            // After one huge event the room for it is not kept.
+            self.buffer.truncate(BLOCK_BYTES);
+            self.buffer.shrink_to_fit();
+        }
+        let wanted = (self.filled * 2).max(BLOCK_BYTES);
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
+        }
+    }
+
+    /// Returns where something is, `behind` bytes behind the place where it
+    /// is.
+    pub(super) fn place(&self, behind: usize) -> Place {
+        let end = self.filled.min(self.at + behind);
+        let (lines, last) = lines(self.buffer.get(..end).unwrap_or_default());
+        let offset = self.bytes_before + end as u64;
+        let start = last.map_or(self.line_start, |last| self.bytes_before + last as u64 + 1);
+        Place { offset, line: self.lines_before + lines + 1, column: offset - start + 1 }
+    }
+}
+
+/// Returns how many line feeds there are, and where the last one is.
+fn lines(text: &[u8]) -> (u64, Option<usize>) {
+    // Few enough for a byte to count them: many are compared at a time.
+    let feeds = |piece: &[u8]| piece.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
+    let count = text.chunks(255).map(|piece| u64::from(feeds(piece))).sum();
+    (count, text.iter().rposition(|byte| *byte == b'\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_right_wherever_the_window_is() {
+        let text = "ab\ncd\n\nef";
+        let mut source = Source::new(text.as_bytes());
+        source.fill().unwrap();
+        let expected = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 1), (4, 1), (4, 2)];
+        for (at, (line, column)) in expected.into_iter().enumerate() {
+            let place = Place { offset: at as u64, line, column };
+            source.at = 0;
+            assert_eq!(source.place(at), place);
+        }
+        for (at, (line, column)) in expected.into_iter().enumerate() {
+            let place = Place { offset: at as u64, line, column };
+            assert_eq!(source.place(0), place);
+            source.is_ended = false;
+            assert!(!source.fill().unwrap());
+            assert_eq!(source.place(0), place);
+            source.at += 1;
+        }
+    }
+
+    #[test]
+    fn the_window_grows_and_shrinks() {
+        let text = vec![b'x'; 3 << 20];
+        let mut source = Source::new(&text[..]);
+        while source.fill().unwrap() {}
+        assert_eq!(source.rest().len(), text.len());
+        source.at = text.len();
+        source.is_ended = false;
+        source.fill().unwrap();
+        assert!(source.buffer.capacity() < 1 << 20);
+        assert_eq!(source.place(0).offset, text.len() as u64);
+    }
+}

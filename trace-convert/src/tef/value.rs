@@ -1,0 +1,310 @@
+//! JSON values as they stand in a text.
+
+use std::borrow::Cow;
+
+use super::scan::{self, Found};
+
+/// A value of an event's member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Value<'a> {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number.
+    Number(Number<'a>),
+    /// A string.
+    String(Text<'a>),
+    /// An object or array, as it is written.
+    Nested(&'a str),
+}
+
+impl<'a> Value<'a> {
+    #[inline]
+    pub(super) fn of(text: &'a str, found: Found) -> Self {
+        match found {
+            Found::Null => Self::Null,
+            Found::Bool(value) => Self::Bool(value),
+            Found::Number(span) => Self::Number(Number(span.of(text))),
+            Found::String(span, is_escaped) => Self::String(Text::new(span.of(text), is_escaped)),
+            Found::Nested(span) => Self::Nested(span.of(text)),
+        }
+    }
+}
+
+/// A string as it is written, without its quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Text<'a> {
+    written: &'a str,
+    is_escaped: bool,
+}
+
+impl<'a> Text<'a> {
+    #[inline]
+    pub(super) fn new(written: &'a str, is_escaped: bool) -> Self {
+        Self { written, is_escaped }
+    }
+
+    /// Returns the string as it stands in the document, with its escapes.
+    #[must_use]
+    pub fn written(&self) -> &'a str {
+        self.written
+    }
+
+    /// Returns the string without escapes; U+FFFD stands for halves of
+    /// surrogate pairs, which no string of UTF-8 can have.
+    #[must_use]
+    pub fn to_str(&self) -> Cow<'a, str> {
+        match self.plain() {
+            Some(plain) => Cow::Borrowed(plain),
+            None => {
+                let mut text = String::with_capacity(self.written.len());
+                self.unescape(&mut text);
+                Cow::Owned(text)
+            }
+        }
+    }
+
+    /// Returns the string if it has no escapes.
+    #[inline]
+    pub(super) fn plain(&self) -> Option<&'a str> {
+        (!self.is_escaped).then_some(self.written)
+    }
+
+    /// Appends the string without escapes; false if it has half of a
+    /// surrogate pair.
+    pub(super) fn unescape(&self, output: &mut String) -> bool {
+        let mut is_whole = true;
+        let mut rest = self.written;
+        while let Some((plain, escape)) = rest.split_once('\\') {
+            output.push_str(plain);
+            let (character, length) = unescaped(escape);
+            is_whole &= character.is_some();
+            output.push(character.unwrap_or(char::REPLACEMENT_CHARACTER));
+            rest = escape.get(length..).unwrap_or_default();
+        }
+        output.push_str(rest);
+        is_whole
+    }
+}
+
+/// Returns what an escape means that starts behind its backslash, `None` for
+/// half of a surrogate pair; and how long it is.
+fn unescaped(escape: &str) -> (Option<char>, usize) {
+    let plain = match escape.as_bytes().first() {
+        Some(b'u') => return unescaped_unit(escape),
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(other) => char::from(*other),
+        None => char::REPLACEMENT_CHARACTER,
+    };
+    (Some(plain), 1)
+}
+
+fn unescaped_unit(escape: &str) -> (Option<char>, usize) {
+    let unit = |start: usize| {
+        let digits = escape.get(start..start + 4)?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let first = unit(1).unwrap_or(0xfffd);
+    let has_second = escape.get(5..7) == Some("\\u");
+    match (first, has_second.then(|| unit(7)).flatten()) {
+        (0xd800..=0xdbff, Some(second @ 0xdc00..=0xdfff)) => {
+            (char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)), 11)
+        }
+        _ => (char::from_u32(first), 5),
+    }
+}
+
+/// A number as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Number<'a>(&'a str);
+
+/// A number as FXT can have it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Exact {
+    Signed(i64),
+    Unsigned(u64),
+    Double(f64),
+}
+
+/// So many decimal digits a double has without fail.
+const DOUBLE_DIGITS: usize = 15;
+
+impl<'a> Number<'a> {
+    /// Returns the number that a string says.
+    pub(super) fn quoted(text: &'a str) -> Option<Self> {
+        let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+        (is_number && scan::is_value(text)).then_some(Self(text.trim_end()))
+    }
+
+    /// Returns the number as it stands in the document.
+    #[must_use]
+    pub fn written(&self) -> &'a str {
+        self.0
+    }
+
+    /// Returns the number that is nearest to it.
+    #[must_use]
+    pub fn to_f64(&self) -> f64 {
+        self.0.parse().unwrap_or(f64::NAN)
+    }
+
+    /// Returns it if it is an integer without fraction and exponent that fits.
+    #[inline]
+    #[must_use]
+    pub fn to_u64(&self) -> Option<u64> {
+        match self.0.len() {
+            // Nothing of this length overflows.
+            1..=18 => self.0.bytes().try_fold(0, |value: u64, digit| match digit {
+                b'0'..=b'9' => Some(value * 10 + u64::from(digit - b'0')),
+                _ => None,
+            }),
+            _ => self.0.parse().ok(),
+        }
+    }
+
+    /// Returns microseconds in whole nanoseconds, rounded down, and whether
+    /// that is all there was; `None` if they do not fit.
+    #[inline]
+    #[must_use]
+    pub fn to_nanos(&self) -> Option<(u64, bool)> {
+        let (whole, fraction) = self.0.split_once('.').unwrap_or((self.0, ""));
+        let Some(micros) = Number(whole).to_u64() else {
+            return self.to_nanos_slow();
+        };
+        let mut nanos = micros.checked_mul(1000)?;
+        let mut unit = 100;
+        let mut is_exact = true;
+        for digit in fraction.bytes() {
+            let digit = match digit {
+                b'0'..=b'9' => u64::from(digit - b'0'),
+                _ => return self.to_nanos_slow(),
+            };
+            nanos = nanos.checked_add(digit * unit)?;
+            is_exact &= unit > 0 || digit == 0;
+            unit /= 10;
+        }
+        Some((nanos, is_exact))
+    }
+
+    /// The number is negative or has an exponent.
+    #[cold]
+    fn to_nanos_slow(self) -> Option<(u64, bool)> {
+        let nanos = self.to_f64() * 1000.0;
+        // 2^64 is the first that does not fit.
+        (0.0..18_446_744_073_709_551_616.0).contains(&nanos).then_some((nanos as u64, false))
+    }
+
+    /// Returns the number itself, if FXT can have it.
+    #[inline]
+    pub(super) fn exact(&self) -> Option<Exact> {
+        if let Some(value) = self.to_u64() {
+            return Some(match i64::try_from(value) {
+                Ok(value) => Exact::Signed(value),
+                Err(_) => Exact::Unsigned(value),
+            });
+        }
+        match self.0.parse() {
+            // An integer has no negative zero.
+            Ok(0) => Some(Exact::Double(-0.0)),
+            Ok(value) => Some(Exact::Signed(value)),
+            Err(_) => self.exact_double(),
+        }
+    }
+
+    fn exact_double(&self) -> Option<Exact> {
+        let value: f64 = self.0.parse().ok().filter(|value: &f64| value.is_finite())?;
+        let digits = self.0.bytes().filter(u8::is_ascii_digit).count();
+        // Where numbers have their full precision: neither tiny nor beside an
+        // exponent that counts as digits here.
+        if digits <= DOUBLE_DIGITS && value.abs() >= f64::MIN_POSITIVE {
+            return Some(Exact::Double(value));
+        }
+        let written = decimal(self.0);
+        (written == decimal(&format!("{value:e}"))).then_some(Exact::Double(value))
+    }
+}
+
+/// Returns the sign, digits and exponent of a number: numbers are the same if
+/// these are.
+pub(super) fn decimal(number: &str) -> (bool, String, i64) {
+    let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    // One that does not fit is so far from any other that it may be cut.
+    let far = if exponent.starts_with('-') { i64::MIN / 2 } else { i64::MAX / 2 };
+    let mut exponent = exponent.parse().unwrap_or(far);
+    let unsigned = number.trim_start_matches('-');
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    exponent -= fraction.len() as i64;
+    let digits = [whole, fraction].concat();
+    let kept = digits.trim_end_matches('0');
+    exponent += (digits.len() - kept.len()) as i64;
+    let kept = kept.trim_start_matches('0').to_owned();
+    if kept.is_empty() {
+        exponent = 0;
+    }
+    (unsigned.len() < number.len(), kept, exponent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes() {
+        let text = |written| Text::new(written, true).to_str().into_owned();
+        assert_eq!(text(r#"\"\\\/\b\f\n\r\t"#), "\"\\/\u{8}\u{c}\n\r\t");
+        assert_eq!(text(r"\u0041\u00e9\u20ac!"), "A\u{e9}\u{20ac}!");
+        assert_eq!(text(r"\ud83d\ude00"), "\u{1f600}");
+        assert_eq!(text(r"\ud83dx\ude00"), "\u{fffd}x\u{fffd}");
+        assert!(!Text::new(r"\ud83d\u0041", true).unescape(&mut String::new()));
+    }
+
+    #[test]
+    fn microseconds() {
+        let nanos = |number| Number(number).to_nanos();
+        assert_eq!(nanos("829"), Some((829_000, true)));
+        assert_eq!(nanos("1234523.3"), Some((1_234_523_300, true)));
+        assert_eq!(nanos("0.0010"), Some((1, true)));
+        assert_eq!(nanos("0.0019"), Some((1, false)));
+        assert_eq!(nanos("18446744073709551.615"), Some((u64::MAX, true)));
+        assert_eq!(nanos("18446744073709551.616"), None);
+        assert_eq!(nanos("-1"), None);
+        assert_eq!(nanos("1.5e3"), Some((1_500_000, false)));
+        assert_eq!(nanos("1e300"), None);
+    }
+
+    #[test]
+    fn numbers_that_fxt_has() {
+        let exact = |number| Number(number).exact();
+        assert_eq!(exact("0"), Some(Exact::Signed(0)));
+        assert_eq!(exact("-9223372036854775808"), Some(Exact::Signed(i64::MIN)));
+        assert_eq!(exact("18446744073709551615"), Some(Exact::Unsigned(u64::MAX)));
+        assert_eq!(exact("18446744073709552000"), Some(Exact::Double(2f64.powi(64))));
+        assert_eq!(exact("18446744073709551616"), None, "a double is not written so");
+        assert_eq!(exact("0.1"), Some(Exact::Double(0.1)));
+        assert_eq!(exact("0.30000000000000004"), Some(Exact::Double(0.1 + 0.2)));
+        assert_eq!(exact("0.300000000000000040"), Some(Exact::Double(0.1 + 0.2)));
+        assert_eq!(exact("0.1000000000000000055511151231257827"), None);
+        assert_eq!(exact("1e300"), Some(Exact::Double(1e300)));
+        assert_eq!(exact("1e400"), None);
+        assert_eq!(exact("1e-400"), None);
+        assert_eq!(exact("4.9e-324"), None);
+        assert_eq!(exact("5e-324"), Some(Exact::Double(5e-324)));
+        let zero = exact("-0").map(|exact| format!("{exact:?}"));
+        assert_eq!(zero.as_deref(), Some("Double(-0.0)"));
+    }
+
+    #[test]
+    fn numbers_are_the_same_however_they_are_written() {
+        for same in ["1500", "1.5e3", "15E2", "1500.0", "0.0015e6", "150000e-2"] {
+            assert_eq!(decimal(same), decimal("1500"), "{same}");
+        }
+        assert_ne!(decimal("-1"), decimal("1"));
+        assert_eq!(decimal("0e99"), decimal("0.00"));
+        assert_ne!(decimal("1e99999999999999999999"), decimal("1e-99999999999999999999"));
+    }
+}

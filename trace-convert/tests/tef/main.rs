@@ -1,0 +1,25 @@
+//! JSON to FXT and back.
+
+mod documents;
+mod json;
+mod phases;
+mod round_trip;
+
+use trace_convert::{check, chrome, tef};
+use trace_format::Reader;
+
+/// Returns the archive of a document.
+pub(crate) fn archive(json: &[u8]) -> (Vec<u8>, tef::Summary) {
+    let mut archive = Vec::new();
+    let summary = tef::to_fxt(tef::Reader::new(json), &mut archive).unwrap();
+    let report = check::check(Reader::new(&archive[..])).unwrap();
+    assert_eq!(report.stats.bad_records, 0, "{report:?}");
+    (archive, summary)
+}
+
+/// Returns the document of an archive.
+pub(crate) fn document(archive: &[u8]) -> String {
+    let mut json = Vec::new();
+    chrome::write(Reader::new(archive), &mut json).unwrap();
+    String::from_utf8(json).unwrap()
+}
