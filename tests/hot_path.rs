@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 
+use trace_runtime::context;
 use trace_runtime::{
     trace_async_enter, trace_at, trace_blob, trace_blob_event, trace_counter, trace_duration,
     trace_future_args, trace_instaflow_step, trace_instant, trace_log, trace_track,
@@ -68,6 +69,9 @@ fn others(round: u64) {
     trace_blob_event!("hot", "large blob", [2u8; 1000], "number" => round);
     trace_userspace_object!(&raw const round, "round");
     trace_log!("hot", "round {round}");
+    // An instant of this thread, without category and name.
+    let instant = [0x0100_0034, now.ticks(), 1];
+    black_box(context::Context::acquire().map(|context| context.write_record(&instant)));
 }
 
 static TRACK: OnceLock<Track> = OnceLock::new();

@@ -9,6 +9,7 @@
 
 mod code_size;
 mod measure;
+mod more;
 mod points;
 mod report;
 

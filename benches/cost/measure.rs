@@ -2,6 +2,7 @@
 
 use std::sync::Barrier;
 
+use crate::more;
 use crate::points::{self, Loop};
 
 /// Trace points in a loop.
@@ -41,7 +42,7 @@ pub(crate) enum Base {
 const POLL: &str = "poll of a future";
 const RECORDS: &str = "poll with the same records by macros";
 
-const LOOPS: [(&str, Loop, Base); 21] = [
+const LOOPS: [(&str, Loop, Base); 24] = [
     ("raw clock read", points::clock, Base::Itself),
     ("empty loop", points::empty, Base::Itself),
     ("function call", points::call, Base::Itself),
@@ -59,6 +60,9 @@ const LOOPS: [(&str, Loop, Base); 21] = [
     ("log, one number formatted", points::log, Base::Clocks(1.0)),
     ("blob event, 1 KiB", points::blob_event, Base::Clocks(1.0)),
     ("an `Instant` as a timestamp", points::conversion, Base::Clocks(1.0)),
+    ("async begin", more::async_begin, Base::Clocks(1.0)),
+    ("userspace object", more::object, Base::Clocks(1.0)),
+    ("nonce", more::nonce, Base::Clocks(1.0)),
     (POLL, points::polls_untraced, Base::Itself),
     ("poll of a traced future, off", points::polls_off, Base::Beyond(POLL)),
     (RECORDS, points::records_of_polls, Base::Clocks(3.0)),

@@ -39,6 +39,13 @@ fn signal_handlers_record() {
 }
 
 #[test]
+fn no_system_call_is_needed() {
+    let (_, _, events) = processes("strict");
+    assert_eq!(count(&events, "strict/scope Complete round=Int32("), 1000);
+    assert_eq!(count(&events, "strict/instant"), 1000);
+}
+
+#[test]
 fn a_manager_records_them() {
     let workshop = Workshop::new(&[]);
     let program = workshop.program("program", &["points.cc"]);

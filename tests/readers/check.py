@@ -19,6 +19,7 @@ import chrome_json
 import check_async_tasks
 import check_every_macro
 import check_file_search
+import check_tracing_bridge
 import compare
 import fxt_package
 import perfetto
@@ -112,6 +113,7 @@ def groups(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
     for way in ROOMY:
         yield f"every_macro ({way})", lambda: (Check(*pair) for pair in check_every_macro.checks(programs, engine, way))
         yield f"async_tasks ({way})", lambda: (Check(*pair) for pair in check_async_tasks.checks(programs, engine, way))
+        yield f"tracing_bridge ({way})", lambda: (Check(*pair) for pair in check_tracing_bridge.checks(programs, engine, way))
         yield f"file_search ({way})", lambda: (Check(*pair) for pair in check_file_search.checks(programs, engine, way))
 
 

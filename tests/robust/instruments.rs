@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use trace_manager::{ArchiveTarget, Manager, SessionConfig, SessionState};
 
-use crate::harness::{subject, Archive, Run, Session, MODES, PATIENCE};
+use crate::harness::{subject, Archive, Run, Session, Shape, MODES, PATIENCE};
 
 const EVENTS: u64 = 100_000;
 
@@ -79,6 +79,26 @@ fn the_newest_records_are_whole_in_a_circular_buffer() {
         ("userspace object", 2),
     ]);
     assert_eq!(provider.others, others);
+}
+
+/// Names that were given a moment before the process was killed are there, in every mode.
+#[test]
+fn names_survive_a_kill() {
+    for mode in MODES {
+        let session = Session::start(mode, 4 << 20);
+        let run = Run::of(&mut session.subject(&["name-and-be-killed"]));
+        assert!(!run.0.status.success());
+        let (archive, _) = session.end();
+        let provider = archive.only();
+        let names: Vec<&str> =
+            provider.thread_names.values().flatten().map(String::as_str).collect();
+        for name in ["named just before the end", "track just before the end"] {
+            assert!(names.contains(&name), "{mode}: {name} is not among {names:?}");
+        }
+        let open: Vec<_> = provider.named("open on track").map(|event| event.shape).collect();
+        assert_eq!(open, [Shape::Begin], "{mode}");
+        assert_eq!(provider.others["large blob"], 1);
+    }
 }
 
 /// Thread and names of records made by hand are those that were registered.

@@ -3,10 +3,11 @@
 //! Programs use it as `trace_runtime::trace_fn`; this crate exists because an attribute has to live in a
 //! crate of its own. It reads the attribute's options (`attr`) and the item as far as needed (`item`), finds the functions in it
 //! and what holds for each (`expand`), and puts the runtime's macros into them (`function`), by what kind of function it is (`shape`)
-//! and what its parameters are (`parameters`).
+//! and what its parameters are (`parameters`, `arguments`).
 
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod attr;
 mod expand;
 mod function;
@@ -150,8 +151,10 @@ use expand::Mode;
 /// whichever of the two attributes comes first. Arguments are recorded when the function is called, or, of an `async fn`, polled first; a
 /// flow at the first poll, a result at the last.
 ///
-/// A boxed future is boxed once: where the function ends with `Box::pin(...)` the future in it is wrapped, and nowhere
-/// else in it is there a `return` or `?`. Otherwise it is boxed again, while the category is on.
+/// What is passed to an `async fn` by value is in its future twice, outside and inside of what is traced.
+///
+/// Of a function that ends with `Box::pin(...)`, without `return` or `?` before that, the future in the box is traced. A boxed future that
+/// is made in another way is boxed once more while the category is on.
 ///
 /// # What stays as it is
 ///

@@ -17,6 +17,8 @@ struct Bound {
     word: Ident,
     /// Whether it may be something that does more than go away when it is dropped.
     may_drop: bool,
+    /// Whether it may not be there, by a `#[cfg(...)]` that the attribute cannot decide.
+    may_be_absent: bool,
 }
 
 impl<'a> Parameters<'a> {
@@ -28,8 +30,19 @@ impl<'a> Parameters<'a> {
                 FnArg::Receiver(receiver) => parameters.bound.push(Bound {
                     word: Ident::new("self", receiver.self_token.span),
                     may_drop: may_drop(&receiver.ty),
+                    may_be_absent: false,
                 }),
-                FnArg::Typed(typed) => parameters.add(&typed.pat, may_drop(&typed.ty)),
+                FnArg::Typed(typed) => {
+                    let first = parameters.bound.len();
+                    parameters.add(&typed.pat, may_drop(&typed.ty));
+                    let is_cfg = |attribute: &syn::Attribute| attribute.path().is_ident("cfg");
+                    let may_be_absent = typed.attrs.iter().any(is_cfg);
+                    parameters
+                        .bound
+                        .iter_mut()
+                        .skip(first)
+                        .for_each(|bound| bound.may_be_absent = may_be_absent);
+                }
             }
         }
         parameters
@@ -46,7 +59,7 @@ impl<'a> Parameters<'a> {
     /// What can be recorded of a function about which nothing is said: all parameters but `self`, and but those that
     /// the function itself says it does not use, by an underscore.
     pub(crate) fn recordable(&self) -> impl Iterator<Item = &Ident> {
-        let words = self.bound.iter().map(|bound| &bound.word);
+        let words = self.bound.iter().filter(|bound| !bound.may_be_absent).map(|bound| &bound.word);
         words.filter(|word| *word != "self" && !word.to_string().starts_with('_'))
     }
 
@@ -58,7 +71,7 @@ impl<'a> Parameters<'a> {
             .bound
             .iter()
             .rev()
-            .filter(|bound| bound.may_drop)
+            .filter(|bound| bound.may_drop && !bound.may_be_absent)
             .map(|bound| &bound.word)
             .collect();
         if words.is_empty() {
@@ -86,7 +99,11 @@ impl<'a> Parameters<'a> {
         match pattern {
             Pat::Ident(ident) => {
                 let may_drop = may_drop && ident.by_ref.is_none();
-                self.bound.push(Bound { word: ident.ident.clone(), may_drop });
+                self.bound.push(Bound {
+                    word: ident.ident.clone(),
+                    may_drop,
+                    may_be_absent: false,
+                });
                 if let Some((_, inner)) = &ident.subpat {
                     self.add(inner, may_drop);
                 }

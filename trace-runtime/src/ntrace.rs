@@ -122,6 +122,17 @@ impl TracePoint {
     }
 }
 
+/// A duration on a track that is not recorded.
+#[doc(hidden)]
+#[derive(Debug)]
+#[must_use = "the duration ends when this is dropped"]
+pub struct TrackScope(PhantomData<()>);
+
+impl TrackScope {
+    /// A duration that is not recorded.
+    pub const NOT_RECORDED: Self = Self(PhantomData);
+}
+
 /// An operation that is not recorded.
 #[doc(hidden)]
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use crate::clock;
 /// [`Timestamp::now`] costs one read of the CPU's counter. A moment that another clock told is converted: that reads both clocks now, and
 /// the rate between them is measured from [`init`](crate::init) on. It is right within a microsecond for moments since `init`; for
 /// earlier ones the error grows as the measured time is shorter than the one that is told, by about as many microseconds as that is times
-/// longer. Conversions cost about a microsecond, and are not for signal handlers.
+/// longer. Conversions cost about half a microsecond, and are not for signal handlers.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

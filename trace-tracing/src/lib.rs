@@ -61,7 +61,7 @@
 //! told to ask all layers again, on a thread of the runtime.
 //!
 //! While recorded, the bridge takes no lock but a span's own, and does not allocate for a span but where more than 8192 of them are
-//! open at once. See `benches/peers` for numbers. The registry's own costs, about half of a span's, remain, unless it is left out.
+//! open at once. See `benches/peers` for numbers. Most of what a span costs with the layer is the registry's and the filter's own.
 //!
 //! Events that `tracing-log` makes of records of `log` have the category `log`; the crate `trace-log` has the target.
 //!

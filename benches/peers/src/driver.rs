@@ -49,7 +49,7 @@ fn is_baseline(peer: &Peer) -> bool {
 fn measure(chosen: &[&'static Peer], plan: &Plan, scratch: &Path) -> io::Result<Vec<Row>> {
     let mut pairs = chosen
         .iter()
-        .map(|peer| Ok((Worker::spawn(peer)?, Row::new(peer.name))))
+        .map(|peer| Ok((Worker::spawn(peer)?, Row::new(peer))))
         .collect::<io::Result<Vec<_>>>()?;
     rounds(&mut pairs, plan, &[Kind::Off])?;
     for (worker, _) in &mut pairs {

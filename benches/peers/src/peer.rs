@@ -10,6 +10,8 @@ pub type Loop = fn(n: u64);
 pub struct Peer {
     /// As it stands in the table, and behind `--only`.
     pub name: &'static str,
+    /// Whether its trace points are those of the crate `tracing`; they have a table of their own.
+    pub through_tracing: bool,
     /// A scope without arguments while nothing records; runs before `start`.
     pub off: Option<Loop>,
     /// A scope without arguments.

@@ -4,14 +4,15 @@ use std::fmt::Write;
 
 use crate::machine;
 use crate::options::Plan;
-use crate::peer::Kind;
-use crate::peers::{EMPTY_LOOP, RAW_CLOCK};
+use crate::peer::{Kind, Peer};
+use crate::peers::{EMPTY_LOOP, OUR_LAYER, RAW_CLOCK, REGISTRY};
 use crate::samples::Samples;
 
 /// What was measured of one tracer in the interleaved rounds.
 #[derive(Debug)]
 pub struct Row {
     name: &'static str,
+    through_tracing: bool,
     off: Samples,
     recording: [Samples; Kind::RECORDING.len()],
 }
@@ -35,8 +36,13 @@ pub struct Footprint {
 
 impl Row {
     /// An empty row.
-    pub fn new(name: &'static str) -> Row {
-        Row { name, off: Samples::default(), recording: Default::default() }
+    pub fn new(peer: &Peer) -> Row {
+        Row {
+            name: peer.name,
+            through_tracing: peer.through_tracing,
+            off: Samples::default(),
+            recording: Default::default(),
+        }
     }
 
     /// Where the samples of `kind` are kept.
@@ -86,6 +92,7 @@ impl Floor {
 pub fn render(plan: &Plan, rows: &[Row], footprints: &[Footprint]) -> String {
     let mut text = String::new();
     write_speed(&mut text, plan, rows);
+    write_bridges(&mut text, rows);
     write_footprints(&mut text, footprints);
     text
 }
@@ -103,7 +110,7 @@ fn write_speed(text: &mut String, plan: &Plan, rows: &[Row]) {
         plan.count,
         floor.read
     );
-    for row in rows {
+    for row in rows.iter().filter(|row| !row.through_tracing) {
         let _ = writeln!(text, "{}", speed_line(row, &floor));
     }
 }
@@ -128,6 +135,40 @@ fn recording_cell(row: &Row, kind: Kind, floor: &Floor) -> String {
         _ => format!("{:.2} ×", min / (Floor::reads(kind) * floor.read)),
     };
     format!("{min:.1} / {median:.1} ({comparison})")
+}
+
+/// What listens to `tracing`.
+const BRIDGED: [Kind; 4] = [Kind::Scope, Kind::ScopeArgs, Kind::Instant, Kind::Threads];
+
+fn write_bridges(text: &mut String, rows: &[Row]) {
+    let row = |name| rows.iter().find(|row| row.name == name);
+    let (Some(floor), Some(ours), Some(registry)) =
+        (Floor::of(rows), row(OUR_LAYER), row(REGISTRY))
+    else {
+        return;
+    };
+    text.push_str(
+        "\nSpans through `tracing`: minimum / median, and in brackets the minimum as a multiple of that of our layer; for layers, behind a \
+         semicolon, the same of what is left without what the registry costs alone.\n\n\
+         | listener | off, net | span | + i64 and &str | event | span, two threads |\n|---|---|---|---|---|---|\n",
+    );
+    for row in rows.iter().filter(|row| row.through_tracing) {
+        let mut cells = vec![row.name.to_owned(), off_cell(row, &floor)];
+        cells.extend(BRIDGED.map(|kind| bridged_cell(row, kind, ours, registry)));
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+}
+
+fn bridged_cell(row: &Row, kind: Kind, ours: &Row, registry: &Row) -> String {
+    let samples = row.recording(kind);
+    let (Some(min), Some(median), Some(unit), Some(base)) =
+        (samples.min(), samples.median(), ours.min(kind), registry.min(kind))
+    else {
+        return "–".to_owned();
+    };
+    let net = (min - base) / (unit - base);
+    let net = if net > 0.0 { format!("; {net:.1} ×") } else { String::new() };
+    format!("{min:.1} / {median:.1} ({:.2} ×{net})", min / unit)
 }
 
 fn write_footprints(text: &mut String, footprints: &[Footprint]) {

@@ -1,8 +1,13 @@
-/* Forks, threads, and signal handlers. */
+/* Forks, threads, signal handlers, and a thread that makes no system call. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <trace.h>
 #include <unistd.h>
@@ -65,10 +70,41 @@ static int signals(void) {
     return handled == 1000 ? 0 : 1;
 }
 
+/* From here on any system call but the end of the thread kills the process. */
+static bool forbid_system_calls(void) {
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void *strict(void *argument) {
+    if (!forbid_system_calls()) return argument;
+    for (int round = 0; round < 1000; round++) {
+        TRACE_DURATION("strict", "scope", "round", round, "text", "some text");
+        TRACE_INSTANT("strict", "instant", TRACE_SCOPE_PROCESS);
+    }
+    syscall(SYS_exit, 0);
+    return argument;
+}
+
+static int strict_thread(void) {
+    pthread_t handle;
+    return pthread_create(&handle, NULL, strict, NULL) != 0 || pthread_join(handle, NULL) != 0;
+}
+
 int main(int count, char **arguments) {
     if (count != 2) return 2;
     trace_init();
-    int failed = strcmp(arguments[1], "fork") == 0 ? forks() : strcmp(arguments[1], "threads") == 0 ? threads() : signals();
+    const char *role = arguments[1];
+    int failed = strcmp(role, "fork") == 0      ? forks()
+                 : strcmp(role, "threads") == 0 ? threads()
+                 : strcmp(role, "strict") == 0  ? strict_thread()
+                                                : signals();
     /* exit() is enough for what was recorded to be kept. */
     return failed;
 }

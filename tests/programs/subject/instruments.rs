@@ -69,6 +69,16 @@ fn by_hand(context: Context, number: u64) {
     let _found_room = context.write_record(&words);
 }
 
+/// Names and records, and is killed at once.
+pub(crate) fn be_killed() {
+    let _trace = crate::init();
+    trace_thread_name!("named just before the end");
+    let track = Track::new("track just before the end");
+    trace_track!(track, duration("instruments", "open on track"));
+    trace_blob_event!("instruments", "last data", [1u8; 1000]);
+    crate::sys::kill(std::process::id() as i32, libc::SIGKILL);
+}
+
 /// Takes its time when tracing starts, and then makes `file`.
 pub(crate) fn observe_slowly(file: PathBuf) {
     let _observer = trace_runtime::observe(move |state| {

@@ -60,6 +60,7 @@ fn main() {
         "chatter" => ending::chatter(),
         "fork" => forking::fork_and_trace(&argument(0)),
         "instruments" => instruments::run(number(0)),
+        "name-and-be-killed" => instruments::be_killed(),
         "observe-slowly" => instruments::observe_slowly(argument(0).into()),
         "observe-and-fork" => forking::observe_and_fork(&argument(0)),
         "orphan" => forking::orphan(&argument(0)),

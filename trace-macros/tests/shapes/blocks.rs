@@ -228,3 +228,15 @@ fn flows_are_within_the_function() {
     assert_eq!(recorded(|| step(1)).1, ["begin c step", "FlowStep c flow id=2", "end step"]);
     assert_eq!(recorded(|| last(&7)).1, ["begin c last", "FlowEnd c flow id=7", "end last"]);
 }
+
+/// A parameter that may not be there is left alone.
+#[test]
+fn parameters_by_configuration() {
+    #[trace_fn(crate = fake, category = "c", args, ret)]
+    fn configured(first: u8, #[cfg(not(test))] second: String, #[cfg(test)] third: String) -> u8 {
+        drop(third);
+        first
+    }
+    let (_, lines) = recorded(|| configured(1, String::new()));
+    assert_eq!(lines, ["begin c configured first=1", "instant c return value=1", "end configured"]);
+}

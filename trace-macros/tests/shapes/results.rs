@@ -181,3 +181,35 @@ fn a_temporary_of_the_tail_may_borrow_a_parameter() {
 fn lines(of: &[&str]) -> Vec<String> {
     of.iter().map(ToString::to_string).collect()
 }
+
+/// The closure is in the unsafe function, and so may do what it may.
+#[test]
+fn unsafe_functions_and_generics() {
+    /// # Safety
+    ///
+    /// `number` can be read.
+    #[allow(unsafe_op_in_unsafe_fn, reason = "whether the body may is the question")]
+    #[trace_fn(crate = fake, category = "c", ret)]
+    unsafe extern "C" fn read(number: *const u8) -> u8 {
+        *number
+    }
+    #[trace_fn(crate = fake, category = "c", ret, args(n = N))]
+    fn sum<'a, T, const N: usize>(
+        items: &'a [T; N],
+        mut add: impl FnMut(&'a T),
+    ) -> impl Iterator<Item = &'a T>
+    where
+        T: fmt::Debug,
+        std::slice::Iter<'a, T>: fmt::Debug,
+    {
+        items.iter().for_each(&mut add);
+        items.iter()
+    }
+    let number = 7;
+    // SAFETY: the number is there.
+    assert_eq!(recorded(|| unsafe { read(&raw const number) }).0, 7);
+    let mut total = 0;
+    let (items, lines) = recorded(|| sum(&[1, 2], |item| total += item).count());
+    assert_eq!((items, total), (2, 3));
+    assert_eq!(lines, ["begin c sum n=2", "instant c return value=\"Iter([1, 2])\"", "end sum"]);
+}

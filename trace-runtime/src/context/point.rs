@@ -52,7 +52,7 @@ impl TracePoint {
     /// Records an event now, on this thread, if the trace point is on.
     ///
     /// `values` belong to the keys in their order; those beyond the keys are left out. `tail` is what the type of event needs: the id of
-    /// a counter, an async or a flow event; [`scope`] of an instant. Where it is missing it is 0; an instant of scope 0 is global.
+    /// a counter, an async or a flow event; [`scope`](super::scope) of an instant. Where it is missing it is 0; an instant of scope 0 is global.
     pub fn write(self, values: &[Value<'_>], tail: &[u64]) {
         if !self.is_on() {
             return;

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use crate::value::sealed::Encode;
 use crate::value::{Arg, Koid, Limit, Pointer};
 
-/// The value of an argument of a [`TracePoint`].
+/// The value of an argument of a [`TracePoint`](super::TracePoint).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// No argument: its key is left out.

@@ -185,3 +185,44 @@ fn there_are_254_threads() {
     let found: Vec<u64> = find(&told, "raw/crowd").iter().map(|told| told.thread).collect();
     assert_eq!(found, Vec::from_iter(5000..5254));
 }
+
+/// Whatever is accepted reaches the archive, and leaves it well-formed.
+#[test]
+fn what_is_accepted_is_archived() {
+    const ROUNDS: u64 = 30_000;
+    let recording = Recording::with(|builder| builder.buffer_size(32 << 20));
+    let context = Context::acquire().unwrap();
+    let name = indexed(context.register_string("name").unwrap());
+    let thread = on(context.register_thread(1, 4711).unwrap());
+    let arguments =
+        [Argument::new("a", Value::String("text".into())), Argument::new(name, Value::Int64(-1))];
+    let good = [
+        words(event(thread, name, "inline".into(), &arguments)),
+        words(Log { ticks: 1, thread, message: b"message" }),
+        words(Blob { name, blob_type: BlobType::DATA, payload: b"payload" }),
+        words(event(Thread::Inline(ThreadKoids::new(1, 2)), "category".into(), name, &[])),
+    ];
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = |below: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % below
+    };
+    let (mut accepted, mut refused) = (0, 0);
+    for _ in 0..ROUNDS {
+        let mut record = good[next(good.len() as u64) as usize].clone();
+        for _ in 0..next(4) {
+            let word = next(record.len() as u64) as usize;
+            record[word] ^= 1 << next(64);
+        }
+        match context.write_record(&record) {
+            true => accepted += 1,
+            false => refused += 1,
+        }
+    }
+    let told = recording.end();
+    assert!(accepted > 1000 && refused > 1000, "{accepted} and {refused}");
+    // Besides there are names of threads, and what the tracing system says of itself.
+    assert!((accepted..accepted + 50).contains(&told.len()), "{accepted}, {}", told.len());
+}

@@ -9,6 +9,7 @@ use crate::peer::{Peer, Session};
 /// The clock alone: two reads for a scope, one for an instant and a counter.
 pub const RAW_CLOCK: Peer = Peer {
     name: "raw clock",
+    through_tracing: false,
     off: None,
     scope: |n| {
         for _ in 0..n {
@@ -29,6 +30,7 @@ pub const RAW_CLOCK: Peer = Peer {
 /// The loop alone.
 pub const EMPTY_LOOP: Peer = Peer {
     name: "empty loop",
+    through_tracing: false,
     off: Some(turns),
     scope: turns,
     scope_args: None,

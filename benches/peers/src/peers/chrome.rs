@@ -1,41 +1,24 @@
 //! tracing with tracing-chrome: every event is sent over a channel to a thread that writes JSON.
 
-use std::hint::black_box;
 use std::path::Path;
 
-use tracing::{trace, trace_span};
 use tracing_chrome::{ChromeLayerBuilder, FlushGuard};
 use tracing_subscriber::prelude::*;
 
+use super::spans;
 use crate::peer::{Peer, Session};
 
 /// tracing + tracing-chrome, arguments included.
 pub const PEER: Peer = Peer {
     name: "tracing-chrome",
-    off: Some(scope),
-    scope,
-    scope_args: Some(|n| {
-        for i in 0..n as i64 {
-            let _span = trace_span!("scope", value = i, text = "short").entered();
-            black_box(i);
-        }
-    }),
-    instant: Some(|n| {
-        for i in 0..n {
-            trace!("instant");
-            black_box(i);
-        }
-    }),
+    through_tracing: true,
+    off: Some(spans::scope),
+    scope: spans::scope,
+    scope_args: Some(spans::scope_args),
+    instant: Some(spans::instant),
     counter: None,
     start,
 };
-
-fn scope(n: u64) {
-    for i in 0..n {
-        let _span = trace_span!("scope").entered();
-        black_box(i);
-    }
-}
 
 struct Writing {
     guard: FlushGuard,

@@ -1,12 +1,14 @@
 //! The tracers, one file each.
 
 mod baseline;
+mod bridges;
 mod chrome;
 mod fastrace;
 mod ours;
 #[cfg(feature = "perfetto")]
 mod perfetto;
 mod puffin;
+mod spans;
 #[cfg(feature = "tracy")]
 mod tracy;
 
@@ -16,6 +18,11 @@ use crate::peer::Peer;
 pub const RAW_CLOCK: &str = baseline::RAW_CLOCK.name;
 /// The name of the row that is subtracted from what a switched-off trace point costs.
 pub const EMPTY_LOOP: &str = baseline::EMPTY_LOOP.name;
+
+/// The name of the row that is subtracted from what a layer costs.
+pub const REGISTRY: &str = bridges::REGISTRY.name;
+/// The name of the row that other layers are compared with.
+pub const OUR_LAYER: &str = bridges::LAYER.name;
 
 /// All of them, in the order of the table.
 pub const ALL: &[Peer] = &[
@@ -29,6 +36,12 @@ pub const ALL: &[Peer] = &[
     tracy::PEER,
     #[cfg(feature = "perfetto")]
     perfetto::PEER,
+    bridges::REGISTRY,
+    bridges::LAYER,
+    bridges::SUBSCRIBER,
+    bridges::FASTRACE,
+    #[cfg(feature = "perfetto")]
+    bridges::PERFETTO,
 ];
 
 /// The tracer of that name.

@@ -10,6 +10,7 @@ use crate::peer::{Peer, Session};
 /// trace-runtime.
 pub const PEER: Peer = Peer {
     name: "trace-runtime",
+    through_tracing: false,
     off: Some(scope),
     scope,
     scope_args: Some(|n| {
@@ -44,7 +45,8 @@ struct Recording {
     guard: trace_runtime::Trace,
 }
 
-fn start(file: &Path) -> Box<dyn Session> {
+/// Records into the file.
+pub fn start(file: &Path) -> Box<dyn Session> {
     // Large enough that nothing is lost between two saves of a loaded machine.
     let builder = trace_runtime::builder().output(file).buffer_size(256 << 20);
     Box::new(Recording { guard: builder.init() })

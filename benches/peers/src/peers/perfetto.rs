@@ -43,6 +43,7 @@ const BUFFER_KIB: u32 = 512 * 1024;
 /// perfetto-sdk, in process.
 pub const PEER: Peer = Peer {
     name: "perfetto-sdk",
+    through_tracing: false,
     off: Some(scope),
     scope,
     scope_args: Some(|n| {
@@ -94,21 +95,28 @@ struct InProcess {
 }
 
 fn start(file: &Path) -> Box<dyn Session> {
+    start_with(file, "bench", || {
+        perfetto_te_ns::register().expect("categories are registered once")
+    })
+}
+
+/// Records a category, which `register` makes known, into the file.
+pub fn start_with(file: &Path, category: &str, register: impl Fn()) -> Box<dyn Session> {
     let args = ProducerInitArgsBuilder::new()
         .backends(Backends::IN_PROCESS)
         .shmem_size_hint_kb(SHARED_MEMORY_KIB);
     Producer::init(args.build());
     TrackEvent::init();
-    perfetto_te_ns::register().expect("categories are registered once");
+    register();
     let mut session =
         TracingSession::in_process().expect("the in-process backend was just initialised");
-    session.setup(&config());
+    session.setup(&config(category));
     session.start_blocking();
     Box::new(InProcess { session, file: file.to_owned() })
 }
 
-/// An encoded trace configuration: one buffer, our category.
-fn config() -> Vec<u8> {
+/// An encoded trace configuration: one buffer, one category.
+fn config(category: &str) -> Vec<u8> {
     let writer = PbMsgWriter::new();
     let heap = HeapBuffer::new(writer.stream_writer());
     let mut message = PbMsg::new(&writer).expect("a fresh writer has room");
@@ -120,7 +128,7 @@ fn config() -> Vec<u8> {
         source.set_config(|source: &mut DataSourceConfig| {
             source.set_name("track_event");
             source.set_track_event_config(|events: &mut TrackEventConfig| {
-                events.set_enabled_categories("bench");
+                events.set_enabled_categories(category);
             });
         });
     });

@@ -13,6 +13,7 @@ use crate::peer::{Peer, Session};
 /// puffin with a sink that writes its own file format (compressed frames).
 pub const PEER: Peer = Peer {
     name: "puffin",
+    through_tracing: false,
     off: Some(scope),
     scope,
     scope_args: Some(|n| {

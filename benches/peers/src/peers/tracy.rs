@@ -11,6 +11,7 @@ use crate::peer::{Peer, Session};
 /// Tracy without a viewer. It cannot be off: its macros panic before the client runs, and from then on it records.
 pub const PEER: Peer = Peer {
     name: "tracy-client",
+    through_tracing: false,
     off: None,
     scope,
     scope_args: Some(|n| {

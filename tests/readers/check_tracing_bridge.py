@@ -1,0 +1,68 @@
+"""What has to be in an archive of the example `tracing_bridge`: a track for each asynchronous span, durations for all, and the log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import chrome_json
+import fxt_package
+import perfetto
+from model import Event, Found
+from recordings import Programs, Way, succeeds
+
+ORDERS = 8
+
+TRACKS = """
+    select name, count(*), count(distinct track_id), sum(dur = -1) from slice
+    where track_id not in (select id from thread_track) and category = 'tracing_bridge' group by name order by name"""
+
+
+def checks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[str, Callable[[], list[str]]]]:
+    archive = programs.work / "tracing_bridge.fxt"
+    succeeds(programs.record(way, archive, [str(programs.example("tracing_bridge"))]))
+    json = programs.convert(archive)
+    yield "fxt", lambda: faults(fxt_package.read(archive))
+    yield "json", lambda: faults(chrome_json.read(json))
+    yield "perfetto", lambda: perfetto_faults(engine, archive)
+    yield "perfetto of json", lambda: perfetto_faults(engine, json)
+
+
+def number(text: object) -> int:
+    """JSON has large numbers as text, and ids in base 16."""
+    return int(text, 0) if isinstance(text, str) else int(text)
+
+
+def faults(found: Found) -> list[str]:
+    events = [event for events in found.events.values() for event in events if event.category == "tracing_bridge"]
+    told = found.faults + ([f"{found.lost} records lost"] if found.lost else [])
+    told += counts(events)
+    tracks = {number(event.tail): event for event in events if event.kind == "async_begin"}
+    shop = [track for track, begin in tracks.items() if begin.name == "shop"]
+    for track, begin in tracks.items():
+        parents = [number(begin.args["parent"])] if "parent" in begin.args else []
+        told += [] if parents == ([] if begin.name == "shop" else shop) else [f"{begin.name} is a child of {parents}"]
+        ends = [event for event in events if event.kind == "async_end" and number(event.tail) == track]
+        told += [] if len(ends) == 1 and ends[0].start >= begin.start else [f"{begin.name} ends {len(ends)} times"]
+    return told
+
+
+def counts(events: list[Event]) -> list[str]:
+    begun = Counter(event.name for event in events if event.kind == "async_begin")
+    told = [] if begun == {"shop": 1, "order": ORDERS} else [f"tracks {dict(begun)}"]
+    durations = Counter(event.name for event in events if event.kind.startswith("duration"))
+    # Synchronous, and so one duration each; an order is polled twice at least, and dropped.
+    told += [] if durations["price"] == ORDERS else [f"{durations['price']} durations of price"]
+    told += [] if durations["order"] >= 3 * ORDERS else [f"{durations['order']} durations of order"]
+    served = sorted(event.args["number"] for event in events if event.name == "served")
+    return told + ([] if served == list(range(ORDERS)) else [f"served {served}"])
+
+
+def perfetto_faults(engine: Path, trace: Path) -> list[str]:
+    errors, tracks = perfetto.query(engine, trace, [perfetto.ERRORS, TRACKS])
+    told = [f"import error: {error}" for error in errors]
+    wanted = [["order", ORDERS], ["shop", 1]]
+    found = [[name, int(count)] for name, count, _, _ in tracks]
+    told += [] if found == wanted else [f"tracks {tracks}"]
+    return told + [f"{name}: {open_} never end" for name, _, _, open_ in tracks if open_ != "0"]
