@@ -25,8 +25,12 @@ use trace_protocol::buffer::producer::{
 const PATIENCE: Duration = Duration::MAX;
 
 fn model(check: impl Fn() + Sync + Send + 'static) {
+    model_with(2, check);
+}
+
+fn model_with(preemptions: usize, check: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
     builder.max_branches = 10_000;
     builder.check(check);
 }
@@ -339,5 +343,31 @@ fn a_slot_has_one_holder() {
         other.join().unwrap();
         recorder.stop(PATIENCE);
         assert_eq!(buffer.rolling(0).len(), 2);
+    });
+}
+
+/// A copy of a buffer whose older half is being overwritten holds whole records of one stretch: nothing of what overwrites is taken for
+/// what was there.
+#[test]
+fn a_copy_takes_nothing_for_older_than_it_is() {
+    // Each word is loaded by itself: two preemptions take hours.
+    model_with(1, || {
+        let buffer = Buffer::new(BufferingMode::Circular, true);
+        let recorder = buffer.recorder;
+        let slot = recorder.attach(1).unwrap();
+        for value in 0..12 {
+            assert!(instant(recorder, slot, value), "both rolling buffers");
+        }
+        recorder.quiesce(PATIENCE);
+        recorder.mark_saved(0);
+        let writer = thread::spawn(move || assert!(instant(recorder, slot, 12)));
+        let mut collector = buffer.collector();
+        let (copy, mut words) = (collector.copy_live(), Vec::new());
+        collector.finish_copy(copy, &mut words);
+        writer.join().unwrap();
+        assert_eq!(collector.stats().rejections(), 0, "{words:x?}");
+        let found: Vec<u64> = events(&words).into_iter().map(|(_, value)| value).collect();
+        assert!(found.windows(2).all(|pair| pair[1] == pair[0] + 1), "{found:?}");
+        assert!(found.contains(&11), "{found:?}");
     });
 }

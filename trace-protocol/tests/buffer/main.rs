@@ -4,6 +4,7 @@
 
 mod harness;
 mod hostile;
+mod live;
 mod modes;
 mod scopes;
 mod threads;

@@ -19,7 +19,7 @@ pub trait Registered {
 }
 
 /// What a provider has registered, over the whole session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Tables {
     strings: Box<[u64; 512]>,
     threads: [u64; 4],

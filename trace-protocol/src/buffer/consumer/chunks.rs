@@ -26,6 +26,25 @@ impl RawSave {
         Self { words, chunks: runs.iter().map(|run| run.len()).collect() }
     }
 
+    /// Copies these chunks of a rolling buffer that is being written: of each thread the first so many of its records.
+    ///
+    /// A thread's later chunks lie behind its earlier ones. Copied from the last to the first, an earlier one is complete if there is
+    /// anything of a later one.
+    pub(super) fn copy_backwards(chunks: &[&[AtomicU64]]) -> Self {
+        let lengths: Vec<usize> = chunks.iter().map(|chunk| chunk.len()).collect();
+        let mut words = vec![0; lengths.iter().sum()];
+        let mut rest = words.as_mut_slice();
+        for chunk in chunks.iter().rev() {
+            let (before, place) = rest.split_at_mut(rest.len() - chunk.len());
+            for (to, from) in place.iter_mut().zip(*chunk) {
+                // Acquired: behind a header that is seen, the record is.
+                *to = from.load(Ordering::Acquire);
+            }
+            rest = before;
+        }
+        Self { words, chunks: lengths }
+    }
+
     /// Bytes copied.
     pub fn size(&self) -> usize {
         self.words.len() * 8

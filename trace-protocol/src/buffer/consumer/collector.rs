@@ -10,13 +10,13 @@ use super::slot::{SaveSlot, SlotReader};
 use super::stats::Stats;
 
 /// Reads one provider's buffer, each record once, and turns it into well-formed records.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Collector {
-    mapping: ReadMapping,
-    layout: Layout,
-    filter: Filter,
-    durable_read: usize,
-    last_saved: Option<u32>,
+    pub(super) mapping: ReadMapping,
+    pub(super) layout: Layout,
+    pub(super) filter: Filter,
+    pub(super) durable_read: usize,
+    pub(super) last_saved: Option<u32>,
 }
 
 /// Why a buffer cannot be read.
@@ -56,15 +56,17 @@ impl Collector {
 
     /// Appends what is new in the durable buffer, up to `end` bytes of it, and no further than the layout goes.
     pub fn collect_durable(&mut self, end: u64, out: &mut Vec<u64>) {
+        let mut words = self.copy_durable(end);
+        self.durable_read += words.len();
+        self.filter.filter(&mut words, out);
+    }
+
+    /// Copies what is new in the durable buffer, up to `end` bytes of it.
+    pub(super) fn copy_durable(&self, end: u64) -> Vec<u64> {
         let start = self.layout.durable_start();
         let end = (usize::try_from(end).unwrap_or(usize::MAX) / 8).min(self.layout.durable_words());
-        let Some(new) = self.mapping.words().get(start + self.durable_read.min(end)..start + end)
-        else {
-            return;
-        };
-        let mut words: Vec<u64> = new.iter().map(|word| word.load(Ordering::Acquire)).collect();
-        self.durable_read = self.durable_read.max(end);
-        self.filter.filter(&mut words, out);
+        let new = self.mapping.words().get(start + self.durable_read.min(end)..start + end);
+        new.unwrap_or(&[]).iter().map(|word| word.load(Ordering::Acquire)).collect()
     }
 
     /// Copies the rolling buffer of `wrapped_count`. After this its provider may write it again.
@@ -124,6 +126,11 @@ impl Collector {
             .filter(|wrap| Some(*wrap) > saved)
             .map(|wrap| self.copy_rolling(wrap))
             .collect();
+        self.sanitize_last(saves, out);
+    }
+
+    /// Appends the well-formed records of the last copies, the older one first.
+    pub(super) fn sanitize_last(&mut self, saves: Vec<RawSave>, out: &mut Vec<u64>) {
         if self.layout.mode() == BufferingMode::Circular {
             self.learn_late(&saves);
         }
@@ -184,7 +191,7 @@ impl Collector {
         }
     }
 
-    fn word(&self, index: usize) -> u64 {
+    pub(super) fn word(&self, index: usize) -> u64 {
         self.mapping.words().get(index).map_or(0, |word| word.load(Ordering::Acquire))
     }
 }

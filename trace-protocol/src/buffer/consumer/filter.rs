@@ -14,7 +14,7 @@ use super::check::{check, Tables};
 use super::stats::{Rejection, Stats};
 
 /// Checks the records of a provider, one after another, over the whole session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Filter {
     tables: Tables,
     process: u64,
@@ -32,7 +32,7 @@ pub(super) struct Filter {
 }
 
 /// How the scopes of a circular buffer are put together again.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LateScopes {
     /// Thread and start of the scopes that ended late.
     ended: HashSet<(u64, u64)>,

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `collector` | which parts to read, in which order, once each |
 //! | `chunks` | the chunks of a rolling buffer |
+//! | `live` | the same of a buffer that is being written |
 //! | `slot` | copies that outlive the process that made them |
 //! | `filter` | which records stay, and what becomes of open and late scopes |
 //! | `check` | whether one record is well-formed |
@@ -19,11 +20,13 @@ mod collector;
 mod cursor;
 mod filter;
 mod large;
+mod live;
 mod slot;
 mod stats;
 
 pub use check::{check_record, Registered};
 pub use chunks::RawSave;
 pub use collector::{Collector, CollectorError};
+pub use live::LiveCopy;
 pub use slot::{SaveSlot, SlotReader};
 pub use stats::{Rejection, Stats};

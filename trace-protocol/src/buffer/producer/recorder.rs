@@ -217,8 +217,10 @@ impl Recorder {
                 false => Reserved::Moved,
             };
         }
+        // Before anybody can write there: who reads the other rolling buffer meanwhile looks for this behind it.
+        session.publish_wrapped_count(self.wrapped_count(next));
         if self.replace_allocation(allocation, next << 32) {
-            session.publish_switch(self.wrapped_count(epoch), allocation as u32);
+            session.publish_end(self.wrapped_count(epoch), allocation as u32);
             self.epoch.fetch_max(next, Ordering::AcqRel);
             (session.wake)();
         }

@@ -4,7 +4,7 @@ use trace_format::layout::StringRef;
 
 use crate::buffer::header::{directory_entry, field, Layout};
 use crate::buffer::memory::WriteMapping;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{fence, AtomicU64, Ordering};
 
 use super::loss::LossReason;
 use super::slot::Word;
@@ -84,6 +84,8 @@ impl Session {
         let unit_words = self.layout.unit_words();
         let start = directory + self.layout.directory_words() + first as usize * unit_words;
         let words = &self.mapping.words()[start..start + units as usize * unit_words];
+        // Who copies what the chunk overwrites sees the wrapped count that said so, which this thread has acquired with its reservation.
+        fence(Ordering::Release);
         words[0].store(0, Ordering::Relaxed);
         // Released: who sees the entry sees the zero word, so that stale records are never taken for this chunk's.
         self.mapping.words()[directory + first as usize]
@@ -92,18 +94,19 @@ impl Session {
     }
 
     /// Tells the reader that the rolling buffer of `wrapped_count` was left with so many bytes reserved.
-    pub(super) fn publish_switch(&self, wrapped_count: u32, reserved_units: u32) {
+    pub(super) fn publish_end(&self, wrapped_count: u32, reserved_units: u32) {
         let bytes =
             reserved_units as usize * self.layout.unit_size() + self.layout.directory_words() * 8;
         let index = wrapped_count as usize % self.layout.mode().rolling_buffers();
         self.field(field::ROLLING_END + index).store(bytes as u64, Ordering::Relaxed);
-        self.publish_wrapped_count(wrapped_count.wrapping_add(1));
     }
 
+    /// Tells the reader that from now on the rolling buffer of `wrapped_count` may be written, and what it held overwritten. A count that
+    /// comes late changes nothing.
     pub(super) fn publish_wrapped_count(&self, wrapped_count: u32) {
         let [_, version_mode, ..] = self.layout.to_header();
         let word = version_mode | (u64::from(wrapped_count) << 32);
-        self.field(field::VERSION_MODE_WRAPPED).store(word, Ordering::Release);
+        self.field(field::VERSION_MODE_WRAPPED).fetch_max(word, Ordering::AcqRel);
     }
 
     /// Counts a dropped record, in the shard of this slot.
