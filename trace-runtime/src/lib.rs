@@ -10,6 +10,7 @@ macro_rules! traced {
     };
 }
 
+mod alert_name;
 pub mod context;
 #[cfg(feature = "attributes")]
 mod function;
@@ -35,6 +36,7 @@ traced! {
     mod track;
 
     pub use point::scopes::{AsyncScope, TrackScope};
+    pub use point::alert::raise_alert;
     pub use point::write::DurationScope;
     pub use provider::{builder, init, observe, trace_state, Builder, Observer, Trace};
     pub use task::{TraceFuture, TraceFutureArgs, TraceFutureExt};
@@ -44,6 +46,8 @@ traced! {
     pub(crate) use recorder::RECORDER;
 }
 
+#[doc(hidden)]
+pub use alert_name::check_alert_name as __check_alert_name;
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use ntrace::*;
 pub use state::TraceState;
@@ -59,6 +63,7 @@ pub use value::{Arg, ArgValue, Koid, Pointer};
 pub mod __private {
     pub use trace_format::layout::EventType;
 
+    pub use crate::point::alert::Alert;
     pub use crate::point::arguments::numbers;
     pub use crate::point::blob::{blob, blob_attachment, blob_event};
     pub use crate::point::names::{BothAtRunTime, Literal, NameAtRunTime, Names, Wanted};

@@ -37,21 +37,22 @@ pub use future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 pub use place::{Timestamp, Track};
 
 pub use crate::{
-    __ntrace_async_enter as trace_async_enter, __ntrace_at as trace_at,
-    __ntrace_blob as trace_blob, __ntrace_blob_attachment as trace_blob_attachment,
-    __ntrace_blob_event as trace_blob_event, __ntrace_category as trace_category,
-    __ntrace_counter as trace_counter, __ntrace_disabled as trace_category_enabled,
-    __ntrace_disabled as trace_enabled, __ntrace_duration as trace_duration,
-    __ntrace_event as trace_duration_begin, __ntrace_event as trace_duration_end,
-    __ntrace_event_with_id as trace_async_begin, __ntrace_event_with_id as trace_async_end,
-    __ntrace_event_with_id as trace_async_instant, __ntrace_event_with_id as trace_flow_begin,
-    __ntrace_event_with_id as trace_flow_end, __ntrace_event_with_id as trace_flow_step,
-    __ntrace_future_args as trace_future_args, __ntrace_instaflow as trace_instaflow_begin,
-    __ntrace_instaflow as trace_instaflow_end, __ntrace_instaflow as trace_instaflow_step,
-    __ntrace_instant as trace_instant, __ntrace_kernel_object as trace_kernel_object,
-    __ntrace_log as trace_log, __ntrace_name as trace_process_name,
-    __ntrace_name as trace_thread_name, __ntrace_nonce as trace_nonce,
-    __ntrace_track as trace_track, __ntrace_userspace_object as trace_userspace_object,
+    __ntrace_alert as trace_alert, __ntrace_async_enter as trace_async_enter,
+    __ntrace_at as trace_at, __ntrace_blob as trace_blob,
+    __ntrace_blob_attachment as trace_blob_attachment, __ntrace_blob_event as trace_blob_event,
+    __ntrace_category as trace_category, __ntrace_counter as trace_counter,
+    __ntrace_disabled as trace_category_enabled, __ntrace_disabled as trace_enabled,
+    __ntrace_duration as trace_duration, __ntrace_event as trace_duration_begin,
+    __ntrace_event as trace_duration_end, __ntrace_event_with_id as trace_async_begin,
+    __ntrace_event_with_id as trace_async_end, __ntrace_event_with_id as trace_async_instant,
+    __ntrace_event_with_id as trace_flow_begin, __ntrace_event_with_id as trace_flow_end,
+    __ntrace_event_with_id as trace_flow_step, __ntrace_future_args as trace_future_args,
+    __ntrace_instaflow as trace_instaflow_begin, __ntrace_instaflow as trace_instaflow_end,
+    __ntrace_instaflow as trace_instaflow_step, __ntrace_instant as trace_instant,
+    __ntrace_kernel_object as trace_kernel_object, __ntrace_log as trace_log,
+    __ntrace_name as trace_process_name, __ntrace_name as trace_thread_name,
+    __ntrace_nonce as trace_nonce, __ntrace_track as trace_track,
+    __ntrace_userspace_object as trace_userspace_object,
 };
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub use crate::{Arg, ArgValue, BlobType, Koid, ObjectType, Pointer, Scope, Timestamp, Track};
@@ -66,6 +67,12 @@ pub fn init() -> Trace {
 /// Chooses how this process is not traced.
 pub fn builder() -> Builder {
     Builder(PhantomData)
+}
+
+/// Raises no alert.
+#[inline(always)]
+pub fn raise_alert(_name: &str) -> bool {
+    false
 }
 
 /// Keeps this process what it is.

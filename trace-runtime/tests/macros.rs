@@ -10,10 +10,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use trace_runtime::{
-    trace_async_begin, trace_async_end, trace_async_instant, trace_category_enabled, trace_counter,
-    trace_duration, trace_duration_begin, trace_duration_end, trace_enabled, trace_flow_begin,
-    trace_flow_end, trace_flow_step, trace_future_args, trace_instant, ArgValue, Koid, Pointer,
-    Scope, TraceFutureExt,
+    raise_alert, trace_alert, trace_async_begin, trace_async_end, trace_async_instant,
+    trace_category_enabled, trace_counter, trace_duration, trace_duration_begin,
+    trace_duration_end, trace_enabled, trace_flow_begin, trace_flow_end, trace_flow_step,
+    trace_future_args, trace_instant, ArgValue, Koid, Pointer, Scope, TraceFutureExt,
 };
 
 const KEY: &str = "constant key";
@@ -45,6 +45,13 @@ fn arguments_are_not_evaluated_while_off() {
             .trace(trace_future_args!("test", format!("{}", count()), "a" => count())),
     );
     assert_eq!(evaluated.get(), 0);
+}
+
+#[test]
+fn alerts_are_raised_only_while_recorded() {
+    trace_alert!("alert");
+    trace_alert!("test", "fourteen bytes",);
+    assert!(!raise_alert("alert"));
 }
 
 #[test]

@@ -64,6 +64,9 @@ mod quiet {
         drop(std::future::ready(1).trace(trace_future_args!("quiet", format!("{}", count()))));
         let _observer = observe(|_| panic!("nobody is told"));
         assert_eq!(trace_state(), TraceState::Stopped);
+        trace_alert!("quiet");
+        trace_alert!("quiet", "alert");
+        assert!(!raise_alert("quiet"));
         assert!(!trace_enabled!());
         assert!(!trace_category_enabled!("quiet"));
         assert_eq!(trace_nonce!(), 0);

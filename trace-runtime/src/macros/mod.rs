@@ -1,6 +1,7 @@
 //! The macros of trace points.
 
 traced! {
+    mod alert;
     mod blob;
     mod events;
     mod flow;

@@ -87,6 +87,21 @@ macro_rules! __ntrace_nonce {
     };
 }
 
+/// An alert that nobody is told of.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ntrace_alert {
+    ($name:literal $(,)?) => {
+        const { $crate::__check_alert_name($name) }
+    };
+    ($category:literal, $name:literal $(,)?) => {
+        const {
+            let _: &str = $category;
+            $crate::__check_alert_name($name)
+        }
+    };
+}
+
 /// A category that nobody records.
 #[doc(hidden)]
 #[macro_export]

@@ -1,5 +1,6 @@
 //! What a trace point is made of.
 
+pub(crate) mod alert;
 pub(crate) mod arguments;
 pub(crate) mod blob;
 mod message;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use trace_format::layout::{argument, event_header, EventType, StringRef};
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 
+use super::alert::Alert;
 use super::path::function_name;
 use super::registry::Turn;
 
@@ -204,6 +205,11 @@ pub(crate) fn sites() -> &'static [Site] {
     sections::sites()
 }
 
+/// All alerts of the program whose names are literals.
+pub(crate) fn alerts() -> &'static [Alert] {
+    sections::alerts()
+}
+
 /// All categories that the program declares.
 pub(crate) fn categories() -> &'static [Category] {
     sections::categories()
@@ -211,7 +217,7 @@ pub(crate) fn categories() -> &'static [Category] {
 
 /// The linker puts all statics of a section side by side and names its ends.
 mod sections {
-    use super::{Category, EventType, Name, Site};
+    use super::{Alert, Category, EventType, Name, Site};
 
     // One static of ours in each section, so that it exists in every program.
     #[used]
@@ -222,10 +228,14 @@ mod sections {
     #[cfg_attr(not(miri), link_section = "trace_categories")]
     static FIRST_CATEGORY: Category = Category::new("trace", "what the tracing system says of itself");
 
+    #[used]
+    #[cfg_attr(not(miri), link_section = "trace_alerts")]
+    static FIRST_ALERT: Alert = Alert::new("trace");
+
     #[cfg(not(miri))]
     #[allow(improper_ctypes, reason = "the ends of a section are known by address only")]
     mod ends {
-        use super::{Category, Site};
+        use super::{Alert, Category, Site};
 
         extern "C" {
             #[link_name = "__start_trace_sites"]
@@ -236,6 +246,10 @@ mod sections {
             pub(super) static CATEGORIES_START: Category;
             #[link_name = "__stop_trace_categories"]
             pub(super) static CATEGORIES_STOP: Category;
+            #[link_name = "__start_trace_alerts"]
+            pub(super) static ALERTS_START: Alert;
+            #[link_name = "__stop_trace_alerts"]
+            pub(super) static ALERTS_STOP: Alert;
         }
     }
 
@@ -261,6 +275,17 @@ mod sections {
     pub(super) fn categories() -> &'static [Category] {
         // SAFETY: only the macros and this module put statics into the section, and they are `Category`s.
         unsafe { section(&raw const ends::CATEGORIES_START, &raw const ends::CATEGORIES_STOP) }
+    }
+
+    #[cfg(not(miri))]
+    pub(super) fn alerts() -> &'static [Alert] {
+        // SAFETY: only the macros and this module put statics into the section, and they are `Alert`s.
+        unsafe { section(&raw const ends::ALERTS_START, &raw const ends::ALERTS_STOP) }
+    }
+
+    #[cfg(miri)]
+    pub(super) fn alerts() -> &'static [Alert] {
+        core::slice::from_ref(&FIRST_ALERT)
     }
 
     #[cfg(miri)]

@@ -101,6 +101,11 @@ impl Active {
         }
     }
 
+    /// Says in the trace that something happened `number` times, if it did.
+    pub(super) fn tell(&mut self, what: &'static str, number: u64) {
+        self.recording.tell(what, number);
+    }
+
     /// Hands the current rolling buffer over, although it is not full.
     pub(super) fn flush(&self) {
         RECORDER.flush();

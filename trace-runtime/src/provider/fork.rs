@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use super::handle::Provider;
 use super::{given, observers, service, table};
-use crate::point::registry;
+use crate::point::{alert, registry};
 use crate::{recorder, thread, RECORDER};
 
 /// The provider of this process. A child starts with a new lock, since its parent may have held the old one.

@@ -9,10 +9,11 @@ use trace_protocol::categories::CategorySet;
 use trace_protocol::message::{
     BufferDisposition, CategoryInfo, ClockSource, Decoder, Initialize, Register, StartOptions, ToManager, ToProvider,
 };
-use trace_protocol::packet::{Packet, PACKET_SIZE, PACKET_VERSION};
+use trace_protocol::packet::{AlertName, Packet, PACKET_SIZE, PACKET_VERSION};
 use trace_protocol::socket::Socket;
 
 use super::active::Active;
+use super::alerts::{Alerts, Answer};
 use super::recording::durable_hint;
 use super::wanted::Wanted;
 use super::service::{Service, NAMES_INTERVAL};
@@ -39,6 +40,7 @@ struct Session {
     active: Active,
     packets: Socket,
     categories: Vec<String>,
+    alerts: Alerts,
     /// The wrap that the manager has been asked to save.
     saving: Option<u32>,
 }
@@ -76,6 +78,7 @@ impl<'a> Link<'a> {
             self.receive_messages()?;
         }
         if let Some(session) = self.session.as_mut() {
+            session.send_alerts()?;
             session.hand_over()?;
             session.active.name_threads();
         }
@@ -167,6 +170,7 @@ impl<'a> Link<'a> {
             active: Active::new(mapping, layout),
             packets,
             categories: initialize.categories,
+            alerts: Alerts::new(),
             saving: None,
         });
         Ok(())
@@ -191,14 +195,20 @@ impl<'a> Link<'a> {
     fn stop(&mut self) -> Result<(), Closed> {
         let Some(session) = self.session.as_mut() else { return Ok(()) };
         match session.active.stop() {
-            true => session.send(Packet::Stopped),
+            true => {
+                session.send_last_alerts()?;
+                session.send(Packet::Stopped)
+            }
             false => Ok(()),
         }
     }
 
     fn end_session(&mut self) {
         if let Some(mut session) = self.session.take() {
-            session.active.stop();
+            if session.active.stop() {
+                // The manager has gone if it does not take them.
+                let _sent = session.send_last_alerts();
+            }
             fork::remember_descriptor(3, -1);
         }
     }
@@ -229,12 +239,40 @@ impl Session {
         self.send(Packet::SaveBuffer { wrapped_count, durable_data_end: self.active.durable_end() })
     }
 
+    /// Sends the alerts that were raised, or as many of them as the manager takes now.
+    fn send_alerts(&mut self) -> Result<(), Closed> {
+        if !self.active.is_started() {
+            return Ok(());
+        }
+        let packets = &self.packets;
+        self.alerts.send(|alert| send_alert(packets, alert)).ok_or(Closed)
+    }
+
+    /// Sends what was raised up to the end of the recording, and says in the trace how many are not sent.
+    fn send_last_alerts(&mut self) -> Result<(), Closed> {
+        let packets = &self.packets;
+        let unsent = self.alerts.send_last(|alert| match send_alert(packets, alert) {
+            Answer::Later if sys::wait_until_writable(packets.as_fd()).is_ok() => send_alert(packets, alert),
+            answer => answer,
+        });
+        self.active.tell("alerts not sent", unsent.ok_or(Closed)?);
+        Ok(())
+    }
+
     fn send(&self, packet: Packet) -> Result<(), Closed> {
         let bytes = packet.encode();
         match self.packets.send(&bytes, &[]) {
             Ok(sent) if sent == bytes.len() => Ok(()),
             _ => Err(Closed),
         }
+    }
+}
+
+fn send_alert(packets: &Socket, alert: AlertName) -> Answer {
+    match packets.send(&Packet::Alert(alert).encode(), &[]) {
+        Ok(PACKET_SIZE) => Answer::Sent,
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Answer::Later,
+        _ => Answer::Closed,
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `wait` | waiting for a manager to appear |
 //! | `output` | tracing into a file without a manager |
 //! | `files` | whose those files are |
+//! | `alerts` | sending alerts |
 //! | `active` | a buffer that is recorded into, and its rolling buffers' hand-over |
 //! | `recording` | start and stop |
 //! | `table` | strings, and what else is in the durable buffer |
@@ -20,6 +21,7 @@
 //! | `sys` | system calls |
 
 mod active;
+mod alerts;
 mod config;
 mod files;
 mod fork;
@@ -42,6 +44,7 @@ pub(crate) use fork::notice_fork;
 pub use handle::Trace;
 pub use given::{name_process, name_thread};
 pub use observers::{observe, trace_state, Observer};
+pub(crate) use service::wake;
 pub use wanted::is_category_enabled;
 
 /// Makes this process a trace provider, until the guard is dropped.

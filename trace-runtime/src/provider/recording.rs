@@ -12,7 +12,7 @@ use super::given;
 use super::table::{table, Table};
 use super::wanted::{self, Wanted};
 use crate::clock;
-use crate::point::registry;
+use crate::point::{alert, registry};
 use crate::RECORDER;
 
 /// The string ref of the key `process`, in the recording under way.
@@ -54,6 +54,8 @@ impl Recording {
     /// Returns the wrapped count that begins.
     pub(crate) fn start(&mut self, categories: &Wanted) -> Option<u32> {
         wanted::remember(categories);
+        // What was raised before is none of this recording's.
+        alert::forget();
         let given = given::given();
         self.with_table(|table| {
             let key = table.intern("process").unwrap_or(StringRef::EMPTY);
@@ -77,6 +79,11 @@ impl Recording {
             table.tell_left_off();
             RECORDER.tell_losses(table.durable());
         });
+    }
+
+    /// Says in the trace that something happened `number` times, if it did.
+    pub(crate) fn tell(&mut self, what: &'static str, number: u64) {
+        self.with_table(|table| table.tell(what, number));
     }
 
     /// Bytes of the durable buffer that are written.

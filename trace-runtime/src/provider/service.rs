@@ -45,7 +45,7 @@ pub(super) struct Service {
 }
 
 /// Wakes the service thread. Works on traced threads and in signal handlers.
-pub(super) fn wake() {
+pub(crate) fn wake() {
     sys::signal_eventfd(WAKE.load(Ordering::Relaxed));
 }
 

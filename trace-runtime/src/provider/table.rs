@@ -170,6 +170,11 @@ impl Table {
     /// Says in the trace that sites are off because their strings found no room.
     pub(super) fn tell_left_off(&mut self) {
         let number = std::mem::take(&mut self.left_off);
+        self.tell("trace points left off: no room for their names", number);
+    }
+
+    /// Says in the trace that something happened `number` times, if it did.
+    pub(super) fn tell(&mut self, what: &'static str, number: u64) {
         if number == 0 {
             return;
         }
@@ -179,7 +184,7 @@ impl Table {
             ticks: clock::ticks(),
             thread: Thread::Inline(ThreadKoids::new(process, process)),
             category: LossStrings::CATEGORY.into(),
-            name: "trace points left off: no room for their names".into(),
+            name: what.into(),
             kind: EventKind::Instant { scope: Some(InstantScope::Process) },
             arguments: (&arguments).into(),
         };
