@@ -36,8 +36,8 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// The first refusals that are kept.
 const MAX_REFUSALS: usize = 100;
 
-/// The last alerts that are kept.
-const MAX_ALERTS: usize = 16;
+/// The first names of alerts that are kept.
+const MAX_ALERTS: usize = 1000;
 
 /// A session's data.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub(crate) struct Recording {
     next_id: u32,
     summaries: Vec<ProviderSummary>,
     refused: Vec<Refusal>,
-    alerts: VecDeque<String>,
+    alerts: BTreeMap<String, u64>,
     /// Events and losses of the providers that have left.
     events_left: u64,
     lost_left: u64,
@@ -86,7 +86,7 @@ pub(crate) struct Recorded {
     pub(crate) duration: Duration,
     pub(crate) providers: Vec<ProviderSummary>,
     pub(crate) refused: Vec<Refusal>,
-    pub(crate) alerts: Vec<String>,
+    pub(crate) alerts: BTreeMap<String, u64>,
     pub(crate) categories: Vec<String>,
     pub(crate) archive: Finished,
 }
@@ -129,7 +129,7 @@ impl Recording {
             next_id: 1,
             summaries: Vec::new(),
             refused: Vec::new(),
-            alerts: VecDeque::new(),
+            alerts: BTreeMap::new(),
             events_left: 0,
             lost_left: 0,
         }
@@ -183,12 +183,13 @@ impl Recording {
         }
     }
 
-    /// Keeps an alert's name.
+    /// Counts an alert. Of very many names, the first are kept.
     pub(crate) fn alert(&mut self, name: &str) {
-        if self.alerts.len() == MAX_ALERTS {
-            self.alerts.pop_front();
+        if let Some(number) = self.alerts.get_mut(name) {
+            *number += 1;
+        } else if self.alerts.len() < MAX_ALERTS {
+            self.alerts.insert(name.to_owned(), 1);
         }
-        self.alerts.push_back(name.to_owned());
     }
 
     /// Copies a rolling buffer. After this its provider may write it again.
@@ -264,7 +265,7 @@ impl Recording {
             duration: self.started.elapsed(),
             providers,
             refused: self.refused,
-            alerts: self.alerts.into(),
+            alerts: self.alerts,
             categories: self.config.categories,
             archive: self.writer.finish(rate),
         }

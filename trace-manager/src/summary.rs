@@ -39,8 +39,8 @@ pub struct SessionSummary {
     pub providers: Vec<ProviderSummary>,
     /// Providers that could not take part, and why; the first 100.
     pub refused: Vec<Refusal>,
-    /// Alerts that providers raised, the last 16.
-    pub alerts: Vec<String>,
+    /// How often providers raised each alert; the first 1000 names.
+    pub alerts: BTreeMap<String, u64>,
     /// The category patterns that were asked for.
     pub categories: Vec<String>,
     /// The archive's size in bytes, or why it is not complete.

@@ -32,6 +32,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Connections accepted in a turn.
 const ACCEPTS_PER_TURN: usize = 64;
 
+/// Turns in which the last packets of a provider are taken. The usual buffer of a socket holds fewer, and a hostile provider cannot
+/// make it larger than the system allows.
+const LAST_TURNS: usize = 64;
+
 /// What an epoll event is about: a provider's number and one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
@@ -226,11 +230,16 @@ impl EventLoop {
 
     /// A process has ended; children that it forked may keep its sockets open. What it sent last comes first.
     fn process_ended(&mut self, id: ProviderId) {
-        self.packets(id);
         self.messages(id);
         if self.connections.contains_key(&id) {
+            self.last_packets(id);
             self.disconnect(id, TraceeEvent::Disconnected);
         }
+    }
+
+    /// Takes what a provider that is gone sent last: as much as its socket holds.
+    fn last_packets(&mut self, id: ProviderId) {
+        (0..LAST_TURNS).for_each(|_| self.packets(id));
     }
 
     fn commands(&mut self) {
@@ -289,7 +298,10 @@ impl EventLoop {
         self.scratch = scratch;
         match received {
             Some(Ok(Received::Registered)) => self.give(Input::Registered(id)),
-            Some(Ok(Received::Closed)) => self.disconnect(id, TraceeEvent::Disconnected),
+            Some(Ok(Received::Closed)) => {
+                self.last_packets(id);
+                self.disconnect(id, TraceeEvent::Disconnected);
+            }
             Some(Err(violation)) => self.disconnect(id, TraceeEvent::Violation(violation)),
             Some(Ok(Received::Nothing)) | None => {}
         }
