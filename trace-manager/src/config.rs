@@ -3,7 +3,7 @@
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 
 use crate::error::ManagerError;
-use crate::machine::{Terms, Timeouts};
+use crate::machine::{Terms, Timeouts, Trigger, TriggerAction};
 use crate::memory::available_memory;
 
 /// What a session is asked to be.
@@ -19,6 +19,8 @@ pub struct SessionConfig {
     pub categories: Vec<String>,
     /// How long to wait for providers; default 5 s for each step.
     pub timeouts: Timeouts,
+    /// What alerts do; default nothing.
+    pub triggers: Vec<Trigger>,
 }
 
 impl Default for SessionConfig {
@@ -28,6 +30,7 @@ impl Default for SessionConfig {
             buffer_size: 4 << 20,
             categories: Vec::new(),
             timeouts: Timeouts::default(),
+            triggers: Vec::new(),
         }
     }
 }
@@ -56,6 +59,11 @@ impl SessionConfig {
             return Err(too_large(wanted));
         }
         Ok(layout)
+    }
+
+    /// Tells whether alerts may ask for snapshots.
+    pub(crate) fn takes_snapshots(&self) -> bool {
+        self.triggers.iter().any(|trigger| trigger.action == TriggerAction::Snapshot)
     }
 
     pub(crate) fn terms(&self) -> Terms {

@@ -33,6 +33,25 @@ pub enum ManagerError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// An alert has a trigger that takes snapshots, or one was asked for, and the archive is a pipe or a socket: what has been written
+    /// cannot be read again.
+    SnapshotOfStream,
+    /// There is not the memory for a copy of the providers' buffers.
+    SnapshotTooLarge {
+        /// The buffers' size in bytes.
+        wanted: u64,
+        /// The memory available, in bytes.
+        available: u64,
+    },
+    /// A snapshot could not be written, and nothing of it is left.
+    Snapshot {
+        /// Where it was to be.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The session ended before a snapshot could be taken: all is in its archive.
+    SessionOver,
     /// The event loop could not be set up.
     EventLoop(io::Error),
     /// The event loop ended.
@@ -59,6 +78,20 @@ impl fmt::Display for ManagerError {
             ),
             Self::CreateArchive { path, source } => {
                 write!(f, "cannot create the archive {}: {source}", path.display())
+            }
+            Self::SnapshotOfStream => write!(
+                f,
+                "snapshots need an archive that is a file: what was written to a pipe cannot be read again"
+            ),
+            Self::SnapshotTooLarge { wanted, available } => write!(
+                f,
+                "a copy of {wanted} bytes of buffers is more than half of the {available} bytes of memory available"
+            ),
+            Self::Snapshot { path, source } => {
+                write!(f, "cannot write the snapshot {}: {source}", path.display())
+            }
+            Self::SessionOver => {
+                write!(f, "recording ended before it: all is in the archive")
             }
             Self::EventLoop(source) => write!(f, "cannot set up the event loop: {source}"),
             Self::Ended => write!(f, "the manager has ended"),

@@ -17,6 +17,7 @@ use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::guard::Guard;
 use crate::machine::SessionState;
+use crate::notice::{Notice, Notices};
 use crate::recording::Recorded;
 use crate::server::{Command, EventLoop, Mailbox, Shared, StartRequest};
 use crate::summary::{Progress, SessionSummary};
@@ -97,7 +98,15 @@ impl Manager {
         guard: Option<Guard>,
     ) -> Result<SessionHandle, ManagerError> {
         config.check()?;
+        let path = match &target {
+            ArchiveTarget::File(path) => path.clone(),
+            ArchiveTarget::Stream(_) => PathBuf::new(),
+        };
         let output = Output::open(target)?;
+        if config.takes_snapshots() && output.names().is_none() {
+            return Err(ManagerError::SnapshotOfStream);
+        }
+        let (notices, noticed) = Notices::new();
         let shared = Arc::new(Shared::new(Progress {
             state: SessionState::Initialized,
             elapsed: Duration::ZERO,
@@ -115,6 +124,8 @@ impl Manager {
             config,
             output,
             guard,
+            path,
+            notices,
             unwanted: Arc::clone(&unwanted),
             shared: Arc::clone(&shared),
             answer,
@@ -128,6 +139,7 @@ impl Manager {
             mailbox,
             unwanted,
             shared,
+            noticed,
             recorded: Mutex::new(Some(recorded)),
         })
     }
@@ -153,6 +165,7 @@ pub struct SessionHandle {
     mailbox: Mailbox,
     unwanted: Arc<AtomicBool>,
     shared: Arc<Shared>,
+    noticed: Receiver<Notice>,
     recorded: Mutex<Option<Receiver<Recorded>>>,
 }
 
@@ -173,6 +186,32 @@ impl SessionHandle {
     pub fn flush(&self) {
         // Fails when the loop has ended, and the session with it.
         let _ = self.mailbox.send(Command::Flush);
+    }
+
+    /// Writes an archive of what there is so far to `path`, and waits until that is done. Returns its size in bytes.
+    ///
+    /// It holds what the session's own archive holds, and what is in the providers' buffers: in streaming mode all so far, in circular mode
+    /// the last moments. Scopes that are open are begins without an end. The file gets its name when it is whole. Recording goes on, and
+    /// nothing of it is missing in the session's archive.
+    ///
+    /// The copy of the buffers is made at once, while no other provider is served: that takes a few milliseconds for 16 MiB.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::Snapshot`] when the file cannot be written; [`ManagerError::SnapshotOfStream`] when the session's archive is none;
+    /// [`ManagerError::SnapshotTooLarge`]; [`ManagerError::SessionOver`].
+    pub fn snapshot(&self, path: &Path) -> Result<u64, ManagerError> {
+        let (answer, answered) = crossbeam_channel::bounded(1);
+        let path = path.to_owned();
+        self.mailbox.send(Command::Snapshot { session: self.number, path, answer })?;
+        answered.recv().map_err(|_| ManagerError::Ended)?
+    }
+
+    /// Waits for the next thing that the session has to tell, `timeout` at most.
+    ///
+    /// A caller who does not look misses what comes when about a thousand wait; alerts are left out first. The summary has them all.
+    pub fn next_notice(&self, timeout: Duration) -> Option<Notice> {
+        self.noticed.recv_timeout(timeout).ok()
     }
 
     /// Returns how the session is doing; at most about 0.1 s old.
@@ -208,6 +247,8 @@ impl SessionHandle {
             alerts: recorded.alerts,
             categories: recorded.categories,
             archive: recorded.archive.join(),
+            stopped_by: recorded.stopped_by,
+            snapshots: recorded.snapshots.join(),
         })
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,9 +18,12 @@ use trace_protocol::message::ClockSource;
 use crate::archive::{ArchiveWriter, Block, Finished, Notes, WriterStatus};
 use crate::clock::{counter_rate, sample_after};
 use crate::config::SessionConfig;
+use crate::error::ManagerError;
 use crate::finisher::{Finisher, Remains};
 use crate::guard::{Account, Joining, Keeper, Mark, Pool};
 use crate::machine::{ProviderId, SaveRequest};
+use crate::memory::available_memory;
+use crate::snapshot::{Contents, LastSnapshots, Origin, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 use crate::tape::{Departure, Tape};
 
@@ -62,6 +66,11 @@ pub(crate) struct Recording {
     summaries: Vec<ProviderSummary>,
     refused: Vec<Refusal>,
     alerts: BTreeMap<String, u64>,
+    /// The alert that stopped the session.
+    pub(crate) stopped_by: Option<String>,
+    snapshots: Snapshots,
+    /// Snapshots that lack what so many providers left behind.
+    unfinished: Vec<(usize, Snapshot)>,
     /// Events and losses of the providers that have left.
     events_left: u64,
     lost_left: u64,
@@ -87,6 +96,8 @@ pub(crate) struct Recorded {
     pub(crate) providers: Vec<ProviderSummary>,
     pub(crate) refused: Vec<Refusal>,
     pub(crate) alerts: BTreeMap<String, u64>,
+    pub(crate) stopped_by: Option<String>,
+    pub(crate) snapshots: LastSnapshots,
     pub(crate) categories: Vec<String>,
     pub(crate) archive: Finished,
 }
@@ -100,6 +111,7 @@ impl Recording {
         config: SessionConfig,
         mut writer: ArchiveWriter,
         finisher: Finisher,
+        snapshots: Snapshots,
         keeper: Option<Keeper>,
         earlier: &mut ClockSample,
     ) -> Self {
@@ -130,6 +142,9 @@ impl Recording {
             summaries: Vec::new(),
             refused: Vec::new(),
             alerts: BTreeMap::new(),
+            stopped_by: None,
+            snapshots,
+            unfinished: Vec::new(),
             events_left: 0,
             lost_left: 0,
         }
@@ -239,9 +254,65 @@ impl Recording {
         }
     }
 
+    /// Takes a snapshot: what is in the archive, and what the providers' buffers hold beyond it. Another thread writes it to `path` and
+    /// says what has come of it.
+    pub(crate) fn snapshot(&mut self, path: PathBuf, origin: Origin) {
+        let contents = self.contents();
+        let missing = contents.as_ref().map_or(0, |_| self.finisher.outstanding());
+        self.unfinished.push((missing, Snapshot { path, origin, contents }));
+        self.write_snapshots();
+    }
+
+    /// Says that a snapshot cannot be taken.
+    pub(crate) fn refuse_snapshot(&self, path: PathBuf, origin: Origin, error: ManagerError) {
+        self.snapshots.write(Snapshot { path, origin, contents: Err(error) });
+    }
+
+    fn contents(&mut self) -> Result<Contents, ManagerError> {
+        self.enough_memory()?;
+        while self.has_waiting() {
+            self.sanitize_one();
+        }
+        Ok(Contents {
+            beginning: self.writer.beginning()?,
+            rate: counter_rate(&self.first, &ClockSample::now()).unwrap_or(self.estimate),
+            remains: Vec::new(),
+            extracts: self.tapes.values().map(Tape::extract).collect(),
+        })
+    }
+
+    fn enough_memory(&self) -> Result<(), ManagerError> {
+        let wanted = self.tapes.values().map(Tape::buffer_size).sum();
+        let available = available_memory();
+        if wanted > available / 2 {
+            return Err(ManagerError::SnapshotTooLarge { wanted, available });
+        }
+        Ok(())
+    }
+
+    /// Has snapshots written that have all that providers left behind before them.
+    fn write_snapshots(&mut self) {
+        let ready = self.unfinished.iter().take_while(|(missing, _)| *missing == 0).count();
+        for (_, snapshot) in self.unfinished.drain(..ready) {
+            self.snapshots.write(snapshot);
+        }
+    }
+
+    /// Tells whether another snapshot that alerts asked for is over.
+    pub(crate) fn take_snapshot_over(&self) -> bool {
+        self.snapshots.take_over()
+    }
+
     /// Adds to the archive what was collected of providers that left.
     pub(crate) fn take_remains(&mut self) {
         while let Some(Remains { words, summary, mark }) = self.finisher.take() {
+            for (missing, snapshot) in &mut self.unfinished {
+                if let Ok(contents) = &mut snapshot.contents {
+                    contents.remains.push(words.clone());
+                }
+                *missing = missing.saturating_sub(1);
+            }
+            self.write_snapshots();
             self.last_section = Some(summary.id);
             self.writer.push(Block { words, notes: Notes { rate: None, mark } });
             self.events_left += summary.events;
@@ -266,6 +337,8 @@ impl Recording {
             providers,
             refused: self.refused,
             alerts: self.alerts,
+            stopped_by: self.stopped_by,
+            snapshots: self.snapshots.finish(),
             categories: self.config.categories,
             archive: self.writer.finish(rate),
         }

@@ -1,12 +1,13 @@
 //! What a session has come to.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use trace_protocol::buffer::consumer::Rejection;
 use trace_protocol::categories::CategorySet;
 
-use crate::error::ArchiveError;
+use crate::error::{ArchiveError, ManagerError};
 use crate::machine::{End, SessionState};
 
 /// How a running session is doing.
@@ -41,6 +42,10 @@ pub struct SessionSummary {
     pub refused: Vec<Refusal>,
     /// How often providers raised each alert; the first 1000 names.
     pub alerts: BTreeMap<String, u64>,
+    /// The alert that stopped the session, if one did.
+    pub stopped_by: Option<String>,
+    /// The snapshots that alerts have asked for, in order.
+    pub snapshots: Vec<SnapshotSummary>,
     /// The category patterns that were asked for.
     pub categories: Vec<String>,
     /// The archive's size in bytes, or why it is not complete.
@@ -65,6 +70,17 @@ impl SessionSummary {
         let asked = CategorySet::new(&self.categories);
         asked.unmatched(&categories).into_iter().map(str::to_owned).collect()
     }
+}
+
+/// A snapshot that alerts have asked for.
+#[derive(Debug)]
+pub struct SnapshotSummary {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The alerts that it is for.
+    pub alerts: Vec<String>,
+    /// Its size in bytes, or why there is none.
+    pub archive: Result<u64, ManagerError>,
 }
 
 /// What one provider has contributed.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
 use trace_protocol::archive::{self, ClockSample, Closing, Identity};
-use trace_protocol::buffer::consumer::{Collector, RawSave, Rejection, SaveSlot};
+use trace_protocol::buffer::consumer::{Collector, LiveCopy, RawSave, Rejection, SaveSlot};
 use trace_protocol::buffer::header::Layout;
 
 use crate::guard::{Account, Mark};
@@ -40,6 +40,30 @@ pub(crate) struct Departure {
 pub(crate) struct Copy {
     rolling: Rolling,
     durable_data_end: u64,
+}
+
+/// What a living provider's buffer held at a moment and was not in the archive.
+#[derive(Debug)]
+pub(crate) struct Extract {
+    identity: Identity,
+    collector: Collector,
+    copy: LiveCopy,
+    joined_at: u64,
+    now: ClockSample,
+}
+
+impl Extract {
+    /// Returns the records, with a section record before them and what stands at the end of a provider behind them.
+    pub(crate) fn into_records(self) -> Vec<u64> {
+        let Self { identity, mut collector, copy, joined_at, now } = self;
+        let mut words = Vec::new();
+        archive::section(&mut words, identity.id);
+        let dropped = copy.dropped();
+        collector.finish_copy(copy, &mut words);
+        let closing = Closing::of(&collector, 0, joined_at, now.ticks(identity.clock));
+        Closing { dropped, ..closing }.write_now(&mut words, &identity, &now);
+        words
+    }
 }
 
 #[derive(Debug)]
@@ -152,6 +176,22 @@ impl Tape {
         self.close(words);
         self.bytes += words.len() as u64 * 8;
         self.into_summary(departure)
+    }
+
+    /// Copies what is left, as if the provider ended here, and goes on. All copies have been sanitized.
+    pub(crate) fn extract(&self) -> Extract {
+        Extract {
+            identity: self.identity.clone(),
+            copy: self.collector.copy_live(),
+            collector: self.collector.clone(),
+            joined_at: self.joined_at,
+            now: ClockSample::now(),
+        }
+    }
+
+    /// Returns the buffer's size in bytes.
+    pub(crate) fn buffer_size(&self) -> u64 {
+        self.layout.total_size() as u64
     }
 
     /// Appends what the archive says of a provider behind its records.

@@ -19,4 +19,4 @@ mod writer;
 pub(crate) use spool::{Block, Notes};
 pub use target::ArchiveTarget;
 pub(crate) use target::Output;
-pub(crate) use writer::{ArchiveWriter, Finished, WriterStatus};
+pub(crate) use writer::{give_way, ArchiveWriter, Finished, WriterStatus};

@@ -44,6 +44,20 @@ impl Output {
         }
     }
 
+    /// Creates a file, which must not be anything else.
+    pub(crate) fn create_file(path: &Path) -> io::Result<Self> {
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            Ok(found) if !found.is_file() => Err(io::ErrorKind::AlreadyExists.into()),
+            _ => Self::create_partial(path),
+        }
+    }
+
+    /// Returns the file, to append to it.
+    pub(crate) fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
     fn create(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -91,12 +105,12 @@ impl Output {
     }
 
     /// Replaces bytes that were written.
-    pub(super) fn patch(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+    pub(crate) fn patch(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
     }
 
     /// Gives the complete archive its name.
-    pub(super) fn complete(self) -> io::Result<()> {
+    pub(crate) fn complete(self) -> io::Result<()> {
         match &self.naming {
             Some(naming) => fs::rename(&naming.partial, &naming.name),
             None => Ok(()),

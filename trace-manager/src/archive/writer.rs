@@ -1,7 +1,9 @@
 //! The thread that writes an archive.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -10,8 +12,9 @@ use rustix::event::{poll, PollFd, PollFlags};
 
 use super::spool::Spool;
 use super::{Block, Output};
-use crate::error::ArchiveError;
+use crate::error::{ArchiveError, ManagerError};
 use crate::guard::Keeper;
+use crate::snapshot::Beginning;
 
 /// Bytes that wait in memory for the writer before a file takes them.
 const MEMORY_LIMIT: usize = 256 << 20;
@@ -19,21 +22,28 @@ const MEMORY_LIMIT: usize = 256 << 20;
 /// What the writer has done so far, for other threads to look at.
 #[derive(Debug, Default)]
 pub(crate) struct WriterStatus {
-    /// Bytes written. Stored by the writer thread; a number to show, so relaxed.
+    /// Bytes written. Stored by the writer thread, with release: who sees the number can read as many from the file.
     bytes: AtomicU64,
     /// The first error, in words.
     failure: Mutex<Option<String>>,
     /// Why a block never came to the writer.
     lost: Mutex<Option<io::Error>>,
+    /// Nothing more is written. Stored last by the writer thread, with release.
+    over: AtomicBool,
 }
 
 impl WriterStatus {
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Acquire)
     }
 
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Tells whether nothing more is going to be written.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     fn fail(&self, error: &io::Error) {
@@ -59,6 +69,11 @@ pub(crate) struct ArchiveWriter {
     rate: Arc<AtomicU64>,
     thread: JoinHandle<Result<u64, ArchiveError>>,
     lost: bool,
+    /// Where the archive is until it is complete. `None` where what was written cannot be read again.
+    partial: Option<PathBuf>,
+    /// Bytes pushed, and where in them the words are that hold the counter's rate.
+    pushed: u64,
+    rates: Vec<u64>,
 }
 
 /// An archive to which nothing more is added.
@@ -78,6 +93,8 @@ impl ArchiveWriter {
     ) -> io::Result<Self> {
         let spool = Arc::new(Spool::new(MEMORY_LIMIT, output.spill_directory()));
         let status = Arc::new(WriterStatus::default());
+        let over = Over(Arc::clone(&status));
+        let partial = output.names().map(|names| names.partial.clone());
         let rate = Arc::new(AtomicU64::new(0));
         let writing = Writing {
             spool: Arc::clone(&spool),
@@ -91,10 +108,11 @@ impl ArchiveWriter {
         };
         let builder = thread::Builder::new().name("trace-archive".to_owned());
         let thread = builder.spawn(move || {
+            let _over = over;
             give_way();
             writing.run()
         })?;
-        Ok(Self { spool, status, rate, thread, lost: false })
+        Ok(Self { spool, status, rate, thread, lost: false, partial, pushed: 0, rates: Vec::new() })
     }
 
     /// Returns what the writer has done so far.
@@ -112,11 +130,26 @@ impl ArchiveWriter {
         if (block.words.is_empty() && block.notes.mark.is_none()) || self.lost {
             return;
         }
+        self.rates.extend(block.notes.rate.map(|index| self.pushed + index as u64 * 8));
+        self.pushed += block.words.len() as u64 * 8;
         if let Err(error) = self.spool.push(block) {
             // What comes behind a missing block would be read as if none were missing.
             self.status.lose(error);
             self.lost = true;
         }
+    }
+
+    /// Returns what the archive holds so far.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::SnapshotOfStream`] where it cannot be read again, [`ManagerError::Snapshot`] where it cannot be opened.
+    pub(crate) fn beginning(&self) -> Result<Beginning, ManagerError> {
+        let path = self.partial.as_ref().ok_or(ManagerError::SnapshotOfStream)?;
+        let archive = File::open(path)
+            .map_err(|source| ManagerError::Snapshot { path: path.clone(), source })?;
+        let (bytes, rates) = (self.pushed, self.rates.clone());
+        Ok(Beginning { archive, bytes, rates, status: self.status() })
     }
 
     /// Adds nothing more. `rate` is that of the CPU's counter, in ticks per second.
@@ -136,6 +169,15 @@ impl Finished {
             Err(ArchiveError { source, bytes: 0, kept: None })
         };
         self.thread.join().unwrap_or_else(panicked)
+    }
+}
+
+/// Says, when dropped, that nothing more is written.
+struct Over(Arc<WriterStatus>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.over.store(true, Ordering::Release);
     }
 }
 
@@ -194,7 +236,7 @@ impl Writing {
                 keeper.written(notes.mark.as_ref(), self.bytes);
             }
             self.rates.extend(notes.rate.map(|index| start + index as u64 * 8));
-            self.status.bytes.store(self.bytes, Ordering::Relaxed);
+            self.status.bytes.store(self.bytes, Ordering::Release);
             self.spool.written(block);
         }
         Ok(())
@@ -220,7 +262,7 @@ impl Writing {
 }
 
 /// Lets other threads go first where processors are few: blocks can wait here, and full buffers cannot.
-fn give_way() {
+pub(crate) fn give_way() {
     const NICENESS: i32 = 10;
     // Linux has a niceness for each thread. Where it cannot be had, all threads are alike.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);

@@ -3,7 +3,7 @@
 //! A [`Conductor`] takes [`Input`]s and gives back [`Output`]s; time is a number that the caller
 //! passes in. Behind it stand two machines, each an enum with one transition function:
 //! [`Tracee`] for each connected provider and [`Session`] for the session. They meet only here:
-//! the session speaks to all of its tracees alike and learns no more of them than a [`Census`].
+//! the session speaks to all of its tracees alike and learns no more of them than a [`Census`]. [`Triggers`] say what alerts do.
 //!
 //! ```text
 //!            caller                      event loop
@@ -25,11 +25,13 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod tracee;
+mod triggers;
 
 pub use conductor::{Conductor, Input, Output, ProviderId};
 pub use save_sequence::SaveRequest;
 pub use session::{Census, Session, SessionAction, SessionEvent, SessionState};
 pub use tracee::{Tracee, TraceeAction, TraceeEvent, TraceeState};
+pub use triggers::{Reaction, Trigger, TriggerAction, Triggers, MAX_SNAPSHOTS};
 
 use std::fmt;
 use std::time::Duration;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +13,7 @@ use crate::archive::Output;
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::guard::Guard;
+use crate::notice::Notices;
 use crate::recording::Recorded;
 use crate::summary::Progress;
 
@@ -22,6 +24,8 @@ pub(crate) enum Command {
     Start(Box<StartRequest>),
     /// Stop and end the session, if it is this one.
     Stop { session: u64 },
+    /// Write what there is so far to another archive, if it is this session.
+    Snapshot { session: u64, path: PathBuf, answer: Sender<Result<u64, ManagerError>> },
     /// Hand over the current rolling buffers.
     Flush,
     /// End the loop once the session has ended.
@@ -34,6 +38,9 @@ pub(crate) struct StartRequest {
     pub(crate) config: SessionConfig,
     pub(crate) output: Output,
     pub(crate) guard: Option<Guard>,
+    /// The archive's path as the caller has it, which snapshots are named after.
+    pub(crate) path: PathBuf,
+    pub(crate) notices: Notices,
     /// Set before the session stops if nobody wants its archive.
     pub(crate) unwanted: Arc<AtomicBool>,
     pub(crate) shared: Arc<Shared>,

@@ -16,9 +16,11 @@ use crate::archive::ArchiveWriter;
 use crate::error::ManagerError;
 use crate::finisher::Finisher;
 use crate::guard::Keeper;
-use crate::machine::{Conductor, Input, ProviderId, Time, TraceeEvent};
+use crate::machine::{Conductor, Input, ProviderId, Time, TraceeEvent, Triggers};
 use crate::recording::Recording;
+use crate::server::alarm::Alarm;
 use crate::server::perform::Active;
+use crate::snapshot::Snapshots;
 
 /// What is read of one provider's messages in a turn, in bytes.
 const SCRATCH: usize = 64 << 10;
@@ -161,6 +163,7 @@ impl EventLoop {
             active.recording.sanitize_one();
             active.recording.take_remains();
         }
+        self.next_snapshot();
         self.end_session_if_collected();
         if self.accept_again.is_some_and(|time| time <= Instant::now()) {
             self.accept_again = None;
@@ -252,6 +255,9 @@ impl EventLoop {
                         self.give(Input::Terminate);
                     }
                 }
+                Command::Snapshot { session, path, answer } => {
+                    self.caller_snapshot(session, path, answer);
+                }
                 Command::Flush => self.give(Input::Flush),
                 Command::Quit => {
                     self.quitting = true;
@@ -262,7 +268,8 @@ impl EventLoop {
     }
 
     fn start(&mut self, request: StartRequest) {
-        let StartRequest { config, output, guard, unwanted, shared, answer, done } = request;
+        let StartRequest { config, output, guard, path, notices, unwanted, shared, answer, done } =
+            request;
         if self.active.is_some() || self.quitting {
             output.discard();
             // The caller has gone if it does not take the answer.
@@ -270,10 +277,11 @@ impl EventLoop {
             return;
         }
         let finisher = Finisher::spawn(self.inbox.waker.clone());
+        let snapshots = Snapshots::spawn(self.inbox.waker.clone(), notices.clone());
         let keeper = guard.and_then(|guard| Keeper::begin(guard, &output));
         let writer = ArchiveWriter::spawn(output, keeper.clone(), unwanted);
-        let threads = finisher.and_then(|it| Ok((writer?, it)));
-        let (writer, finisher) = match threads {
+        let threads = finisher.and_then(|it| Ok((writer?, it, snapshots?)));
+        let (writer, finisher, snapshots) = match threads {
             Ok(threads) => threads,
             Err(error) => {
                 keeper.iter().for_each(Keeper::fail);
@@ -284,8 +292,11 @@ impl EventLoop {
         self.sessions += 1;
         let number = self.sessions;
         let terms = config.terms();
-        let recording = Recording::begin(config, writer, finisher, keeper, &mut self.clocks);
-        self.active = Some(Active::new(number, recording, shared, done));
+        let triggers = Triggers::new(config.triggers.clone());
+        let recording =
+            Recording::begin(config, writer, finisher, snapshots, keeper, &mut self.clocks);
+        let alarm = Alarm { triggers, notices, path };
+        self.active = Some(Active::new(number, recording, alarm, shared, done));
         self.give(Input::Open(terms));
         self.give(Input::Start(Default::default()));
         self.show_progress(Duration::ZERO);

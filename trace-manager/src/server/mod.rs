@@ -10,8 +10,10 @@
 //! | `connection` | one provider's sockets |
 //! | `outbox` | messages that a provider has not taken yet |
 //! | `perform` | doing what the conductor wants done |
+//! | `alarm` | doing what alerts are to do |
 //! | `command` | what the caller asks of the loop |
 
+mod alarm;
 mod command;
 mod connection;
 mod event_loop;

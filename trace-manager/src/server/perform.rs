@@ -17,6 +17,7 @@ use trace_protocol::words::as_bytes;
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use super::alarm::Alarm;
 use super::command::Shared;
 use super::connection::Connection;
 use super::event_loop::{EventLoop, Source};
@@ -33,9 +34,10 @@ use crate::tape::Departure;
 pub(super) struct Active {
     pub(super) number: u64,
     pub(super) recording: Recording,
+    pub(super) alarm: Alarm,
     shared: Arc<Shared>,
     done: Sender<Recorded>,
-    state: SessionState,
+    pub(super) state: SessionState,
     shown: Instant,
 }
 
@@ -43,11 +45,12 @@ impl Active {
     pub(super) fn new(
         number: u64,
         recording: Recording,
+        alarm: Alarm,
         shared: Arc<Shared>,
         done: Sender<Recorded>,
     ) -> Self {
         let state = SessionState::Initialized;
-        Self { number, recording, shared, done, state, shown: Instant::now() }
+        Self { number, recording, alarm, shared, done, state, shown: Instant::now() }
     }
 
     fn progress(&self) -> Progress {
@@ -84,11 +87,7 @@ impl EventLoop {
             TraceeAction::MakeBuffer => self.make_buffer(id),
             TraceeAction::Send(message) => self.send(id, &message),
             TraceeAction::Save(request) => self.save(id, request),
-            TraceeAction::Alert(name) => {
-                if let Some(active) = &mut self.active {
-                    active.recording.alert(name.as_str());
-                }
-            }
+            TraceeAction::Alert(name) => self.alert(id, name.as_str()),
             TraceeAction::StartTimedOut => self.show_progress(Duration::ZERO),
             TraceeAction::Finish(end) => {
                 let tracee = self.conductor.tracee(id);
@@ -232,7 +231,8 @@ impl EventLoop {
         let over = |active: &mut Active| {
             active.state == SessionState::Terminated && !active.recording.is_finishing()
         };
-        if let Some(active) = self.active.take_if(over) {
+        if let Some(mut active) = self.active.take_if(over) {
+            active.end_alarm();
             let progress = active.progress();
             let recorded = active.recording.end();
             // Without a caller who waits for it, the archive is written all the same.

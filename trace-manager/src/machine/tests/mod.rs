@@ -9,6 +9,7 @@ mod slow;
 mod start;
 mod stop;
 mod terminate;
+mod triggers;
 
 use std::time::Duration;
 

@@ -1,0 +1,224 @@
+//! Snapshots: archives of what a session has so far, while it goes on.
+//!
+//! ```text
+//!  event loop, at one moment                       snapshot thread
+//!  -------------------------                       ---------------
+//!  length of the session's archive  -------------> waits until so much of it is written, copies it
+//!  for each provider in the session:
+//!    a copy of what its buffer still holds ------> records, as at its end
+//!    its collector's state, cloned
+//! ```
+//!
+//! The session's own archive and its collectors are left as they are, and so its guard has nothing to do with it. Providers learn
+//! nothing of it.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender};
+use trace_protocol::words::as_bytes;
+
+use crate::archive::{give_way, Output, WriterStatus};
+use crate::error::ManagerError;
+use crate::notice::{Notice, Notices};
+use crate::server::Waker;
+use crate::summary::SnapshotSummary;
+use crate::tape::Extract;
+
+/// How often to look whether the session's archive has been written so far.
+const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+
+/// A snapshot to be written.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) path: PathBuf,
+    pub(crate) origin: Origin,
+    /// What it is made of, or why there is none.
+    pub(crate) contents: Result<Contents, ManagerError>,
+}
+
+/// What a snapshot is made of.
+#[derive(Debug)]
+pub(crate) struct Contents {
+    pub(crate) beginning: Beginning,
+    /// The rate of the CPU's counter, in ticks per second.
+    pub(crate) rate: u64,
+    /// Records of providers that have left and are not in the beginning.
+    pub(crate) remains: Vec<Vec<u64>>,
+    pub(crate) extracts: Vec<Extract>,
+}
+
+/// Who wants a snapshot.
+#[derive(Debug)]
+pub(crate) enum Origin {
+    /// These alerts' triggers.
+    Alerts(Vec<String>),
+    /// The caller, who waits for the number of bytes.
+    Caller(Sender<Result<u64, ManagerError>>),
+}
+
+/// What the session's archive holds when the snapshot is taken.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) archive: File,
+    /// Bytes of it. They may still have to be written.
+    pub(crate) bytes: u64,
+    /// Offsets in bytes of the words in it that hold the counter's rate.
+    pub(crate) rates: Vec<u64>,
+    pub(crate) status: Arc<WriterStatus>,
+}
+
+/// The loop's end of the thread that writes snapshots.
+#[derive(Debug)]
+pub(crate) struct Snapshots {
+    jobs: Sender<Snapshot>,
+    /// One for each snapshot that alerts have asked for and that is over.
+    over: Receiver<()>,
+    thread: JoinHandle<Vec<SnapshotSummary>>,
+}
+
+/// The thread, when nothing more is to be written.
+#[derive(Debug)]
+pub(crate) struct LastSnapshots(JoinHandle<Vec<SnapshotSummary>>);
+
+impl Snapshots {
+    /// Starts the thread. It wakes the loop when a snapshot is over, and tells the caller.
+    pub(crate) fn spawn(waker: Waker, notices: Notices) -> io::Result<Self> {
+        let (jobs, to_do) = crossbeam_channel::unbounded();
+        let (done, over) = crossbeam_channel::unbounded();
+        let builder = thread::Builder::new().name("trace-snapshot".to_owned());
+        let thread = builder.spawn(move || {
+            give_way();
+            work(&to_do, &done, &waker, &notices)
+        })?;
+        Ok(Self { jobs, over, thread })
+    }
+
+    /// Has a snapshot written.
+    pub(crate) fn write(&self, snapshot: Snapshot) {
+        // Fails only if the thread has panicked, which the end shows.
+        let _ = self.jobs.send(snapshot);
+    }
+
+    /// Tells whether another snapshot of alerts is over.
+    pub(crate) fn take_over(&self) -> bool {
+        self.over.try_recv().is_ok()
+    }
+
+    /// Nothing more is to be written.
+    pub(crate) fn finish(self) -> LastSnapshots {
+        LastSnapshots(self.thread)
+    }
+}
+
+impl LastSnapshots {
+    /// Waits until all are written. Returns those that alerts asked for.
+    pub(crate) fn join(self) -> Vec<SnapshotSummary> {
+        self.0.join().unwrap_or_default()
+    }
+}
+
+fn work(
+    to_do: &Receiver<Snapshot>,
+    done: &Sender<()>,
+    waker: &Waker,
+    notices: &Notices,
+) -> Vec<SnapshotSummary> {
+    let mut summaries = Vec::new();
+    for Snapshot { path, origin, contents } in to_do {
+        let failed = |source| ManagerError::Snapshot { path: path.clone(), source };
+        let written = contents.and_then(|contents| write(&path, contents).map_err(failed));
+        match origin {
+            // The caller may not wait any longer.
+            Origin::Caller(answer) => drop(answer.send(written)),
+            Origin::Alerts(alerts) => {
+                let summary = SnapshotSummary { path, alerts, archive: written };
+                notices.tell(Notice::of_snapshot(&summary));
+                summaries.push(summary);
+                // The session may be over.
+                let _ = done.send(());
+                waker.wake();
+            }
+        }
+    }
+    summaries
+}
+
+/// Writes a snapshot. Returns its size in bytes; if it fails, nothing is left.
+fn write(path: &Path, contents: Contents) -> io::Result<u64> {
+    let mut output = Output::create_file(path)?;
+    match write_to(&mut output, contents) {
+        Ok(bytes) => output.complete().map(|()| bytes),
+        Err(error) => {
+            output.discard();
+            Err(error)
+        }
+    }
+}
+
+fn write_to(output: &mut Output, contents: Contents) -> io::Result<u64> {
+    let Contents { beginning, rate, remains, extracts } = contents;
+    let Beginning { archive, bytes, rates, status } = beginning;
+    wait_until_written(&status, bytes)?;
+    let copied = io::copy(&mut archive.take(bytes), output.file())?;
+    if copied != bytes {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    for offset in rates {
+        output.patch(&rate.to_le_bytes(), offset)?;
+    }
+    let mut length = bytes;
+    let rest = extracts.into_iter().map(Extract::into_records);
+    for words in remains.into_iter().chain(rest) {
+        output.file().write_all(as_bytes(&words))?;
+        length += words.len() as u64 * 8;
+    }
+    Ok(length)
+}
+
+fn wait_until_written(status: &WriterStatus, bytes: u64) -> io::Result<()> {
+    while status.bytes() < bytes {
+        // In this order: what was written before the end counts.
+        let over = status.is_over();
+        if let Some(failure) = status.failure() {
+            return Err(io::Error::other(format!("the archive itself failed: {failure}")));
+        }
+        if over && status.bytes() < bytes {
+            return Err(io::Error::other("the archive itself ended early"));
+        }
+        thread::sleep(LOOK_INTERVAL);
+    }
+    Ok(())
+}
+
+/// The path of a snapshot of the archive `archive`: `trace-snapshot-1.fxt` for `trace.fxt`.
+pub(crate) fn path_of(archive: &Path, number: u32) -> PathBuf {
+    let mut name = archive.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-snapshot-{number}"));
+    if let Some(extension) = archive.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    archive.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_are_named_after_the_archive() {
+        for (archive, snapshot) in [
+            ("trace.fxt", "trace-snapshot-2.fxt"),
+            ("/a.b/trace", "/a.b/trace-snapshot-2"),
+            ("dir/.fxt", "dir/.fxt-snapshot-2"),
+            ("a.fxt.gz", "a.fxt-snapshot-2.gz"),
+        ] {
+            assert_eq!(path_of(Path::new(archive), 2), Path::new(snapshot));
+        }
+    }
+}
