@@ -33,6 +33,8 @@ pub(crate) struct Provider {
     pub(crate) buffer_full: bool,
     /// What its ticks are.
     pub(crate) rate: TickRate,
+    /// Alerts that were raised and not sent, as an event tells it.
+    pub(crate) unsent_alerts: u64,
 }
 
 /// An event of the program; those of the tracing system itself are not listed.
@@ -165,6 +167,7 @@ impl Provider {
                         let reason = event.texts["reason"].clone();
                         *self.lost.entry(reason).or_default() += event.numbers["number"];
                     }
+                    ("trace", "alerts not sent") => self.unsent_alerts += event.numbers["number"],
                     ("trace", _) => {}
                     _ => self.events.push(event),
                 }

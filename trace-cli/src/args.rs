@@ -7,6 +7,7 @@ mod mode;
 mod share;
 mod size;
 mod table;
+mod trigger;
 
 pub(crate) use category::parse_category;
 pub(crate) use duration::parse_duration;
@@ -15,3 +16,4 @@ pub(crate) use mode::Mode;
 pub(crate) use share::parse_share;
 pub(crate) use size::parse_size;
 pub(crate) use table::{GroupBy, SortBy};
+pub(crate) use trigger::{parse_trigger, Action, Trigger};

@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::args::{
-    parse_category, parse_duration, parse_share, parse_size, Format, GroupBy, Mode, SortBy,
+    parse_category, parse_duration, parse_share, parse_size, parse_trigger, Format, GroupBy, Mode,
+    SortBy, Trigger,
 };
 use crate::exit;
 
@@ -38,7 +39,9 @@ pub(crate) enum Command {
 Examples:
   trace record -- ./server --port 80
   trace record -c 'net,disk*,-disk.cache' -d 1.5s -o short.fxt -- ./server
-  trace record -m circular -b 64M -- ./server     (the last moments only)")]
+  trace record -m circular -b 64M -- ./server     (the last moments only)
+  trace record -m circular --trigger slow:snapshot -- ./server
+                       (the moments before each trace_alert!(\"slow\"))")]
 pub(crate) struct RecordArgs {
     /// The archive to write; compressed at the end if the name ends in .gz or .zst
     #[arg(short, long, value_name = "FILE", default_value = "trace.fxt")]
@@ -61,6 +64,13 @@ pub(crate) struct RecordArgs {
     /// --wait and no COMMAND the time begins when the first program joins
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
+
+    /// What an alert of a program does: `stop` ends recording, and COMMAND goes
+    /// on; `exit` ends both, with status 0 as -d does; `snapshot` writes what
+    /// there is so far to FILE with `-snapshot-1` in its name, the next time
+    /// `-snapshot-2`; may be given again
+    #[arg(long = "trigger", value_name = "NAME:ACTION", value_parser = parse_trigger)]
+    pub(crate) triggers: Vec<Trigger>,
 
     /// Go on after COMMAND has ended, until the last program in the trace has;
     /// without COMMAND, stop when all programs that joined have ended
@@ -286,7 +296,7 @@ mod tests {
         assert_eq!((args.buffer_size, args.mode), (16 << 20, Mode::Streaming));
         assert!(args.categories.is_empty() && args.command.is_empty());
         assert_eq!(args.duration, None);
-        assert!(!args.wait && !args.json && !args.strict);
+        assert!(!args.wait && !args.json && !args.strict && args.triggers.is_empty());
     }
 
     #[test]
@@ -294,6 +304,15 @@ mod tests {
         let args = record(&["-c", "net,disk*", "-c", "-disk.cache", "--", "ls", "-c", "x"]);
         assert_eq!(args.categories, ["net", "disk*", "-disk.cache"]);
         assert_eq!(args.command, ["ls", "-c", "x"]);
+    }
+
+    #[test]
+    fn triggers_are_repeated() {
+        let args = record(&["--trigger", "slow:snapshot", "--trigger=done:exit", "--", "ls"]);
+        let alerts: Vec<&str> = args.triggers.iter().map(|trigger| &*trigger.alert).collect();
+        assert_eq!(alerts, ["slow", "done"]);
+        let wrong = ["trace", "record", "--trigger", "slow"];
+        assert!(Cli::try_parse_from(wrong).unwrap_err().to_string().contains("NAME:ACTION"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A traced program that plays, by its first argument, a role in the tests of whole processes.
 
+mod alerts;
 mod counting;
 mod crowd;
 mod ending;
@@ -40,6 +41,14 @@ fn number(index: usize) -> u64 {
 
 fn main() {
     match env::args().nth(1).unwrap_or_default().as_str() {
+        "alert-slow" => alerts::slow(number(0), number(1), number(2)),
+        "alert-repeatedly" => alerts::repeatedly(number(0), number(1)),
+        "alert-until-killed" => alerts::until_killed(number(0)),
+        "alert-until-terminated" => alerts::until_terminated(),
+        "alert-many" => alerts::many(number(0)),
+        "alert-names" => alerts::names(),
+        "alert-in-handler" => alerts::in_handler(number(0)),
+        "alert-forked" => alerts::forked(),
         "count" => counting::count(argument(0).as_ref(), number(1)),
         "count-and-be-killed" => {
             counting::count_and_be_killed(number(0), argument(1).as_ref(), number(2))

@@ -1,5 +1,6 @@
 //! `trace record`
 
+mod alarm;
 mod child;
 mod compress;
 mod guard;
@@ -22,6 +23,7 @@ use crate::cli::RecordArgs;
 use crate::exit;
 use crate::input::STANDARD;
 
+use alarm::Then;
 use child::{Child, StartError};
 use progress::Meter;
 use socket::Place;
@@ -88,11 +90,33 @@ fn record(args: &RecordArgs) -> Result<u8> {
             place.path().display()
         ));
     }
-    let ending = Recorder { args, session: &session, events, meter: Meter::new() }.run(&mut child);
+    let recorder = Recorder { args, session: &session, events: &events, meter: Meter::new() };
+    let Ending { mut status, then } = recorder.run(&mut child);
     session.stop();
     let summary = session.join()?;
-    child.end(ending.kills);
-    finish(args, &summary, ending.status)
+    while let Some(notice) = session.next_notice(Duration::ZERO) {
+        alarm::tell(args, &notice);
+    }
+    child.end(then == Then::End);
+    summary::print(args, &summary)?;
+    if then == Then::Wait {
+        status = wait_for(&mut child, &events);
+    }
+    Ok(code(args, &summary, status))
+}
+
+/// Waits for the command, which is not recorded any more. Returns the exit code.
+fn wait_for(child: &mut Child, events: &Receiver<Event>) -> u8 {
+    loop {
+        match events.recv() {
+            Ok(Event::Ended(ended)) => return child.ended(ended),
+            Ok(Event::Signal(signal)) if child.forward(signal) => {}
+            Ok(Event::Signal(_)) | Err(_) => {
+                child.end(true);
+                return child.status_at_deadline();
+            }
+        }
+    }
 }
 
 fn config(args: &RecordArgs) -> SessionConfig {
@@ -100,6 +124,7 @@ fn config(args: &RecordArgs) -> SessionConfig {
         mode: args.mode.into(),
         buffer_size: args.buffer_size,
         categories: args.categories.clone(),
+        triggers: alarm::triggers(args),
         ..SessionConfig::default()
     }
 }
@@ -113,31 +138,32 @@ fn target(output: &Path) -> Result<ArchiveTarget> {
     Ok(ArchiveTarget::File(output.to_owned()))
 }
 
-/// Prints the summary, and decides on the exit code.
-fn finish(args: &RecordArgs, summary: &SessionSummary, status: u8) -> Result<u8> {
-    summary::print(args, summary)?;
-    if let Err(error) = &summary.archive {
-        crate::say(&format!("{error}"));
-        return Ok(if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED });
+/// Decides on the exit code, when the summary has been printed.
+fn code(args: &RecordArgs, summary: &SessionSummary, status: u8) -> u8 {
+    if summary.archive.is_err() {
+        return if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED };
     }
     compress::if_wanted(&args.output)?;
     let incomplete = summary.lost() > 0 || summary.events() == 0;
-    Ok(if args.strict && status == exit::OK && incomplete { exit::INCOMPLETE } else { status })
+    if args.strict && status == exit::OK && incomplete {
+        exit::INCOMPLETE
+    } else {
+        status
+    }
 }
 
 /// Why recording ends.
 struct Ending {
     /// The exit code, as far as the command decides on it.
     status: u8,
-    /// The command is to be ended.
-    kills: bool,
+    then: Then,
 }
 
 /// A session under way.
 struct Recorder<'a> {
     args: &'a RecordArgs,
     session: &'a SessionHandle,
-    events: Receiver<Event>,
+    events: &'a Receiver<Event>,
     meter: Meter,
 }
 
@@ -145,7 +171,7 @@ impl Recorder<'_> {
     /// Waits until recording is to end.
     fn run(self, child: &mut Child) -> Ending {
         if self.args.wait && !child.is_running() && !self.wait_for_first() {
-            return Ending { status: exit::OK, kills: false };
+            return Ending { status: exit::OK, then: Then::Leave };
         }
         let mut deadline =
             self.args.duration.and_then(|duration| Instant::now().checked_add(duration));
@@ -159,28 +185,51 @@ impl Recorder<'_> {
                         self.session.wait_provider(JOINING);
                     }
                     if !self.args.wait || self.is_idle() {
-                        return Ending { status, kills: false };
+                        return Ending { status, then: Then::Leave };
                     }
                 }
                 Ok(Event::Signal(signal)) => {
                     if !child.is_running() || !child.forward(signal) {
-                        return Ending { status, kills: true };
+                        return Ending { status, then: Then::End };
                     }
                     // The command decides what the signal means; if it goes on, it has this long.
                     let patience = child.patience(signal, GRACE);
                     deadline = [deadline, patience].into_iter().flatten().min();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ending { status, kills: true },
+                Err(RecvTimeoutError::Disconnected) => return Ending { status, then: Then::End },
             }
             self.meter.show(&self.session.progress());
+            if let Some(then) = self.next_notices() {
+                return self.stopped(child, status, then);
+            }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Ending { status: child.status_at_deadline(), kills: true };
+                return Ending { status: child.status_at_deadline(), then: Then::End };
             }
             if self.args.wait && !child.is_running() && self.is_idle() {
-                return Ending { status, kills: false };
+                return Ending { status, then: Then::Leave };
             }
         }
+    }
+
+    /// Tells what alerts have done. Returns what becomes of the command if one has ended recording.
+    fn next_notices(&self) -> Option<Then> {
+        let notices = std::iter::from_fn(|| self.session.next_notice(Duration::ZERO));
+        notices.filter_map(|notice| alarm::tell(self.args, &notice)).last()
+    }
+
+    /// How recording ends if an alert has ended it. The command may have ended by itself meanwhile.
+    fn stopped(&self, child: &mut Child, status: u8, then: Then) -> Ending {
+        let mut ending = Ending { status, then };
+        while let Ok(event) = self.events.try_recv() {
+            if let Event::Ended(ended) = event {
+                ending.status = child.ended(ended);
+            }
+        }
+        if !child.is_running() {
+            ending.then = Then::Leave;
+        }
+        ending
     }
 
     /// Waits until the first program joins. False if a signal comes before that.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{json, Value};
-use trace_manager::{ProviderSummary, SessionSummary};
+use trace_manager::{ProviderSummary, SessionSummary, SnapshotSummary};
 
 use crate::cli::RecordArgs;
 use crate::input::STANDARD;
@@ -25,6 +25,9 @@ pub(super) fn print(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
         }
     }
     advice.iter().for_each(|line| crate::say(line));
+    if let Err(error) = &summary.archive {
+        crate::say(&format!("{error}"));
+    }
     Ok(())
 }
 
@@ -42,6 +45,9 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
     for provider in &summary.providers {
         let _ = writeln!(text, "  {}", provider_line(provider));
     }
+    if !summary.alerts.is_empty() {
+        let _ = writeln!(text, "  alerts: {}", alerts(summary));
+    }
     if summary.archive.is_ok() && summary.events() > 0 && args.output.as_os_str() != STANDARD {
         let path = args.output.display();
         let _ = writeln!(
@@ -50,6 +56,14 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
         );
     }
     text
+}
+
+fn alerts(summary: &SessionSummary) -> String {
+    let times = |(name, number): (&String, &u64)| match number {
+        1 => format!("\"{name}\""),
+        _ => format!("\"{name}\" ({number} times)"),
+    };
+    summary.alerts.iter().map(times).collect::<Vec<_>>().join(", ")
 }
 
 fn provider_line(provider: &ProviderSummary) -> String {
@@ -133,8 +147,20 @@ fn as_json(args: &RecordArgs, summary: &SessionSummary, advice: &[String]) -> Va
         "events": summary.events(),
         "lost": summary.lost(),
         "providers": summary.providers.iter().map(provider_json).collect::<Vec<_>>(),
+        "alerts": summary.alerts,
+        "stopped_by_alert": summary.stopped_by,
+        "snapshots": summary.snapshots.iter().map(snapshot_json).collect::<Vec<_>>(),
         "categories_without_events": summary.categories_without_events(),
         "messages": advice,
+    })
+}
+
+fn snapshot_json(snapshot: &SnapshotSummary) -> Value {
+    json!({
+        "archive": snapshot.path.to_string_lossy(),
+        "alerts": snapshot.alerts,
+        "bytes": snapshot.archive.as_ref().ok(),
+        "error": snapshot.archive.as_ref().err().map(ToString::to_string),
     })
 }
 

@@ -1,0 +1,144 @@
+//! Programs that raise alerts.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use trace_runtime::{raise_alert, trace_alert, trace_duration, trace_instant};
+
+use crate::sys;
+
+/// Traces `before` times, raises the alert `slow`, waits, traces `after` times, and ends with 7.
+pub(crate) fn slow(before: u64, milliseconds: u64, after: u64) {
+    let trace = crate::init();
+    trace_duration!("alert", "all of it");
+    for number in 0..before {
+        trace_instant!("alert", "before", "number" => number);
+        breathe(number);
+    }
+    trace_alert!("alert", "slow");
+    trace_alert!("nobody asks", "not recorded");
+    std::thread::sleep(Duration::from_millis(milliseconds));
+    for number in 0..after {
+        trace_instant!("alert", "after", "number" => number);
+        breathe(number);
+    }
+    drop(trace);
+    std::process::exit(7);
+}
+
+/// Lets the service thread make room in a small buffer now and then.
+fn breathe(number: u64) {
+    if number % 256 == 255 {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Raises the alert `slow` `times` times and traces before each, with a pause after each.
+pub(crate) fn repeatedly(times: u64, milliseconds: u64) {
+    let _trace = crate::init();
+    for number in 0..times {
+        trace_instant!("alert", "before", "number" => number);
+        trace_alert!("slow");
+        std::thread::sleep(Duration::from_millis(milliseconds));
+    }
+}
+
+/// Raises the alert `slow` all the time while other threads trace, until it kills itself.
+pub(crate) fn until_killed(milliseconds: u64) {
+    let _trace = crate::init();
+    for _ in 0..2 {
+        std::thread::spawn(|| {
+            for number in 0u64.. {
+                trace_instant!("alert", "number", "number" => number);
+                if number % 64 == 0 {
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+            }
+        });
+    }
+    std::thread::spawn(|| loop {
+        trace_alert!("slow");
+        std::thread::sleep(Duration::from_micros(300));
+    });
+    std::thread::sleep(Duration::from_millis(milliseconds));
+    sys::kill(std::process::id() as i32, libc::SIGKILL);
+    std::thread::sleep(Duration::MAX);
+}
+
+/// Raises alerts as fast as it can in several threads, of two kinds, and ends at once.
+pub(crate) fn many(times: u64) {
+    let _trace = crate::init();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..times).for_each(|_| trace_alert!("many")));
+        }
+        scope.spawn(|| (0..times).for_each(|_| assert!(raise_alert("at run time"))));
+    });
+}
+
+/// Raises alerts of more names than there is room for.
+pub(crate) fn names() {
+    let _trace = crate::init();
+    let sent = (0..100).filter(|number| raise_alert(&format!("name {number}"))).count();
+    assert!(!raise_alert("") && !raise_alert("fifteen bytes!!") && !raise_alert("a\0b"));
+    println!("{sent}");
+}
+
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn handler(_: i32) {
+    trace_alert!("handled");
+    HANDLED.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Raises an alert in a signal handler, while the thread that it interrupts raises one too.
+pub(crate) fn in_handler(times: u64) {
+    let _trace = crate::init();
+    sys::handle(libc::SIGUSR1, handler);
+    let target = sys::thread_id();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for _ in 0..times {
+                let before = HANDLED.load(Ordering::SeqCst);
+                sys::kill_thread(target, libc::SIGUSR1);
+                while HANDLED.load(Ordering::SeqCst) == before {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        while HANDLED.load(Ordering::SeqCst) < times {
+            trace_alert!("interrupted");
+            std::thread::sleep(Duration::from_micros(10));
+        }
+    });
+}
+
+/// Raises alerts in a process and in a child of it, in each its own.
+pub(crate) fn forked() {
+    let trace = crate::init();
+    (0..3).for_each(|_| trace_alert!("parent"));
+    match sys::fork(false) {
+        0 => {
+            trace_alert!("nobody's");
+            let trace = crate::init();
+            trace_alert!("child");
+            drop(trace);
+            sys::exit_now(0);
+        }
+        child => sys::wait_for(child),
+    }
+    drop(trace);
+}
+
+/// Raises the alert `done` and says when it is told to end.
+pub(crate) fn until_terminated() {
+    let _trace = crate::init();
+    sys::handle(libc::SIGTERM, sys::note_signal);
+    trace_alert!("done");
+    while !sys::SIGNALLED.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    println!("terminated");
+    std::io::stdout().flush().expect("it can be told");
+}

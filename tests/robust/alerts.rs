@@ -1,0 +1,301 @@
+//! Alerts, and what `trace record --trigger` makes of them.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::harness::{record, trace, Archive, Provider, Run, Shape, MODES};
+
+/// What `trace record` has come to, and where.
+struct Recorded {
+    directory: TempDir,
+    run: Run,
+}
+
+impl Recorded {
+    fn of(options: &[&str], role: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let run = Run::of(&mut record(options, &directory.path().join("out.fxt"), role));
+        Self { directory, run }
+    }
+
+    fn archive(&self) -> Archive {
+        Archive::read(&self.path("out.fxt"))
+    }
+
+    fn snapshot(&self, number: u32) -> Archive {
+        let path = self.path(&format!("out-snapshot-{number}.fxt"));
+        let check = Run::of(trace(&["check"]).arg(&path));
+        assert!([0, 3].contains(&check.code()), "well-formed: {check:?}");
+        Archive::read(&path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The names of all files, in order.
+    fn files(&self) -> Vec<String> {
+        files(self.directory.path())
+    }
+}
+
+fn files(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// What the summary says of an alert.
+fn told(run: &Run, name: &str) -> u64 {
+    let json = run.stdout();
+    let alerts = json.split("\"alerts\": {").nth(1).and_then(|rest| rest.split('}').next());
+    let of_name = alerts.and_then(|alerts| alerts.split(&format!("\"{name}\": ")).nth(1));
+    let digits = of_name.map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap());
+    digits.map_or(0, |digits| digits.parse().unwrap())
+}
+
+#[test]
+fn alerts_are_listed_and_do_nothing_by_themselves() {
+    for mode in MODES {
+        let options = [
+            "-m",
+            mode,
+            "-c",
+            "alert",
+            "--trigger",
+            "other:exit",
+            "--trigger",
+            "not recorded:stop",
+        ];
+        let recorded = Recorded::of(&options, &["alert-slow", "3", "0", "2"]);
+        assert_eq!(recorded.run.code(), 7, "{:?}", recorded.run);
+        assert!(recorded.run.stderr().contains("alerts: \"slow\"\n"), "{:?}", recorded.run);
+        assert_eq!(recorded.archive().only().numbers("after"), [0, 1]);
+        assert_eq!(recorded.files(), ["out.fxt"]);
+    }
+}
+
+#[test]
+fn stop_ends_the_recording_and_waits_for_the_command() {
+    for mode in MODES {
+        let role = ["alert-slow", "1000", "500", "10"];
+        let recorded = Recorded::of(&["-m", mode, "--trigger", "slow:stop"], &role);
+        assert_eq!(recorded.run.code(), 7, "the command's: {:?}", recorded.run);
+        assert!(recorded.run.stderr().contains("alert \"slow\": recording ends"));
+        let archive = recorded.archive();
+        assert_eq!(archive.only().numbers("before"), Vec::from_iter(0..1000));
+        assert_eq!(archive.only().count("after"), 0, "they came when recording had ended");
+    }
+}
+
+/// The archive is there while the command goes on.
+#[test]
+fn stop_completes_the_archive_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    let mut command = record(&["--trigger", "done:stop"], &output, &["alert-until-terminated"]);
+    let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    crate::harness::wait_until("the archive is complete", || output.exists());
+    assert_eq!(files(directory.path()), ["out.fxt"]);
+    let pid = rustix::process::Pid::from_child(&child);
+    // A signal still goes to the command.
+    rustix::process::kill_process(pid, rustix::process::Signal::Term).unwrap();
+    let run = Run::end_of(child);
+    assert_eq!(run.code(), 0);
+    assert_eq!(run.stdout(), "terminated\n");
+}
+
+#[test]
+fn exit_ends_both() {
+    let recorded = Recorded::of(&["--trigger", "done:exit"], &["alert-until-terminated"]);
+    assert_eq!(recorded.run.code(), 0, "as at a deadline: {:?}", recorded.run);
+    assert_eq!(recorded.run.stdout(), "terminated\n", "it was asked to end");
+    assert!(recorded.run.stderr().contains("the command is ended"), "{:?}", recorded.run);
+    assert_eq!(recorded.archive().providers.len(), 1);
+}
+
+/// The events of `part` are the first of those of `all`, but for scopes that were still open.
+fn assert_first(part: &Provider, all: &Provider) {
+    let instants = |provider: &Provider| -> Vec<_> {
+        let instants = provider.events.iter().filter(|event| event.shape == Shape::Instant);
+        instants.cloned().collect()
+    };
+    let (part, all) = (instants(part), instants(all));
+    assert_eq!(part, all[..part.len()]);
+}
+
+#[test]
+fn a_snapshot_is_what_there_was_so_far_and_recording_goes_on() {
+    for (mode, size) in
+        [("streaming", "64K"), ("streaming", "16M"), ("oneshot", "16M"), ("circular", "16M")]
+    {
+        let options = ["-m", mode, "-b", size, "--trigger", "slow:snapshot"];
+        let recorded = Recorded::of(&options, &["alert-slow", "20000", "300", "5000"]);
+        assert_eq!(recorded.run.code(), 7, "{:?}", recorded.run);
+        assert!(
+            recorded.run.stderr().contains(&format!(
+                "alert \"slow\": snapshot {}",
+                recorded.path("out-snapshot-1.fxt").display()
+            )),
+            "{:?}",
+            recorded.run
+        );
+        assert_eq!(recorded.files(), ["out-snapshot-1.fxt", "out.fxt"]);
+        let (snapshot, archive) = (recorded.snapshot(1), recorded.archive());
+        let (snapshot, archive) = (snapshot.only(), archive.only());
+        assert_first(snapshot, archive);
+        assert_eq!((snapshot.pid, &snapshot.name), (archive.pid, &archive.name));
+        if snapshot.lost() == 0 {
+            assert_eq!(snapshot.numbers("before"), Vec::from_iter(0..20_000), "{mode} {size}");
+        }
+        let scopes: Vec<Shape> = snapshot.named("all of it").map(|scope| scope.shape).collect();
+        assert_eq!(scopes, [Shape::Begin], "still open");
+        if archive.lost() == 0 {
+            assert_eq!(archive.numbers("before"), Vec::from_iter(0..20_000));
+            assert_eq!(archive.numbers("after"), Vec::from_iter(0..5000), "{mode}");
+        }
+    }
+}
+
+/// A flight recorder: what came before the alert is in the snapshot, although the end of the recording has overwritten it.
+#[test]
+fn a_circular_snapshot_holds_the_moments_before_the_alert() {
+    let options = ["-m", "circular", "-b", "512K", "--trigger", "slow:snapshot"];
+    let recorded = Recorded::of(&options, &["alert-slow", "100000", "300", "100000"]);
+    let (snapshot, archive) = (recorded.snapshot(1), recorded.archive());
+    assert_eq!(archive.only().count("before"), 0, "overwritten");
+    let before = snapshot.only().numbers("before");
+    assert!(before.len() > 1000, "half a buffer at least: {}", before.len());
+    // Where the program outran the buffer, its newest records are missing, and it says so.
+    assert!(100_000 - before.last().unwrap() <= 1 + snapshot.only().lost());
+    assert_eq!(snapshot.only().count("after"), 0);
+}
+
+/// Alerts that come while a snapshot is written have one together, and the last alert has one that was taken after it.
+#[test]
+fn the_last_alert_has_a_snapshot() {
+    for mode in ["streaming", "circular"] {
+        let options = ["-m", mode, "--json", "--trigger", "slow:snapshot"];
+        let recorded = Recorded::of(&options, &["alert-repeatedly", "60", "5"]);
+        assert_eq!(told(&recorded.run, "slow"), 60);
+        let snapshots = recorded.files().iter().filter(|name| name.contains("snapshot")).count();
+        assert!((1..=60).contains(&snapshots), "{:?}", recorded.files());
+        let mut before = 0;
+        for number in 1..=snapshots as u32 {
+            let numbers = recorded.snapshot(number).only().numbers("before");
+            assert_eq!(numbers, Vec::from_iter(0..numbers.len() as u64));
+            assert!(numbers.len() >= before, "time goes on");
+            before = numbers.len();
+        }
+        let too_late = recorded.run.stderr().contains("recording ended before it");
+        assert!(too_late || before == 60, "{before} of 60: {:?}", recorded.run);
+    }
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_written_is_told_and_recording_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("out-snapshot-1.fxt")).unwrap();
+    let output = directory.path().join("out.fxt");
+    let mut command =
+        record(&["--trigger", "slow:snapshot"], &output, &["alert-repeatedly", "2", "200"]);
+    let run = Run::of(&mut command);
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr().contains("alert \"slow\": no snapshot: cannot write"), "{run:?}");
+    assert_eq!(Archive::read(&output).only().count("before"), 2);
+    assert_eq!(
+        Archive::read(&directory.path().join("out-snapshot-2.fxt")).only().count("before"),
+        2
+    );
+    assert_eq!(files(directory.path()), ["out-snapshot-1.fxt", "out-snapshot-2.fxt", "out.fxt"]);
+}
+
+#[test]
+fn snapshots_of_a_pipe_and_triggers_that_mean_nothing_are_refused() {
+    let refused = |options: &[&str], output: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = record(options, output.as_ref(), &["end", "return"]);
+        let run = Run::of(command.current_dir(&directory));
+        assert_eq!(files(directory.path()), [""; 0], "{run:?}");
+        (run.code(), run.stderr())
+    };
+    let (code, said) = refused(&["--trigger", "slow:snapshot"], "-");
+    assert!(code == 125 && said.contains("an archive that is a file"), "{code}: {said}");
+    for wrong in ["slow", "slow:explode", "fifteen bytes!!:stop", ":stop"] {
+        let (code, said) = refused(&["--trigger", wrong], "out.fxt");
+        assert!(code == 2 && said.contains("expected"), "{code}: {said}");
+    }
+}
+
+/// The program dies while snapshots of it are taken: each that has its name is whole, and the archive is complete.
+#[test]
+fn a_kill_during_a_snapshot_spoils_neither() {
+    for (round, mode) in ["streaming", "circular"].into_iter().cycle().take(10).enumerate() {
+        let options = ["-m", mode, "-b", "256K", "--trigger", "slow:snapshot"];
+        let time = (20 + 7 * round).to_string();
+        let recorded = Recorded::of(&options, &["alert-until-killed", &time]);
+        assert_eq!(recorded.run.code(), 128 + 9, "{:?}", recorded.run);
+        assert_eq!(recorded.archive().providers.len(), 1);
+        let snapshots = recorded.files().len() as u32 - 1;
+        for number in (1..=snapshots).rev().step_by(10) {
+            recorded.snapshot(number);
+        }
+    }
+}
+
+#[test]
+fn each_alert_arrives() {
+    let recorded = Recorded::of(&["--json"], &["alert-many", "1500"]);
+    assert_eq!(told(&recorded.run, "many"), 3000, "{:?}", recorded.run);
+    assert_eq!(told(&recorded.run, "at run time"), 1500);
+}
+
+/// A program that raises them faster than a manager takes them is not cut off: those that are not sent are told.
+#[test]
+fn alerts_that_are_not_sent_are_told() {
+    let recorded = Recorded::of(&["--json"], &["alert-many", "100000"]);
+    assert_eq!(recorded.run.code(), 0, "{:?}", recorded.run);
+    let (many, at_run_time) = (told(&recorded.run, "many"), told(&recorded.run, "at run time"));
+    assert!(many > 0 && at_run_time > 0);
+    let archive = recorded.archive();
+    assert_eq!(many + at_run_time + archive.only().unsent_alerts, 300_000);
+    let recorded = Recorded::of(&["--json"], &["alert-names"]);
+    assert!(recorded.run.stdout().starts_with("64\n"), "{:?}", recorded.run);
+    assert_eq!((told(&recorded.run, "name 0"), told(&recorded.run, "name 63")), (1, 1));
+    assert_eq!(recorded.archive().only().unsent_alerts, 36);
+}
+
+#[test]
+fn alerts_of_signal_handlers_and_forked_children_are_their_own() {
+    let recorded = Recorded::of(&["--json"], &["alert-in-handler", "500"]);
+    assert_eq!(told(&recorded.run, "handled"), 500, "{:?}", recorded.run);
+    let recorded = Recorded::of(&["--json"], &["alert-forked"]);
+    let of = |name| told(&recorded.run, name);
+    assert_eq!((of("parent"), of("child"), of("nobody's")), (3, 1, 0), "{:?}", recorded.run);
+}
+
+#[test]
+fn an_alert_right_before_the_end_arrives() {
+    for _ in 0..20 {
+        let recorded =
+            Recorded::of(&["--trigger", "slow:snapshot", "--json"], &["alert-slow", "1", "0", "0"]);
+        assert_eq!(recorded.run.code(), 7);
+        assert_eq!(told(&recorded.run, "slow"), 1);
+        assert_eq!(recorded.snapshot(1).only().count("before"), 1);
+    }
+}
+
+/// Alone, a program has nobody to tell.
+#[test]
+fn without_a_manager_alerts_do_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    let run = Run::of(
+        crate::harness::subject(&["alert-slow", "10", "0", "0"]).env("TRACE_OUTPUT", &output),
+    );
+    assert_eq!(run.code(), 7, "{run:?}");
+    assert_eq!(Archive::read(&output).only().count("before"), 10);
+}
