@@ -20,7 +20,7 @@ use super::chunks::{live_chunks, live_wraps, RawSave};
 use super::collector::Collector;
 
 /// How often a copy is tried of a buffer that is filled faster than it can be copied.
-const ATTEMPTS: usize = 8;
+const ATTEMPTS: usize = if cfg!(loom) { 2 } else { 8 };
 
 /// A copy of what a buffer held at some moment and its collector had not read, of which nothing was looked at yet.
 #[derive(Debug)]
