@@ -88,6 +88,7 @@ extern "C" fn in_child() {
     recorder::forget_nonces();
     // SAFETY: a forked child has one thread, which is this one.
     unsafe { registry::turn_all_off() };
+    alert::forget();
     table::forget();
     given::forget();
     observers::forget();
