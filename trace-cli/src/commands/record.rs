@@ -222,8 +222,10 @@ impl Recorder<'_> {
     fn stopped(&self, child: &mut Child, status: u8, then: Then) -> Ending {
         let mut ending = Ending { status, then };
         while let Ok(event) = self.events.try_recv() {
-            if let Event::Ended(ended) = event {
-                ending.status = child.ended(ended);
+            match event {
+                Event::Ended(ended) => ending.status = child.ended(ended),
+                Event::Signal(signal) if child.forward(signal) => {}
+                Event::Signal(_) => ending.then = Then::End,
             }
         }
         if !child.is_running() {
