@@ -12,6 +12,7 @@
 //! The session's own archive and its collectors are left as they are, and so its guard has nothing to do with it. Providers learn
 //! nothing of it.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -197,9 +198,13 @@ fn wait_until_written(status: &WriterStatus, bytes: u64) -> io::Result<()> {
 
 /// The path of a snapshot of the archive `archive`: `trace-snapshot-1.fxt` for `trace.fxt`.
 pub(crate) fn path_of(archive: &Path, number: u32) -> PathBuf {
-    let mut name = archive.file_stem().unwrap_or_default().to_owned();
+    let compressed = |extension: &OsStr| extension == "gz" || extension == "zst";
+    let outer = archive.extension().filter(|extension| compressed(extension));
+    let inner =
+        Path::new(outer.and(archive.file_stem()).or(archive.file_name()).unwrap_or_default());
+    let mut name = inner.file_stem().unwrap_or_default().to_owned();
     name.push(format!("-snapshot-{number}"));
-    if let Some(extension) = archive.extension() {
+    for extension in [inner.extension(), outer].into_iter().flatten() {
         name.push(".");
         name.push(extension);
     }
@@ -216,7 +221,9 @@ mod tests {
             ("trace.fxt", "trace-snapshot-2.fxt"),
             ("/a.b/trace", "/a.b/trace-snapshot-2"),
             ("dir/.fxt", "dir/.fxt-snapshot-2"),
-            ("a.fxt.gz", "a.fxt-snapshot-2.gz"),
+            ("a.b.fxt", "a.b-snapshot-2.fxt"),
+            ("a.fxt.gz", "a-snapshot-2.fxt.gz"),
+            ("a.gz", "a-snapshot-2.gz"),
         ] {
             assert_eq!(path_of(Path::new(archive), 2), Path::new(snapshot));
         }

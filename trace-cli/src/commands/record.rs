@@ -92,17 +92,33 @@ fn record(args: &RecordArgs) -> Result<u8> {
     }
     let recorder = Recorder { args, session: &session, events: &events, meter: Meter::new() };
     let Ending { mut status, then } = recorder.run(&mut child);
+    let summary = end(args, &session)?;
+    child.end(then == Then::End);
+    summary::print(args, &summary)?;
+    compress_all(args, &summary)?;
+    if then == Then::Wait {
+        status = wait_for(&mut child, &events);
+    }
+    Ok(code(args, &summary, status))
+}
+
+/// Ends the session, and tells what alerts have done last.
+fn end(args: &RecordArgs, session: &SessionHandle) -> Result<SessionSummary> {
     session.stop();
     let summary = session.join()?;
     while let Some(notice) = session.next_notice(Duration::ZERO) {
         alarm::tell(args, &notice);
     }
-    child.end(then == Then::End);
-    summary::print(args, &summary)?;
-    if then == Then::Wait {
-        status = wait_for(&mut child, &events);
+    Ok(summary)
+}
+
+/// Compresses the archive and its snapshots, if their names ask for that.
+fn compress_all(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
+    let snapshots = summary.snapshots.iter().filter(|snapshot| snapshot.archive.is_ok());
+    if summary.archive.is_ok() {
+        compress::if_wanted(&args.output)?;
     }
-    Ok(code(args, &summary, status))
+    snapshots.map(|snapshot| snapshot.path.as_path()).try_for_each(compress::if_wanted)
 }
 
 /// Waits for the command, which is not recorded any more. Returns the exit code.
@@ -143,7 +159,6 @@ fn code(args: &RecordArgs, summary: &SessionSummary, status: u8) -> u8 {
     if summary.archive.is_err() {
         return if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED };
     }
-    compress::if_wanted(&args.output)?;
     let incomplete = summary.lost() > 0 || summary.events() == 0;
     if args.strict && status == exit::OK && incomplete {
         exit::INCOMPLETE
