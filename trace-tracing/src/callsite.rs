@@ -140,12 +140,18 @@ fn address(metadata: &Metadata<'_>) -> usize {
 /// The callsite of `metadata`, which is made if it is new; `None` if there are too many.
 #[inline]
 pub(crate) fn of(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+    find(metadata).or_else(|| make(metadata))
+}
+
+/// The callsite whose metadata this is, if it was made.
+#[inline]
+pub(crate) fn find(metadata: &Metadata<'_>) -> Option<&'static Callsite> {
     RECENT.with(|recent| {
         let place = recent.get(address(metadata) / 8 % REMEMBERED)?;
         match place.get() {
-            Some(found) if std::ptr::eq(found.metadata, metadata) => Some(found),
+            Some(found) if address(found.metadata) == address(metadata) => Some(found),
             _ => {
-                let found = find(metadata).or_else(|| make(metadata))?;
+                let found = find_among_all(metadata)?;
                 place.set(Some(found));
                 Some(found)
             }
@@ -153,8 +159,8 @@ pub(crate) fn of(metadata: &'static Metadata<'static>) -> Option<&'static Callsi
     })
 }
 
-/// The callsite whose metadata this is, if it was made.
-pub(crate) fn find(metadata: &Metadata<'_>) -> Option<&'static Callsite> {
+#[cold]
+fn find_among_all(metadata: &Metadata<'_>) -> Option<&'static Callsite> {
     let callsites = BY_ADDRESS.read().unwrap_or_else(PoisonError::into_inner);
     callsites.as_ref()?.get(&address(metadata)).copied()
 }
