@@ -11,6 +11,7 @@ fn compilers_say_what_is_wrong() {
         ("FAR_TOO_MANY", "a_trace_point_has_at_most_15_arguments"),
         ("KEY_ALONE", "each_argument_of_a_trace_point_is_a_key_and_a_value"),
         ("NO_VALUE", "a_counter_has_at_least_one_value"),
+        ("LONG_ALERT", "the name of an alert has 1 to 14 bytes"),
         ("NAME_AT_RUN_TIME", "error"),
         ("WRONG_VALUE", "error"),
     ] {

@@ -53,9 +53,11 @@ fn a_manager_records_them() {
     let mut command = workshop.traced(&program, &[]);
     let run = Run::of(command.env_remove("TRACE_OUTPUT").env("TRACE_SOCKET", session.socket()));
     assert_eq!(run.code(), 0, "{run:?}");
-    let (archive, _) = session.end();
+    let (archive, summary) = session.end();
     assert_eq!(archive.only().name, "points in C++");
     assert_eq!(archive.only().count("values") + archive.only().count("plain"), 2);
+    let alerts: Vec<_> = summary.alerts.into_iter().collect();
+    assert_eq!(alerts, [("fourteen bytes".to_owned(), 1)]);
 }
 
 #[test]

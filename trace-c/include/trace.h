@@ -44,12 +44,14 @@
 #ifdef __cplusplus
 #include <type_traits>
 #define TRACE_C_INLINE inline
+#define TRACE_C_ASSERT static_assert
 /* The type hides its variables, also those in inline functions: the linker knows where they are, and dlclose can unload them. */
 #define TRACE_C_HIDDEN __attribute__((visibility("hidden")))
 extern "C" {
 #else
 #include <stdbool.h>
 #define TRACE_C_INLINE static inline
+#define TRACE_C_ASSERT _Static_assert
 #define TRACE_C_HIDDEN
 #endif
 
@@ -109,6 +111,18 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
 #define TRACE_FLOW_BEGIN(...) TRACE_C_EVENT_WITH(TRACE_C_FLOW_BEGIN, __VA_ARGS__, ~)
 #define TRACE_FLOW_STEP(...) TRACE_C_EVENT_WITH(TRACE_C_FLOW_STEP, __VA_ARGS__, ~)
 #define TRACE_FLOW_END(...) TRACE_C_EVENT_WITH(TRACE_C_FLOW_END, __VA_ARGS__, ~)
+
+/*
+ * TRACE_ALERT(category, name)
+ *
+ * Raises an alert: the manager learns of it at once, and `trace record --trigger name:snapshot` acts on it. The name has 1 to 14 bytes; a
+ * program has up to 64 of them in C and C++. Costs one system call.
+ */
+#define TRACE_ALERT(category, name)                                                                                       \
+    do {                                                                                                                  \
+        TRACE_C_ASSERT(sizeof("" name "") > 1 && sizeof("" name "") <= 15, "the name of an alert has 1 to 14 bytes");     \
+        if (TRACE_C_IS_ON(category)) trace_c_alert(name);                                                                 \
+    } while (0)
 
 /* Whether anything, or this category, is being recorded: a bool. Costs one load. Not for use outside of functions. */
 #define TRACE_ENABLED() TRACE_C_IS_ON("")
@@ -306,6 +320,8 @@ TRACE_C_INLINE void trace_c_use(const char *texts, const struct trace_c_argument
     (void)texts, (void)arguments, (void)tail;
 }
 
+TRACE_C_INLINE void trace_c_alert(const char *name) { (void)name; }
+
 #define TRACE_C_EVENT_WITH(type, category, name, tail, ...)                                            \
     do {                                                                                               \
         if (0) trace_c_use("" category "" name "", TRACE_C_VALUES(__VA_ARGS__), tail);                 \
@@ -340,6 +356,7 @@ struct trace_c_scope {
 void trace_c_event(const struct trace_c_site *site, const struct trace_c_argument *arguments, uint64_t tail);
 void trace_c_begin(struct trace_c_scope *scope, const struct trace_c_site *site, const struct trace_c_argument *arguments);
 void trace_c_end(struct trace_c_scope *scope);
+void trace_c_alert(const char *name);
 
 TRACE_C_INLINE bool trace_c_is_on(const struct trace_c_site *site) {
     return __builtin_expect(__atomic_load_n(&site->header, __ATOMIC_RELAXED) != 0, 0);

@@ -54,6 +54,20 @@ pub extern "C" fn trace_nonce() -> u64 {
     trace_runtime::trace_nonce!()
 }
 
+/// Raises an alert, as [`trace_runtime::raise_alert`] does.
+///
+/// # Safety
+/// `name` is a text with a zero at its end.
+#[no_mangle]
+pub unsafe extern "C" fn trace_c_alert(name: *const c_char) {
+    // SAFETY: by the contract.
+    let name = unsafe { CStr::from_ptr(name) };
+    if let Ok(name) = name.to_str() {
+        // The trace tells where it cannot be sent.
+        let _sent = trace_runtime::raise_alert(name);
+    }
+}
+
 /// Takes the sites of a module that is being loaded. Its header calls this before `main`, or within `dlopen`.
 ///
 /// # Safety
@@ -120,6 +134,7 @@ struct Exported {
     _event: unsafe extern "C" fn(*const Site, *const Argument, u64),
     _begin: unsafe extern "C" fn(*mut Scope, *const Site, *const Argument),
     _end: unsafe extern "C" fn(*mut Scope),
+    _alert: unsafe extern "C" fn(*const c_char),
 }
 
 static EXPORTED: Exported = Exported {
@@ -131,6 +146,7 @@ static EXPORTED: Exported = Exported {
     _event: trace_c_event,
     _begin: trace_c_begin,
     _end: trace_c_end,
+    _alert: trace_c_alert,
 };
 
 /// Makes this the guard, and drops the one before it.

@@ -24,6 +24,9 @@ void mistakes(const char *name, struct pair pair) {
 #ifdef NO_VALUE
     TRACE_COUNTER("c", "n", 0);
 #endif
+#ifdef LONG_ALERT
+    TRACE_ALERT("c", "fifteen bytes!!");
+#endif
 #ifdef NAME_AT_RUN_TIME
     TRACE_INSTANT("c", name, TRACE_SCOPE_THREAD);
 #endif

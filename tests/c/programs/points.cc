@@ -50,6 +50,7 @@ int main() {
     trace_init_named("points in C++");
     record_all();
     record_more();
+    raise_alerts();
     say();
     trace_shutdown();
 }

@@ -64,6 +64,11 @@ static void record_all(void) {
     record_values();
 }
 
+static void raise_alerts(void) {
+    TRACE_ALERT("points", "fourteen bytes");
+    TRACE_ALERT("off", "not raised");
+}
+
 static void say(void) {
     bool enabled = TRACE_ENABLED(), on = TRACE_CATEGORY_ENABLED("points"), off = TRACE_CATEGORY_ENABLED("off");
     printf("%d %d %d %d %d\n", enabled, on, off, TRACE_NONCE() != TRACE_NONCE(), evaluated);
