@@ -5,6 +5,7 @@ mod failures;
 mod hostile;
 mod provider;
 mod sessions;
+mod snapshots;
 
 use std::path::PathBuf;
 use std::time::Duration;

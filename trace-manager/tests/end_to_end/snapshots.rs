@@ -1,0 +1,150 @@
+//! Snapshots of sessions that go on.
+
+use std::time::Duration;
+
+use trace_format::{Item, Reader, Record};
+use trace_manager::{ArchiveTarget, ManagerError, Notice, SessionConfig, Trigger, TriggerAction};
+use trace_protocol::buffer::header::BufferingMode;
+use trace_protocol::packet::{AlertName, Packet};
+use trace_protocol::socket::Socket;
+
+use crate::provider::Provider;
+use crate::{config, end, impatient, wait_until, Stage, LONG};
+
+/// The times of the events that are not the manager's, in order. The archive is well-formed.
+fn times(path: &std::path::Path) -> Vec<u64> {
+    let bytes = std::fs::read(path).unwrap();
+    let mut reader = Reader::new(bytes.as_slice());
+    let mut times = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        times.extend(time(&item));
+    }
+    let stats = reader.stats();
+    assert_eq!((stats.bad_records, stats.unknown_string_refs), (0, 0));
+    times
+}
+
+fn time(item: &Item<'_>) -> Option<u64> {
+    match &item.record {
+        Record::Event(event) if item.text(event.category) == crate::provider::CATEGORY => {
+            Some(event.ticks)
+        }
+        _ => None,
+    }
+}
+
+fn with_triggers(mode: BufferingMode, triggers: &[(&str, TriggerAction)]) -> SessionConfig {
+    let trigger = |(alert, action): &(&str, TriggerAction)| Trigger {
+        alert: (*alert).to_owned(),
+        action: *action,
+    };
+    SessionConfig { triggers: triggers.iter().map(trigger).collect(), ..impatient(mode) }
+}
+
+fn alert(name: &str) -> Packet {
+    Packet::Alert(AlertName::new(name).unwrap())
+}
+
+/// The next notice that is not about an alert itself.
+fn next(session: &trace_manager::SessionHandle) -> Notice {
+    loop {
+        match session.next_notice(LONG).expect("the session tells something") {
+            Notice::Alert { .. } => {}
+            notice => return notice,
+        }
+    }
+}
+
+/// A provider that does not answer is in the snapshot as it is, and nothing is missing or twice in the archive.
+#[test]
+fn a_snapshot_holds_what_is_saved_and_what_is_not() {
+    let stage = Stage::new();
+    let session = stage.start(config(BufferingMode::Streaming));
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let buffers = provider.enter();
+    let saved = buffers.fill(0, 0);
+    buffers.save(0);
+    let all = saved + buffers.chunk(1, 0, saved);
+    let path = stage.directory.path().join("now.fxt");
+    let bytes = session.snapshot(&path).unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), bytes);
+    assert_eq!(times(&path), Vec::from_iter(0..all));
+    let more = all + buffers.chunk(1, 1, all);
+    session.snapshot(&path).unwrap();
+    assert_eq!(times(&path), Vec::from_iter(0..more), "it takes the place of the older one");
+    drop((provider, buffers));
+    wait_until(|| session.progress().providers == 0);
+    session.snapshot(&path).unwrap();
+    assert_eq!(times(&path), Vec::from_iter(0..more), "of a provider that is gone");
+    assert!(end(&session).archive.is_ok());
+    assert_eq!(times(&stage.archive()), Vec::from_iter(0..more));
+    assert!(matches!(session.snapshot(&path), Err(ManagerError::SessionOver)));
+}
+
+#[test]
+fn what_cannot_be_written_is_told_and_harms_nothing() {
+    let stage = Stage::new();
+    let session = stage.start(impatient(BufferingMode::Circular));
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let buffers = provider.enter();
+    let all = buffers.chunk(0, 0, 0);
+    let missing = stage.directory.path().join("missing").join("now.fxt");
+    for path in [missing.as_path(), stage.directory.path(), "/dev/null".as_ref()] {
+        let error = session.snapshot(path).unwrap_err();
+        assert!(matches!(error, ManagerError::Snapshot { .. }), "{error}");
+    }
+    drop((provider, buffers));
+    assert!(end(&session).archive.is_ok());
+    assert_eq!(times(&stage.archive()), Vec::from_iter(0..all));
+    assert_eq!(stage.files(), ["out.fxt"]);
+}
+
+#[test]
+fn an_archive_that_is_a_pipe_has_no_snapshots() {
+    let stage = Stage::new();
+    let (_reader, writer) = Socket::packet_pair().unwrap();
+    let writer = std::os::fd::OwnedFd::from(writer);
+    let triggers = with_triggers(BufferingMode::Oneshot, &[("a", TriggerAction::Snapshot)]);
+    let pipe = || ArchiveTarget::Stream(writer.try_clone().unwrap());
+    let refused = stage.manager.start(triggers, pipe()).unwrap_err();
+    assert!(matches!(refused, ManagerError::SnapshotOfStream), "{refused}");
+    let session = stage.manager.start(impatient(BufferingMode::Oneshot), pipe()).unwrap();
+    let error = session.snapshot(&stage.directory.path().join("now.fxt")).unwrap_err();
+    assert!(matches!(error, ManagerError::SnapshotOfStream), "{error}");
+    end(&session);
+}
+
+/// The alert is the last thing that a provider says, and the next one stops the session.
+#[test]
+fn alerts_of_the_dying_count() {
+    let stage = Stage::new();
+    let actions = [("last", TriggerAction::Snapshot), ("stop", TriggerAction::Stop)];
+    let session = stage.start(with_triggers(BufferingMode::Circular, &actions));
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let buffers = provider.enter();
+    let all = buffers.chunk(0, 0, 0);
+    (0..100).for_each(|_| buffers.send(alert("other")));
+    buffers.send(alert("last"));
+    drop(provider);
+    drop(buffers);
+    let path = stage.directory.path().join("out-snapshot-1.fxt");
+    match next(&session) {
+        Notice::Snapshot { path: found, alerts, result } => {
+            assert_eq!((found, alerts), (path.clone(), vec!["last".to_owned()]));
+            assert!(result.is_ok(), "{result:?}");
+        }
+        notice => panic!("{notice:?}"),
+    }
+    assert_eq!(times(&path), Vec::from_iter(0..all));
+    let (mut provider, _) = Provider::register(stage.manager.path(), "two");
+    let buffers = provider.enter();
+    buffers.send(alert("stop"));
+    assert_eq!(next(&session), Notice::Stopping { alert: "stop".to_owned() });
+    provider.stop(&buffers);
+    drop((provider, buffers));
+    let summary = session.join().unwrap();
+    assert_eq!(summary.stopped_by.as_deref(), Some("stop"));
+    assert_eq!(summary.alerts.values().sum::<u64>(), 102);
+    assert_eq!(summary.snapshots.len(), 1);
+    assert!(session.next_notice(Duration::ZERO).is_none());
+}
