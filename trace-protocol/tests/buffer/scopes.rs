@@ -43,6 +43,22 @@ fn an_open_scope_is_a_begin_without_its_spare_word() {
     assert_eq!(kinds(&out), [(DurationBegin, 2)]);
 }
 
+/// A forked child has its parent's open scopes on its stack, and may have a smaller number than its parent.
+#[test]
+fn a_scope_of_another_process_leaves_nothing() {
+    for (parent, child) in [(3, 9), (9, 3)] {
+        for mode in [BufferingMode::Streaming, BufferingMode::Circular] {
+            let parent = Harness::of_process(parent, mode, 64 << 10, true);
+            let scope = parent.begin(parent.attach(1));
+            let mut child = Harness::of_process(child, mode, 64 << 10, true);
+            child.end(child.attach(1), scope);
+            let mut out = Vec::new();
+            child.finish(&mut out);
+            assert_eq!(kinds(&out), []);
+        }
+    }
+}
+
 #[test]
 fn a_scope_over_a_save_is_a_begin_and_an_end() {
     for asymmetric in [true, false] {

@@ -119,7 +119,10 @@ impl OpenScope {
         if fenced && slot.while_current_fenced(recorder, epoch, || self.turn(clock(), argument)) {
             return;
         }
-        if epoch < recorder.first.load(Ordering::Relaxed) {
+        let recording =
+            recorder.first.load(Ordering::Relaxed)..=recorder.epoch.load(Ordering::Relaxed);
+        if !recording.contains(&epoch) {
+            // Of an earlier recording, or of the process that this one was forked from.
             return;
         }
         match recorder.mode() {
