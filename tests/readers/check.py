@@ -17,6 +17,7 @@ from pathlib import Path
 
 import chrome_json
 import check_async_tasks
+import check_attributes
 import check_every_macro
 import check_file_search
 import check_tracing_bridge
@@ -114,6 +115,7 @@ def groups(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
         yield f"every_macro ({way})", lambda: (Check(*pair) for pair in check_every_macro.checks(programs, engine, way))
         yield f"async_tasks ({way})", lambda: (Check(*pair) for pair in check_async_tasks.checks(programs, engine, way))
         yield f"tracing_bridge ({way})", lambda: (Check(*pair) for pair in check_tracing_bridge.checks(programs, engine, way))
+        yield f"attributes ({way})", lambda: (Check(*pair) for pair in check_attributes.checks(programs, engine, way))
         yield f"file_search ({way})", lambda: (Check(*pair) for pair in check_file_search.checks(programs, engine, way))
 
 
