@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Once;
 
+use tracing::level_filters::LevelFilter;
 use tracing::Subscriber;
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::prelude::*;
@@ -24,6 +25,16 @@ pub const REGISTRY: Peer = Peer {
         tracing_subscriber::registry().with(Idle).init();
         Box::new(Nothing)
     },
+};
+
+/// The same, and a filter for that layer which lets all through: what every layer with a filter of its own pays, as ours does.
+pub const FILTERED: Peer = Peer {
+    name: "registry and filter alone",
+    start: |_| {
+        tracing_subscriber::registry().with(Idle.with_filter(LevelFilter::TRACE)).init();
+        Box::new(Nothing)
+    },
+    ..REGISTRY
 };
 
 struct Idle;

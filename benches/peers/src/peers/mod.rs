@@ -37,6 +37,7 @@ pub const ALL: &[Peer] = &[
     #[cfg(feature = "perfetto")]
     perfetto::PEER,
     bridges::REGISTRY,
+    bridges::FILTERED,
     bridges::LAYER,
     bridges::SUBSCRIBER,
     bridges::FASTRACE,
