@@ -2,7 +2,6 @@
 
 #[cfg(feature = "attributes")]
 pub(crate) mod choice;
-#[cfg(feature = "attributes")]
 pub(crate) mod formatted;
 
 use std::borrow::Cow;

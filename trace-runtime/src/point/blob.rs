@@ -11,7 +11,7 @@ use trace_format::layout::{
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 
 use super::arguments::Arguments;
-use super::message::Message;
+use crate::value::formatted::Formatted;
 use super::record::{write, Fill, Inline, Texts};
 use super::site::{Key, Name, Switch};
 use crate::clock::ticks;
@@ -97,7 +97,7 @@ pub fn blob_attachment(site: &impl Switch, literal: Name, names: impl Texts, byt
     let room = room_beside(FIXED + category.words() + (name.len() + NUMBERS).div_ceil(8));
     let number = bytes.len().div_ceil(room);
     for (index, part) in bytes.chunks(room).enumerate() {
-        let name = Message::new(format_args!("{name} ({}/{number})", index + 1));
+        let name = Formatted::new(format_args!("{name} ({}/{number})", index + 1));
         attachment(site, category, Inline::whole(name.as_str()), part);
     }
 }

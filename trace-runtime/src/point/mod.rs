@@ -3,7 +3,6 @@
 pub(crate) mod alert;
 pub(crate) mod arguments;
 pub(crate) mod blob;
-mod message;
 pub(crate) mod names;
 pub(crate) mod object;
 pub(crate) mod path;

@@ -9,7 +9,7 @@ use trace_format::layout::{
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 
 use super::arguments::Arguments;
-use super::message::Message;
+use crate::value::formatted::Formatted;
 use super::record::{write, Inline, Texts};
 use super::site::{Key, Switch};
 use crate::clock::ticks;
@@ -81,7 +81,7 @@ pub fn log(site: &impl Switch, message: fmt::Arguments<'_>) {
     match message.as_str() {
         Some(text) => log_text(site, text),
         // Formatted first: it runs code of the application.
-        None => log_text(site, Message::new(message).as_str()),
+        None => log_text(site, Formatted::new(message).as_str()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The text of a value, made without allocating where it is short.
+//! Text that is formatted on the stack as long as it is short.
 
 use std::fmt::{Arguments, Result, Write};
 
@@ -7,10 +7,11 @@ use trace_format::layout::MAX_STRING_BYTES;
 use super::ArgValue;
 
 /// Bytes of the texts that are made without allocating.
-const INLINE: usize = 128;
+const INLINE: usize = 256;
 
-/// The text that a value's `Display` or `Debug` gives, up to what can be recorded of it.
+/// A formatted text, up to what can be recorded of it.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "attributes"), allow(unreachable_pub, reason = "the attribute's macros reach it"))]
 pub struct Formatted {
     length: usize,
     inline: [u8; INLINE],
