@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::args::{
-    parse_category, parse_duration, parse_share, parse_size, parse_trigger, Format, GroupBy, Mode,
-    SortBy, Trigger,
+    parse_category, parse_duration, parse_moment, parse_share, parse_size, parse_trigger, Format,
+    GroupBy, Mode, Moment, SortBy, Trigger,
 };
 use crate::exit;
 
@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Stats(StatsArgs),
     Diff(DiffArgs),
+    Slice(SliceArgs),
+    Merge(MergeArgs),
     Recover(RecoverArgs),
     #[command(hide = true)]
     Guard(GuardArgs),
@@ -254,6 +256,71 @@ pub(crate) struct DiffArgs {
     /// Print all rows as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Cut a part out of an archive
+///
+/// What is in the time and passes all filters stays, with what it takes to
+/// understand it. Durations and async operations that reach into the time stay
+/// whole.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace slice trace.fxt --from 1.5s --to 2s -o short.fxt
+  trace slice trace.fxt --process server -c 'net*' -o net.fxt.zst
+  trace slice - --from @12345.6s -o - < trace.fxt   (a time as `trace dump` prints it)")]
+pub(crate) struct SliceArgs {
+    /// The archive; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// From this time on: since the first event, as `2s` or `1m30s`, or `@` and
+    /// a time as `trace dump` prints it
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    pub(crate) from: Option<Moment>,
+
+    /// Until this time
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    pub(crate) to: Option<Moment>,
+
+    /// Only events of these categories: names, `prefix*`, and `-name` or
+    /// `-prefix*` to leave out
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) categories: Vec<String>,
+
+    /// Only events of these names, given in the same way
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) name: Vec<String>,
+
+    /// Only this process, by id or name; can be given again
+    #[arg(short, long, value_name = "PROCESS")]
+    pub(crate) process: Vec<String>,
+
+    /// Only this thread, by id or name; can be given again
+    #[arg(short, long, value_name = "THREAD")]
+    pub(crate) thread: Vec<String>,
+
+    /// The archive to write; `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+}
+
+/// Put archives together, with their clocks aligned
+///
+/// Times become those of one clock, by the clock anchors that `trace record`
+/// writes. Archives of different machines are aligned by their wall clocks.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  trace merge client.fxt server.fxt.gz -o both.fxt")]
+pub(crate) struct MergeArgs {
+    /// The archives; they are read twice, so pipes will not do
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// The archive to write; `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
 }
 
 /// Make an archive of what a program left that traced itself and was killed

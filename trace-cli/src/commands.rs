@@ -5,8 +5,10 @@ mod convert;
 mod diff;
 mod dump;
 mod guard;
+mod merge;
 mod record;
 mod recover;
+mod slice;
 mod stats;
 
 use anyhow::Result;
@@ -21,6 +23,8 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Slice(args) => slice::run(args),
+        Command::Merge(args) => merge::run(args),
         Command::Stats(args) => stats::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => guard::run(args),

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use trace_convert::{ConvertError, Damage};
 
 use crate::{exit, input, say};
@@ -39,6 +39,20 @@ pub(crate) fn explained<T>(path: &Path, result: Result<T, ConvertError>) -> Resu
         ConvertError::Read(error) => input::explain(path, error),
         error => error.into(),
     })
+}
+
+/// The same where something is written to `output` too.
+pub(crate) fn explained_writing<T>(
+    path: &Path,
+    output: &Path,
+    result: Result<T, ConvertError>,
+) -> Result<T> {
+    match result {
+        Err(ConvertError::Write(error)) => {
+            Err(error).with_context(|| format!("cannot write '{}'", output.display()))
+        }
+        result => explained(path, result),
+    }
 }
 
 /// Returns an error with its causes.

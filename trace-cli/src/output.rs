@@ -5,11 +5,20 @@ use std::io::{self, StdoutLock, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use tempfile::{Builder, NamedTempFile};
 
 use crate::compression::{Compression, Compressor};
 use crate::input::STANDARD;
+
+/// Sees to it that an input is not replaced by what is made of it.
+pub(crate) fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
+    let (from, to) = (fs::canonicalize(input), fs::canonicalize(output));
+    if from.is_ok_and(|from| to.is_ok_and(|to| from == to && from.is_file())) {
+        bail!("'{}' is both input and output: give another name after -o", input.display());
+    }
+    Ok(())
+}
 
 /// What a command writes to; compressed if the name ends like that.
 #[derive(Debug)]
@@ -21,6 +30,12 @@ impl Output {
         let target = Target::create(path)?;
         let compressor = Compressor::new(target, Compression::of(path));
         compressor.map(Self).with_context(|| format!("cannot write '{}'", path.display()))
+    }
+
+    /// The same as [`Output::finish`], with the name that the user knows in an
+    /// error.
+    pub(crate) fn finish_as(self, path: &Path) -> Result<()> {
+        self.finish().with_context(|| format!("cannot write '{}'", path.display()))
     }
 
     /// Gives the file its name, now that all is written.

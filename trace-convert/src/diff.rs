@@ -129,35 +129,40 @@ impl Change {
     }
 }
 
-type Rows<'a> = BTreeMap<(Kind, &'a str, &'a str), (Option<&'a Row>, Option<&'a Row>)>;
+type Key<'a> = (Kind, &'a str, &'a str);
+type Pair<'a> = (Option<&'a Row>, Option<&'a Row>);
 
 /// Compares two archives' statistics, both collected without grouping. What
 /// costs most time comes first, what saves most last.
 #[must_use]
 pub fn compare(before: &Report, after: &Report, options: &Options) -> Vec<Change> {
-    let mut rows = Rows::new();
+    let mut rows: BTreeMap<Key<'_>, Pair<'_>> = BTreeMap::new();
     for (kind, row) in rows_of(before) {
         rows.entry((kind, &row.category, &row.name)).or_default().0 = Some(row);
     }
     for (kind, row) in rows_of(after) {
         rows.entry((kind, &row.category, &row.name)).or_default().1 = Some(row);
     }
-    let lengths = |row: Option<&Row>| row.map(|row| row.lengths.clone()).unwrap_or_default();
-    let change = |(key, rows): ((Kind, &str, &str), (Option<&Row>, Option<&Row>))| Change {
-        kind: key.0,
-        category: key.1.to_owned(),
-        name: key.2.to_owned(),
-        before: lengths(rows.0),
-        after: lengths(rows.1),
-        change: None,
-        p: None,
-        verdict: Verdict::TooFew,
-    };
-    let mut changes: Vec<Change> = rows.into_iter().map(change).collect();
+    let mut changes: Vec<Change> =
+        rows.into_iter().map(|(key, pair)| unjudged(key, pair)).collect();
     let compared = changes.iter().filter(|change| is_comparable(change)).count();
     changes.iter_mut().for_each(|change| judge(change, compared, options));
     changes.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     changes
+}
+
+fn unjudged((kind, category, name): Key<'_>, (before, after): Pair<'_>) -> Change {
+    let lengths = |row: Option<&Row>| row.map(|row| row.lengths.clone()).unwrap_or_default();
+    Change {
+        kind,
+        category: category.to_owned(),
+        name: name.to_owned(),
+        before: lengths(before),
+        after: lengths(after),
+        change: None,
+        p: None,
+        verdict: Verdict::TooFew,
+    }
 }
 
 fn rows_of(report: &Report) -> impl Iterator<Item = (Kind, &Row)> {

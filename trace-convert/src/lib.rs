@@ -6,6 +6,8 @@
 //! - [`check`] tells whether an archive is well-formed and what it lacks.
 //! - [`stats`] says how often, how long, and how it is spread.
 //! - [`diff`] tells what became slower or faster.
+//! - [`merge`] puts archives together.
+//! - [`slice`] cuts a part out of an archive.
 //! - [`spans`] puts whole durations together, for an analysis of your own.
 //!
 //! All of them go through an archive once, from a file or a pipe, in memory
@@ -31,9 +33,13 @@ pub mod chrome;
 mod damage;
 pub mod diff;
 mod error;
+pub mod extent;
 mod loss;
+pub mod merge;
 mod references;
+mod rewrite;
 pub mod schedule;
+pub mod slice;
 pub mod spans;
 pub mod stats;
 pub mod tef;

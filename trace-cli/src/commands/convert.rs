@@ -1,6 +1,5 @@
 //! `trace convert`
 
-use std::fs;
 use std::io::{BufWriter, Read};
 use std::path::Path;
 
@@ -11,14 +10,14 @@ use trace_format::Reader;
 
 use crate::args::Format;
 use crate::cli::ConvertArgs;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::{exit, input, say};
 
 /// The size of the pieces that archives are written in, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
-    refuse_same_file(&args.input, &args.output)?;
+    output::refuse_same_file(&args.input, &args.output)?;
     let (is_json, input) = input::open_any(&args.input)?;
     let wanted = args.to.or_else(|| Format::of(&args.output));
     match (is_json, wanted) {
@@ -98,15 +97,6 @@ fn failed(args: &ConvertArgs, error: ConvertError) -> anyhow::Error {
 
 fn cannot_write(path: &Path) -> String {
     format!("cannot write '{}'", path.display())
-}
-
-/// The archive must not be replaced by its JSON.
-fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
-    let (from, to) = (fs::canonicalize(input), fs::canonicalize(output));
-    if from.is_ok_and(|from| to.is_ok_and(|to| from == to && from.is_file())) {
-        bail!("'{}' is both input and output: give another name after -o", input.display());
-    }
-    Ok(())
 }
 
 /// Tells how it went, and what the JSON lacks.

@@ -4,6 +4,7 @@ mod check;
 mod compressed;
 mod convert;
 mod convert_json;
+mod cutting;
 mod diff;
 mod dump;
 mod harness;

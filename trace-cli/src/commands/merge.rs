@@ -1,0 +1,52 @@
+//! `trace merge`
+
+use anyhow::{bail, Result};
+use trace_convert::merge::{Clocks, Merger, Summary};
+
+use crate::cli::MergeArgs;
+use crate::damage::{explained, explained_writing};
+use crate::output::{self, Output};
+use crate::{damage, exit, input, say};
+
+pub(crate) fn run(args: &MergeArgs) -> Result<u8> {
+    let mut clocks = Vec::new();
+    for path in &args.files {
+        output::refuse_same_file(path, &args.output)?;
+        // A directory or a missing file is told by opening it.
+        if !input::is_file(path) && !path.is_dir() && (path.exists() || path.as_os_str() == "-") {
+            bail!("'{}' is no file: archives to be merged are read twice", path.display());
+        }
+        clocks.push(explained(path, Clocks::read(input::open(path)?))?);
+    }
+    let mut output = Output::create(&args.output)?;
+    let summary = merge(args, &clocks, &mut output)?;
+    output.finish_as(&args.output)?;
+    tell(&summary);
+    let codes = args.files.iter().zip(&summary.damage);
+    Ok(codes.map(|(path, damage)| damage::tell(path, damage)).max().unwrap_or(exit::OK))
+}
+
+fn merge(args: &MergeArgs, clocks: &[Clocks], output: &mut Output) -> Result<Summary> {
+    let to = &args.output;
+    let buffered = std::io::BufWriter::new(output);
+    let mut merger = explained_writing(to, to, Merger::new(buffered, clocks))?;
+    if merger.is_realtime() {
+        say("the archives are not of one boot of one machine: they are aligned by the wall clock");
+    }
+    for path in &args.files {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        explained_writing(path, to, merger.add(&name, input::open(path)?))?;
+    }
+    explained_writing(to, to, merger.finish())
+}
+
+fn tell(summary: &Summary) {
+    let Summary { written, providers, left_out, .. } = summary;
+    say(&format!("{written} records of {providers} providers"));
+    if *left_out > 0 {
+        say(&format!("records of unknown types, left out: {left_out}"));
+    }
+    for name in &summary.without_anchor {
+        say(&format!("{name:?} has no clock anchor: its times are taken as they are"));
+    }
+}

@@ -1,0 +1,88 @@
+//! `trace slice` and `trace merge`
+
+use crate::harness::{cut, good, lossy, Place, Run};
+
+#[test]
+fn a_slice_is_an_archive() {
+    let place = Place::new();
+    place.put("in.fxt", &lossy());
+    let run = place.run(&["slice", "in.fxt", "-n", "poll", "-o", "out.fxt.gz"]);
+    let stderr = "trace: 3 records kept, 1 left out\n\
+                  trace: 'in.fxt': records dropped while recording: 40\n\
+                  trace: 'in.fxt': full buffers while recording: 1\n";
+    assert_eq!(run, Run { code: 0, stdout: String::new(), stderr: stderr.to_owned() });
+    // What is lost there is lost here.
+    let check = place.run(&["check", "out.fxt.gz"]);
+    assert_eq!(check.code, 3, "{check:?}");
+    assert!(check.stdout.contains("records dropped: 40"), "{check:?}");
+    assert!(!check.stdout.contains("have not ended"), "{check:?}");
+}
+
+#[test]
+fn by_time_and_by_who() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    // The one event is from 5 to 7 µs.
+    let kept = |arguments: &[&str]| {
+        let line: Vec<&str> =
+            ["slice", "in.fxt", "-o", "-"].iter().chain(arguments).copied().collect();
+        let command = place.command(&line).output().unwrap();
+        assert!(command.status.success(), "{command:?}");
+        place.put("out.fxt", &command.stdout);
+        let check = place.run(&["check", "out.fxt"]);
+        assert_eq!(check.code, 0, "{check:?}");
+        check.stdout.contains("1 events,")
+    };
+    assert!(kept(&["--from", "1us"]) && !kept(&["--from", "3us"]));
+    assert!(kept(&["--from", "@6us", "--to", "@6500ns"]) && !kept(&["--to", "@5us"]));
+    assert!(kept(&["-p", "./app"]) && kept(&["-p", "12"]) && !kept(&["-p", "13"]));
+    assert!(kept(&["-t", "34"]) && !kept(&["-t", "35"]));
+    assert!(kept(&["-c", "n*"]) && !kept(&["-c", "-net"]));
+}
+
+#[test]
+fn merged_archives() {
+    let place = Place::new();
+    place.put("a.fxt", &good());
+    place.put("b.fxt", &lossy());
+    let run = place.run(&["merge", "a.fxt", "b.fxt", "-o", "out.fxt"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stderr.starts_with("trace: 6 records of 2 providers\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("\"app\" has no clock anchor"), "{}", run.stderr);
+    let check = place.run(&["check", "out.fxt"]);
+    assert!(check.stdout.contains("provider 2 \"app\""), "{check:?}");
+    assert!(check.stdout.contains("records dropped: 40"), "{check:?}");
+    let stats = place.run(&["stats", "--csv", "out.fxt"]).stdout;
+    assert!(stats.contains("duration,net,poll,2,4000,4000,"), "{stats}");
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    place.put("cut.fxt", &cut());
+    place.put("text", b"no archive at all");
+    let failed = |arguments: &[&str], part: &str| {
+        let run = place.run(arguments);
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.stderr.contains(part), "{run:?}");
+    };
+    failed(&["slice", "in.fxt", "-o", "in.fxt"], "is both input and output");
+    failed(&["merge", "in.fxt", "cut.fxt", "-o", "in.fxt"], "is both input and output");
+    failed(&["slice", "text", "-o", "out"], "'text' is no trace archive");
+    failed(&["merge", "in.fxt", "text", "-o", "out"], "'text' is no trace archive");
+    failed(&["merge", ".", "-o", "out"], "'.' is a directory");
+    failed(&["merge", "-", "-o", "out"], "are read twice");
+    failed(&["slice", "-", "--from", "1s", "-o", "out"], "can be read twice");
+    failed(&["slice", "in.fxt", "-p", "nobody", "-o", "out"], "no process of the name 'nobody'");
+    failed(&["slice", "in.fxt", "--from", "2s", "--to", "1s", "-o", "out"], "not before --to");
+    failed(&["slice", "in.fxt", "-o", "missing/out"], "cannot write 'missing/out'");
+    for command in ["slice", "merge"] {
+        failed(&[command, "in.fxt", "-o", "/dev/full"], "No space left on device");
+        failed(&[command, "missing", "-o", "out"], "cannot open 'missing'");
+        assert_eq!(place.run(&[command, "cut.fxt", "-o", "kept"]).code, 3);
+        assert_eq!(place.run(&["check", "kept"]).code, 0);
+        std::fs::remove_file(place.path("kept")).unwrap();
+    }
+    assert_eq!(place.names(), ["cut.fxt", "in.fxt", "text"]);
+}

@@ -1,0 +1,203 @@
+//! Several archives as one.
+//!
+//! Each provider of each archive becomes one of its own, with a new id and its
+//! name; its strings and threads are registered anew. All times become
+//! nanoseconds of one clock, by the clock anchors that `trace record` writes
+//! for each provider: when every archive with anchors is of the same boot of
+//! the same machine, it is `CLOCK_BOOTTIME`, else `CLOCK_REALTIME` less the
+//! earliest time of all, so that numbers stay small. Between the first and the
+//! last anchor of a provider its clock is taken as steady. A provider without
+//! anchors keeps its times, and is told in [`Summary::without_anchor`].
+//!
+//! The records of each archive stay in their order, archive behind archive:
+//! readers put them in the order of time. A process that has the same koid in
+//! two archives is one process in the result.
+
+mod clock;
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+
+use trace_format::{Argument, Item, Metadata, Reader, Record, Value, WriteError, Writer};
+
+use crate::{rewrite, ConvertError, Damage, Loss};
+pub use clock::Clocks;
+use clock::Timeline;
+
+/// What a merge has come to.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Records written, without those about tables.
+    pub written: u64,
+    /// Records that do not fit, and those of unknown types; they are left out.
+    pub left_out: u64,
+    /// Providers in the result.
+    pub providers: u32,
+    /// Providers whose clock is not known, by name.
+    pub without_anchor: Vec<String>,
+    /// What is missing in each archive.
+    pub damage: Vec<Damage>,
+}
+
+/// Puts archives together.
+///
+/// Each archive is read twice: first for its clocks, with [`Clocks::read`],
+/// then for its records.
+pub struct Merger<W> {
+    writer: Writer<W>,
+    timeline: Timeline,
+    summary: Summary,
+    /// The providers of the archive that is added, with the number of it.
+    ids: HashMap<(usize, Option<u32>), u32>,
+}
+
+impl<W> std::fmt::Debug for Merger<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Merger").field("summary", &self.summary).finish_non_exhaustive()
+    }
+}
+
+fn failed(error: WriteError) -> ConvertError {
+    ConvertError::Write(match error {
+        WriteError::Io(error) => error,
+        error => std::io::Error::other(error),
+    })
+}
+
+impl<W: Write> Merger<W> {
+    /// Starts an archive of those with these clocks, which are to be added in
+    /// the same order.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn new(output: W, clocks: &[Clocks]) -> Result<Self, ConvertError> {
+        Ok(Self {
+            writer: Writer::new(output).map_err(failed)?,
+            timeline: Timeline::new(clocks),
+            summary: Summary::default(),
+            ids: HashMap::new(),
+        })
+    }
+
+    /// Tells whether all times are of `CLOCK_REALTIME`, because the archives
+    /// are not of one boot of one machine.
+    #[must_use]
+    pub fn is_realtime(&self) -> bool {
+        self.timeline.is_realtime()
+    }
+
+    /// Adds all records of the next archive. `name` is for a provider that has
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading or writing failed.
+    pub fn add<R: Read>(&mut self, name: &str, mut reader: Reader<R>) -> Result<(), ConvertError> {
+        let archive = self.summary.damage.len();
+        let mut damage = Damage::default();
+        loop {
+            match reader.next() {
+                Ok(Some(item)) => {
+                    damage.item(&item);
+                    self.record(archive, name, &item)?;
+                }
+                Ok(None) => break,
+                Err(error) => damage.read_error(error)?,
+            }
+        }
+        damage.stats = reader.stats();
+        self.summary.damage.push(damage);
+        Ok(())
+    }
+
+    /// Ends the archive.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn finish(mut self) -> Result<Summary, ConvertError> {
+        self.writer.flush().map_err(failed)?;
+        Ok(self.summary)
+    }
+
+    fn record(&mut self, archive: usize, name: &str, item: &Item<'_>) -> Result<(), ConvertError> {
+        match &item.record {
+            Record::Metadata(Metadata::ProviderEvent { id, event }) => {
+                // Of a provider that has written nothing there is nothing else.
+                if let Some(id) = self.ids.get(&(archive, Some(*id))) {
+                    self.writer.provider_event(*id, *event).map_err(failed)?;
+                }
+            }
+            Record::Metadata(Metadata::MagicNumber)
+            | Record::Initialization { .. }
+            | Record::String { .. }
+            | Record::Thread { .. } => {}
+            Record::Metadata(_) => self.provider(archive, name, item)?,
+            Record::Unknown(_) => self.summary.left_out += 1,
+            _ => self.keep(archive, name, item)?,
+        }
+        Ok(())
+    }
+
+    /// Makes the provider of `item` the one that is written to.
+    fn provider(
+        &mut self,
+        archive: usize,
+        name: &str,
+        item: &Item<'_>,
+    ) -> Result<(), ConvertError> {
+        let key = (archive, item.provider.id());
+        if let Some(id) = self.ids.get(&key) {
+            return self.writer.section(*id).map_err(failed);
+        }
+        self.summary.providers += 1;
+        let id = self.summary.providers;
+        self.ids.insert(key, id);
+        let name = match item.provider.name() {
+            "" => name,
+            name => name,
+        };
+        if !self.timeline.knows(archive, item.provider.id()) {
+            self.summary.without_anchor.push(name.to_owned());
+        }
+        self.writer.provider(id, name).map_err(failed)?;
+        self.writer.initialization(1_000_000_000).map_err(failed)
+    }
+
+    fn keep(&mut self, archive: usize, name: &str, item: &Item<'_>) -> Result<(), ConvertError> {
+        self.provider(archive, name, item)?;
+        let clock = self.timeline.clock(archive, item.provider);
+        let has_ticks = match &item.record {
+            Record::Event(event) => {
+                Loss::of(item, event).is_some() || crate::slice::is_anchor(item, event)
+            }
+            _ => false,
+        };
+        let mut room = rewrite::room();
+        let mut record = rewrite::inline(item, &mut room, |argument| {
+            if has_ticks {
+                ticks_argument(argument, |ticks| clock.nanos(ticks));
+            }
+        });
+        rewrite::times(&mut record).for_each(|ticks| *ticks = clock.nanos(*ticks));
+        match rewrite::write(&mut self.writer, &record)? {
+            true => self.summary.written += 1,
+            false => self.summary.left_out += 1,
+        }
+        Ok(())
+    }
+}
+
+/// Converts an argument that is a time of the tracing system itself.
+fn ticks_argument(argument: &mut Argument<'_>, nanos: impl Fn(u64) -> u64) {
+    use trace_format::Text::Inline;
+    if let (Inline(b"ticks" | b"from" | b"to"), Value::Uint64(ticks)) =
+        (argument.name, argument.value)
+    {
+        argument.value = Value::Uint64(nanos(ticks));
+    }
+}
+
+#[cfg(test)]
+mod tests;

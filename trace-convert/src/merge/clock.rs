@@ -1,0 +1,153 @@
+//! The clocks of several archives.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use trace_format::{Event, Item, Provider, Reader, Record, TickRate, Value};
+
+use crate::references::peek_text;
+use crate::slice::is_anchor;
+use crate::{ConvertError, Damage};
+
+/// How far apart boot times of the same boot may be: the wall clock may have
+/// been set a little between two recordings.
+const SAME_BOOT_NANOS: u64 = 2_000_000_000;
+
+/// Anchors nearer than this say less of a clock's rate than its archive does.
+const MIN_APART_NANOS: u64 = 1_000_000_000;
+
+/// A time in a provider's ticks and in others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Anchor {
+    ticks: u64,
+    boottime: u64,
+    realtime: u64,
+}
+
+/// What an archive says of its providers' clocks.
+#[derive(Debug, Clone, Default)]
+pub struct Clocks {
+    /// The first and the last anchor of each provider.
+    anchors: HashMap<Option<u32>, (Anchor, Anchor)>,
+}
+
+impl Clocks {
+    /// Reads the clock anchors of an archive.
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading it failed.
+    pub fn read<R: Read>(reader: Reader<R>) -> Result<Self, ConvertError> {
+        let mut clocks = Self::default();
+        Damage::of_all(reader, |item| {
+            if let Record::Event(event) = &item.record {
+                clocks.event(item, event);
+            }
+        })?;
+        Ok(clocks)
+    }
+
+    fn event(&mut self, item: &Item<'_>, event: &Event<'_>) {
+        if !is_anchor(item, event) {
+            return;
+        }
+        let argument = |key: &str| {
+            event.arguments.iter().find_map(|argument| match argument.value {
+                Value::Uint64(value) if peek_text(item, argument.name) == key => Some(value),
+                _ => None,
+            })
+        };
+        let (boottime, realtime) = (argument("boottime_ns"), argument("realtime_ns"));
+        if let (Some(boottime), Some(realtime)) = (boottime, realtime) {
+            let anchor = Anchor { ticks: event.ticks, boottime, realtime };
+            let anchors = self.anchors.entry(item.provider.id()).or_insert((anchor, anchor));
+            anchors.0 = if anchor.ticks < anchors.0.ticks { anchor } else { anchors.0 };
+            anchors.1 = if anchor.ticks > anchors.1.ticks { anchor } else { anchors.1 };
+        }
+    }
+
+    /// Returns when the machine was booted, by the wall clock.
+    fn boots(&self) -> impl Iterator<Item = u64> + '_ {
+        self.anchors.values().map(|(first, _)| first.realtime.saturating_sub(first.boottime))
+    }
+}
+
+/// One clock for several archives.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    archives: Vec<Clocks>,
+    /// What is taken off the wall clock; `None` if times are since boot.
+    realtime_less: Option<u64>,
+}
+
+impl Timeline {
+    pub(super) fn new(clocks: &[Clocks]) -> Self {
+        let boots = || clocks.iter().flat_map(Clocks::boots);
+        let earliest = boots().min().unwrap_or(0);
+        let is_one_boot = boots().max().unwrap_or(0) - earliest <= SAME_BOOT_NANOS;
+        let anchors = || clocks.iter().flat_map(|clocks| clocks.anchors.values());
+        let start = || anchors().map(|(first, _)| first.realtime).min().unwrap_or(0);
+        // The oldest event may be older than the oldest anchor, by a day at most.
+        let start = || start().saturating_sub(86_400_000_000_000);
+        Self { archives: clocks.to_vec(), realtime_less: (!is_one_boot).then(start) }
+    }
+
+    pub(super) fn is_realtime(&self) -> bool {
+        self.realtime_less.is_some()
+    }
+
+    fn anchors(&self, archive: usize, provider: Option<u32>) -> Option<(Anchor, Anchor)> {
+        self.archives.get(archive).and_then(|clocks| clocks.anchors.get(&provider)).copied()
+    }
+
+    pub(super) fn knows(&self, archive: usize, provider: Option<u32>) -> bool {
+        self.anchors(archive, provider).is_some()
+    }
+
+    /// Returns how ticks of a provider are to be converted.
+    pub(super) fn clock(&self, archive: usize, provider: &Provider) -> Clock {
+        let rate = provider.tick_rate();
+        let Some((first, last)) = self.anchors(archive, provider.id()) else {
+            return Clock { rate, ticks: 0, nanos: 0, slope: None };
+        };
+        let nanos = |anchor: Anchor| match self.realtime_less {
+            Some(less) => anchor.realtime.saturating_sub(less),
+            None => anchor.boottime,
+        };
+        let (from, to) = (nanos(first), nanos(last));
+        let apart = to.saturating_sub(from);
+        let is_slope = apart >= MIN_APART_NANOS && last.ticks > first.ticks;
+        let slope = is_slope.then(|| (apart, last.ticks - first.ticks));
+        Clock { rate, ticks: first.ticks, nanos: from, slope }
+    }
+}
+
+/// How ticks of a provider are to be converted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    rate: TickRate,
+    /// A time in ticks, and the same in nanoseconds.
+    ticks: u64,
+    nanos: u64,
+    /// So many nanoseconds are so many ticks, if that was measured.
+    slope: Option<(u64, u64)>,
+}
+
+impl Clock {
+    pub(super) fn nanos(&self, ticks: u64) -> u64 {
+        match ticks.checked_sub(self.ticks) {
+            Some(since) => self.nanos.saturating_add(self.length(since)),
+            None => self.nanos.saturating_sub(self.length(self.ticks - ticks)),
+        }
+    }
+
+    fn length(&self, ticks: u64) -> u64 {
+        match self.slope {
+            Some((nanos, of)) => {
+                let length = u128::from(ticks) * u128::from(nanos) / u128::from(of);
+                u64::try_from(length).unwrap_or(u64::MAX)
+            }
+            None => self.rate.to_nanos(ticks),
+        }
+    }
+}

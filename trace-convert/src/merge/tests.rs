@@ -1,0 +1,134 @@
+use trace_format::{Arguments, Event, EventKind, Text, Thread, ThreadKoids};
+
+use super::*;
+use crate::check::{self, Verdict};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// What a provider's clock is, and when.
+struct Machine {
+    /// When it was booted, in nanoseconds of the wall clock.
+    boot: u64,
+    ticks_per_second: u64,
+    /// The provider's ticks at boot.
+    ticks_at_boot: u64,
+}
+
+impl Machine {
+    fn ticks(&self, since_boot: u64) -> u64 {
+        let ticks = u128::from(since_boot) * u128::from(self.ticks_per_second);
+        self.ticks_at_boot + (ticks / u128::from(SECOND)) as u64
+    }
+
+    fn anchor(&self, writer: &mut Writer<Vec<u8>>, since_boot: u64) {
+        let ticks = self.ticks(since_boot);
+        let arguments = [
+            Argument::new("ticks", Value::Uint64(ticks)),
+            Argument::new("realtime_ns", Value::Uint64(self.boot + since_boot)),
+            Argument::new("boottime_ns", Value::Uint64(since_boot)),
+        ];
+        let kind = EventKind::Instant { scope: None };
+        let event =
+            Event { arguments: (&arguments).into(), ..event("trace", "clock anchor", ticks, kind) };
+        writer.record(&event.into()).unwrap();
+    }
+
+    /// Returns an archive with one event, of these times since boot.
+    fn archive(&self, name: &str, begin: u64, end: u64) -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new()).unwrap();
+        writer.provider(7, "app").unwrap();
+        // The rate is a little wrong, as it is where it was only estimated.
+        writer.initialization(self.ticks_per_second + 1000).unwrap();
+        self.anchor(&mut writer, begin - SECOND);
+        let kind = EventKind::DurationComplete { end: self.ticks(end) };
+        writer.record(&event("cat", name, self.ticks(begin), kind).into()).unwrap();
+        self.anchor(&mut writer, end + SECOND);
+        writer.into_inner()
+    }
+}
+
+fn event<'a>(category: &'a str, name: &'a str, ticks: u64, kind: EventKind) -> Event<'a> {
+    let thread = Thread::Inline(ThreadKoids::new(1, 2));
+    let (category, name) = (Text::from(category), Text::from(name));
+    Event { ticks, thread, category, name, kind, arguments: Arguments::NONE }
+}
+
+fn merged(archives: &[Vec<u8>]) -> (Vec<u8>, Summary, bool) {
+    let clocks: Vec<Clocks> =
+        archives.iter().map(|archive| Clocks::read(Reader::new(&**archive)).unwrap()).collect();
+    let mut output = Vec::new();
+    let mut merger = Merger::new(&mut output, &clocks).unwrap();
+    let is_realtime = merger.is_realtime();
+    for archive in archives {
+        merger.add("file", Reader::new(&**archive)).unwrap();
+    }
+    let summary = merger.finish().unwrap();
+    (output, summary, is_realtime)
+}
+
+/// Returns the complete events: provider, name, begin and end in nanoseconds.
+fn events(archive: &[u8]) -> Vec<(u32, String, u64, u64)> {
+    let mut reader = Reader::new(archive);
+    let mut events = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        if let Record::Event(event) = &item.record {
+            if let EventKind::DurationComplete { end } = event.kind {
+                let name = item.text(event.name).into_owned();
+                let id = item.provider.id().unwrap();
+                events.push((id, name, item.nanos(event.ticks), item.nanos(end)));
+            }
+        }
+    }
+    events
+}
+
+const WALL: u64 = 1_700_000_000 * SECOND;
+
+#[test]
+fn archives_of_one_boot() {
+    let fast = Machine { boot: WALL, ticks_per_second: 2_400_000_000, ticks_at_boot: 1 << 50 };
+    let slow = Machine { boot: WALL + 1000, ticks_per_second: 24_000_000, ticks_at_boot: 0 };
+    let archives = [
+        fast.archive("a", 100 * SECOND, 101 * SECOND),
+        slow.archive("b", 200 * SECOND, 205 * SECOND),
+    ];
+    let (output, summary, is_realtime) = merged(&archives);
+    assert!(!is_realtime);
+    assert_eq!((summary.providers, summary.written), (2, 6));
+    assert_eq!(
+        events(&output),
+        [
+            (1, "a".to_owned(), 100 * SECOND, 101 * SECOND),
+            (2, "b".to_owned(), 200 * SECOND, 205 * SECOND),
+        ]
+    );
+    assert_eq!(check::check(Reader::new(&*output)).unwrap().verdict(), Verdict::Complete);
+    // The anchors are those of the new clock.
+    let again = merged(std::slice::from_ref(&output));
+    assert_eq!(events(&again.0), events(&output));
+}
+
+#[test]
+fn archives_of_two_machines() {
+    let one = Machine { boot: WALL, ticks_per_second: SECOND, ticks_at_boot: 0 };
+    let other = Machine { boot: WALL - 5000 * SECOND, ticks_per_second: SECOND, ticks_at_boot: 9 };
+    // Both at the same time.
+    let archives = [
+        one.archive("a", 100 * SECOND, 101 * SECOND),
+        other.archive("b", 5100 * SECOND, 5101 * SECOND),
+    ];
+    let (output, _, is_realtime) = merged(&archives);
+    assert!(is_realtime);
+    let events = events(&output);
+    assert_eq!((events[0].2, events[0].3), (events[1].2, events[1].3));
+    assert_eq!(events[0].3 - events[0].2, SECOND);
+}
+
+#[test]
+fn without_anchors_times_stay() {
+    let records = [Record::from(event("cat", "x", 5, EventKind::DurationComplete { end: 9 }))];
+    let archive = crate::testing::archive(&records);
+    let (output, summary, _) = merged(&[archive.clone(), archive]);
+    assert_eq!(summary.without_anchor, ["app", "app"]);
+    assert_eq!(events(&output), [(1, "x".to_owned(), 5, 9), (2, "x".to_owned(), 5, 9)]);
+}

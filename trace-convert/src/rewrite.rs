@@ -1,0 +1,152 @@
+//! Records of one archive, made ready for another one.
+//!
+//! An index means something in its own archive only: what a [`Writer`] is given
+//! has its strings and threads inline.
+
+use std::io::Write;
+
+use trace_format::layout::MAX_ARGUMENTS;
+use trace_format::reader::UNKNOWN_STRING;
+use trace_format::{
+    Argument, Arguments, Item, Process, Record, Text, Thread, ThreadKoids, Value, WriteError,
+    Writer,
+};
+
+use crate::ConvertError;
+
+/// Room for the arguments of a record.
+pub(crate) type Room<'a> = [Argument<'a>; MAX_ARGUMENTS];
+
+/// Returns room for the arguments of a record.
+pub(crate) fn room<'a>() -> Room<'a> {
+    [Argument { name: Text::EMPTY, value: Value::Null }; MAX_ARGUMENTS]
+}
+
+/// Returns the record of `item` with its strings and threads inline. Its
+/// arguments are put in `room`; `change` may change each.
+pub(crate) fn inline<'a>(
+    item: &Item<'a>,
+    room: &'a mut Room<'a>,
+    mut change: impl FnMut(&mut Argument<'a>),
+) -> Record<'a> {
+    let mut record = item.record;
+    let mut count = 0;
+    for (place, argument) in room.iter_mut().zip(&record.arguments()) {
+        *place = Argument { name: text(item, argument.name), value: value(item, argument.value) };
+        change(place);
+        count += 1;
+    }
+    let arguments: Arguments<'a> = room.get(..count).unwrap_or_default().into();
+    match &mut record {
+        Record::Event(event) => {
+            event.thread = thread(item, event.thread);
+            event.category = text(item, event.category);
+            event.name = text(item, event.name);
+            event.arguments = arguments;
+        }
+        Record::Blob(blob) => blob.name = text(item, blob.name),
+        Record::UserspaceObject(object) => {
+            object.process = process(item, object.process);
+            object.name = text(item, object.name);
+            object.arguments = arguments;
+        }
+        Record::KernelObject(object) => {
+            object.name = text(item, object.name);
+            object.arguments = arguments;
+        }
+        Record::LegacyContextSwitch(switch) => {
+            switch.outgoing = thread(item, switch.outgoing);
+            switch.incoming = thread(item, switch.incoming);
+        }
+        Record::ContextSwitch(switch) => switch.arguments = arguments,
+        Record::ThreadWakeup(wakeup) => wakeup.arguments = arguments,
+        Record::Log(log) => log.thread = thread(item, log.thread),
+        Record::Module(module) => module.process = process(item, module.process),
+        Record::Mmap(mmap) => mmap.process = process(item, mmap.process),
+        Record::Backtrace(backtrace) => backtrace.thread = thread(item, backtrace.thread),
+        Record::LargeBlob(blob) => {
+            blob.category = text(item, blob.category);
+            blob.name = text(item, blob.name);
+            if let Some(event) = &mut blob.event {
+                event.thread = thread(item, event.thread);
+                event.arguments = arguments;
+            }
+        }
+        _ => {}
+    }
+    record
+}
+
+fn text<'a>(item: &Item<'a>, text: Text<'a>) -> Text<'a> {
+    match text {
+        Text::Inline(_) => text,
+        Text::Indexed(index) => item.provider.string(index).unwrap_or(UNKNOWN_STRING).into(),
+    }
+}
+
+fn value<'a>(item: &Item<'a>, value: Value<'a>) -> Value<'a> {
+    match value {
+        Value::String(string) => Value::String(text(item, string)),
+        value => value,
+    }
+}
+
+fn koids(item: &Item<'_>, thread: Thread) -> ThreadKoids {
+    crate::references::peek_thread(item, thread)
+}
+
+fn thread(item: &Item<'_>, thread: Thread) -> Thread {
+    Thread::Inline(koids(item, thread))
+}
+
+fn process(item: &Item<'_>, process: Process) -> Process {
+    match process {
+        Process::Inline(_) => process,
+        Process::Indexed(index) => Process::Inline(koids(item, Thread::Indexed(index)).process),
+    }
+}
+
+/// Returns the time of a record that has one, in ticks.
+pub(crate) fn ticks(record: &Record<'_>) -> Option<u64> {
+    let mut record = *record;
+    let first = times(&mut record).next().map(|ticks| *ticks);
+    first
+}
+
+/// Returns the times of a record: of a complete event begin and end.
+pub(crate) fn times<'r>(record: &'r mut Record<'_>) -> impl Iterator<Item = &'r mut u64> {
+    use trace_format::EventKind::DurationComplete;
+    let (first, second) = match record {
+        Record::Event(event) => match &mut event.kind {
+            DurationComplete { end } => (Some(&mut event.ticks), Some(end)),
+            _ => (Some(&mut event.ticks), None),
+        },
+        Record::LegacyContextSwitch(switch) => (Some(&mut switch.ticks), None),
+        Record::ContextSwitch(switch) => (Some(&mut switch.ticks), None),
+        Record::ThreadWakeup(wakeup) => (Some(&mut wakeup.ticks), None),
+        Record::Log(log) => (Some(&mut log.ticks), None),
+        Record::Module(module) => (Some(&mut module.ticks), None),
+        Record::Mmap(mmap) => (Some(&mut mmap.ticks), None),
+        Record::Backtrace(backtrace) => (Some(&mut backtrace.ticks), None),
+        Record::LargeBlob(blob) => (blob.event.as_mut().map(|event| &mut event.ticks), None),
+        _ => (None, None),
+    };
+    first.into_iter().chain(second)
+}
+
+/// Writes a record; tells whether it fits the format.
+pub(crate) fn write<W: Write>(
+    writer: &mut Writer<W>,
+    record: &Record<'_>,
+) -> Result<bool, ConvertError> {
+    written(writer.record(record))
+}
+
+/// Tells whether something was written; passes errors of the output on.
+pub(crate) fn written(result: Result<(), WriteError>) -> Result<bool, ConvertError> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(WriteError::Io(error)) => Err(ConvertError::Write(error)),
+        Err(_) => Ok(false),
+    }
+}

@@ -1,0 +1,144 @@
+//! What is to be in a slice.
+
+use std::fmt;
+
+use trace_format::{Event, EventKind, Item, Process, Record, Thread, ThreadKoids};
+
+use crate::catalog::{Catalog, LabelId};
+use crate::references::{peek_text, peek_thread};
+use crate::rewrite;
+
+/// What is to be in a slice.
+pub struct Selection<'a> {
+    /// From this time on, in nanoseconds of the providers' clocks.
+    pub from: u64,
+    /// Until before this time.
+    pub to: u64,
+    /// Which categories; `None` for all.
+    pub category: Option<&'a dyn Fn(&str) -> bool>,
+    /// Which names of events; `None` for all.
+    pub name: Option<&'a dyn Fn(&str) -> bool>,
+    /// Which processes, by koid; `None` for all.
+    pub processes: Option<&'a [u64]>,
+    /// Which threads, by koid; `None` for all.
+    pub threads: Option<&'a [u64]>,
+}
+
+impl Default for Selection<'_> {
+    fn default() -> Self {
+        Self { from: 0, to: u64::MAX, category: None, name: None, processes: None, threads: None }
+    }
+}
+
+impl fmt::Debug for Selection<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Selection")
+            .field("from", &self.from)
+            .field("to", &self.to)
+            .field("processes", &self.processes)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A selection with what it has said already.
+pub(super) struct Filter<'a> {
+    selection: &'a Selection<'a>,
+    /// By label.
+    labels: Vec<Option<bool>>,
+}
+
+impl<'a> Filter<'a> {
+    pub(super) fn new(selection: &'a Selection<'a>) -> Self {
+        Self { selection, labels: Vec::new() }
+    }
+
+    pub(super) fn is_before(&self, nanos: u64) -> bool {
+        nanos < self.selection.from
+    }
+
+    pub(super) fn is_in_time(&self, nanos: u64) -> bool {
+        (self.selection.from..self.selection.to).contains(&nanos)
+    }
+
+    pub(super) fn reaches_in(&self, begin: u64, end: u64) -> bool {
+        begin < self.selection.to && end.max(begin) >= self.selection.from
+    }
+
+    /// Tells whether an event is wanted, whatever its time.
+    pub(super) fn event(&mut self, catalog: &Catalog, label: LabelId, koids: ThreadKoids) -> bool {
+        self.thread(koids) && self.label(catalog, label)
+    }
+
+    fn label(&mut self, catalog: &Catalog, label: LabelId) -> bool {
+        let place = label.0 as usize;
+        if self.labels.len() <= place {
+            self.labels.resize(place + 1, None);
+        }
+        let Some(known) = self.labels.get_mut(place) else { return false };
+        let Selection { category, name, .. } = self.selection;
+        *known.get_or_insert_with(|| {
+            category.is_none_or(|category| category(catalog.category(label)))
+                && name.is_none_or(|name| name(catalog.name(label)))
+        })
+    }
+
+    fn thread(&self, koids: ThreadKoids) -> bool {
+        self.process(koids.process)
+            && self.selection.threads.is_none_or(|threads| threads.contains(&koids.thread))
+    }
+
+    fn process(&self, koid: u64) -> bool {
+        self.selection.processes.is_none_or(|processes| processes.contains(&koid))
+    }
+
+    /// Tells whether a record that is no event stays.
+    pub(super) fn record(&self, item: &Item<'_>, record: &Record<'_>) -> bool {
+        if matches!(record, Record::KernelObject(_)) {
+            return true;
+        }
+        let ticks = rewrite::ticks(record);
+        ticks.is_none_or(|ticks| self.is_in_time(item.nanos(ticks)))
+            && self.by_category(item, record)
+            && self.by_thread(item, record)
+    }
+
+    fn by_category(&self, item: &Item<'_>, record: &Record<'_>) -> bool {
+        let Selection { category, name, .. } = self.selection;
+        match record {
+            Record::LargeBlob(blob) => {
+                category.is_none_or(|category| category(&peek_text(item, blob.category)))
+                    && name.is_none_or(|name| name(&peek_text(item, blob.name)))
+            }
+            _ => category.is_none() && name.is_none(),
+        }
+    }
+
+    fn by_thread(&self, item: &Item<'_>, record: &Record<'_>) -> bool {
+        let thread = |thread: Thread| self.thread(peek_thread(item, thread));
+        let process = |process: Process| match process {
+            Process::Inline(koid) => self.process(koid),
+            Process::Indexed(index) => {
+                self.process(peek_thread(item, Thread::Indexed(index)).process)
+            }
+        };
+        match record {
+            Record::Log(log) => thread(log.thread),
+            Record::Backtrace(backtrace) => thread(backtrace.thread),
+            Record::UserspaceObject(object) => process(object.process),
+            Record::Module(module) => process(module.process),
+            Record::Mmap(mmap) => process(mmap.process),
+            Record::LargeBlob(blob) => blob.event.is_none_or(|event| thread(event.thread)),
+            // Which threads the others are of is not said, or they are of all.
+            _ => true,
+        }
+    }
+}
+
+/// Tells whether an event is a clock anchor, which says how the clocks of
+/// archives go together.
+pub(crate) fn is_anchor(item: &Item<'_>, event: &Event<'_>) -> bool {
+    matches!(event.kind, EventKind::Instant { .. })
+        && peek_text(item, event.name) == "clock anchor"
+        && peek_text(item, event.category) == "trace"
+}
