@@ -246,6 +246,29 @@ fn a_kill_during_a_snapshot_spoils_neither() {
     }
 }
 
+/// The manager dies while it takes snapshots: its guard completes the archive, and each snapshot that has its name is whole.
+#[test]
+fn a_kill_of_the_manager_during_a_snapshot_spoils_neither() {
+    for (round, mode) in ["streaming", "circular", "streaming", "circular"].iter().enumerate() {
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("out.fxt");
+        let options = ["-m", mode, "-b", "512K", "--trigger", "slow:snapshot"];
+        let mut command = record(&options, &output, &["alert-until-killed", "2000"]);
+        let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+        let first = directory.path().join("out-snapshot-1.fxt");
+        crate::harness::wait_until("there is a snapshot", || first.exists());
+        std::thread::sleep(std::time::Duration::from_millis(7 * round as u64));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        crate::harness::wait_until("the guard completes the archive", || output.exists());
+        assert!(Archive::read(&output).only().count("number") > 0);
+        let snapshots = files(directory.path());
+        for name in snapshots.iter().filter(|name| name.starts_with("out-snapshot-")) {
+            Archive::read(&directory.path().join(name));
+        }
+    }
+}
+
 #[test]
 fn each_alert_arrives() {
     let recorded = Recorded::of(&["--json"], &["alert-many", "1500"]);
@@ -285,6 +308,20 @@ fn an_alert_right_before_the_end_arrives() {
         assert_eq!(recorded.run.code(), 7);
         assert_eq!(told(&recorded.run, "slow"), 1);
         assert_eq!(recorded.snapshot(1).only().count("before"), 1);
+    }
+}
+
+#[test]
+fn a_snapshot_is_compressed_as_the_archive_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt.gz");
+    let role = ["alert-slow", "10", "50", "0"];
+    assert_eq!(Run::of(&mut record(&["--trigger", "slow:snapshot"], &output, &role)).code(), 7);
+    for name in ["out-snapshot-1.fxt.gz", "out.fxt.gz"] {
+        let path = directory.path().join(name);
+        assert_eq!(std::fs::read(&path).unwrap()[..2], [0x1f, 0x8b], "{name}");
+        let check = Run::of(trace(&["check"]).arg(&path));
+        assert_eq!(check.code(), 0, "{check:?}");
     }
 }
 
