@@ -356,7 +356,7 @@ fn a_slot_has_one_holder() {
 #[test]
 fn a_copy_takes_nothing_for_older_than_it_is() {
     // Three threads, and a reader that loads each word by itself: all executions would take hours. A count that is published after the
-    // switch, or without the fence, is found in a third of these.
+    // switch, or without the fence, is found among these.
     model_with(Some(150_000), || {
         // Rolling buffers of one unit.
         let layout = Layout::new(BufferingMode::Circular, 64, 128, 64).unwrap();
