@@ -136,7 +136,7 @@ impl Exporter {
                 self.begin_event();
                 self.json.raw(&json);
             }
-            Ok(json) if name == MEMBER && scan::is_value(&format!("{{{json}}}")) => {
+            Ok(json) if name == MEMBER && scan::is_member(&json) => {
                 self.member(json);
             }
             json => {

@@ -6,6 +6,7 @@
 //! text can exhaust the stack.
 
 use super::error::Problem;
+use super::value::Text;
 
 /// How deep values may be nested in each other.
 pub(super) const MAX_DEPTH: usize = 1000;
@@ -302,6 +303,19 @@ pub(crate) fn is_value(text: &str) -> bool {
         && scanner.peek() == Err(Stop::More)
 }
 
+/// Tells whether all of `text` is one member of a document, key and value, that
+/// is not its events.
+pub(crate) fn is_member(text: &str) -> bool {
+    let mut scanner = Scanner { text: text.as_bytes(), at: 0, is_whole: true };
+    let Ok((key, is_escaped)) = scanner.key() else {
+        return false;
+    };
+    u32::try_from(text.len()).is_ok()
+        && Text::new(key.of(text), is_escaped).to_str() != "traceEvents"
+        && scanner.value().is_ok()
+        && scanner.peek() == Err(Stop::More)
+}
+
 /// Which brackets are open: a bit for each, set for `{`.
 #[derive(Debug, Default)]
 struct Open {
@@ -407,6 +421,17 @@ mod tests {
         }
         for text in ["", "1 2", "{}}", "[1", "nul", "1."] {
             assert!(!is_value(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn members() {
+        for text in ["\"a\":1", " \"\" : {} "] {
+            assert!(is_member(text), "{text}");
+        }
+        let others = ["", "5", "\"a\"", "\"a\":", "\"a\":1,\"b\":2", "\"trace\\u0045vents\":[]"];
+        for text in others {
+            assert!(!is_member(text), "{text}");
         }
     }
 

@@ -103,8 +103,8 @@ fn a_hundred_levels() {
 #[test]
 fn archives_that_lie_give_json_all_the_same() {
     let names = ["tef:document", "tef:event", "tef:more", "tef:member", "other"];
-    let payloads: [&[u8]; 8] =
-        [b"array", b"object", b"{\"a\":1}", b"\"a\":1", b"{", b"5", b"\"a\":1,\"b\"", b"\xff"];
+    let payloads: [&[u8]; 9] =
+        [b"array", b"object", b"{\"a\":1}", b"\"a\":1", b"{", b"5", b"\"a\":1,\"b\"", b"\xff", b""];
     for first in payloads {
         for second in names {
             for third in payloads {

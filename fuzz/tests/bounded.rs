@@ -1,0 +1,115 @@
+//! The fuzz targets on stable Rust: the corpus, and so many files made of it
+//! (`FUZZ_ROUNDS`, 30,000 by default), the same in every run.
+
+use std::fs;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+/// Pieces that are put between the bytes of files.
+const TOKENS: &[&[u8]] = &[
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"\"",
+    b"\\",
+    b"\\ud800",
+    b"1e999",
+    b"-0",
+    b"null",
+    b"\"ph\":\"X\"",
+    b"\"ts\":0.0001",
+    b"\"id2\":{}",
+    b"\"args\":{}",
+    b"\"tef:added\":true",
+    b"\x10\x00\x04\x46\x78\x54\x16\x00",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff",
+    b"\0\0\0\0\0\0\0\0",
+];
+
+#[test]
+fn json() {
+    run("json", trace_fuzz::json);
+}
+
+#[test]
+fn fxt() {
+    run("fxt", trace_fuzz::fxt);
+}
+
+fn run(name: &str, target: fn(&[u8])) {
+    let rounds = std::env::var("FUZZ_ROUNDS").map_or(30_000, |rounds| rounds.parse().unwrap());
+    let corpus = corpus(name);
+    let mut random = Random(0x5eed);
+    corpus.iter().for_each(|file| try_one(name, file, target));
+    for _ in 0..rounds {
+        let file = mutated(&corpus, &mut random);
+        try_one(name, &file, target);
+    }
+}
+
+fn corpus(name: &str) -> Vec<Vec<u8>> {
+    let directory = format!("{}/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
+    let mut paths: Vec<_> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(paths.len() >= 5, "the corpus is there");
+    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
+/// Keeps the file that a target fails on.
+fn try_one(name: &str, file: &[u8], target: fn(&[u8])) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(file))) {
+        let path = std::env::temp_dir().join(format!("fuzz-{name}-failure"));
+        fs::write(&path, file).unwrap();
+        eprintln!("the file is kept as {}", path.display());
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn mutated(corpus: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut file = random.of(corpus).clone();
+    for _ in 0..=random.below(4) {
+        let at = random.below(file.len() + 1);
+        let end = (at + random.below(40)).min(file.len());
+        match random.below(6) {
+            0 => file[at..end].iter_mut().for_each(|byte| *byte ^= 1 << random.below(8)),
+            1 => drop(file.drain(at..end)),
+            2 => drop(file.splice(at..at, random.of(TOKENS).iter().copied())),
+            3 => {
+                let piece = file[at..end].to_vec();
+                let to = random.below(file.len() + 1);
+                drop(file.splice(to..to, piece));
+            }
+            4 => {
+                let other = random.of(corpus);
+                let from = random.below(other.len() + 1);
+                file.splice(at..end, other[from..].iter().copied().take(200)).for_each(drop);
+            }
+            _ => file.truncate(at),
+        }
+    }
+    file
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    fn of<'a, T>(&mut self, list: &'a [T]) -> &'a T {
+        &list[self.below(list.len())]
+    }
+}

@@ -1,0 +1,144 @@
+"""Has other programs write traces, converts them to FXT and back, and compares.
+
+    python check.py --trace TRACE --work DIR [NAME...]
+
+Prints a line for each program, with what `trace stats` says of it, and the number of those that passed and failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+
+PAGE = """<!doctype html><title>page</title><p id=p></p><script>
+performance.mark("begin"); let n = 0; for (let i = 0; i < 3e6; i++) n += Math.sqrt(i); performance.measure("work", "begin");
+setTimeout(() => { document.getElementById("p").textContent = n; }, 50);
+</script>"""
+
+SCRIPT = """const fs = require("fs");
+performance.mark("begin");
+fs.readFile(__filename, () => setTimeout(() => performance.measure("work", "begin"), 10));"""
+
+SOURCE = """#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+int main() { std::map<std::string, std::vector<int>> m; m["a"] = {3, 1, 2}; std::sort(m["a"].begin(), m["a"].end()); }"""
+
+PYTHON = """def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+print(fib(12), sorted([3, 1, 2]))"""
+
+
+def run(*command: object, cwd: Path | None = None) -> str:
+    words = [str(word) for word in command]
+    result = subprocess.run(words, cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=300, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(f"{words} exits with {result.returncode}: {result.stderr[-2000:]}")
+    return result.stdout
+
+
+def put(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def chromium(work: Path) -> Path:
+    page, out = put(work / "page.html", PAGE), work / "trace.json"
+    quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    tracing = ["--trace-startup=*", f"--trace-startup-file={out}", "--trace-startup-duration=2", "--trace-startup-format=json"]
+    run("chromium", "--headless", "--no-sandbox", *quiet, f"--user-data-dir={work / 'profile'}", *tracing, "--virtual-time-budget=4000",
+        f"--screenshot={work / 'page.png'}", page.as_uri())  # fmt: skip
+    return out
+
+
+def node(work: Path) -> Path:
+    script, out = put(work / "script.js", SCRIPT), work / "trace.json"
+    run("node", "--trace-events-enabled", "--trace-event-categories", "v8,node,node.async_hooks,node.perf,node.fs.sync",
+        "--trace-event-file-pattern", out, script)  # fmt: skip
+    return out
+
+
+def clang(work: Path) -> Path:
+    run("clang++", "-std=c++17", "-ftime-trace", "-ftime-trace-granularity=0", "-c", put(work / "source.cc", SOURCE), "-o", work / "trace.o")
+    return work / "trace.json"
+
+
+def viztracer(work: Path) -> Path:
+    script, out = put(work / "script.py", PYTHON), work / "trace.json"
+    run(sys.executable, "-m", "viztracer", "--log_func_args", "--log_func_retval", "-o", out, script)
+    return out
+
+
+def tracing_chrome(work: Path) -> Path:
+    manifest = Path(__file__).parent / "tracing-chrome" / "Cargo.toml"
+    out = work / "trace.json"
+    run("cargo", "run", "--quiet", "--locked", "--manifest-path", manifest, "--target-dir", work / "target", "--", out)
+    return out
+
+
+MAKERS = {maker.__name__: maker for maker in (chromium, node, clang, viztracer, tracing_chrome)}
+
+
+def load(path: Path) -> object:
+    """Reads JSON strictly, numbers exactly; the end of an array may be missing."""
+    text = path.read_text(encoding="utf-8")
+    exact = {"parse_float": Decimal, "parse_int": Decimal, "parse_constant": refuse}
+    try:
+        return json.loads(text, **exact)
+    except json.JSONDecodeError:
+        return json.loads(text.rstrip().rstrip(",") + "]", **exact)
+
+
+def refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def events(document: object) -> list[dict[str, object]]:
+    return document if isinstance(document, list) else document["traceEvents"]
+
+
+def faults(before: object, after: object) -> list[str]:
+    differ = [f"{old} became {new}" for old, new in zip(events(before), events(after)) if old != new]
+    if len(events(before)) < 20:
+        differ.append(f"the program wrote {len(events(before))} events only")
+    return differ if differ or before == after else ["the documents differ outside their events"]
+
+
+def check(trace: Path, name: str, work: Path) -> bool:
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "trace.json").unlink(missing_ok=True)
+    document, archive, again = MAKERS[name](work), work / "trace.fxt", work / "again.json"
+    run(trace, "convert", document, "-o", archive)
+    run(trace, "check", archive)
+    run(trace, "convert", archive, "-o", again)
+    before = load(document)
+    found = faults(before, load(again))
+    phases = Counter(str(event.get("ph")) for event in events(before))
+    sizes = f"{os.path.getsize(document)} bytes of JSON, {os.path.getsize(archive)} of FXT"
+    print(f"{'FAILED' if found else 'ok'}  {name}: {len(events(before))} events, {sizes}, {dict(phases)}")
+    for fault in found[:5]:
+        print(f"        {fault[:1000]}")
+    print("".join(f"    {line}\n" for line in run(trace, "stats", archive).splitlines()[:6]), flush=True)
+    return not found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trace", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("names", nargs="*", default=list(MAKERS))
+    options = parser.parse_args()
+    results = [check(options.trace.resolve(), name, options.work.resolve() / name) for name in options.names]
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
