@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Stats(StatsArgs),
     Diff(DiffArgs),
+    Flamegraph(FlamegraphArgs),
     Slice(SliceArgs),
     Merge(MergeArgs),
     Recover(RecoverArgs),
@@ -109,6 +110,7 @@ The output gets its name when it is complete, and not before. If it ends in
 
 Examples:
   trace convert trace.fxt -o trace.json.gz
+  trace convert trace.fxt -o trace.folded     (also .speedscope.json and .csv)
   trace convert chrome.json -o chrome.fxt
   trace convert - -o - < trace.fxt.zst | less")]
 pub(crate) struct ConvertArgs {
@@ -256,6 +258,33 @@ pub(crate) struct DiffArgs {
     /// Print all rows as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Draw where the time goes, as an SVG that can be searched and zoomed
+///
+/// The width of a box is the time spent in durations of that name, in the stack
+/// below it.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace flamegraph trace.fxt -o trace.svg
+  trace flamegraph after.fxt --diff before.fxt -o diff.svg   (red: more time than before)")]
+pub(crate) struct FlamegraphArgs {
+    /// The archive; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Colour by what changed since this archive
+    #[arg(long, value_name = "BEFORE")]
+    pub(crate) diff: Option<PathBuf>,
+
+    /// A box around all of each process or thread
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) by: Option<GroupBy>,
+
+    /// The SVG to write; `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
 }
 
 /// Cut a part out of an archive

@@ -4,6 +4,7 @@ mod check;
 mod convert;
 mod diff;
 mod dump;
+mod flamegraph;
 mod guard;
 mod merge;
 mod record;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Dump(args) => dump::run(args),
         Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Flamegraph(args) => flamegraph::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Stats(args) => stats::run(args),

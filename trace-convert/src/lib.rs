@@ -8,6 +8,7 @@
 //! - [`diff`] tells what became slower or faster.
 //! - [`merge`] puts archives together.
 //! - [`slice`] cuts a part out of an archive.
+//! - [`stacks`] is for flame graphs, speedscope and spreadsheets.
 //! - [`spans`] puts whole durations together, for an analysis of your own.
 //!
 //! All of them go through an archive once, from a file or a pipe, in memory
@@ -41,6 +42,7 @@ mod rewrite;
 pub mod schedule;
 pub mod slice;
 pub mod spans;
+pub mod stacks;
 pub mod stats;
 pub mod tef;
 #[cfg(test)]

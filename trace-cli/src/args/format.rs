@@ -11,6 +11,12 @@ pub(crate) enum Format {
     Json,
     /// The Fuchsia trace format
     Fxt,
+    /// A line for each stack of durations, for flame graphs
+    Folded,
+    /// The JSON of speedscope
+    Speedscope,
+    /// A line for each duration, for spreadsheets
+    Csv,
 }
 
 impl Format {
@@ -18,9 +24,14 @@ impl Format {
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+        if name.ends_with(".speedscope.json") {
+            return Some(Self::Speedscope);
+        }
         match name.rsplit_once('.')?.1 {
             "json" => Some(Self::Json),
             "fxt" => Some(Self::Fxt),
+            "folded" => Some(Self::Folded),
+            "csv" => Some(Self::Csv),
             _ => None,
         }
     }
@@ -36,6 +47,8 @@ mod tests {
         assert_eq!(of("a.json"), Some(Format::Json));
         assert_eq!(of("d/a.b.JSON.GZ"), Some(Format::Json));
         assert_eq!(of("a.fxt"), Some(Format::Fxt));
+        assert_eq!(of("a.speedscope.json.gz"), Some(Format::Speedscope));
+        assert_eq!((of("a.csv"), of("a.folded")), (Some(Format::Csv), Some(Format::Folded)));
         assert_eq!(of("a.fxt.zst"), Some(Format::Fxt));
         for other in ["-", "json", "a.gz", "a.txt", "/dev/null"] {
             assert_eq!(of(other), None, "{other}");

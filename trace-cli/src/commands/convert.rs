@@ -1,5 +1,7 @@
 //! `trace convert`
 
+mod stacks;
+
 use std::io::{BufWriter, Read};
 use std::path::Path;
 
@@ -23,6 +25,12 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
     match (is_json, wanted) {
         (true, None | Some(Format::Fxt)) => to_fxt(args, input),
         (false, None | Some(Format::Json)) => to_json(args, input),
+        (false, Some(format @ (Format::Folded | Format::Speedscope | Format::Csv))) => {
+            stacks::convert(args, format, Reader::new(input))
+        }
+        (true, Some(Format::Folded | Format::Speedscope | Format::Csv)) => {
+            bail!("'{}' is JSON: convert it to FXT first", args.input.display())
+        }
         (true, Some(Format::Json)) => bail!("'{}' is JSON already", args.input.display()),
         (false, Some(Format::Fxt)) => {
             // What is no archive either is to be called that.

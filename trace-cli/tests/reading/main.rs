@@ -8,5 +8,6 @@ mod cutting;
 mod diff;
 mod dump;
 mod harness;
+mod pictures;
 mod stats;
 mod wrong_input;

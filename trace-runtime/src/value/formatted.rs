@@ -11,7 +11,10 @@ const INLINE: usize = 256;
 
 /// A formatted text, up to what can be recorded of it.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "attributes"), allow(unreachable_pub, reason = "the attribute's macros reach it"))]
+#[cfg_attr(
+    not(feature = "attributes"),
+    allow(unreachable_pub, reason = "the attribute's macros reach it")
+)]
 pub struct Formatted {
     length: usize,
     inline: [u8; INLINE],

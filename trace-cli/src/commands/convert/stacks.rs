@@ -1,0 +1,49 @@
+//! `trace convert` to what is about stacks of durations.
+
+use std::io::{self, BufWriter, Read, Write};
+
+use anyhow::{Context, Result};
+use trace_convert::stacks::Stacks;
+use trace_convert::stats::Grouping;
+use trace_format::Reader;
+
+use super::{cannot_write, PIECE_BYTES};
+use crate::args::Format;
+use crate::cli::ConvertArgs;
+use crate::damage::{self, explained};
+use crate::output::Output;
+
+/// Converts to folded stacks, to the JSON of speedscope, or to CSV.
+pub(super) fn convert(
+    args: &ConvertArgs,
+    format: Format,
+    reader: Reader<Box<dyn Read>>,
+) -> Result<u8> {
+    let stacks = explained(&args.input, Stacks::read(reader))?;
+    let mut output = Output::create(&args.output)?;
+    write(args, format, &stacks, &mut output).with_context(|| cannot_write(&args.output))?;
+    output.finish_as(&args.output)?;
+    Ok(damage::tell(&args.input, &stacks.damage))
+}
+
+fn write(
+    args: &ConvertArgs,
+    format: Format,
+    stacks: &Stacks,
+    output: &mut Output,
+) -> io::Result<()> {
+    let mut output = BufWriter::with_capacity(PIECE_BYTES, output);
+    match format {
+        Format::Csv => stacks.csv(output),
+        Format::Speedscope => {
+            let name = args.input.file_name().unwrap_or_default();
+            stacks.speedscope(&name.to_string_lossy(), output)
+        }
+        _ => {
+            for (stack, nanos) in stacks.folded(Grouping::Together) {
+                writeln!(output, "{stack} {nanos}")?;
+            }
+            output.flush()
+        }
+    }
+}

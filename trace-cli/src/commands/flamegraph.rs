@@ -1,0 +1,66 @@
+//! `trace flamegraph`
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{bail, Context, Result};
+use inferno::flamegraph::{self, Options};
+use trace_convert::stacks::Stacks;
+
+use crate::cli::FlamegraphArgs;
+use crate::damage::explained;
+use crate::input::STANDARD;
+use crate::output::{self, Output};
+use crate::{damage, input};
+
+pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
+    output::refuse_same_file(&args.file, &args.output)?;
+    let stacks = read(&args.file)?;
+    let mut code = damage::tell(&args.file, &stacks.damage);
+    let by = args.by.map(Into::into).unwrap_or_default();
+    let after = stacks.folded(by);
+    if after.is_empty() {
+        bail!("'{}' has no durations to draw", args.file.display());
+    }
+    let mut options = Options::default();
+    options.title = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    options.count_name = "ns".to_owned();
+    let lines = match &args.diff {
+        None => after.iter().map(|(stack, nanos)| format!("{stack} {nanos}")).collect(),
+        Some(before) => {
+            output::refuse_same_file(before, &args.output)?;
+            if before == Path::new(STANDARD) && args.file == Path::new(STANDARD) {
+                bail!("standard input cannot be both archives: give the name of a file");
+            }
+            let stacks = read(before)?;
+            code = code.max(damage::tell(before, &stacks.damage));
+            options.title += &format!(" against {}", before.display());
+            differences(&stacks.folded(by), &after)
+        }
+    };
+    let mut output = Output::create(&args.output)?;
+    draw(&mut options, &lines, &mut output)
+        .with_context(|| format!("cannot write '{}'", args.output.display()))?;
+    output.finish_as(&args.output)?;
+    Ok(code)
+}
+
+fn read(path: &Path) -> Result<Stacks> {
+    explained(path, Stacks::read(input::open(path)?))
+}
+
+/// Returns a line for each stack with the time of before and of after.
+fn differences(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> Vec<String> {
+    let mut both: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    before.iter().for_each(|(stack, nanos)| both.entry(stack).or_default().0 = *nanos);
+    after.iter().for_each(|(stack, nanos)| both.entry(stack).or_default().1 = *nanos);
+    both.iter().map(|(stack, (before, after))| format!("{stack} {before} {after}")).collect()
+}
+
+fn draw(options: &mut Options<'_>, lines: &[String], output: &mut Output) -> io::Result<()> {
+    let mut output = BufWriter::new(output);
+    let lines = lines.iter().map(String::as_str);
+    flamegraph::from_lines(options, lines, &mut output).map_err(io::Error::other)?;
+    output.flush()
+}

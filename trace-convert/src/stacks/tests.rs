@@ -1,0 +1,71 @@
+use trace_format::{Arguments, Event, EventKind, Record, Thread};
+
+use super::*;
+
+fn event<'a>(thread: u64, ticks: u64, name: &'a str, kind: EventKind) -> Record<'a> {
+    let thread = Thread::Inline(ThreadKoids::new(1, thread));
+    let (category, name) = ("cat".into(), name.into());
+    Event { ticks, thread, category, name, kind, arguments: Arguments::NONE }.into()
+}
+
+fn stacks() -> Stacks {
+    use EventKind::DurationComplete;
+    let records = [
+        event(2, 100, "main", DurationComplete { end: 200 }),
+        event(2, 110, "a;b", DurationComplete { end: 140 }),
+        event(2, 120, "leaf", DurationComplete { end: 130 }),
+        // Behind what is in it.
+        event(2, 155, "leaf", DurationComplete { end: 160 }),
+        event(2, 150, "a;b", DurationComplete { end: 170 }),
+        event(3, 100, "main", DurationComplete { end: 150 }),
+        // Reaches out.
+        event(3, 140, "leaf", DurationComplete { end: 170 }),
+    ];
+    Stacks::read(Reader::new(&*crate::testing::archive(&records))).unwrap()
+}
+
+#[test]
+fn folded_stacks() {
+    let folded: Vec<(String, u64)> = stacks().folded(Grouping::Together).into_iter().collect();
+    let expected =
+        [("main", 50 + 40), ("main;a:b", 20 + 15), ("main;a:b;leaf", 10 + 5), ("main;leaf", 10)];
+    assert_eq!(folded, expected.map(|(stack, nanos)| (stack.to_owned(), nanos)));
+    let threads = stacks().folded(Grouping::Thread);
+    assert_eq!(threads.get("1;3;main;leaf"), Some(&10));
+    assert_eq!(threads.values().sum::<u64>(), 150);
+}
+
+#[test]
+fn speedscope_has_a_profile_for_each_thread() {
+    let mut output = Vec::new();
+    stacks().speedscope("x", &mut output).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    assert_eq!(json["shared"]["frames"][1]["name"], "a;b");
+    let profiles = json["profiles"].as_array().unwrap();
+    assert_eq!((profiles.len(), &profiles[0]["endValue"]), (2, &100.into()));
+    for profile in profiles {
+        let mut open = Vec::new();
+        let mut last = 0;
+        for event in profile["events"].as_array().unwrap() {
+            let at = event["at"].as_u64().unwrap();
+            assert!(at >= last, "{profile}");
+            last = at;
+            match event["type"].as_str().unwrap() {
+                "O" => open.push(event["frame"].clone()),
+                _ => assert_eq!(open.pop(), Some(event["frame"].clone())),
+            }
+        }
+        assert!(open.is_empty());
+    }
+}
+
+#[test]
+fn a_line_for_each_duration() {
+    let mut output = Vec::new();
+    stacks().csv(&mut output).unwrap();
+    let text = String::from_utf8(output).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 8);
+    assert_eq!(lines[1], "1,,2,,cat,leaf,2,120,10,10");
+    assert_eq!(lines[5], "1,,2,,cat,main,0,100,100,50");
+}
