@@ -58,7 +58,7 @@ fn check_result(function: &Function, options: &Options) -> Result<()> {
     }
     let asks_caller =
         function.attributes.iter().find(|attribute| attribute.path().is_ident("track_caller"));
-    if asks_caller.is_some() && Shape::of(&function.signature) == Shape::Plain {
+    if asks_caller.is_some() && Shape::of(&function.signature, &function.body) == Shape::Plain {
         let message = format!(
             "`{option}` puts the body into a closure, where `#[track_caller]` has no effect: remove one of them"
         );
@@ -90,7 +90,7 @@ impl<'f> Point<'f> {
     fn new(function: &'f Function, options: &'f Options, defaults: &'f Defaults) -> Result<Self> {
         let runtime = runtime(options, defaults);
         let parameters = Parameters::of(&function.signature);
-        let shape = Shape::of(&function.signature);
+        let shape = Shape::of(&function.signature, &function.body);
         let category = match category(options, defaults) {
             Some(text) => text.to_token_stream(),
             None => quote!(#runtime::__trace_category!()),
@@ -211,26 +211,16 @@ impl<'f> Point<'f> {
         quote!(#begin #flow_id #future)
     }
 
-    /// A task within the box that is returned; around it, if what is in the box cannot be seen.
+    /// A task within the box that is returned.
+    ///
+    /// A box that the function has from elsewhere is not put into another one: `dyn Future<Output = T> + 'static` outlives
+    /// `'static` for the compiler only if `T` does, which a generic function need not say.
     fn boxed_future(&self, body: &TokenStream) -> TokenStream {
+        let Some((call, boxed)) = boxed_tail(body) else { return self.plain(body) };
         let (begin, task) = self.begin_task();
         let (flow_id, before) = self.later_flow();
-        if let Some((call, boxed)) = boxed_tail(body) {
-            let inner = boxed.stream();
-            let inner = strip_comma(inner);
-            let future = self.task(&task, &self.told(&inner, before));
-            return quote_spanned!(boxed.span()=> #begin #flow_id #call(#future));
-        }
-        let runtime = self.runtime;
-        let future = local("__trace_future");
-        let made = self.closure(body);
-        let traced = self.task(&task, &self.told(&future.to_token_stream(), before));
-        quote! {
-            #begin
-            #flow_id
-            let #future = #made;
-            if #task.is_on() { #runtime::__attribute::boxed(#traced) } else { #future }
-        }
+        let future = self.task(&task, &self.told(&strip_comma(boxed.stream()), before));
+        quote_spanned!(boxed.span()=> #begin #flow_id #call(#future))
     }
 
     fn begin_task(&self) -> (TokenStream, Ident) {

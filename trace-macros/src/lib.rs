@@ -153,8 +153,8 @@ use expand::Mode;
 ///
 /// What is passed to an `async fn` by value is in its future twice, outside and inside of what is traced.
 ///
-/// Of a function that ends with `Box::pin(...)`, without `return` or `?` before that, the future in the box is traced. A boxed future that
-/// is made in another way is boxed once more while the category is on.
+/// A boxed future is one where the function ends with `Box::pin(...)`, without `return` or `?` before that: the future in the box is
+/// traced. A box that the function has from elsewhere is passed on as it is, and the function recorded for as long as it runs.
 ///
 /// # What stays as it is
 ///

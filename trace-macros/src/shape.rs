@@ -13,18 +13,21 @@ pub(crate) enum Shape {
     Async,
     /// While the `impl Future` that it returns is polled.
     Future,
-    /// While the boxed future that it returns is polled.
+    /// While the future is polled that it puts into a box at its end.
     BoxedFuture,
 }
 
 impl Shape {
-    pub(crate) fn of(signature: &Signature) -> Self {
+    pub(crate) fn of(signature: &Signature, body: &TokenStream) -> Self {
         if signature.asyncness.is_some() {
             return Shape::Async;
         }
         match &signature.output {
             ReturnType::Default => Shape::Plain,
-            ReturnType::Type(_, output) => Shape::of_output(output),
+            ReturnType::Type(_, output) => match Shape::of_output(output) {
+                Shape::BoxedFuture if boxed_tail(body).is_none() => Shape::Plain,
+                shape => shape,
+            },
         }
     }
 
@@ -131,12 +134,22 @@ pub(crate) fn never_returns(signature: &Signature) -> bool {
     matches!(&signature.output, ReturnType::Type(_, output) if matches!(**output, Type::Never(_)))
 }
 
-/// Whether a body may end before its end.
+/// Whether a body may end before its end. What is in async blocks ends these.
 pub(crate) fn may_return_early(body: TokenStream) -> bool {
+    let mut of_async = false;
     body.into_iter().any(|token| match token {
-        TokenTree::Group(group) => may_return_early(group.stream()),
-        TokenTree::Ident(word) => word == "return",
-        TokenTree::Punct(mark) => mark.as_char() == '?',
+        TokenTree::Group(group) => {
+            let is_async = std::mem::take(&mut of_async) && group.delimiter() == Delimiter::Brace;
+            !is_async && may_return_early(group.stream())
+        }
+        TokenTree::Ident(word) => {
+            of_async = word == "async" || (of_async && word == "move");
+            word == "return"
+        }
+        TokenTree::Punct(mark) => {
+            of_async = false;
+            mark.as_char() == '?'
+        }
         TokenTree::Literal(_) => false,
     })
 }

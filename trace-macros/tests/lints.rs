@@ -76,10 +76,13 @@ impl<T: Clone + fmt::Debug> Ring<T> {
     /// Returns a boxed future.
     #[trace_fn(ret)]
     pub fn boxed<'a>(&'a self, early: bool) -> Pin<Box<dyn Future<Output = usize> + 'a>> {
-        if early {
-            return Box::pin(std::future::ready(0));
-        }
-        Box::pin(async move { self.items.len() })
+        Box::pin(async move {
+            if early {
+                0
+            } else {
+                self.items.len()
+            }
+        })
     }
 
     /// Has items in front.

@@ -2,8 +2,6 @@
 
 mod observed;
 
-use std::pin::Pin;
-
 pub use observed::observed;
 
 /// Runs a body, so that `return` and `?` in it lead here.
@@ -20,11 +18,6 @@ pub fn never<R>() -> R {
 /// What an async block gives that does not end.
 #[derive(Debug)]
 pub enum Never {}
-
-/// A future in a box.
-pub fn boxed<F>(future: F) -> Pin<Box<F>> {
-    Box::pin(future)
-}
 
 /// What a function that can fail returns.
 #[diagnostic::on_unimplemented(

@@ -117,6 +117,6 @@ pub mod __private {
 #[doc(hidden)]
 #[cfg(feature = "attributes")]
 pub mod __attribute {
-    pub use crate::function::{boxed, never, observed, once, outcome, Never};
+    pub use crate::function::{never, observed, once, outcome, Never};
     pub use crate::value::choice::{optional, required};
 }

@@ -105,12 +105,6 @@ pub(crate) mod __private {
     /// A task: its name.
     pub(crate) struct Task(pub(crate) String);
 
-    impl Task {
-        pub(crate) fn is_on(&self) -> bool {
-            !self.0.starts_with("off")
-        }
-    }
-
     pub(crate) struct TraceFuture<F>(Pin<Box<F>>, Task);
 
     impl<F> TraceFuture<F> {

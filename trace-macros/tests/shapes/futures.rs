@@ -195,15 +195,26 @@ impl Client {
     }
 
     #[trace_fn(err)]
-    fn boxed_elsewhere(&self, fail: bool) -> BoxFuture<'_, Result<usize, String>> {
-        if fail {
-            return Box::pin(async { Err("failed".to_string()) });
-        }
-        let future = async { Ok(self.name.len()) };
+    fn boxed_at_the_end(&self, fail: bool) -> BoxFuture<'_, Result<usize, String>> {
+        let future = async move {
+            if fail {
+                return Err("failed".to_string());
+            }
+            Ok(self.name.len())
+        };
         Box::pin(future)
+    }
+
+    /// Neither does the compiler know that `T` lives as long as the box.
+    fn boxed_elsewhere<T>(future: Boxed<T>, now: Option<Boxed<T>>) -> Boxed<T> {
+        if let Some(now) = now {
+            return now;
+        }
+        future
     }
 }
 
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 fn send<T: Send>(value: T) -> T {
@@ -254,15 +265,23 @@ fn boxed_futures_are_tasks() {
         lines,
         [r#"task c boxed add="m""#, "poll boxed", "pending boxed", "poll boxed", "ready boxed"]
     );
-    assert_eq!(run(client.boxed_elsewhere(false)), Ok(1));
-    let (_, lines) = recorded(|| run(client.boxed_elsewhere(true)));
+    assert_eq!(run(client.boxed_at_the_end(false)), Ok(1));
+    let (_, lines) = recorded(|| run(client.boxed_at_the_end(true)));
     let expected = [
-        "task c boxed_elsewhere",
-        "poll boxed_elsewhere",
+        "task c boxed_at_the_end",
+        "poll boxed_at_the_end",
         r#"instant c error error="failed""#,
-        "ready boxed_elsewhere",
+        "ready boxed_at_the_end",
     ];
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_box_from_elsewhere_is_passed_on() {
+    let future: Boxed<u8> = Box::pin(std::future::ready(1));
+    let (number, lines) = recorded(|| run(Client::boxed_elsewhere(future, None)));
+    assert_eq!(number, 1);
+    assert_eq!(lines, ["begin c boxed_elsewhere", "end boxed_elsewhere"]);
 }
 
 #[test]

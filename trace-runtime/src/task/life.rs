@@ -79,7 +79,7 @@ impl<V: Stored> Task<V> {
 
     /// Whether it may be that something is to be recorded.
     #[inline(always)]
-    pub fn is_on(&self) -> bool {
+    pub(super) fn is_on(&self) -> bool {
         self.life.of.site.is_on()
     }
 
