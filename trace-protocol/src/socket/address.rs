@@ -31,7 +31,6 @@ pub fn default_socket_path_from(lookup: impl Fn(&str) -> Option<OsString>) -> Pa
 ///
 /// `sun_path` has room for 107 bytes. A longer path goes through `/proc/self/fd` (proc(5)) and an
 /// `O_PATH` descriptor: of the socket itself to connect, of its directory to bind.
-#[derive(Debug)]
 pub(super) struct Address {
     pub(super) raw: libc::sockaddr_un,
     pub(super) length: libc::socklen_t,
