@@ -2,6 +2,7 @@
 //!
 //! Compiling this is the test; `cargo clippy --all-targets` is the other half of it.
 #![deny(warnings, rust_2018_idioms, clippy::all, clippy::pedantic)]
+#![forbid(unsafe_code)]
 #![allow(clippy::missing_errors_doc, reason = "nobody reads this")]
 
 use std::fmt;
