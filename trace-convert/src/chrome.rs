@@ -20,7 +20,8 @@
 //! | provider event              | `i` of the category `trace`                            |
 //! | blob, large blob without time | `M` `blob`, the bytes in base64                      |
 //! | large blob                  | `i`, the bytes in base64 as argument `blob`            |
-//! | context switch, wakeup      | `i` of the category `sched`, on a thread for each CPU  |
+//! | context switch, wakeup      | `i` of the category `sched`, on a thread for each CPU; |
+//! |                             | and a line of ftrace in `systemTraceEvents`            |
 //! | module, mapping, backtrace  | `i` of the category `profiler`                         |
 //! | string, thread, initialization, other metadata | only what other records need of them |
 //! | unknown, malformed          | nothing, counted                                       |
@@ -56,6 +57,7 @@ mod object;
 mod profiler;
 mod restore;
 mod scheduling;
+mod system;
 #[cfg(test)]
 mod tests;
 

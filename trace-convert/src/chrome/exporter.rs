@@ -7,6 +7,7 @@ use trace_format::{Item, Metadata, ReadError, Record, Stats, ThreadKoids};
 
 use super::json::Json;
 use super::restore::Documents;
+use super::system::System;
 use super::Summary;
 use crate::ConvertError;
 
@@ -24,6 +25,7 @@ pub(super) struct Exporter {
     /// Whether the array of events is.
     pub(super) has_events: bool,
     pub(super) documents: Documents,
+    pub(super) system: System,
 }
 
 impl Exporter {
@@ -122,6 +124,8 @@ impl Exporter {
             self.json.raw("\n],\"otherData\":");
             self.other_data();
             self.members_of_documents();
+            self.json.write_all(output)?;
+            self.system.write(output)?;
             self.json.raw("}\n");
         }
         self.json.write_all(output)?;

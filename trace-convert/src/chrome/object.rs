@@ -11,6 +11,9 @@ use crate::references::peek_text;
 impl Exporter {
     pub(super) fn kernel_object<'a>(&mut self, item: &Item<'a>, object: &KernelObject<'a>) {
         let koid = object.koid;
+        if object.object_type == ObjectType::THREAD {
+            self.system.name(koid, &peek_text(item, object.name));
+        }
         let (kind, thread) = match object.object_type {
             ObjectType::PROCESS => ("process_name", ThreadKoids::new(koid, koid)),
             ObjectType::THREAD => ("thread_name", ThreadKoids::new(process_of(item, object), koid)),

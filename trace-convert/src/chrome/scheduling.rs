@@ -1,9 +1,10 @@
-//! Scheduling records: moments on a thread for each CPU.
+//! Scheduling records: moments on a thread for each CPU, and lines of ftrace.
 
 use trace_format::layout::{InstantScope, ThreadState};
 use trace_format::{ContextSwitch, Item, LegacyContextSwitch, ThreadKoids, ThreadWakeup};
 
 use super::exporter::{Exporter, Head};
+use super::system::{priority, Turn};
 
 /// The process whose threads are the CPUs: no pid of Linux, and the largest
 /// that viewers take.
@@ -13,6 +14,14 @@ impl Exporter {
     pub(super) fn legacy_context_switch(&mut self, item: &Item<'_>, switch: &LegacyContextSwitch) {
         let outgoing = item.thread(switch.outgoing);
         let incoming = item.thread(switch.incoming);
+        let turn = |thread, priority: u8| Turn { thread, priority: Some(priority.into()) };
+        self.system.switch(
+            switch.cpu.into(),
+            item.nanos(switch.ticks),
+            switch.outgoing_state,
+            turn(outgoing.thread, switch.outgoing_priority),
+            turn(incoming.thread, switch.incoming_priority),
+        );
         self.begin_on_cpu("context switch", switch.cpu.into(), item.nanos(switch.ticks));
         self.koid_argument("outgoing", outgoing.thread);
         self.koid_argument("outgoing process", outgoing.process);
@@ -26,6 +35,15 @@ impl Exporter {
     }
 
     pub(super) fn context_switch<'a>(&mut self, item: &Item<'a>, switch: &ContextSwitch<'a>) {
+        let turn =
+            |thread, weight| Turn { thread, priority: priority(item, &switch.arguments, weight) };
+        self.system.switch(
+            switch.cpu,
+            item.nanos(switch.ticks),
+            switch.outgoing_state,
+            turn(switch.outgoing_thread, "outgoing_weight"),
+            turn(switch.incoming_thread, "incoming_weight"),
+        );
         self.begin_on_cpu("context switch", switch.cpu, item.nanos(switch.ticks));
         self.koid_argument("outgoing", switch.outgoing_thread);
         self.state(switch.outgoing_state);
@@ -36,6 +54,9 @@ impl Exporter {
     }
 
     pub(super) fn thread_wakeup<'a>(&mut self, item: &Item<'a>, wakeup: &ThreadWakeup<'a>) {
+        let priority = priority(item, &wakeup.arguments, "weight");
+        let turn = Turn { thread: wakeup.thread, priority };
+        self.system.wakeup(wakeup.cpu, item.nanos(wakeup.ticks), turn);
         self.begin_on_cpu("wakeup", wakeup.cpu, item.nanos(wakeup.ticks));
         self.koid_argument("thread", wakeup.thread);
         self.more_arguments(item, &wakeup.arguments);

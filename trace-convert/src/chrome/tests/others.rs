@@ -7,7 +7,9 @@ use trace_format::{
     ThreadWakeup, UserspaceObject, Value, Writer,
 };
 
-use super::{convert_bytes, converted, head};
+use trace_format::Reader;
+
+use super::{convert_bytes, converted, head, write};
 use crate::testing::{archive, event, THREAD};
 
 fn object<'a>(object_type: ObjectType, arguments: &'a [Argument<'a>]) -> Record<'a> {
@@ -145,6 +147,45 @@ fn legacy_context_switches_have_priorities() {
         r#""incoming priority":2}}"#,
     );
     assert_eq!(events.last().map(String::as_str), Some(expected));
+}
+
+/// Returns what stands in `systemTraceEvents`.
+fn system(records: &[Record<'_>]) -> String {
+    let mut json = Vec::new();
+    write(Reader::new(&archive(records)[..]), &mut json).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    json["systemTraceEvents"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn scheduling_is_ftrace_too() {
+    let named = object(ObjectType::THREAD, &[]);
+    let weight = [Argument::new("incoming_weight", Value::Int32(7))];
+    let switch = ContextSwitch {
+        ticks: 1_000_001_500,
+        cpu: 2,
+        outgoing_state: ThreadState::BLOCKED,
+        outgoing_thread: 34,
+        incoming_thread: 0,
+        arguments: (&weight).into(),
+    };
+    let wakeup = ThreadWakeup { ticks: 1600, cpu: 2, thread: 35, arguments: Arguments::NONE };
+    let lines = concat!(
+        "# tracer: nop\n",
+        "main-34 [002] .... 1.000001500: sched_switch: prev_comm=main prev_pid=34 prev_prio=120 ",
+        "prev_state=S ==> next_comm=swapper/2 next_pid=0 next_prio=7\n",
+        "swapper/2-0 [002] .... 0.000001600: sched_wakeup: comm=35 pid=35 prio=120 target_cpu=002\n",
+    );
+    assert_eq!(system(&[named, switch.into(), wakeup.into()]), lines);
+    assert_eq!(system(&[named]), "");
+}
+
+#[test]
+fn more_ftrace_than_is_kept_in_memory() {
+    let wakeup = ThreadWakeup { ticks: 1600, cpu: 2, thread: 35, arguments: Arguments::NONE };
+    let lines = system(&vec![wakeup.into(); 30_000]);
+    assert_eq!(lines.lines().count(), 30_001);
+    assert!(lines.len() > 2 << 20);
 }
 
 #[test]

@@ -1,0 +1,157 @@
+//! Scheduling records as the text of ftrace, `systemTraceEvents`.
+//!
+//! Viewers draw CPUs from it. It has to stand behind the events, so it waits:
+//! some of it in memory, more in a temporary file.
+
+use std::collections::HashMap;
+use std::io::{self, BufWriter, IntoInnerError, Seek, SeekFrom, Write};
+
+use tempfile::SpooledTempFile;
+use trace_format::layout::ThreadState;
+use trace_format::{Argument, Arguments, Item, Value};
+
+use crate::references::peek_text;
+
+/// So much waits in memory, in bytes.
+const MEMORY_BYTES: usize = 1 << 20;
+
+/// The most names of threads that are kept.
+const MAX_NAMES: usize = 1 << 16;
+
+/// The priority of a thread of which none is told: what Linux gives to most.
+const USUAL_PRIORITY: i64 = 120;
+
+/// The lines of ftrace, as the inside of a JSON string.
+#[derive(Debug)]
+pub(super) struct System {
+    names: HashMap<u64, Box<str>>,
+    lines: BufWriter<SpooledTempFile>,
+    is_empty: bool,
+    /// Why a line could not be kept.
+    failure: Option<io::Error>,
+}
+
+impl Default for System {
+    fn default() -> Self {
+        Self {
+            names: HashMap::new(),
+            lines: BufWriter::new(SpooledTempFile::new(MEMORY_BYTES)),
+            is_empty: true,
+            failure: None,
+        }
+    }
+}
+
+/// What a CPU turns from or to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) thread: u64,
+    pub(super) priority: Option<i64>,
+}
+
+impl System {
+    /// Takes note of the name of a thread, for the lines that follow.
+    pub(super) fn name(&mut self, thread: u64, name: &str) {
+        if self.names.len() < MAX_NAMES || self.names.contains_key(&thread) {
+            self.names.insert(thread, name.into());
+        }
+    }
+
+    pub(super) fn switch(
+        &mut self,
+        cpu: u16,
+        nanos: u64,
+        state: ThreadState,
+        outgoing: Turn,
+        incoming: Turn,
+    ) {
+        let line = format!(
+            "{} sched_switch: prev_comm={} prev_pid={} prev_prio={} prev_state={} ==> \
+             next_comm={} next_pid={} next_prio={}",
+            self.start(outgoing.thread, cpu, nanos),
+            self.command(outgoing.thread, cpu),
+            outgoing.thread,
+            outgoing.priority.unwrap_or(USUAL_PRIORITY),
+            letter(state),
+            self.command(incoming.thread, cpu),
+            incoming.thread,
+            incoming.priority.unwrap_or(USUAL_PRIORITY),
+        );
+        self.line(&line);
+    }
+
+    /// The record does not say who wakes the thread up.
+    pub(super) fn wakeup(&mut self, cpu: u16, nanos: u64, turn: Turn) {
+        let line = format!(
+            "{} sched_wakeup: comm={} pid={} prio={} target_cpu={cpu:03}",
+            self.start(0, cpu, nanos),
+            self.command(turn.thread, cpu),
+            turn.thread,
+            turn.priority.unwrap_or(USUAL_PRIORITY),
+        );
+        self.line(&line);
+    }
+
+    /// Returns the start of a line: who, where, when.
+    fn start(&self, thread: u64, cpu: u16, nanos: u64) -> String {
+        let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+        let command = self.command(thread, cpu);
+        format!("{command}-{thread} [{cpu:03}] .... {seconds}.{rest:09}:")
+    }
+
+    /// Returns a thread's name as Linux calls it; 0 is the idle thread.
+    fn command(&self, thread: u64, cpu: u16) -> String {
+        match self.names.get(&thread) {
+            Some(name) => name.replace(char::is_control, " "),
+            None if thread == 0 => format!("swapper/{cpu}"),
+            None => format!("{thread}"),
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        let start = if self.is_empty { "# tracer: nop\\n" } else { "" };
+        self.is_empty = false;
+        let quoted = serde_json::to_string(line).unwrap_or_default();
+        let inside = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+        if let Err(error) = write!(self.lines, "{start}{inside}\\n") {
+            self.failure.get_or_insert(error);
+        }
+    }
+
+    /// Writes the member, if there is anything in it.
+    pub(super) fn write(self, output: &mut impl Write) -> io::Result<()> {
+        if let Some(error) = self.failure {
+            return Err(error);
+        }
+        if self.is_empty {
+            return Ok(());
+        }
+        output.write_all(b",\"systemTraceEvents\":\"")?;
+        let mut lines = self.lines.into_inner().map_err(IntoInnerError::into_error)?;
+        lines.seek(SeekFrom::Start(0))?;
+        io::copy(&mut lines, output)?;
+        output.write_all(b"\"")
+    }
+}
+
+/// Returns the priority that an argument of a record says.
+pub(super) fn priority<'a>(item: &Item<'a>, arguments: &Arguments<'a>, name: &str) -> Option<i64> {
+    arguments.iter().find_map(|argument: Argument<'a>| match argument.value {
+        _ if peek_text(item, argument.name) != name => None,
+        Value::Int32(value) => Some(value.into()),
+        Value::Uint32(value) => Some(value.into()),
+        Value::Int64(value) => Some(value),
+        _ => None,
+    })
+}
+
+/// Returns the letter that ftrace has for a state.
+fn letter(state: ThreadState) -> char {
+    match state {
+        ThreadState::SUSPENDED => 'T',
+        ThreadState::BLOCKED => 'S',
+        ThreadState::DYING => 'Z',
+        ThreadState::DEAD => 'X',
+        _ => 'R',
+    }
+}
