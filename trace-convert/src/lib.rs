@@ -7,7 +7,7 @@
 //! - [`stats`] says how often, how long, and how it is spread.
 //! - [`diff`] tells what became slower or faster.
 //! - [`merge`] puts archives together.
-//! - [`slice`] cuts a part out of an archive.
+//! - [`slice`](mod@slice) cuts a part out of an archive.
 //! - [`stacks`] is for flame graphs, speedscope and spreadsheets.
 //! - [`spans`] puts whole durations together, for an analysis of your own.
 //!
