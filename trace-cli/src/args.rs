@@ -3,6 +3,7 @@
 mod category;
 mod duration;
 mod format;
+mod id;
 mod mode;
 mod moment;
 mod share;
@@ -13,6 +14,7 @@ mod trigger;
 pub(crate) use category::parse_category;
 pub(crate) use duration::parse_duration;
 pub(crate) use format::Format;
+pub(crate) use id::parse_id;
 pub(crate) use mode::Mode;
 pub(crate) use moment::{parse_moment, Moment};
 pub(crate) use share::parse_share;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::args::{
-    parse_category, parse_duration, parse_moment, parse_share, parse_size, parse_trigger, Format,
-    GroupBy, Mode, Moment, SortBy, Trigger,
+    parse_category, parse_duration, parse_id, parse_moment, parse_share, parse_size, parse_trigger,
+    Format, GroupBy, Mode, Moment, SortBy, Trigger,
 };
 use crate::exit;
 
@@ -29,6 +29,7 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     Diff(DiffArgs),
     Flamegraph(FlamegraphArgs),
+    Top(TopArgs),
     Slice(SliceArgs),
     Merge(MergeArgs),
     Recover(RecoverArgs),
@@ -285,6 +286,44 @@ pub(crate) struct FlamegraphArgs {
     /// The SVG to write; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
+}
+
+/// Tell what the slowest async operation or flow spent its time on
+///
+/// Follows its critical path: what ran for it, on which thread, and what it
+/// waited for. For an operation that is, where it waited, the operation that it
+/// has made and that was over last.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace top trace.fxt
+  trace top trace.fxt -n request
+  trace top trace.fxt --flow -c queue")]
+pub(crate) struct TopArgs {
+    /// The archive; it is read more than once, so a pipe will not do
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The slowest flow, not async operation
+    #[arg(long)]
+    pub(crate) flow: bool,
+
+    /// The slowest of these categories: names, `prefix*`, and `-name` or
+    /// `-prefix*` to leave out
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) categories: Vec<String>,
+
+    /// The slowest of these names, given in the same way
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) name: Vec<String>,
+
+    /// The one with this id
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
+    pub(crate) id: Option<u64>,
+
+    /// Print the path as JSON; times are in nanoseconds
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Cut a part out of an archive

@@ -11,6 +11,7 @@ mod record;
 mod recover;
 mod slice;
 mod stats;
+mod top;
 
 use anyhow::Result;
 
@@ -25,6 +26,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Flamegraph(args) => flamegraph::run(args),
+        Command::Top(args) => top::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Stats(args) => stats::run(args),

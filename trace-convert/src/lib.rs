@@ -5,6 +5,7 @@
 //! - [`text`] writes each record as a line of text.
 //! - [`check`] tells whether an archive is well-formed and what it lacks.
 //! - [`stats`] says how often, how long, and how it is spread.
+//! - [`critical`] follows an operation or a flow.
 //! - [`diff`] tells what became slower or faster.
 //! - [`merge`] puts archives together.
 //! - [`slice`](mod@slice) cuts a part out of an archive.
@@ -31,10 +32,12 @@
 pub mod catalog;
 pub mod check;
 pub mod chrome;
+pub mod critical;
 mod damage;
 pub mod diff;
 mod error;
 pub mod extent;
+mod links;
 mod loss;
 pub mod merge;
 mod references;

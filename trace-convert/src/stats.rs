@@ -22,7 +22,6 @@ mod collector;
 mod counters;
 mod distribution;
 mod json;
-mod links;
 mod table;
 
 use std::io::Read;

@@ -10,4 +10,5 @@ mod dump;
 mod harness;
 mod pictures;
 mod stats;
+mod top;
 mod wrong_input;

@@ -3,9 +3,10 @@
 use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
 
 use super::counters::Counters;
-use super::links::{Begin, Key, Links};
 use super::table::{Groups, Table};
 use super::{Grouping, Report};
+use crate::catalog::LabelId;
+use crate::links::{Begin, Key, Links};
 use crate::references::peek_thread;
 use crate::schedule::Schedule;
 use crate::spans::{Span, Spans};
@@ -80,16 +81,26 @@ impl<'s> Collector<'s> {
                 let group = self.found.groups.of(ThreadKoids::new(thread.process, 0));
                 self.counters.event(catalog, group, item, event, id);
             }
-            EventKind::AsyncBegin { id } => self.open_operations.begin(operation(id), begin),
-            EventKind::AsyncEnd { id } => {
-                let groups = &mut self.found.groups;
-                let links = &mut self.open_operations;
-                end(links, operation(id), begin.nanos, groups, &mut self.operations);
+            EventKind::AsyncBegin { id } => {
+                let end = self.open_operations.begin(operation(id), begin);
+                self.found.link(
+                    &mut self.operations,
+                    label,
+                    end.and(Some(begin)),
+                    end.unwrap_or(0),
+                );
             }
-            EventKind::FlowBegin { id } => self.open_flows.begin(flow(id), begin),
+            EventKind::AsyncEnd { id } => {
+                let found = self.open_operations.end(operation(id), begin.nanos);
+                self.found.link(&mut self.operations, label, found, begin.nanos);
+            }
+            EventKind::FlowBegin { id } => {
+                let end = self.open_flows.begin(flow(id), begin);
+                self.found.link(&mut self.flows, label, end.and(Some(begin)), end.unwrap_or(0));
+            }
             EventKind::FlowEnd { id } => {
-                let groups = &mut self.found.groups;
-                end(&mut self.open_flows, flow(id), begin.nanos, groups, &mut self.flows);
+                let found = self.open_flows.end(flow(id), begin.nanos);
+                self.found.link(&mut self.flows, label, found, begin.nanos);
             }
             _ => {}
         }
@@ -108,21 +119,22 @@ impl<'s> Collector<'s> {
             context_switches: self.context_switches,
             oddities,
             links_without_end: self.open_operations.without_end() + self.open_flows.without_end(),
-            links_without_begin: self.open_operations.without_begin + self.open_flows.without_begin,
+            links_without_begin: self.open_operations.without_begin()
+                + self.open_flows.without_begin(),
             ..Report::default()
         }
     }
 }
 
-/// Adds what ends at `nanos` to its row.
-fn end(links: &mut Links, key: Key, nanos: u64, groups: &mut Groups, table: &mut Table) {
-    if let Some(begin) = links.end(key) {
-        let row = table.row(groups.of(begin.thread), key.label);
-        row.lengths.add(nanos.saturating_sub(begin.nanos));
-    }
-}
-
 impl Found<'_> {
+    /// Adds what began and ended to its row, if both are known.
+    fn link(&mut self, table: &mut Table, label: LabelId, begin: Option<Begin>, end: u64) {
+        if let Some(begin) = begin {
+            let row = table.row(self.groups.of(begin.thread), label);
+            row.lengths.add(end.saturating_sub(begin.nanos));
+        }
+    }
+
     #[inline]
     fn span(&mut self, span: &Span) {
         let group = self.groups.of(span.koids);

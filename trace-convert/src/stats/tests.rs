@@ -82,6 +82,9 @@ fn operations_flows_and_instants() {
     let events = [
         event(THREAD, 10, "op", AsyncBegin { id: 1 }),
         event((1, 3), 11, "op", AsyncBegin { id: 2 }),
+        // Another thread's records may stand before.
+        event((1, 6), 99, "late", AsyncEnd { id: 5 }),
+        event(THREAD, 90, "late", AsyncBegin { id: 5 }),
         // The same id in another process is another operation, but the same flow.
         event((9, 9), 12, "op", AsyncEnd { id: 1 }),
         event(THREAD, 13, "arrow", FlowBegin { id: 1 }),
@@ -94,7 +97,7 @@ fn operations_flows_and_instants() {
         let row = |row: &Row| (row.name.clone(), row.lengths.count(), row.lengths.sum());
         rows.iter().map(row).collect()
     };
-    assert_eq!(rows(&report.operations), [("op".to_owned(), 1, 10)]);
+    assert_eq!(rows(&report.operations), [("op".to_owned(), 1, 10), ("late".to_owned(), 1, 9)]);
     assert_eq!(rows(&report.flows), [("arrow".to_owned(), 1, 30)]);
     assert_eq!(rows(&report.instants), [("moment".to_owned(), 1, 0)]);
     assert_eq!((report.links_without_end, report.links_without_begin), (1, 1));

@@ -1,0 +1,127 @@
+//! `trace top`
+
+use anyhow::{bail, Result};
+use serde_json::json;
+use trace_convert::critical::{self, Choice, Chosen, Segment};
+use trace_convert::ConvertError;
+use trace_protocol::categories::CategorySet;
+
+use crate::cli::TopArgs;
+use crate::damage::explained;
+use crate::table::{self, human_nanos, Table};
+use crate::{damage, input};
+
+pub(crate) fn run(args: &TopArgs) -> Result<u8> {
+    if !input::is_file(&args.file) && (args.file.as_os_str() == "-" || args.file.exists()) {
+        if args.file.is_dir() {
+            input::open(&args.file)?;
+        }
+        bail!("'{}' is no file: it is to be read more than once", args.file.display());
+    }
+    let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
+    let category = |category: &str| categories.matches(category);
+    let name = |name: &str| names.matches(name);
+    let choice =
+        Choice { flows: args.flow, category: Some(&category), name: Some(&name), id: args.id };
+    let found = critical::slowest(input::open(&args.file)?, &choice);
+    let (chosen, damage) = explained(&args.file, found)?;
+    let code = damage::tell(&args.file, &damage);
+    let Some(chosen) = chosen else {
+        let what = if args.flow { "flow" } else { "async operation" };
+        bail!("'{}' has no {what} of that kind with begin and end", args.file.display());
+    };
+    let segments = critical::path(&chosen, || Ok::<_, Failed>(input::open(&args.file)?));
+    let segments = segments.or_else(|error| match error {
+        Failed::Convert(error) => explained(&args.file, Err(error)),
+        Failed::Open(error) => Err(error),
+    })?;
+    table::print(&match args.json {
+        true => json(&chosen, &segments)?,
+        false => text(&chosen, &segments),
+    })?;
+    Ok(code)
+}
+
+/// Why a path could not be read.
+enum Failed {
+    Convert(ConvertError),
+    Open(anyhow::Error),
+}
+
+impl From<ConvertError> for Failed {
+    fn from(error: ConvertError) -> Self {
+        Self::Convert(error)
+    }
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Open(error)
+    }
+}
+
+fn text(chosen: &Chosen, segments: &[Segment]) -> String {
+    let (category, name) = (chosen.category.escape_debug(), chosen.name.escape_debug());
+    let (seconds, nanos) = (chosen.begin / 1_000_000_000, chosen.begin % 1_000_000_000);
+    let length = chosen.end - chosen.begin;
+    let ran: u64 =
+        segments.iter().filter(|part| part.thread.is_some()).map(|part| part.to - part.from).sum();
+    let mut text = format!(
+        "{category}:{name} id {:#x}, process {}, at {seconds}.{nanos:09}s: {} = {} running + {} waiting\n",
+        chosen.id,
+        chosen.process,
+        human_nanos(length),
+        human_nanos(ran),
+        human_nanos(length.saturating_sub(ran)),
+    );
+    let mut table = Table::new(vec!["after", "time", "share", "what"], 3);
+    for part in segments {
+        let time = part.to - part.from;
+        let indent = "  ".repeat(part.depth);
+        let (category, name) = (part.category.escape_debug(), part.name.escape_debug());
+        let what = match part.thread {
+            Some(koids) => {
+                format!(
+                    "{indent}{category}:{name} runs on thread {}/{}",
+                    koids.process, koids.thread
+                )
+            }
+            None => format!("{indent}{category}:{name} waits"),
+        };
+        let share = time as f64 * 100.0 / length.max(1) as f64;
+        table.push(vec![
+            human_nanos(part.from - chosen.begin),
+            human_nanos(time),
+            format!("{share:.1}%"),
+            what,
+        ]);
+    }
+    text.push_str(&table.text());
+    text
+}
+
+fn json(chosen: &Chosen, segments: &[Segment]) -> Result<String> {
+    let part = |part: &Segment| {
+        json!({
+            "from_ns": part.from,
+            "to_ns": part.to,
+            "depth": part.depth,
+            "category": part.category,
+            "name": part.name,
+            "runs": part.thread.is_some(),
+            "process": part.thread.map(|koids| koids.process),
+            "thread": part.thread.map(|koids| koids.thread),
+        })
+    };
+    let value = json!({
+        "kind": if chosen.is_flow { "flow" } else { "async" },
+        "category": chosen.category,
+        "name": chosen.name,
+        "id": chosen.id,
+        "process": chosen.process,
+        "begin_ns": chosen.begin,
+        "end_ns": chosen.end,
+        "path": segments.iter().map(part).collect::<Vec<_>>(),
+    });
+    Ok(serde_json::to_string_pretty(&value)? + "\n")
+}

@@ -1,0 +1,64 @@
+//! `trace top`
+
+use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
+
+use crate::harness::{good, Place, Run};
+
+fn archive() -> Vec<u8> {
+    use EventKind::*;
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    for (ticks, name, kind) in [
+        (1000, "read", AsyncBegin { id: 42 }),
+        (2000, "send", DurationComplete { end: 2500 }),
+        (2000, "job", FlowBegin { id: 3 }),
+        (4000, "job", FlowEnd { id: 3 }),
+        (9000, "read", AsyncEnd { id: 42 }),
+    ] {
+        let event = Event {
+            ticks,
+            thread: Thread::Inline(ThreadKoids::new(1, 2)),
+            category: "cat".into(),
+            name: name.into(),
+            kind,
+            arguments: Arguments::NONE,
+        };
+        writer.record(&event.into()).unwrap();
+    }
+    writer.into_inner()
+}
+
+#[test]
+fn the_slowest_operation_and_flow() {
+    let place = Place::new();
+    place.put("in.fxt", &archive());
+    let run = place.run(&["top", "in.fxt"]);
+    let stdout =
+        "cat:read id 0x2a, process 1, at 0.000001000s: 8.000µs = 0ns running + 8.000µs waiting\n\
+                  AFTER     TIME   SHARE  WHAT\n\
+                  \x20 0ns  8.000µs  100.0%  cat:read waits\n";
+    assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
+    let run = place.run(&["top", "in.fxt", "--flow"]);
+    assert!(run.stdout.contains("500ns  25.0%  cat:send runs on thread 1/2\n"), "{run:?}");
+    let run = place.run(&["top", "in.fxt", "--id", "0x2a", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&json["name"], &json["path"][0]["to_ns"]), (&"read".into(), &9000.into()));
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    place.put("text", b"no archive at all");
+    let failed = |arguments: &[&str], part: &str| {
+        let run = place.run(arguments);
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.stderr.contains(part), "{run:?}");
+    };
+    failed(&["top", "in.fxt"], "no async operation of that kind");
+    failed(&["top", "in.fxt", "--flow"], "no flow of that kind");
+    failed(&["top", "text"], "'text' is no trace archive");
+    failed(&["top", "-"], "'-' is no file");
+    failed(&["top", "."], "'.' is a directory");
+    failed(&["top", "missing"], "cannot open 'missing'");
+}
