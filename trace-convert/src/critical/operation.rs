@@ -102,7 +102,7 @@ impl Operations {
                 self.ends.entry(id).or_default().push(nanos);
             }
             EventKind::DurationComplete { end } => {
-                let end = item.nanos(end);
+                let end = item.nanos(end).max(nanos);
                 if end >= chosen.begin {
                     if let Some(task) = number(item, event, "task") {
                         self.polls.entry(task).or_default().push(Poll {
