@@ -1,6 +1,6 @@
 """Has other programs write traces, converts them to FXT and back, and compares.
 
-    python check.py --trace TRACE --work DIR [NAME...]
+    python check.py --trace TRACE --engine PERFETTO_UI --work DIR [NAME...]
 
 Prints a line for each program, with what `trace stats` says of it, and the number of those that passed and failed.
 """
@@ -15,6 +15,9 @@ import sys
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "readers"))
+import perfetto  # noqa: E402  It is in the folder that was added.
 
 PAGE = """<!doctype html><title>page</title><p id=p></p><script>
 performance.mark("begin"); let n = 0; for (let i = 0; i < 3e6; i++) n += Math.sqrt(i); performance.measure("work", "begin");
@@ -111,7 +114,29 @@ def faults(before: object, after: object) -> list[str]:
     return differ if differ or before == after else ["the documents differ outside their events"]
 
 
-def check(trace: Path, name: str, work: Path) -> bool:
+def shown(engine: Path, trace: Path) -> tuple[dict[str, int], int]:
+    """What Perfetto shows of a trace, but for thread 0, which it takes for the kernel's.
+
+    Also how many durations it leaves out because they overlap others of their thread; in JSON it gives them a track of their own.
+    """
+    one = "select count(*) from "
+    [slices], [flows], [threads], errors = perfetto.query(
+        engine, trace, [one + "slice", one + "flow", one + "thread where name is not null and tid != 0", perfetto.ERRORS]
+    )
+    dropped = {name: int(value) for name, value in errors}
+    left_out = dropped.pop("slice_drop_overlapping_complete_event", 0)
+    if dropped:
+        raise RuntimeError(f"Perfetto on {trace}: {dropped}")
+    return {"slices": int(slices[0]) + left_out, "flows": int(flows[0]), "threads": int(threads[0])}, left_out
+
+
+def perfetto_faults(engine: Path, document: Path, archive: Path) -> list[str]:
+    (of_json, _), (of_fxt, left_out) = shown(engine, document), shown(engine, archive)
+    print(f"    Perfetto: {of_fxt}" + (f", {left_out} slices overlap" if left_out else ""))
+    return [] if of_json == of_fxt else [f"Perfetto shows {of_fxt} of the archive, {of_json} of the document"]
+
+
+def check(trace: Path, engine: Path, name: str, work: Path) -> bool:
     work.mkdir(parents=True, exist_ok=True)
     (work / "trace.json").unlink(missing_ok=True)
     document, archive, again = MAKERS[name](work), work / "trace.fxt", work / "again.json"
@@ -119,7 +144,7 @@ def check(trace: Path, name: str, work: Path) -> bool:
     run(trace, "check", archive)
     run(trace, "convert", archive, "-o", again)
     before = load(document)
-    found = faults(before, load(again))
+    found = faults(before, load(again)) + perfetto_faults(engine, document, archive)
     phases = Counter(str(event.get("ph")) for event in events(before))
     sizes = f"{os.path.getsize(document)} bytes of JSON, {os.path.getsize(archive)} of FXT"
     print(f"{'FAILED' if found else 'ok'}  {name}: {len(events(before))} events, {sizes}, {dict(phases)}")
@@ -131,11 +156,12 @@ def check(trace: Path, name: str, work: Path) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trace", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
+    for option in ("--trace", "--engine", "--work"):
+        parser.add_argument(option, type=Path, required=True)
     parser.add_argument("names", nargs="*", default=list(MAKERS))
     options = parser.parse_args()
-    results = [check(options.trace.resolve(), name, options.work.resolve() / name) for name in options.names]
+    trace, work = options.trace.resolve(), options.work.resolve()
+    results = [check(trace, options.engine, name, work / name) for name in options.names]
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
     return 0 if all(results) else 1
 

@@ -143,7 +143,11 @@ fn check(record: &Record<'_>) -> Result<(), EncodeError> {
         Record::Blob(blob) => check_length("blob", MAX_BLOB_BYTES, blob.payload.len()),
         Record::Module(module) => check_length("build id", 255, module.build_id.len()),
         Record::Backtrace(backtrace) => check_length("backtrace", 255, backtrace.frames.len()),
-        _ => check_arguments(record.arguments()),
+        Record::LargeBlob(_) => {
+            check_count(record.arguments())?;
+            record.arguments().iter().try_for_each(check_argument)
+        }
+        _ => check_count(record.arguments()),
     }
 }
 
@@ -161,11 +165,11 @@ fn check_length(what: &'static str, max: usize, found: usize) -> Result<(), Enco
     Ok(())
 }
 
-fn check_arguments(arguments: Arguments<'_>) -> Result<(), EncodeError> {
+fn check_count(arguments: Arguments<'_>) -> Result<(), EncodeError> {
     if arguments.iter().count() > MAX_ARGUMENTS {
         return Err(EncodeError::TooManyArguments);
     }
-    arguments.iter().try_for_each(check_argument)
+    Ok(())
 }
 
 /// In a large record an argument could be too long although the record is not.

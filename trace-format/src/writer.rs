@@ -22,6 +22,9 @@ use refs::first_index;
 /// come again.
 const MAX_INTERNED_BYTES: usize = 256;
 
+/// What most records have at most.
+const FEW_ARGUMENTS: usize = 4;
+
 /// Why a record was not written.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -205,10 +208,17 @@ impl<W: Write> Writer<W> {
         if let Some(index) = first_index(record) {
             return Err(EncodeError::Index { index }.into());
         }
-        if record.arguments().iter().count() > MAX_ARGUMENTS {
-            return Err(EncodeError::TooManyArguments.into());
+        match record.arguments().iter().count() {
+            // Most have few: to make room for all takes its time.
+            count if count <= FEW_ARGUMENTS => self.record_within::<FEW_ARGUMENTS>(record),
+            count if count <= MAX_ARGUMENTS => self.record_within::<MAX_ARGUMENTS>(record),
+            _ => Err(EncodeError::TooManyArguments.into()),
         }
-        let mut list = [Argument { name: Text::EMPTY, value: Value::Null }; MAX_ARGUMENTS];
+    }
+
+    /// Writes a record with at most `N` arguments.
+    fn record_within<const N: usize>(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
+        let mut list = [Argument { name: Text::EMPTY, value: Value::Null }; N];
         let interned = self.interned(*record, &mut list)?;
         let encoded = encode::append(&mut self.words, &interned);
         // Also after an error: the tables say that what is there was written.

@@ -15,6 +15,7 @@ use super::carried::{DOCUMENT, EVENT, MEMBER, MORE};
 use super::event::Event;
 use super::reader::{Form, Item, Member, Reader, Skipped};
 use crate::ConvertError;
+use draft::Room;
 use record::Plan;
 
 /// The provider of all records, and its name.
@@ -22,6 +23,9 @@ const PROVIDER: (u32, &str) = (1, "trace event format");
 
 /// Times are in nanoseconds; what is finer is carried beside.
 const TICKS_PER_SECOND: u64 = 1_000_000_000;
+
+/// What most records have at most: to make room for all takes its time.
+const FEW_ARGUMENTS: usize = 4;
 
 /// What a conversion to FXT has come to.
 #[derive(Debug, Default)]
@@ -68,8 +72,8 @@ pub fn to_fxt<R: Read, W: Write>(
 struct Import<W> {
     writer: Writer<W>,
     summary: Summary,
-    /// Room for strings, used again for each event.
-    room: String,
+    /// Room that is used again for each event.
+    room: Room,
     /// The time of the event that had one last.
     now: u64,
 }
@@ -82,7 +86,8 @@ impl<W: Write> Import<W> {
             Form::Array => "array",
             Form::Object => "object",
         };
-        let mut import = Self { writer, summary: Summary::default(), room: String::new(), now: 0 };
+        let mut import =
+            Self { writer, summary: Summary::default(), room: Room::default(), now: 0 };
         import.blobs(DOCUMENT, &[form])?;
         Ok(import)
     }
@@ -107,7 +112,15 @@ impl<W: Write> Import<W> {
     /// Writes a record; false if it is none, or too long.
     #[inline]
     fn put(&mut self, plan: &Plan<'_>) -> Result<bool, WriteError> {
-        let mut room = [Argument { name: FxtText::EMPTY, value: Fxt::Null }; MAX_ARGUMENTS];
+        match plan.draft.count() {
+            0..=FEW_ARGUMENTS => self.put_within::<FEW_ARGUMENTS>(plan),
+            _ => self.put_within::<MAX_ARGUMENTS>(plan),
+        }
+    }
+
+    /// Writes a record with at most `N` arguments.
+    fn put_within<const N: usize>(&mut self, plan: &Plan<'_>) -> Result<bool, WriteError> {
+        let mut room = [Argument { name: FxtText::EMPTY, value: Fxt::Null }; N];
         let Some(record) = plan.record(&mut room) else {
             return Ok(false);
         };

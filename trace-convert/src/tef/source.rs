@@ -50,6 +50,12 @@ impl<R: Read> Source<R> {
         self.buffer.get(start..start + length).unwrap_or_default()
     }
 
+    /// Returns how much text there is room for.
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// Reads more; false at the end of the input.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
         if self.is_ended {

@@ -72,6 +72,7 @@ impl<'a> Arguments<'a> {
 
     /// Returns the arguments in order. Those of a type that is not known are
     /// left out.
+    #[inline]
     #[must_use]
     pub fn iter(&self) -> ArgumentsIter<'a> {
         ArgumentsIter(self.0)
@@ -118,6 +119,7 @@ pub struct ArgumentsIter<'a>(Source<'a>);
 impl<'a> Iterator for ArgumentsIter<'a> {
     type Item = Argument<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Argument<'a>> {
         match &mut self.0 {
             Source::List(list) => {
@@ -126,6 +128,14 @@ impl<'a> Iterator for ArgumentsIter<'a> {
                 Some(*first)
             }
             Source::Encoded(cursor) => cursor.next_known(),
+        }
+    }
+
+    #[inline]
+    fn count(self) -> usize {
+        match self.0 {
+            Source::List(list) => list.len(),
+            Source::Encoded(_) => self.fold(0, |count, _| count + 1),
         }
     }
 }

@@ -18,6 +18,7 @@ impl<'a> Text<'a> {
     pub const EMPTY: Text<'static> = Text::Inline(&[]);
 
     /// Returns the reference to be stored and the bytes that go with it.
+    #[inline]
     pub(crate) fn stored(self) -> (StringRef, &'a [u8]) {
         match self {
             Self::Indexed(index) => (StringRef::indexed(index), &[]),
@@ -38,7 +39,16 @@ impl<'a> From<&'a str> for Text<'a> {
 
 /// Returns the longest start of `bytes` that has at most `max` bytes and does
 /// not end within a character of UTF-8.
+#[inline]
 pub(crate) fn cut_bytes(bytes: &[u8], max: usize) -> &[u8] {
+    if bytes.len() <= max {
+        return bytes;
+    }
+    cut_slow(bytes, max)
+}
+
+#[cold]
+fn cut_slow(bytes: &[u8], max: usize) -> &[u8] {
     let is_continuation = |byte: &u8| byte & 0xc0 == 0x80;
     let Some(next) = bytes.get(max) else {
         return bytes;

@@ -23,6 +23,20 @@ enum DraftValue<'a> {
     Plain(Fxt<'static>),
 }
 
+/// What a draft takes up, between drafts.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    made: String,
+    list: Vec<(Part<'static>, DraftValue<'static>)>,
+}
+
+/// Returns the room of a list for one that borrows from elsewhere: nothing is
+/// allocated, since both have items of the same size.
+fn emptied(mut list: Vec<(Part<'_>, DraftValue<'_>)>) -> Vec<(Part<'static>, DraftValue<'static>)> {
+    list.clear();
+    list.into_iter().map(|_| (Part::EMPTY, DraftValue::Plain(Fxt::Null))).collect()
+}
+
 /// The arguments of a record that is being made.
 ///
 /// Strings with escapes are put into a text of its own, so that nothing is
@@ -30,22 +44,27 @@ enum DraftValue<'a> {
 #[derive(Debug)]
 pub(super) struct Draft<'a> {
     made: String,
-    list: [(Part<'a>, DraftValue<'a>); MAX_ARGUMENTS],
-    count: usize,
+    list: Vec<(Part<'a>, DraftValue<'a>)>,
     /// Whether all fits a record so far.
     pub(super) fits: bool,
 }
 
 impl<'a> Draft<'a> {
-    /// `room` is reused.
-    pub(super) fn new(mut room: String) -> Self {
-        room.clear();
-        let list = [(Part::EMPTY, DraftValue::Plain(Fxt::Null)); MAX_ARGUMENTS];
-        Self { made: room, list, count: 0, fits: true }
+    /// `room` is used again.
+    pub(super) fn new(room: Room) -> Self {
+        let Room { mut made, mut list } = room;
+        made.clear();
+        list.clear();
+        Self { made, list: list.into_iter().collect(), fits: true }
     }
 
-    pub(super) fn into_room(self) -> String {
-        self.made
+    pub(super) fn into_room(self) -> Room {
+        Room { made: self.made, list: emptied(self.list) }
+    }
+
+    /// Returns how many arguments there are.
+    pub(super) fn count(&self) -> usize {
+        self.list.len()
     }
 
     /// Returns what a part is.
@@ -91,12 +110,9 @@ impl<'a> Draft<'a> {
 
     #[inline]
     fn push(&mut self, name: Part<'a>, value: DraftValue<'a>) {
-        match self.list.get_mut(self.count) {
-            Some(place) => {
-                *place = (name, value);
-                self.count += 1;
-            }
-            None => self.fits = false,
+        match self.list.len() {
+            MAX_ARGUMENTS => self.fits = false,
+            _ => self.list.push((name, value)),
         }
     }
 
@@ -172,21 +188,17 @@ impl<'a> Draft<'a> {
         }))
     }
 
-    /// Returns the arguments, in `room`.
+    /// Returns the arguments, in `room`, which has enough of it.
     #[inline]
-    pub(super) fn arguments<'b>(
-        &'b self,
-        room: &'b mut [Argument<'b>; MAX_ARGUMENTS],
-    ) -> &'b [Argument<'b>] {
-        let drafts = self.list.iter().take(self.count);
-        for (place, (name, value)) in room.iter_mut().zip(drafts) {
+    pub(super) fn arguments<'b>(&'b self, room: &'b mut [Argument<'b>]) -> &'b [Argument<'b>] {
+        for (place, (name, value)) in room.iter_mut().zip(&self.list) {
             let value = match value {
                 DraftValue::Text(part) => Fxt::String(self.of(*part).into()),
                 DraftValue::Plain(value) => *value,
             };
             *place = Argument { name: self.of(*name).into(), value };
         }
-        room.get(..self.count).unwrap_or_default()
+        room.get(..self.list.len()).unwrap_or_default()
     }
 }
 

@@ -6,7 +6,7 @@ use trace_format::{
     ThreadKoids, UserspaceObject, Value as Fxt,
 };
 
-use super::draft::{Draft, Part};
+use super::draft::{Draft, Part, Room};
 use super::head::{self, Absent, Head};
 use crate::tef::carried::{ADDED, EMPTY_ARGS};
 use crate::tef::event::{Event, Phase};
@@ -37,7 +37,7 @@ pub(super) struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// Plans the record of an event. `now` stands for a time that it lacks.
     #[inline]
-    pub(super) fn new(event: &Event<'a>, room: String, now: u64) -> Self {
+    pub(super) fn new(event: &Event<'a>, room: Room, now: u64) -> Self {
         let mut draft = Draft::new(room);
         draft.fits = !event.parsed.is_repeated && has_no_repeated_keys(event);
         let phase = event.phase();
@@ -97,10 +97,7 @@ impl<'a> Plan<'a> {
 
     /// Returns the record, with its arguments in `room`.
     #[inline]
-    pub(super) fn record<'b>(
-        &'b self,
-        room: &'b mut [Argument<'b>; MAX_ARGUMENTS],
-    ) -> Option<Record<'b>> {
+    pub(super) fn record<'b>(&'b self, room: &'b mut [Argument<'b>]) -> Option<Record<'b>> {
         let arguments = self.draft.arguments(room).into();
         let text = |part| FxtText::from(self.draft.of(part));
         let ThreadKoids { process, thread } = self.head.thread;

@@ -171,6 +171,7 @@ fn long_documents_pass_through_a_small_window() {
         count += 1;
     }
     assert_eq!(count, 30_000);
+    assert!(reader.source.room() <= 512 << 10, "{}", reader.source.room());
 }
 
 #[test]
