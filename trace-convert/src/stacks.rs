@@ -132,6 +132,9 @@ fn named(koid: u64, name: &str) -> String {
 
 /// Returns a name without what separates frames and lines.
 fn frame_name(name: &str) -> String {
+    if name.is_empty() {
+        return "(no name)".to_owned();
+    }
     name.replace(';', ":").replace(char::is_control, " ")
 }
 

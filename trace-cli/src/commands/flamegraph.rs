@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
-use inferno::flamegraph::{self, Options};
+use inferno::flamegraph::{self, Options, TextTruncateDirection};
 use trace_convert::stacks::Stacks;
 
 use crate::cli::FlamegraphArgs;
@@ -26,8 +26,13 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     let mut options = Options::default();
     options.title = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     options.count_name = "ns".to_owned();
+    options.text_truncate_direction = TextTruncateDirection::Right;
+    // The same archive makes the same picture.
+    options.deterministic = true;
     let lines = match &args.diff {
-        None => after.iter().map(|(stack, nanos)| format!("{stack} {nanos}")).collect(),
+        None => {
+            after.iter().map(|(stack, nanos)| format!("{} {nanos}", unmistakable(stack))).collect()
+        }
         Some(before) => {
             output::refuse_same_file(before, &args.output)?;
             if before == Path::new(STANDARD) && args.file == Path::new(STANDARD) {
@@ -55,7 +60,24 @@ fn differences(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) ->
     let mut both: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     before.iter().for_each(|(stack, nanos)| both.entry(stack).or_default().0 = *nanos);
     after.iter().for_each(|(stack, nanos)| both.entry(stack).or_default().1 = *nanos);
-    both.iter().map(|(stack, (before, after))| format!("{stack} {before} {after}")).collect()
+    let line = |(stack, (before, after)): (&&str, &(u64, u64))| {
+        format!("{} {before} {after}", unmistakable(stack))
+    };
+    both.iter().map(line).collect()
+}
+
+/// Returns a stack in which no name ends like a time: `worker 1 500` would be
+/// taken for `worker` with two times. A space that does not break keeps the
+/// number with its name.
+fn unmistakable(stack: &str) -> String {
+    let name = |name: &str| match name.rsplit_once(' ') {
+        Some((head, number)) if number.starts_with(|start: char| start.is_ascii_digit()) => {
+            format!("{head}\u{a0}{number}")
+        }
+        _ => name.to_owned(),
+    };
+    let names: Vec<String> = stack.split(';').map(name).collect();
+    names.join(";")
 }
 
 fn draw(options: &mut Options<'_>, lines: &[String], output: &mut Output) -> io::Result<()> {
@@ -63,4 +85,23 @@ fn draw(options: &mut Options<'_>, lines: &[String], output: &mut Output) -> io:
     let lines = lines.iter().map(String::as_str);
     flamegraph::from_lines(options, lines, &mut output).map_err(io::Error::other)?;
     output.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_end_in_a_number_are_drawn() {
+        let lines = ["all of it;worker 1", "all of it;worker 1;read 2"].map(unmistakable);
+        assert_eq!(lines[0], "all of it;worker\u{a0}1");
+        let mut options = Options::default();
+        let mut svg = Vec::new();
+        let lines = lines.map(|line| line + " 500");
+        let lines = lines.iter().map(String::as_str);
+        flamegraph::from_lines(&mut options, lines, &mut svg).unwrap();
+        let svg = String::from_utf8(svg).unwrap();
+        assert!(svg.contains("worker\u{a0}1 (1,000 samples, 100.00%)"), "{svg}");
+        assert!(svg.contains("read\u{a0}2 (500 samples, 50.00%)"), "{svg}");
+    }
 }
