@@ -196,8 +196,8 @@ impl<'a> Event<'a> {
     }
 
     /// Returns a number of microseconds in whole nanoseconds, rounded down;
-    /// `None` if it is not a number or beyond 584 years either way of 0. A
-    /// number may stand in quotes.
+    /// `None` if it is no number, negative, or beyond 584 years. A number may
+    /// stand in quotes.
     #[must_use]
     pub fn nanos(value: Value<'a>) -> Option<u64> {
         match value {

@@ -1,5 +1,7 @@
 //! Reading of documents, event by event.
 
+mod wrong;
+
 use std::io::Read;
 
 use super::error::{JsonError, Problem};
@@ -8,6 +10,7 @@ use super::parsed::Parsed;
 use super::scan::{Found, Scanner, Span, Stop};
 use super::source::Source;
 use super::value::{Text, Value};
+use wrong::WrongEvent;
 
 /// How a document is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -433,53 +436,6 @@ fn check_utf8(text: &[u8]) -> Result<(), Stop> {
     match std::str::from_utf8(text) {
         Ok(_) => Ok(()),
         Err(error) => Err(Stop::Wrong { at: error.valid_up_to(), problem: Problem::Utf8 }),
-    }
-}
-
-/// How far a wrong event has been gone over.
-///
-/// Brackets are counted. A string that does not end in its line ends the
-/// event, so that a missing quote does not take all that follows with it.
-#[derive(Debug, Default)]
-struct WrongEvent {
-    depth: u64,
-    in_string: bool,
-    is_escaped: bool,
-    /// Whether it has ended with a bracket: a comma is to follow.
-    is_closed: bool,
-}
-
-impl WrongEvent {
-    /// Goes over more of it; returns where it ends, if it does.
-    fn end(&mut self, text: &[u8]) -> Option<usize> {
-        for (at, byte) in text.iter().enumerate() {
-            if let Some(behind) = self.ends_at(*byte) {
-                return Some(at + behind);
-            }
-        }
-        None
-    }
-
-    /// Returns 1 if it ends with this byte, 0 if before it.
-    fn ends_at(&mut self, byte: u8) -> Option<usize> {
-        if self.in_string {
-            let was_escaped = self.is_escaped;
-            self.is_escaped = byte == b'\\' && !was_escaped;
-            self.in_string = byte != b'"' || was_escaped;
-            return (byte == b'\n').then_some(1);
-        }
-        match byte {
-            b'"' => self.in_string = true,
-            b'{' | b'[' => self.depth += 1,
-            b']' | b',' if self.depth == 0 => return Some(usize::from(byte == b',')),
-            b'}' | b']' => {
-                self.depth = self.depth.saturating_sub(1);
-                self.is_closed = self.depth == 0;
-                return self.is_closed.then_some(1);
-            }
-            _ => {}
-        }
-        None
     }
 }
 
