@@ -6,17 +6,23 @@ mod record;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 
-use trace_format::layout::{BlobType, MAX_ARGUMENTS, MAX_BLOB_BYTES};
-use trace_format::{Argument, Blob, Text as FxtText, Value as Fxt, WriteError, Writer};
+use trace_format::layout::{
+    BlobType, ObjectType, ARTIFICIAL_KOID_BIT, MAX_ARGUMENTS, MAX_BLOB_BYTES,
+};
+use trace_format::{
+    Argument, Blob, KernelObject, Text as FxtText, ThreadKoids, Value as Fxt, WriteError, Writer,
+};
 
-use super::carried::{DOCUMENT, EVENT, MEMBER, MORE};
+use super::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE};
 use super::event::Event;
 use super::reader::{Form, Item, Member, Reader, Skipped};
+use super::value::Value;
 use crate::ConvertError;
 use draft::Room;
-use record::Plan;
+use record::{Kind, Plan};
 
 /// The provider of all records, and its name.
 const PROVIDER: (u32, &str) = (1, "trace event format");
@@ -26,6 +32,9 @@ const TICKS_PER_SECOND: u64 = 1_000_000_000;
 
 /// What most records have at most: to make room for all takes its time.
 const FEW_ARGUMENTS: usize = 4;
+
+/// The most processes and threads that are given names; others stay numbers.
+const MAX_NAMED: usize = 1 << 16;
 
 /// What a conversion to FXT has come to.
 #[derive(Debug, Default)]
@@ -76,6 +85,9 @@ struct Import<W> {
     room: Room,
     /// The time of the event that had one last.
     now: u64,
+    /// The threads, and processes as thread 0, whose koids are made up and that
+    /// have a name.
+    named: HashSet<ThreadKoids>,
 }
 
 impl<W: Write> Import<W> {
@@ -86,8 +98,13 @@ impl<W: Write> Import<W> {
             Form::Array => "array",
             Form::Object => "object",
         };
-        let mut import =
-            Self { writer, summary: Summary::default(), room: Room::default(), now: 0 };
+        let mut import = Self {
+            writer,
+            summary: Summary::default(),
+            room: Room::default(),
+            now: 0,
+            named: HashSet::new(),
+        };
         import.blobs(DOCUMENT, &[form])?;
         Ok(import)
     }
@@ -102,11 +119,51 @@ impl<W: Write> Import<W> {
         self.summary.events += 1;
         let plan = Plan::new(event, std::mem::take(&mut self.room), self.now);
         self.now = plan.head.ticks;
+        if let (Kind::Event(_), ThreadKoids { process, thread }) = (&plan.kind, plan.head.thread) {
+            if (process | thread) & ARTIFICIAL_KOID_BIT != 0 {
+                self.name_made_up(event, plan.head.thread)?;
+            }
+        }
         if plan.draft.fits && self.put(&plan)? {
             self.room = plan.draft.into_room();
             return Ok(());
         }
         self.carry(event, plan)
+    }
+
+    /// Gives processes and threads that are strings their names, for viewers.
+    #[cold]
+    fn name_made_up(&mut self, event: &Event<'_>, koids: ThreadKoids) -> Result<(), WriteError> {
+        if let Some(Value::String(name)) = event.process() {
+            let process = ThreadKoids::new(koids.process, 0);
+            self.name(process, ObjectType::PROCESS, koids.process, &name.to_str())?;
+        }
+        if let Some(Value::String(name)) = event.thread() {
+            self.name(koids, ObjectType::THREAD, koids.thread, &name.to_str())?;
+        }
+        Ok(())
+    }
+
+    fn name(
+        &mut self,
+        koids: ThreadKoids,
+        object_type: ObjectType,
+        koid: u64,
+        name: &str,
+    ) -> Result<(), WriteError> {
+        if self.named.len() == MAX_NAMED || !self.named.insert(koids) {
+            return Ok(());
+        }
+        let arguments = [
+            Argument::new("process", Fxt::Koid(koids.process)),
+            Argument::new(ADDED, Fxt::Bool(true)),
+        ];
+        let arguments = match object_type {
+            ObjectType::THREAD => &arguments[..],
+            _ => &arguments[1..],
+        };
+        let (name, arguments) = (name.into(), arguments.into());
+        self.writer.record(&KernelObject { object_type, koid, name, arguments }.into())
     }
 
     /// Writes a record; false if it is none, or too long.

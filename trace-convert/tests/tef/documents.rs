@@ -1,8 +1,8 @@
 //! What documents have beside events, and events that are large.
 
 use trace_convert::{tef, ConvertError};
-use trace_format::layout::BlobType;
-use trace_format::{Blob, Writer};
+use trace_format::layout::{BlobType, ObjectType};
+use trace_format::{Blob, Reader, Record, Writer};
 
 use crate::json::parse;
 use crate::{archive, document};
@@ -85,6 +85,25 @@ fn more_names_than_the_table_has() {
     };
     let events: Vec<String> = (0..40_000).map(event).collect();
     assert_eq!(carried(&format!("[{}]", events.join(","))), 0);
+}
+
+#[test]
+fn processes_that_are_strings_have_names() {
+    let json = r#"[{"ph":"B","ts":1,"pid":"renderer","tid":"main"},
+        {"ph":"E","ts":2,"pid":"renderer","tid":"main"},
+        {"ph":"i","ts":2,"pid":"renderer","tid":7}]"#;
+    let (archive, _) = archive(json.as_bytes());
+    let mut reader = Reader::new(&archive[..]);
+    let mut names = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        if let Record::KernelObject(object) = &item.record {
+            names.push((object.object_type, item.text(object.name).into_owned()));
+        }
+    }
+    let expected =
+        [(ObjectType::PROCESS, "renderer".to_owned()), (ObjectType::THREAD, "main".to_owned())];
+    assert_eq!(names, expected);
+    assert_eq!(parse(&document(&archive)), parse(json));
 }
 
 #[test]

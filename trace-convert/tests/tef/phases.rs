@@ -235,7 +235,7 @@ const CASES: &[Case] = &[
      r#"{"ph":"b","pid":1,"tid":1,"cat":"c","name":"a","ts":1,"id2":{"global": "0x1"}}"#),
     ("What FXT does not have",
      r#"{"name": "a", "ph": "X", "ts": -1.5, "dur": 0.0005, "pid": -7, "tid": "main"}"#,
-     &[r#"duration-complete 9223372040579986502/9223372037061178997 0.000000000s "" "a" 0ns {"tef:pid": -7, "tef:tid": "main", "tef:ts": -1.5, "tef:dur": 0.0005}"#],
+     &[r##"kernel-object thread #9223372037061178997 "main" {"process": #9223372040579986502, "tef:added": true}"##, r#"duration-complete 9223372040579986502/9223372037061178997 0.000000000s "" "a" 0ns {"tef:pid": -7, "tef:tid": "main", "tef:ts": -1.5, "tef:dur": 0.0005}"#],
      r#"{"ph":"X","pid":-7,"tid":"main","name":"a","ts":-1.5,"dur":0.0005}"#),
     ("What FXT does not have",
      r#"{"name": "a", "ph": "i", "ts": 1, "pid": 1, "tid": 1, "args": {"n": null, "t": true, "d": 1.5, "u": 18446744073709551615, "b": 12345678901234567890123}}"#,
