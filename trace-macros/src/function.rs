@@ -10,7 +10,9 @@ use crate::attr::{Given, Options};
 use crate::expand::{category, runtime, Defaults, Mode};
 use crate::item::Function;
 use crate::parameters::Parameters;
-use crate::shape::{boxed_tail, may_return_early, nameable_output, never_returns, Shape};
+use crate::shape::{
+    boxed_tail, may_return_early, nameable_output, named_output, never_returns, Shape,
+};
 
 /// Rewrites the body.
 pub(crate) fn trace(function: &mut Function, options: &Options, defaults: &Defaults) -> Result<()> {
@@ -131,9 +133,9 @@ impl<'f> Point<'f> {
         quote!(#runtime::__ntrace_fn!([#flow] [#result] #(, #values)*); #body)
     }
 
-    /// What is asked of the result, of one that there never is.
+    /// What is asked of the result, of one that there never is; nothing where its type has no name.
     fn checked_result(&self) -> TokenStream {
-        let output = nameable_output(&self.function.signature);
+        let output = named_output(&self.function.signature);
         let is_output = matches!(self.shape, Shape::Plain | Shape::Async);
         match (&self.result, output) {
             (Some((what, span)), Some(output)) if is_output => {

@@ -103,6 +103,12 @@ pub(crate) fn nameable_output(signature: &Signature) -> Option<TokenStream> {
     }
 }
 
+/// What a function or its future gives, if all of it has a name: where there is no value to infer from, `_` says too little.
+pub(crate) fn named_output(signature: &Signature) -> Option<TokenStream> {
+    let has_impl = has_word(signature.output.to_token_stream(), "impl");
+    nameable_output(signature).filter(|_| !has_impl)
+}
+
 /// Replaces every `impl Trait` by `_`.
 fn leave_to_inference(of: &mut Type) {
     match of {

@@ -153,6 +153,21 @@ mod attribute {
             Box::pin(async move { number })
         }
 
+        #[super::trace_fn(ret)]
+        pub(super) fn unnamed(list: &[u32]) -> impl Iterator<Item = &u32> + Clone + Debug {
+            list.iter()
+        }
+
+        #[super::trace_fn(ret)]
+        pub(super) async fn unnamed_later() -> Option<impl Debug> {
+            Some(3)
+        }
+
+        #[super::trace_fn(ret, err)]
+        pub(super) fn unnamed_within() -> Result<impl Iterator<Item = u8> + Debug, String> {
+            Ok([1].into_iter())
+        }
+
         pub(super) const fn two() -> u8 {
             2
         }
@@ -171,5 +186,8 @@ mod attribute {
         assert_eq!(functions::parse((), "1"), Ok(2));
         assert!(run(functions::parsed("x".to_string())).is_err());
         assert_eq!(run(functions::boxed(functions::two())), 2);
+        assert_eq!(functions::unnamed(&[1, 2]).count(), 2);
+        assert!(run(functions::unnamed_later()).is_some());
+        assert_eq!(functions::unnamed_within().map(Iterator::count), Ok(1));
     }
 }

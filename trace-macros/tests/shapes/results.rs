@@ -213,3 +213,26 @@ fn unsafe_functions_and_generics() {
     assert_eq!((items, total), (2, 3));
     assert_eq!(lines, ["begin c sum n=2", "instant c return value=\"Iter([1, 2])\"", "end sum"]);
 }
+
+/// The types that they stand for are inferred from the body.
+#[test]
+fn results_without_a_name_are_recorded() {
+    #[trace_fn(crate = fake, category = "c", ret)]
+    fn items(list: &[u32]) -> impl Iterator<Item = &u32> + Clone + fmt::Debug {
+        list.iter()
+    }
+    #[trace_fn(crate = fake, category = "c", ret, err)]
+    fn within(fail: bool) -> Result<impl Iterator<Item = u8> + fmt::Debug, String> {
+        if fail {
+            return Err("failed".to_string());
+        }
+        Ok([1].into_iter())
+    }
+    let ((), told) = recorded(|| assert_eq!(items(&[1]).count(), 1));
+    assert_eq!(told[1], r#"instant c return value="Iter([1])""#);
+    assert_eq!(recorded(|| within(true).is_ok()).1[1], r#"instant c error error="failed""#);
+    assert_eq!(
+        recorded(|| within(false).is_ok()).1[1],
+        r#"instant c return value="IntoIter([1])""#
+    );
+}
