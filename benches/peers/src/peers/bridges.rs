@@ -1,6 +1,5 @@
 //! What listens to `tracing` and hands on to a tracer: the same spans for all.
 
-use std::path::Path;
 use std::sync::Once;
 
 use tracing::level_filters::LevelFilter;
@@ -109,7 +108,7 @@ pub const PERFETTO: Peer = Peer {
 };
 
 #[cfg(feature = "perfetto")]
-fn start_perfetto(file: &Path) -> Box<dyn Session> {
+fn start_perfetto(file: &std::path::Path) -> Box<dyn Session> {
     // Its own set-up is the same, with a ring of 256 KiB, of which most would be dropped: dropping is cheap, and would flatter.
     let session = super::perfetto::start_with(file, "tracing", || {
         let _registered = tracing_perfetto_sdk::perfetto_te_ns::register();
