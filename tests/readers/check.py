@@ -20,6 +20,7 @@ import check_async_tasks
 import check_attributes
 import check_every_macro
 import check_file_search
+import check_pftrace
 import check_tracing_bridge
 import compare
 import fxt_package
@@ -54,6 +55,7 @@ def event_by_event(programs: Programs, engine: Path, way: Way) -> Iterator[Check
     yield Check("json", lambda: compare.event_by_event(expected, chrome_json.read(json), chrome_json.view))
     yield Check("perfetto", lambda: perfetto.faults(engine, archive, expected))
     yield Check("perfetto of json", lambda: perfetto.json_faults(engine, json, expected))
+    yield Check("pftrace", lambda: check_pftrace.faults(engine, programs.convert(archive, ".pftrace"), expected))
     yield Check("trace check", lambda: exits_with(programs, archive, 0))
     if way in SAVED_OFTEN:
         yield Check("scopes span saves", lambda: scopes_in_two(fxt_package.read(archive)))
@@ -76,6 +78,7 @@ def what_is_left(programs: Programs, engine: Path, way: Way) -> Iterator[Check]:
         yield Check("the newest are kept", lambda: compare.newest_kept(expected, found, fxt_package.view, LAST_THREAD))
     if way.mode == "oneshot":
         yield Check("losses are told", lambda: losses(expected, sum(map(len, found.events.values())), found.lost))
+        yield Check("losses in pftrace", lambda: check_pftrace.loss_faults(engine, programs.convert(archive, ".pftrace"), found.lost))
         yield Check("trace check", lambda: exits_with(programs, archive, 3))
 
 
@@ -111,9 +114,12 @@ def groups(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
         yield f"known_events ({way})", lambda: event_by_event(programs, engine, way)
     for way in TOO_SMALL:
         yield f"known_events ({way})", lambda: what_is_left(programs, engine, way)
+    yield "scheduling", lambda: (Check(*pair) for pair in check_pftrace.scheduling(programs, engine))
     for way in ROOMY:
         yield f"every_macro ({way})", lambda: (Check(*pair) for pair in check_every_macro.checks(programs, engine, way))
+        yield f"every_macro ({way})", lambda: (Check(*pair) for pair in check_pftrace.every_macro(programs, engine, way))
         yield f"async_tasks ({way})", lambda: (Check(*pair) for pair in check_async_tasks.checks(programs, engine, way))
+        yield f"async_tasks ({way})", lambda: (Check(*pair) for pair in check_pftrace.async_tasks(programs, engine, way))
         yield f"tracing_bridge ({way})", lambda: (Check(*pair) for pair in check_tracing_bridge.checks(programs, engine, way))
         yield f"attributes ({way})", lambda: (Check(*pair) for pair in check_attributes.checks(programs, engine, way))
         yield f"file_search ({way})", lambda: (Check(*pair) for pair in check_file_search.checks(programs, engine, way))

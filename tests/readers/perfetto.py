@@ -101,10 +101,11 @@ def has_no_length(expected: Expected, thread: int) -> bool:
     return any(event.category == WITHOUT_LENGTH for event in expected.events[thread])
 
 
-def without(expected: Expected, thread: int) -> Expected:
+def without(expected: Expected, *threads: int) -> Expected:
     rest = Expected(expected.processes, dict(expected.threads), expected.events.copy())
-    del rest.threads[thread]
-    rest.events.pop(thread, None)
+    for thread in threads:
+        del rest.threads[thread]
+        rest.events.pop(thread, None)
     return rest
 
 

@@ -58,11 +58,11 @@ class Programs:
         own = {"TRACE_OUTPUT": str(archive), "TRACE_BUFFERING_MODE": way.mode, "TRACE_BUFFER_SIZE": way.size}
         return run(command, variables | own)
 
-    def convert(self, archive: Path) -> Path:
-        json = archive.with_suffix(".json")
-        json.unlink(missing_ok=True)
-        succeeds(run([str(self.trace), "convert", str(archive), "-o", str(json)], clean_environment()))
-        return json
+    def convert(self, archive: Path, suffix: str = ".json") -> Path:
+        made = archive.with_suffix(suffix)
+        made.unlink(missing_ok=True)
+        succeeds(run([str(self.trace), "convert", str(archive), "-o", str(made)], clean_environment()))
+        return made
 
     def check(self, archive: Path) -> subprocess.CompletedProcess:
         return run([str(self.trace), "check", str(archive)], clean_environment())

@@ -111,6 +111,7 @@ The output gets its name when it is complete, and not before. If it ends in
 
 Examples:
   trace convert trace.fxt -o trace.json.gz
+  trace convert trace.fxt -o trace.pftrace    (for Perfetto, more than it shows of .fxt)
   trace convert trace.fxt -o trace.folded     (also .speedscope.json and .csv)
   trace convert chrome.json -o chrome.fxt
   trace convert - -o - < trace.fxt.zst | less")]

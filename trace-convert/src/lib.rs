@@ -1,6 +1,7 @@
 //! Reading of archives for people and other tools.
 //!
 //! - [`chrome`] turns an archive into Chrome's JSON, the Trace Event Format.
+//! - [`perfetto`] turns it into Perfetto's own format.
 //! - [`tef`] reads the Trace Event Format and turns it into an archive.
 //! - [`text`] writes each record as a line of text.
 //! - [`check`] tells whether an archive is well-formed and what it lacks.
@@ -40,6 +41,7 @@ pub mod extent;
 mod links;
 mod loss;
 pub mod merge;
+pub mod perfetto;
 mod references;
 mod rewrite;
 pub mod schedule;

@@ -11,6 +11,8 @@ pub(crate) enum Format {
     Json,
     /// The Fuchsia trace format
     Fxt,
+    /// Perfetto's own format, which shows more than it does of an archive
+    Pftrace,
     /// A line for each stack of durations, for flame graphs
     Folded,
     /// The JSON of speedscope
@@ -30,6 +32,7 @@ impl Format {
         match name.rsplit_once('.')?.1 {
             "json" => Some(Self::Json),
             "fxt" => Some(Self::Fxt),
+            "pftrace" | "perfetto-trace" => Some(Self::Pftrace),
             "folded" => Some(Self::Folded),
             "csv" => Some(Self::Csv),
             _ => None,
@@ -49,6 +52,8 @@ mod tests {
         assert_eq!(of("a.fxt"), Some(Format::Fxt));
         assert_eq!(of("a.speedscope.json.gz"), Some(Format::Speedscope));
         assert_eq!((of("a.csv"), of("a.folded")), (Some(Format::Csv), Some(Format::Folded)));
+        assert_eq!(of("a.pftrace"), Some(Format::Pftrace));
+        assert_eq!(of("a.perfetto-trace.gz"), Some(Format::Pftrace));
         assert_eq!(of("a.fxt.zst"), Some(Format::Fxt));
         for other in ["-", "json", "a.gz", "a.txt", "/dev/null"] {
             assert_eq!(of(other), None, "{other}");

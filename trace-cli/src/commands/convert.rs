@@ -1,5 +1,6 @@
 //! `trace convert`
 
+mod pftrace;
 mod stacks;
 
 use std::io::{BufWriter, Read};
@@ -28,7 +29,8 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
         (false, Some(format @ (Format::Folded | Format::Speedscope | Format::Csv))) => {
             stacks::convert(args, format, Reader::new(input))
         }
-        (true, Some(Format::Folded | Format::Speedscope | Format::Csv)) => {
+        (false, Some(Format::Pftrace)) => pftrace::convert(args, Reader::new(input)),
+        (true, Some(Format::Pftrace | Format::Folded | Format::Speedscope | Format::Csv)) => {
             bail!("'{}' is JSON: convert it to FXT first", args.input.display())
         }
         (true, Some(Format::Json)) => bail!("'{}' is JSON already", args.input.display()),

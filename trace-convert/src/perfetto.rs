@@ -1,0 +1,117 @@
+//! Perfetto's own format, protobuf.
+//!
+//! Perfetto reads archives as they are, but leaves out what it has no place
+//! for there: logs, losses, blobs, objects, the scope of instants, the upper
+//! half of koids. In its own format there is a place for all of it.
+//!
+//! # What becomes of each record
+//!
+//! | FXT                         | Perfetto                                               |
+//! |-----------------------------|--------------------------------------------------------|
+//! | time                        | nanoseconds of the provider's clock, as boot time      |
+//! | process and thread koid     | process and thread with that number, up to 2^31 - 1    |
+//! | other koid of a thread, as of a track of an application | a track of its name below its process |
+//! | other koid of a process     | a track that holds those of its threads                |
+//! | instant                     | an instant on its thread, or on the track `process events` of its process, or `global events` |
+//! | counter                     | a counter of the process for each argument that is a number, `name:argument:id` |
+//! | duration begin, end         | the same                                               |
+//! | duration complete           | both; those that overlap others of their thread on a track `overlapping` below it |
+//! | async begin, instant, end   | slice and instants on a track of their own below the process, with `async id`; with an argument `parent` below the track of the operation with that id |
+//! | flow begin, step, end       | a flow of this category, name and id, at the slice of the thread |
+//! | kernel object: process, thread | names                                               |
+//! | other kernel object         | an instant on the track `objects`                      |
+//! | userspace object            | an instant on the track `objects` of its process, with `pointer` |
+//! | log                         | an instant of the category `log` on its thread, named by its first line, and a row of the log |
+//! | loss (event `records dropped`) | the instant that it is, and a slice over its time on the track `lost records` of its process |
+//! | provider event              | an instant on the track `lost records`                 |
+//! | blob, large blob without time | an instant on the track `blobs`                      |
+//! | large blob                  | an instant on its thread                               |
+//! | context switch, wakeup      | events of the scheduler, with priorities or weights    |
+//! | module, mapping             | an instant on the track `modules` of its process       |
+//! | backtrace                   | an instant on its thread with the addresses, innermost first |
+//! | clock anchor                | besides the instant, for the first one, the time of day |
+//! | string, thread, initialization, other metadata | only what other records need of them |
+//! | unknown, malformed          | nothing, counted                                       |
+//!
+//! Records without a time that need one have that of the record before, or of
+//! the first that has one.
+//!
+//! | argument                    | Perfetto                                               |
+//! |-----------------------------|--------------------------------------------------------|
+//! | null, double that is no finite number | a string: `null`, `NaN`, `inf`, `-inf`       |
+//! | bool, integer, koid, double | the same; integers beyond 2^63 - 1, which it would show as negative, are strings |
+//! | string                      | a string; U+FFFD for what is not UTF-8                 |
+//! | pointer                     | a pointer                                              |
+//! | blob                        | a string of hexadecimal digits                         |
+//!
+//! Bytes beyond 64 KiB of one blob are left out: `size` says how many there are.
+
+mod annotations;
+mod event;
+mod exporter;
+mod lanes;
+mod message;
+mod operation;
+mod others;
+mod packets;
+mod scheduling;
+#[cfg(test)]
+mod tests;
+mod tracks;
+
+use std::io::{Read, Write};
+
+use trace_format::Reader;
+
+use crate::{ConvertError, Damage};
+use exporter::Exporter;
+
+/// What a conversion has come to.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// What was read, and what is missing.
+    pub damage: Damage,
+    /// Arguments of counters that are left out because they are not numbers.
+    pub counter_values_left_out: u64,
+    /// Durations that end before they begin; they are written with length 0.
+    pub reversed_durations: u64,
+}
+
+impl Summary {
+    /// Tells whether all of the archive could be read, and all that it refers
+    /// to was there.
+    #[must_use]
+    pub fn is_well_formed(&self) -> bool {
+        let stats = &self.damage.stats;
+        self.damage.is_readable() && stats.unknown_string_refs + stats.unknown_thread_refs == 0
+    }
+}
+
+/// Writes all that `reader` reads to `output` as a trace of Perfetto's.
+///
+/// Bad records are left out. Where the archive breaks off, the trace is what
+/// was read until then. It is written in large pieces and flushed at the end.
+/// Memory grows with the number of different strings, processes, threads and
+/// counters.
+///
+/// # Errors
+///
+/// The input is not an archive, or reading or writing failed.
+pub fn write<R: Read, W: Write>(
+    mut reader: Reader<R>,
+    mut output: W,
+) -> Result<Summary, ConvertError> {
+    let mut exporter = Exporter::default();
+    loop {
+        match reader.next() {
+            Ok(Some(item)) => exporter.record(&item),
+            Ok(None) => break,
+            Err(error) => exporter.summary.damage.read_error(error)?,
+        }
+        exporter.packets.write_full_pieces(&mut output)?;
+    }
+    let mut summary = exporter.finish(&mut output)?;
+    output.flush()?;
+    summary.damage.stats = reader.stats();
+    Ok(summary)
+}

@@ -1,0 +1,98 @@
+//! Arguments.
+
+use std::fmt::Write;
+
+use trace_format::{Arguments, Item, Value};
+
+use super::exporter::Exporter;
+use super::message::{AnnotationValue, DebugAnnotation};
+use super::packets::Use;
+
+/// How much of a blob is shown, in bytes.
+const MAX_BLOB_BYTES: usize = 64 << 10;
+
+impl Exporter {
+    /// Returns the arguments of a record.
+    #[inline]
+    pub(super) fn annotations<'a>(
+        &mut self,
+        item: &Item<'a>,
+        arguments: &Arguments<'a>,
+    ) -> Vec<DebugAnnotation> {
+        let arguments = arguments.iter().map(|argument| DebugAnnotation {
+            name_iid: Some(self.string(Use::Annotation, item, argument.name)),
+            value: Some(shown(item, argument.value)),
+            ..DebugAnnotation::default()
+        });
+        arguments.collect()
+    }
+}
+
+fn shown<'a>(item: &Item<'a>, value: Value<'a>) -> AnnotationValue {
+    match value {
+        Value::Null => AnnotationValue::String("null".to_owned()),
+        Value::Int32(value) => AnnotationValue::Int(value.into()),
+        Value::Uint32(value) => AnnotationValue::Uint(value.into()),
+        Value::Int64(value) => AnnotationValue::Int(value),
+        Value::Uint64(value) | Value::Koid(value) => unsigned(value),
+        Value::Double(value) if value.is_finite() => AnnotationValue::Double(value),
+        Value::Double(value) => AnnotationValue::String(value.to_string()),
+        Value::String(value) => AnnotationValue::String(item.text(value).into_owned()),
+        Value::Pointer(value) => AnnotationValue::Pointer(value),
+        Value::Bool(value) => AnnotationValue::Bool(value),
+        Value::Blob(value) => AnnotationValue::String(hex(value)),
+    }
+}
+
+fn unsigned(value: u64) -> AnnotationValue {
+    match i64::try_from(value) {
+        Ok(_) => AnnotationValue::Uint(value),
+        Err(_) => AnnotationValue::String(value.to_string()),
+    }
+}
+
+/// Returns an argument that no record has.
+pub(super) fn annotation(name: &str, value: AnnotationValue) -> DebugAnnotation {
+    let (name, value) = (Some(name.to_owned()), Some(value));
+    DebugAnnotation { name, value, ..DebugAnnotation::default() }
+}
+
+/// Returns an argument that is a number.
+pub(super) fn number(name: &str, value: u64) -> DebugAnnotation {
+    annotation(name, unsigned(value))
+}
+
+/// Returns an argument that is a pointer, or a number best read in base 16.
+pub(super) fn pointer(name: &str, value: u64) -> DebugAnnotation {
+    annotation(name, AnnotationValue::Pointer(value))
+}
+
+/// Returns an argument that is a string.
+pub(super) fn string(name: &str, value: impl Into<String>) -> DebugAnnotation {
+    annotation(name, AnnotationValue::String(value.into()))
+}
+
+/// Returns the arguments that a blob's bytes are.
+pub(super) fn bytes(payload: &[u8]) -> [DebugAnnotation; 2] {
+    let start = payload.get(..MAX_BLOB_BYTES).unwrap_or(payload);
+    [number("size", payload.len() as u64), string("blob", hex(start))]
+}
+
+/// Returns an argument that is a list of addresses.
+pub(super) fn addresses(name: &str, list: impl Iterator<Item = u64>) -> DebugAnnotation {
+    let entry = |address| DebugAnnotation {
+        value: Some(AnnotationValue::Pointer(address)),
+        ..DebugAnnotation::default()
+    };
+    let (name, array_values) = (Some(name.to_owned()), list.map(entry).collect());
+    DebugAnnotation { name, array_values, ..DebugAnnotation::default() }
+}
+
+/// Returns bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
+}

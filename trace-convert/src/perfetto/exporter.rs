@@ -1,0 +1,171 @@
+//! One conversion under way.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use trace_format::{Item, Metadata, Record, Text, ThreadKoids};
+
+use super::message::{Kind, TrackEvent};
+use super::operation::Operations;
+use super::packets::{Packets, Use};
+use super::tracks::{Tracks, Uuid};
+use super::Summary;
+use crate::catalog::Catalog;
+
+/// The most records without a time that wait for one.
+const MAX_WAITING: usize = 1024;
+
+/// One conversion under way.
+#[derive(Debug, Default)]
+pub(super) struct Exporter {
+    pub(super) packets: Packets,
+    pub(super) tracks: Tracks,
+    pub(super) operations: Operations,
+    pub(super) catalog: Catalog,
+    pub(super) summary: Summary,
+    /// The time of the record that had one last, in nanoseconds.
+    nanos: Option<u64>,
+    /// Events without a time that came before the first one with a time.
+    waiting: Vec<TrackEvent>,
+    /// The names of threads, as the scheduler would know them.
+    pub(super) comms: HashMap<u64, Box<str>>,
+    /// Whether the time of day was told.
+    pub(super) has_time_of_day: bool,
+}
+
+impl Exporter {
+    #[inline]
+    pub(super) fn record(&mut self, item: &Item<'_>) {
+        self.summary.damage.item(item);
+        self.catalog.note(item);
+        match &item.record {
+            Record::Event(event) => self.event(item, event),
+            record => self.rare_record(item, record),
+        }
+    }
+
+    fn rare_record(&mut self, item: &Item<'_>, record: &Record<'_>) {
+        match record {
+            Record::Event(event) => self.event(item, event),
+            Record::Blob(blob) => self.blob(item, blob),
+            Record::UserspaceObject(object) => self.userspace_object(item, object),
+            Record::KernelObject(object) => self.kernel_object(item, object),
+            Record::LegacyContextSwitch(switch) => self.legacy_context_switch(item, switch),
+            Record::ContextSwitch(switch) => self.context_switch(item, switch),
+            Record::ThreadWakeup(wakeup) => self.thread_wakeup(item, wakeup),
+            Record::Log(log) => self.log(item, log),
+            Record::Module(module) => self.module(item, module),
+            Record::Mmap(mmap) => self.mmap(item, mmap),
+            Record::Backtrace(backtrace) => self.backtrace(item, backtrace),
+            Record::LargeBlob(blob) => self.large_blob(item, blob),
+            Record::Metadata(Metadata::ProviderEvent { id, event }) => {
+                self.provider_event(*id, *event);
+            }
+            Record::Metadata(_)
+            | Record::Initialization { .. }
+            | Record::String { .. }
+            | Record::Thread { .. }
+            | Record::Unknown(_) => {}
+        }
+    }
+
+    pub(super) fn finish(mut self, output: &mut impl Write) -> io::Result<Summary> {
+        if self.nanos.is_none() {
+            self.pass(0);
+        }
+        self.operations.finish(&mut self.packets);
+        self.packets.write_all(output)?;
+        Ok(self.summary)
+    }
+
+    /// Takes note of the time, with which what waited for one is written.
+    #[inline]
+    pub(super) fn pass(&mut self, nanos: u64) {
+        if self.nanos.replace(nanos).is_none() {
+            for event in std::mem::take(&mut self.waiting) {
+                self.packets.event(nanos, event);
+            }
+        }
+    }
+
+    /// Writes an event that has a time.
+    #[inline]
+    pub(super) fn timed(&mut self, nanos: u64, event: TrackEvent) {
+        self.pass(nanos);
+        self.packets.event(nanos, event);
+    }
+
+    /// Writes an event that has none.
+    pub(super) fn untimed(&mut self, event: TrackEvent) {
+        match self.nanos {
+            Some(nanos) => self.packets.event(nanos, event),
+            None if self.waiting.len() < MAX_WAITING => self.waiting.push(event),
+            None => self.packets.event(0, event),
+        }
+    }
+
+    /// Returns the track of a process.
+    pub(super) fn process(&mut self, koid: u64) -> Uuid {
+        self.tracks.process(&mut self.packets, koid, self.catalog.process_name(koid))
+    }
+
+    /// Returns the track of a thread.
+    #[inline]
+    pub(super) fn thread(&mut self, koids: ThreadKoids) -> Uuid {
+        if !self.tracks.has_thread(koids) {
+            self.describe_thread(koids);
+        }
+        self.tracks.thread(koids)
+    }
+
+    /// Describes a thread by what is known of it now.
+    #[cold]
+    pub(super) fn describe_thread(&mut self, koids: ThreadKoids) {
+        let process = self.process(koids.process);
+        let name = self.catalog.thread_name(koids);
+        self.tracks.describe_thread(&mut self.packets, process, koids, name);
+    }
+
+    /// Returns the number of a category or name of `item`'s record.
+    #[inline]
+    pub(super) fn string(&mut self, used_as: Use, item: &Item<'_>, text: Text<'_>) -> u64 {
+        let id = self.catalog.text(item, text);
+        self.packets.string(used_as, id, self.catalog.string(id))
+    }
+
+    /// Returns an event of the kind with the category and name that a record
+    /// has.
+    #[inline]
+    pub(super) fn labelled(
+        &mut self,
+        item: &Item<'_>,
+        (kind, track): (Kind, Uuid),
+        (category, name): (Text<'_>, Text<'_>),
+    ) -> TrackEvent {
+        TrackEvent {
+            kind: Some(kind as i32),
+            track_uuid: Some(track),
+            category_iid: Some(self.string(Use::Category, item, category)),
+            name_iid: Some(self.string(Use::Name, item, name)),
+            ..TrackEvent::default()
+        }
+    }
+
+    /// Returns an instant with a category and name that no record has.
+    pub(super) fn note(
+        &mut self,
+        item: Option<&Item<'_>>,
+        track: Uuid,
+        category: &'static str,
+        name: impl Into<String>,
+    ) -> TrackEvent {
+        let category_iid = item.map(|item| self.string(Use::Category, item, category.into()));
+        TrackEvent {
+            kind: Some(Kind::Instant as i32),
+            track_uuid: Some(track),
+            category_iid,
+            name: Some(name.into()),
+            ..TrackEvent::default()
+        }
+    }
+}

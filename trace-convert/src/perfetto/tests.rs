@@ -1,0 +1,37 @@
+//! Each kind of record as the packets that are expected.
+
+mod events;
+mod others;
+mod shown;
+
+use trace_format::{Reader, Record};
+
+use super::{write, Summary};
+use crate::testing::archive;
+
+/// The tracks of the process and the thread of these tests.
+const TRACKS: [&str; 2] = ["track 1 process 12 \"\"", "track 2 < 1 thread 12/34 \"\""];
+
+fn convert(records: &[Record<'_>]) -> (Vec<String>, Summary) {
+    convert_bytes(&archive(records))
+}
+
+fn convert_bytes(archive: &[u8]) -> (Vec<String>, Summary) {
+    let mut output = Vec::new();
+    let summary = write(Reader::new(archive), &mut output).unwrap();
+    (shown::lines(&output), summary)
+}
+
+/// Checks what comes behind the tracks of process and thread.
+#[track_caller]
+fn on_thread(records: &[Record<'_>], expected: &[&str]) {
+    let (lines, _) = convert(records);
+    let (tracks, lines) = lines.split_at(2);
+    assert_eq!(tracks, TRACKS);
+    assert_eq!(lines, expected);
+}
+
+#[track_caller]
+fn all(records: &[Record<'_>], expected: &[&str]) {
+    assert_eq!(convert(records).0, expected);
+}

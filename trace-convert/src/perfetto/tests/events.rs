@@ -1,0 +1,173 @@
+//! Events.
+
+use trace_format::layout::InstantScope;
+use trace_format::{Argument, Arguments, Event, EventKind, Record, Thread, ThreadKoids, Value};
+
+use super::{all, convert, on_thread, TRACKS};
+use crate::testing::{event, THREAD};
+
+fn plain(kind: EventKind) -> Record<'static> {
+    event(kind, Arguments::NONE)
+}
+
+fn at(ticks: u64, record: Record<'_>) -> Record<'_> {
+    match record {
+        Record::Event(event) => Record::Event(Event { ticks, ..event }),
+        record => record,
+    }
+}
+
+#[test]
+fn durations() {
+    on_thread(&[plain(EventKind::DurationBegin)], &["1500 begin @2 cat:name"]);
+    on_thread(&[plain(EventKind::DurationEnd)], &["1500 end @2"]);
+    let whole = plain(EventKind::DurationComplete { end: 4000 });
+    on_thread(&[whole], &["1500 begin @2 cat:name", "4000 end @2"]);
+    let (_, summary) = convert(&[plain(EventKind::DurationComplete { end: 4 })]);
+    assert_eq!(summary.reversed_durations, 1);
+}
+
+#[test]
+fn durations_that_overlap_have_a_track_beside() {
+    let whole = |from, end| at(from, plain(EventKind::DurationComplete { end }));
+    let expected = [
+        "100 begin @2 cat:name",
+        "200 end @2",
+        "track 3 < 2 \"overlapping\"",
+        "150 begin @3 cat:name",
+        "250 end @3",
+    ];
+    on_thread(&[whole(100, 200), whole(150, 250)], &expected);
+}
+
+#[test]
+fn instants_are_where_their_scope_says() {
+    let scoped = |scope| plain(EventKind::Instant { scope });
+    on_thread(&[scoped(None)], &["1500 instant @2 cat:name"]);
+    on_thread(&[scoped(Some(InstantScope::Thread))], &["1500 instant @2 cat:name"]);
+    let process = ["track 2 < 1 \"process events\"", "1500 instant @2 cat:name"];
+    all(&[scoped(Some(InstantScope::Process))], &[TRACKS[0], process[0], process[1]]);
+    let global = ["track 1 \"global events\"", "1500 instant @1 cat:name"];
+    all(&[scoped(Some(InstantScope::Global))], &global);
+}
+
+#[test]
+fn arguments_of_all_types() {
+    let values = [
+        (Value::Null, "\"null\""),
+        (Value::Int32(-1), "-1"),
+        (Value::Uint32(1), "1u"),
+        (Value::Int64(i64::MIN), "-9223372036854775808"),
+        (Value::Uint64(i64::MAX as u64), "9223372036854775807u"),
+        (Value::Uint64(u64::MAX), "\"18446744073709551615\""),
+        (Value::Double(0.5), "0.5"),
+        (Value::Double(f64::NAN), "\"NaN\""),
+        (Value::Double(f64::NEG_INFINITY), "\"-inf\""),
+        (Value::String("text".into()), "\"text\""),
+        (Value::Pointer(u64::MAX), "0xffffffffffffffff"),
+        (Value::Koid(7), "7u"),
+        (Value::Bool(true), "true"),
+        (Value::Blob(b"\x01\xab"), "\"01ab\""),
+    ];
+    for (value, expected) in values {
+        let arguments = [Argument::new("key", value)];
+        let record = event(EventKind::Instant { scope: None }, &arguments);
+        on_thread(&[record], &[&format!("1500 instant @2 cat:name key={expected}")]);
+    }
+}
+
+#[test]
+fn counters_have_a_track_for_each_value() {
+    let arguments = [
+        Argument::new("a", Value::Int32(-5)),
+        Argument::new("b", Value::Double(0.5)),
+        Argument::new("c", Value::Uint64(u64::MAX)),
+        Argument::new("d", Value::Bool(true)),
+        Argument::new("e", Value::Double(f64::NAN)),
+    ];
+    let record = event(EventKind::Counter { id: 9 }, &arguments);
+    let (lines, summary) = convert(&[record]);
+    let expected = [
+        TRACKS[0],
+        "track 2 < 1 counter \"name:a:9\"",
+        "1500 counter @2 -5",
+        "track 3 < 1 counter \"name:b:9\"",
+        "1500 counter @3 0.5",
+        "track 4 < 1 counter \"name:c:9\"",
+        "1500 counter @4 1.8446744073709552e19",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(summary.counter_values_left_out, 2);
+}
+
+#[test]
+fn flows_are_of_the_thread() {
+    let id = u64::MAX;
+    let kinds = [
+        (EventKind::FlowBegin { id }, 's'),
+        (EventKind::FlowStep { id }, 't'),
+        (EventKind::FlowEnd { id }, 'f'),
+    ];
+    for (kind, phase) in kinds {
+        let expected = format!("1500 flow {phase}#ffffffffffffffff @2 cat:name");
+        on_thread(&[plain(kind)], &[&expected]);
+    }
+}
+
+#[test]
+fn operations_have_a_track_each() {
+    let id = u64::MAX;
+    let records = [
+        plain(EventKind::AsyncBegin { id }),
+        plain(EventKind::AsyncInstant { id }),
+        plain(EventKind::AsyncEnd { id }),
+    ];
+    let expected = [
+        TRACKS[0],
+        "track op < 1 \"name\"",
+        "1500 begin @op cat:name async id=0xffffffffffffffff",
+        "1500 instant @op cat:name async id=0xffffffffffffffff",
+        "1500 end @op cat:name",
+    ];
+    all(&records, &expected);
+}
+
+#[test]
+fn tasks_are_nested_in_whatever_order_they_come() {
+    let parent = plain(EventKind::AsyncBegin { id: 1 });
+    let arguments = [Argument::new("parent", Value::Uint64(1))];
+    let child = event(EventKind::AsyncBegin { id: 2 }, &arguments);
+    let ends = plain(EventKind::AsyncEnd { id: 2 });
+    for records in [[parent, child, ends], [ends, child, parent], [child, parent, ends]] {
+        let (lines, _) = convert(&records);
+        let tracks: Vec<&str> =
+            lines.iter().map(|line| &**line).filter(|line| line.starts_with("track op")).collect();
+        assert_eq!(tracks, ["track op < 1 \"name\"", "track op < op \"name\" apart"]);
+    }
+    // The parent is not there.
+    let (lines, _) = convert(&[child]);
+    assert_eq!(lines.last().unwrap(), "track op < 1 \"name\" apart");
+    // Nor is the begin.
+    let (lines, _) = convert(&[ends]);
+    assert_eq!(lines, [TRACKS[0], "1500 end @op cat:name", "track op < 1 \"name\""]);
+}
+
+#[test]
+fn koids_that_are_no_numbers_of_linux() {
+    let on = |process, thread| {
+        let Record::Event(event) = plain(EventKind::DurationBegin) else { unreachable!() };
+        let thread = Thread::Inline(ThreadKoids::new(process, thread));
+        Record::Event(Event { thread, ..event })
+    };
+    let tracks = |process, thread| {
+        let (mut lines, _) = convert(&[on(process, thread)]);
+        assert_eq!(lines.pop().unwrap(), "1500 begin @2 cat:name");
+        lines
+    };
+    let own = tracks(THREAD.process, 1 << 63 | 5);
+    assert_eq!(own, [TRACKS[0], "track 2 < 1 \"thread 0x8000000000000005\""]);
+    let large = tracks(1 << 40, 3);
+    assert_eq!(large, ["track 1 \"process 0x10000000000\"", "track 2 < 1 \"thread 0x3\""]);
+    let unknown = tracks(0, 0);
+    assert_eq!(unknown, ["track 1 \"unknown process\"", "track 2 < 1 \"unknown thread\""]);
+}

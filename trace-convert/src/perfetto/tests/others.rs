@@ -1,0 +1,174 @@
+//! Records that are no events, and losses.
+
+use trace_format::layout::{BlobType, InstantScope, ObjectType, ProviderEvent, ThreadState};
+use trace_format::{
+    Argument, Arguments, Backtrace, Blob, ContextSwitch, Event, EventKind, KernelObject, LargeBlob,
+    LargeBlobEvent, LegacyContextSwitch, Log, Mmap, Module, Process, Record, Text, Thread,
+    ThreadKoids, ThreadWakeup, UserspaceObject, Value, Writer,
+};
+
+use super::{all, convert, convert_bytes, on_thread, TRACKS};
+use crate::testing::{event, THREAD};
+
+fn own(name: &'static str, arguments: Arguments<'static>, scope: InstantScope) -> Record<'static> {
+    let kind = EventKind::Instant { scope: Some(scope) };
+    let Record::Event(event) = event(kind, arguments) else { unreachable!() };
+    Record::Event(Event { category: "trace".into(), name: name.into(), ..event })
+}
+
+#[test]
+fn logs_are_instants_and_rows() {
+    let message = b"first\nsecond";
+    let log = Log { ticks: 7, thread: Thread::Inline(THREAD), message };
+    let text = "\"first\\nsecond\"";
+    on_thread(&[log.into()], &[&format!("7 instant @2 log:first message={text} log {text}")]);
+}
+
+#[test]
+fn losses_are_slices() {
+    static ARGUMENTS: [Argument<'static>; 4] = [
+        Argument {
+            name: Text::Inline(b"reason"),
+            value: Value::String(Text::Inline(b"buffer full")),
+        },
+        Argument { name: Text::Inline(b"number"), value: Value::Uint64(3) },
+        Argument { name: Text::Inline(b"from"), value: Value::Uint64(1000) },
+        Argument { name: Text::Inline(b"to"), value: Value::Uint64(1400) },
+    ];
+    let record = own("records dropped", (&ARGUMENTS).into(), InstantScope::Thread);
+    let arguments = "reason=\"buffer full\" number=3u from=1000u to=1400u";
+    let instant = format!("1500 instant @2 trace:records dropped {arguments}");
+    let expected = [
+        &*instant,
+        "track 3 < 1 \"lost records\"",
+        "1000 begin @3 trace:3 records dropped: buffer full number=3u thread=34u",
+        "1400 end @3",
+    ];
+    on_thread(&[record], &expected);
+    assert_eq!(convert(&[record]).1.damage.records_dropped, 3);
+}
+
+#[test]
+fn the_first_clock_anchor_tells_the_time_of_day() {
+    static ARGUMENTS: [Argument<'static>; 1] =
+        [Argument { name: Text::Inline(b"realtime_ns"), value: Value::Uint64(9) }];
+    let anchor = own("clock anchor", (&ARGUMENTS).into(), InstantScope::Global);
+    let expected = [
+        "track 1 \"global events\"",
+        "1500 instant @1 trace:clock anchor realtime_ns=9u",
+        "clocks [(6, 1500), (1, 9)]",
+        "1500 instant @1 trace:clock anchor realtime_ns=9u",
+    ];
+    all(&[anchor, anchor], &expected);
+}
+
+#[test]
+fn provider_events_are_told() {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    writer.provider_event(1, ProviderEvent::BUFFER_FULL).unwrap();
+    let (lines, summary) = convert_bytes(&writer.into_inner());
+    let expected = ["track 1 \"lost records\"", "0 instant @1 buffer full provider=1u event=0u"];
+    assert_eq!(lines, expected);
+    assert_eq!(summary.damage.buffers_full, 1);
+}
+
+#[test]
+fn objects() {
+    let object = |object_type, koid, arguments| -> Record<'_> {
+        KernelObject { object_type, koid, name: "it".into(), arguments }.into()
+    };
+    all(&[object(ObjectType::PROCESS, 12, Arguments::NONE)], &["track 1 process 12 \"it\""]);
+    let process = [Argument::new("process", Value::Koid(12))];
+    let thread = object(ObjectType::THREAD, 34, (&process).into());
+    all(&[thread], &[TRACKS[0], "track 2 < 1 thread 12/34 \"it\""]);
+    let instant = "0 instant @1 object:it koid=5u type=9u";
+    all(&[object(ObjectType(9), 5, Arguments::NONE)], &["track 1 \"objects\"", instant]);
+    let (process, pointer) = (Process::Inline(12), 0xff);
+    let arguments = Arguments::NONE;
+    let object = UserspaceObject { process, pointer, name: "it".into(), arguments };
+    let instant = "0 instant @2 object:it pointer=0xff";
+    all(&[object.into()], &[TRACKS[0], "track 2 < 1 \"objects\"", instant]);
+}
+
+#[test]
+fn blobs() {
+    let blob = Blob { name: "it".into(), blob_type: BlobType::DATA, payload: b"\x01\x02" };
+    let instant = "0 instant @1 blob:it type=1u size=2u blob=\"0102\"";
+    all(&[blob.into()], &["track 1 \"blobs\"", instant]);
+    let (category, name, payload) = ("cat".into(), "it".into(), &[0xff_u8; 70_000][..]);
+    let attachment = LargeBlob { category, name, event: None, payload };
+    let digits = "ff".repeat(64 << 10);
+    let expected = format!("0 instant @1 cat:it size=70000u blob=\"{digits}\"");
+    all(&[attachment.into()], &["track 1 \"blobs\"", &expected]);
+    let arguments = Arguments::NONE;
+    let event = Some(LargeBlobEvent { ticks: 7, thread: Thread::Inline(THREAD), arguments });
+    let large = LargeBlob { event, payload: b"\x01", ..attachment };
+    on_thread(&[large.into()], &["7 instant @2 cat:it size=1u blob=\"01\""]);
+}
+
+#[test]
+fn what_has_no_time_waits_for_one() {
+    let blob = Blob { name: "it".into(), blob_type: BlobType::DATA, payload: b"" };
+    let (lines, _) = convert(&[blob.into(), event(EventKind::DurationBegin, Arguments::NONE)]);
+    let events: Vec<&String> = lines.iter().filter(|line| !line.starts_with("track")).collect();
+    assert_eq!(events[0], "1500 instant @1 blob:it type=1u size=0u blob=\"\"");
+    assert_eq!(events[1], "1500 begin @3 cat:name");
+}
+
+#[test]
+fn scheduling() {
+    let outgoing_state = ThreadState::BLOCKED;
+    let koids = |thread| Thread::Inline(ThreadKoids::new(12, thread));
+    let legacy = LegacyContextSwitch {
+        ticks: 5,
+        cpu: 3,
+        outgoing_state,
+        outgoing: koids(34),
+        incoming: koids(35),
+        outgoing_priority: 7,
+        incoming_priority: 8,
+    };
+    let expected =
+        ["track 3 < 1 thread 12/35 \"\"", "5 cpu 3 by 34: 34 \"\" Some(7) 1 to 35 \"\" Some(8)"];
+    on_thread(&[legacy.into()], &expected);
+    let weights = [
+        Argument::new("outgoing_weight", Value::Int32(6)),
+        Argument::new("incoming_weight", Value::Int32(i32::MIN)),
+    ];
+    let (arguments, outgoing_thread, incoming_thread) = ((&weights).into(), 34, 99);
+    let switch = ContextSwitch {
+        ticks: 6,
+        cpu: 3,
+        outgoing_state,
+        outgoing_thread,
+        incoming_thread,
+        arguments,
+    };
+    all(&[switch.into()], &["6 cpu 3 by 34: 34 \"\" Some(6) 1 to 0 \"swapper\" None"]);
+    let waker = [Argument::new("weight", Value::Int32(2)), Argument::new("waker", Value::Koid(34))];
+    let wakeup = ThreadWakeup { ticks: 7, cpu: 3, thread: 35, arguments: (&waker).into() };
+    all(&[wakeup.into()], &["7 cpu 3 by 34: wakes 35 \"\" Some(2) on 3"]);
+}
+
+#[test]
+fn profiler() {
+    let (ticks, process, module_id) = (7, Process::Inline(12), 2);
+    let module = Module { ticks, process, module_id, name: b"app", build_id: b"\xab" };
+    let track = "track 2 < 1 \"modules\"";
+    let expected = "7 instant @2 profiler:app module=2u build id=\"ab\"";
+    all(&[module.into()], &[TRACKS[0], track, expected]);
+    let (start, length, module_address) = (16, 32, 0);
+    let mmap = Mmap { ticks, process, module_id, flags: 5, start, length, module_address };
+    let expected = "7 instant @2 profiler:mmap module=2u flags=5u start=0x10 length=0x20";
+    all(&[mmap.into()], &[TRACKS[0], track, &format!("{expected} module address=0x0")]);
+    let backtrace =
+        Backtrace { ticks, thread: Thread::Inline(THREAD), frames: (&[1, 2][..]).into() };
+    on_thread(&[backtrace.into()], &["7 instant @2 profiler:backtrace frames=[0x1 0x2]"]);
+}
+
+#[test]
+fn an_empty_archive_is_an_empty_trace() {
+    let (lines, summary) = convert(&[]);
+    assert!(lines.is_empty() && summary.is_well_formed());
+}

@@ -1,0 +1,143 @@
+//! Packets as lines of text.
+
+use std::collections::HashMap;
+
+use prost::Message;
+
+use crate::perfetto::message::{
+    AnnotationValue, DebugAnnotation, FtraceEventBundle, InternedData, InternedString, TracePacket,
+    TrackDescriptor, TrackEvent,
+};
+
+/// `Trace`
+#[derive(Clone, PartialEq, Message)]
+struct Trace {
+    #[prost(message, repeated, tag = "1")]
+    packet: Vec<TracePacket>,
+}
+
+/// Strings by their numbers.
+#[derive(Debug, Default)]
+struct Strings([HashMap<u64, String>; 4]);
+
+/// Returns each packet of a trace as a line.
+pub(super) fn lines(bytes: &[u8]) -> Vec<String> {
+    let mut strings = Strings::default();
+    let trace = Trace::decode(bytes).unwrap();
+    trace.packet.iter().map(|packet| strings.line(packet)).collect()
+}
+
+impl Strings {
+    fn line(&mut self, packet: &TracePacket) -> String {
+        if let Some(told) = &packet.interned_data {
+            self.learn(told);
+        }
+        if let Some(descriptor) = &packet.track_descriptor {
+            return track(descriptor);
+        }
+        if let Some(bundle) = &packet.ftrace_events {
+            return scheduled(bundle);
+        }
+        if let Some(snapshot) = &packet.clock_snapshot {
+            let clocks = snapshot.clocks.iter();
+            let clocks = clocks.map(|clock| (clock.clock_id(), clock.timestamp()));
+            return format!("clocks {:?}", clocks.collect::<Vec<_>>());
+        }
+        let event = packet.track_event.as_ref().unwrap();
+        format!("{} {}", packet.timestamp(), self.event(event))
+    }
+
+    fn learn(&mut self, told: &InternedData) {
+        let lists: [&[InternedString]; 4] = [
+            &told.event_categories,
+            &told.event_names,
+            &told.debug_annotation_names,
+            &told.log_message_body,
+        ];
+        for (known, list) in self.0.iter_mut().zip(lists) {
+            known.extend(list.iter().map(|entry| (entry.iid(), entry.text().to_owned())));
+        }
+    }
+
+    fn event(&self, event: &TrackEvent) -> String {
+        let kind = match (event.kind(), &event.legacy_event) {
+            (0, Some(flow)) => {
+                format!("flow {}#{:x}", flow.phase() as u8 as char, flow.unscoped_id())
+            }
+            (kind, _) => ["?", "begin", "end", "instant", "counter"][kind as usize].to_owned(),
+        };
+        let mut line = format!("{kind} @{}", uuid(event.track_uuid()));
+        let category = event.category_iid.map(|category| format!("{}:", self.0[0][&category]));
+        let name = event.name_iid.map_or(event.name(), |name| &self.0[1][&name]);
+        if category.is_some() || !name.is_empty() {
+            line += &format!(" {}{name}", category.unwrap_or_default());
+        }
+        for annotation in &event.debug_annotations {
+            line += &format!(" {}", self.annotation(annotation));
+        }
+        if let Some(log) = &event.log_message {
+            line += &format!(" log {:?}", self.0[3][&log.body_iid()]);
+        }
+        line += &event.counter_value.map_or(String::new(), |value| format!(" {value}"));
+        line + &event.double_counter_value.map_or(String::new(), |value| format!(" {value:?}"))
+    }
+
+    fn annotation(&self, annotation: &DebugAnnotation) -> String {
+        let name = annotation.name_iid.map_or(annotation.name(), |name| &self.0[2][&name]);
+        let list: Vec<String> = annotation.array_values.iter().map(value).collect();
+        match list.is_empty() {
+            true => format!("{name}={}", value(annotation)),
+            false => format!("{name}=[{}]", list.join(" ")),
+        }
+    }
+}
+
+fn value(annotation: &DebugAnnotation) -> String {
+    match annotation.value.as_ref().unwrap() {
+        AnnotationValue::Bool(value) => value.to_string(),
+        AnnotationValue::Uint(value) => format!("{value}u"),
+        AnnotationValue::Int(value) => format!("{value}"),
+        AnnotationValue::Double(value) => format!("{value:?}"),
+        AnnotationValue::String(value) => format!("{value:?}"),
+        AnnotationValue::Pointer(value) => format!("{value:#x}"),
+    }
+}
+
+/// Tracks of operations have numbers that follow from what they are: any will
+/// do here.
+fn uuid(uuid: u64) -> String {
+    match uuid >> 63 {
+        0 => uuid.to_string(),
+        _ => "op".to_owned(),
+    }
+}
+
+fn track(descriptor: &TrackDescriptor) -> String {
+    let mut line = format!("track {}", uuid(descriptor.uuid()));
+    line += &descriptor.parent_uuid.map_or(String::new(), |parent| format!(" < {}", uuid(parent)));
+    if let Some(process) = &descriptor.process {
+        line += &format!(" process {} {:?}", process.pid(), process.process_name());
+    }
+    if let Some(thread) = &descriptor.thread {
+        line += &format!(" thread {}/{} {:?}", thread.pid(), thread.tid(), thread.thread_name());
+    }
+    line += if descriptor.counter.is_some() { " counter" } else { "" };
+    line += &descriptor.name.as_ref().map_or(String::new(), |name| format!(" {name:?}"));
+    line + if descriptor.sibling_merge_behavior == Some(2) { " apart" } else { "" }
+}
+
+fn scheduled(bundle: &FtraceEventBundle) -> String {
+    let event = bundle.event.as_ref().unwrap();
+    let mut line = format!("{} cpu {} by {}:", event.timestamp(), bundle.cpu(), event.pid());
+    if let Some(switch) = &event.sched_switch {
+        let (out, into) = (switch.prev_pid(), switch.next_pid());
+        line += &format!(" {out} {:?} {:?}", switch.prev_comm(), switch.prev_prio);
+        line += &format!(" {:x} to {into}", switch.prev_state());
+        line += &format!(" {:?} {:?}", switch.next_comm(), switch.next_prio);
+    }
+    if let Some(waking) = &event.sched_waking {
+        line += &format!(" wakes {} {:?} {:?}", waking.pid(), waking.comm(), waking.prio);
+        line += &format!(" on {}", waking.target_cpu());
+    }
+    line
+}

@@ -1,0 +1,207 @@
+//! The tracks of a trace.
+
+use std::collections::hash_map::Entry;
+use std::collections::HashMap;
+
+use trace_format::ThreadKoids;
+
+use super::lanes::Lanes;
+use super::message::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};
+use super::packets::Packets;
+
+/// The number of a track in the file, from 1.
+pub(super) type Uuid = u64;
+
+/// The tracks that were described, and what hangs on them.
+///
+/// Memory grows with the number of processes, threads and counters.
+#[derive(Debug, Default)]
+pub(super) struct Tracks {
+    last: Uuid,
+    processes: HashMap<u64, Uuid>,
+    threads: HashMap<ThreadKoids, ThreadTrack>,
+    counters: HashMap<(Uuid, CounterKey), Uuid>,
+    named: HashMap<(Uuid, &'static str), Uuid>,
+}
+
+/// The numbers of a counter's label and key in the catalog, and its id.
+pub(super) type CounterKey = (u32, u32, u64);
+
+#[derive(Debug)]
+struct ThreadTrack {
+    uuid: Uuid,
+    lanes: Lanes,
+    beside: Vec<Uuid>,
+}
+
+/// The root of tracks: what is of no process.
+pub(super) const ROOT: Uuid = 0;
+
+impl Tracks {
+    fn next(&mut self) -> Uuid {
+        self.last += 1;
+        self.last
+    }
+
+    /// Returns the track of a process.
+    pub(super) fn process(&mut self, packets: &mut Packets, koid: u64, name: &str) -> Uuid {
+        if let Some(uuid) = self.processes.get(&koid) {
+            return *uuid;
+        }
+        let uuid = self.next();
+        self.processes.insert(koid, uuid);
+        packets.descriptor(process_descriptor(uuid, koid, name));
+        uuid
+    }
+
+    /// Describes a process again, now that its name is known.
+    pub(super) fn name_process(&mut self, packets: &mut Packets, koid: u64, name: &str) {
+        if let Some(uuid) = self.processes.get(&koid) {
+            packets.descriptor(process_descriptor(*uuid, koid, name));
+        } else {
+            self.process(packets, koid, name);
+        }
+    }
+
+    /// Tells whether a thread has a track.
+    #[inline]
+    pub(super) fn has_thread(&self, koids: ThreadKoids) -> bool {
+        self.threads.contains_key(&koids)
+    }
+
+    /// Describes a thread of a process, for the first time or again.
+    pub(super) fn describe_thread(
+        &mut self,
+        packets: &mut Packets,
+        process: Uuid,
+        koids: ThreadKoids,
+        name: &str,
+    ) {
+        let uuid = match self.threads.get(&koids) {
+            Some(track) => track.uuid,
+            None => {
+                let uuid = self.next();
+                let track = ThreadTrack { uuid, lanes: Lanes::default(), beside: Vec::new() };
+                self.threads.insert(koids, track);
+                uuid
+            }
+        };
+        packets.descriptor(thread_descriptor(uuid, process, koids, name));
+    }
+
+    /// Returns the track of a thread that was described.
+    #[inline]
+    pub(super) fn thread(&self, koids: ThreadKoids) -> Uuid {
+        self.threads.get(&koids).map_or(ROOT, |track| track.uuid)
+    }
+
+    /// Returns the track for a duration of a thread that was described: its
+    /// own, or one beside it if the duration overlaps others there.
+    pub(super) fn for_duration(
+        &mut self,
+        packets: &mut Packets,
+        koids: ThreadKoids,
+        (start, end): (u64, u64),
+    ) -> Uuid {
+        let Some(track) = self.threads.get_mut(&koids) else {
+            return ROOT;
+        };
+        let Some(beside) = track.lanes.place(start, end).checked_sub(1) else {
+            return track.uuid;
+        };
+        while track.beside.len() <= beside {
+            self.last += 1;
+            track.beside.push(self.last);
+            packets.descriptor(plain(self.last, track.uuid, "overlapping"));
+        }
+        track.beside.get(beside).copied().unwrap_or(track.uuid)
+    }
+
+    /// Returns the track of a counter.
+    pub(super) fn counter(
+        &mut self,
+        packets: &mut Packets,
+        process: Uuid,
+        key: CounterKey,
+        name: impl FnOnce() -> String,
+    ) -> Uuid {
+        match self.counters.entry((process, key)) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                self.last += 1;
+                let counter = Some(CounterDescriptor {});
+                let descriptor = plain(self.last, process, &name());
+                packets.descriptor(TrackDescriptor { counter, ..descriptor });
+                *entry.insert(self.last)
+            }
+        }
+    }
+
+    /// Describes a track that is used once.
+    pub(super) fn single(&mut self, packets: &mut Packets, parent: Uuid, name: &str) -> Uuid {
+        let uuid = self.next();
+        packets.descriptor(plain(uuid, parent, name));
+        uuid
+    }
+
+    /// Returns the track with this name below another one.
+    pub(super) fn named(
+        &mut self,
+        packets: &mut Packets,
+        parent: Uuid,
+        name: &'static str,
+    ) -> Uuid {
+        if let Some(uuid) = self.named.get(&(parent, name)) {
+            return *uuid;
+        }
+        let uuid = self.single(packets, parent, name);
+        self.named.insert((parent, name), uuid);
+        uuid
+    }
+}
+
+pub(super) fn plain(uuid: Uuid, parent: Uuid, name: &str) -> TrackDescriptor {
+    TrackDescriptor {
+        uuid: Some(uuid),
+        parent_uuid: (parent != ROOT).then_some(parent),
+        name: Some(name.to_owned()),
+        ..TrackDescriptor::default()
+    }
+}
+
+/// Returns a koid as the number of a process or thread, if it can be one.
+/// Perfetto takes 0 for an idle processor.
+fn number(koid: u64) -> Option<i32> {
+    i32::try_from(koid).ok().filter(|number| *number != 0)
+}
+
+fn process_descriptor(uuid: Uuid, koid: u64, name: &str) -> TrackDescriptor {
+    let Some(pid) = number(koid) else {
+        return plain(uuid, ROOT, &labelled("process", koid, name));
+    };
+    let process_name = (!name.is_empty()).then(|| name.to_owned());
+    let process = Some(ProcessDescriptor { pid: Some(pid), process_name });
+    TrackDescriptor { uuid: Some(uuid), process, ..TrackDescriptor::default() }
+}
+
+/// A thread whose koid, or whose process's, is no number that Perfetto takes
+/// is a track below its process, as the tracks of an application are.
+fn thread_descriptor(uuid: Uuid, process: Uuid, koids: ThreadKoids, name: &str) -> TrackDescriptor {
+    let (Some(pid), Some(tid)) = (number(koids.process), number(koids.thread)) else {
+        return plain(uuid, process, &labelled("thread", koids.thread, name));
+    };
+    let thread_name = (!name.is_empty()).then(|| name.to_owned());
+    let thread = Some(ThreadDescriptor { pid: Some(pid), tid: Some(tid), thread_name });
+    let parent_uuid = Some(process);
+    TrackDescriptor { uuid: Some(uuid), parent_uuid, thread, ..TrackDescriptor::default() }
+}
+
+fn labelled(what: &str, koid: u64, name: &str) -> String {
+    match name {
+        "" if koid == 0 => format!("unknown {what}"),
+        "" => format!("{what} {koid:#x}"),
+        // The koid of a track of an application is made up.
+        name if koid >> 63 == 1 => name.to_owned(),
+        name => format!("{name} {koid:#x}"),
+    }
+}
