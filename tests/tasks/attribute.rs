@@ -56,3 +56,29 @@ fn an_async_function_is_a_task() {
     assert_eq!((prices[0].parent, prices[1].parent), (Some(first.id), Some(second.id)));
     assert_eq!(tasks.only("attribute::boxed").parent, Some(first.id));
 }
+
+#[trace_fn(category = "test")]
+fn lazy(number: u64) -> impl Future<Output = u64> + Send {
+    async move { number }
+}
+
+#[trace_fn(category = "test", args(number))]
+fn told(number: u64) -> impl Future<Output = u64> + Send {
+    async move { number }
+}
+
+/// Without arguments there is nothing to record of a call.
+#[test]
+fn a_returned_future_begins_with_its_first_poll() {
+    let recording = Recording::start();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        drop((lazy(1), boxed(1)));
+        assert_eq!(lazy(2).await, 2);
+        drop(told(3));
+    });
+    let tasks = recording.tasks();
+    assert_eq!(tasks.only("attribute::lazy").state(), "ready");
+    assert_eq!(tasks.named("attribute::boxed").len(), 0);
+    assert_eq!(tasks.only("attribute::told").state(), "cancelled");
+}

@@ -207,7 +207,7 @@ impl<'f> Point<'f> {
     fn future(&self, body: &TokenStream) -> TokenStream {
         let future =
             if may_return_early(body.clone()) { self.closure(body) } else { quote!({ #body }) };
-        let (begin, task) = self.begin_task();
+        let (begin, task) = self.make_task();
         let (flow_id, before) = self.later_flow();
         let future = self.task(&task, &self.told(&future, before));
         quote!(#begin #flow_id #future)
@@ -219,10 +219,20 @@ impl<'f> Point<'f> {
     /// `'static` for the compiler only if `T` does, which a generic function need not say.
     fn boxed_future(&self, body: &TokenStream) -> TokenStream {
         let Some((call, boxed)) = boxed_tail(body) else { return self.plain(body) };
-        let (begin, task) = self.begin_task();
+        let (begin, task) = self.make_task();
         let (flow_id, before) = self.later_flow();
         let future = self.task(&task, &self.told(&strip_comma(boxed.stream()), before));
         quote_spanned!(boxed.span()=> #begin #flow_id #call(#future))
+    }
+
+    /// A task of a future that is polled later, or never. Where there is nothing to record of the call it begins with the first poll.
+    fn make_task(&self) -> (TokenStream, Ident) {
+        if !self.values.is_empty() {
+            return self.begin_task();
+        }
+        let Point { runtime, site, .. } = self;
+        let task = local("__trace_task");
+        (quote!(let #task = #runtime::__trace_task_make!(#site);), task)
     }
 
     fn begin_task(&self) -> (TokenStream, Ident) {

@@ -103,7 +103,8 @@ use expand::Mode;
 /// what has none of them, such as a `T` without bounds; elsewhere that is an error. At most 15 arguments are recorded, 14 of an async
 /// function; bare `args` takes the first ones. Text is made in place up to 128 bytes, and in a `String` beyond, up to the 32,000 bytes
 /// that a record can have. **Nothing is evaluated or formatted while the category is off**, and no code of yours runs while a record is
-/// being written.
+/// being written. What a `Debug` or `Display` of yours does, it does in the function while that is recorded: a panic in it is a panic of the
+/// function, and a large value takes long; leave such parameters out with `skip(...)`.
 ///
 /// ## Results
 ///
@@ -148,8 +149,35 @@ use expand::Mode;
 /// An `async fn` is recorded as a task: its polls as durations on the threads that run them, joined by a flow, and a track with its
 /// wall-clock time, which ends also when it is cancelled. So is a function that returns `impl Future` (with `Send`, `Sync`, `Unpin` and
 /// lifetimes, and no other trait beside it), `Pin<Box<dyn Future>>`, `BoxFuture` or `LocalBoxFuture`, and what `async_trait` makes,
-/// whichever of the two attributes comes first. Arguments are recorded when the function is called, or, of an `async fn`, polled first; a
-/// flow at the first poll, a result at the last.
+/// whichever of the two attributes comes first. A flow is recorded at the first poll, a result at the last.
+///
+/// The task begins with the first poll; a future that is never polled leaves nothing. Where a function that is not an `async fn`
+/// records arguments, which are there when it is called and may be gone later, it begins with the call.
+///
+/// The parent is the task in whose poll the function's code begins to run. That of an `async fn` begins at its first poll:
+/// with `tokio::spawn(child())` it has no parent, since the executor polls it outside of any task. Trace what is spawned where it is
+/// spawned, with `TraceFutureExt::trace`:
+///
+/// ```
+/// use trace_runtime::{trace_future_args, TraceFutureExt};
+///
+/// # fn spawn<F: std::future::Future + Send + 'static>(_: F) {}
+/// async fn child() {
+///     // …
+/// }
+///
+/// spawn(child().trace(trace_future_args!("app", "child")));
+/// ```
+///
+/// **Put `#[trace_fn]` above attributes that rewrite an async function**, such as `#[tokio::main]` and `#[tokio::test]`. Below them it
+/// stands on a function that is no longer async, which starts the executor: it is recorded as a duration of its thread. And what runs before
+/// `trace_runtime::init()` is in no trace: a function that calls it is not, an async one only from its next poll on.
+///
+/// ```ignore
+/// #[trace_fn]
+/// #[tokio::test]
+/// async fn answers() {}
+/// ```
 ///
 /// What is passed to an `async fn` by value is in its future twice, outside and inside of what is traced.
 ///

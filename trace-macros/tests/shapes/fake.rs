@@ -102,8 +102,8 @@ pub(crate) fn last_name(path: &str) -> String {
 pub(crate) mod __private {
     use super::*;
 
-    /// A task: its name.
-    pub(crate) struct Task(pub(crate) String);
+    /// A task: its name, and its category if it begins with its first poll.
+    pub(crate) struct Task(pub(crate) String, pub(crate) Option<&'static str>);
 
     pub(crate) struct TraceFuture<F>(Pin<Box<F>>, Task);
 
@@ -117,6 +117,9 @@ pub(crate) mod __private {
         type Output = F::Output;
 
         fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+            if let Some(category) = self.1 .1.take() {
+                event("task", category, &self.1 .0, &[]);
+            }
             note(format!("poll {}", self.1 .0));
             let polled = self.0.as_mut().poll(context);
             note(format!("{} {}", if polled.is_ready() { "ready" } else { "pending" }, self.1 .0));
@@ -154,8 +157,14 @@ macro_rules! __trace_task_begin {
     (($category:expr, $name:expr) $(, $key:literal => $value:expr)*) => {{
         let name = $name;
         $crate::fake::event("task", $category, &name, &[$(($key, $crate::fake::shown(trace_runtime::ArgValue::arg(&$value)))),*]);
-        $crate::fake::__private::Task(name)
+        $crate::fake::__private::Task(name, None)
     }};
+}
+
+macro_rules! __trace_task_make {
+    (($category:expr, $name:expr)) => {
+        $crate::fake::__private::Task($name, Some($category))
+    };
 }
 
 macro_rules! __trace_fn_flow {
@@ -226,5 +235,6 @@ macro_rules! instant {
 
 pub(crate) use {
     __trace_category, __trace_fn_begin, __trace_fn_flow, __trace_fn_flow_id, __trace_fn_flow_later,
-    __trace_fn_result, __trace_function_name, __trace_name, __trace_task_begin, instant,
+    __trace_fn_result, __trace_function_name, __trace_name, __trace_task_begin, __trace_task_make,
+    instant,
 };

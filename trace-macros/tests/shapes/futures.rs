@@ -244,8 +244,8 @@ fn returned_futures_are_tasks() {
     let (sum, lines) = recorded(|| run(Client::early(Some(1))));
     assert_eq!(sum, Some(2));
     let expected = [
-        "task c early",
         "flow id c ",
+        "task c early",
         "poll early",
         "FlowBegin c flow id=3",
         "pending early",
@@ -276,6 +276,33 @@ fn boxed_futures_are_tasks() {
     assert_eq!(lines, expected);
 }
 
+/// Whoever calls may poll later, or never.
+#[test]
+fn returned_futures_without_arguments_begin_at_their_first_poll() {
+    let client = Client { name: "n".into() };
+    let (_, lines) = recorded(|| {
+        drop(client.future(1));
+        drop(client.boxed_at_the_end(false));
+        drop(First(1).plain());
+    });
+    assert_eq!(lines, [""; 0]);
+    let (_, lines) = recorded(|| {
+        let future = client.boxed_at_the_end(false);
+        note("called");
+        run(future)
+    });
+    let expected =
+        ["called", "task c boxed_at_the_end", "poll boxed_at_the_end", "ready boxed_at_the_end"];
+    assert_eq!(lines, expected);
+}
+
+/// Arguments are there when the function is called, and may be gone when the future is polled.
+#[test]
+fn returned_futures_with_arguments_begin_when_the_function_is_called() {
+    let client = Client { name: "n".into() };
+    assert_eq!(recorded(|| drop(client.boxed("m"))).1, [r#"task c boxed add="m""#]);
+}
+
 #[test]
 fn a_box_from_elsewhere_is_passed_on() {
     let future: Boxed<u8> = Box::pin(std::future::ready(1));
@@ -299,6 +326,9 @@ fn a_future_that_does_not_end() {
 #[async_trait::async_trait]
 trait Service {
     async fn call(&mut self, request: u32) -> Result<u32, String>;
+
+    #[trace_fn(crate = fake, category = "c")]
+    async fn plain(&mut self) {}
 
     #[trace_fn(crate = fake, category = "c")]
     async fn twice(&mut self, request: u32) -> Result<u32, String> {

@@ -95,3 +95,18 @@ macro_rules! __trace_task_begin {
         )
     }};
 }
+
+/// Makes a task that begins with its first poll, without arguments, and is to be given to `TraceFuture::begun`: `(category, name)`, as a
+/// site has them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __trace_task_make {
+    (($category:expr, $name:expr)) => {{
+        // Used: it is stored to where the compiler does not see it, through the section.
+        #[used]
+        #[link_section = "trace_sites"]
+        static __TRACE_SITE: $crate::__private::Site =
+            $crate::__private::Site::event($crate::__private::EventType::AsyncBegin, $category, $name, &[]);
+        $crate::__private::Task::unbegun(&__TRACE_SITE)
+    }};
+}

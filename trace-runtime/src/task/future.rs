@@ -65,7 +65,7 @@ pub struct TraceFuture<F, V: Stored = Values<Literal, ()>> {
 impl<F: Unpin, V: Stored> Unpin for TraceFuture<F, V> {}
 
 impl<F> TraceFuture<F> {
-    /// The future of a task that is begun.
+    /// The future of a task that is begun, or begins with its first poll.
     #[doc(hidden)]
     #[inline(always)]
     pub fn begun(task: Task, future: F) -> Self {

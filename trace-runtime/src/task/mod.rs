@@ -33,10 +33,13 @@
 //! | async end | when the task was over; with `state`: `ready`, `cancelled` (dropped before it was ready) or `panicked` |
 //!
 //! All of them have the category and the name that you give, and the task's id. So a viewer shows the polls on their threads, joined by
-//! arrows, and a track for each task with its wall-clock time. A future that is never polled leaves nothing.
+//! arrows, and a track for each task with its wall-clock time. A future that is never polled leaves nothing. One exception: a function
+//! with `#[trace_fn(args…)]` that returns a future, and is no `async fn`, has its arguments only when it is called; its task begins then.
 //!
 //! The parent is the task in whose poll `trace` was called, or, where that was in none, the one in whose poll it is polled first. So
-//! children of `join!` and `select!` have one, and so has what a task spawns, if it calls `trace` before it spawns.
+//! children of `join!` and `select!` have one, and so has what a task spawns, if it calls `trace` before it spawns:
+//! `spawn(child().trace(…))`. With `#[trace_fn] async fn child()` and `spawn(child())` there is none: the attribute's code runs when the
+//! executor polls the function first, outside of any task.
 //!
 //! A recording that begins in the middle of a task's life shows the task from its next poll on. Where nothing is recorded, or
 //! not the category, a poll costs one load and a branch; arguments are then not evaluated.
