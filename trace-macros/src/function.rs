@@ -172,7 +172,8 @@ impl<'f> Point<'f> {
         let runtime = self.runtime;
         let capture = self.parameters.capture();
         let output = nameable_output(&self.function.signature).map(|output| quote!(-> #output));
-        quote!(#runtime::__attribute::once(move || #output { #capture #body }))
+        let block = self.function.block(quote!(#capture #body));
+        quote!(#runtime::__attribute::once(move || #output #block))
     }
 
     /// A task around the body.
@@ -180,7 +181,8 @@ impl<'f> Point<'f> {
         let capture = self.parameters.capture();
         let output = self.expected_output();
         let flow = self.flow_record();
-        let future = quote!(async move { #output #capture #flow #body });
+        let block = self.function.block(quote!(#output #capture #flow #body));
+        let future = quote!(async move #block);
         let (begin, task) = self.begin_task();
         let future = self.task(&task, &self.told(&future, None));
         if never_returns(&self.function.signature) {
@@ -205,8 +207,11 @@ impl<'f> Point<'f> {
 
     /// A task around the future that is returned.
     fn future(&self, body: &TokenStream) -> TokenStream {
-        let future =
-            if may_return_early(body.clone()) { self.closure(body) } else { quote!({ #body }) };
+        let future = if may_return_early(body.clone()) {
+            self.closure(body)
+        } else {
+            self.function.block(body.clone()).into_token_stream()
+        };
         let (begin, task) = self.make_task();
         let (flow_id, before) = self.later_flow();
         let future = self.task(&task, &self.told(&future, before));

@@ -229,6 +229,16 @@ fn member(kind: Kind, input: ParseStream<'_>) -> Result<Member> {
     }))
 }
 
+impl Function {
+    /// A block as one of the function's: braces of this crate's would be of its edition, which has a say in when the temporaries of a
+    /// tail are dropped.
+    pub(crate) fn block(&self, statements: TokenStream) -> Group {
+        let mut block = Group::new(Delimiter::Brace, statements);
+        block.set_span(self.brace.span.join());
+        block
+    }
+}
+
 impl ToTokens for Item {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match self {

@@ -74,6 +74,11 @@ impl<T: Clone + fmt::Debug> Ring<T> {
         async move { length }
     }
 
+    /// Returns a future, and does nothing else.
+    pub fn only_future(&self) -> impl Future<Output = usize> + '_ {
+        async move { self.items.len() }
+    }
+
     /// Returns a boxed future.
     #[trace_fn(ret)]
     pub fn boxed<'a>(&'a self, early: bool) -> Pin<Box<dyn Future<Output = usize> + 'a>> {
@@ -105,7 +110,7 @@ fn the_functions_work() {
     assert_eq!(ring.get(1), Some(&2));
     assert!(ring.get_mut(7).is_err());
     assert_eq!(Ring::<u8>::bounded(9), 3);
-    drop((ring.try_wait(0), ring.future(), ring.boxed(true)));
+    drop((ring.try_wait(0), ring.future(), ring.only_future(), ring.boxed(true)));
     assert!(!format!("{:?}", Ring::<u8>::never as fn() -> !).is_empty());
     assert!(ring.into_items(String::new(), (true, String::new())).is_err());
     drop(Ring { items: vec![1] }.wait(String::new(), 1));

@@ -78,8 +78,8 @@ mod outer {
     }
     made!();
 
-    extern "C" {
-        pub(super) fn abs(number: i32) -> i32;
+    unsafe extern "C" {
+        pub(super) safe fn abs(number: i32) -> i32;
     }
 }
 

@@ -124,6 +124,8 @@ same_drops!(parameters_that_may_be_moved, (err), fn(go => bool, a => Noisy, b =>
     Ok(a)
 }, true, Noisy("a"), Noisy("b"), Noisy("c"));
 same_drops!(a_part_that_is_moved, (), fn(pair => (Noisy, Noisy), b => Noisy) -> Noisy { yielded().await; let _c = &b; pair.1 }, (Noisy("0"), Noisy("1")), Noisy("b"));
+same_drops!(a_temporary_of_the_tail, (), fn(a => Noisy) -> usize { let local = Noisy("local"); yielded().await; Noisy("temporary").0.len() }, Noisy("a"));
+same_drops!(a_temporary_of_the_tail_that_is_told, (ret), fn(a => Noisy) -> usize { let local = Noisy("local"); Noisy("temporary").0.len() }, Noisy("a"));
 same_drops!(patterns, (), fn((x, y) => (Noisy, Noisy), [first, ..] => [Noisy; 1]) { yielded().await; }, (Noisy("x"), Noisy("y")), [Noisy("first")]);
 
 struct Client {
@@ -212,6 +214,46 @@ impl Client {
         }
         future
     }
+}
+
+/// What a function that returns a future drops by itself.
+#[test]
+fn temporaries_of_a_tail_that_is_a_future() {
+    fn plain(early: bool) -> impl Future<Output = usize> {
+        let _local = Noisy("local");
+        if early {
+            return std::future::ready(1);
+        }
+        std::future::ready(Noisy("temporary").0.len())
+    }
+    #[trace_fn(crate = fake, category = "c")]
+    fn traced() -> impl Future<Output = usize> {
+        let _local = Noisy("local");
+        std::future::ready(Noisy("temporary").0.len())
+    }
+    #[trace_fn(crate = fake, category = "c")]
+    fn early(early: bool) -> impl Future<Output = usize> {
+        let _local = Noisy("local");
+        if early {
+            return std::future::ready(1);
+        }
+        std::future::ready(Noisy("temporary").0.len())
+    }
+    #[trace_fn(crate = fake, category = "c")]
+    fn boxed() -> Boxed<usize> {
+        let _local = Noisy("local");
+        Box::pin(std::future::ready(Noisy("temporary").0.len()))
+    }
+    let drops = |call: fn()| {
+        let (_, mut lines) = recorded(call);
+        lines.retain(|line| line.starts_with("drop"));
+        lines
+    };
+    let plainly = drops(|| drop(plain(false)));
+    assert_eq!(plainly.len(), 2);
+    assert_eq!(drops(|| drop(traced())), plainly);
+    assert_eq!(drops(|| drop(early(false))), plainly);
+    assert_eq!(drops(|| drop(boxed())), plainly);
 }
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;

@@ -167,6 +167,8 @@ same_drops!(parameters_that_may_be_moved, (err), fn(go => bool, a => Noisy, b =>
 }, true, Noisy("a"), Noisy("b"), Noisy("c"));
 same_drops!(a_part_that_is_moved, (ret), fn(pair => (Noisy, Noisy), b => Noisy) -> Noisy { let _c = &b; pair.1 }, (Noisy("0"), Noisy("1")), Noisy("b"));
 same_drops!(patterns, (ret), fn((x, y) => (Noisy, Noisy), [first, ..] => [Noisy; 1]) -> u8 { 1 }, (Noisy("x"), Noisy("y")), [Noisy("first")]);
+same_drops!(a_temporary_of_the_tail, (ret), fn(a => Noisy) -> usize { let local = Noisy("local"); Noisy("temporary").0.len() }, Noisy("a"));
+same_drops!(a_temporary_of_the_tail_plainly, (), fn(a => Noisy) -> usize { let local = Noisy("local"); Noisy("temporary").0.len() }, Noisy("a"));
 same_drops!(without_options, (), fn((x, _) => (Noisy, Noisy), _ => Noisy, z => Noisy) { let l = Noisy("l"); }, (Noisy("x"), Noisy("y")), Noisy("_"), Noisy("z"));
 
 #[test]
