@@ -38,6 +38,9 @@ macro_rules! trace_alert {
     ($category:literal, $name:literal $(,)?) => {
         $crate::__trace_alert!($category, $name)
     };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(alert)
+    };
 }
 
 /// An alert of a category, which may be empty.

@@ -104,6 +104,9 @@ macro_rules! __trace_blob_event {
             ()
         )
     };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(bytes)
+    };
 }
 
 /// Writes a blob attachment: `(category, name), names, bytes`.
@@ -124,5 +127,8 @@ macro_rules! __trace_blob_attachment {
             ),
             ()
         )
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(attachment)
     };
 }

@@ -14,6 +14,9 @@
 /// }
 /// ```
 ///
+/// It is a statement that keeps its guard in a variable of its own: `let scope = trace_duration!(…)` does not compile. To end a duration
+/// before the block does, put it into a block of its own.
+///
 /// The arguments are recorded now and borrowed no longer than that. The duration also ends by `return`, `?` and panic. It belongs to
 /// its thread: in an `async` block it must not be held across an `.await`, where it would end on another thread, or count the time in
 /// which others ran. Its guard is not `Send`, so that the compiler says so of a future that has to be. Trace what lasts longer with
@@ -167,6 +170,9 @@ macro_rules! trace_async_enter {
             ),
             $crate::AsyncScope::NOT_RECORDED
         )
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(literals_and_id)
     };
 }
 

@@ -81,4 +81,7 @@ macro_rules! __trace_instaflow {
             }
         }
     };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(instaflow)
+    };
 }

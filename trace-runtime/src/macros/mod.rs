@@ -17,4 +17,5 @@ traced! {
 
 #[cfg(feature = "attributes")]
 mod checked;
+mod expected;
 mod off;

@@ -62,6 +62,8 @@ macro_rules! trace_kernel_object {
 /// trace_log!("app", "{path} has {} lines", 12);
 /// ```
 ///
+/// The category comes first, unlike in `println!`: `trace_log!("{} lines", 12)` takes the text for one, and then says that 12 is no format.
+///
 /// The message is formatted only while the category is recorded, up to 256 bytes of it without allocating; up to 32,000 bytes are
 /// recorded, cut at a character. A log record has a time and a thread; of the category it keeps nothing. Some viewers, as Perfetto, leave
 /// log records out: [`trace_instant!`](crate::trace_instant) shows there.
@@ -74,6 +76,9 @@ macro_rules! trace_log {
     };
     ($category:expr, $($format:tt)+) => {
         $crate::__trace_named!(__trace_log, [], $category, "", $($format)+)
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(log)
     };
 }
 

@@ -27,6 +27,12 @@ macro_rules! __ntrace_event {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__ntrace_unused!($category, $name, [] $(, $key => $value)*)
     };
+    ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
+        $crate::__trace_expected!(arguments)
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(names)
+    };
 }
 
 /// An instant, whose scope may be left out.
@@ -39,6 +45,12 @@ macro_rules! __ntrace_instant {
     ($category:expr, $name:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__ntrace_unused!($category, $name, [$scope => $crate::Scope] $(, $key => $value)*)
     };
+    ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
+        $crate::__trace_expected!(scope)
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(names)
+    };
 }
 
 /// A trace point with category, name, id and arguments.
@@ -48,6 +60,12 @@ macro_rules! __ntrace_event_with_id {
     ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__ntrace_unused!($category, $name, [$id => u64] $(, $key => $value)*)
     };
+    ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
+        $crate::__trace_expected!(id)
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(names)
+    };
 }
 
 /// A counter, which has one value at least.
@@ -56,6 +74,12 @@ macro_rules! __ntrace_event_with_id {
 macro_rules! __ntrace_counter {
     ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
         $crate::__ntrace_unused!($category, $name, [$id => u64] $(, $key => $value)+)
+    };
+    ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
+        $crate::__trace_expected!(counter)
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(names)
     };
 }
 
@@ -100,6 +124,9 @@ macro_rules! __ntrace_alert {
             $crate::__check_alert_name($name)
         }
     };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(alert)
+    };
 }
 
 /// A category that nobody records.
@@ -126,4 +153,10 @@ macro_rules! __ntrace_future_args {
         }
         $crate::ntrace::TraceFutureArgs::none()
     }};
+    ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
+        $crate::__trace_expected!(arguments)
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(names)
+    };
 }

@@ -102,4 +102,7 @@ macro_rules! __trace_complete {
             ()
         )
     };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(arguments)
+    };
 }

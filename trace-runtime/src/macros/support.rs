@@ -82,6 +82,9 @@ macro_rules! __trace_named {
             $($($rest)*)?
         )
     };
+    ($macro:ident, $($wrong:tt)*) => {
+        $crate::__trace_expected!(names)
+    };
 }
 
 /// Writes an event: `type, place, (category, name), names, key => value, …`.
@@ -91,6 +94,9 @@ macro_rules! __trace_event {
     ($event:ident, $place:expr, $site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
         $crate::__trace_write!($event, $place, $site, $names, [] $(, $key => $value)*)
     };
+    ($event:ident, $($wrong:tt)*) => {
+        $crate::__trace_expected!(arguments)
+    };
 }
 
 /// Writes an event with an id: `type, place, (category, name), names, id, key => value, …`.
@@ -99,6 +105,9 @@ macro_rules! __trace_event {
 macro_rules! __trace_event_with_id {
     ($event:ident, $place:expr, $site:tt, $names:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__trace_write!($event, $place, $site, $names, [$crate::__private::id($id)] $(, $key => $value)*)
+    };
+    ($event:ident, $($wrong:tt)*) => {
+        $crate::__trace_expected!(id)
     };
 }
 
@@ -123,6 +132,9 @@ macro_rules! __trace_counter {
             ()
         )
     };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(counter)
+    };
 }
 
 /// Writes an instant, whose scope may be left out: `place, (category, name), names, scope, key => value, …`.
@@ -138,6 +150,9 @@ macro_rules! __trace_instant {
         $crate::__trace_write!(
             Instant, $place, $site, $names, [$crate::__private::scope($scope)] $(, $key => $value)*
         )
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(scope)
     };
 }
 
@@ -182,6 +197,9 @@ macro_rules! __trace_begin {
             ),
             $crate::DurationScope::NOT_RECORDED
         )
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(arguments)
     };
 }
 

@@ -37,6 +37,12 @@ macro_rules! trace_future_args {
             $($key => $value),*
         )
     };
+    ($category:expr, $name:expr, $($wrong:tt)*) => {
+        $crate::__trace_expected!(arguments)
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(names)
+    };
 }
 
 /// Keeps what a future needs for its records: `(category, name), names, key => value, …`.

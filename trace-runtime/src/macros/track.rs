@@ -72,4 +72,7 @@ macro_rules! __trace_begin_on {
             $crate::TrackScope::NOT_RECORDED
         )
     };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(arguments)
+    };
 }

@@ -22,6 +22,12 @@ macro_rules! __ntrace_blob_event {
             $crate::__ntrace_unused!($category, $name, [] $(, $key => $value)*);
         }
     };
+    ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
+        $crate::__trace_expected!(bytes)
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(names)
+    };
 }
 
 /// Data with category and name.
@@ -30,6 +36,12 @@ macro_rules! __ntrace_blob_event {
 macro_rules! __ntrace_blob_attachment {
     ($category:expr, $name:expr, $bytes:expr $(,)?) => {
         $crate::__ntrace_blob_event!($category, $name, $bytes)
+    };
+    ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
+        $crate::__trace_expected!(attachment)
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(names)
     };
 }
 
@@ -66,5 +78,8 @@ macro_rules! __ntrace_log {
             let _ = ::core::format_args!($($format)+);
             $crate::__ntrace_unused!($category, "", []);
         }
+    };
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(log)
     };
 }

@@ -67,6 +67,9 @@ macro_rules! __ntrace_async_enter {
         $crate::__ntrace_unused!($category, $name, [$id => u64] $(, $key => $value)*);
         $crate::ntrace::AsyncScope::NOT_RECORDED
     }};
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(literals_and_id)
+    };
 }
 
 /// A flow event with a duration of its own.
@@ -77,6 +80,9 @@ macro_rules! __ntrace_instaflow {
         $crate::__ntrace_unused!($category, $flow, [$id => u64] $(, $key => $value)*);
         $crate::__ntrace_unused!("", $step, []);
     }};
+    ($($wrong:tt)*) => {
+        $crate::__trace_expected!(instaflow)
+    };
 }
 
 /// A name.
