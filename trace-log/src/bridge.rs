@@ -11,7 +11,8 @@ use crate::levels;
 ///
 /// # Errors
 ///
-/// There is a logger already. [`Bridge::wrap`] takes one that is not in place yet.
+/// There is a logger already. [`Bridge::wrap`] takes one that is not in place yet; if it is that of `tracing-subscriber`, the
+/// [documentation of the crate](crate#beside-another-logger) says what to do.
 pub fn init() -> Result<(), SetLoggerError> {
     Bridge::new().init()
 }

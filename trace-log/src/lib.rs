@@ -31,8 +31,9 @@
 //! # }
 //! ```
 //!
-//! With its default feature `tracing-log`, `tracing-subscriber` makes itself the logger: leave that feature out, or have its part in
-//! this with `Bridge::new().wrap(tracing_log::LogTracer::new(), …)`, which has to come first.
+//! With its default feature `tracing-log`, `tracing-subscriber` makes itself the logger, and [`init`] after that returns an error. If the
+//! program has the layer of `trace-tracing`, nothing is to do: that records what is said through `log`, at all levels. Else leave that
+//! feature out.
 //!
 //! # Levels
 //!

@@ -24,6 +24,8 @@ pub(crate) struct Callsite {
     pub(crate) point: TracePoint,
     /// Whether the name of the event is one that somebody chose.
     pub(crate) is_named: bool,
+    /// Where its events have their target, if they are records of `log`: the place among the keys.
+    pub(crate) target: Option<usize>,
     /// The fields that are recorded, in the order of the keys.
     keys: Vec<&'static str>,
     /// The place among the keys of each field.
@@ -72,6 +74,7 @@ impl Callsite {
             index,
             point: TracePoint::new(event_type, metadata.target(), name, &keys),
             is_named,
+            target: place_of_target(metadata, &keys),
             places: (0..names.len()).map(place).collect(),
             keys,
             track: OnceLock::new(),
@@ -113,6 +116,12 @@ impl Callsite {
 /// Whether the macros of `tracing` made the name of an event: `event src/main.rs:7`.
 fn has_default_name(metadata: &Metadata<'_>) -> bool {
     metadata.is_event() && metadata.name().starts_with("event ") && metadata.name().contains(':')
+}
+
+/// The place of the target of a record of `log`, if it is one of `tracing-log`'s callsites, of which there is one for each level.
+fn place_of_target(metadata: &Metadata<'_>, keys: &[&str]) -> Option<usize> {
+    let is_of_log = metadata.target() == "log" && keys.first() == Some(&MESSAGE);
+    keys.iter().position(|key| is_of_log && metadata.is_event() && *key == "log.target")
 }
 
 /// Callsites by the address of their metadata, which is a static's, or lives as long as one.

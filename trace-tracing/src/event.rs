@@ -3,11 +3,12 @@
 use std::cell::Cell;
 use std::fmt::Write;
 
-use trace_runtime::context::{scope, Value};
+use trace_runtime::context::{scope, TracePoint, Value};
 use trace_runtime::Scope;
 use tracing_core::Event;
 
 use crate::callsite::{self, Callsite};
+use crate::targets;
 use crate::values::{cut, with_spare, Collector, Values, KEPT_TEXT};
 
 /// What an event becomes.
@@ -23,10 +24,13 @@ const MAX_NAME: usize = 120;
 /// Records an event.
 #[inline]
 pub(crate) fn record(event: &Event<'_>, form: Form) {
-    let Some(callsite) = callsite::of(event.metadata()).filter(|callsite| callsite.point.is_on())
-    else {
+    let Some(callsite) = callsite::of(event.metadata()) else { return };
+    if let Some(target) = callsite.target {
+        return record_of_log(event, callsite, target, form);
+    }
+    if !callsite.point.is_on() {
         return;
-    };
+    }
     with_spare(|values| {
         event.record(&mut Collector::new(callsite, values));
         match form {
@@ -36,23 +40,56 @@ pub(crate) fn record(event: &Event<'_>, form: Form) {
     });
 }
 
+/// Records what `tracing-log` made an event of, as if it were an event of its target with nothing but a message.
+fn record_of_log(event: &Event<'_>, callsite: &'static Callsite, target: usize, form: Form) {
+    with_spare(|values| {
+        event.record(&mut Collector::new(callsite, values));
+        let Some(target) = targets::of(values.text(target)).filter(|target| target.point.is_on())
+        else {
+            return;
+        };
+        let message = values.first_text();
+        match form {
+            Form::Instant => {
+                let mut arguments = [Value::Str(message)];
+                write_message(target.point, target.name, Some(message), &mut arguments);
+            }
+            Form::Log => with_text(|text| {
+                let level = callsite.metadata.level();
+                let _endless = write!(text, "{level} {}: {message}", target.name);
+                target.point.write_log(text);
+            }),
+        }
+    });
+}
+
 fn write_instant(callsite: &Callsite, values: &Values) {
-    let tail = [scope(Scope::Thread)];
     let mut arguments = values.arguments();
     if callsite.is_named {
-        callsite.point.write(&arguments, &tail);
+        callsite.point.write(&arguments, &[scope(Scope::Thread)]);
         return;
     }
-    let text = if callsite.has_message() { values.first_text() } else { "" };
+    let message = callsite.has_message().then(|| values.first_text());
+    write_message(callsite.point, callsite.metadata.target(), message, &mut arguments);
+}
+
+/// Writes an instant whose name is its message, which is the first argument, or its target.
+fn write_message(
+    point: TracePoint,
+    target: &str,
+    message: Option<&str>,
+    arguments: &mut [Value<'_>],
+) {
+    let text = message.unwrap_or_default();
     let name = cut(text, MAX_NAME);
     if let (true, Some(message)) =
-        (callsite.has_message() && name.len() == text.len(), arguments.first_mut())
+        (message.is_some() && name.len() == text.len(), arguments.first_mut())
     {
         // It is the name.
         *message = Value::Omitted;
     }
-    let name = if name.is_empty() { callsite.metadata.target() } else { name };
-    callsite.point.write_named(name, &arguments, &tail);
+    let name = if name.is_empty() { target } else { name };
+    point.write_named(name, arguments, &[scope(Scope::Thread)]);
 }
 
 /// `LEVEL target: message key=value`.

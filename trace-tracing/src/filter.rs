@@ -5,7 +5,7 @@ use tracing_core::subscriber::Interest;
 use tracing_core::{LevelFilter, Metadata};
 use tracing_subscriber::layer::{Context, Filter};
 
-use crate::callsite;
+use crate::{callsite, levels};
 
 /// A filter that lets through what is being recorded.
 ///
@@ -48,6 +48,9 @@ pub(crate) fn interest(metadata: &'static Metadata<'static>) -> Interest {
 pub(crate) fn is_recorded(metadata: &Metadata<'_>) -> bool {
     match callsite::find(metadata) {
         Some(callsite) => callsite.point.is_on(),
-        None => trace_runtime::trace_category_enabled!(metadata.target()),
+        None => {
+            levels::note_probe(metadata);
+            trace_runtime::trace_category_enabled!(metadata.target())
+        }
     }
 }

@@ -63,7 +63,16 @@
 //! While recorded, the bridge takes no lock but a span's own, and does not allocate for a span but where more than 8192 of them are
 //! open at once. See `benches/peers` for numbers. Most of what a span costs with the layer is the registry's and the filter's own.
 //!
-//! Events that `tracing-log` makes of records of `log` have the category `log`; the crate `trace-log` has the target.
+//! # Records of `log`
+//!
+//! With its default feature `tracing-log`, `tracing-subscriber` makes itself the logger of the program, and its `init` sets
+//! `log::max_level()` to what the layers want then. Records of `log` are events like others: an instant with the target of the record as
+//! category and its message as name, or a log record. Their file, line and module are left out. `log::max_level()` is raised when a
+//! recording begins, to what `tracing` wants then, and set back when it ends, unless the application has set it meanwhile. It is not
+//! touched where another logger is in place.
+//!
+//! The crate `trace-log` does the same without `tracing`, and costs less. As there is one logger in a program, `trace_log::init` after
+//! `init` returns an error. It is not needed then; to have it nevertheless, leave the feature `tracing-log` out.
 //!
 //! With the feature `ntrace` the layer is there and wants nothing.
 #![forbid(unsafe_code)]
@@ -73,11 +82,13 @@ mod event;
 mod filter;
 mod homes;
 mod layer;
+mod levels;
 mod options;
 mod session;
 mod slot;
 mod spans;
 mod subscriber;
+mod targets;
 mod thread;
 mod values;
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use trace_runtime::{observe, Observer, TraceState};
 use tracing_core::callsite::rebuild_interest_cache;
 
-use crate::homes;
+use crate::{homes, levels};
 
 /// The number of the recording. Rules: stored by the observer alone.
 static NUMBER: AtomicU32 = AtomicU32::new(1);
@@ -30,8 +30,12 @@ fn told(state: TraceState) {
             let next = number() % (u32::MAX - 1) + 1;
             NUMBER.store(next, Ordering::Relaxed);
             rebuild_interest_cache();
+            levels::raise();
         }
         TraceState::Stopping => homes::show_waiting(),
-        TraceState::Stopped => rebuild_interest_cache(),
+        TraceState::Stopped => {
+            levels::set_back();
+            rebuild_interest_cache();
+        }
     }
 }

@@ -98,7 +98,12 @@ impl Values {
 
     /// The text of the first value, which an event's message is.
     pub(crate) fn first_text(&self) -> &str {
-        match self.get(0) {
+        self.text(0)
+    }
+
+    /// A value that is a text, or an empty one.
+    pub(crate) fn text(&self, place: usize) -> &str {
+        match self.get(place) {
             Value::Str(text) => text,
             _ => "",
         }

@@ -1,0 +1,79 @@
+//! Records of `log` that come through `tracing-log`, which `tracing-subscriber` makes the logger unless it is told otherwise.
+#![cfg(all(target_os = "linux", not(feature = "ntrace")))]
+
+mod common;
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use common::{only, read, Event};
+use log::LevelFilter;
+use tracing_log::{AsLog, LogTracer, NormalizeEvent};
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::prelude::*;
+use tracing_subscriber::EnvFilter;
+
+/// The application's own layer, which keeps the targets of what it gets.
+struct Own(Arc<Mutex<Vec<String>>>);
+
+impl<S: tracing::Subscriber> Layer<S> for Own {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        let record = event.normalized_metadata();
+        let target = record.as_ref().unwrap_or(event.metadata()).target();
+        self.0.lock().unwrap().push(target.to_owned());
+    }
+}
+
+/// What [`tracing_subscriber::util::SubscriberInitExt::init`] does with the feature `tracing-log`.
+fn init_log() {
+    let level = tracing::level_filters::LevelFilter::current().as_log();
+    LogTracer::builder().with_max_level(level).init().unwrap();
+}
+
+fn work() {
+    tracing::info!(target: "on", "by tracing");
+    log::info!(target: "on", "by log {}", 1);
+    log::trace!(target: "on::inner", "{}", "long ".repeat(30));
+    log::error!(target: "on", "an error");
+    log::error!(target: "off", "an error elsewhere");
+}
+
+fn recorded(path: &Path) -> Vec<Event> {
+    let trace = trace_runtime::builder().output(path).categories(["on*"]).init();
+    work();
+    drop(trace);
+    read(path).0
+}
+
+/// One test, since a process has one logger.
+#[test]
+fn records_come_with_their_levels_targets_and_messages() {
+    let directory = tempfile::tempdir().unwrap();
+    let own = Arc::new(Mutex::new(Vec::new()));
+    tracing_subscriber::registry()
+        .with(trace_tracing::layer())
+        .with(Own(Arc::clone(&own)).with_filter(EnvFilter::new("warn")))
+        .init();
+    init_log();
+    assert_eq!(log::max_level(), LevelFilter::Warn);
+    for round in 0..2 {
+        let events = recorded(&directory.path().join(format!("{round}.fxt")));
+        assert_eq!(log::max_level(), LevelFilter::Warn);
+        assert_eq!(events.len(), 4, "{events:#?}");
+        for name in ["by tracing", "by log 1", "an error"] {
+            let event = only(&events, "instant", name);
+            assert_eq!((event.category.as_str(), event.arguments.len()), ("on", 0));
+        }
+        let long = &events[2];
+        assert_eq!((long.category.as_str(), long.name.len()), ("on::inner", 120));
+        assert_eq!(long.arguments, [format!("message={}", "long ".repeat(30))]);
+        assert_eq!(std::mem::take(&mut *own.lock().unwrap()), ["on", "off"]);
+    }
+
+    // What the application sets while something is recorded holds.
+    let trace = trace_runtime::builder().output(directory.path().join("set.fxt")).init();
+    assert_eq!(log::max_level(), LevelFilter::Trace);
+    log::set_max_level(LevelFilter::Error);
+    drop(trace);
+    assert_eq!(log::max_level(), LevelFilter::Error);
+}
