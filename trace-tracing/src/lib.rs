@@ -40,12 +40,12 @@
 //! # Synchronous and asynchronous spans
 //!
 //! Most spans are a block or a function: entered once, left, and over. They are one duration, and nothing else. A span is asynchronous
-//! if it is entered again, if its thread goes on while it is left and not over, if it ends on another thread, or was never entered: its
-//! track is written then, with the time at which the span was created. With it the tracks of its ancestors are, so that the tracks are
-//! one tree. Ids of tracks are unique on the machine.
+//! if it is entered again, if its thread goes on while it is left and not over, if it ends on another thread, or ends without having been
+//! entered: its track is written then, with the time at which the span was created. With it the tracks of its ancestors are, so that the
+//! tracks are one tree. Ids of tracks are unique on the machine.
 //!
-//! So nothing is recorded of a span that has not been entered, and no track of one that was polled once, and whose thread does nothing
-//! else that `tracing` knows of. When a recording ends, all spans that wait have their tracks written (up to 8192 of a layer, beyond
+//! So a span that waits to be entered is seen once it is entered, or over, or another span's track or a `follows_from` needs its own; and
+//! the track of one that was polled once, once its thread does something else that `tracing` knows of. When a recording ends, all spans that wait have their tracks written (up to 8192 of a layer, beyond
 //! which they are seen when they go on). Of a process that is killed they are missing.
 //!
 //! `Instrument` enters a span once more to drop the future, so that every instrumented future has a track, and a last short duration.
