@@ -1,19 +1,21 @@
 //! Operations and flows: a begin and an end that have an id in common.
 //!
 //! They may be of two threads, whose records stand in the archive in any
-//! order: an end can come before its begin.
-
-use std::collections::HashMap;
+//! order: an end can come before its begin, and an id that is used again can
+//! have its second end before its first. So halves are collected and paired in
+//! the order of time, all at once when there are [`MAX_WAITING`]: what is
+//! nearer in the archive than half of that is paired as if the archive were in
+//! order.
 
 use trace_format::ThreadKoids;
 
 use crate::catalog::LabelId;
 
-/// The most that wait for their other half at once; others are only counted.
-const MAX_OPEN: usize = 1 << 20;
+/// The most halves that are kept; of those without another half, half as many.
+const MAX_WAITING: usize = 1 << 20;
 
 /// What a begin and its end have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     /// The process, 0 if it does not matter.
     pub(crate) process: u64,
@@ -21,123 +23,145 @@ pub(crate) struct Key {
     pub(crate) id: u64,
 }
 
-/// Where and when something began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Begin {
+/// Where and when something began or ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment {
     pub(crate) nanos: u64,
     pub(crate) thread: ThreadKoids,
 }
 
-/// Begins and ends that wait for each other.
-#[derive(Debug, Default)]
-pub(crate) struct Links {
-    waiting: HashMap<Key, Waiting>,
-    begins: u64,
-    ends: u64,
-    /// Those that did not fit.
-    begins_beyond: u64,
-    ends_beyond: u64,
+/// A begin and its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) key: Key,
+    pub(crate) begin: Moment,
+    /// When it ended, not before it began.
+    pub(crate) end: u64,
 }
 
-#[derive(Debug, Default)]
-struct Waiting {
-    begins: Vec<Begin>,
-    ends: Vec<u64>,
+/// Halves without another half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Unpaired {
+    /// Begins that have not ended.
+    pub begins: u64,
+    /// Ends whose begin is not there.
+    pub ends: u64,
+}
+
+impl Unpaired {
+    fn count(&mut self, halves: &[Half]) {
+        let ends = halves.iter().filter(|half| half.is_end).count() as u64;
+        self.ends += ends;
+        self.begins += halves.len() as u64 - ends;
+    }
+}
+
+/// Begins and ends that wait for each other.
+#[derive(Debug)]
+pub(crate) struct Links {
+    waiting: Vec<Half>,
+    max_waiting: usize,
+    /// Those that did not fit.
+    beyond: Unpaired,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Half {
+    key: Key,
+    at: Moment,
+    is_end: bool,
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        Self { waiting: Vec::new(), max_waiting: MAX_WAITING, beyond: Unpaired::default() }
+    }
 }
 
 impl Links {
-    /// Takes a begin; returns when it ended, if its end has come before: the
-    /// first one that is not earlier.
-    pub(crate) fn begin(&mut self, key: Key, begin: Begin) -> Option<u64> {
-        let has_room = self.has_room();
-        let waiting = self.waiting.entry(key).or_default();
-        let ends = waiting.ends.iter().enumerate();
-        let end = ends.filter(|(_, end)| **end >= begin.nanos).min_by_key(|(_, end)| **end);
-        if let Some((place, _)) = end {
-            self.ends -= 1;
-            let end = waiting.ends.swap_remove(place);
-            self.tidy(key);
-            return Some(end);
-        }
-        if has_room {
-            waiting.begins.push(begin);
-            self.begins += 1;
-        } else {
-            self.begins_beyond += 1;
-            self.tidy(key);
-        }
-        None
+    /// Takes a begin; gives `sink` what is paired by that.
+    #[inline]
+    pub(crate) fn begin(&mut self, key: Key, at: Moment, sink: &mut impl FnMut(Link)) {
+        self.push(Half { key, at, is_end: false }, sink);
     }
 
-    /// Takes an end; returns its begin, of those that are not later the last
-    /// one, if it has come before.
-    pub(crate) fn end(&mut self, key: Key, nanos: u64) -> Option<Begin> {
-        let has_room = self.has_room();
-        let waiting = self.waiting.entry(key).or_default();
-        let begin = waiting.begins.iter().rposition(|begin| begin.nanos <= nanos);
-        if let Some(place) = begin {
-            self.begins -= 1;
-            let begin = waiting.begins.remove(place);
-            self.tidy(key);
-            return Some(begin);
-        }
-        if has_room {
-            waiting.ends.push(nanos);
-            self.ends += 1;
-        } else {
-            self.ends_beyond += 1;
-            self.tidy(key);
-        }
-        None
+    /// Takes an end; gives `sink` what is paired by that.
+    #[inline]
+    pub(crate) fn end(&mut self, key: Key, at: Moment, sink: &mut impl FnMut(Link)) {
+        self.push(Half { key, at, is_end: true }, sink);
     }
 
-    fn has_room(&self) -> bool {
-        self.begins + self.ends < MAX_OPEN as u64
-    }
-
-    /// Forgets a key for which nothing waits.
-    fn tidy(&mut self, key: Key) {
-        if self.waiting.get(&key).is_some_and(|of| of.begins.is_empty() && of.ends.is_empty()) {
-            self.waiting.remove(&key);
+    #[inline]
+    fn push(&mut self, half: Half, sink: &mut impl FnMut(Link)) {
+        self.waiting.push(half);
+        if self.waiting.len() >= self.max_waiting {
+            self.pair(sink);
+            self.forget();
         }
     }
 
-    /// Returns how many have not ended.
-    pub(crate) fn without_end(&self) -> u64 {
-        self.begins + self.begins_beyond
+    /// Gives `sink` the rest, at the end of the archive; returns what has no
+    /// other half.
+    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(Link)) -> Unpaired {
+        self.pair(sink);
+        let mut unpaired = self.beyond;
+        unpaired.count(&self.waiting);
+        unpaired
     }
 
-    /// Returns how many ends have no begin.
-    pub(crate) fn without_begin(&self) -> u64 {
-        self.ends + self.ends_beyond
+    /// Pairs what can be paired. What is left is in order.
+    fn pair(&mut self, sink: &mut impl FnMut(Link)) {
+        // Of one thread and time the order stays.
+        self.waiting.sort_by_key(|half| (half.key, half.at));
+        let mut rest = Vec::new();
+        for halves in self.waiting.chunk_by(|a, b| a.key == b.key) {
+            pair_of_key(halves, &mut rest, sink);
+        }
+        self.waiting = rest;
     }
+
+    /// Forgets the oldest of too many.
+    #[cold]
+    fn forget(&mut self) {
+        let Some(older) = self.waiting.len().checked_sub(self.max_waiting / 2) else { return };
+        if older > 0 {
+            self.waiting.select_nth_unstable_by_key(older - 1, |half| half.at);
+            let newer = self.waiting.split_off(older);
+            self.beyond.count(&self.waiting);
+            self.waiting = newer;
+        }
+    }
+}
+
+/// Pairs halves, in the order of time: an end is that of the last begin before
+/// it that has none. Adds those without another half to `rest`.
+fn pair_of_key(halves: &[Half], rest: &mut Vec<Half>, sink: &mut impl FnMut(Link)) {
+    let mut open: Vec<Half> = Vec::new();
+    let mut link = |begin: Half, end: Half| {
+        sink(Link { key: begin.key, begin: begin.at, end: end.at.nanos });
+    };
+    // An end that stands before a begin of the same time, of another thread.
+    let mut early: Option<Half> = None;
+    for half in halves {
+        let is_early = early.is_some_and(|end| end.at.nanos == half.at.nanos);
+        if !is_early {
+            rest.extend(early.take());
+        }
+        match (half.is_end, early) {
+            (false, Some(end)) => {
+                link(*half, end);
+                early = None;
+            }
+            (false, None) => open.push(*half),
+            (true, _) => match open.pop() {
+                Some(begin) => link(begin, *half),
+                None => rest.extend(early.replace(*half)),
+            },
+        }
+    }
+    rest.extend(early);
+    rest.extend(open);
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KEY: Key = Key { process: 1, label: LabelId(0), id: 7 };
-
-    fn at(nanos: u64) -> Begin {
-        Begin { nanos, thread: ThreadKoids::UNKNOWN }
-    }
-
-    #[test]
-    fn halves_find_each_other_in_any_order() {
-        let mut links = Links::default();
-        assert_eq!(links.begin(KEY, at(10)), None);
-        assert_eq!(links.begin(KEY, at(20)), None);
-        assert_eq!(links.end(KEY, 25), Some(at(20)));
-        // No begin is earlier than this.
-        assert_eq!(links.end(KEY, 5), None);
-        assert_eq!((links.without_end(), links.without_begin()), (1, 1));
-        assert_eq!(links.end(KEY, 30), Some(at(10)));
-        // The id is used again, and the archive has the ends first.
-        assert_eq!(links.end(KEY, 50), None);
-        assert_eq!(links.begin(KEY, at(40)), Some(50));
-        assert_eq!(links.begin(KEY, at(1)), Some(5));
-        assert_eq!((links.without_end(), links.without_begin()), (0, 0));
-        assert!(links.waiting.is_empty());
-    }
-}
+mod tests;

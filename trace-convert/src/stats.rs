@@ -8,6 +8,9 @@
 //! | counters   | category, name, id and series             | what was counted                  |
 //! | instants   | category and name                         | none, they are counted            |
 //!
+//! A begin and its end are paired by time: their records may stand in the
+//! archive in any order.
+//!
 //! With [`Grouping`] there are such rows for each process or thread: that of
 //! the beginning.
 //!
@@ -28,6 +31,7 @@ use std::io::Read;
 
 use trace_format::{Reader, ThreadKoids};
 
+pub use crate::links::Unpaired;
 use crate::schedule::Schedule;
 use crate::spans::Oddities;
 use crate::{ConvertError, Damage};
@@ -94,10 +98,10 @@ pub struct Report {
     pub context_switches: u64,
     /// What of the durations did not fit together.
     pub oddities: Oddities,
-    /// Operations and flows that have not ended.
-    pub links_without_end: u64,
-    /// Ends of operations and flows whose begin is not there.
-    pub links_without_begin: u64,
+    /// Operations of which one half is there.
+    pub unpaired_operations: Unpaired,
+    /// Flows of which one half is there.
+    pub unpaired_flows: Unpaired,
     /// What is missing.
     pub damage: Damage,
 }

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         rows::text(args, &report)
     };
     table::print(&text)?;
-    tell(&report);
+    tell(args, &report);
     Ok(damage::tell(&args.file, &report.damage))
 }
 
@@ -72,16 +72,27 @@ fn json(report: &Report) -> Result<String> {
 }
 
 /// Tells what does not fit together.
-fn tell(report: &Report) {
+fn tell(args: &StatsArgs, report: &Report) {
     let oddities = report.oddities;
-    let counts = [
+    let (operations, flows) = (report.unpaired_operations, report.unpaired_flows);
+    let of_durations = [
         ("durations that have not ended, left out", oddities.begins_without_end),
         ("durations whose begin is missing, left out", oddities.ends_without_begin),
         ("durations that end before they begin, taken as 0", oddities.reversed),
         ("durations far out of order; SELF may be off", oddities.misplaced),
-        ("operations and flows that have not ended, left out", report.links_without_end),
-        ("operations and flows whose begin is missing, left out", report.links_without_begin),
+        ("async operations that have not ended, left out", operations.begins),
+        ("async operations whose begin is missing, left out", operations.ends),
     ];
+    let of_flows = [
+        ("flows that have not ended, left out", flows.begins),
+        ("flows whose begin is missing, left out", flows.ends),
+    ];
+    let counts: Vec<(&str, u64)> = match (args.json, args.counters, args.flows) {
+        (true, ..) => [&of_durations[..], &of_flows].concat(),
+        (_, true, _) => Vec::new(),
+        (.., true) => of_flows.into(),
+        _ => of_durations.into(),
+    };
     for (what, number) in counts.iter().filter(|(_, number)| *number > 0) {
         say(&format!("{what}: {number}"));
     }

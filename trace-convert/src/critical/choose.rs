@@ -5,7 +5,7 @@ use std::io::Read;
 use trace_format::{EventKind, Reader, Record};
 
 use crate::catalog::{Catalog, LabelId};
-use crate::links::{Begin, Key, Links};
+use crate::links::{Key, Link, Links, Moment};
 use crate::references::peek_thread;
 use crate::{ConvertError, Damage};
 
@@ -70,7 +70,13 @@ pub fn slowest<R: Read>(
 ) -> Result<(Option<Chosen>, Damage), ConvertError> {
     let mut catalog = Catalog::default();
     let mut links = Links::default();
-    let mut longest: Option<(Key, Begin, u64)> = None;
+    let mut longest: Option<Link> = None;
+    let length = |link: &Link| link.end - link.begin.nanos;
+    let mut look = |link: Link| {
+        if longest.is_none_or(|longest| length(&link) > length(&longest)) {
+            longest = Some(link);
+        }
+    };
     let damage = Damage::of_all(reader, |item| {
         catalog.note(item);
         let Record::Event(event) = &item.record else { return };
@@ -88,19 +94,14 @@ pub fn slowest<R: Read>(
         let thread = peek_thread(item, event.thread);
         let nanos = item.nanos(event.ticks);
         let key = Key { process: if choice.flows { 0 } else { thread.process }, label, id };
-        let begin = Begin { nanos, thread };
-        let whole = match is_begin {
-            true => links.begin(key, begin).map(|end| (begin, end)),
-            false => links.end(key, nanos).map(|begin| (begin, nanos)),
-        };
-        if let Some((begin, end)) = whole {
-            let length = end - begin.nanos;
-            if longest.is_none_or(|(_, begin, end)| length > end - begin.nanos) {
-                longest = Some((key, begin, end));
-            }
+        let at = Moment { nanos, thread };
+        match is_begin {
+            true => links.begin(key, at, &mut look),
+            false => links.end(key, at, &mut look),
         }
     })?;
-    let chosen = longest.map(|(key, begin, end)| Chosen {
+    links.finish(&mut look);
+    let chosen = longest.map(|Link { key, begin, end }| Chosen {
         is_flow: choice.flows,
         category: catalog.category(key.label).to_owned(),
         name: catalog.name(key.label).to_owned(),

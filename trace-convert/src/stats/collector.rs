@@ -5,8 +5,7 @@ use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
 use super::counters::Counters;
 use super::table::{Groups, Table};
 use super::{Grouping, Report};
-use crate::catalog::LabelId;
-use crate::links::{Begin, Key, Links};
+use crate::links::{Key, Links, Moment, Unpaired};
 use crate::references::peek_thread;
 use crate::schedule::Schedule;
 use crate::spans::{Span, Spans};
@@ -17,12 +16,31 @@ pub(super) struct Collector<'s> {
     spans: Spans,
     found: Found<'s>,
     instants: Table,
-    operations: Table,
-    open_operations: Links,
-    flows: Table,
-    open_flows: Links,
+    operations: Linked,
+    flows: Linked,
     counters: Counters,
     context_switches: u64,
+}
+
+/// Operations or flows.
+#[derive(Debug, Default)]
+struct Linked {
+    rows: Table,
+    links: Links,
+}
+
+impl Linked {
+    fn begin(&mut self, groups: &mut Groups, key: Key, at: Moment) {
+        self.links.begin(key, at, &mut |link| self.rows.link(groups, &link));
+    }
+
+    fn end(&mut self, groups: &mut Groups, key: Key, at: Moment) {
+        self.links.end(key, at, &mut |link| self.rows.link(groups, &link));
+    }
+
+    fn finish(&mut self, groups: &mut Groups) -> Unpaired {
+        self.links.finish(&mut |link| self.rows.link(groups, &link))
+    }
 }
 
 /// What durations are added to.
@@ -40,10 +58,8 @@ impl<'s> Collector<'s> {
             spans: Spans::default(),
             found: Found { groups, durations: Table::default(), schedule },
             instants: Table::default(),
-            operations: Table::default(),
-            open_operations: Links::default(),
-            flows: Table::default(),
-            open_flows: Links::default(),
+            operations: Linked::default(),
+            flows: Linked::default(),
             counters: Counters::default(),
             context_switches: 0,
         }
@@ -69,39 +85,23 @@ impl<'s> Collector<'s> {
         let thread = peek_thread(item, event.thread);
         let catalog = self.spans.catalog_mut();
         let label = catalog.label(item, event.category, event.name);
-        let begin = Begin { nanos: item.nanos(event.ticks), thread };
+        let at = Moment { nanos: item.nanos(event.ticks), thread };
         let operation = |id| Key { process: thread.process, label, id };
         let flow = |id| Key { process: 0, label, id };
+        let groups = &mut self.found.groups;
         match kind {
             EventKind::Instant { .. } => {
-                let group = self.found.groups.of(thread);
+                let group = groups.of(thread);
                 self.instants.row(group, label).lengths.add(0);
             }
             EventKind::Counter { id } => {
-                let group = self.found.groups.of(ThreadKoids::new(thread.process, 0));
+                let group = groups.of(ThreadKoids::new(thread.process, 0));
                 self.counters.event(catalog, group, item, event, id);
             }
-            EventKind::AsyncBegin { id } => {
-                let end = self.open_operations.begin(operation(id), begin);
-                self.found.link(
-                    &mut self.operations,
-                    label,
-                    end.and(Some(begin)),
-                    end.unwrap_or(0),
-                );
-            }
-            EventKind::AsyncEnd { id } => {
-                let found = self.open_operations.end(operation(id), begin.nanos);
-                self.found.link(&mut self.operations, label, found, begin.nanos);
-            }
-            EventKind::FlowBegin { id } => {
-                let end = self.open_flows.begin(flow(id), begin);
-                self.found.link(&mut self.flows, label, end.and(Some(begin)), end.unwrap_or(0));
-            }
-            EventKind::FlowEnd { id } => {
-                let found = self.open_flows.end(flow(id), begin.nanos);
-                self.found.link(&mut self.flows, label, found, begin.nanos);
-            }
+            EventKind::AsyncBegin { id } => self.operations.begin(groups, operation(id), at),
+            EventKind::AsyncEnd { id } => self.operations.end(groups, operation(id), at),
+            EventKind::FlowBegin { id } => self.flows.begin(groups, flow(id), at),
+            EventKind::FlowEnd { id } => self.flows.end(groups, flow(id), at),
             _ => {}
         }
     }
@@ -109,32 +109,25 @@ impl<'s> Collector<'s> {
     pub(super) fn report(mut self) -> Report {
         let found = &mut self.found;
         let oddities = self.spans.finish(&mut |span| found.span(&span));
+        let unpaired_operations = self.operations.finish(&mut self.found.groups);
+        let unpaired_flows = self.flows.finish(&mut self.found.groups);
         let (groups, catalog) = (&self.found.groups, self.spans.catalog());
         Report {
             durations: self.found.durations.into_rows(groups, catalog),
-            operations: self.operations.into_rows(groups, catalog),
-            flows: self.flows.into_rows(groups, catalog),
+            operations: self.operations.rows.into_rows(groups, catalog),
+            flows: self.flows.rows.into_rows(groups, catalog),
             counters: self.counters.into_rows(groups, catalog),
             instants: self.instants.into_rows(groups, catalog),
             context_switches: self.context_switches,
             oddities,
-            links_without_end: self.open_operations.without_end() + self.open_flows.without_end(),
-            links_without_begin: self.open_operations.without_begin()
-                + self.open_flows.without_begin(),
+            unpaired_operations,
+            unpaired_flows,
             ..Report::default()
         }
     }
 }
 
 impl Found<'_> {
-    /// Adds what began and ended to its row, if both are known.
-    fn link(&mut self, table: &mut Table, label: LabelId, begin: Option<Begin>, end: u64) {
-        if let Some(begin) = begin {
-            let row = table.row(self.groups.of(begin.thread), label);
-            row.lengths.add(end.saturating_sub(begin.nanos));
-        }
-    }
-
     #[inline]
     fn span(&mut self, span: &Span) {
         let group = self.groups.of(span.koids);

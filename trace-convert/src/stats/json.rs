@@ -27,8 +27,10 @@ impl Report {
             "ends_without_begin": self.oddities.ends_without_begin,
             "reversed_durations": self.oddities.reversed,
             "misplaced_durations": self.oddities.misplaced,
-            "links_without_end": self.links_without_end,
-            "links_without_begin": self.links_without_begin,
+            "async_without_end": self.unpaired_operations.begins,
+            "async_without_begin": self.unpaired_operations.ends,
+            "flows_without_end": self.unpaired_flows.begins,
+            "flows_without_begin": self.unpaired_flows.ends,
         })
     }
 }

@@ -6,6 +6,7 @@ use trace_format::ThreadKoids;
 
 use super::{Distribution, Group, Grouping, Row};
 use crate::catalog::{Catalog, DenseMap, LabelId};
+use crate::links::Link;
 
 /// Numbers for processes or threads.
 #[derive(Debug, Default)]
@@ -88,6 +89,12 @@ impl Table {
             self.new_row(group, label);
         }
         self.rows.get_mut(id as usize).expect("`ids` has places in `rows` only")
+    }
+
+    /// Adds an operation or a flow to its row.
+    pub(super) fn link(&mut self, groups: &mut Groups, link: &Link) {
+        let row = self.row(groups.of(link.begin.thread), link.key.label);
+        row.lengths.add(link.end.saturating_sub(link.begin.nanos));
     }
 
     #[cold]

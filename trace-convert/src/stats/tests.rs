@@ -100,7 +100,8 @@ fn operations_flows_and_instants() {
     assert_eq!(rows(&report.operations), [("op".to_owned(), 1, 10), ("late".to_owned(), 1, 9)]);
     assert_eq!(rows(&report.flows), [("arrow".to_owned(), 1, 30)]);
     assert_eq!(rows(&report.instants), [("moment".to_owned(), 1, 0)]);
-    assert_eq!((report.links_without_end, report.links_without_begin), (1, 1));
+    assert_eq!(report.unpaired_operations, Unpaired { begins: 1, ends: 1 });
+    assert_eq!(report.unpaired_flows, Unpaired::default());
 }
 
 #[test]
