@@ -91,7 +91,7 @@ impl Checker {
     }
 
     fn report<R: Read>(self, reader: &Reader<R>) -> Report {
-        let (open_scopes, open_scope_count) = self.scopes.open();
+        let unpaired = self.scopes.finish();
         Report {
             bytes: reader.offset(),
             stats: reader.stats(),
@@ -104,9 +104,9 @@ impl Checker {
             buffers_overwritten: self.buffers_overwritten,
             records_dropped: self.dropped_total,
             dropped: self.dropped.into_rows(),
-            ends_without_begin: self.scopes.ends_without_begin,
-            open_scopes,
-            open_scope_count,
+            ends_without_begin: unpaired.ends_without_begin,
+            open_scopes: unpaired.open_scopes,
+            open_scope_count: unpaired.open_scope_count,
         }
     }
 }

@@ -61,10 +61,43 @@ fn a_full_buffer_is_a_loss() {
     assert_eq!((report.verdict(), report.buffers_full), (Verdict::Lossy, 1));
 }
 
+fn at(ticks: u64, kind: EventKind) -> Record<'static> {
+    let mut record = event(kind, Arguments::NONE);
+    if let Record::Event(event) = &mut record {
+        event.ticks = ticks;
+    }
+    record
+}
+
+/// A track's events are of two threads, and the chunk of the later one is
+/// first.
+#[test]
+fn tracks_of_two_threads_have_no_open_scopes() {
+    let report = checked(&archive(&[
+        at(30, EventKind::DurationEnd),
+        at(40, EventKind::DurationEnd),
+        at(10, EventKind::DurationBegin),
+        at(20, EventKind::DurationBegin),
+    ]));
+    assert_eq!((report.open_scope_count, report.ends_without_begin), (0, 0));
+}
+
+#[test]
+fn ends_are_of_begins_before_them() {
+    let report = checked(&archive(&[
+        at(5, EventKind::DurationEnd),
+        at(30, EventKind::DurationBegin),
+        at(10, EventKind::DurationBegin),
+        at(20, EventKind::DurationEnd),
+    ]));
+    assert_eq!((report.open_scope_count, report.ends_without_begin), (1, 1));
+    assert_eq!(report.open_scopes[0].nanos, 30);
+}
+
 #[test]
 fn open_scopes_are_named_and_no_loss() {
     let report = checked(&archive(&[
-        event(EventKind::DurationEnd, Arguments::NONE),
+        at(1400, EventKind::DurationEnd),
         event(EventKind::DurationBegin, Arguments::NONE),
     ]));
     assert_eq!(report.verdict(), Verdict::Complete);
@@ -86,9 +119,9 @@ fn open_scopes_beyond_what_is_remembered_are_counted() {
             arguments: Arguments::NONE,
         })
     };
-    let records: Vec<Record<'_>> = (0..70_000).map(|at| begins(at % 3 + at / 60_000)).collect();
+    let records: Vec<Record<'_>> = (0..200_000).map(|at| begins(at % 3 + at / 190_000)).collect();
     let report = checked(&archive(&records));
-    assert_eq!(report.open_scope_count, 70_000);
+    assert_eq!(report.open_scope_count, 200_000);
     assert_eq!(report.open_scopes.len(), 1000);
 }
 
