@@ -1,8 +1,5 @@
 //! Tracks: threads of this process that are none of the system's, for events that belong to no thread.
 
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-
 use trace_format::layout::ARTIFICIAL_KOID_BIT;
 
 use crate::provider::given;
@@ -19,64 +16,47 @@ use crate::provider::given;
 /// trace_track!(queue, duration("gpu", "submit", "draws" => 12u32));
 /// ```
 ///
-/// In the trace it is a thread whose koid has bit 63 set, as none of the system's has. Some viewers know only the low 32 bits of it:
-/// these have bit 30 set, so that they are no thread of Linux's either, which numbers them up to 2²².
+/// In the trace it is a thread whose koid has bit 63 set, as none of the system's has, and a number that counts the tracks of the process,
+/// whatever their ids are: no two tracks have the same. Some viewers know only the low 32 bits of a koid: these have bit 30 set, so that
+/// they are no thread of Linux's either, which numbers them up to 2²², and tell the first 2³⁰ tracks apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Track {
     koid: u64,
     process: u32,
 }
 
-/// The bit that tells the low half of a track's koid from a thread of Linux's.
-const NO_THREAD: u64 = 1 << 30;
+/// Bits of a track's number below the bit that tells the low half of its koid from a thread of Linux's.
+const LOW_BITS: u32 = 30;
 
-/// The bit that tells tracks with a number of ours from those with an id of the application's.
-const OWN_NUMBER: u64 = 1 << 29;
+/// The koid of the track with this number, which is below 2⁶²: another one for each.
+pub(crate) const fn koid_of(number: u64) -> u64 {
+    let low = number & ((1 << LOW_BITS) - 1);
+    ARTIFICIAL_KOID_BIT | (number >> LOW_BITS << (LOW_BITS + 1)) | 1 << LOW_BITS | low
+}
 
-/// How many tracks there are without an id.
-static NUMBERED: AtomicU32 = AtomicU32::new(0);
-
-/// The track that was made last.
-///
-/// Rules: pushed to with compare and exchange; nothing is ever taken away, so that it can be walked at any time, also in a forked child.
-static MADE: AtomicPtr<Made> = AtomicPtr::new(null_mut());
-
-/// A track with its name.
-#[derive(Debug)]
-struct Made {
-    koid: u64,
-    name: Box<str>,
-    before: *const Made,
+/// The number of the track with this koid; `None` if it is a thread of Linux's.
+pub(crate) const fn number_of(koid: u64) -> Option<u64> {
+    if koid & ARTIFICIAL_KOID_BIT == 0 {
+        return None;
+    }
+    let low = koid & ((1 << LOW_BITS) - 1);
+    Some((koid & !ARTIFICIAL_KOID_BIT) >> (LOW_BITS + 1) << LOW_BITS | low)
 }
 
 impl Track {
     /// Makes a track, which is no other one's also if that has the same name.
     pub fn new(name: impl AsRef<str>) -> Self {
-        let number = NUMBERED.fetch_add(1, Ordering::Relaxed);
-        Self::named(NO_THREAD | OWN_NUMBER | u64::from(number), name.as_ref())
+        Self::of(given::make_track(name.as_ref()))
     }
 
-    /// The track with this id: the same one for the same id, in this process. The name given last is shown.
-    ///
-    /// Ids below 2²⁹ are told apart in every viewer.
+    /// The track with this id: the same one for the same id, in this process, and another one for each other id, also where that is a
+    /// pointer. The name given last is shown. Costs a lock and a look-up; the first time for an id it allocates what is never freed.
     pub fn with_id(name: impl AsRef<str>, id: u64) -> Self {
-        let track = Self::of(NO_THREAD | id);
-        let known = made().find(|made| made.koid == track.koid);
-        match known.is_some_and(|known| &*known.name == name.as_ref()) {
-            true => track,
-            false => Self::named(NO_THREAD | id, name.as_ref()),
-        }
+        Self::of(given::track_with_id(name.as_ref(), id))
     }
 
-    fn of(id: u64) -> Self {
-        Self { koid: id | ARTIFICIAL_KOID_BIT, process: std::process::id() }
-    }
-
-    fn named(id: u64, name: &str) -> Self {
-        let track = Self::of(id);
-        remember(track.koid, name);
-        given::tell_track(track.koid, name);
-        track
+    fn of(number: u64) -> Self {
+        Self { koid: koid_of(number), process: std::process::id() }
     }
 
     /// The koid of the thread that stands for it.
@@ -91,30 +71,6 @@ impl Track {
     pub(crate) fn process(self) -> u64 {
         u64::from(self.process)
     }
-}
-
-fn remember(koid: u64, name: &str) {
-    let made = Box::leak(Box::new(Made { koid, name: name.into(), before: MADE.load(Ordering::Acquire) }));
-    while let Err(before) = MADE.compare_exchange(made.before.cast_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
-        made.before = before;
-    }
-}
-
-/// The tracks, the youngest first.
-fn made() -> impl Iterator<Item = &'static Made> {
-    let mut next = MADE.load(Ordering::Acquire).cast_const();
-    std::iter::from_fn(move || {
-        // SAFETY: a pointer in the list is null or came from `Box::leak`.
-        let made = unsafe { next.as_ref() }?;
-        next = made.before;
-        Some(made)
-    })
-}
-
-/// Each track's koid and name; of those with several names the last.
-pub(crate) fn all() -> impl Iterator<Item = (u64, &'static str)> {
-    let mut seen = std::collections::HashSet::new();
-    made().filter(move |made| seen.insert(made.koid)).map(|made| (made.koid, &*made.name))
 }
 
 #[cfg(test)]
@@ -133,13 +89,34 @@ mod tests {
         assert!(low.iter().all(|low| *low > 1 << 22));
     }
 
+    /// Ids that differ in the bits that mark a track, as those of pointers do.
+    #[test]
+    fn every_id_is_a_track_of_its_own() {
+        let ids = [0, 1 << 30, 1 << 29, 1 << 63, 1 << 63 | 1 << 30, u64::MAX, u64::MAX ^ 1 << 30, 3 << 29];
+        let with_ids: Vec<Track> = ids.iter().map(|id| Track::with_id("own", *id)).collect();
+        let without = (0..20).map(|_| Track::new("own"));
+        let all: std::collections::HashSet<Track> = with_ids.iter().copied().chain(without).collect();
+        assert_eq!(all.len(), ids.len() + 20);
+        let again: Vec<Track> = ids.iter().map(|id| Track::with_id("own", *id)).collect();
+        assert_eq!(again, with_ids);
+    }
+
+    #[test]
+    fn koids_tell_their_numbers() {
+        for number in [0, 1, (1 << 30) - 1, 1 << 30, 1 << 31, (1 << 62) - 1] {
+            assert_eq!(number_of(koid_of(number)), Some(number));
+            assert_ne!(koid_of(number) as u32 & 1 << 30, 0);
+        }
+        assert_eq!(number_of(1 << 22), None);
+    }
+
     #[test]
     fn the_last_name_of_an_id_counts() {
         let track = Track::with_id("first", 77);
-        Track::with_id("second", 77);
-        Track::with_id("second", 77);
-        let names: Vec<&str> = all().filter(|(koid, _)| *koid == track.koid()).map(|(_, name)| name).collect();
-        assert_eq!(names, ["second"]);
-        assert_eq!(made().filter(|made| made.koid == track.koid()).count(), 2);
+        assert_eq!(given::track_name(track.koid()).as_deref(), Some("first"));
+        for name in ["second", "second", "third"] {
+            assert_eq!(Track::with_id(name, 77), track);
+        }
+        assert_eq!(given::track_name(track.koid()).as_deref(), Some("third"));
     }
 }

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::Site;
 use crate::point::registry::Turn;
-use crate::provider::notice_fork;
 use crate::provider::table::{table, Table};
 
 /// The module that was loaded last.
@@ -70,8 +69,6 @@ pub unsafe fn load(module: *const Module) {
 /// # Safety
 /// `module` was loaded.
 pub unsafe fn unload(module: *const Module) {
-    // A child that has not forgotten its parent's lock would wait for ever.
-    notice_fork();
     let _locked = table();
     let mut link = &MODULES;
     loop {

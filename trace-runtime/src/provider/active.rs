@@ -1,6 +1,6 @@
 //! A buffer that is recorded into: its rolling buffers are handed over one after another, and its threads get names.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::memory::WriteMapping;
@@ -21,6 +21,8 @@ pub(super) struct Active {
     /// The oldest wrap that is not handed over yet.
     next: u32,
     started: bool,
+    /// When changed names were recorded last.
+    named: Instant,
 }
 
 impl Active {
@@ -30,7 +32,7 @@ impl Active {
             populate_rest(mapping.clone());
         }
         let recording = Recording::begin(mapping, layout, service::wake);
-        Self { recording, layout, next: 0, started: false }
+        Self { recording, layout, next: 0, started: false, named: Instant::now() }
     }
 
     /// Starts recording `categories`, from an empty durable buffer if `clear`. Does nothing while it records.
@@ -111,7 +113,7 @@ impl Active {
         RECORDER.flush();
     }
 
-    /// Records the names of threads that have none yet.
+    /// Records the names of threads that have none yet, and from time to time those that were changed.
     pub(super) fn name_threads(&mut self) {
         if !self.started {
             return;
@@ -121,6 +123,10 @@ impl Active {
             if thread != 0 && !slot.is_named() && self.recording.name_thread(thread) {
                 slot.set_named(thread);
             }
+        }
+        if self.named.elapsed() >= service::NAMES_INTERVAL {
+            self.named = Instant::now();
+            self.recording.tell_names();
         }
     }
 }

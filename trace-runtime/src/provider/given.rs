@@ -1,19 +1,22 @@
 //! Names that the application gives: to its threads, its tracks and itself.
 //!
-//! They go to the durable buffer of every recording, so that no wrap overwrites them.
+//! They go to the durable buffer of every recording, so that no wrap overwrites them. That has no room to spare: the first name of an
+//! object is written at once, and of those that follow the one that it has when the service thread looks next, or at the end.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::MutexGuard;
 
-use trace_format::encode;
+use trace_format::encode::{self, EncodeError};
 use trace_format::layout::{cut_str, ObjectType};
 use trace_format::record::{KernelObject, Record};
 
 use super::lock::ProcessLock;
 use super::names::thread_object;
-use super::table::{table, Table};
-use crate::{thread, track, RECORDER};
+use super::table::{table, Keep, Table};
+use super::tracks::Tracks;
+use crate::track::{koid_of, number_of};
+use crate::{thread, RECORDER};
 
 /// Bytes of a name that are kept.
 const LONGEST: usize = 1000;
@@ -21,17 +24,133 @@ const LONGEST: usize = 1000;
 /// The names of this process. Rules: this lock is taken before that of the table.
 static GIVEN: ProcessLock<Given> = ProcessLock::new();
 
-/// The names that threads and the process were given.
+/// What has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Object {
+    Process,
+    /// A thread or a track, by its koid.
+    Thread(u64),
+}
+
+/// The names that threads, tracks and the process were given.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     threads: HashMap<u32, Box<str>>,
     process: Option<Box<str>>,
+    tracks: Tracks,
+    /// What the durable buffer has a name of, the last one or an older one.
+    told: HashSet<Object>,
+    /// What has a name that is yet to be written.
+    pending: HashSet<Object>,
+    /// The contents of the durable buffer that `told` is about.
+    contents: u64,
 }
 
 impl Given {
-    /// The name of a thread.
-    pub(super) fn of_thread(&self, thread: u32) -> Option<&str> {
-        self.threads.get(&thread).map(|name| &**name)
+    fn name(&self, object: Object) -> Option<&str> {
+        match object {
+            Object::Process => self.process.as_deref(),
+            Object::Thread(koid) => match number_of(koid) {
+                Some(number) => self.tracks.name(number),
+                None => self.threads.get(&u32::try_from(koid).ok()?).map(|name| &**name),
+            },
+        }
+    }
+
+    /// Tells a recording under way the name of `object`, which is new: at once if it is the first one.
+    fn note(&mut self, object: Object) {
+        let mut table = table();
+        let recording = table.as_mut().filter(|table| table.is_wanted());
+        let first = recording.filter(|table| {
+            self.turn_to(table);
+            !self.told.contains(&object)
+        });
+        if !first.is_some_and(|table| self.write(object, table, Keep::Eighth)) {
+            self.pending.insert(object);
+        }
+    }
+
+    /// Writes the name of `object`. Returns whether it found room.
+    fn write(&mut self, object: Object, table: &mut Table, keep: Keep) -> bool {
+        let mut words = Vec::new();
+        let encoded = self.name(object).map(|name| encode_name(&mut words, object, name));
+        if !matches!(encoded, Some(Ok(()))) {
+            // An object that has gone.
+            return true;
+        }
+        let written = table.append_name(&words, keep).is_some();
+        if written {
+            self.told.insert(object);
+            self.pending.remove(&object);
+        }
+        written
+    }
+
+    /// Forgets what was told if the durable buffer is another one than then, or empty again.
+    fn turn_to(&mut self, table: &Table) {
+        if self.contents != table.contents() {
+            self.contents = table.contents();
+            self.told.clear();
+        }
+    }
+
+    /// Tells a new recording all names but those of threads, which are told as the threads are found recording.
+    pub(super) fn tell_all(&mut self, table: &mut Table) {
+        self.turn_to(table);
+        let (told, tracks) = (&self.told, self.tracks.all().map(|(number, _)| Object::Thread(koid_of(number))));
+        let known = self.process.iter().map(|_| Object::Process).chain(tracks);
+        self.pending.extend(known.filter(|object| !told.contains(object)));
+        self.pending.retain(|object| match object {
+            Object::Thread(koid) if number_of(*koid).is_none() => told.contains(object),
+            _ => true,
+        });
+        self.tell_pending(table, Keep::Eighth);
+    }
+
+    /// Writes names that are yet to be written, until one finds no room.
+    pub(super) fn tell_pending(&mut self, table: &mut Table, keep: Keep) {
+        let pending: Vec<Object> = self.pending.iter().copied().collect();
+        let _all = pending.into_iter().all(|object| self.write(object, table, keep));
+    }
+
+    /// Writes what is yet to be written of a recording that is over. Returns how many names found no room.
+    pub(super) fn tell_last(&mut self, table: &mut Table) -> u64 {
+        let pending: Vec<Object> = self.pending.iter().copied().collect();
+        let unwritten = pending.into_iter().filter(|object| !self.write(*object, table, Keep::Little));
+        unwritten.count() as u64
+    }
+
+    /// Writes the name that a thread was given, if it was and the recording has none. Returns whether it was given one.
+    pub(super) fn tell_thread(&mut self, thread: u32, table: &mut Table) -> bool {
+        self.turn_to(table);
+        let object = Object::Thread(thread.into());
+        if !self.threads.contains_key(&thread) {
+            return false;
+        }
+        if !self.told.contains(&object) && !self.write(object, table, Keep::Eighth) {
+            self.pending.insert(object);
+        }
+        true
+    }
+
+    /// Forgets a thread that ends, and writes its name if the recording has it not.
+    fn end_thread(&mut self, thread: u32) {
+        let object = Object::Thread(thread.into());
+        let slot = thread::attached().filter(|slot| RECORDER.is_recording() && !slot.is_named());
+        if slot.is_some() || self.pending.contains(&object) {
+            if let Some(table) = table().as_mut().filter(|table| table.is_wanted()) {
+                self.turn_to(table);
+                if self.threads.contains_key(&thread) && !self.write(object, table, Keep::Eighth) {
+                    table.leave_off_name();
+                }
+            }
+            if let Some(slot) = slot {
+                slot.set_named(thread);
+            }
+        }
+        self.threads.remove(&thread);
+        self.told.remove(&object);
+        self.pending.remove(&object);
     }
 }
 
@@ -50,15 +169,7 @@ struct Ending(Cell<u32>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        let thread = self.0.get();
-        let mut given = given();
-        let name = given.threads.remove(&thread);
-        if let (Some(name), Some(slot)) = (name, thread::attached()) {
-            if RECORDER.is_recording() && !slot.is_named() {
-                tell_thread(thread.into(), &name);
-                slot.set_named(thread);
-            }
-        }
+        given().end_thread(self.0.get());
     }
 }
 
@@ -71,11 +182,12 @@ pub fn name_thread(name: &str) {
     let name = cut_str(name, LONGEST);
     let thread = thread::id::ask_kernel();
     let mut given = given();
-    // A thread whose end has begun is not remembered: nobody would forget it.
-    if ENDING.try_with(|ending| ending.0.set(thread)).is_ok() {
-        given.threads.insert(thread, name.into());
+    given.threads.insert(thread, name.into());
+    given.note(Object::Thread(thread.into()));
+    if ENDING.try_with(|ending| ending.0.set(thread)).is_err() {
+        // A thread whose end has begun is not remembered: nobody would forget it.
+        given.end_thread(thread);
     }
-    tell_thread(thread.into(), name);
     if let Some(slot) = thread::attached() {
         slot.set_named(thread);
     }
@@ -83,59 +195,53 @@ pub fn name_thread(name: &str) {
 
 /// Names this process. See [`trace_process_name!`](crate::trace_process_name).
 pub fn name_process(name: &str) {
-    let name = cut_str(name, LONGEST);
     let mut given = given();
-    given.process = Some(name.into());
-    while_recording(|table| tell_process(table, name));
+    given.process = Some(cut_str(name, LONGEST).into());
+    given.note(Object::Process);
 }
 
-/// Tells a new track's name to the recording under way.
-pub(crate) fn tell_track(koid: u64, name: &str) {
-    tell_thread(koid, name);
+/// Makes a track of its own, and returns its number.
+pub(crate) fn make_track(name: &str) -> u64 {
+    add_track(&mut given(), None, name)
 }
 
-/// Tells a new recording all names but those of threads, which are told as the threads are found recording.
-pub(super) fn tell_all(given: &Given, table: &mut Table) {
-    if let Some(name) = &given.process {
-        tell_process(table, name);
+/// The number of the track with this id, whose name this is from now on.
+pub(crate) fn track_with_id(name: &str, id: u64) -> u64 {
+    let mut given = given();
+    let Some(number) = given.tracks.find(id) else { return add_track(&mut given, Some(id), name) };
+    let name = cut_str(name, LONGEST);
+    if given.tracks.name(number) != Some(name) {
+        given.tracks.rename(number, name);
+        given.note(Object::Thread(koid_of(number)));
     }
-    for (koid, name) in track::all() {
-        append_thread(table, koid, name);
-    }
+    number
+}
+
+fn add_track(given: &mut Given, id: Option<u64>, name: &str) -> u64 {
+    let number = given.tracks.add(id, cut_str(name, LONGEST));
+    given.note(Object::Thread(koid_of(number)));
+    number
 }
 
 /// Bytes of the durable buffer that the names take which a new recording is told.
 pub(super) fn hint() -> usize {
     const BESIDE_THE_NAME: usize = 48;
-    track::all().map(|(_, name)| BESIDE_THE_NAME + cut_str(name, LONGEST).len()).sum()
+    given().tracks.all().map(|(_, name)| BESIDE_THE_NAME + name.len()).sum()
 }
 
-fn tell_thread(koid: u64, name: &str) {
-    while_recording(|table| append_thread(table, koid, name));
-}
-
-fn while_recording(tell: impl FnOnce(&mut Table)) {
-    if let Some(table) = table().as_mut().filter(|table| table.is_wanted()) {
-        tell(table);
+fn encode_name(words: &mut Vec<u64>, object: Object, name: &str) -> Result<(), EncodeError> {
+    match object {
+        Object::Thread(koid) => thread_object(words, koid, name),
+        Object::Process => {
+            let koid = std::process::id().into();
+            let process = KernelObject { object_type: ObjectType::PROCESS, koid, name: name.into(), arguments: (&[]).into() };
+            encode::append(words, &Record::from(process))
+        }
     }
 }
 
-fn append_thread(table: &mut Table, koid: u64, name: &str) {
-    let mut words = Vec::new();
-    if thread_object(&mut words, koid, cut_str(name, LONGEST)).is_ok() {
-        table.append_name(&words);
-    }
-}
-
-fn tell_process(table: &mut Table, name: &str) {
-    let object = KernelObject {
-        object_type: ObjectType::PROCESS,
-        koid: std::process::id().into(),
-        name: name.into(),
-        arguments: (&[]).into(),
-    };
-    let mut words = Vec::new();
-    if encode::append(&mut words, &Record::from(object)).is_ok() {
-        table.append_name(&words);
-    }
+/// The name of a track.
+#[cfg(test)]
+pub(crate) fn track_name(koid: u64) -> Option<String> {
+    given().name(Object::Thread(koid)).map(str::to_owned)
 }

@@ -4,6 +4,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::fork::notice_fork;
+
 /// A lock of this process. A forked child starts with a new one, since its parent may have held the old one.
 #[derive(Debug)]
 pub(super) struct ProcessLock<T>(AtomicPtr<Mutex<T>>);
@@ -15,6 +17,8 @@ impl<T: Default> ProcessLock<T> {
 
     /// Waits for other threads that hold it. Allocates the first time in a process, and is not for signal handlers.
     pub(super) fn lock(&'static self) -> MutexGuard<'static, T> {
+        // A child that has not forgotten its parent's lock would wait for ever.
+        notice_fork();
         let mut found = self.0.load(Ordering::Acquire);
         if found.is_null() {
             let new = Box::into_raw(Box::default());

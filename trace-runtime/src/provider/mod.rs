@@ -15,6 +15,7 @@
 //! | `wanted` | the categories that are recorded |
 //! | `names` | the names that the kernel knows threads by |
 //! | `given` | the names that the application gives |
+//! | `tracks` | the tracks that it makes |
 //! | `lock` | a lock that forked children find free |
 //! | `observers` | who is told when tracing starts and stops |
 //! | `fork` | forked children |
@@ -36,11 +37,11 @@ mod recording;
 mod service;
 mod sys;
 pub(crate) mod table;
+mod tracks;
 mod wait;
 mod wanted;
 
 pub use config::Builder;
-pub(crate) use fork::notice_fork;
 pub use handle::Trace;
 pub use given::{name_process, name_thread};
 pub use observers::{observe, trace_state, Observer};

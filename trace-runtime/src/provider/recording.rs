@@ -9,7 +9,7 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::Session;
 
 use super::given;
-use super::table::{table, Table};
+use super::table::{table, Keep, Table};
 use super::wanted::{self, Wanted};
 use crate::clock;
 use crate::point::{alert, registry};
@@ -56,7 +56,7 @@ impl Recording {
         wanted::remember(categories);
         // What was raised before is none of this recording's.
         alert::forget();
-        let given = given::given();
+        let mut given = given::given();
         self.with_table(|table| {
             let key = table.intern("process").unwrap_or(StringRef::EMPTY);
             PROCESS_KEY.store(key.bits(), Ordering::Relaxed);
@@ -64,7 +64,7 @@ impl Recording {
             registry::turn_all(table);
             table.tell_left_off();
             // Behind the strings, without which trace points are off.
-            given::tell_all(&given, table);
+            given.tell_all(table);
         });
         drop(given);
         RECORDER.start()
@@ -73,10 +73,17 @@ impl Recording {
     /// Ends recording, and says what threads lost. The sites stay as they are until they are off.
     pub(crate) fn stop(&mut self) {
         RECORDER.stop(PATIENCE);
+        let mut given = given::given();
         self.with_table(|table| {
+            // Nothing is stopped twice.
+            let stopping = table.is_wanted();
             table.want(None);
             registry::turn_all(table);
             table.tell_left_off();
+            if stopping {
+                let unwritten = given.tell_last(table);
+                table.tell_names_left_off(unwritten);
+            }
             RECORDER.tell_losses(table.durable());
         });
     }
@@ -91,15 +98,27 @@ impl Recording {
         self.with_table(|table| table.durable().end()).unwrap_or(0)
     }
 
+    /// Records the names that were changed, if there is much room.
+    pub(crate) fn tell_names(&mut self) {
+        let mut given = given::given();
+        self.with_table(|table| given.tell_pending(table, Keep::Half));
+    }
+
     /// Records the name of a thread: the one that it was given, or the kernel's. Returns whether it has one.
     pub(crate) fn name_thread(&mut self, thread: u32) -> bool {
         // Locked until the name is recorded, so that no younger one comes before it.
-        let given = given::given();
-        let kernels = || super::names::of_living_thread(thread);
-        let Some(name) = given.of_thread(thread).map(str::to_owned).or_else(kernels) else { return false };
+        let mut given = given::given();
+        if self.with_table(|table| given.tell_thread(thread, table)).unwrap_or(false) {
+            return true;
+        }
+        let Some(name) = super::names::of_living_thread(thread) else { return false };
         let mut words = Vec::new();
         if super::names::thread_object(&mut words, thread.into(), &name).is_ok() {
-            self.with_table(|table| table.append_name(&words));
+            self.with_table(|table| {
+                if table.append_name(&words, Keep::Eighth).is_none() {
+                    table.leave_off_name();
+                }
+            });
         }
         true
     }

@@ -4,7 +4,7 @@
 //! points that are made at run time; no trace point touches it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU16, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, AtomicU8, Ordering};
 use std::sync::MutexGuard;
 
 use trace_format::encode;
@@ -29,6 +29,9 @@ static LAST_STRING: AtomicU16 = AtomicU16::new(0);
 /// The last index of a thread. Rules: as for strings.
 static LAST_THREAD: AtomicU8 = AtomicU8::new(CHUNK_THREAD.bits());
 
+/// How often a durable buffer was begun.
+static CONTENTS: AtomicU64 = AtomicU64::new(0);
+
 /// What records may refer to in the recording under way.
 #[derive(Debug)]
 pub(crate) struct InTable;
@@ -46,6 +49,17 @@ impl Registered for InTable {
 /// Words of the durable buffer that strings leave free, for what has to be said when there are too many of them.
 const RESERVED_WORDS: usize = 64;
 
+/// How much of the durable buffer names leave free.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Keep {
+    /// For the names of other objects, where an object has one already.
+    Half,
+    /// For strings, without which trace points are off.
+    Eighth,
+    /// Nothing but losses follows.
+    Little,
+}
+
 /// Strings that records refer to by their index, and what else has to survive in the durable buffer.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -58,6 +72,10 @@ pub(crate) struct Table {
     wanted: Option<Wanted>,
     /// Sites that are off because one of their strings found no room.
     left_off: u64,
+    /// Names that found no room.
+    names_left_off: u64,
+    /// What tells the contents of the durable buffer from other ones.
+    contents: u64,
 }
 
 /// The table, locked. `None` inside where there is no buffer.
@@ -76,7 +94,16 @@ impl Table {
     /// An empty table in the durable buffer of `mapping`, and what losses are told with, which is registered first.
     pub(super) fn new(mapping: WriteMapping, layout: Layout) -> (Self, LossStrings) {
         let durable = DurableWriter::new(mapping, layout);
-        let mut table = Self { durable, layout, indices: HashMap::new(), threads: HashMap::new(), wanted: None, left_off: 0 };
+        let mut table = Self {
+            durable,
+            layout,
+            indices: HashMap::new(),
+            threads: HashMap::new(),
+            wanted: None,
+            left_off: 0,
+            names_left_off: 0,
+            contents: next_contents(),
+        };
         let strings = table.register_loss_strings();
         (table, strings)
     }
@@ -88,6 +115,7 @@ impl Table {
     /// Empties the table and the durable buffer.
     pub(super) fn clear(&mut self) {
         self.durable.clear();
+        self.contents = next_contents();
         self.indices.clear();
         self.threads.clear();
         self.publish_last();
@@ -173,6 +201,12 @@ impl Table {
         self.tell("trace points left off: no room for their names", number);
     }
 
+    /// Says in the trace that names of threads, tracks and the process are missing, with `more` of them.
+    pub(super) fn tell_names_left_off(&mut self, more: u64) {
+        let number = std::mem::take(&mut self.names_left_off) + more;
+        self.tell("names left off: no room for them", number);
+    }
+
     /// Says in the trace that something happened `number` times, if it did.
     pub(super) fn tell(&mut self, what: &'static str, number: u64) {
         if number == 0 {
@@ -191,16 +225,34 @@ impl Table {
         let _full = self.append(&Record::from(event));
     }
 
-    /// Writes a record that may be missing, such as the name of a thread, if a good part of the durable buffer is left for strings.
-    pub(crate) fn append_name(&mut self, record: &[u64]) {
-        let reserve = self.layout.durable_size() / 8 / 8;
-        if self.durable.room() > reserve {
-            let _full = self.durable.append(record);
-        }
+    /// Writes the name of something, if it leaves room enough for what matters more.
+    pub(super) fn append_name(&mut self, record: &[u64], keep: Keep) -> Option<()> {
+        let all = self.layout.durable_size() / 8;
+        let kept = match keep {
+            Keep::Half => all / 2,
+            Keep::Eighth => all / 8,
+            Keep::Little => RESERVED_WORDS,
+        };
+        let room = self.durable.room().checked_sub(kept)?;
+        (record.len() < room).then(|| self.durable.append(record).ok())?
+    }
+
+    /// Counts a name that found no room, and that nobody writes later.
+    pub(super) fn leave_off_name(&mut self) {
+        self.names_left_off += 1;
+    }
+
+    /// A number that the contents of the durable buffer have until it is emptied, and no others have in this process.
+    pub(super) fn contents(&self) -> u64 {
+        self.contents
     }
 
     /// The durable buffer.
     pub(super) fn durable(&mut self) -> &mut DurableWriter {
         &mut self.durable
     }
+}
+
+fn next_contents() -> u64 {
+    CONTENTS.fetch_add(1, Ordering::Relaxed) + 1
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use trace_runtime::trace_fn;
 
-use crate::archive::{lines, Recording, Told};
+use crate::archive::{alone, lines, Recording, Told};
 
 mod shapes {
     use super::{fmt, trace_fn};
@@ -213,6 +213,7 @@ fn call_all() -> u32 {
 /// In every form of the attribute: what is recorded is looked at while its category is on, and never else.
 #[test]
 fn with_the_category_off_nothing_is_evaluated() {
+    let _alone = alone();
     assert_eq!(call_all(), 0);
     let recording = Recording::with(|builder| builder.streaming().categories(["other"]));
     assert_eq!(call_all(), 0);

@@ -1,6 +1,6 @@
 //! Names that the application gives.
 
-use trace_runtime::{trace_instant, trace_process_name, trace_thread_name};
+use trace_runtime::{trace_instant, trace_process_name, trace_thread_name, Track};
 
 use crate::archive::{lines, this_thread, Recording};
 
@@ -80,4 +80,48 @@ fn long_names_are_cut() {
     let told = recording.end();
     let names = lines(&told, &format!("kernel 2 {id:#x} "));
     assert!(names.iter().any(|line| line.matches('ü').count() == 500), "{names:?}");
+}
+
+/// However often an object is named, its last name is in the trace, and so are the names of others.
+#[test]
+fn names_that_change_leave_room_for_others() {
+    let recording = Recording::start();
+    let renamed = Track::with_id("renamed", 1 << 40);
+    let id = std::thread::spawn(move || {
+        for number in 0..20_000 {
+            trace_thread_name!(format!("request {number}"));
+            Track::with_id(format!("renamed {number}"), 1 << 40);
+        }
+        Track::new("late track");
+        this_thread()
+    });
+    let id = id.join().unwrap();
+    trace_process_name!("named late");
+    let told = recording.end();
+    let last = |text: &str| lines(&told, text).pop().unwrap();
+    assert!(last(&format!("kernel 2 {id:#x} ")).contains(" request 19999 "));
+    assert!(last(&format!("kernel 2 {:#x} ", renamed.koid())).contains(" renamed 19999 "));
+    assert_eq!(lines(&told, " late track ").len(), 1);
+    assert!(last("kernel 1 ").contains(" named late"));
+    assert!(lines(&told, "left off").is_empty());
+}
+
+/// Names that find no room are counted, and leave room for strings.
+#[test]
+fn names_without_room_are_counted() {
+    let recording = Recording::with(|builder| builder.streaming().buffer_size(256 << 10));
+    let (named, name) = (400, "ä".repeat(400));
+    for _ in 0..named {
+        let name = name.clone();
+        std::thread::spawn(move || trace_thread_name!(name)).join().unwrap();
+    }
+    let told = recording.end();
+    let written = lines(&told, &name).len();
+    assert!((20..named).contains(&written), "{written}");
+    let left_off = lines(&told, "trace/names left off");
+    let [left_off] = left_off.as_slice() else { panic!("{left_off:?}") };
+    let (_, number) = left_off.split_once("number=").unwrap();
+    let number: usize = number.parse().unwrap();
+    // Other tests' threads may have lost theirs too.
+    assert!((named..=named + 10).contains(&(number + written)), "{number} {written}");
 }

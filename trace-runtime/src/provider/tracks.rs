@@ -1,0 +1,105 @@
+//! The tracks of this process, which a forked child keeps.
+
+use std::collections::HashMap;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The track that was made last.
+///
+/// Rules: stored to while the names are locked; nothing is ever taken away, so that a forked child finds the list whole.
+static MADE: AtomicPtr<Made> = AtomicPtr::new(null_mut());
+
+/// A track.
+#[derive(Debug)]
+struct Made {
+    /// How many were made before it.
+    number: u64,
+    /// What the application knows it by, unless it was made without an id.
+    id: Option<u64>,
+    /// Rules: read and replaced while the names are locked; never null.
+    name: AtomicPtr<Box<str>>,
+    before: *const Made,
+}
+
+impl Made {
+    fn set_name(&self, name: &str) {
+        let old = self.name.swap(Box::into_raw(Box::new(name.into())), Ordering::AcqRel);
+        // SAFETY: a pointer in `name` came from `Box::into_raw`. It is read through `Tracks`, of which this has the only reference, so
+        // that nobody is reading it; and it was taken out just now, so that it is freed once.
+        drop(unsafe { Box::from_raw(old) });
+    }
+}
+
+/// The tracks of this process. Whoever has this has locked the names.
+#[derive(Debug, Default)]
+pub(super) struct Tracks {
+    /// By their ids. Empty in a forked child, until it asks for one.
+    by_id: HashMap<u64, &'static Made>,
+    by_number: HashMap<u64, &'static Made>,
+}
+
+impl Tracks {
+    /// Makes a track, and returns its number.
+    pub(super) fn add(&mut self, id: Option<u64>, name: &str) -> u64 {
+        self.learn();
+        let before = MADE.load(Ordering::Acquire).cast_const();
+        let number = self.by_number.len() as u64;
+        let name = AtomicPtr::new(Box::into_raw(Box::new(name.into())));
+        let made = Box::leak(Box::new(Made { number, id, name, before }));
+        MADE.store(made, Ordering::Release);
+        self.enter(made);
+        number
+    }
+
+    /// The number of the track with this id.
+    pub(super) fn find(&mut self, id: u64) -> Option<u64> {
+        self.learn();
+        self.by_id.get(&id).map(|made| made.number)
+    }
+
+    /// The name of the track with this number.
+    pub(super) fn name(&self, number: u64) -> Option<&str> {
+        let made = self.by_number.get(&number)?;
+        // SAFETY: a pointer in `name` came from `Box::into_raw`, and is freed by who has the only reference to `self`.
+        Some(unsafe { &**made.name.load(Ordering::Acquire) })
+    }
+
+    /// Gives the track with this number another name.
+    pub(super) fn rename(&mut self, number: u64, name: &str) {
+        if let Some(made) = self.by_number.get(&number) {
+            made.set_name(name);
+        }
+    }
+
+    /// Each track's number and name, in no order.
+    pub(super) fn all(&mut self) -> impl Iterator<Item = (u64, &str)> {
+        self.learn();
+        let this = &*self;
+        this.by_number.keys().filter_map(|number| Some((*number, this.name(*number)?)))
+    }
+
+    /// Has a forked child learn its parent's tracks.
+    fn learn(&mut self) {
+        if self.by_number.is_empty() {
+            made().for_each(|made| self.enter(made));
+        }
+    }
+
+    fn enter(&mut self, made: &'static Made) {
+        self.by_number.insert(made.number, made);
+        if let Some(id) = made.id {
+            self.by_id.insert(id, made);
+        }
+    }
+}
+
+/// The tracks, the youngest first.
+fn made() -> impl Iterator<Item = &'static Made> {
+    let mut next = MADE.load(Ordering::Acquire).cast_const();
+    std::iter::from_fn(move || {
+        // SAFETY: a pointer in the list is null or came from `Box::leak`.
+        let made = unsafe { next.as_ref() }?;
+        next = made.before;
+        Some(made)
+    })
+}

@@ -1,0 +1,52 @@
+//! A child of a fork that ran no handlers, while another thread of its parent holds the locks of this crate.
+#![cfg(all(target_os = "linux", not(feature = "ntrace")))]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trace_runtime::context::{EventType, TracePoint};
+use trace_runtime::{trace_process_name, trace_thread_name, Track};
+
+/// Ends the child.
+fn leave(status: i32) -> ! {
+    // SAFETY: ends this process, and runs nothing of it.
+    unsafe { libc::_exit(status) }
+}
+
+/// Names and makes what takes a lock. A child that waits in vain is ended by the alarm.
+fn child() -> ! {
+    // SAFETY: an alarm without a handler ends the process.
+    unsafe { libc::alarm(10) };
+    let track = Track::new("of the child");
+    trace_thread_name!("child");
+    trace_process_name!("child");
+    let point = TracePoint::new(EventType::Instant, "forked", "of the child", &[]);
+    leave(i32::from(track == Track::with_id("kept", 1) || point.is_on()))
+}
+
+#[test]
+fn a_child_waits_for_none_of_its_parents_locks() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    Track::with_id("kept", 1);
+    let holder = std::thread::spawn(|| {
+        while !DONE.load(Ordering::Relaxed) {
+            Track::with_id("kept", 1);
+        }
+    });
+    for _ in 0..50 {
+        let none: libc::c_long = 0;
+        // SAFETY: without flags but the signal at its end, clone is fork; the child goes on with a copy of this stack.
+        let pid = unsafe {
+            libc::syscall(libc::SYS_clone, libc::SIGCHLD as libc::c_long, none, none, none, none)
+        };
+        assert!(pid >= 0);
+        if pid == 0 {
+            child();
+        }
+        let mut status = 0;
+        // SAFETY: waits for the child made just above; the place for its status is valid.
+        unsafe { libc::waitpid(pid as i32, &mut status, 0) };
+        assert_eq!(status, 0);
+    }
+    DONE.store(true, Ordering::Relaxed);
+    holder.join().unwrap();
+}
