@@ -74,7 +74,7 @@ fn listed(
         let runtime = at(runtime, span);
         Ok((
             arg.key.clone(),
-            quote_spanned!(span=> #runtime::__attribute::required(&#value).value()),
+            quote_spanned!(span=> #runtime::__attribute::required(&#value).__trace_value()),
         ))
     };
     list.iter().map(value).collect()
@@ -109,7 +109,7 @@ fn all(
 ) -> Vec<(LitStr, TokenStream)> {
     let value = |word: &Ident| {
         let key = LitStr::new(&word.unraw().to_string(), word.span());
-        (key, quote!(#runtime::__attribute::optional(&#word).value()))
+        (key, quote!(#runtime::__attribute::optional(&#word).__trace_value()))
     };
     let words = parameters.recordable().filter(|word| !skipped.contains(word));
     words.take(most).map(value).collect()

@@ -47,9 +47,9 @@ fn names_arguments_and_flow() {
             fn f(&self, a: u32) {
                 let _trace_fn = crate::rt::__trace_fn_begin!(
                     ("c", crate::rt::__trace_name!("n")),
-                    "a" => crate::rt::__attribute::required(&a).value(),
-                    "k" => crate::rt::__attribute::required(&(a + 1)).value(),
-                    "self" => crate::rt::__attribute::required(&self).value()
+                    "a" => crate::rt::__attribute::required(&a).__trace_value(),
+                    "k" => crate::rt::__attribute::required(&(a + 1)).__trace_value(),
+                    "self" => crate::rt::__attribute::required(&self).__trace_value()
                 );
                 crate::rt::__trace_fn_flow!(FlowStep, "c", a);
             }
@@ -73,7 +73,7 @@ fn checked_functions_keep_their_body() {
             async fn f(a: u32) -> Done {
                 ::trace_runtime::__ntrace_fn!(
                     [1][err::trace_runtime::__attribute::never::<Done>()],
-                    ::trace_runtime::__attribute::required(&a).value()
+                    ::trace_runtime::__attribute::required(&a).__trace_value()
                 );
                 g(a).await
             }

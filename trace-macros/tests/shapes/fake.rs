@@ -226,7 +226,7 @@ macro_rules! instant {
             &[(
                 $key,
                 $crate::fake::shown(trace_runtime::ArgValue::arg(
-                    &$crate::fake::__attribute::required($value).value(),
+                    &$crate::fake::__attribute::required($value).__trace_value(),
                 )),
             )],
         )

@@ -59,6 +59,29 @@ fn names_inside_patterns_are_parameters() {
     assert_eq!(lines, ["begin c patterns a=1 b=2 x=3 top=4 all=\"[5, 6]\"", "end patterns"]);
 }
 
+/// A trait that gives everything a method of some name must not be asked.
+#[test]
+fn arguments_are_what_they_are_under_traits_for_all_types() {
+    trait Ext {
+        fn value(&self) -> u8 {
+            99
+        }
+        fn arg(&self) -> u8 {
+            99
+        }
+    }
+    impl<T: ?Sized> Ext for T {}
+    #[trace_fn(crate = fake, category = "c", args, ret)]
+    fn shown(text: Counter, number: u64, (): ()) -> u64 {
+        let _ = (text, 1.value(), 1.arg());
+        number
+    }
+    let (_, lines) = recorded(|| shown(Counter(1), 7, ()));
+    let expected =
+        [r#"begin c shown text="Counter(1)" number=7"#, "instant c return value=7", "end shown"];
+    assert_eq!(lines, expected);
+}
+
 #[test]
 fn fifteen_arguments_are_taken() {
     #[trace_fn(crate = fake, category = "c", args(

@@ -54,8 +54,8 @@ macro_rules! __trace_alert {
         #[used]
         #[link_section = "trace_alerts"]
         static __TRACE_ALERT: $crate::__private::Alert = $crate::__private::Alert::new($name);
-        if __TRACE_SITE.is_on() {
-            __TRACE_ALERT.raise();
+        if $crate::__private::Site::is_on(&__TRACE_SITE) {
+            $crate::__private::Alert::raise(&__TRACE_ALERT);
         }
     }};
 }

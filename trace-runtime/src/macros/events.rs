@@ -254,7 +254,7 @@ macro_rules! trace_category_enabled {
         #[used]
         #[link_section = "trace_sites"]
         static __TRACE_SITE: $crate::__private::Site = $crate::__private::Site::question($category);
-        __TRACE_SITE.is_on()
+        $crate::__private::Site::is_on(&__TRACE_SITE)
     }};
     ($category:expr) => {
         $crate::__private::is_category_enabled($crate::__private::text(&$category))

@@ -70,7 +70,7 @@ macro_rules! __trace_fn_instant {
             $crate::__private::Here,
             ($category, $crate::__private::Name::Text($name)),
             $crate::__private::Literal,
-            $key => $crate::__attribute::required($value).value()
+            $key => $crate::__attribute::required($value).__trace_value()
         )
     };
 }
@@ -98,7 +98,7 @@ macro_rules! __trace_fn_flow_id {
         #[used]
         #[link_section = "trace_sites"]
         static __TRACE_SITE: $crate::__private::Site = $crate::__private::Site::question($category);
-        if __TRACE_SITE.is_on() {
+        if $crate::__private::Site::is_on(&__TRACE_SITE) {
             ::core::option::Option::Some($crate::__private::id($id))
         } else {
             ::core::option::Option::None

@@ -10,10 +10,10 @@ macro_rules! __ntrace_unused {
     ($category:expr, $name:expr, [$($other:expr => $type:ty)?] $(, $key:expr => $value:expr)*) => {
         if false {
             const {
-                assert!(<[&str]>::len(&[$($key),*]) <= 15, "a trace point has at most 15 arguments");
+                ::core::assert!(<[&::core::primitive::str]>::len(&[$($key),*]) <= 15, "a trace point has at most 15 arguments");
             }
-            let _: &str = ::core::convert::AsRef::as_ref(&$category);
-            let _: &str = ::core::convert::AsRef::as_ref(&$name);
+            let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&$category);
+            let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&$name);
             $(let _: $type = $other;)?
             $(let _ = $crate::ArgValue::arg(&$value);)*
         }
@@ -58,7 +58,7 @@ macro_rules! __ntrace_instant {
 #[macro_export]
 macro_rules! __ntrace_event_with_id {
     ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__ntrace_unused!($category, $name, [$id => u64] $(, $key => $value)*)
+        $crate::__ntrace_unused!($category, $name, [$id => ::core::primitive::u64] $(, $key => $value)*)
     };
     ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
         $crate::__trace_expected!(id)
@@ -73,7 +73,7 @@ macro_rules! __ntrace_event_with_id {
 #[macro_export]
 macro_rules! __ntrace_counter {
     ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)+ $(,)?) => {
-        $crate::__ntrace_unused!($category, $name, [$id => u64] $(, $key => $value)+)
+        $crate::__ntrace_unused!($category, $name, [$id => ::core::primitive::u64] $(, $key => $value)+)
     };
     ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
         $crate::__trace_expected!(counter)
@@ -120,7 +120,7 @@ macro_rules! __ntrace_alert {
     };
     ($category:literal, $name:literal $(,)?) => {
         const {
-            let _: &str = $category;
+            let _: &::core::primitive::str = $category;
             $crate::__check_alert_name($name)
         }
     };
@@ -134,7 +134,7 @@ macro_rules! __ntrace_alert {
 #[macro_export]
 macro_rules! __ntrace_category {
     ($name:literal, $description:literal $(,)?) => {
-        const _: (&str, &str) = ($name, $description);
+        const _: (&::core::primitive::str, &::core::primitive::str) = ($name, $description);
     };
 }
 
@@ -145,10 +145,10 @@ macro_rules! __ntrace_future_args {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
         if false {
             const {
-                assert!(<[&str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
+                ::core::assert!(<[&::core::primitive::str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
             }
-            let _: &str = ::core::convert::AsRef::as_ref(&{ $category });
-            let _: &str = ::core::convert::AsRef::as_ref(&{ $name });
+            let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&{ $category });
+            let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&{ $name });
             $(let _ = $crate::ArgValue::arg(&{ $value });)*
         }
         $crate::ntrace::TraceFutureArgs::none()

@@ -28,9 +28,10 @@ macro_rules! __trace_site {
         |$site:ident, $keys:ident, $named:ident| $body:expr,
         $otherwise:expr
     ) => {{
-        const TRACE_KEYS_MUST_BE_CONSTANT: usize = <[&str]>::len(&[$($key),*]);
+        const TRACE_KEYS_MUST_BE_CONSTANT: ::core::primitive::usize =
+            <[&::core::primitive::str]>::len(&[$($key),*]);
         const {
-            assert!(TRACE_KEYS_MUST_BE_CONSTANT <= 15, "a trace point has at most 15 arguments");
+            ::core::assert!(TRACE_KEYS_MUST_BE_CONSTANT <= 15, "a trace point has at most 15 arguments");
         }
         static $keys: [$crate::__private::Key; TRACE_KEYS_MUST_BE_CONSTANT] = [$($crate::__private::Key::new($key)),*];
         // Used: it is stored to where the compiler does not see it, through the section.
@@ -38,7 +39,7 @@ macro_rules! __trace_site {
         #[link_section = "trace_sites"]
         static $site: $crate::__private::Site =
             $crate::__private::Site::event($crate::__private::EventType::$event, $category, $name, &$keys);
-        if $site.is_on() {
+        if $crate::__private::Site::is_on(&$site) {
             match $names {
                 $named if $crate::__private::Wanted::is_on(&$named) => $body,
                 _ => $otherwise,

@@ -51,7 +51,7 @@ macro_rules! trace_future_args {
 macro_rules! __trace_future_args {
     ($site:tt, $names:expr, $($key:expr => $value:expr),*) => {{
         const {
-            assert!(<[&str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
+            ::core::assert!(<[&::core::primitive::str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
         }
         $crate::__trace_site!(
             AsyncBegin,
@@ -85,7 +85,7 @@ macro_rules! __trace_values {
 macro_rules! __trace_task_begin {
     ($site:tt $(, $key:expr => $value:expr)* $(,)?) => {{
         const {
-            assert!(<[&str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
+            ::core::assert!(<[&::core::primitive::str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
         }
         $crate::__trace_site!(
             AsyncBegin,

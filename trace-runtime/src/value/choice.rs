@@ -1,8 +1,8 @@
 //! Recording values of any type: typed where the format has a type for them, else as the text that `Display` or `Debug` gives.
 //!
-//! [`required`] and [`optional`] wrap a value in layers, one inside the other. Each layer has a method `value` under another bound, and a
-//! call of it takes the outermost whose bound holds. So the choice is made by the compiler, also in a generic function, where it knows
-//! what the bounds say.
+//! [`required`] and [`optional`] wrap a value in layers, one inside the other. Each layer has a method `__trace_value` under another bound,
+//! and a call of it takes the outermost whose bound holds. So the choice is made by the compiler, also in a generic function, where it
+//! knows what the bounds say. The method has a name that no trait has: one of the program's, for all types, would be asked as well.
 
 use std::fmt::{Debug, Display};
 use std::marker::PhantomData;
@@ -52,7 +52,7 @@ pub struct Required;
 impl<'a, T: ArgValue + ?Sized, M> Typed<'a, T, M> {
     /// The value itself.
     #[inline(always)]
-    pub fn value(&self) -> &'a T {
+    pub fn __trace_value(&self) -> &'a T {
         self.0 .0 .0 .0
     }
 }
@@ -60,7 +60,7 @@ impl<'a, T: ArgValue + ?Sized, M> Typed<'a, T, M> {
 impl<T: Display + ?Sized, M> Displayed<'_, T, M> {
     /// The value's text.
     #[inline]
-    pub fn value(&self) -> Formatted {
+    pub fn __trace_value(&self) -> Formatted {
         Formatted::new(format_args!("{}", self.0 .0 .0))
     }
 }
@@ -68,7 +68,7 @@ impl<T: Display + ?Sized, M> Displayed<'_, T, M> {
 impl<T: Debug + ?Sized, M> Debugged<'_, T, M> {
     /// The value's text.
     #[inline]
-    pub fn value(&self) -> Formatted {
+    pub fn __trace_value(&self) -> Formatted {
         Formatted::new(format_args!("{:?}", self.0 .0))
     }
 }
@@ -76,14 +76,14 @@ impl<T: Debug + ?Sized, M> Debugged<'_, T, M> {
 impl<T: ?Sized> Rest<'_, T, Optional> {
     /// No value.
     #[inline(always)]
-    pub fn value(&self) -> Omitted {
+    pub fn __trace_value(&self) -> Omitted {
         Omitted
     }
 }
 
 impl<T: ?Sized> Rest<'_, T, Required> {
     /// No value: there is no type that this can be called for.
-    pub fn value(&self) -> Omitted
+    pub fn __trace_value(&self) -> Omitted
     where
         T: Recordable,
     {
@@ -171,21 +171,24 @@ mod tests {
         c: C,
         d: D,
     ) -> (String, String) {
-        let _: Omitted = optional(&c).value();
-        let _: &D = optional(&d).value();
-        (optional(&a).value().as_str().to_string(), required(&b).value().as_str().to_string())
+        let _: Omitted = optional(&c).__trace_value();
+        let _: &D = optional(&d).__trace_value();
+        (
+            optional(&a).__trace_value().as_str().to_string(),
+            required(&b).__trace_value().as_str().to_string(),
+        )
     }
 
     #[test]
     fn the_first_form_that_a_type_has_is_taken() {
-        let _: &u8 = optional(&7u8).value();
-        let _: &str = required("text").value();
-        let _: &&str = required(&"text").value();
-        assert_eq!(optional(&'c').value().as_str(), "c");
-        assert_eq!(required(&[1, 2]).value().as_str(), "[1, 2]");
-        assert_eq!(required(&Some(Debugging)).value().as_str(), "Some(Debugging)");
-        let _: Omitted = optional(&Neither).value();
-        let _: Omitted = optional(&[Neither][..]).value();
+        let _: &u8 = optional(&7u8).__trace_value();
+        let _: &str = required("text").__trace_value();
+        let _: &&str = required(&"text").__trace_value();
+        assert_eq!(optional(&'c').__trace_value().as_str(), "c");
+        assert_eq!(required(&[1, 2]).__trace_value().as_str(), "[1, 2]");
+        assert_eq!(required(&Some(Debugging)).__trace_value().as_str(), "Some(Debugging)");
+        let _: Omitted = optional(&Neither).__trace_value();
+        let _: Omitted = optional(&[Neither][..]).__trace_value();
     }
 
     #[test]

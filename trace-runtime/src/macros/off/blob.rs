@@ -18,7 +18,7 @@ macro_rules! __ntrace_blob {
 macro_rules! __ntrace_blob_event {
     ($category:expr, $name:expr, $bytes:expr $(, $key:expr => $value:expr)* $(,)?) => {
         if false {
-            let _: &[u8] = ::core::convert::AsRef::as_ref(&$bytes);
+            let _: &[::core::primitive::u8] = ::core::convert::AsRef::as_ref(&$bytes);
             $crate::__ntrace_unused!($category, $name, [] $(, $key => $value)*);
         }
     };
@@ -64,7 +64,7 @@ macro_rules! __ntrace_kernel_object {
     ($koid:expr, $type:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         if false {
             let _: $crate::ObjectType = $type;
-            $crate::__ntrace_unused!("", $name, [$koid => u64] $(, $key => $value)*);
+            $crate::__ntrace_unused!("", $name, [$koid => ::core::primitive::u64] $(, $key => $value)*);
         }
     };
 }

@@ -7,7 +7,8 @@ macro_rules! __ntrace_at {
     ($time:expr, duration_complete($($trace_point:tt)*)) => {{
         if false {
             let ::core::ops::Range { start, end } = $time;
-            let _: [$crate::Timestamp; 2] = [start.into(), end.into()];
+            let _: [$crate::Timestamp; 2] =
+                [::core::convert::Into::into(start), ::core::convert::Into::into(end)];
         }
         $crate::__ntrace_event!($($trace_point)*)
     }};
@@ -64,7 +65,7 @@ macro_rules! __ntrace_track {
 #[macro_export]
 macro_rules! __ntrace_async_enter {
     ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
-        $crate::__ntrace_unused!($category, $name, [$id => u64] $(, $key => $value)*);
+        $crate::__ntrace_unused!($category, $name, [$id => ::core::primitive::u64] $(, $key => $value)*);
         $crate::ntrace::AsyncScope::NOT_RECORDED
     }};
     ($($wrong:tt)*) => {
@@ -77,7 +78,7 @@ macro_rules! __ntrace_async_enter {
 #[macro_export]
 macro_rules! __ntrace_instaflow {
     ($category:expr, $flow:expr, $step:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {{
-        $crate::__ntrace_unused!($category, $flow, [$id => u64] $(, $key => $value)*);
+        $crate::__ntrace_unused!($category, $flow, [$id => ::core::primitive::u64] $(, $key => $value)*);
         $crate::__ntrace_unused!("", $step, []);
     }};
     ($($wrong:tt)*) => {
