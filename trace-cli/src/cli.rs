@@ -29,6 +29,7 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     Diff(DiffArgs),
     Flamegraph(FlamegraphArgs),
+    Timeline(TimelineArgs),
     Top(TopArgs),
     Slice(SliceArgs),
     Merge(MergeArgs),
@@ -325,6 +326,37 @@ pub(crate) struct TopArgs {
     /// Print the path as JSON; times are in nanoseconds
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Draw what happened when, as a web page that opens without a network, or as
+/// an SVG
+///
+/// The page is one file. It shows processes, threads, tracks, operations,
+/// counters, flows, moments, log messages, scheduling and lost records, all
+/// with their exact times and arguments; it can be searched, zoomed and used
+/// with the keyboard (`?` shows the keys). The SVG is a still picture of the
+/// same.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+A million events make a page of 17 MB.
+
+Examples:
+  trace timeline trace.fxt -o trace.html
+  trace timeline trace.fxt -o trace.svg
+  trace slice long.fxt --from 2s --to 3s -o - | trace timeline - -o part.html")]
+pub(crate) struct TimelineArgs {
+    /// The archive; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The .html or .svg to write; `-` for the page on standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+
+    /// The most events; beyond it there is no picture. 100 bytes of memory for
+    /// each
+    #[arg(long, value_name = "N", default_value_t = trace_convert::timeline::DEFAULT_LIMIT)]
+    pub(crate) limit: u64,
 }
 
 /// Cut a part out of an archive

@@ -11,6 +11,7 @@ mod record;
 mod recover;
 mod slice;
 mod stats;
+mod timeline;
 mod top;
 
 use anyhow::Result;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Top(args) => top::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Merge(args) => merge::run(args),
+        Command::Timeline(args) => timeline::run(args),
         Command::Stats(args) => stats::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => guard::run(args),

@@ -84,11 +84,7 @@ impl Catalog {
     pub fn label(&mut self, item: &Item<'_>, category: Text<'_>, name: Text<'_>) -> LabelId {
         let category = self.text(item, category);
         let name = self.text(item, name);
-        let key = u64::from(category) << 32 | u64::from(name);
-        match self.label_ids.get(&key) {
-            Some(id) => *id,
-            None => self.new_label(key, (category, name)),
-        }
+        self.label_of(category, name)
     }
 
     #[cold]
@@ -139,20 +135,43 @@ impl Catalog {
 
     #[inline(never)]
     fn text_slow(&mut self, item: &Item<'_>, text: Text<'_>) -> u32 {
-        let string = peek_text(item, text);
-        let id = match self.text_ids.get(&*string) {
-            Some(id) => *id,
-            None => {
-                let id = self.texts.len() as u32;
-                self.texts.push((*string).into());
-                self.text_ids.insert((*string).into(), id);
-                id
-            }
-        };
+        let id = self.intern(&peek_text(item, text));
         if let Text::Indexed(index) = text {
             self.tables.of(item.provider).set_text(index, id);
         }
         id
+    }
+
+    /// Returns the number of a string that need not be of the archive.
+    pub(crate) fn intern(&mut self, string: &str) -> u32 {
+        if let Some(id) = self.text_ids.get(string) {
+            return *id;
+        }
+        let id = self.texts.len() as u32;
+        self.texts.push(string.into());
+        self.text_ids.insert(string.into(), id);
+        id
+    }
+
+    /// Returns the number of a category and a name that [`Catalog::intern`]
+    /// has given numbers.
+    #[inline]
+    pub(crate) fn label_of(&mut self, category: u32, name: u32) -> LabelId {
+        let key = u64::from(category) << 32 | u64::from(name);
+        match self.label_ids.get(&key) {
+            Some(id) => *id,
+            None => self.new_label(key, (category, name)),
+        }
+    }
+
+    /// Returns all strings, in the order of their numbers.
+    pub(crate) fn strings(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.texts.iter().map(|text| &**text)
+    }
+
+    /// Returns category and name of all labels, in the order of their numbers.
+    pub(crate) fn labels(&self) -> &[(u32, u32)] {
+        &self.labels
     }
 
     /// Returns the string with a number of [`Catalog::text`].

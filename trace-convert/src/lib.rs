@@ -11,6 +11,7 @@
 //! - [`merge`] puts archives together.
 //! - [`slice`](mod@slice) cuts a part out of an archive.
 //! - [`stacks`] is for flame graphs, speedscope and spreadsheets.
+//! - [`timeline`] draws an archive as a web page or an SVG.
 //! - [`spans`] puts whole durations together, for an analysis of your own.
 //!
 //! All of them go through an archive once, from a file or a pipe, in memory
@@ -30,6 +31,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod base64;
 pub mod catalog;
 pub mod check;
 pub mod chrome;
@@ -53,6 +55,7 @@ pub mod tef;
 #[cfg(test)]
 mod testing;
 pub mod text;
+pub mod timeline;
 
 pub use damage::Damage;
 pub use error::ConvertError;

@@ -1,6 +1,6 @@
 //! `trace flamegraph` and conversions to stacks
 
-use crate::harness::{cut, good, Place, Run};
+use crate::harness::{cut, good, lossy, Place, Run};
 
 #[test]
 fn a_flame_graph() {
@@ -15,6 +15,37 @@ fn a_flame_graph() {
     let diff = place.run(&["flamegraph", "in.fxt", "--diff", "in.fxt", "-o", "-"]);
     assert_eq!(diff.code, 0, "{diff:?}");
     assert!(diff.stdout.contains("in.fxt against in.fxt"), "{}", diff.stdout);
+}
+
+#[test]
+fn a_timeline() {
+    let place = Place::new();
+    place.put("in<b>.fxt", &good());
+    for name in ["out.html", "out.svg"] {
+        let run = place.run(&["timeline", "in<b>.fxt", "-o", name]);
+        assert_eq!(run, Run { code: 0, stdout: String::new(), stderr: String::new() });
+        let text = place.text(name);
+        assert!(text.contains("<title>in&lt;b&gt;.fxt</title>") && !text.contains("<b>"), "{text}");
+    }
+    let svg = place.text("out.svg");
+    assert!(svg.contains("<title>net: poll\nbytes: 64\nat 0 ns, took 2000 ns</title>"), "{svg}");
+    let page = place.text("out.html");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"), "{page}");
+    assert!(!page.contains("{{") && page.contains("default-src 'none'; script-src 'sha256-"));
+    assert_eq!(place.run_with(&["timeline", "-", "-o", "-"], &good()).code, 0);
+}
+
+#[test]
+fn a_timeline_tells_what_is_missing() {
+    let place = Place::new();
+    place.put("in.fxt", &lossy());
+    let run = place.run(&["timeline", "in.fxt", "-o", "out.svg"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stderr.contains("records dropped while recording: 40"), "{run:?}");
+    let svg = place.text("out.svg");
+    assert!(svg.contains("<title>40 records lost: buffer full</title>"), "{svg}");
+    assert!(svg.contains("full buffers while recording: 1"), "{svg}");
+    assert!(svg.contains("net: read\nat 3000 ns, took 1000 ns\nits end is missing"), "{svg}");
 }
 
 #[test]
@@ -49,6 +80,15 @@ fn what_is_wrong_is_told() {
     failed(&["flamegraph", "in.fxt", "-o", "in.fxt"], "is both input and output");
     failed(&["flamegraph", "in.fxt", "-o", "/dev/full"], "No space left on device");
     failed(&["flamegraph", "in.fxt", "-o", "missing/out"], "cannot write 'missing/out'");
+    failed(&["timeline", "text", "-o", "out.html"], "'text' is no trace archive");
+    failed(&["timeline", "cut.fxt", "-o", "out.html"], "has no events to draw");
+    failed(&["timeline", ".", "-o", "out.html"], "'.' is a directory");
+    failed(&["timeline", "in.fxt", "-o", "out"], "a name that ends in .html or .svg");
+    failed(&["timeline", "in.fxt", "-o", "missing/out.svg"], "cannot write 'missing/out.svg'");
+    failed(
+        &["timeline", "in.fxt", "--limit", "0", "-o", "out.html"],
+        "'in.fxt' has 1 events, and a timeline no more than 0: cut a part out (trace slice in.fxt",
+    );
     failed(&["convert", "text", "-o", "out.csv"], "'text' is no trace archive");
     failed(&["convert", "in.fxt", "--to", "folded", "-o", "/dev/full"], "No space left on device");
     assert_eq!(place.names(), ["cut.fxt", "in.fxt", "text"]);

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
+use crate::base64;
+
 /// The size of the pieces that are written, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -127,18 +129,9 @@ impl Json {
 
     /// Adds bytes as a string in base64, with padding (RFC 4648, section 4).
     pub(super) fn base64(&mut self, bytes: &[u8]) {
-        const DIGITS: &[u8; 64] =
-            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
         self.raw("\"");
         self.text.reserve(bytes.len().div_ceil(3) * 4);
-        for group in bytes.chunks(3) {
-            let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
-            let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-            let digit = |at: u32| DIGITS[(bits >> (18 - 6 * at)) as usize & 63];
-            let mut digits = [digit(0), digit(1), digit(2), digit(3)];
-            digits[group.len() + 1..].fill(b'=');
-            self.text.extend_from_slice(&digits);
-        }
+        bytes.chunks(3).for_each(|group| self.text.extend_from_slice(&base64::digits(group)));
         self.raw("\"");
     }
 

@@ -1,0 +1,185 @@
+"""A real browser without a window, driven through the DevTools protocol over a pipe: no port, no package.
+
+    with Browser() as browser:
+        page = browser.open("file:///tmp/page.html")
+        page.click(100, 100)
+        assert page.run("document.title") == "page"
+
+What a page writes to its console as an error, exceptions that nobody catches, and requests that it makes are kept in `page.errors` and
+`page.requests`.
+"""
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+TIMEOUT = 60
+
+
+class Browser:
+    """Chromium, until the end of the `with` block."""
+
+    def __init__(self, *arguments):
+        self.home = tempfile.mkdtemp(prefix="browser-")
+        to_browser, self.write_end = os.pipe()
+        self.read_end, from_browser = os.pipe()
+        # The browser reads from its descriptor 3 and writes to 4.
+        command = ["sh", "-c", f'exec "$@" 3<&{to_browser} 4>&{from_browser}', "sh", "chromium", "--headless=new", "--no-sandbox", "--disable-gpu",
+                   "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--hide-scrollbars", "--remote-debugging-pipe",
+                   f"--user-data-dir={self.home}", *arguments, "about:blank"]
+        self.process = subprocess.Popen(command, pass_fds=(to_browser, from_browser), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
+        os.close(to_browser)
+        os.close(from_browser)
+        self.received = b""
+        self.number = 0
+        self.pages = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.send("Browser.close")
+            self.process.wait(10)
+        except Exception:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def open(self, address, width=1280, height=800, dark=False):
+        """Opens a page and waits until it is loaded."""
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        page = self.pages[session] = Page(self, session)
+        for domain in ["Page", "Runtime", "Network", "Log"]:
+            page.send(f"{domain}.enable")
+        page.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        page.set_dark(dark)
+        page.requests.clear()
+        page.send("Page.navigate", url=address)
+        page.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
+        return page
+
+    def send(self, method, session=None, **parameters):
+        """Sends a command and returns what comes back."""
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters}
+        if session:
+            message["sessionId"] = session
+        data = memoryview(json.dumps(message).encode() + b"\0")
+        while data:
+            data = data[os.write(self.write_end, data):]
+        end = time.monotonic() + TIMEOUT
+        while True:
+            answer = self.message(end)
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']}")
+                return answer["result"]
+            if answer.get("sessionId") in self.pages:
+                self.pages[answer["sessionId"]].notice(answer)
+
+    def message(self, end):
+        while b"\0" not in self.received:
+            if not select.select([self.read_end], [], [], max(0, end - time.monotonic()))[0]:
+                raise TimeoutError(f"no answer of the browser in {TIMEOUT} s")
+            data = os.read(self.read_end, 1 << 20)
+            if not data:
+                raise RuntimeError("the browser has ended; is the package chromium complete?")
+            self.received += data
+        message, self.received = self.received.split(b"\0", 1)
+        return json.loads(message)
+
+
+class Page:
+    """A page in a tab of its own."""
+
+    def __init__(self, browser, session):
+        self.browser = browser
+        self.session = session
+        self.errors = []
+        self.requests = []
+
+    def send(self, method, **parameters):
+        return self.browser.send(method, self.session, **parameters)
+
+    def notice(self, event):
+        parameters = event["params"]
+        if event["method"] == "Runtime.exceptionThrown":
+            self.errors.append(parameters["exceptionDetails"].get("exception", {}).get("description", "exception"))
+        elif event["method"] == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+            self.errors.append(parameters["entry"]["text"])
+        elif event["method"] == "Network.requestWillBeSent":
+            self.requests.append(parameters["request"]["url"][:200])
+
+    def run(self, script):
+        """Returns the value of an expression of JavaScript."""
+        result = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            raise RuntimeError(f"{script}: {result['exceptionDetails'].get('exception', {}).get('description')}")
+        return result["result"].get("value")
+
+    def wait(self, script, seconds=TIMEOUT):
+        """Waits until an expression is true."""
+        end = time.monotonic() + seconds
+        while not self.run(script):
+            if time.monotonic() > end:
+                raise TimeoutError(f"not true in {seconds} s: {script}")
+            time.sleep(0.02)
+
+    def settle(self):
+        """Waits until what was changed is drawn."""
+        self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+
+    def text(self, selector):
+        return self.run(f"document.querySelector({json.dumps(selector)}).innerText")
+
+    def set_dark(self, dark):
+        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    def pointer(self, kind, x, y, **more):
+        self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def move(self, x, y):
+        self.pointer("mouseMoved", x, y)
+        self.settle()
+
+    def click(self, x, y):
+        self.pointer("mouseMoved", x, y)
+        for kind in ["mousePressed", "mouseReleased"]:
+            self.pointer(kind, x, y, button="left", clickCount=1)
+        self.settle()
+
+    def drag(self, x, y, to_x, to_y):
+        self.pointer("mouseMoved", x, y)
+        self.pointer("mousePressed", x, y, button="left", clickCount=1)
+        for step in range(1, 6):
+            self.pointer("mouseMoved", x + (to_x - x) * step / 5, y + (to_y - y) * step / 5, button="left", buttons=1)
+        self.pointer("mouseReleased", to_x, to_y, button="left", clickCount=1)
+        self.settle()
+
+    def wheel(self, x, y, by, control=False):
+        self.pointer("mouseWheel", x, y, deltaX=0, deltaY=by, modifiers=2 if control else 0)
+        self.settle()
+
+    def press(self, key):
+        """Presses a key, such as `w` or `Enter`."""
+        text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
+        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
+        self.send("Input.dispatchKeyEvent", type="keyUp", key=key)
+        self.settle()
+
+    def type(self, text):
+        self.send("Input.insertText", text=text)
+        self.settle()
+
+    def screenshot(self, path):
+        self.settle()
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"]))

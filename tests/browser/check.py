@@ -1,0 +1,319 @@
+"""Opens what `trace timeline` makes of recorded archives in a real browser, and asserts on what it shows.
+
+Each test runs with light and with dark colours. Screenshots go to the directory of --work.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+from browser import Browser
+
+HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>\"'&\u202e\u0007"
+SHOWN = HOSTILE.replace("\u202e", "\\u{202e}").replace("\u0007", "\\u{7}")
+
+
+class Work:
+    """Makes archives and pages."""
+
+    def __init__(self, trace, programs, directory):
+        self.trace, self.programs, self.directory = trace, programs, directory
+
+    def path(self, name):
+        return self.directory / name
+
+    def run(self, *arguments, codes=(0,)):
+        result = subprocess.run([self.trace, *map(str, arguments)], capture_output=True, text=True)
+        assert result.returncode in codes, (arguments, result)
+        return result.stdout
+
+    def record(self, name, program, *arguments, options=()):
+        self.run("record", "-o", self.path(f"{name}.fxt"), *options, "--", self.programs / program, *arguments)
+        self.page(name)
+
+    def page(self, name):
+        self.run("timeline", self.path(f"{name}.fxt"), "-o", self.path(f"{name}.html"))
+
+    def open(self, browser, name, dark):
+        page = browser.open(self.path(f"{name}.html").resolve().as_uri(), dark=dark)
+        page.wait("window.timeline !== undefined")
+        page.settle()
+        return page
+
+    def durations(self, name):
+        """Returns name, length and arguments of all complete durations, as `trace dump` tells them."""
+        line = re.compile(r'duration-complete \S+ \S+ "[^"]*" ("(?:[^"\\]|\\.)*") (\d+)ns(?: (\{.*\}))?$')
+        for match in filter(None, map(line.search, self.run("dump", self.path(f"{name}.fxt")).splitlines())):
+            arguments = json.loads(match[3] or "{}")
+            yield json.loads(match[1]), int(match[2]), {key: str(value) for key, value in arguments.items()}
+
+
+def details(page):
+    """Returns the heading below the canvas, and what stands there by name."""
+    pairs = page.run("[...document.querySelectorAll('#details dt')].map((name) => [name.innerText, name.nextElementSibling.innerText])")
+    return page.text("#details h2"), dict(pairs)
+
+
+def nanos(text):
+    return int(re.match(r"[\d\u202f]+", text)[0].replace("\u202f", ""))
+
+
+def find(page, text, place=0):
+    """Returns where the event that `text` finds is in the window, in pixels: left, top, width, height."""
+    script = f"(() => {{ const box = timeline.box(timeline.find({json.dumps(text)})[{place}].item); return [box.x, box.y, box.width, box.height]; }})()"
+    [x, y, width, height] = page.run(script)
+    [left, top] = page.run("(() => { const box = document.getElementById('canvas').getBoundingClientRect(); return [box.x, box.y]; })()")
+    return x + left, y + top, width, height
+
+
+def click_on(page, text, place=0):
+    x, y, width, height = find(page, text, place)
+    page.click(x + width / 2, y + height / 2)
+
+
+def search_for(page, text):
+    page.press("/")
+    page.run("document.getElementById('query').select()")
+    page.type(text)
+    page.press("Enter")
+
+
+def pixel(page, x, y):
+    """Returns red, green and blue of a place on the canvas."""
+    return page.run(f"[...document.getElementById('canvas').getContext('2d').getImageData({x}, {y}, 1, 1).data].slice(0, 3)")
+
+
+def is_clean(page, name):
+    """Nothing went wrong, and nothing was asked of the network."""
+    assert page.errors == [], page.errors
+    assert [address for address in page.requests if not address.endswith(f"/{name}.html")] == [], page.requests
+
+
+def everything_that_was_recorded(work, browser, dark):
+    page = work.open(browser, "search", dark)
+    shown = page.run("timeline.find('').filter(({item}) => item.place !== undefined).map(({heading, pairs, arguments: given}) => "
+                     "[heading, pairs.find(([name]) => name === 'duration')[1], given])")
+    shown = sorted((name, nanos(length), sorted(dict(given).items())) for name, length, given in shown)
+    recorded = sorted((name, length, sorted(given.items())) for name, length, given in work.durations("search"))
+    assert len(recorded) > 20 and shown == recorded, (shown, recorded)
+    assert page.text("#summary").startswith(f"{len(recorded)} durations, "), page.text("#summary")
+    rows = page.run("timeline.rows()")
+    assert re.fullmatch(r"file_search \(\d+\)", rows[0][0]) and "queue" in rows[0] and any(row.startswith("worker 0 ") for row in rows[0]), rows
+    assert page.run("timeline.arrows().length") > 0
+    page.screenshot(work.path(f"search-{dark}.png"))
+    is_clean(page, "search")
+
+
+def colours_follow_the_system_and_the_switch(work, browser, dark):
+    page = work.open(browser, "search", dark)
+    bright = lambda: sum(pixel(page, 1000, 500)) > 384
+    assert bright() != dark
+    page.run("document.getElementById('theme').click()")
+    page.settle()
+    assert bright() == dark
+    assert page.run("document.documentElement.dataset.theme") == ("light" if dark else "dark")
+    page.set_dark(not dark)
+    page.settle()
+    page.set_dark(dark)
+    page.settle()
+    assert bright() != dark
+
+
+def a_click_tells_all(work, browser, dark):
+    page = work.open(browser, "search", dark)
+    longest = max((entry for entry in work.durations("search") if entry[0] == "read"), key=lambda entry: entry[1])
+    lengths = page.run("timeline.find('read').map(({heading, pairs}) => [heading, pairs.find(([name]) => name === 'duration')?.[1]])")
+    place = [place for place, (name, length) in enumerate(lengths) if name == "read" and nanos(length) == longest[1]][0]
+    click_on(page, "read", place)
+    heading, told = details(page)
+    assert heading == "read" and nanos(told["duration"]) == longest[1], (heading, told)
+    assert nanos(told["end"]) - nanos(told["begin"]) == longest[1]
+    assert longest[2].items() <= told.items(), (longest, told)
+    x, y, width, height = find(page, "read", place)
+    page.move(x + width / 2, y + height / 2)
+    assert page.text("#tip").startswith("read\n"), page.text("#tip")
+    # Beside everything, nothing is selected.
+    page.click(1000, 600)
+    assert page.text("#details").startswith("Click an event")
+    is_clean(page, "search")
+
+
+def zoom_pan_and_fit(work, browser, dark):
+    page = work.open(browser, "search", dark)
+    before = find(page, "matching lines")
+    for _ in range(3):
+        page.wheel(before[0] + before[2] / 2, before[1], -100, control=True)
+    zoomed = find(page, "matching lines")
+    assert zoomed[2] > 2 * before[2], (before, zoomed)
+    page.drag(600, 500, 700, 500)
+    assert abs(find(page, "matching lines")[0] - zoomed[0] - 100) < 2
+    page.press("d")
+    assert abs(find(page, "matching lines")[0] - zoomed[0]) < 2
+    page.press("0")
+    assert abs(find(page, "matching lines")[0] - before[0]) < 2
+    page.press("w")
+    assert find(page, "Search::work")[2] > 1.2 * before[2]
+    page.press("s")
+    click_on(page, "matching lines")
+    page.press("f")
+    x, _, width, _ = find(page, "matching lines")
+    assert 200 < width < 400 and 400 < x < 900, (x, width)
+    page.screenshot(work.path(f"zoomed-{dark}.png"))
+    is_clean(page, "search")
+
+
+def search_and_keys(work, browser, dark):
+    page = work.open(browser, "search", dark)
+    reads = sorted(length for name, length, _ in work.durations("search") if name == "search file")
+    search_for(page, "search file")
+    assert page.text("#matches") == f"1 of {len(reads)}", page.text("#matches")
+    heading, first = details(page)
+    assert heading == "search file"
+    found = [nanos(first["duration"])]
+    page.run("document.getElementById('canvas').focus()")
+    for _ in reads[1:]:
+        page.press("n")
+        found.append(nanos(details(page)[1]["duration"]))
+    assert sorted(found) == reads
+    page.press("n")
+    assert details(page)[1] == first
+    # What is in arguments is found too.
+    argument = next(value for _, _, given in work.durations("search") for value in given.values() if value.endswith(".md"))
+    search_for(page, argument)
+    assert argument in details(page)[1].values(), details(page)
+    page.press("Escape")
+    assert page.text("#matches") == ""
+    page.press("Escape")
+    page.press(".")
+    assert details(page)[0] == "search", details(page)
+    page.press("?")
+    assert page.run("!document.getElementById('help').hidden")
+    is_clean(page, "search")
+
+
+def loss_is_told(work, browser, dark):
+    report = json.loads(work.run("check", "--json", work.path("lossy.fxt"), codes=(0, 3)))
+    page = work.open(browser, "lossy", dark)
+    told = page.text("#notes")
+    lost = int(re.search(r"(\d+) records? lost", told)[1])
+    assert lost > 0 and str(lost) in json.dumps(report), (told, report)
+    page.press("l")
+    heading, pairs = details(page)
+    assert re.fullmatch(r"\d+ records? lost", heading) and pairs["reason"], (heading, pairs)
+    losses = page.run("timeline.find(' lost: ').map(({heading}) => parseInt(heading))")
+    assert sum(losses) == lost, losses
+    page.screenshot(work.path(f"lossy-{dark}.png"))
+    x, y, width, height = find(page, " lost: ")
+    page.click(x + width / 2, y + height - 1)
+    assert details(page)[0] == heading
+    is_clean(page, "lossy")
+
+
+def every_kind_of_event(work, browser, dark):
+    page = work.open(browser, "every", dark)
+    kinds = set(page.run("timeline.find('').flatMap(({pairs}) => pairs.filter(([name]) => name === 'kind').map(([, kind]) => kind))"))
+    assert {"instant", "instant of the whole trace", "log message", "blob"} <= kinds, kinds
+    rows = [row for group in page.run("timeline.rows()") for row in group]
+    assert {"queue of the device", "request", "counter", "counter 0x1"} <= set(rows), rows
+    values = page.run("timeline.find('counter').filter(({item}) => item.series).map(({heading}) => heading)")
+    assert any(heading.startswith("counter: value = ") for heading in values), values
+    click_on(page, "guarded request")
+    assert details(page)[0] == "guarded request"
+    page.screenshot(work.path(f"every-{dark}.png"))
+    is_clean(page, "every")
+
+
+def tasks_have_rows(work, browser, dark):
+    page = work.open(browser, "tasks", dark)
+    statistics = json.loads(work.run("stats", "--json", work.path("tasks.fxt")))
+    # What has not ended is drawn; statistics leave it out.
+    opened = re.search(r"operations whose end is missing.*: (\d+)", page.text("#notes"))
+    count = sum(row["count"] for row in statistics["durations"] + statistics["async"]) + int(opened[1] if opened else 0)
+    assert page.text("#summary").startswith(f"{count} durations, "), (page.text("#summary"), count)
+    group = page.run("timeline.rows()")[0]
+    assert "crawl" in group and "page" in group, group
+    page.screenshot(work.path(f"tasks-{dark}.png"))
+    before = find(page, "crawl")
+    # A click on the process's name folds its rows, another one unfolds them.
+    top = page.run("document.getElementById('canvas').getBoundingClientRect().y")
+    page.click(60, top + 35)
+    page.click(60, top + 35)
+    assert find(page, "crawl") == before
+    is_clean(page, "tasks")
+
+
+def hostile_texts_are_texts(work, browser, dark):
+    page = work.open(browser, "hostile", dark)
+    search_for(page, "onerror")
+    heading, pairs = details(page)
+    assert heading == SHOWN and pairs[SHOWN] == SHOWN and pairs["category"] == SHOWN, (heading, pairs)
+    x, y, width, height = find(page, "onerror")
+    page.move(x + width / 2, y + height / 2)
+    assert SHOWN in page.text("#tip")
+    assert page.run("window.hacked === undefined && document.images.length === 0 && document.scripts.length === 1")
+    is_clean(page, "hostile")
+    # What stands in the page by hand does not run either.
+    page.run("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hacked=3\"><div onclick=\"window.hacked=4\" id=trap></div>')")
+    page.run("document.getElementById('trap').click()")
+    page.settle()
+    assert page.run("window.hacked === undefined") and page.errors, page.errors
+
+
+def svg_is_a_picture(work, browser, dark):
+    for name in ["search", "hostile"]:
+        work.run("timeline", work.path(f"{name}.fxt"), "-o", work.path(f"{name}.svg"))
+        page = browser.open(work.path(f"{name}.svg").resolve().as_uri(), dark=dark)
+        page.wait("document.documentElement.tagName === 'svg'")
+        page.screenshot(work.path(f"{name}-svg-{dark}.png"))
+        titles = page.run("[...document.querySelectorAll('title')].map((title) => title.textContent)")
+        wanted = SHOWN if name == "hostile" else "search: read"
+        assert any(wanted in title for title in titles), titles
+        assert page.run("document.scripts === undefined || document.scripts.length === 0") and page.run("window.hacked === undefined")
+        assert page.errors == [], page.errors
+
+
+TESTS = [everything_that_was_recorded, colours_follow_the_system_and_the_switch, a_click_tells_all, zoom_pan_and_fit, search_and_keys, loss_is_told,
+         every_kind_of_event, tasks_have_rows, hostile_texts_are_texts, svg_is_a_picture]
+
+
+def prepare(work):
+    work.record("search", "file_search", "the", Path(__file__).parents[2] / "docs")
+    work.record("every", "every_macro")
+    work.record("tasks", "async_tasks")
+    work.record("lossy", "known_events", options=["-m", "oneshot", "-b", "64K"])
+    event = {"ph": "X", "pid": 1, "tid": 2, "ts": 10, "dur": 5, "cat": HOSTILE, "name": HOSTILE, "args": {HOSTILE: HOSTILE}}
+    name = {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": HOSTILE}}
+    work.path("hostile.json").write_text(json.dumps([name, event]))
+    work.run("convert", work.path("hostile.json"), "-o", work.path("hostile.fxt"))
+    work.page("hostile")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trace", type=Path, required=True)
+    parser.add_argument("--programs", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    work = Work(options.trace, options.programs, options.work)
+    prepare(work)
+    failed = 0
+    with Browser() as browser:
+        for test in TESTS:
+            for dark in [False, True]:
+                try:
+                    test(work, browser, dark)
+                except Exception:
+                    failed += 1
+                    print(f"{test.__name__}, {'dark' if dark else 'light'}:", file=sys.stderr)
+                    traceback.print_exc()
+    print(f"{2 * len(TESTS) - failed} passed, {failed} failed")
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

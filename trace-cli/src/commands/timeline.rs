@@ -1,0 +1,80 @@
+//! `trace timeline`
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{bail, Context, Result};
+use trace_convert::timeline::{Drawn, Timeline};
+use trace_format::Reader;
+
+use crate::cli::TimelineArgs;
+use crate::damage::explained;
+use crate::input::STANDARD;
+use crate::output::{self, Output};
+use crate::{damage, input, say};
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Page,
+    Svg,
+}
+
+pub(crate) fn run(args: &TimelineArgs) -> Result<u8> {
+    output::refuse_same_file(&args.file, &args.output)?;
+    let kind = kind_of(&args.output)?;
+    let timeline = read(args)?;
+    let mut output = BufWriter::new(Output::create(&args.output)?);
+    let title = args.file.file_name().unwrap_or(args.file.as_os_str()).to_string_lossy();
+    let failed = || format!("cannot write '{}'", args.output.display());
+    match kind {
+        Kind::Page => timeline.html(&title, &mut output).with_context(failed)?,
+        Kind::Svg => tell(&args.file, timeline.svg(&title, &mut output).with_context(failed)?),
+    }
+    output.flush().with_context(failed)?;
+    output.into_inner().map_err(|error| error.into_error())?.finish_as(&args.output)?;
+    Ok(damage::tell(&args.file, &timeline.damage))
+}
+
+fn kind_of(output: &Path) -> Result<Kind> {
+    let name = output.to_string_lossy();
+    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+    if name.ends_with(".svg") {
+        Ok(Kind::Svg)
+    } else if name.ends_with(".html") || name.ends_with(".htm") || output == Path::new(STANDARD) {
+        Ok(Kind::Page)
+    } else {
+        bail!("'{}': expected a name that ends in .html or .svg", output.display())
+    }
+}
+
+fn read(args: &TimelineArgs) -> Result<Timeline> {
+    let path = &args.file;
+    let reader: Reader<_> = input::open(path)?;
+    let timeline = explained(path, Timeline::read(reader, args.limit))?;
+    let name = path.display();
+    if timeline.left_out > 0 {
+        bail!(
+            "'{name}' has {} events, and a timeline no more than {}: cut a part out \
+             (trace slice {name} --from 1s --to 2s -o part.fxt), or choose another --limit",
+            timeline.events + timeline.left_out,
+            args.limit
+        );
+    }
+    if timeline.events == 0 {
+        bail!("'{name}' has no events to draw");
+    }
+    Ok(timeline)
+}
+
+/// Tells what a picture has left out.
+fn tell(path: &Path, drawn: Drawn) {
+    let name = path.display();
+    let counts = [
+        ("rows without room in the SVG, or not for all of their lanes", drawn.rows_cut),
+        ("boxes and marks beyond what the SVG holds", drawn.shapes_left_out),
+    ];
+    for (what, number) in counts.iter().filter(|(_, number)| *number > 0) {
+        say(&format!("'{name}': {what}: {number}; trace timeline -o out.html shows all"));
+    }
+}

@@ -1,0 +1,132 @@
+//! Arguments of all events in one piece of memory.
+//!
+//! The arguments of an event are the length of what follows, in bytes, then for
+//! each the number of its name, a byte for its type, and the value: a number,
+//! the number of a text, 8 bytes of a double, or nothing.
+
+use std::fmt::Write;
+
+use trace_format::{Arguments, Item, Value};
+
+use super::bytes::{put, take, unzigzag, zigzag};
+use super::visible::visible;
+use crate::catalog::Catalog;
+
+const NULL: u8 = 0;
+const SIGNED: u8 = 1;
+const UNSIGNED: u8 = 2;
+const DOUBLE: u8 = 3;
+const TEXT: u8 = 4;
+const POINTER: u8 = 5;
+const KOID: u8 = 6;
+const TRUE: u8 = 7;
+const FALSE: u8 = 8;
+const BLOB: u8 = 9;
+
+/// Adds the arguments of a record; returns where they are, 0 if there are none
+/// or no place is left.
+pub(super) fn add<'a>(
+    all: &mut Vec<u8>,
+    catalog: &mut Catalog,
+    item: &Item<'a>,
+    arguments: &Arguments<'a>,
+) -> u32 {
+    let mut block = Vec::new();
+    for argument in arguments {
+        put(&mut block, catalog.text(item, argument.name).into());
+        value(&mut block, catalog, item, argument.value);
+    }
+    add_block(all, &block)
+}
+
+/// Adds one argument that is a number.
+pub(super) fn add_number(all: &mut Vec<u8>, name: u32, number: u64, is_koid: bool) -> u32 {
+    let mut block = Vec::new();
+    put(&mut block, name.into());
+    block.push(if is_koid { KOID } else { UNSIGNED });
+    put(&mut block, number);
+    add_block(all, &block)
+}
+
+/// Returns where the arguments at both places are in a row.
+pub(super) fn join(all: &mut Vec<u8>, first: u32, second: u32) -> u32 {
+    if first == 0 || second == 0 {
+        return first | second;
+    }
+    let both = [block_at(all, first), block_at(all, second)].concat();
+    add_block(all, &both)
+}
+
+fn add_block(all: &mut Vec<u8>, block: &[u8]) -> u32 {
+    if all.is_empty() {
+        // Place 0 stands for none.
+        all.push(0);
+    }
+    let Ok(place) = u32::try_from(all.len()) else { return 0 };
+    if block.is_empty() {
+        return 0;
+    }
+    put(all, block.len() as u64);
+    all.extend_from_slice(block);
+    place
+}
+
+fn block_at(all: &[u8], place: u32) -> &[u8] {
+    let mut rest = all.get(place as usize..).unwrap_or_default();
+    let length = take(&mut rest).unwrap_or(0) as usize;
+    rest.get(..length).unwrap_or_default()
+}
+
+fn value<'a>(block: &mut Vec<u8>, catalog: &mut Catalog, item: &Item<'a>, value: Value<'a>) {
+    let (kind, number) = match value {
+        Value::Null => return block.push(NULL),
+        Value::Bool(value) => return block.push(if value { TRUE } else { FALSE }),
+        Value::Double(value) => {
+            block.push(DOUBLE);
+            return block.extend_from_slice(&value.to_le_bytes());
+        }
+        Value::Int32(value) => (SIGNED, zigzag(value.into())),
+        Value::Int64(value) => (SIGNED, zigzag(value)),
+        Value::Uint32(value) => (UNSIGNED, value.into()),
+        Value::Uint64(value) => (UNSIGNED, value),
+        Value::String(value) => (TEXT, catalog.text(item, value).into()),
+        Value::Pointer(value) => (POINTER, value),
+        Value::Koid(value) => (KOID, value),
+        Value::Blob(value) => (BLOB, value.len() as u64),
+    };
+    block.push(kind);
+    put(block, number);
+}
+
+/// Returns the arguments at a place as lines of text.
+pub(super) fn text(all: &[u8], place: u32, catalog: &Catalog) -> String {
+    let mut rest = if place == 0 { &[][..] } else { block_at(all, place) };
+    let mut text = String::new();
+    while let Some(name) = take(&mut rest) {
+        let name = visible(catalog.string(name as u32));
+        let Some(value) = value_text(&mut rest, catalog) else { break };
+        let _ = write!(text, "\n{name}: {value}");
+    }
+    text
+}
+
+fn value_text(rest: &mut &[u8], catalog: &Catalog) -> Option<String> {
+    let (kind, behind) = rest.split_first()?;
+    *rest = behind;
+    Some(match *kind {
+        NULL => "null".into(),
+        TRUE => "true".into(),
+        FALSE => "false".into(),
+        DOUBLE => {
+            let (bytes, behind) = rest.split_first_chunk::<8>()?;
+            *rest = behind;
+            format!("{:?}", f64::from_le_bytes(*bytes))
+        }
+        SIGNED => unzigzag(take(rest)?).to_string(),
+        UNSIGNED => take(rest)?.to_string(),
+        TEXT => visible(catalog.string(take(rest)? as u32)).into_owned(),
+        POINTER => format!("{:#x}", take(rest)?),
+        KOID => format!("#{}", take(rest)?),
+        _ => format!("{} bytes", take(rest)?),
+    })
+}

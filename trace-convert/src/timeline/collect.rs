@@ -1,0 +1,415 @@
+//! One pass over an archive.
+
+use std::collections::{BTreeMap, HashMap};
+
+use trace_format::layout::InstantScope;
+use trace_format::{Event, EventKind, Item, Record, Text, ThreadKoids, Value};
+
+use super::arguments;
+use super::cpu::{Cpus, Switch};
+use super::flows::{Flows, Stop};
+use super::nest::{self, Halves, Piece, PieceKind};
+use super::operations::{Half, Operations};
+use super::rows::{nested, Group, Loss, Point, PointKind, Row};
+use super::series::Counters;
+use super::Timeline;
+use crate::catalog::{Catalog, LabelId};
+use crate::references::{peek_text, peek_thread};
+use crate::Damage;
+
+/// What was found so far.
+#[derive(Debug)]
+pub(super) struct Collector {
+    limit: u64,
+    events: u64,
+    left_out: u64,
+    not_drawn: u64,
+    catalog: Catalog,
+    arguments: Vec<u8>,
+    threads: BTreeMap<ThreadKoids, ThreadParts>,
+    operations: Operations,
+    counters: Counters,
+    flows: Flows,
+    cpus: Cpus,
+    range: Option<(u64, u64)>,
+    view: Option<(u64, u64)>,
+}
+
+/// What is on a thread.
+#[derive(Debug, Default)]
+struct ThreadParts {
+    pieces: Vec<Piece>,
+    points: Vec<Point>,
+    losses: Vec<Loss>,
+}
+
+impl Collector {
+    pub(super) fn new(limit: u64) -> Self {
+        Self {
+            limit,
+            events: 0,
+            left_out: 0,
+            not_drawn: 0,
+            catalog: Catalog::default(),
+            arguments: Vec::new(),
+            threads: BTreeMap::new(),
+            operations: Operations::default(),
+            counters: Counters::default(),
+            flows: Flows::default(),
+            cpus: Cpus::default(),
+            range: None,
+            view: None,
+        }
+    }
+
+    pub(super) fn record(&mut self, item: &Item<'_>) {
+        self.catalog.note(item);
+        if !is_drawn(&item.record) {
+            self.not_drawn += u64::from(is_content(&item.record));
+        } else if self.events >= self.limit {
+            self.left_out += 1;
+        } else {
+            self.events += 1;
+            self.drawn(item);
+        }
+    }
+
+    fn drawn(&mut self, item: &Item<'_>) {
+        match &item.record {
+            Record::Event(event) => self.event(item, event),
+            Record::Log(log) => {
+                let message = Text::Inline(log.message);
+                let label = self.catalog.label(item, Text::Inline(b"log"), message);
+                let point =
+                    Point { at: item.nanos(log.ticks), label, arguments: 0, kind: PointKind::Log };
+                self.reach(point.at, true);
+                self.thread(peek_thread(item, log.thread)).points.push(point);
+            }
+            Record::LargeBlob(blob) => {
+                let Some(event) = &blob.event else { return };
+                let label = self.catalog.label(item, blob.category, blob.name);
+                let given = self.add_arguments(item, &event.arguments);
+                let bytes = self.catalog.intern("bytes");
+                let length = blob.payload.len() as u64;
+                let length = arguments::add_number(&mut self.arguments, bytes, length, false);
+                let arguments = arguments::join(&mut self.arguments, length, given);
+                let at = item.nanos(event.ticks);
+                self.reach(at, true);
+                let point = Point { at, label, arguments, kind: PointKind::Blob };
+                self.thread(peek_thread(item, event.thread)).points.push(point);
+            }
+            _ => self.scheduling(item),
+        }
+    }
+
+    fn scheduling(&mut self, item: &Item<'_>) {
+        let provider = item.provider.id();
+        match &item.record {
+            Record::ContextSwitch(switch) => {
+                let arguments = self.add_arguments(item, &switch.arguments);
+                let (outgoing, incoming) = (switch.outgoing_thread, switch.incoming_thread);
+                let at = item.nanos(switch.ticks);
+                self.reach(at, true);
+                let cpu = (provider, switch.cpu);
+                self.cpus.switch(cpu, Switch { at, outgoing, incoming, arguments });
+            }
+            Record::LegacyContextSwitch(switch) => {
+                let outgoing = peek_thread(item, switch.outgoing).thread;
+                let incoming = peek_thread(item, switch.incoming).thread;
+                let at = item.nanos(switch.ticks);
+                self.reach(at, true);
+                let cpu = (provider, switch.cpu.into());
+                self.cpus.switch(cpu, Switch { at, outgoing, incoming, arguments: 0 });
+            }
+            Record::ThreadWakeup(wakeup) => {
+                let label =
+                    self.catalog.label(item, Text::Inline(b"cpu"), Text::Inline(b"wake-up"));
+                let name = self.catalog.intern("thread");
+                let koid = arguments::add_number(&mut self.arguments, name, wakeup.thread, true);
+                let given = self.add_arguments(item, &wakeup.arguments);
+                let arguments = arguments::join(&mut self.arguments, koid, given);
+                let at = item.nanos(wakeup.ticks);
+                self.reach(at, true);
+                let point = Point { at, label, arguments, kind: PointKind::Wakeup };
+                self.cpus.wakeup((provider, wakeup.cpu), point);
+            }
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, item: &Item<'_>, event: &Event<'_>) {
+        let thread = peek_thread(item, event.thread);
+        let at = item.nanos(event.ticks);
+        if let Some(loss) = crate::Loss::of(item, event) {
+            return self.loss(item, event, &loss);
+        }
+        let label = self.catalog.label(item, event.category, event.name);
+        let own = matches!(event.kind, EventKind::Instant { .. })
+            && self.catalog.category(label) == "trace";
+        self.reach(at, !own);
+        match event.kind {
+            EventKind::Counter { id } => {
+                let key = (thread.process, label, id);
+                return self.counters.event(&mut self.catalog, item, event, key);
+            }
+            EventKind::FlowBegin { id } => {
+                return self.flows.stop(label, id, Stop { at, thread, is_begin: true });
+            }
+            EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
+                return self.flows.stop(label, id, Stop { at, thread, is_begin: false });
+            }
+            _ => {}
+        }
+        let arguments = self.add_arguments(item, &event.arguments);
+        let point = |kind| Point { at, label, arguments, kind };
+        let half = |is_begin| Half { at, arguments, is_begin };
+        match event.kind {
+            EventKind::Instant { scope } => {
+                self.thread(thread).points.push(point(point_kind(scope)));
+            }
+            EventKind::AsyncBegin { id } => {
+                self.operations.half(thread.process, label, id, half(true));
+            }
+            EventKind::AsyncEnd { id } => {
+                self.operations.half(thread.process, label, id, half(false));
+            }
+            EventKind::AsyncInstant { .. } => {
+                self.operations.point(thread.process, point(PointKind::Operation));
+            }
+            kind => self.piece(item, kind, thread, (at, label, arguments)),
+        }
+    }
+
+    /// Takes a part of a duration.
+    fn piece(
+        &mut self,
+        item: &Item<'_>,
+        kind: EventKind,
+        thread: ThreadKoids,
+        (at, label, arguments): (u64, LabelId, u32),
+    ) {
+        let kind = match kind {
+            EventKind::DurationComplete { end } => {
+                let end = item.nanos(end).max(at);
+                self.reach(end, true);
+                PieceKind::Complete { end }
+            }
+            EventKind::DurationEnd if self.catalog.name(label).is_empty() => PieceKind::EndOfAny,
+            EventKind::DurationEnd => PieceKind::End,
+            _ => PieceKind::Begin,
+        };
+        self.thread(thread).pieces.push(Piece { at, label, arguments, kind });
+    }
+
+    fn loss(&mut self, item: &Item<'_>, event: &Event<'_>, loss: &crate::Loss<'_>) {
+        let at = item.nanos(event.ticks);
+        let time = |name| {
+            event.arguments.iter().find_map(|argument| match argument.value {
+                Value::Uint64(ticks) if peek_text(item, argument.name) == name => Some(ticks),
+                Value::Uint32(ticks) if peek_text(item, argument.name) == name => {
+                    Some(ticks.into())
+                }
+                _ => None,
+            })
+        };
+        let from = time("from").map_or(at, |ticks| item.nanos(ticks));
+        let to = time("to").map_or(at, |ticks| item.nanos(ticks)).max(from);
+        self.reach(from, true);
+        self.reach(to, true);
+        let reason = self.catalog.intern(&loss.reason);
+        let loss = Loss { from, to, number: loss.number, reason };
+        self.thread(peek_thread(item, event.thread)).losses.push(loss);
+    }
+
+    fn add_arguments<'a>(
+        &mut self,
+        item: &Item<'a>,
+        arguments: &trace_format::Arguments<'a>,
+    ) -> u32 {
+        arguments::add(&mut self.arguments, &mut self.catalog, item, arguments)
+    }
+
+    fn thread(&mut self, koids: ThreadKoids) -> &mut ThreadParts {
+        self.threads.entry(koids).or_default()
+    }
+
+    /// Makes the range of times reach `at`, with it what is first shown if
+    /// `is_seen`.
+    fn reach(&mut self, at: u64, is_seen: bool) {
+        let reached = |range: Option<(u64, u64)>| {
+            let (first, last) = range.unwrap_or((at, at));
+            Some((first.min(at), last.max(at)))
+        };
+        self.range = reached(self.range);
+        if is_seen {
+            self.view = reached(self.view);
+        }
+    }
+
+    pub(super) fn finish(mut self, damage: Damage) -> Timeline {
+        let range = self.range.unwrap_or_default();
+        let view = self.view.unwrap_or(range);
+        let names = thread_names(&self.catalog, self.threads.keys().copied());
+        let cpus = std::mem::take(&mut self.cpus);
+        let cpus = cpus.group(range, &mut self.catalog, |_, koid| match names.get(&koid) {
+            Some(name) => name.clone(),
+            None => format!("thread {koid}"),
+        });
+        let (processes, places) = self.processes(view.1, cpus.as_ref());
+        let groups: Vec<Group> = cpus.into_iter().chain(processes).collect();
+        let rows: Vec<&Row> = groups.iter().flat_map(|group| &group.rows).collect();
+        let arrows = std::mem::take(&mut self.flows).arrows(&places.koids, &rows);
+        let notes = notes(&damage, places.halves, places.operation_halves, self.not_drawn);
+        let Self { catalog, arguments, events, left_out, .. } = self;
+        Timeline {
+            catalog,
+            arguments,
+            groups,
+            arrows,
+            range,
+            view,
+            notes,
+            events,
+            left_out,
+            damage,
+        }
+    }
+
+    /// Returns the rows of all processes, and where the threads are in them.
+    fn processes(&mut self, last: u64, cpus: Option<&Group>) -> (Vec<Group>, Places) {
+        let mut places = Places::default();
+        let mut processes: BTreeMap<u64, Vec<Row>> = BTreeMap::new();
+        let mut order: Vec<(u64, ThreadKoids)> = Vec::new();
+        for (koids, parts) in std::mem::take(&mut self.threads) {
+            let row = self.thread_row(koids, parts, last, &mut places.halves);
+            processes.entry(koids.process).or_default().push(row);
+            order.push((koids.process, koids));
+        }
+        let operations = std::mem::take(&mut self.operations);
+        let missing = &mut places.operation_halves;
+        for (process, row) in operations.rows(last, &self.catalog, &mut self.arguments, missing) {
+            processes.entry(process).or_default().push(row);
+        }
+        for (process, row) in std::mem::take(&mut self.counters).rows(&self.catalog) {
+            processes.entry(process).or_default().push(row);
+        }
+        let mut place = cpus.map_or(0, |cpus| cpus.rows.len());
+        let mut groups = Vec::with_capacity(processes.len());
+        for (process, rows) in processes {
+            // The rows of the threads are the first ones, in the order of koids.
+            let threads = order.iter().filter(|(of, _)| *of == process);
+            for (at, (_, koids)) in threads.enumerate() {
+                places.koids.insert(*koids, (place + at) as u32);
+            }
+            place += rows.len();
+            groups.push(Group { name: process_name(&self.catalog, process), rows });
+        }
+        (groups, places)
+    }
+
+    fn thread_row(
+        &mut self,
+        koids: ThreadKoids,
+        mut parts: ThreadParts,
+        last: u64,
+        halves: &mut Halves,
+    ) -> Row {
+        let slices = nest::slices(parts.pieces, last, &mut self.arguments, halves);
+        parts.points.sort_by_key(|point| point.at);
+        parts.losses.sort_by_key(|loss| loss.from);
+        Row {
+            name: thread_name(&self.catalog, koids),
+            lanes: nested(slices),
+            points: parts.points,
+            losses: parts.losses,
+            ..Row::default()
+        }
+    }
+}
+
+/// Where threads are in the rows, and what was found on the way.
+#[derive(Debug, Default)]
+struct Places {
+    koids: HashMap<ThreadKoids, u32>,
+    /// What has lost its other half, on threads.
+    halves: Halves,
+    /// The same of operations.
+    operation_halves: Halves,
+}
+
+fn is_drawn(record: &Record<'_>) -> bool {
+    match record {
+        Record::Event(_)
+        | Record::Log(_)
+        | Record::ContextSwitch(_)
+        | Record::LegacyContextSwitch(_)
+        | Record::ThreadWakeup(_) => true,
+        Record::LargeBlob(blob) => blob.event.is_some(),
+        _ => false,
+    }
+}
+
+/// Tells whether a record that is not drawn would be missed.
+fn is_content(record: &Record<'_>) -> bool {
+    matches!(
+        record,
+        Record::Blob(_)
+            | Record::LargeBlob(_)
+            | Record::UserspaceObject(_)
+            | Record::Module(_)
+            | Record::Mmap(_)
+            | Record::Backtrace(_)
+            | Record::Unknown(_)
+    )
+}
+
+fn point_kind(scope: Option<InstantScope>) -> PointKind {
+    match scope {
+        Some(InstantScope::Global) => PointKind::Global,
+        Some(InstantScope::Process) => PointKind::Process,
+        _ => PointKind::Thread,
+    }
+}
+
+fn thread_names(
+    catalog: &Catalog,
+    threads: impl Iterator<Item = ThreadKoids>,
+) -> HashMap<u64, String> {
+    threads.map(|koids| (koids.thread, thread_name(catalog, koids))).collect()
+}
+
+fn thread_name(catalog: &Catalog, koids: ThreadKoids) -> String {
+    match (catalog.thread_name(koids), koids) {
+        ("", ThreadKoids::UNKNOWN) => "no thread".into(),
+        ("", ThreadKoids { thread, .. }) => format!("thread {thread}"),
+        // Koids beyond 32 bits are made up, for tracks.
+        (name, ThreadKoids { thread, .. }) if thread > u32::MAX.into() => name.to_owned(),
+        (name, ThreadKoids { thread, .. }) => format!("{name} ({thread})"),
+    }
+}
+
+fn process_name(catalog: &Catalog, process: u64) -> String {
+    match (catalog.process_name(process), process) {
+        ("", 0) => "no process".into(),
+        ("", process) => format!("process {process}"),
+        (name, process) => format!("{name} ({process})"),
+    }
+}
+
+/// Returns what the page has to say beside what is drawn.
+fn notes(damage: &Damage, threads: Halves, operations: Halves, not_drawn: u64) -> Vec<String> {
+    let counts = [
+        (damage.buffers_full, "full buffers while recording"),
+        (damage.stats.bad_records, "malformed records, left out"),
+        (threads.begins, "durations whose end is missing, drawn without a right edge"),
+        (threads.ends, "ends of durations whose begin is missing, not drawn"),
+        (operations.begins, "operations whose end is missing, drawn without a right edge"),
+        (operations.ends, "ends of operations whose begin is missing, not drawn"),
+        (not_drawn, "records that have no time or are of a profiler, not drawn"),
+    ];
+    let counted = counts.iter().filter(|(number, _)| *number > 0);
+    let mut notes: Vec<String> =
+        counted.map(|(number, what)| format!("{what}: {number}")).collect();
+    notes.extend(damage.cut.as_ref().map(|error| format!("the archive is cut: {error}")));
+    notes
+}

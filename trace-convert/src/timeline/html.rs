@@ -1,0 +1,81 @@
+//! The page.
+
+use std::io::{self, Write};
+
+use sha2::{Digest, Sha256};
+
+use super::visible::visible;
+use super::Timeline;
+use crate::base64;
+
+const PAGE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = concat!(
+    include_str!("page/data.js"),
+    include_str!("page/scene.js"),
+    include_str!("page/draw.js"),
+    include_str!("page/panel.js"),
+    include_str!("page/main.js"),
+);
+
+impl Timeline {
+    /// Writes a page that shows the timeline, with `title` at its top.
+    ///
+    /// An event takes 15 to 20 bytes of it.
+    ///
+    /// # Errors
+    ///
+    /// Only what `output` returns.
+    pub fn html(&self, title: &str, output: &mut impl Write) -> io::Result<()> {
+        let title = escaped(&visible(title));
+        let mut rest = PAGE;
+        while let Some((before, (mark, behind))) =
+            rest.split_once("{{").and_then(|(before, rest)| Some((before, rest.split_once("}}")?)))
+        {
+            output.write_all(before.as_bytes())?;
+            match mark {
+                "title" => output.write_all(title.as_bytes())?,
+                "script hash" => hash(SCRIPT, output)?,
+                "style hash" => hash(STYLE, output)?,
+                "script" => output.write_all(SCRIPT.as_bytes())?,
+                "style" => output.write_all(STYLE.as_bytes())?,
+                _ => base64(&self.encode(), output)?,
+            }
+            rest = behind;
+        }
+        output.write_all(rest.as_bytes())
+    }
+}
+
+/// Writes the hash of a script or style for a Content Security Policy.
+fn hash(text: &str, output: &mut impl Write) -> io::Result<()> {
+    output.write_all(b"'sha256-")?;
+    base64(&Sha256::digest(text), output)?;
+    output.write_all(b"'")
+}
+
+fn base64(bytes: &[u8], output: &mut impl Write) -> io::Result<()> {
+    let mut digits = Vec::new();
+    for piece in bytes.chunks(3 << 14) {
+        digits.clear();
+        piece.chunks(3).for_each(|group| digits.extend_from_slice(&base64::digits(group)));
+        output.write_all(&digits)?;
+    }
+    Ok(())
+}
+
+/// Returns a text as it stands in HTML and XML.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,136 @@
+//! What is drawn.
+
+use crate::catalog::LabelId;
+
+/// Rows that belong together: those of a process, or the CPUs.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    pub(super) name: String,
+    pub(super) rows: Vec<Row>,
+}
+
+/// What a row is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum RowKind {
+    #[default]
+    Thread = 0,
+    Operation = 1,
+    Counter = 2,
+    Cpu = 3,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    pub(super) kind: RowKind,
+    pub(super) name: String,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) points: Vec<Point>,
+    pub(super) losses: Vec<Loss>,
+    pub(super) series: Vec<Series>,
+}
+
+/// Slices one behind the other, none over another.
+pub(super) type Lane = Vec<Slice>;
+
+/// Something that took time. Times are in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slice {
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) label: LabelId,
+    /// Where its arguments are, 0 for none.
+    pub(super) arguments: u32,
+    /// Its end is not in the archive: it is drawn up to where it must have
+    /// ended.
+    pub(super) is_open: bool,
+}
+
+/// What a point is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PointKind {
+    Thread = 0,
+    Process = 1,
+    Global = 2,
+    Log = 3,
+    Operation = 4,
+    Blob = 5,
+    Wakeup = 6,
+}
+
+/// Something that happened at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Point {
+    pub(super) at: u64,
+    pub(super) label: LabelId,
+    pub(super) arguments: u32,
+    pub(super) kind: PointKind,
+}
+
+/// Records that are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Loss {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) number: u64,
+    /// The number of a string.
+    pub(super) reason: u32,
+}
+
+/// The values of a counter.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Series {
+    /// The number of a string.
+    pub(super) name: u32,
+    pub(super) samples: Vec<(u64, f64)>,
+}
+
+/// Puts slices into lanes: what begins while another is open is below it.
+pub(super) fn nested(mut slices: Vec<Slice>) -> Vec<Lane> {
+    slices.sort_by_key(|slice| (slice.begin, std::cmp::Reverse(slice.end)));
+    let mut lanes: Vec<Lane> = Vec::new();
+    let mut open: Vec<u64> = Vec::new();
+    for slice in slices {
+        while open.last().is_some_and(|end| *end <= slice.begin) {
+            open.pop();
+        }
+        match lanes.get_mut(open.len()) {
+            Some(lane) => lane.push(slice),
+            None => lanes.push(vec![slice]),
+        }
+        open.push(slice.end);
+    }
+    lanes
+}
+
+/// Puts slices into as few lanes as they need.
+pub(super) fn packed(mut slices: Vec<Slice>) -> Vec<Lane> {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    slices.sort_by_key(|slice| (slice.begin, Reverse(slice.end)));
+    let mut lanes: Vec<Lane> = Vec::new();
+    let mut taken: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+    let mut free: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
+    for slice in slices {
+        while let Some(Reverse((end, lane))) = taken.peek().copied() {
+            if end > slice.begin {
+                break;
+            }
+            taken.pop();
+            free.push(Reverse(lane));
+        }
+        let place = free.pop().map_or(lanes.len(), |Reverse(lane)| lane);
+        match lanes.get_mut(place) {
+            Some(lane) => lane.push(slice),
+            None => lanes.push(vec![slice]),
+        }
+        taken.push(Reverse((slice.end, place)));
+    }
+    lanes
+}
+
+/// Returns the slice of a lane that `at` is in.
+pub(super) fn slice_at(lane: &Lane, at: u64) -> Option<&Slice> {
+    let place = lane.partition_point(|slice| slice.begin <= at);
+    place.checked_sub(1).and_then(|place| lane.get(place)).filter(|slice| slice.end >= at)
+}

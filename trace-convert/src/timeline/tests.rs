@@ -1,0 +1,355 @@
+use trace_format::layout::{InstantScope, ObjectType, ThreadState};
+use trace_format::{
+    Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Reader, Record, Text,
+    Thread, ThreadKoids, ThreadWakeup, Value,
+};
+
+use super::rows::{PointKind, RowKind};
+use super::*;
+use crate::testing::{archive, THREAD};
+
+const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantScope::Thread) };
+
+fn on(thread: ThreadKoids, ticks: u64, name: &str, kind: EventKind) -> Event<'_> {
+    let thread = Thread::Inline(thread);
+    let arguments = Arguments::NONE;
+    Event { ticks, thread, category: "cat".into(), name: name.into(), kind, arguments }
+}
+
+fn at(ticks: u64, name: &str, kind: EventKind) -> Record<'_> {
+    on(THREAD, ticks, name, kind).into()
+}
+
+fn read(records: &[Record<'_>]) -> Timeline {
+    Timeline::read(Reader::new(&*archive(records)), DEFAULT_LIMIT).unwrap()
+}
+
+/// Returns the lanes of the first row: name, begin, end, `+` if open.
+fn lanes(timeline: &Timeline, row: usize) -> Vec<Vec<String>> {
+    let rows: Vec<_> = timeline.groups.iter().flat_map(|group| &group.rows).collect();
+    let slice = |slice: &rows::Slice| {
+        let name = timeline.catalog.name(slice.label);
+        let open = if slice.is_open { "+" } else { "" };
+        format!("{name} {}..{}{open}", slice.begin, slice.end)
+    };
+    rows[row].lanes.iter().map(|lane| lane.iter().map(slice).collect()).collect()
+}
+
+#[test]
+fn durations_are_nested() {
+    use EventKind::{DurationBegin, DurationComplete, DurationEnd};
+    let table: &[(&[Record<'_>], &[&[&str]])] = &[
+        (
+            &[at(10, "a", DurationComplete { end: 50 }), at(20, "b", DurationComplete { end: 30 })],
+            &[&["a 10..50"], &["b 20..30"]],
+        ),
+        // The outer one stands behind the inner one.
+        (
+            &[at(20, "b", DurationComplete { end: 30 }), at(10, "a", DurationComplete { end: 50 })],
+            &[&["a 10..50"], &["b 20..30"]],
+        ),
+        (
+            &[
+                at(10, "a", DurationBegin),
+                at(20, "b", DurationBegin),
+                at(30, "b", DurationEnd),
+                at(40, "a", DurationEnd),
+            ],
+            &[&["a 10..40"], &["b 20..30"]],
+        ),
+        // An end without a name is the innermost one's.
+        (
+            &[
+                at(10, "a", DurationBegin),
+                at(20, "b", DurationBegin),
+                at(30, "", DurationEnd),
+                at(40, "", DurationEnd),
+            ],
+            &[&["a 10..40"], &["b 20..30"]],
+        ),
+        // The inner one has lost its end; the last one has not ended.
+        (
+            &[
+                at(10, "a", DurationBegin),
+                at(20, "b", DurationBegin),
+                at(40, "a", DurationEnd),
+                at(50, "c", DurationBegin),
+                at(90, "i", INSTANT),
+            ],
+            &[&["a 10..40", "c 50..90+"], &["b 20..40+"]],
+        ),
+        // One over the end of the other is below it.
+        (
+            &[
+                at(10, "a", DurationComplete { end: 30 }),
+                at(20, "b", DurationComplete { end: 40 }),
+                at(40, "c", DurationComplete { end: 45 }),
+            ],
+            &[&["a 10..30", "c 40..45"], &["b 20..40"]],
+        ),
+        // An end before the begin, and an end alone.
+        (&[at(10, "a", DurationComplete { end: 5 }), at(20, "b", DurationEnd)], &[&["a 10..10"]]),
+    ];
+    for (records, expected) in table {
+        assert_eq!(lanes(&read(records), 0), *expected, "{records:?}");
+    }
+}
+
+#[test]
+fn halves_are_told() {
+    let records = [
+        at(10, "a", EventKind::DurationEnd),
+        at(20, "b", EventKind::DurationBegin),
+        at(30, "c", EventKind::AsyncBegin { id: 1 }),
+        at(40, "d", EventKind::AsyncEnd { id: 1 }),
+    ];
+    let notes = read(&records).notes;
+    assert_eq!(notes.len(), 4, "{notes:?}");
+    assert!(notes.iter().all(|note| note.ends_with(": 1")), "{notes:?}");
+}
+
+#[test]
+fn operations_are_packed_by_name() {
+    let begin = |ticks, id| at(ticks, "op", EventKind::AsyncBegin { id });
+    let end = |ticks, id| at(ticks, "op", EventKind::AsyncEnd { id });
+    let records = [
+        begin(10, 1),
+        // The thread that it ends on was read first.
+        end(40, 2),
+        begin(20, 2),
+        end(30, 1),
+        begin(30, 3),
+        at(50, "op", EventKind::AsyncInstant { id: 3 }),
+    ];
+    let timeline = read(&records);
+    assert_eq!(lanes(&timeline, 0), [vec!["op 10..30", "op 30..50+"], vec!["op 20..40"]]);
+    let row = &timeline.groups[0].rows[0];
+    assert_eq!((row.kind, row.points.len()), (RowKind::Operation, 1));
+}
+
+#[test]
+fn arguments_of_begin_and_end_are_together() {
+    let first = [Argument::new("a", Value::Int32(-7)), Argument::new("b", Value::Double(0.5))];
+    let second = [
+        Argument::new("c", Value::String("x\u{7}y".into())),
+        Argument::new("d", Value::Uint64(u64::MAX)),
+    ];
+    let begin = on(THREAD, 1, "n", EventKind::DurationBegin);
+    let end = on(THREAD, 2, "n", EventKind::DurationEnd);
+    let timeline = read(&[
+        Event { arguments: (&first).into(), ..begin }.into(),
+        Event { arguments: (&second).into(), ..end }.into(),
+    ]);
+    let slice = timeline.groups[0].rows[0].lanes[0][0];
+    let told = encode::told(&timeline, slice.label, slice.arguments);
+    assert_eq!(told, "cat: n\na: -7\nb: 0.5\nc: x\\u{7}y\nd: 18446744073709551615");
+}
+
+#[test]
+fn flows_go_from_duration_to_duration() {
+    let other = ThreadKoids::new(12, 35);
+    let records = [
+        at(10, "outer", EventKind::DurationComplete { end: 40 }),
+        at(20, "inner", EventKind::DurationComplete { end: 30 }),
+        at(25, "f", EventKind::FlowBegin { id: 7 }),
+        on(other, 50, "f", EventKind::FlowStep { id: 7 }).into(),
+        at(60, "f", EventKind::FlowEnd { id: 7 }),
+        // Another one with the same id.
+        at(70, "f", EventKind::FlowBegin { id: 7 }),
+        at(80, "g", EventKind::FlowEnd { id: 7 }),
+    ];
+    // A thread has a row when something is on it.
+    let mut records = records.to_vec();
+    records.push(on(other, 45, "there", EventKind::DurationComplete { end: 55 }).into());
+    let timeline = read(&records);
+    let tips: Vec<_> = timeline
+        .arrows
+        .iter()
+        .map(|arrow| [arrow.from, arrow.to].map(|tip| (tip.row, tip.lane, tip.at)))
+        .collect();
+    assert_eq!(tips, [[(0, 1, 25), (1, 0, 50)], [(1, 0, 50), (0, 0, 60)]]);
+}
+
+#[test]
+fn counters_have_a_row_for_each_id() {
+    let values =
+        |first, second| [Argument::new("x", Value::Int32(first)), Argument::new("y", second)];
+    let (first, second) = (values(-1, Value::Double(0.25)), values(5, Value::Double(f64::NAN)));
+    let event = |ticks, id, arguments| {
+        let event = on(THREAD, ticks, "c", EventKind::Counter { id });
+        Record::Event(Event { arguments, ..event })
+    };
+    let timeline = read(&[
+        event(2, 0, (&second).into()),
+        event(1, 0, (&first).into()),
+        event(3, 9, (&first).into()),
+    ]);
+    let rows = &timeline.groups[0].rows;
+    assert_eq!(rows.iter().map(|row| &*row.name).collect::<Vec<_>>(), ["c", "c 0x9"]);
+    assert_eq!(rows[0].series[0].samples, [(1, -1.0), (2, 5.0)]);
+    assert_eq!(rows[0].series[1].samples, [(1, 0.25)]);
+}
+
+#[test]
+fn loss_is_a_band_on_its_thread() {
+    let arguments = [
+        Argument::new("reason", Value::String("buffer full".into())),
+        Argument::new("number", Value::Uint64(40)),
+        Argument::new("from", Value::Uint64(100)),
+        Argument::new("to", Value::Uint64(300)),
+    ];
+    let dropped = on(THREAD, 310, "records dropped", INSTANT);
+    let dropped = Event { category: "trace".into(), arguments: (&arguments).into(), ..dropped };
+    let timeline = read(&[dropped.into()]);
+    let row = &timeline.groups[0].rows[0];
+    let loss = row.losses[0];
+    assert_eq!((loss.from, loss.to, loss.number), (100, 300, 40));
+    assert_eq!(timeline.catalog.string(loss.reason), "buffer full");
+    assert_eq!((timeline.view, row.points.len()), ((100, 300), 0));
+}
+
+#[test]
+fn moments_logs_and_scheduling() {
+    let thread = Thread::Inline(THREAD);
+    let switch = |ticks, outgoing_thread, incoming_thread| {
+        let (outgoing_state, arguments) = (ThreadState(0), Arguments::NONE);
+        ContextSwitch { ticks, cpu: 3, outgoing_state, outgoing_thread, incoming_thread, arguments }
+    };
+    let name = KernelObject {
+        object_type: ObjectType::THREAD,
+        koid: 34,
+        name: "worker".into(),
+        arguments: Arguments::NONE,
+    };
+    let wakeup = ThreadWakeup { ticks: 15, cpu: 3, thread: 34, arguments: Arguments::NONE };
+    let timeline = read(&[
+        name.into(),
+        Log { ticks: 5, thread, message: b"it \xff began" }.into(),
+        at(7, "g", EventKind::Instant { scope: Some(InstantScope::Global) }),
+        switch(10, 99, 34).into(),
+        wakeup.into(),
+        switch(30, 34, 0).into(),
+        switch(40, 0, 99).into(),
+        // That 99 went is missing.
+        switch(50, 34, 0).into(),
+    ]);
+    assert_eq!(timeline.groups[0].name, "CPUs");
+    assert_eq!(lanes(&timeline, 0), [["thread 99 5..10", "worker (34) 10..30"]]);
+    let cpu = &timeline.groups[0].rows[0];
+    assert_eq!(
+        (&*cpu.name, cpu.kind, cpu.points[0].kind),
+        ("CPU 3", RowKind::Cpu, PointKind::Wakeup)
+    );
+    let row = &timeline.groups[1].rows[0];
+    assert_eq!(row.name, "worker (34)");
+    assert_eq!(
+        row.points.iter().map(|point| point.kind).collect::<Vec<_>>(),
+        [PointKind::Log, PointKind::Global]
+    );
+    assert_eq!(timeline.catalog.name(row.points[0].label), "it \u{fffd} began");
+}
+
+#[test]
+fn what_is_beyond_the_limit_is_counted() {
+    let records: Vec<_> = (0..10).map(|ticks| at(ticks, "i", INSTANT)).collect();
+    let timeline = Timeline::read(Reader::new(&*archive(&records)), 4).unwrap();
+    assert_eq!((timeline.events, timeline.left_out), (4, 6));
+}
+
+/// A name as a hostile program would choose it.
+const HOSTILE: &str =
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&]]>\u{202e}\u{0}\u{1b}";
+
+fn hostile() -> Timeline {
+    let arguments = [Argument::new(HOSTILE, Value::String(HOSTILE.into()))];
+    let name = KernelObject {
+        object_type: ObjectType::PROCESS,
+        koid: 12,
+        name: HOSTILE.into(),
+        arguments: Arguments::NONE,
+    };
+    let event = Event {
+        name: Text::Inline(b"\xff\xfe</script>\xc3"),
+        arguments: (&arguments).into(),
+        ..on(THREAD, 10, "", EventKind::DurationComplete { end: 30 })
+    };
+    let thread = Thread::Inline(THREAD);
+    let log = Log { ticks: 20, thread, message: HOSTILE.as_bytes() };
+    read(&[name.into(), event.into(), log.into(), at(15, HOSTILE, INSTANT)])
+}
+
+#[test]
+fn a_hostile_name_is_no_markup_of_the_page() {
+    let mut page = Vec::new();
+    hostile().html(HOSTILE, &mut page).unwrap();
+    let page = String::from_utf8(page).unwrap();
+    assert!(!page.contains("alert(1)</script>") && !page.contains("<img"), "{page}");
+    assert_eq!(page.matches("<script").count(), 2);
+    assert_eq!(page.matches("</script>").count(), 2);
+    assert!(!page.contains('\u{202e}') && !page.contains('\0'));
+    // Nothing of it goes to the network.
+    assert!(!page.contains("http://") && !page.contains("https://") && !page.contains(" src=\""));
+}
+
+#[test]
+fn a_hostile_name_is_no_markup_of_the_svg() {
+    let mut svg = Vec::new();
+    hostile().svg(HOSTILE, &mut svg).unwrap();
+    let svg = String::from_utf8(svg).unwrap();
+    assert!(!svg.contains("<script") && !svg.contains("<img"), "{svg}");
+    let is_character = |character: char| !character.is_control() || character == '\n';
+    assert!(svg.chars().all(is_character), "{svg:?}");
+    assert!(svg.contains("&lt;/script&gt;&lt;script&gt;alert(1)"), "{svg}");
+}
+
+#[test]
+fn texts_show_what_is_in_them() {
+    let table = [
+        ("plain ü 漢", "plain ü 漢"),
+        ("a\nb\t\u{0}", "a\\nb\\t\\u{0}"),
+        ("\u{202e}abc\u{2066}", "\\u{202e}abc\\u{2066}"),
+    ];
+    for (text, shown) in table {
+        assert_eq!(visible::visible(text), shown);
+    }
+    let long = "ä".repeat(3000);
+    let shown = visible::visible(&long);
+    assert!(shown.ends_with("ä… (6000 bytes)") && shown.len() < 4200, "{shown}");
+}
+
+#[test]
+fn numbers_come_back() {
+    for number in [0, 1, 127, 128, 300, 1 << 53, u64::MAX] {
+        let mut bytes = Vec::new();
+        bytes::put(&mut bytes, number);
+        assert_eq!(bytes::take(&mut &*bytes), Some(number));
+        assert_eq!(bytes::zigzag(bytes::unzigzag(number)), number);
+    }
+    assert_eq!(bytes::take(&mut &[0x80][..]), None);
+}
+
+#[test]
+fn short_slices_are_one_box_of_the_svg() {
+    let mut records: Vec<_> =
+        (0..1000u64).map(|n| at(n, "short", EventKind::DurationComplete { end: n + 1 })).collect();
+    records.push(at(1_000_000, "long", EventKind::DurationComplete { end: 2_000_000 }));
+    let mut svg = Vec::new();
+    let drawn = read(&records).svg("t", &mut svg).unwrap();
+    assert_eq!(drawn, Drawn::default());
+    let svg = String::from_utf8(svg).unwrap();
+    assert!(svg.contains("cat: long\nat 1000.000 µs, took 1000.000 µs"), "{svg}");
+    assert!(svg.matches("<rect").count() < 10 && svg.contains("durations, too short"), "{svg}");
+}
+
+#[test]
+fn too_many_rows_are_told() {
+    let records: Vec<_> = (0..1200u64)
+        .map(|n| {
+            on(ThreadKoids::new(1, n), n, "a", EventKind::DurationComplete { end: n + 1 }).into()
+        })
+        .collect();
+    let mut svg = Vec::new();
+    let drawn = read(&records).svg("t", &mut svg).unwrap();
+    assert_eq!((drawn.rows_cut, drawn.shapes_left_out), (200, 0));
+    assert!(String::from_utf8(svg).unwrap().contains("200 rows are not drawn"));
+}
