@@ -45,8 +45,9 @@
 //! tracks are one tree. Ids of tracks are unique on the machine.
 //!
 //! So a span that waits to be entered is seen once it is entered, or over, or another span's track or a `follows_from` needs its own; and
-//! the track of one that was polled once, once its thread does something else that `tracing` knows of. When a recording ends, all spans that wait have their tracks written (up to 8192 of a layer, beyond
-//! which they are seen when they go on). Of a process that is killed they are missing.
+//! the track of one that was polled once, once its thread does something else that `tracing` knows of. When a recording ends, all spans
+//! that wait have their tracks written (up to 8192 of a layer, beyond which they are seen when they go on). Of a process that is killed
+//! they are missing.
 //!
 //! `Instrument` enters a span once more to drop the future, so that every instrumented future has a track, and a last short duration.
 //!
