@@ -34,6 +34,7 @@ fn in_c() {
 #[test]
 fn in_cxx() {
     nothing_is_left("points.cc", &["-DNTRACE", "-O2"], "0 0 0 0 0\n");
+    nothing_is_left("strict.cc", &["-DNTRACE", "-O2", "-Wold-style-cast"], "");
 }
 
 /// What is left without optimisation is not called, and needs no library.

@@ -65,6 +65,23 @@ fn in_cxx() {
     cxx(&["-O2"]);
 }
 
+/// What `strict.c` records.
+const STRICT: [&str; 7] = [
+    "strict/first Complete",
+    "strict/second Complete",
+    "strict/third Complete",
+    "strict/fourth Complete number=Int32(1)",
+    "strict/values Instant { scope: Some(Thread) } int32=Int32(-1) uint64=Uint64(7) text=\"te\"",
+    "strict/counter Counter { id: 7 } int=Int32(-1) double=Double(0.5) typed=Int64(-2)",
+    "strict/async AsyncBegin { id: 7 }",
+];
+
+#[test]
+fn in_strict_projects_and_several_in_a_line() {
+    assert_eq!(Workshop::new(&[]).run(&["strict.c"], &[]).1, STRICT);
+    assert_eq!(Workshop::new(&["-Wold-style-cast"]).run(&["strict.cc"], &[]).1, STRICT);
+}
+
 /// GCC and clang both have these; without their libraries a program does not link.
 #[test]
 fn under_sanitizers() {

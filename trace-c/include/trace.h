@@ -45,6 +45,8 @@
 #include <type_traits>
 #define TRACE_C_INLINE inline
 #define TRACE_C_ASSERT static_assert
+#define TRACE_C_CAST(type, value) static_cast<type>(value)
+#define TRACE_C_ADDRESS(pointer) reinterpret_cast<uintptr_t>(pointer)
 /* The type hides its variables, also those in inline functions: the linker knows where they are, and dlclose can unload them. */
 #define TRACE_C_HIDDEN __attribute__((visibility("hidden")))
 extern "C" {
@@ -52,6 +54,8 @@ extern "C" {
 #include <stdbool.h>
 #define TRACE_C_INLINE static inline
 #define TRACE_C_ASSERT _Static_assert
+#define TRACE_C_CAST(type, value) ((type)(value))
+#define TRACE_C_ADDRESS(pointer) ((uintptr_t)(pointer))
 #define TRACE_C_HIDDEN
 #endif
 
@@ -61,7 +65,7 @@ extern "C" {
  * TRACE_DURATION(category, name, key, value, ...)
  *
  * Traces a duration from here to the end of the enclosing block, also where that is left by return, break, goto or an exception, but
- * not by longjmp. Arguments are recorded now. A declaration: it stands in a block, once a line. Costs two reads of the clock.
+ * not by longjmp. Arguments are recorded now. A declaration: it stands in a block. Costs two reads of the clock.
  */
 #define TRACE_DURATION(...) TRACE_C_DURATION(TRACE_C_HERE(trace_c_scope_), __VA_ARGS__, ~)
 
@@ -170,9 +174,9 @@ TRACE_C_INLINE struct trace_c_argument trace_c_number(uint32_t type, uint64_t va
 
 /* One for each type of the format. Texts are read before the trace point returns. TA_STRING(NULL) is null. */
 TRACE_C_INLINE struct trace_c_argument TA_NULL(void) { return trace_c_number(0, 0); }
-TRACE_C_INLINE struct trace_c_argument TA_INT32(int32_t value) { return trace_c_number(1, (uint64_t)value); }
+TRACE_C_INLINE struct trace_c_argument TA_INT32(int32_t value) { return trace_c_number(1, TRACE_C_CAST(uint64_t, value)); }
 TRACE_C_INLINE struct trace_c_argument TA_UINT32(uint32_t value) { return trace_c_number(2, value); }
-TRACE_C_INLINE struct trace_c_argument TA_INT64(int64_t value) { return trace_c_number(3, (uint64_t)value); }
+TRACE_C_INLINE struct trace_c_argument TA_INT64(int64_t value) { return trace_c_number(3, TRACE_C_CAST(uint64_t, value)); }
 TRACE_C_INLINE struct trace_c_argument TA_UINT64(uint64_t value) { return trace_c_number(4, value); }
 TRACE_C_INLINE struct trace_c_argument TA_DOUBLE(double value) {
     uint64_t bits;
@@ -180,14 +184,14 @@ TRACE_C_INLINE struct trace_c_argument TA_DOUBLE(double value) {
     return trace_c_number(5, bits);
 }
 TRACE_C_INLINE struct trace_c_argument TA_CHAR_ARRAY(const char *text, size_t length) {
-    struct trace_c_argument argument = {6, length < UINT32_MAX ? (uint32_t)length : UINT32_MAX, (uint64_t)(uintptr_t)text};
+    struct trace_c_argument argument = {6, length < UINT32_MAX ? TRACE_C_CAST(uint32_t, length) : UINT32_MAX, TRACE_C_ADDRESS(text)};
     return argument;
 }
 TRACE_C_INLINE struct trace_c_argument TA_STRING(const char *text) {
     return text ? TA_CHAR_ARRAY(text, strlen(text)) : TA_NULL();
 }
 TRACE_C_INLINE struct trace_c_argument TA_POINTER(const volatile void *value) {
-    return trace_c_number(7, (uint64_t)(uintptr_t)value);
+    return trace_c_number(7, TRACE_C_ADDRESS(value));
 }
 TRACE_C_INLINE struct trace_c_argument TA_KOID(uint64_t value) { return trace_c_number(8, value); }
 TRACE_C_INLINE struct trace_c_argument TA_BOOL(bool value) { return trace_c_number(9, value); }
@@ -254,7 +258,12 @@ TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument valu
 
 #define TRACE_C_JOIN(a, b) TRACE_C_JOIN_(a, b)
 #define TRACE_C_JOIN_(a, b) a##b
+/* Another name each time; in a line there may be several. */
+#ifdef __COUNTER__
+#define TRACE_C_HERE(name) TRACE_C_JOIN(name, __COUNTER__)
+#else
 #define TRACE_C_HERE(name) TRACE_C_JOIN(name, __LINE__)
+#endif
 
 #define TRACE_C_41ST(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff, gg, hh, \
                      ii, jj, kk, ll, mm, nn, found, ...)                                                                          \
