@@ -124,11 +124,10 @@ where
         let parent = slots.parent(id, attributes);
         let number = id.into_u64();
         match self.homes.of(number) {
-            Some(slot) if slot.claim(number) => spans::begin(slot, callsite, attributes, parent),
+            Some(slot) if slot.claim() => spans::begin(slot, number, callsite, attributes, parent),
             _ => {
                 let slot = Box::<Slot>::default();
-                slot.claim(number);
-                spans::begin(&slot, callsite, attributes, parent);
+                spans::begin(&slot, number, callsite, attributes, parent);
                 if let Some(span) = slots.context.span(id) {
                     span.extensions_mut().replace(Extension(slot));
                 }

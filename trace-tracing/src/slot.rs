@@ -8,33 +8,48 @@ use crate::values::Values;
 
 /// What is remembered of one span. Any thread may enter and close a span, and so all of it is shared.
 ///
-/// Rules: `id` is stored last when a span begins, with release, and becomes 0 when it closes. The rest is read by threads that have
-/// found their span's id in it. A span's handle reaches another thread by something that orders memory.
+/// Rules: who begins a span has taken its slot first, by [`Slot::claim`] or from a list of free ones, and stores `id` last, with
+/// release. It becomes 0 when the span closes. Who has a handle of the span, or has begun its track, reads what is the span's. All others,
+/// as those that look at ancestors or at spans that wait, may find that the slot is another span's meanwhile, and look at `id` again after
+/// what they read with acquire. A span's handle reaches another thread by something that orders memory.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Slot {
     id: AtomicU64,
     callsite: AtomicU32,
-    /// The session in which the beginning of the track was written; 0 while it was not, [`REFUSED`] if it will not be.
-    begun_in: AtomicU32,
+    pub(crate) was_entered: AtomicBool,
+    /// Whether a thread is in the span, as far as threads enter it one after another.
+    pub(crate) is_inside: AtomicBool,
+    pub(crate) has_values: AtomicBool,
+    /// Whose the track is, and the session in which its beginning was written: [`state`]. Rules: whoever changes the session by
+    /// [`Slot::begin_track`] or [`Slot::end_track`] has the lock of `values` until the record is written, so that a beginning is before
+    /// its end, and the slot is the span's until then.
+    state: AtomicU64,
     pub(crate) created: AtomicU64,
     /// The id of the span's parent, or 0.
-    pub(crate) parent: AtomicU64,
-    /// The id of the span's track, or 0 while nobody needed one. Stored under the lock of `values`, before `begun_in`.
+    parent: AtomicU64,
+    /// The id of the span's track, or 0 while nobody needed one. Stored under the lock of `values`, before `state`.
     pub(crate) track: AtomicU64,
     /// Handles of the span, where there is no registry to count them.
     pub(crate) handles: AtomicU64,
     /// How many spans have had the slot, where ids are made of that.
     uses: AtomicU64,
-    pub(crate) was_entered: AtomicBool,
-    /// Whether a thread is in the span, as far as threads enter it one after another.
-    pub(crate) is_inside: AtomicBool,
-    pub(crate) has_values: AtomicBool,
     values: Mutex<Values>,
 }
 
-/// The session of a track that will never begin.
+/// The id in a slot that is taken, and whose span has not begun. No span has it.
+const TAKEN: u64 = u64::MAX;
+
+/// The session of a track that will never begin, or is over.
 const REFUSED: u32 = u32::MAX;
+
+/// A session and, above it, bits by which spans that have the same slot one after another differ. The session is 0 while the beginning
+/// of the track was not written.
+#[inline]
+fn state(id: u64, session: u32) -> u64 {
+    let owner = (id >> 32) ^ id;
+    (owner << 32) | u64::from(session)
+}
 
 impl Slot {
     /// Whether it is that of span `id`.
@@ -43,26 +58,24 @@ impl Slot {
         self.id.load(Ordering::Acquire) == id
     }
 
-    /// The span whose slot it is, or 0.
+    /// The open span whose slot it is, or 0.
     pub(crate) fn id(&self) -> u64 {
-        self.id.load(Ordering::Acquire)
+        Some(self.id.load(Ordering::Acquire)).filter(|id| *id != TAKEN).unwrap_or(0)
     }
 
-    /// Takes the slot for a span, unless another one has it.
+    /// Takes the slot, unless a span has it, or is about to.
     #[inline]
-    pub(crate) fn claim(&self, id: u64) -> bool {
+    pub(crate) fn claim(&self) -> bool {
         self.id.load(Ordering::Relaxed) == 0
-            && self.id.compare_exchange(0, id, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            && self.id.compare_exchange(0, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Takes a slot that nobody else can take, for the next of its ids: numbers that have its place below `places`.
+    /// The next id of a slot that nobody else can take: a number that has its place below `places`.
     #[inline]
-    pub(crate) fn claim_next(&self, place: u32, places: usize) -> u64 {
+    pub(crate) fn next_id(&self, place: u32, places: usize) -> u64 {
         let uses = self.uses.load(Ordering::Relaxed) + 1;
         self.uses.store(uses, Ordering::Relaxed);
-        let id = (uses.wrapping_mul(places as u64) % (1 << 63)) | u64::from(place);
-        self.id.store(id, Ordering::Relaxed);
-        id
+        (uses.wrapping_mul(places as u64) % (1 << 63)) | u64::from(place)
     }
 
     /// Drops a handle. Returns whether it was the last one.
@@ -73,44 +86,59 @@ impl Slot {
             || self.handles.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Sets what a new span begins with. Called by the only thread that knows the span.
+    /// Sets what a new span begins with, and then its id, by which others find it. Called by who has taken the slot. What is stored with
+    /// release tells who reads it with acquire that the span before is closed.
     #[inline]
-    pub(crate) fn begin(&self, callsite: &Callsite, parent: u64, created: u64) {
+    pub(crate) fn begin(&self, id: u64, callsite: &Callsite, parent: u64, created: u64) {
         self.callsite.store(callsite.index, Ordering::Relaxed);
-        self.begun_in.store(0, Ordering::Relaxed);
         self.created.store(created, Ordering::Relaxed);
-        self.parent.store(parent, Ordering::Relaxed);
+        self.parent.store(parent, Ordering::Release);
         self.track.store(0, Ordering::Relaxed);
         self.was_entered.store(false, Ordering::Relaxed);
         self.is_inside.store(false, Ordering::Relaxed);
-        self.has_values.store(false, Ordering::Relaxed);
+        self.state.store(state(id, 0), Ordering::Release);
+        self.id.store(id, Ordering::Release);
     }
 
-    /// Whether the beginning of the span's track was written in this session.
-    pub(crate) fn has_track(&self, session: u32) -> bool {
-        self.begun_in.load(Ordering::Acquire) == session
+    /// The parent of span `id`, or 0; `None` if the slot is not its any more.
+    pub(crate) fn parent_of(&self, id: u64) -> Option<u64> {
+        let parent = self.parent.load(Ordering::Acquire);
+        self.is_of(id).then_some(parent)
+    }
+
+    /// Whether the beginning of the track of span `id` was written in this session.
+    pub(crate) fn has_track(&self, id: u64, session: u32) -> bool {
+        self.state.load(Ordering::Acquire) == state(id, session)
     }
 
     /// Whether the span ever had a track.
     #[inline]
     pub(crate) fn has_track_of_any_session(&self) -> bool {
-        self.begun_in.load(Ordering::Relaxed) != 0
+        self.state.load(Ordering::Relaxed) as u32 != 0
     }
 
-    /// Whether the beginning of the track is still to be written, by who called this; `None` if there will be none.
-    pub(crate) fn begin_track(&self, session: u32) -> Option<bool> {
-        let begin = |begun| (begun != session && begun != REFUSED).then_some(session);
-        match self.begun_in.fetch_update(Ordering::Release, Ordering::Relaxed, begin) {
+    /// Whether the beginning of the track of span `id` is still to be written, by who called this; `None` if there will be none.
+    pub(crate) fn begin_track(&self, id: u64, session: u32) -> Option<bool> {
+        let (begun, refused) = (state(id, session), state(id, REFUSED));
+        let begin = |now: u64| {
+            (now >> 32 == begun >> 32 && now != begun && now != refused).then_some(begun)
+        };
+        match self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, begin) {
             Ok(_) => Some(true),
-            Err(REFUSED) => None,
-            Err(_) => Some(false),
+            Err(now) => (now == begun).then_some(false),
         }
     }
 
-    /// Has the span have no track, if it has none. Returns whether that is so.
+    /// Has span `id`, which closes, begin no track from now on. Returns whether the end of one is still to be written.
+    pub(crate) fn end_track(&self, id: u64, session: u32) -> bool {
+        self.state.swap(state(id, REFUSED), Ordering::AcqRel) == state(id, session)
+    }
+
+    /// Has span `id` have no track, if it has none. Returns whether that is so.
     #[inline]
-    pub(crate) fn refuse_track(&self) -> bool {
-        self.begun_in.compare_exchange(0, REFUSED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    pub(crate) fn refuse_track(&self, id: u64) -> bool {
+        let (none, refused) = (state(id, 0), state(id, REFUSED));
+        self.state.compare_exchange(none, refused, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Gives the slot back.

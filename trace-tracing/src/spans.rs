@@ -24,18 +24,25 @@ pub(crate) trait Slots {
     fn with<R>(&self, id: u64, act: impl FnOnce(&Slot) -> R) -> Option<R>;
 }
 
-/// Begins the life of a span in its slot.
+/// Begins the life of span `id` in its slot, which was taken for it.
 #[inline]
 pub(crate) fn begin(
     slot: &Slot,
+    id: u64,
     callsite: &'static Callsite,
     attributes: &Attributes<'_>,
     parent: u64,
 ) {
-    slot.begin(callsite, parent, Timestamp::now().ticks());
-    if callsite.keys().is_empty() || !callsite.point.is_on() {
-        return;
+    let created = Timestamp::now().ticks();
+    slot.has_values.store(false, Ordering::Relaxed);
+    if !callsite.keys().is_empty() && callsite.point.is_on() {
+        take_values(slot, callsite, attributes);
     }
+    slot.begin(id, callsite, parent, created);
+}
+
+#[inline]
+fn take_values(slot: &Slot, callsite: &'static Callsite, attributes: &Attributes<'_>) {
     with_spare(|values| {
         attributes.record(&mut Collector::new(callsite, values));
         if !values.is_empty() {
@@ -98,7 +105,7 @@ pub(crate) fn exit(slots: &impl Slots, id: u64) {
 pub(crate) fn close(slots: &impl Slots, id: u64) {
     let was_left = thread::forget_left(Key { owner: slots.owner(), id });
     // It has a track nevertheless if another thread was in it meanwhile.
-    let is_synchronous = was_left && slots.with(id, Slot::refuse_track) == Some(true);
+    let is_synchronous = was_left && slots.with(id, |slot| slot.refuse_track(id)) == Some(true);
     if !is_synchronous {
         end_track(slots, id);
     }
@@ -114,16 +121,16 @@ pub(crate) fn record(slots: &impl Slots, id: u64, record: &Record<'_>) {
     }
     with_spare(|newer| {
         record.record(&mut Collector::new(callsite, newer));
-        slots.with(id, |slot| add(slot, callsite, newer));
+        slots.with(id, |slot| add(slot, id, callsite, newer));
     });
 }
 
 /// Keeps values for the records that are still to come, and tells them at once if the first one was already written.
-fn add(slot: &Slot, callsite: &'static Callsite, newer: &Values) {
+fn add(slot: &Slot, id: u64, callsite: &'static Callsite, newer: &Values) {
     if newer.is_empty() {
         return;
     }
-    if slot.has_track(session::number()) {
+    if slot.has_track(id, session::number()) {
         let track = slot.track.load(Ordering::Relaxed);
         callsite.track().recorded.write(&newer.arguments(), &[track]);
     } else if slot.was_entered.load(Ordering::Relaxed) {
@@ -157,22 +164,40 @@ pub(crate) fn thread_goes_on(slots: &impl Slots) {
 }
 
 /// Has the track of an open span begin, if it has not, and those of its ancestors. Returns its id; `None` while it is not recorded.
+///
+/// The oldest one comes first, and the lock of one slot is over before that of the next one is taken: the slot of a parent that was closed
+/// before its child may be that of the child's own child now.
 pub(crate) fn show_track(slots: &impl Slots, id: u64) -> Option<u64> {
-    show_with_ancestors(slots, id, MAX_ANCESTORS)
+    let mut chain = [0; MAX_ANCESTORS];
+    let mut length = 0;
+    let mut next = id;
+    for place in &mut chain {
+        if next == 0 {
+            break;
+        }
+        *place = next;
+        length += 1;
+        next = slots.with(next, |slot| parent_to_show(slot, next)).flatten().unwrap_or(0);
+    }
+    let oldest_first = chain.iter().take(length).rev();
+    oldest_first.fold(None, |parent, id| show(slots, *id, parent))
 }
 
-fn show_with_ancestors(slots: &impl Slots, id: u64, depth: usize) -> Option<u64> {
-    let depth = depth.checked_sub(1).filter(|_| id != 0)?;
+/// The parent of a span, if it is needed to show the span.
+fn parent_to_show(slot: &Slot, id: u64) -> Option<u64> {
+    slot.parent_of(id).filter(|_| !slot.has_track(id, session::number()))
+}
+
+/// Has the track of a span begin, if it has not, below the track of its parent.
+fn show(slots: &impl Slots, id: u64, parent: Option<u64>) -> Option<u64> {
     let show = |slot: &Slot| {
         // Who ends the track comes through here first, and so waits until its beginning is written.
         let values = slot.values();
-        let callsite =
-            slot.callsite().filter(|callsite| slot.is_of(id) && callsite.track().begin.is_on())?;
+        let callsite = slot.callsite().filter(|callsite| callsite.track().begin.is_on())?;
         if slot.track.load(Ordering::Relaxed) == 0 {
             slot.track.store(trace_nonce!(), Ordering::Relaxed);
         }
-        if slot.begin_track(session::number())? {
-            let parent = show_with_ancestors(slots, slot.parent.load(Ordering::Relaxed), depth);
+        if slot.begin_track(id, session::number())? {
             let values = slot.has_values.load(Ordering::Relaxed).then_some(&*values);
             write_begin(slot, callsite, values, parent);
         }
@@ -193,8 +218,14 @@ fn write_begin(slot: &Slot, callsite: &Callsite, values: Option<&Values>, parent
 }
 
 fn end_track(slots: &impl Slots, id: u64) {
-    let Some(track) = show_track(slots, id) else { return };
-    if let Some(callsite) = slots.with(id, Slot::callsite).flatten() {
-        callsite.track().end.write(&[], &[track]);
-    }
+    show_track(slots, id);
+    let end = |slot: &Slot| {
+        let _values = slot.values();
+        let callsite = slot.callsite()?;
+        if slot.end_track(id, session::number()) {
+            callsite.track().end.write(&[], &[slot.track.load(Ordering::Relaxed)]);
+        }
+        Some(())
+    };
+    slots.with(id, end);
 }

@@ -103,12 +103,12 @@ impl TraceSubscriber {
         Self { homes: &HOMES, form }
     }
 
-    /// A free slot, taken for a new id.
+    /// A free slot, and the id of its next span.
     #[inline]
     fn claim(&self) -> Option<(&Slot, u64)> {
         let place = OWN.try_with(|own| own.try_borrow_mut().ok()?.take()).ok().flatten()?;
         let slot = self.homes.at(place as usize)?;
-        Some((slot, slot.claim_next(place, SLOTS)))
+        Some((slot, slot.next_id(place, SLOTS)))
     }
 
     fn give(&self, id: u64) {
@@ -148,7 +148,7 @@ impl Subscriber for TraceSubscriber {
             .and_then(|callsite| Some((callsite, self.claim()?)));
         let Some((callsite, (slot, id))) = claimed else { return Id::from_u64(NOT_RECORDED) };
         slot.handles.store(1, Ordering::Relaxed);
-        spans::begin(slot, callsite, attributes, self.parent(attributes));
+        spans::begin(slot, id, callsite, attributes, self.parent(attributes));
         Id::from_u64(id)
     }
 

@@ -1,0 +1,126 @@
+//! Slots that are used again while other threads look at the spans that had them.
+#![cfg(all(target_os = "linux", not(feature = "ntrace")))]
+
+mod common;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{mpsc, Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use common::{read, Event};
+use tracing::{trace, trace_span, Span};
+use tracing_subscriber::prelude::*;
+
+/// How long a test looks for a race.
+const LONG: Duration = Duration::from_secs(4);
+
+/// One recording at a time, with the subscriber.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    static ONCE: Once = Once::new();
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    ONCE.call_once(|| trace_tracing::subscriber().init());
+    alone
+}
+
+/// A child outlives its parent, and the parent's slot is used again by a span whose parent is that child: two slots, each of which was
+/// the other one's parent. Two threads show both at the same time.
+#[test]
+fn parents_take_turns() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let trace = trace_runtime::builder().output(directory.path().join("turns.fxt")).init();
+    let rounds = Arc::new(AtomicU64::new(0));
+    let end = Instant::now() + LONG;
+    let pairs: Vec<_> = (0..3).map(|_| spawn_pair(end, Arc::clone(&rounds))).collect();
+    let late = end + Duration::from_secs(20);
+    while pairs.iter().any(|pair| !pair.is_finished()) {
+        if Instant::now() > late {
+            // What is stuck would keep the recording from its end.
+            eprintln!("stuck after {} rounds", rounds.load(Ordering::Relaxed));
+            std::process::abort();
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    pairs.into_iter().for_each(|pair| pair.join().unwrap());
+    drop(trace);
+}
+
+fn spawn_pair(end: Instant, rounds: Arc<AtomicU64>) -> JoinHandle<()> {
+    let (sender, receiver) = mpsc::channel::<Span>();
+    let (done, wait) = mpsc::channel();
+    let other = thread::spawn(move || {
+        for child in receiver {
+            child.in_scope(|| {});
+            trace!("go on");
+            drop(child);
+            done.send(()).unwrap();
+        }
+    });
+    thread::spawn(move || {
+        while Instant::now() < end {
+            let parent = trace_span!(parent: None, "parent");
+            let child = trace_span!(parent: &parent, "child");
+            sender.send(child.clone()).unwrap();
+            drop(parent);
+            let again = trace_span!(parent: &child, "in the slot of the parent");
+            again.in_scope(|| {});
+            trace!("go on");
+            drop((again, child));
+            wait.recv().unwrap();
+            rounds.fetch_add(1, Ordering::Relaxed);
+        }
+        drop(sender);
+        other.join().unwrap();
+    })
+}
+
+/// Spans begin and end in the same slots while recordings end, for which the spans that wait are shown.
+#[test]
+fn tracks_are_those_of_their_spans() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("slots.fxt");
+    let stop = Arc::new(AtomicBool::new(false));
+    let threads: Vec<_> = (0..3).map(|_| spawn_spans(Arc::clone(&stop))).collect();
+    let end = Instant::now() + LONG;
+    while Instant::now() < end {
+        let trace = trace_runtime::builder().output(&path).init();
+        thread::sleep(Duration::from_millis(5));
+        drop(trace);
+        assert_labelled(&path, threads.len());
+    }
+    stop.store(true, Ordering::Relaxed);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn spawn_spans(stop: Arc<AtomicBool>) -> JoinHandle<()> {
+    thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            drop(trace_span!("untouched"));
+            trace_span!("entered", number = 1).in_scope(|| {});
+        }
+    })
+}
+
+/// Fails if a track has the beginning of one span and the end of another one, or more are open than spans were.
+fn assert_labelled(path: &Path, threads: usize) {
+    let (events, _) = read(path);
+    let of = |kind| events.iter().filter(move |event| event.kind == kind);
+    let mut open: HashMap<u64, &Event> = HashMap::new();
+    for begin in of("async begin") {
+        assert!(open.insert(begin.tail, begin).is_none(), "{} begins twice", begin.line());
+    }
+    for end in of("async end") {
+        let begin = open.remove(&end.tail).expect("a track that ends has begun");
+        assert_eq!(begin.name, end.name);
+    }
+    for begin in of("async begin") {
+        let arguments = if begin.name == "entered" { vec!["number=1".to_owned()] } else { vec![] };
+        assert_eq!(begin.arguments, arguments, "{}", begin.line());
+    }
+    assert!(open.len() <= threads, "{} tracks are open", open.len());
+}
