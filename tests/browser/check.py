@@ -13,6 +13,9 @@ from pathlib import Path
 
 from browser import Browser
 
+sys.path.append(str(Path(__file__).parents[1] / "readers"))
+from fxt_bytes import DURATION_COMPLETE, archive, event, record, words  # noqa: E402
+
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>\"'&\u202e\u0007"
 SHOWN = HOSTILE.replace("\u202e", "\\u{202e}").replace("\u0007", "\\u{7}")
 
@@ -246,6 +249,28 @@ def tasks_have_rows(work, browser, dark):
     is_clean(page, "tasks")
 
 
+def cpus_have_rows(work, browser, dark):
+    page = work.open(browser, "cpus", dark)
+    assert page.run("timeline.rows()") == [["CPUs", "CPU 0", "CPU 5"], ["process 7", "thread 8"]]
+    assert page.text("#summary").startswith("4 durations, 1 point, "), page.text("#summary")
+    click_on(page, "thread 9")
+    heading, told = details(page)
+    assert heading == "thread 9" and told["on"] == "CPU 5" and nanos(told["duration"]) == 3000, (heading, told)
+    click_on(page, "wake-up")
+    heading, told = details(page)
+    assert heading == "wake-up" and told["thread"] == "#9" and told["on"] == "CPU 5", (heading, told)
+    page.screenshot(work.path(f"cpus-{dark}.png"))
+    is_clean(page, "cpus")
+
+
+def scheduling():
+    """An archive with what ran on two CPUs."""
+    switch = lambda cpu, ticks, outgoing, incoming: record(8 | cpu << 20 | 1 << 60, words(ticks, outgoing, incoming))
+    wakeup = record(8 | 5 << 20 | 2 << 60, words(1500, 9))
+    return archive(switch(0, 1000, 0, 8), switch(0, 4000, 8, 10), switch(0, 6000, 10, 0), wakeup, switch(5, 2000, 0, 9), switch(5, 5000, 9, 0),
+                   event(DURATION_COMPLETE, 1000, tail=(4000,))).read()
+
+
 def hostile_texts_are_texts(work, browser, dark):
     page = work.open(browser, "hostile", dark)
     search_for(page, "onerror")
@@ -277,7 +302,7 @@ def svg_is_a_picture(work, browser, dark):
 
 
 TESTS = [everything_that_was_recorded, colours_follow_the_system_and_the_switch, a_click_tells_all, zoom_pan_and_fit, search_and_keys, loss_is_told,
-         every_kind_of_event, tasks_have_rows, hostile_texts_are_texts, svg_is_a_picture]
+         every_kind_of_event, tasks_have_rows, cpus_have_rows, hostile_texts_are_texts, svg_is_a_picture]
 
 
 def prepare(work):
@@ -290,6 +315,8 @@ def prepare(work):
     work.path("hostile.json").write_text(json.dumps([name, event]))
     work.run("convert", work.path("hostile.json"), "-o", work.path("hostile.fxt"))
     work.page("hostile")
+    work.path("cpus.fxt").write_bytes(scheduling())
+    work.page("cpus")
 
 
 def main():

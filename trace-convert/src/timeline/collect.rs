@@ -153,9 +153,11 @@ impl Collector {
                 return self.counters.event(&mut self.catalog, item, event, key);
             }
             EventKind::FlowBegin { id } => {
+                self.thread(thread);
                 return self.flows.stop(label, id, Stop { at, thread, is_begin: true });
             }
             EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
+                self.thread(thread);
                 return self.flows.stop(label, id, Stop { at, thread, is_begin: false });
             }
             _ => {}
@@ -278,29 +280,26 @@ impl Collector {
     /// Returns the rows of all processes, and where the threads are in them.
     fn processes(&mut self, last: u64, cpus: Option<&Group>) -> (Vec<Group>, Places) {
         let mut places = Places::default();
-        let mut processes: BTreeMap<u64, Vec<Row>> = BTreeMap::new();
-        let mut order: Vec<(u64, ThreadKoids)> = Vec::new();
+        // The rows of the threads are the first ones.
+        let mut processes: BTreeMap<u64, (Vec<ThreadKoids>, Vec<Row>)> = BTreeMap::new();
         for (koids, parts) in std::mem::take(&mut self.threads) {
             let row = self.thread_row(koids, parts, last, &mut places.halves);
-            processes.entry(koids.process).or_default().push(row);
-            order.push((koids.process, koids));
+            let (threads, rows) = processes.entry(koids.process).or_default();
+            threads.push(koids);
+            rows.push(row);
         }
         let operations = std::mem::take(&mut self.operations);
         let missing = &mut places.operation_halves;
-        for (process, row) in operations.rows(last, &self.catalog, &mut self.arguments, missing) {
-            processes.entry(process).or_default().push(row);
-        }
-        for (process, row) in std::mem::take(&mut self.counters).rows(&self.catalog) {
-            processes.entry(process).or_default().push(row);
+        let operations = operations.rows(last, &self.catalog, &mut self.arguments, missing);
+        let counters = std::mem::take(&mut self.counters).rows(&self.catalog);
+        for (process, row) in operations.into_iter().chain(counters) {
+            processes.entry(process).or_default().1.push(row);
         }
         let mut place = cpus.map_or(0, |cpus| cpus.rows.len());
         let mut groups = Vec::with_capacity(processes.len());
-        for (process, rows) in processes {
-            // The rows of the threads are the first ones, in the order of koids.
-            let threads = order.iter().filter(|(of, _)| *of == process);
-            for (at, (_, koids)) in threads.enumerate() {
-                places.koids.insert(*koids, (place + at) as u32);
-            }
+        for (process, (threads, rows)) in processes {
+            let numbered = threads.into_iter().zip(place as u32..);
+            places.koids.extend(numbered);
             place += rows.len();
             groups.push(Group { name: process_name(&self.catalog, process), rows });
         }

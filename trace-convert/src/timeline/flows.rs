@@ -7,6 +7,9 @@ use trace_format::ThreadKoids;
 use super::rows::{slice_at, Row};
 use crate::catalog::LabelId;
 
+/// The most lanes that are looked through for each stop.
+const MAX_LANES: usize = 1 << 10;
+
 /// A place on the way of a flow.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stop {
@@ -68,6 +71,7 @@ impl Flows {
 
 /// Returns the lane of the innermost duration at a time.
 fn lane_at(row: &Row, at: u64) -> u32 {
-    let lane = row.lanes.iter().rposition(|lane| slice_at(lane, at).is_some());
+    let lanes = row.lanes.get(..MAX_LANES).unwrap_or(&row.lanes);
+    let lane = lanes.iter().rposition(|lane| slice_at(lane, at).is_some());
     lane.unwrap_or(0) as u32
 }

@@ -158,9 +158,6 @@ fn flows_go_from_duration_to_duration() {
         at(70, "f", EventKind::FlowBegin { id: 7 }),
         at(80, "g", EventKind::FlowEnd { id: 7 }),
     ];
-    // A thread has a row when something is on it.
-    let mut records = records.to_vec();
-    records.push(on(other, 45, "there", EventKind::DurationComplete { end: 55 }).into());
     let timeline = read(&records);
     let tips: Vec<_> = timeline
         .arrows
