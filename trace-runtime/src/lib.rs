@@ -28,6 +28,7 @@ traced! {
     mod clock;
     #[doc(hidden)]
     pub mod foreign;
+    mod nonce;
     mod point;
     mod provider;
     mod recorder;
@@ -63,6 +64,7 @@ pub use value::{Arg, ArgValue, Koid, Pointer};
 pub mod __private {
     pub use trace_format::layout::EventType;
 
+    pub use crate::nonce::nonce;
     pub use crate::point::alert::Alert;
     pub use crate::point::arguments::numbers;
     pub use crate::point::blob::{blob, blob_attachment, blob_event};
@@ -73,7 +75,7 @@ pub mod __private {
     pub use crate::point::site::{crate_name, Category, Key, Name, Site};
     pub use crate::point::write::{begin, begin_plain, complete, event_at};
     pub use crate::provider::{is_category_enabled, name_process, name_thread};
-    pub use crate::recorder::{is_recording, nonce};
+    pub use crate::recorder::is_recording;
     pub use crate::task::{begin as begin_task, value, BothStored, NameStored, Task, TraceFuture};
 
     /// Any text as `&str`.

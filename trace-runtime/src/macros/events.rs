@@ -263,6 +263,8 @@ macro_rules! trace_category_enabled {
 
 /// A number for an async or flow id that no other call gives, on this machine: not in this process, and not in another one.
 ///
+/// A process counts from a random start. That two processes which give a million ids each share one has a probability of 2⁻⁴¹.
+///
 /// ```
 /// let id: u64 = trace_runtime::trace_nonce!();
 /// assert_ne!(id, trace_runtime::trace_nonce!());

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use super::handle::Provider;
 use super::{given, observers, service, table};
 use crate::point::{alert, registry};
-use crate::{recorder, thread, RECORDER};
+use crate::{thread, RECORDER};
 
 /// The provider of this process. A child starts with a new lock, since its parent may have held the old one.
 static PROVIDER: AtomicPtr<Mutex<Option<Provider>>> = AtomicPtr::new(null_mut());
@@ -85,7 +85,7 @@ extern "C" fn in_child() {
     RECORDER.forget();
     thread::forget_slot();
     service::forget();
-    recorder::forget_nonces();
+    RECORDER.nonces().forget();
     // SAFETY: a forked child has one thread, which is this one.
     unsafe { registry::turn_all_off() };
     alert::forget();

@@ -22,7 +22,7 @@ use crate::clock::ticks;
 use crate::point::arguments::Arguments;
 use crate::point::names::{Literal, Names};
 use crate::point::site::{Key, Site};
-use crate::recorder::nonce;
+use crate::nonce::nonce;
 use crate::RECORDER;
 
 /// A future that is traced, but for the future.

@@ -1,0 +1,121 @@
+//! Numbers for ids that no other process of this machine gives.
+//!
+//! Each process counts from a start of its own, which is drawn from 2⁶² numbers. Of two processes that give n ids each, some are the same
+//! with a probability of n / 2⁶¹: for a million each that is one in two million millions. Ids of processes would not do: they are used
+//! again, and each PID namespace has its own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{clock, RECORDER};
+
+/// Numbers that are lower are counts of a process whose start is yet to be drawn.
+const LEAST_START: u64 = 1 << 62;
+
+/// The numbers of this process, on pages that the kernel wipes in forked children, so that each has a start of its own.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Nonces {
+    /// The last nonce, or how many were asked for before there was a start.
+    last: AtomicU64,
+    /// The start; 0 before it is drawn. Rules: stored once in a process, by compare and exchange.
+    start: AtomicU64,
+}
+
+impl Nonces {
+    pub(crate) const fn new() -> Self {
+        Self { last: AtomicU64::new(0), start: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    fn next(&self) -> u64 {
+        let nonce = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        if nonce >= LEAST_START {
+            nonce
+        } else {
+            self.next_from_start(nonce)
+        }
+    }
+
+    #[cold]
+    fn next_from_start(&self, count: u64) -> u64 {
+        let start = self.start();
+        let from_start = |last: u64| (last < LEAST_START).then(|| last + start);
+        let _by_another = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, from_start);
+        start + count
+    }
+
+    fn start(&self) -> u64 {
+        let known = self.start.load(Ordering::Relaxed);
+        if known != 0 {
+            return known;
+        }
+        let drawn = draw() >> 2 | LEAST_START;
+        match self.start.compare_exchange(0, drawn, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => drawn,
+            Err(other) => other,
+        }
+    }
+
+    /// Has a forked child give nonces of its own, also where the kernel can't wipe the parent's.
+    pub(crate) fn forget(&self) {
+        self.start.store(0, Ordering::Relaxed);
+        self.last.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A number that is unique on this machine as far as chance goes, and not 0. Works in signal handlers.
+#[inline]
+pub fn nonce() -> u64 {
+    RECORDER.nonces().next()
+}
+
+/// A number that no other process draws: the kernel's randomness, and what tells processes apart where there is none.
+fn draw() -> u64 {
+    RECORDER.wipe_on_fork();
+    let mut random = 0u64;
+    // SAFETY: the place has as many bytes as it is said to have. Without randomness it stays as it is.
+    unsafe { libc::getrandom((&raw mut random).cast(), size_of_val(&random), libc::GRND_NONBLOCK) };
+    let place = u64::from(std::process::id()) << 32 ^ (&raw const random).addr() as u64;
+    random ^ mixed(mixed(place) ^ clock::ticks()) ^ mixed(clock::kernel_nanoseconds())
+}
+
+/// The last step of SplitMix64: each bit depends on all bits.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn nonces_are_unique_and_not_zero() {
+        let threads: Vec<_> =
+            (0..4).map(|_| std::thread::spawn(|| (0..1000).map(|_| nonce()).collect::<Vec<_>>())).collect();
+        let nonces: HashSet<u64> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        assert_eq!(nonces.len(), 4000);
+        assert!(!nonces.contains(&0));
+    }
+
+    /// As one process after another that has the same id: what they count from tells nothing of it.
+    #[test]
+    fn each_start_is_another() {
+        let starts: HashSet<u64> = (0..1000).map(|_| Nonces::new().next()).collect();
+        assert_eq!(starts.len(), 1000);
+        let upper: HashSet<u64> = starts.iter().map(|start| start >> 42).collect();
+        assert!(upper.len() > 990, "{}", upper.len());
+        assert!(starts.iter().all(|start| *start > LEAST_START));
+    }
+
+    #[test]
+    fn numbers_follow_their_start() {
+        let nonces = Nonces::new();
+        let first = nonces.next();
+        assert_eq!([nonces.next(), nonces.next()], [first + 1, first + 2]);
+        nonces.forget();
+        assert!(nonces.next().abs_diff(first) > 1000);
+    }
+}
