@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::sync::Mutex;
 
 use super::handle::Provider;
-use super::{given, observers, service, table};
+use super::{given, observers, service, table, wanted};
 use crate::point::{alert, registry};
 use crate::{thread, RECORDER};
 
@@ -91,6 +91,7 @@ extern "C" fn in_child() {
     alert::forget();
     table::forget();
     given::forget();
+    wanted::forget();
     observers::forget();
     PROVIDER.store(null_mut(), Ordering::Relaxed);
     for descriptor in &DESCRIPTORS {
