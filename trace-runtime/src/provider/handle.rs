@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 #[must_use = "the process is a provider until this is dropped: bind it, as in `let _trace = init();`"]
 pub struct Trace {
-    /// The process whose provider it counts for; 0, which is none, if there could be no provider.
+    /// The process whose provider it counts for; 0, which is none, if there could be no provider, or if an observer called.
     process: u32,
     _not_constructible: PhantomData<()>,
 }
@@ -81,6 +81,10 @@ impl Shared {
 
 impl Trace {
     pub(super) fn new(builder: Builder) -> Self {
+        if service::is_here() {
+            // An observer's, which is told only while there is a provider. Who made that may be waiting for this thread.
+            return Self { process: 0, _not_constructible: PhantomData };
+        }
         let mut provider = fork::provider().lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *provider {
             Some(provider) => provider.guards += 1,

@@ -78,8 +78,8 @@ pub fn trace_state() -> TraceState {
 ///
 /// It is called on the service thread. A session counts as started when all observers have returned from
 /// [`TraceState::Started`], and until then [`init`](crate::init) does not return; what they record then is in the trace, and so is what
-/// they record in [`TraceState::Stopping`]. Meanwhile no buffer is saved: be quick. It must not call `init` or drop its guard, which
-/// would wait for this very thread. If it panics, the panic ends there, unless panics abort, and it is told again the next time. It is
+/// they record in [`TraceState::Stopping`]. Meanwhile no buffer is saved: be quick. It must not drop the guard of `init`, which
+/// would wait for this very thread; a call of `init` in it does nothing. If it panics, the panic ends there, unless panics abort, and it is told again the next time. It is
 /// not told the state that it finds: [`trace_state`] says that.
 ///
 /// When the guard has been dropped `told` is not running any more, unless the guard is dropped by it.

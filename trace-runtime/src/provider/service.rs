@@ -1,5 +1,6 @@
 //! The service thread: all that a provider does, traced threads do not.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -32,6 +33,15 @@ const MOST_THREADS: usize = 1 << 22;
 
 /// Threads whose slots have memory before they begin to trace.
 const THREADS_AT_ONCE: usize = 1024;
+
+thread_local! {
+    static IS_SERVICE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is the service thread, which must not wait for itself.
+pub(super) fn is_here() -> bool {
+    IS_SERVICE.get()
+}
 
 /// The service thread's own.
 #[derive(Debug)]
@@ -102,6 +112,7 @@ impl Drop for Ended {
 
 impl Service {
     fn run(self) {
+        IS_SERVICE.set(true);
         slices::ask_for_short();
         agree(self.candidates);
         // Whatever happens, nobody waits for this thread in vain.

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trace_runtime::{observe, trace_instant, trace_state, Observer, TraceState};
 
-use crate::archive::{alone, lines, Recording};
+use crate::archive::{alone, find, lines, Recording};
 
 #[test]
 fn observers_are_told_on_the_service_thread() {
@@ -105,4 +105,18 @@ fn nobody_is_told_behind_the_end() {
         other.join().unwrap();
         assert_eq!(Arc::strong_count(&alive), 1);
     }
+}
+
+/// The service thread does not wait for itself.
+#[test]
+fn an_observer_that_calls_init_gets_a_guard_that_does_nothing() {
+    let _alone = alone();
+    let observer = observe(|_| drop(trace_runtime::init()));
+    let before = Instant::now();
+    let recording = Recording::start();
+    trace_instant!("state", "after an observer's init");
+    let told = recording.end();
+    assert!(before.elapsed() < Duration::from_millis(900), "{:?}", before.elapsed());
+    assert_eq!(find(&told, "after an observer's init").len(), 1);
+    drop(observer);
 }
