@@ -1,6 +1,7 @@
 //! Text that is formatted on the stack as long as it is short.
 
 use std::fmt::{Arguments, Result, Write};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use trace_format::layout::MAX_STRING_BYTES;
 
@@ -8,6 +9,9 @@ use super::ArgValue;
 
 /// Bytes of the texts that are made without allocating.
 const INLINE: usize = 256;
+
+/// What is behind the text of a value that panicked.
+const PANICKED: &str = "<panicked>";
 
 /// A formatted text, up to what can be recorded of it.
 #[derive(Debug)]
@@ -24,11 +28,21 @@ pub struct Formatted {
 
 impl Formatted {
     /// Formats. Not part of the hot path's code: what is formatted is never short of work.
+    ///
+    /// A panic of the value's own ends here: the application would meet it only while it is traced.
     #[inline(never)]
     pub(crate) fn new(arguments: Arguments<'_>) -> Self {
         let mut formatted = Self { length: 0, inline: [0; INLINE], long: String::new() };
-        // An error is the value's own, or says that the text is long enough: what there is counts.
-        let _incomplete = formatted.write_fmt(arguments);
+        // What was written is whole, whenever the value stops to write.
+        match catch_unwind(AssertUnwindSafe(|| formatted.write_fmt(arguments))) {
+            // An error is the value's own, or says that the text is long enough: what there is counts.
+            Ok(_incomplete) => {}
+            Err(panic) => {
+                // Its drop could panic again.
+                std::mem::forget(panic);
+                let _marked = formatted.write_str(PANICKED);
+            }
+        }
         formatted
     }
 
@@ -93,6 +107,26 @@ mod tests {
         let formatted = Formatted::new(format_args!("{:?}", vec![1u8; 10_000_000]));
         assert!(formatted.as_str().starts_with("[1, 1, "));
         assert!((MAX_STRING_BYTES..MAX_STRING_BYTES + 100).contains(&formatted.as_str().len()));
+    }
+
+    #[test]
+    fn a_panic_of_a_value_ends_here() {
+        struct Panics;
+        impl std::fmt::Debug for Panics {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> Result {
+                f.write_str("half")?;
+                panic!("a value's own");
+            }
+        }
+        assert_eq!(
+            Formatted::new(format_args!("{Panics:?} and {Panics:?}")).as_str(),
+            "half<panicked>"
+        );
+        let long = "x".repeat(300);
+        assert_eq!(
+            Formatted::new(format_args!("{long}{Panics:?}")).as_str(),
+            format!("{long}half<panicked>")
+        );
     }
 
     #[test]
