@@ -7,12 +7,11 @@ use syn::{Error, Expr, Path, Result};
 
 use crate::arguments::{arguments, at, ours};
 use crate::attr::{Given, Options};
+use crate::body::{boxed_tail, may_return_early};
 use crate::expand::{category, runtime, Defaults, Mode};
 use crate::item::Function;
 use crate::parameters::Parameters;
-use crate::shape::{
-    boxed_tail, may_return_early, nameable_output, named_output, never_returns, Shape,
-};
+use crate::shape::{nameable_output, named_output, never_returns, Shape};
 
 /// Rewrites the body.
 pub(crate) fn trace(function: &mut Function, options: &Options, defaults: &Defaults) -> Result<()> {

@@ -2,13 +2,14 @@
 //!
 //! Programs use it as `trace_runtime::trace_fn`; this crate exists because an attribute has to live in a
 //! crate of its own. It reads the attribute's options (`attr`) and the item as far as needed (`item`), finds the functions in it
-//! and what holds for each (`expand`), and puts the runtime's macros into them (`function`), by what kind of function it is (`shape`)
+//! and what holds for each (`expand`), and puts the runtime's macros into them (`function`), by what kind of function it is (`shape`, `body`)
 //! and what its parameters are (`parameters`, `arguments`).
 
 #![forbid(unsafe_code)]
 
 mod arguments;
 mod attr;
+mod body;
 mod expand;
 mod function;
 mod item;
@@ -181,8 +182,8 @@ use expand::Mode;
 ///
 /// What is passed to an `async fn` by value is in its future twice, outside and inside of what is traced.
 ///
-/// A boxed future is one where the function ends with `Box::pin(...)`, without `return` or `?` before that: the future in the box is
-/// traced. A box that the function has from elsewhere is passed on as it is, and the function recorded for as long as it runs.
+/// A boxed future is one where the function ends with `Box::pin(...)`, without `return` or `?` before that, nor a macro that may stand for
+/// one of them, as `bail!` does: the future in the box is traced. A box that the function has from elsewhere is passed on as it is, and the function recorded for as long as it runs.
 ///
 /// # What stays as it is
 ///
@@ -203,6 +204,11 @@ use expand::Mode;
 /// * With `ret`, `err`, and in an `async fn`, a parameter that may have something to drop counts as used; the compiler does not warn of it.
 ///   What such a function leaves of a parameter that it takes apart (`(a, _): (A, B)`) is dropped after all other parameters.
 /// * A trait's method without a body has nothing to record: put the attribute on the implementation.
+/// * What a macro does is not known, only that those of the standard library (without `ready!`), those that write logs (`debug!`, `info!`,
+///   `info_span!`, …) and `trace_…!` do not leave a function. Another one before the `Box::pin(...)` of a boxed future makes the function one
+///   that is recorded for as long as it runs, and its future is not. With `async fn` and `impl Future` any macro will do.
+/// * `impl Future` without an `Output` in it (`impl Future<Item = T>` of `futures` 0.1, or one that nobody is to look at) is not traced, only
+///   the call is. A trait of your own that is named `Future` and has an `Output` is taken for the standard library's.
 /// * `async_trait` gives other names to parameters that are patterns; they cannot be recorded when it is expanded first.
 #[proc_macro_attribute]
 pub fn trace_fn(options: TokenStream, item: TokenStream) -> TokenStream {

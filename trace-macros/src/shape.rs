@@ -1,8 +1,10 @@
 //! What kind of function it is, by its signature: what calls it and what runs later.
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{GenericArgument, PathArguments, ReturnType, Signature, Type, TypeParamBound};
+
+use crate::body::boxed_tail;
 
 /// How a function does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,18 +45,31 @@ impl Shape {
 }
 
 /// Whether the bounds ask for a future and for nothing that a wrapped future may not have.
+///
+/// A future says what its `Output` is. Where that is left out, `Future` is perhaps another trait, such as that of `futures` before 0.2.
 fn is_future<'a>(bounds: impl IntoIterator<Item = &'a TypeParamBound>) -> bool {
     let mut future = false;
     for bound in bounds {
         if let TypeParamBound::Trait(of) = bound {
-            match of.path.segments.last().map(|segment| segment.ident.to_string()).as_deref() {
-                Some("Future") => future = true,
-                Some("Send" | "Sync" | "Unpin") => {}
+            let Some(last) = of.path.segments.last() else { return false };
+            match last.ident.to_string().as_str() {
+                "Future" if has_output(&last.arguments) => future = true,
+                "Send" | "Sync" | "Unpin" => {}
                 _ => return false,
             }
         }
     }
     future
+}
+
+fn has_output(arguments: &PathArguments) -> bool {
+    let PathArguments::AngleBracketed(list) = arguments else { return false };
+    let mut names = list.args.iter().filter_map(|argument| match argument {
+        GenericArgument::AssocType(of) => Some(&of.ident),
+        GenericArgument::Constraint(of) => Some(&of.ident),
+        _ => None,
+    });
+    names.any(|name| name == "Output")
 }
 
 /// The names that the crate `futures` gave to boxed futures.
@@ -140,46 +155,10 @@ pub(crate) fn never_returns(signature: &Signature) -> bool {
     matches!(&signature.output, ReturnType::Type(_, output) if matches!(**output, Type::Never(_)))
 }
 
-/// Whether a body may end before its end. What is in async blocks ends these.
-pub(crate) fn may_return_early(body: TokenStream) -> bool {
-    let mut of_async = false;
-    body.into_iter().any(|token| match token {
-        TokenTree::Group(group) => {
-            let is_async = std::mem::take(&mut of_async) && group.delimiter() == Delimiter::Brace;
-            !is_async && may_return_early(group.stream())
-        }
-        TokenTree::Ident(word) => {
-            of_async = word == "async" || (of_async && word == "move");
-            word == "return"
-        }
-        TokenTree::Punct(mark) => {
-            of_async = false;
-            mark.as_char() == '?'
-        }
-        TokenTree::Literal(_) => false,
-    })
-}
-
 fn has_word(tokens: TokenStream, wanted: &str) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Group(group) => has_word(group.stream(), wanted),
         TokenTree::Ident(word) => word == wanted,
         _ => false,
     })
-}
-
-/// Splits a body that ends with `Box::pin(future)`, and does not end elsewhere, into what comes before the parentheses
-/// and what is in them.
-pub(crate) fn boxed_tail(body: &TokenStream) -> Option<(TokenStream, Group)> {
-    let mut tokens: Vec<TokenTree> = body.clone().into_iter().collect();
-    let Some(TokenTree::Group(boxed)) = tokens.pop() else { return None };
-    let before: TokenStream = tokens.iter().cloned().collect();
-    let is_call = boxed.delimiter() == Delimiter::Parenthesis && ends_with_box_pin(&tokens);
-    (is_call && !may_return_early(before.clone())).then_some((before, boxed))
-}
-
-fn ends_with_box_pin(tokens: &[TokenTree]) -> bool {
-    let mut last: Vec<String> = tokens.iter().rev().take(4).map(ToString::to_string).collect();
-    last.reverse();
-    last == ["Box", ":", ":", "pin"]
 }

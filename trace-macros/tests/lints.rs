@@ -20,6 +20,7 @@ pub struct Ring<T> {
 #[trace_fn(args)]
 impl<T: Clone + fmt::Debug> Ring<T> {
     /// An item.
+    #[must_use]
     #[trace_fn(args, ret)]
     pub fn get(&self, index: usize) -> Option<&T> {
         self.items.get(index)
@@ -80,6 +81,7 @@ impl<T: Clone + fmt::Debug> Ring<T> {
     }
 
     /// Returns a boxed future.
+    #[must_use]
     #[trace_fn(ret)]
     pub fn boxed<'a>(&'a self, early: bool) -> Pin<Box<dyn Future<Output = usize> + 'a>> {
         Box::pin(async move {
@@ -92,6 +94,7 @@ impl<T: Clone + fmt::Debug> Ring<T> {
     }
 
     /// Has items in front.
+    #[must_use]
     pub fn bounded(number: u32) -> u32 {
         const LIMIT: u32 = 3;
         number.min(LIMIT)

@@ -240,7 +240,7 @@ fn temporaries_of_a_tail_that_is_a_future() {
         std::future::ready(Noisy("temporary").0.len())
     }
     #[trace_fn(crate = fake, category = "c")]
-    fn boxed() -> Boxed<usize> {
+    fn boxed() -> BoxFuture<'static, usize> {
         let _local = Noisy("local");
         Box::pin(std::future::ready(Noisy("temporary").0.len()))
     }
@@ -351,6 +351,101 @@ fn a_box_from_elsewhere_is_passed_on() {
     let (number, lines) = recorded(|| run(Client::boxed_elsewhere(future, None)));
     assert_eq!(number, 1);
     assert_eq!(lines, ["begin c boxed_elsewhere", "end boxed_elsewhere"]);
+}
+
+/// Leaves the function around it, as `bail!` does, and does not look like it.
+macro_rules! leave_with {
+    ($early:expr) => {
+        return $early
+    };
+}
+
+#[test]
+fn macros_may_leave_the_function() {
+    #[trace_fn(crate = fake, category = "c")]
+    fn returned(early: bool) -> impl Future<Output = u8> {
+        if early {
+            leave_with!(std::future::ready(1));
+        }
+        std::future::ready(2)
+    }
+    #[trace_fn(crate = fake, category = "c", args(early))]
+    fn boxed(early: bool) -> BoxFuture<'static, u8> {
+        if early {
+            leave_with!(Box::pin(std::future::ready(1)));
+        }
+        Box::pin(std::future::ready(2))
+    }
+    #[trace_fn(crate = fake, category = "c", args(early))]
+    fn within_the_box(early: bool) -> BoxFuture<'static, u8> {
+        Box::pin(if early { return Box::pin(std::future::ready(1)) } else { std::future::ready(2) })
+    }
+    let task = ["task c returned", "poll returned", "ready returned"];
+    assert_eq!(recorded(|| run(returned(true))), (1, task.map(String::from).to_vec()));
+    assert_eq!(recorded(|| run(returned(false))), (2, task.map(String::from).to_vec()));
+    let call = ["begin c boxed early=true", "end boxed"];
+    assert_eq!(recorded(|| run(boxed(true))), (1, call.map(String::from).to_vec()));
+    let call = ["begin c within_the_box early=true", "end within_the_box"];
+    assert_eq!(recorded(|| run(within_the_box(true))), (1, call.map(String::from).to_vec()));
+}
+
+/// Those of the standard library do not, and what an async block does is its own affair.
+#[test]
+fn macros_that_stay_in_the_function_change_nothing() {
+    #[trace_fn(crate = fake, category = "c")]
+    fn boxed(number: u8) -> BoxFuture<'static, String> {
+        debug_assert!(number > 0, "there is one");
+        let text = if number > 1 { "many".to_string() } else { format!("{number}") };
+        Box::pin(async move {
+            if text.is_empty() {
+                leave_with!(text);
+            }
+            text
+        })
+    }
+    let (text, lines) = recorded(|| run(boxed(1)));
+    assert_eq!(
+        (text.as_str(), lines),
+        (
+            "1",
+            vec!["task c boxed".to_string(), "poll boxed".to_string(), "ready boxed".to_string(),]
+        )
+    );
+}
+
+/// As in the crate `futures` before 0.2: no future that can be polled here, and so a function like any other.
+#[test]
+fn a_future_without_output_is_another_trait() {
+    mod old {
+        pub(super) trait Future {
+            type Item;
+
+            fn item(&self) -> Self::Item;
+        }
+
+        impl Future for u8 {
+            type Item = u8;
+
+            fn item(&self) -> u8 {
+                *self
+            }
+        }
+    }
+    use old::Future as _;
+    #[trace_fn(crate = fake, category = "c")]
+    fn returned() -> impl old::Future<Item = u8> {
+        3
+    }
+    #[trace_fn(crate = fake, category = "c")]
+    fn boxed() -> Pin<Box<dyn old::Future<Item = u8>>> {
+        Box::pin(4)
+    }
+    let (item, lines) = recorded(|| returned().item());
+    assert_eq!(
+        (item, lines),
+        (3, vec!["begin c returned".to_string(), "end returned".to_string()])
+    );
+    assert_eq!(recorded(|| boxed().item()).0, 4);
 }
 
 #[test]

@@ -1,0 +1,148 @@
+//! What a function's statements tell, which are known as tokens only: where the function may end.
+
+use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
+
+/// Macros that do not leave the function around them: the standard library's, and those that write logs.
+const STAYING: [&str; 43] = [
+    "addr_of",
+    "addr_of_mut",
+    "assert",
+    "assert_eq",
+    "assert_ne",
+    "cfg",
+    "column",
+    "concat",
+    "dbg",
+    "debug",
+    "debug_assert",
+    "debug_assert_eq",
+    "debug_assert_ne",
+    "env",
+    "eprint",
+    "eprintln",
+    "error",
+    "file",
+    "format",
+    "format_args",
+    "include_bytes",
+    "include_str",
+    "info",
+    "line",
+    "log",
+    "matches",
+    "module_path",
+    "offset_of",
+    "option_env",
+    "panic",
+    "pin",
+    "print",
+    "println",
+    "span",
+    "stringify",
+    "todo",
+    "trace",
+    "unimplemented",
+    "unreachable",
+    "vec",
+    "warn",
+    "write",
+    "writeln",
+];
+
+/// Words that are no macro although `!` and parentheses follow them: the first is an operator then.
+const BEFORE_NOT: [&str; 7] = ["break", "else", "if", "in", "match", "return", "while"];
+
+/// Whether a body may end before its end: by `return`, `?`, or a macro that may stand for one of these. What is in async blocks ends
+/// these.
+pub(crate) fn may_return_early(body: TokenStream) -> bool {
+    let tokens: Vec<TokenTree> = body.into_iter().collect();
+    tokens.iter().enumerate().any(|(position, token)| {
+        let (before, from_here) = tokens.split_at(position);
+        match token {
+            TokenTree::Group(group) => {
+                !is_async_block(before, group) && may_return_early(group.stream())
+            }
+            TokenTree::Ident(word) => {
+                word == "return" || (is_macro_call(from_here) && !stays(word))
+            }
+            TokenTree::Punct(mark) => mark.as_char() == '?',
+            TokenTree::Literal(_) => false,
+        }
+    })
+}
+
+fn is_async_block(before: &[TokenTree], group: &Group) -> bool {
+    let is_async = ends_with(before, &["async"]) || ends_with(before, &["async", "move"]);
+    is_async && group.delimiter() == Delimiter::Brace
+}
+
+fn is_macro_call(tokens: &[TokenTree]) -> bool {
+    match tokens {
+        [TokenTree::Ident(word), TokenTree::Punct(mark), TokenTree::Group(input), ..] => {
+            let may_name = !BEFORE_NOT.iter().any(|other| word == other);
+            may_name && mark.as_char() == '!' && input.delimiter() != Delimiter::None
+        }
+        _ => false,
+    }
+}
+
+/// Whether a macro of this name is known not to leave the function.
+fn stays(name: &Ident) -> bool {
+    let text = name.to_string();
+    STAYING.contains(&text.as_str()) || text.starts_with("trace_") || text.ends_with("_span")
+}
+
+/// Splits a body that ends with `Box::pin(future)`, and does not end elsewhere, into what comes before the parentheses
+/// and what is in them.
+pub(crate) fn boxed_tail(body: &TokenStream) -> Option<(TokenStream, Group)> {
+    let mut tokens: Vec<TokenTree> = body.clone().into_iter().collect();
+    let Some(TokenTree::Group(boxed)) = tokens.pop() else { return None };
+    let is_call = boxed.delimiter() == Delimiter::Parenthesis
+        && ends_with(&tokens, &["Box", ":", ":", "pin"]);
+    (is_call && !may_return_early(body.clone())).then(|| (tokens.into_iter().collect(), boxed))
+}
+
+fn ends_with(tokens: &[TokenTree], words: &[&str]) -> bool {
+    let last = tokens.iter().rev().map(ToString::to_string);
+    tokens.len() >= words.len() && last.zip(words.iter().rev()).all(|(token, word)| token == *word)
+}
+
+#[cfg(test)]
+mod tests {
+    use quote::quote;
+
+    use super::*;
+
+    #[test]
+    fn returns_are_seen_through_macros() {
+        for early in [
+            quote!(if a { return b } c),
+            quote!(let a = b?; c),
+            quote!(bail!("no"); c),
+            quote!({ anyhow::ensure![a]; } c),
+            quote!(async_stream! { a } c),
+            quote!(vec![f(a?)]),
+            quote!(async { 1 }; leave! {}),
+        ] {
+            assert!(may_return_early(early.clone()), "{early}");
+        }
+    }
+
+    #[test]
+    fn other_bodies_run_to_their_end() {
+        for whole in [
+            quote!(a != (b)),
+            quote!(if !(a) { b } else { c }),
+            quote!(while !(a) {} match !(b) { _ => c }),
+            quote!(std::println!("a"); log::debug!("b"); trace_instant!("c", "d"); e),
+            quote!(async move {
+                a?;
+                return b;
+                leave!()
+            }),
+            quote!(async { leave!() }.instrument(tracing::info_span!("a"))),
+        ] {
+            assert!(!may_return_early(whole.clone()), "{whole}");
+        }
+    }
+}
