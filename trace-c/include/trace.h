@@ -83,7 +83,7 @@ extern "C" {
  *
  * Traces a moment: of this thread, of the process, or of everything.
  */
-#define TRACE_INSTANT(...) TRACE_C_EVENT_WITH(TRACE_C_INSTANT, __VA_ARGS__, ~)
+#define TRACE_INSTANT(...) TRACE_C_TAILED(TRACE_C_INSTANT, __VA_ARGS__, ~)
 enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRACE_SCOPE_GLOBAL = 2 };
 
 /*
@@ -101,9 +101,9 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
  *
  * Traces an operation that may span threads, with the moments in it. Take the id from TRACE_NONCE().
  */
-#define TRACE_ASYNC_BEGIN(...) TRACE_C_EVENT_WITH(TRACE_C_ASYNC_BEGIN, __VA_ARGS__, ~)
-#define TRACE_ASYNC_INSTANT(...) TRACE_C_EVENT_WITH(TRACE_C_ASYNC_INSTANT, __VA_ARGS__, ~)
-#define TRACE_ASYNC_END(...) TRACE_C_EVENT_WITH(TRACE_C_ASYNC_END, __VA_ARGS__, ~)
+#define TRACE_ASYNC_BEGIN(...) TRACE_C_TAILED(TRACE_C_ASYNC_BEGIN, __VA_ARGS__, ~)
+#define TRACE_ASYNC_INSTANT(...) TRACE_C_TAILED(TRACE_C_ASYNC_INSTANT, __VA_ARGS__, ~)
+#define TRACE_ASYNC_END(...) TRACE_C_TAILED(TRACE_C_ASYNC_END, __VA_ARGS__, ~)
 
 /*
  * TRACE_FLOW_BEGIN(category, name, id, key, value, ...)
@@ -112,9 +112,9 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
  *
  * Traces an arrow from the duration around the first to that around the next. Take the id from TRACE_NONCE().
  */
-#define TRACE_FLOW_BEGIN(...) TRACE_C_EVENT_WITH(TRACE_C_FLOW_BEGIN, __VA_ARGS__, ~)
-#define TRACE_FLOW_STEP(...) TRACE_C_EVENT_WITH(TRACE_C_FLOW_STEP, __VA_ARGS__, ~)
-#define TRACE_FLOW_END(...) TRACE_C_EVENT_WITH(TRACE_C_FLOW_END, __VA_ARGS__, ~)
+#define TRACE_FLOW_BEGIN(...) TRACE_C_TAILED(TRACE_C_FLOW_BEGIN, __VA_ARGS__, ~)
+#define TRACE_FLOW_STEP(...) TRACE_C_TAILED(TRACE_C_FLOW_STEP, __VA_ARGS__, ~)
+#define TRACE_FLOW_END(...) TRACE_C_TAILED(TRACE_C_FLOW_END, __VA_ARGS__, ~)
 
 /*
  * TRACE_ALERT(category, name)
@@ -230,6 +230,13 @@ auto trace_c_value(const T &text) -> decltype(TA_CHAR_ARRAY(text.data(), text.si
     return TA_CHAR_ARRAY(text.data(), text.size());
 }
 
+template <typename T>
+void trace_c_expect_number(const T &) {
+    static_assert(std::is_convertible<T, double>::value || std::is_enum<T>::value || std::is_same<T, trace_c_argument>::value,
+                  "the values of a counter are numbers");
+}
+#define TRACE_C_EXPECT_NUMBER(key, value) if (false) trace_c_expect_number(value);
+
 /* Values that live as long as the texts that they point to: to the end of the call. */
 template <size_t COUNT>
 struct trace_c_values {
@@ -248,6 +255,11 @@ TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument valu
         unsigned char: TA_UINT32, short: TA_INT32, unsigned short: TA_UINT32, int: TA_INT32, unsigned: TA_UINT32, long: TA_INT64, \
         unsigned long: TA_UINT64, long long: TA_INT64, unsigned long long: TA_UINT64, float: TA_DOUBLE, double: TA_DOUBLE,       \
         char *: TA_STRING, const char *: TA_STRING, default: TA_POINTER)(value),
+#define TRACE_C_EXPECT_NUMBER(key, value)                                                                                         \
+    TRACE_C_ASSERT(_Generic((value), struct trace_c_argument: 1, _Bool: 1, char: 1, signed char: 1, unsigned char: 1, short: 1,    \
+                       unsigned short: 1, int: 1, unsigned: 1, long: 1, unsigned long: 1, long long: 1, unsigned long long: 1,     \
+                       float: 1, double: 1, default: 0),                                                                           \
+                   "the values of a counter are numbers");
 #define TRACE_C_VALUES_SOME(...) ((const struct trace_c_argument[]){TRACE_C_EACH(TRACE_C_VALUE, __VA_ARGS__)})
 #endif
 
@@ -303,8 +315,27 @@ TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument valu
 /* A counter has one value at least. */
 #define TRACE_C_COUNTER_WITH(category, name, id, ...) \
     TRACE_C_JOIN(TRACE_C_COUNTER_, TRACE_C_ANY(__VA_ARGS__))(category, name, id, __VA_ARGS__)
-#define TRACE_C_COUNTER_SOME(...) TRACE_C_EVENT_WITH(TRACE_C_COUNTER, __VA_ARGS__)
+#define TRACE_C_COUNTER_SOME(category, name, id, ...)                          \
+    do {                                                                       \
+        TRACE_C_EACH(TRACE_C_EXPECT_NUMBER, __VA_ARGS__)                       \
+        TRACE_C_EVENT_WITH(TRACE_C_COUNTER, category, name, id, __VA_ARGS__);  \
+    } while (0)
 #define TRACE_C_COUNTER_NONE(...) a_counter_has_at_least_one_value
+
+/* Others have a scope or an id, whatever their arguments. */
+#define TRACE_C_TAILED(type, category, name, ...) \
+    TRACE_C_JOIN(TRACE_C_TAILED_, TRACE_C_ANY(__VA_ARGS__))(type, category, name, __VA_ARGS__)
+#define TRACE_C_TAILED_SOME(...) TRACE_C_EVENT_WITH(__VA_ARGS__)
+#define TRACE_C_TAILED_NONE(...) behind_the_name_comes_the_scope_of_an_instant_or_else_the_id
+
+/* Says in words what the compiler would say of an initializer. */
+#define TRACE_C_EXPECT_TEXTS(category, name, ...)                                                                                 \
+    TRACE_C_ASSERT(__builtin_constant_p(category) && __builtin_constant_p(name),                                                  \
+                   "category and name of a trace point are string literals");                                                     \
+    TRACE_C_JOIN(TRACE_C_EXPECT_KEYS_, TRACE_C_ANY(__VA_ARGS__))(__VA_ARGS__)
+#define TRACE_C_EXPECT_KEYS_SOME(...) TRACE_C_EACH(TRACE_C_EXPECT_KEY, __VA_ARGS__)
+#define TRACE_C_EXPECT_KEYS_NONE(...)
+#define TRACE_C_EXPECT_KEY(key, value) TRACE_C_ASSERT(__builtin_constant_p(key), "the keys of a trace point are string literals");
 
 /* The types of events, as the format numbers them; and that of a question whether a category is on. */
 enum trace_c_type {
@@ -333,6 +364,7 @@ TRACE_C_INLINE void trace_c_alert(const char *name) { (void)name; }
 
 #define TRACE_C_EVENT_WITH(type, category, name, tail, ...)                                            \
     do {                                                                                               \
+        TRACE_C_EXPECT_TEXTS(category, name, __VA_ARGS__)                                              \
         if (0) trace_c_use("" category "" name "", TRACE_C_VALUES(__VA_ARGS__), tail);                 \
     } while (0)
 #define TRACE_C_DURATION(scope, category, name, ...) TRACE_C_EVENT(TRACE_C_DURATION_BEGIN, category, name, __VA_ARGS__)
@@ -410,6 +442,7 @@ TRACE_C_INLINE bool trace_c_is_on(const struct trace_c_site *site) {
 
 #define TRACE_C_EVENT_WITH(type, category, name, tail, ...)                                                                        \
     do {                                                                                                                           \
+        TRACE_C_EXPECT_TEXTS(category, name, __VA_ARGS__)                                                                          \
         TRACE_C_SITE(trace_c_here, type, category, name, __VA_ARGS__);                                                             \
         if (trace_c_is_on(&trace_c_here)) trace_c_event(&trace_c_here, TRACE_C_VALUES(__VA_ARGS__), tail);                         \
     } while (0)
@@ -417,12 +450,14 @@ TRACE_C_INLINE bool trace_c_is_on(const struct trace_c_site *site) {
 #define TRACE_C_DURATION(scope, category, name, ...)                                                                               \
     TRACE_C_SCOPE(scope);                                                                                                          \
     do {                                                                                                                           \
+        TRACE_C_EXPECT_TEXTS(category, name, __VA_ARGS__)                                                                          \
         TRACE_C_SITE(trace_c_here, TRACE_C_DURATION_BEGIN, category, name, __VA_ARGS__);                                           \
         if (trace_c_is_on(&trace_c_here)) trace_c_begin(&scope, &trace_c_here, TRACE_C_VALUES(__VA_ARGS__));                       \
     } while (0)
 
 #define TRACE_C_IS_ON(category)                                                                                                    \
     __extension__({                                                                                                                \
+        TRACE_C_EXPECT_TEXTS(category, "", ~)                                                                                      \
         TRACE_C_SITE_NONE(trace_c_here, TRACE_C_QUESTION, category, "", ~);                                                        \
         trace_c_is_on(&trace_c_here);                                                                                              \
     })

@@ -30,6 +30,27 @@ void mistakes(const char *name, struct pair pair) {
 #ifdef NAME_AT_RUN_TIME
     TRACE_INSTANT("c", name, TRACE_SCOPE_THREAD);
 #endif
+#ifdef NAME_OF_DURATION
+    TRACE_DURATION("c", name, "key", 1);
+#endif
+#ifdef CATEGORY_AT_RUN_TIME
+    TRACE_FLOW_END(name, "n", 1);
+#endif
+#ifdef KEY_AT_RUN_TIME
+    TRACE_INSTANT("c", "n", TRACE_SCOPE_THREAD, "key", 1, name, 2);
+#endif
+#ifdef NO_SCOPE
+    TRACE_INSTANT("c", "n");
+#endif
+#ifdef NO_ID
+    TRACE_ASYNC_BEGIN("c", "n");
+#endif
+#ifdef TEXT_OF_COUNTER
+    TRACE_COUNTER("c", "n", 0, "number", 1, "text", name);
+#endif
+#ifdef POINTER_OF_COUNTER
+    TRACE_COUNTER("c", "n", 0, "pointer", &pair);
+#endif
 #ifdef WRONG_VALUE
     TRACE_INSTANT("c", "n", TRACE_SCOPE_THREAD, "pair", pair);
 #endif
