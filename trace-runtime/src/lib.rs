@@ -120,5 +120,5 @@ pub mod __private {
 #[cfg(feature = "attributes")]
 pub mod __attribute {
     pub use crate::function::{never, observed, once, outcome, Never};
-    pub use crate::value::choice::{optional, required};
+    pub use crate::value::choice::{optional, required, FormOf, Required};
 }

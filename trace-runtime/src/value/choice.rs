@@ -85,7 +85,7 @@ impl<T: ?Sized> Rest<'_, T, Required> {
     /// No value: there is no type that this can be called for.
     pub fn __trace_value(&self) -> Omitted
     where
-        T: Recordable,
+        Required: FormOf<T>,
     {
         Omitted
     }
@@ -148,13 +148,15 @@ impl ArgValue for Omitted {
     }
 }
 
-/// No type has this: what would need it is told what to write.
+/// No type has this: what would need it is told what to write. It is of [`Required`], since for a trait of the value's own type the
+/// compiler would propose to ask for it where that type is generic.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be recorded",
-    label = "this has none of `trace_runtime::ArgValue`, `Display` and `Debug`",
-    note = "record a part of it, as in `args(length = list.len())`, leave it out, or implement one of the three for it"
+    message = "`{T}` cannot be recorded",
+    label = "this needs one of `trace_runtime::ArgValue`, `Display` and `Debug`",
+    note = "record a part of it, as in `args(length = list.len())`, leave it out, implement one of the three for it, \
+            or, if the type is generic, ask for one: `T: Debug`"
 )]
-pub trait Recordable {}
+pub trait FormOf<T: ?Sized> {}
 
 #[cfg(test)]
 mod tests {
