@@ -56,6 +56,8 @@ pub use trace_format::layout::InstantScope as Scope;
 pub use trace_format::layout::{BlobType, ObjectType};
 #[cfg(all(feature = "attributes", target_os = "linux", not(feature = "ntrace")))]
 pub use trace_macros::trace_fn;
+#[doc(hidden)]
+pub use value::recorded as __recorded;
 pub use value::{Arg, ArgValue, Koid, Pointer};
 
 /// What the macros expand to. Not for use by hand: it changes without notice.

@@ -11,7 +11,7 @@ use trace_format::layout::{argument, cut_str, ArgumentType, StringRef};
 
 /// A value that can be recorded as an argument.
 ///
-/// Integers of up to 64 bits, floating point numbers, `bool`, `str`, `String`, `Cow<str>`, raw pointers, `()`, [`Koid`], [`Pointer`],
+/// Integers of up to 64 bits, floating point numbers, `bool`, `char`, `str`, `String`, `Cow<str>`, raw pointers, `()`, [`Koid`], [`Pointer`],
 /// and references, boxes and `Option`s of these are. A text is recorded up to 32,000 bytes, cut at a character; where a record would
 /// be larger than 32 KB, its texts are cut to 1,800 bytes each.
 ///
@@ -45,8 +45,36 @@ pub trait ArgValue {
     fn arg(&self) -> Self::Arg<'_>;
 }
 
+/// The value to record.
+#[doc(hidden)]
+#[inline(always)]
+pub fn recorded<'a, T: RecordedAs<'a, A> + ?Sized, A>(value: &'a T) -> A {
+    value.recorded_as()
+}
+
+/// A value whose [`ArgValue::Arg`] is `A`.
+///
+/// A parameter, since with the associated type the compiler reports a value that has none twice.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be recorded as an argument",
+    label = "not a number, text, boolean, pointer, or `Option` of one",
+    note = "record a part of it, or its text as in `value.to_string()`, or implement `trace_runtime::ArgValue` for it"
+)]
+pub trait RecordedAs<'a, A> {
+    /// The value to record.
+    fn recorded_as(&'a self) -> A;
+}
+
+impl<'a, A, T: ArgValue<Arg<'a> = A> + ?Sized + 'a> RecordedAs<'a, A> for T {
+    #[inline(always)]
+    fn recorded_as(&'a self) -> A {
+        self.arg()
+    }
+}
+
 /// A value with a type of the format ("Argument Types" of the specification): `()` (null), `bool`, `i32`, `u32`, `i64`, `u64`, `f64`,
-/// `&str`, [`Pointer`], [`Koid`], or an `Option` of one of them, of which `None` is null.
+/// `&str`, `char` (a string), [`Pointer`], [`Koid`], or an `Option` of one of them, of which `None` is null.
 pub trait Arg: sealed::Encode {}
 
 /// A kernel object's id: a process or a thread as Linux numbers it. Viewers show it with the object's name.
@@ -194,6 +222,23 @@ impl Encode for &str {
 
 impl Arg for &str {}
 
+/// A text of up to 4 bytes.
+impl Encode for char {
+    #[inline(always)]
+    fn words(&self, _: Limit) -> usize {
+        2
+    }
+
+    #[inline(always)]
+    fn encode(&self, key: u64, words: &[AtomicU64], limit: Limit) {
+        let mut bytes = [0; 4];
+        let text: &str = self.encode_utf8(&mut bytes);
+        text.encode(key, words, limit);
+    }
+}
+
+impl Arg for char {}
+
 impl<T: Encode> Encode for Option<T> {
     #[inline(always)]
     fn count(&self) -> usize {
@@ -284,6 +329,7 @@ macro_rules! recorded_as {
 recorded_as! {
     () => (), _value => ();
     bool => bool, value => value;
+    char => char, value => value;
     i8 => i32, value => i32::from(value);
     i16 => i32, value => i32::from(value);
     i32 => i32, value => value;
@@ -404,6 +450,9 @@ mod tests {
         assert_eq!(encoded("abc"), [0x0000_8003_0007_0026, 0x0063_6261]);
         assert_eq!(encoded("12345678"), [0x0000_8008_0007_0026, 0x3837_3635_3433_3231]);
         assert_eq!(encoded(""), [0x0000_0000_0007_0016]);
+        assert_eq!(encoded('c'), [0x0000_8001_0007_0026, 0x63]);
+        assert_eq!(encoded('\u{1f600}'), [0x0000_8004_0007_0026, 0x8098_9ff0]);
+        assert_eq!(encoded('\0'), [0x0000_8001_0007_0026, 0]);
         assert_eq!(encoded(Pointer(9)), [0x0000_0000_0007_0027, 9]);
         assert_eq!(encoded(Koid(9)), [0x0000_0000_0007_0028, 9]);
         assert_eq!(encoded(true), [0x0000_0001_0007_0019]);

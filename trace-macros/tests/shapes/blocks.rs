@@ -171,7 +171,7 @@ fn all_arguments_that_have_a_form() {
     }
     let (_, lines) =
         recorded(|| everything(1, "t", Opaque, Some(2), ('l', [3]), &Opaque, || {}, Some("s"), 4));
-    let begin = r#"begin c everything number=1 text="t" shown="Some(2)" left="l" right="[3]" some=Some("s")"#;
+    let begin = r#"begin c everything number=1 text="t" shown="Some(2)" left='l' right="[3]" some=Some("s")"#;
     assert_eq!(lines[0], begin);
 }
 

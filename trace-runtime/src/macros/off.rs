@@ -15,7 +15,7 @@ macro_rules! __ntrace_unused {
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&$category);
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&$name);
             $(let _: $type = $other;)?
-            $(let _ = $crate::ArgValue::arg(&$value);)*
+            $(let _ = $crate::__recorded(&$value);)*
         }
     };
 }
@@ -149,7 +149,7 @@ macro_rules! __ntrace_future_args {
             }
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&{ $category });
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&{ $name });
-            $(let _ = $crate::ArgValue::arg(&{ $value });)*
+            $(let _ = $crate::__recorded(&{ $value });)*
         }
         $crate::ntrace::TraceFutureArgs::none()
     }};

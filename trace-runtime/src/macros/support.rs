@@ -56,7 +56,7 @@ macro_rules! __trace_site {
 macro_rules! __trace_arguments {
     () => { () };
     ($value:expr $(, $rest:expr)*) => {
-        ($crate::ArgValue::arg(&$value), $crate::__trace_arguments!($($rest),*))
+        ($crate::__recorded(&$value), $crate::__trace_arguments!($($rest),*))
     };
 }
 

@@ -186,7 +186,8 @@ mod tests {
         let _: &u8 = optional(&7u8).__trace_value();
         let _: &str = required("text").__trace_value();
         let _: &&str = required(&"text").__trace_value();
-        assert_eq!(optional(&'c').__trace_value().as_str(), "c");
+        let _: &char = optional(&'c').__trace_value();
+        assert_eq!(optional(&1u128).__trace_value().as_str(), "1");
         assert_eq!(required(&[1, 2]).__trace_value().as_str(), "[1, 2]");
         assert_eq!(required(&Some(Debugging)).__trace_value().as_str(), "Some(Debugging)");
         let _: Omitted = optional(&Neither).__trace_value();
