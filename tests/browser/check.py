@@ -256,7 +256,9 @@ def cpus_have_rows(work, browser, dark):
     click_on(page, "thread 9")
     heading, told = details(page)
     assert heading == "thread 9" and told["on"] == "CPU 5" and nanos(told["duration"]) == 3000, (heading, told)
+    before = find(page, "wake-up")
     click_on(page, "wake-up")
+    assert find(page, "wake-up") == before, "a click does not move what is seen"
     heading, told = details(page)
     assert heading == "wake-up" and told["thread"] == "#9" and told["on"] == "CPU 5", (heading, told)
     page.screenshot(work.path(f"cpus-{dark}.png"))

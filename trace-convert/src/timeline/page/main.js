@@ -18,9 +18,10 @@ function start() {
     });
   }
 
-  function select(item, isClose) {
+  // What was clicked is in view, and stays where it is.
+  function select(item, isClose, isInView) {
     selected = item;
-    if (item) scene.reveal(item, isClose);
+    if (item && !isInView) scene.reveal(item, isClose);
     showDetails(details, scene, item);
     redraw();
   }
@@ -160,7 +161,7 @@ function start() {
     const row = x < scene.gutter && scene.rowAt(y);
     if (group) group.isFolded = !group.isFolded;
     else if (row) row.isFolded = !row.isFolded && row.lanes.length > 1;
-    else return select(scene.itemAt(x, y));
+    else return select(scene.itemAt(x, y), false, true);
     scene.layOut();
     scene.scroll(0);
     redraw();

@@ -136,7 +136,8 @@ class Scene {
       this.layOut();
     }
     const [from, to] = this.times(item);
-    if (isClose || from < this.from || to > this.to || this.x(to) - this.x(from) < 4) {
+    const isSmall = to > from && this.x(to) - this.x(from) < 4;
+    if (isClose || isSmall || from < this.from || to > this.to) {
       const room = Math.max((to - from) * 1.5, isClose ? 100 : Math.min(1e6, this.to - this.from) / 2);
       this.show(from - room, to + room);
     }
