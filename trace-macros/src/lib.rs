@@ -104,8 +104,9 @@ use expand::Mode;
 /// what has none of them, such as a `T` without bounds; elsewhere that is an error. At most 15 arguments are recorded, 14 of an async
 /// function; bare `args` takes the first ones. Text is made in place up to 128 bytes, and in a `String` beyond, up to the 32,000 bytes
 /// that a record can have. **Nothing is evaluated or formatted while the category is off**, and no code of yours runs while a record is
-/// being written. What a `Debug` or `Display` of yours does, it does in the function while that is recorded: a panic in it is a panic of the
-/// function, and a large value takes long; leave such parameters out with `skip(...)`.
+/// being written. What a `Debug` or `Display` of yours does, it does in the function while that is recorded: with bare `args` too, a large
+/// value takes long, and one that locks may wait. Leave such parameters out with `skip(...)`. A panic in it ends there, unless panics
+/// abort; the text then ends with `<panicked>`.
 ///
 /// ## Results
 ///

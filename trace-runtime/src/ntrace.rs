@@ -13,7 +13,7 @@
 //! ```
 //!
 //! It takes the place of what the module imports from `trace_runtime`: both at once make names ambiguous. It has
-//! all macros of the crate, `#[trace_fn]`, `TraceFutureExt`, and the functions and types that start something; what is only a value, such as
+//! all macros of the crate, `#[trace_fn]`, `TraceFutureExt`, [`context`], and the functions and types that start something; what is only a value, such as
 //! [`Timestamp`] and [`Track`], is the same.
 //!
 //! With the feature `ntrace`, and on systems other than Linux, this is what the crate consists of.
@@ -22,7 +22,6 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 
 use crate::context::{BufferingMode, EventType, StringRef, ThreadRef, Value};
-use crate::TraceState;
 
 #[doc(hidden)]
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
@@ -36,6 +35,7 @@ pub use future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use place::{Timestamp, Track};
 
+pub use crate::TraceState;
 pub use crate::{
     __ntrace_alert as trace_alert, __ntrace_async_enter as trace_async_enter,
     __ntrace_at as trace_at, __ntrace_blob as trace_blob,
@@ -58,6 +58,14 @@ pub use crate::{
 pub use crate::{Arg, ArgValue, BlobType, Koid, ObjectType, Pointer, Scope, Timestamp, Track};
 #[cfg(feature = "attributes")]
 pub use trace_macros::ntrace_fn as trace_fn;
+
+/// What is made at run time, and records nothing: the names of [`context`](crate::context).
+pub mod context {
+    pub use super::{Context, TracePoint};
+    pub use crate::context::{
+        format, scope, BufferingMode, EventType, StringRef, ThreadRef, Value,
+    };
+}
 
 /// Makes this process no trace provider.
 pub fn init() -> Trace {

@@ -16,6 +16,14 @@ mod quiet {
     }
 
     #[test]
+    fn what_is_made_at_run_time_is_off() {
+        let point = context::TracePoint::new(context::EventType::Instant, "quiet", "point", &["a"]);
+        assert!(!point.is_on());
+        point.write(&[context::Value::Uint64(1)], &[context::scope(Scope::Process)]);
+        assert!(context::Context::acquire().is_none());
+    }
+
+    #[test]
     fn arguments_are_checked_and_not_evaluated() {
         let evaluated = Cell::new(0);
         let count = || {

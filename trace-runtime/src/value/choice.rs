@@ -45,7 +45,7 @@ pub struct Rest<'a, T: ?Sized, M>(&'a T, PhantomData<M>);
 #[derive(Clone, Copy, Debug)]
 pub struct Optional;
 
-/// What stands in [`Rest`] where no further type is taken.
+/// What stands in `Rest` where no further type is taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Required;
 
