@@ -1,12 +1,12 @@
-//! The callsites of `tracing`, and what each of them records with: made once, found by two loads.
+//! The callsites of `tracing`, and what each of them records with: made once.
 
-use std::cell::Cell;
-use std::collections::HashMap;
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::OnceLock;
 
 use trace_runtime::context::{EventType, TracePoint};
 use tracing_core::field::Field;
 use tracing_core::Metadata;
+
+pub(crate) use crate::table::{by_index, find, of};
 
 /// The most arguments of a record.
 pub(crate) const MAX_ARGUMENTS: usize = 15;
@@ -48,7 +48,7 @@ pub(crate) struct TrackPoints {
 }
 
 impl Callsite {
-    fn new(metadata: &'static Metadata<'static>, index: u32) -> Self {
+    pub(crate) fn new(metadata: &'static Metadata<'static>, index: u32) -> Self {
         let names: Vec<&'static str> = metadata.fields().iter().map(|field| field.name()).collect();
         let message = names.iter().position(|name| metadata.is_event() && *name == MESSAGE);
         // The text of an event comes first, so that it is not the one that is left out.
@@ -122,78 +122,4 @@ fn has_default_name(metadata: &Metadata<'_>) -> bool {
 fn place_of_target(metadata: &Metadata<'_>, keys: &[&str]) -> Option<usize> {
     let is_of_log = metadata.target() == "log" && keys.first() == Some(&MESSAGE);
     keys.iter().position(|key| is_of_log && metadata.is_event() && *key == "log.target")
-}
-
-/// Callsites by the address of their metadata, which is a static's, or lives as long as one.
-static BY_ADDRESS: RwLock<Option<HashMap<usize, &'static Callsite>>> = RwLock::new(None);
-
-/// Callsites in a block of [`BY_INDEX`].
-const BLOCK: usize = 256;
-
-/// All callsites in the order in which they were made. Rules: each place is set once, under the lock of [`BY_ADDRESS`].
-static BY_INDEX: [OnceLock<Box<[OnceLock<&'static Callsite>; BLOCK]>>; 256] =
-    [const { OnceLock::new() }; 256];
-
-/// Callsites that a thread remembers.
-const REMEMBERED: usize = 64;
-
-thread_local! {
-    /// The callsites that the thread used last. Has no destructor, so that it can be used at any time in the life of a thread.
-    static RECENT: [Cell<Option<&'static Callsite>>; REMEMBERED] = const { [const { Cell::new(None) }; REMEMBERED] };
-}
-
-fn address(metadata: &Metadata<'_>) -> usize {
-    std::ptr::from_ref(metadata).addr()
-}
-
-/// The callsite of `metadata`, which is made if it is new; `None` if there are too many.
-#[inline]
-pub(crate) fn of(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
-    find(metadata).or_else(|| make(metadata))
-}
-
-/// The callsite whose metadata this is, if it was made.
-#[inline]
-pub(crate) fn find(metadata: &Metadata<'_>) -> Option<&'static Callsite> {
-    RECENT.with(|recent| {
-        let place = recent.get(address(metadata) / 8 % REMEMBERED)?;
-        match place.get() {
-            Some(found) if address(found.metadata) == address(metadata) => Some(found),
-            _ => {
-                let found = find_among_all(metadata)?;
-                place.set(Some(found));
-                Some(found)
-            }
-        }
-    })
-}
-
-#[cold]
-fn find_among_all(metadata: &Metadata<'_>) -> Option<&'static Callsite> {
-    let callsites = BY_ADDRESS.read().unwrap_or_else(PoisonError::into_inner);
-    callsites.as_ref()?.get(&address(metadata)).copied()
-}
-
-#[cold]
-fn make(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
-    let mut callsites = BY_ADDRESS.write().unwrap_or_else(PoisonError::into_inner);
-    let callsites = callsites.get_or_insert_with(HashMap::new);
-    if let Some(found) = callsites.get(&address(metadata)) {
-        return Some(found);
-    }
-    let index = callsites.len();
-    let block = BY_INDEX.get(index / BLOCK)?;
-    let place =
-        block.get_or_init(|| Box::new([const { OnceLock::new() }; BLOCK])).get(index % BLOCK)?;
-    let made: &'static Callsite =
-        Box::leak(Box::new(Callsite::new(metadata, u32::try_from(index).ok()?)));
-    callsites.insert(address(metadata), made);
-    Some(place.get_or_init(|| made))
-}
-
-/// The callsite with this [`Callsite::index`].
-#[inline]
-pub(crate) fn by_index(index: u32) -> Option<&'static Callsite> {
-    let index = index as usize;
-    BY_INDEX.get(index / BLOCK)?.get()?.get(index % BLOCK)?.get().copied()
 }

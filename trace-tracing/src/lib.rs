@@ -61,8 +61,11 @@
 //! other layers: `layer().with_filter(…)`, a global `EnvFilter`, `release_max_level_*`. When a recording begins or ends, `tracing` is
 //! told to ask all layers again, on a thread of the runtime.
 //!
-//! While recorded, the bridge takes no lock but a span's own, and does not allocate for a span but where more than 8192 of them are
-//! open at once. See `benches/peers` for numbers. Most of what a span costs with the layer is the registry's and the filter's own.
+//! While recorded, the bridge takes a span's own lock for its fields and its track, and finds its callsite without one, however many
+//! there are. Locks that all threads share are taken where a callsite is seen for the first time; for a record of `log` whose target is
+//! not among those that the thread used last; and by the subscriber once for 64 spans or more, where a thread begins many more spans
+//! than it ends, or ends more than it begins. Memory is allocated as more spans are open, or have longer texts, than ever before, and
+//! with the layer for each span beyond some 8192 that are open at once.
 //!
 //! # Records of `log`
 //!
@@ -89,6 +92,7 @@ mod session;
 mod slot;
 mod spans;
 mod subscriber;
+mod table;
 mod targets;
 mod thread;
 mod values;

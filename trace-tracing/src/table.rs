@@ -1,0 +1,171 @@
+//! Where callsites are found: by the address of their metadata, and by their number, without a lock.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tracing_core::Metadata;
+
+use crate::callsite::Callsite;
+
+/// Callsites in a block of [`BY_INDEX`].
+const BLOCK: usize = 256;
+
+/// Blocks, and so [`BLOCKS`]` * `[`BLOCK`] callsites at the most.
+const BLOCKS: usize = 256;
+
+/// All callsites in the order in which they were made. Rules: each place is set once, under [`COUNT`].
+static BY_INDEX: [OnceLock<Box<[OnceLock<&'static Callsite>; BLOCK]>>; BLOCKS] =
+    [const { OnceLock::new() }; BLOCKS];
+
+/// How many callsites there are. Its lock is taken to make one, and for nothing else.
+static COUNT: Mutex<usize> = Mutex::new(0);
+
+/// Places of the first table, in bits.
+const FIRST_BITS: u32 = 9;
+
+/// Tables, each twice as large as the one before. The last one has two places for each callsite that there can be.
+static TABLES: [OnceLock<Table>; 9] = [const { OnceLock::new() }; 9];
+
+/// The table that has all callsites. Rules: stored with release, under [`COUNT`], when the table is filled. The smaller ones stay as they
+/// were, for threads that look into them just now.
+static NEWEST: AtomicUsize = AtomicUsize::new(0);
+
+/// Callsites by the address of their metadata, which is a static's, or lives as long as one. At least half of the places are free.
+#[derive(Debug)]
+struct Table {
+    bits: u32,
+    places: Box<[OnceLock<&'static Callsite>]>,
+}
+
+fn address(metadata: &Metadata<'_>) -> usize {
+    std::ptr::from_ref(metadata).addr()
+}
+
+impl Table {
+    fn new(bits: u32) -> Self {
+        Self { bits, places: (0..1_usize << bits).map(|_| OnceLock::new()).collect() }
+    }
+
+    /// The places in which a callsite may be: the first of them that is free ends the search.
+    #[inline]
+    fn places(&self, address: usize) -> impl Iterator<Item = &OnceLock<&'static Callsite>> {
+        // The upper bits of the product depend on all bits of the address.
+        let hash = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - self.bits);
+        let (before, from) = self.places.split_at(self.places.len().min(hash as usize));
+        from.iter().chain(before)
+    }
+
+    #[inline]
+    fn find(&self, address_of: usize) -> Option<&'static Callsite> {
+        self.places(address_of)
+            .map_while(OnceLock::get)
+            .find(|callsite| address(callsite.metadata) == address_of)
+            .copied()
+    }
+
+    fn insert(&self, callsite: &'static Callsite) {
+        let _is_set =
+            self.places(address(callsite.metadata)).any(|place| place.set(callsite).is_ok());
+    }
+}
+
+/// The callsite of `metadata`, which is made if it is new; `None` if there are too many.
+#[inline]
+pub(crate) fn of(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+    find(metadata).or_else(|| make(metadata))
+}
+
+/// The callsite whose metadata this is, if it was made.
+#[inline]
+pub(crate) fn find(metadata: &Metadata<'_>) -> Option<&'static Callsite> {
+    TABLES.get(NEWEST.load(Ordering::Acquire))?.get()?.find(address(metadata))
+}
+
+#[cold]
+fn make(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+    let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
+    // Another thread may have made it, or a larger table, meanwhile.
+    if let Some(found) = find(metadata) {
+        return Some(found);
+    }
+    let index = *count;
+    let block = BY_INDEX.get(index / BLOCK)?;
+    let place =
+        block.get_or_init(|| Box::new([const { OnceLock::new() }; BLOCK])).get(index % BLOCK)?;
+    let made: &'static Callsite =
+        Box::leak(Box::new(Callsite::new(metadata, u32::try_from(index).ok()?)));
+    place.get_or_init(|| made);
+    *count += 1;
+    add(made, *count);
+    Some(made)
+}
+
+/// Has the callsite found, which is the last of `count`.
+fn add(callsite: &'static Callsite, count: usize) {
+    let table = (count.div_ceil(1 << (FIRST_BITS - 1)).next_power_of_two()).ilog2();
+    let Some(place) = TABLES.get(table as usize) else { return };
+    if let Some(has_room) = place.get() {
+        has_room.insert(callsite);
+        return;
+    }
+    let larger = Table::new(FIRST_BITS + table);
+    (0..count).filter_map(|index| by_index(index as u32)).for_each(|each| larger.insert(each));
+    place.get_or_init(|| larger);
+    NEWEST.store(table as usize, Ordering::Release);
+}
+
+/// The callsite with this [`Callsite::index`].
+#[inline]
+pub(crate) fn by_index(index: u32) -> Option<&'static Callsite> {
+    let index = index as usize;
+    BY_INDEX.get(index / BLOCK)?.get()?.get(index % BLOCK)?.get().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use tracing_core::field::FieldSet;
+    use tracing_core::metadata::Kind;
+    use tracing_core::subscriber::Interest;
+    use tracing_core::{callsite, identify_callsite, Level};
+
+    use super::*;
+
+    struct Anywhere;
+
+    static ANYWHERE: Anywhere = Anywhere;
+
+    static METADATA: Metadata<'static> = metadata();
+
+    const fn metadata() -> Metadata<'static> {
+        let fields = FieldSet::new(&[], identify_callsite!(&ANYWHERE));
+        Metadata::new("n", "t", Level::TRACE, None, None, None, fields, Kind::SPAN)
+    }
+
+    impl callsite::Callsite for Anywhere {
+        fn set_interest(&self, _: Interest) {}
+
+        fn metadata(&self) -> &Metadata<'_> {
+            &METADATA
+        }
+    }
+
+    #[test]
+    fn callsites_are_found_while_others_are_made() {
+        let many: &'static [Metadata<'static>] =
+            (0..3000).map(|_| metadata()).collect::<Vec<_>>().leak();
+        assert!(many.iter().all(|metadata| find(metadata).is_none()));
+        let make_all = || many.iter().map(|each| of(each).unwrap().index).collect::<Vec<u32>>();
+        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(make_all)).collect();
+        let indices: Vec<Vec<u32>> =
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert!(indices.iter().all(|each| *each == indices[0]));
+        assert_eq!(indices[0].iter().collect::<HashSet<_>>().len(), many.len());
+        for (metadata, index) in many.iter().zip(&indices[0]) {
+            let found = find(metadata).unwrap();
+            assert!(std::ptr::eq(found.metadata, metadata));
+            assert_eq!((found.index, by_index(*index).unwrap().index), (*index, *index));
+        }
+    }
+}
