@@ -209,7 +209,8 @@ impl<'f> Point<'f> {
         let future = if may_return_early(body.clone()) {
             self.closure(body)
         } else {
-            self.function.block(body.clone()).into_token_stream()
+            // Without a statement the braces would be found unnecessary around one expression.
+            self.function.block(quote!(let () = (); #body)).into_token_stream()
         };
         let (begin, task) = self.make_task();
         let (flow_id, before) = self.later_flow();

@@ -184,7 +184,8 @@ use expand::Mode;
 /// What is passed to an `async fn` by value is in its future twice, outside and inside of what is traced.
 ///
 /// A boxed future is one where the function ends with `Box::pin(...)`, without `return` or `?` before that, nor a macro that may stand for
-/// one of them, as `bail!` does: the future in the box is traced. A box that the function has from elsewhere is passed on as it is, and the function recorded for as long as it runs.
+/// one of them, as `bail!` does: the future in the box is traced. A box that the function has from elsewhere is passed on as it is, and the
+/// function recorded for as long as it runs.
 ///
 /// # What stays as it is
 ///

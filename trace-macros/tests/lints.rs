@@ -75,10 +75,19 @@ impl<T: Clone + fmt::Debug> Ring<T> {
         async move { length }
     }
 
-    /// Returns a future, and does nothing else.
-    pub fn only_future(&self) -> impl Future<Output = usize> + '_ {
-        async move { self.items.len() }
-    }
+    /// Returns a future, and does nothing else: braces around one line are found unnecessary more easily.
+    #[rustfmt::skip]
+    pub fn only_future(&self) -> impl Future<Output = usize> + '_ { async move { self.items.len() } }
+
+    /// Gives back what it has, in one line.
+    #[rustfmt::skip]
+    #[must_use]
+    #[trace_fn(ret)]
+    pub fn length(&self) -> usize { self.items.len() }
+
+    /// Waits in one line.
+    #[rustfmt::skip]
+    pub async fn later(&self) -> usize { std::future::ready(self.items.len()).await }
 
     /// Returns a boxed future.
     #[must_use]
@@ -113,7 +122,14 @@ fn the_functions_work() {
     assert_eq!(ring.get(1), Some(&2));
     assert!(ring.get_mut(7).is_err());
     assert_eq!(Ring::<u8>::bounded(9), 3);
-    drop((ring.try_wait(0), ring.future(), ring.only_future(), ring.boxed(true)));
+    drop((
+        ring.try_wait(0),
+        ring.future(),
+        ring.only_future(),
+        ring.length(),
+        ring.later(),
+        ring.boxed(true),
+    ));
     assert!(!format!("{:?}", Ring::<u8>::never as fn() -> !).is_empty());
     assert!(ring.into_items(String::new(), (true, String::new())).is_err());
     drop(Ring { items: vec![1] }.wait(String::new(), 1));

@@ -380,6 +380,19 @@ fn macros_may_leave_the_function() {
     fn within_the_box(early: bool) -> BoxFuture<'static, u8> {
         Box::pin(if early { return Box::pin(std::future::ready(1)) } else { std::future::ready(2) })
     }
+    #[trace_fn(crate = fake, category = "c")]
+    fn with_a_known_name(early: bool) -> impl Future<Output = u8> {
+        macro_rules! error {
+            ($early:expr) => {
+                return $early
+            };
+        }
+        if early {
+            error!(std::future::ready(1));
+        }
+        std::future::ready(2)
+    }
+    assert_eq!(recorded(|| run(with_a_known_name(true))).0, 1);
     let task = ["task c returned", "poll returned", "ready returned"];
     assert_eq!(recorded(|| run(returned(true))), (1, task.map(String::from).to_vec()));
     assert_eq!(recorded(|| run(returned(false))), (2, task.map(String::from).to_vec()));
@@ -389,7 +402,7 @@ fn macros_may_leave_the_function() {
     assert_eq!(recorded(|| run(within_the_box(true))), (1, call.map(String::from).to_vec()));
 }
 
-/// Those of the standard library do not, and what an async block does is its own affair.
+/// Those of the standard library and of logs do not, and what an async block does is its own affair.
 #[test]
 fn macros_that_stay_in_the_function_change_nothing() {
     #[trace_fn(crate = fake, category = "c")]
