@@ -16,7 +16,7 @@
 //! ```
 //!
 //! [`layer`] stands beside other layers. [`subscriber`] takes the place of the registry in programs in which nothing else listens to
-//! `tracing`, and costs a third.
+//! `tracing`, and costs a third, or half with two arguments.
 //!
 //! # What becomes of what
 //!
@@ -66,6 +66,16 @@
 //! not among those that the thread used last; and by the subscriber once for 64 spans or more, where a thread begins many more spans
 //! than it ends, or ends more than it begins. Memory is allocated as more spans are open, or have longer texts, than ever before, and
 //! with the layer for each span beyond some 8192 that are open at once.
+//!
+//! Most of what a span costs with the layer is not the layer's. By `benches/peers` a registry takes 62 ns for a span, one with a per-layer
+//! filter 118 ns, one with this layer 192 ns, and tracing-chrome's layer, which has no filter, 411 ns: the layer is 2.1 to 2.5 × cheaper
+//! than that, and the subscriber, at 58 ns, 7 ×.
+//!
+//! There is no layer without a per-layer filter. In a loop of empty spans in which the layer took 182 ns and the subscriber 58 ns, one
+//! took 110 ns. But without that filter a layer can leave out what is not recorded only for all layers together: others would see what is
+//! recorded, and while nothing is, nothing. If it lets all through instead, every span of the program is made while nothing is recorded,
+//! for what a registry takes, and not for one load. Where it is alone, so that the others do not matter, the subscriber does the same for
+//! half of it.
 //!
 //! # Records of `log`
 //!
