@@ -8,7 +8,7 @@
 //! | process and thread koid     | `pid` and `tid`: a number up to 2^32 - 1, else `"0x..."` |
 //! | instant                     | `i` with `s`: `t`, `p` or `g`                          |
 //! | counter                     | `C`, `id` if it is not 0, only arguments that are numbers |
-//! | duration begin, end         | `B`, `E`                                               |
+//! | duration begin, end         | `B`, `E`; an `E` at the time of its thread's last `B` is one nanosecond later |
 //! | duration complete           | `X` with `dur`                                         |
 //! | async begin, instant, end   | `b`, `n`, `e`, `id` as a string `"0x..."`              |
 //! | flow begin, step, end       | `s`, `t`, `f`, `id` as a string; `t` and `f` with `"bp":"e"` |
@@ -25,6 +25,9 @@
 //! | module, mapping, backtrace  | `i` of the category `profiler`                         |
 //! | string, thread, initialization, other metadata | only what other records need of them |
 //! | unknown, malformed          | nothing, counted                                       |
+//!
+//! Of a `B` and an `E` at one time Perfetto takes the `E` first, and the duration
+//! would never end: that is what the nanosecond is for.
 //!
 //! Records without a time that need one have that of the record before.
 //!
@@ -49,6 +52,7 @@
 //! most viewers, would round them.
 
 mod arguments;
+mod begins;
 mod event;
 mod exporter;
 mod json;

@@ -9,13 +9,20 @@ use crate::Loss;
 impl Exporter {
     #[inline]
     pub(super) fn event<'a>(&mut self, item: &Item<'a>, event: &Event<'a>) {
+        let thread = item.thread(event.thread);
         let nanos = item.nanos(event.ticks);
+        let nanos = match event.kind {
+            EventKind::DurationBegin | EventKind::DurationEnd if !self.documents.has(item) => {
+                self.begins.shown_at(nanos, thread, event.kind)
+            }
+            _ => nanos,
+        };
         self.begin(&Head {
             phase: phase(event.kind),
             category: &item.text(event.category),
             name: &item.text(event.name),
             nanos,
-            thread: item.thread(event.thread),
+            thread,
         });
         match event.kind {
             EventKind::Counter { id } => self.counter(item, event, id),

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use trace_format::{Item, Metadata, ReadError, Record, Stats, ThreadKoids};
 
+use super::begins::Begins;
 use super::json::Json;
 use super::restore::Documents;
 use super::system::System;
@@ -26,6 +27,7 @@ pub(super) struct Exporter {
     pub(super) has_events: bool,
     pub(super) documents: Documents,
     pub(super) system: System,
+    pub(super) begins: Begins,
 }
 
 impl Exporter {

@@ -51,7 +51,9 @@ impl Documents {
         self.providers.is_empty()
     }
 
-    fn has(&self, item: &Item<'_>) -> bool {
+    /// Tells whether a record is of a document.
+    #[inline]
+    pub(super) fn has(&self, item: &Item<'_>) -> bool {
         self.providers.contains(&item.provider.id())
     }
 }

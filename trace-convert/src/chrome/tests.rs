@@ -61,6 +61,15 @@ fn durations() {
 }
 
 #[test]
+fn a_duration_of_no_length_ends_a_nanosecond_later() {
+    let kinds = [EventKind::DurationBegin, EventKind::FlowBegin { id: 1 }, EventKind::DurationEnd];
+    let records = kinds.map(|kind| event(kind, Arguments::NONE));
+    let (events, _) = convert_bytes(&archive(&records));
+    assert_eq!(events[0], head("B") + "}");
+    assert_eq!(events[2], head("E").replace("1.500", "1.501") + "}");
+}
+
+#[test]
 fn a_duration_that_ends_before_it_begins_is_counted() {
     let record = event(EventKind::DurationComplete { end: 1 }, Arguments::NONE);
     let (events, summary) = convert_bytes(&archive(&[record]));
