@@ -15,9 +15,6 @@ from pathlib import Path
 from model import Expected
 from perfetto_tables import Slice, Tables, tables
 
-# The category of durations that begin and end at one time.
-WITHOUT_LENGTH = "insta"
-
 ERRORS = "select name, value from stats where value != 0 and severity in ('error', 'data_loss')"
 THREADS = "select tid, pid, thread.name, process.name from thread join process using (upid) where tid != 0"
 SLICES = """
@@ -81,12 +78,10 @@ def json_faults(engine: Path, trace: Path, expected: Expected) -> list[str]:
     """As `faults`, of what JSON has in common with archives.
 
     There, instants of a process or of all have tracks of their own, no name is shown as such, and a zero byte as its escape. The number
-    of an application's track is text, for which Perfetto makes up another one: tracks are left out. So are threads with
-    durations of no length: of two events at one time Perfetto takes the end first.
+    of an application's track is text, which Perfetto takes for its name, and makes up another number.
     """
-    for thread in [thread for thread in expected.threads if thread >> 32 or has_no_length(expected, thread)]:
-        expected = without(expected, thread)
     errors, threads, slices, flows = query(engine, trace, [ERRORS, THREADS, SLICES, FLOWS])
+    expected = numbered(expected, threads)
     want = tables(expected)
     for thread, known in want.slices.items():
         own = [slice for slice in known if slice.scope == 0]
@@ -97,16 +92,24 @@ def json_faults(engine: Path, trace: Path, expected: Expected) -> list[str]:
     return found + compare_threads(expected, threads) + compare_slices(want, known, {}) + compare_flows(want, arrows)
 
 
-def has_no_length(expected: Expected, thread: int) -> bool:
-    return any(event.category == WITHOUT_LENGTH for event in expected.events[thread])
-
-
 def without(expected: Expected, *threads: int) -> Expected:
     rest = Expected(expected.processes, dict(expected.threads), expected.events.copy())
     for thread in threads:
         del rest.threads[thread]
         rest.events.pop(thread, None)
     return rest
+
+
+def numbered(expected: Expected, rows: list[list[object]]) -> Expected:
+    """With the numbers that Perfetto made up for tracks, and the names that it gives them."""
+    made_up = {(int(pid), name): int(tid) for tid, pid, name, _ in rows}
+    found = Expected(expected.processes)
+    for thread, (process, name) in expected.threads.items():
+        shown = (process, hex(thread) if thread >> 32 else name)
+        number = made_up.get(shown, thread) if thread >> 32 else thread
+        found.threads[number] = shown
+        found.events[number] = expected.events[thread]
+    return found
 
 
 def json_name(name: str) -> str:
