@@ -20,7 +20,7 @@ pub(super) fn event<'a>(output: &mut dyn Write, item: &Item<'a>, event: &Event<'
         | EventKind::AsyncEnd { id }
         | EventKind::FlowBegin { id }
         | EventKind::FlowStep { id }
-        | EventKind::FlowEnd { id } => write!(output, " id {id:#x}")?,
+        | EventKind::FlowEnd { id } => write!(output, " id {id} ({id:#x})")?,
         EventKind::DurationComplete { end } => duration(output, item, event.ticks, end)?,
         EventKind::Instant { scope: Some(scope) } => output.write_str(scope_name(scope))?,
         _ => {}

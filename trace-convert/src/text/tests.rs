@@ -67,7 +67,7 @@ fn events() {
     let instant = plain(EventKind::Instant { scope: Some(InstantScope::Global) });
     assert_eq!(instant, format!("instant {start} global"));
     assert_eq!(plain(EventKind::DurationBegin), format!("duration-begin {start}"));
-    assert_eq!(plain(EventKind::FlowStep { id: 42 }), format!("flow-step {start} id 0x2a"));
+    assert_eq!(plain(EventKind::FlowStep { id: 42 }), format!("flow-step {start} id 42 (0x2a)"));
     let reversed = plain(EventKind::DurationComplete { end: 3 });
     assert_eq!(reversed, format!("duration-complete {start} ends before its start, at tick 3"));
 }
