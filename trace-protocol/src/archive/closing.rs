@@ -25,7 +25,7 @@ impl Closing {
     /// The name of the event that says that a circular buffer went round.
     pub const OVERWRITTEN: &'static str = "older records overwritten";
     /// The reason of losses that a provider could not say more of.
-    pub const REASON: &'static str = "no room to say more";
+    pub const REASON: &'static str = "reason not known: no room to tell it";
 
     /// What `collector` found of a provider that began at `from` and ended at `to`, of which `told_before` losses were told earlier.
     pub fn of(collector: &Collector, told_before: u64, from: u64, to: u64) -> Self {
