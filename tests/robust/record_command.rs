@@ -35,12 +35,22 @@ fn strict_tells_of_losses_and_of_nothing() {
     assert_eq!(run(&["--strict"], &["end", "return"]).0.code(), 0);
     assert_eq!(run(&["--strict"], &["untraced"]).0.code(), 3);
     assert_eq!(run(&[], &["untraced"]).0.code(), 0);
+    assert_eq!(run(&["--strict", "-c", "end,nobody"], &["end", "return"]).0.code(), 3);
     let (lossy, archive) = run(&["--strict", "-m", "oneshot", "-b", "4096"], &["burst", "10000"]);
     assert_eq!(lossy.code(), 3, "{lossy:?}");
     let archive = archive.unwrap();
     assert_eq!(archive.only().numbers("instant").len() as u64 + archive.only().lost(), 10_000);
     assert_eq!(archive.only().lost.keys().collect::<Vec<_>>(), ["buffer full"]);
     assert!(lossy.stderr().contains("lost"), "{lossy:?}");
+}
+
+#[test]
+fn a_compression_that_there_is_not_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt.xz");
+    let run = Run::of(&mut record(&[], &output, &["end", "return"]));
+    assert_eq!(run.code(), 125, "{run:?}");
+    assert!(run.stderr().contains(".xz is not known") && !output.exists(), "{run:?}");
 }
 
 #[test]

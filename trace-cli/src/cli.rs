@@ -53,7 +53,8 @@ pub(crate) struct RecordArgs {
     pub(crate) output: PathBuf,
 
     /// What to record: names, `prefix*`, and `-name` or `-prefix*` to leave out,
-    /// which wins; all if not given
+    /// which wins; all if not given. What has no category, such as objects, blobs,
+    /// and events of the empty one, is recorded whenever anything is
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) categories: Vec<String>,
 
@@ -86,7 +87,8 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Exit with 3 if records are missing or there are none
+    /// Exit with 3 if records are missing, there are none, or a category that -c
+    /// names has none
     #[arg(long)]
     pub(crate) strict: bool,
 

@@ -25,6 +25,14 @@ impl Compression {
     }
 }
 
+/// Returns the end of a name that asks for a compression that there is not.
+pub(crate) fn unknown_suffix(path: &Path) -> Option<&str> {
+    let suffix = path.extension()?.to_str()?;
+    ["xz", "bz2", "lz4", "lzma", "br", "zip", "Z", "zstd", "gzip"]
+        .contains(&suffix)
+        .then_some(suffix)
+}
+
 /// Returns what is behind the compression that `input` starts with, if any.
 pub(crate) fn decompress<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut start = Vec::new();
@@ -166,5 +174,7 @@ mod tests {
             (of("a.fxt"), of(".gz"), of("-")),
             (Compression::None, Compression::None, Compression::None)
         );
+        assert_eq!(unknown_suffix(Path::new("a.fxt.xz")), Some("xz"));
+        assert_eq!(unknown_suffix(Path::new("a.fxt.gz")), None);
     }
 }

@@ -16,7 +16,8 @@ pub(crate) const USAGE: u8 = 2;
 
 /// It is done, but not all is there. For commands that read archives: a part of
 /// the archive could not be read. For `check`: the archive says that records are
-/// missing. For `record --strict`: records are missing, or there are none.
+/// missing. For `record --strict`: records are missing, there are none, or
+/// a chosen category has none.
 pub(crate) const INCOMPLETE: u8 = 3;
 
 /// `diff --fail-over`: something became slower by more than that.

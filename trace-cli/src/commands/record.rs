@@ -14,12 +14,13 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use trace_manager::{
     ArchiveTarget, Manager, SessionConfig, SessionHandle, SessionState, SessionSummary,
 };
 
 use crate::cli::RecordArgs;
+use crate::compression::unknown_suffix;
 use crate::exit;
 use crate::input::STANDARD;
 
@@ -58,6 +59,12 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
 }
 
 fn record(args: &RecordArgs) -> Result<u8> {
+    if let Some(suffix) = unknown_suffix(&args.output) {
+        bail!(
+            "cannot compress '{}': .{suffix} is not known, but .gz and .zst are",
+            args.output.display()
+        );
+    }
     let place = Place::choose(args)?;
     // It goes last: it ends when the session has.
     let (guard, _process) = guard::start(place.private_directory());
@@ -159,7 +166,9 @@ fn code(args: &RecordArgs, summary: &SessionSummary, status: u8) -> u8 {
     if summary.archive.is_err() {
         return if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED };
     }
-    let incomplete = summary.lost() > 0 || summary.events() == 0;
+    let incomplete = summary.lost() > 0
+        || summary.events() == 0
+        || !summary.categories_without_events().is_empty();
     if args.strict && status == exit::OK && incomplete {
         exit::INCOMPLETE
     } else {

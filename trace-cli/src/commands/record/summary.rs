@@ -38,7 +38,8 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
         let seconds = summary.duration.as_secs_f64();
         let _ = writeln!(
             text,
-            "{events} events in {seconds:.3} s, {bytes} in {}",
+            "{events} {} in {seconds:.3} s, {bytes} in {}",
+            plural(summary.events(), "event", "events"),
             args.output.display()
         );
     }
@@ -58,6 +59,15 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
     text
 }
 
+/// Returns the noun for so many.
+fn plural<'a>(number: u64, one: &'a str, many: &'a str) -> &'a str {
+    if number == 1 {
+        one
+    } else {
+        many
+    }
+}
+
 fn alerts(summary: &SessionSummary) -> String {
     let times = |(name, number): (&String, &u64)| match number {
         1 => format!("\"{name}\""),
@@ -68,11 +78,12 @@ fn alerts(summary: &SessionSummary) -> String {
 
 fn provider_line(provider: &ProviderSummary) -> String {
     let ProviderSummary { name, pid, records, bytes, dropped, open_scopes, .. } = provider;
-    let (records, bytes) = (HumanCount(*records), HumanBytes(*bytes));
+    let noun = plural(*records, "record", "records");
+    let (count, bytes) = (HumanCount(*records), HumanBytes(*bytes));
     let mut line =
-        format!("{name} ({pid}): {records} records, {bytes}, {} lost", HumanCount(*dropped));
+        format!("{name} ({pid}): {count} {noun}, {bytes}, {} lost", HumanCount(*dropped));
     if *open_scopes > 0 {
-        let scopes = if *open_scopes == 1 { "scope" } else { "scopes" };
+        let scopes = plural(*open_scopes, "scope", "scopes");
         let _ = write!(line, ", {open_scopes} {scopes} open");
     }
     if provider.overwritten > 0 {
@@ -98,7 +109,8 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
     }
     for provider in summary.providers.iter().filter(|provider| provider.dropped > 0) {
         let (name, dropped) = (&provider.name, HumanCount(provider.dropped));
-        lines.push(format!("{name} lost {dropped} records for want of room: give it a larger buffer with -b, or record fewer categories"));
+        let noun = plural(provider.dropped, "record", "records");
+        lines.push(format!("{name} lost {dropped} {noun} for want of room: give it a larger buffer with -b, or record fewer categories"));
     }
     for provider in summary.providers.iter().filter(|provider| !provider.answered_start) {
         lines.push(format!("{} ({}) did not answer to the start", provider.name, provider.pid));
