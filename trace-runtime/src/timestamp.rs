@@ -12,6 +12,8 @@ use crate::clock;
 /// earlier ones the error grows as the measured time is shorter than the one that is told, by about as many microseconds as that is times
 /// longer. Conversions cost about half a microsecond, and are not for signal handlers.
 ///
+/// The clock of the trace begins when the machine starts: an earlier moment becomes that one, tick 0, without a word.
+///
 /// `init` also decides which clock that of the trace is: what was read or converted before may be of another one.
 ///
 /// ```
