@@ -14,6 +14,7 @@ mod alert_name;
 pub mod context;
 #[cfg(feature = "attributes")]
 mod function;
+mod keys;
 mod macros;
 pub mod ntrace;
 mod state;
@@ -49,6 +50,8 @@ traced! {
 
 #[doc(hidden)]
 pub use alert_name::check_alert_name as __check_alert_name;
+#[doc(hidden)]
+pub use keys::count_keys as __count_keys;
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use ntrace::*;
 pub use state::TraceState;

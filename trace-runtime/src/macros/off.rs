@@ -10,7 +10,7 @@ macro_rules! __ntrace_unused {
     ($category:expr, $name:expr, [$($other:expr => $type:ty)?] $(, $key:expr => $value:expr)*) => {
         if false {
             const {
-                ::core::assert!(<[&::core::primitive::str]>::len(&[$($key),*]) <= 15, "a trace point has at most 15 arguments");
+                ::core::assert!($crate::__count_keys(&[$($key),*]) <= 15, "a trace point has at most 15 arguments");
             }
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&$category);
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&$name);
@@ -145,7 +145,7 @@ macro_rules! __ntrace_future_args {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
         if false {
             const {
-                ::core::assert!(<[&::core::primitive::str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
+                ::core::assert!($crate::__count_keys(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
             }
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&{ $category });
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&{ $name });

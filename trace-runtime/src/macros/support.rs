@@ -29,7 +29,7 @@ macro_rules! __trace_site {
         $otherwise:expr
     ) => {{
         const TRACE_KEYS_MUST_BE_CONSTANT: ::core::primitive::usize =
-            <[&::core::primitive::str]>::len(&[$($key),*]);
+            $crate::__count_keys(&[$($key),*]);
         const {
             ::core::assert!(TRACE_KEYS_MUST_BE_CONSTANT <= 15, "a trace point has at most 15 arguments");
         }

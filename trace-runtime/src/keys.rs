@@ -1,0 +1,53 @@
+//! What the keys of a trace point have to be, checked while the program is compiled.
+
+/// How many keys there are.
+///
+/// # Panics
+/// Two of them are the same.
+#[doc(hidden)]
+#[must_use]
+pub const fn count_keys(keys: &[&str]) -> usize {
+    let mut later = 1;
+    while later < keys.len() {
+        let mut earlier = 0;
+        while earlier < later {
+            assert!(
+                !are_same(keys[earlier], keys[later]),
+                "two arguments of a trace point have the same key"
+            );
+            earlier += 1;
+        }
+        later += 1;
+    }
+    keys.len()
+}
+
+const fn are_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < a.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_differ_are_counted() {
+        assert_eq!(count_keys(&[]), 0);
+        assert_eq!(count_keys(&["a", "b", "ab", "ba", ""]), 5);
+    }
+
+    #[test]
+    fn the_same_key_is_found_wherever_it_is() {
+        for keys in [&["a", "a"][..], &["a", "b", "a"], &["c", "ab", "b", "ab"], &["", ""]] {
+            assert!(std::panic::catch_unwind(|| count_keys(keys)).is_err(), "{keys:?}");
+        }
+    }
+}
