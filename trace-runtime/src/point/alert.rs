@@ -1,7 +1,7 @@
 //! Alerts that were raised and are to be sent: one static for each place in the program, and a few slots for names that are known at
 //! run time only.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use trace_protocol::packet::{AlertName, MAX_ALERT_NAME};
 
@@ -29,7 +29,8 @@ impl Count {
     }
 
     fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
+        // Acquired: the name was stored before.
+        self.0.load(Ordering::Acquire) != 0
     }
 
     /// Takes one, if there is any.
@@ -79,66 +80,63 @@ impl Alert {
 /// Names that are known at run time only: as many as these at most.
 static SLOTS: [Slot; 64] = [const { Slot::new() }; 64];
 
+/// Whether a manager listens. Rules: stored by the service thread, and in a forked child.
+static LISTENING: AtomicBool = AtomicBool::new(false);
+
 /// Alerts for whose names there was no slot.
 static WITHOUT_SLOT: AtomicU64 = AtomicU64::new(0);
 
-const FREE: u32 = 0;
-/// Somebody is storing its name.
-const CLAIMED: u32 = 1;
-const NAMED: u32 = 2;
+/// The second word of a slot that is yet to have one. No name has it: the last two of its bytes are zeros.
+const UNSET: u64 = u64::MAX;
 
 /// A name and how often it was raised.
 #[derive(Debug)]
 struct Slot {
-    /// Rules: goes from [`FREE`] over [`CLAIMED`] to [`NAMED`], and stays there. The name is stored in between, and read after.
-    state: AtomicU32,
-    /// The name's bytes, with zeros behind.
+    /// The name's bytes, with zeros behind; the first word is 0 and the second one [`UNSET`] in a slot without a name.
+    ///
+    /// Rules: each is stored once, by compare and exchange, the first word first. Who finds the first word of its name stores the second
+    /// one, also for another thread: so nobody passes a slot over that is about to have its name, and nobody waits.
     name: [AtomicU64; 2],
     count: Count,
 }
 
 impl Slot {
     const fn new() -> Self {
-        Self { state: AtomicU32::new(FREE), name: [const { AtomicU64::new(0) }; 2], count: Count::new() }
+        Self { name: [AtomicU64::new(0), AtomicU64::new(UNSET)], count: Count::new() }
     }
 
     /// Whether the slot has this name, or takes it.
     fn is_for(&self, name: [u64; 2]) -> bool {
-        match self.state.compare_exchange(FREE, CLAIMED, Ordering::Acquire, Ordering::Acquire) {
-            Ok(_) => {
-                self.name.iter().zip(name).for_each(|(word, value)| word.store(value, Ordering::Relaxed));
-                self.state.store(NAMED, Ordering::Release);
-                true
-            }
-            Err(NAMED) => self.words() == name,
-            // Claimed by a thread that this may be the signal handler of: another slot does as well.
-            Err(_) => false,
-        }
-    }
-
-    fn words(&self) -> [u64; 2] {
-        [0, 1].map(|index: usize| self.name[index].load(Ordering::Relaxed))
+        let [first, second] = &self.name;
+        is_or_becomes(first, 0, name[0]) && is_or_becomes(second, UNSET, name[1])
     }
 
     fn name(&self) -> Option<AlertName> {
-        if self.state.load(Ordering::Acquire) != NAMED {
+        let words = [0, 1].map(|index: usize| self.name[index].load(Ordering::Relaxed));
+        if words[0] == 0 || words[1] == UNSET {
             return None;
         }
-        let bytes: Vec<u8> = self.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let text = bytes.split(|byte| *byte == 0).next().and_then(|name| std::str::from_utf8(name).ok());
         text.and_then(AlertName::new)
     }
 }
 
+fn is_or_becomes(word: &AtomicU64, unset: u64, value: u64) -> bool {
+    let found = word.compare_exchange(unset, value, Ordering::Relaxed, Ordering::Relaxed);
+    found.is_ok() || found == Err(value)
+}
+
 /// Raises an alert whose name is known at run time only, while anything is recorded. [`trace_alert!`](crate::trace_alert) is for the
 /// others.
 ///
-/// Returns whether it is going to be sent: not while nothing is recorded, not with a name that does not have 1 to 14 bytes without a zero
-/// byte, and not with more than 64 different names in one process, which the trace then tells.
+/// Returns whether it is going to be sent: not while no manager records, not with a name that does not have 1 to 14 bytes without a zero
+/// byte, and not with more than 64 different names in one process, which the trace then tells. Alerts that are to be sent when the session
+/// ends are sent before that, or, where they are thousands, counted in the trace.
 ///
 /// Works in signal handlers, takes no lock and allocates nothing. Costs one system call while recorded, and one load while not.
 pub fn raise_alert(name: &str) -> bool {
-    if !RECORDER.is_recording() || !is_alert_name(name) {
+    if !RECORDER.is_recording() || !LISTENING.load(Ordering::Relaxed) || !is_alert_name(name) {
         return false;
     }
     let mut bytes = [0; 16];
@@ -151,6 +149,11 @@ pub fn raise_alert(name: &str) -> bool {
         None => drop(WITHOUT_SLOT.fetch_add(1, Ordering::Relaxed)),
     }
     found.is_some()
+}
+
+/// Says whether a manager listens from now on.
+pub(crate) fn listen(listening: bool) {
+    LISTENING.store(listening, Ordering::Relaxed);
 }
 
 /// Takes the number of alerts for whose names there was no slot.
@@ -178,27 +181,49 @@ pub(crate) fn forget() {
 mod tests {
     use super::*;
 
+    fn words(text: &str) -> [u64; 2] {
+        let mut bytes = [0; 16];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        let number = u128::from_le_bytes(bytes);
+        [number as u64, (number >> 64) as u64]
+    }
+
     #[test]
     fn a_slot_keeps_the_name_that_it_took_first() {
         let slot = Slot::new();
         assert_eq!(slot.name(), None);
-        let words = |text: &str| {
-            let mut bytes = [0; 16];
-            bytes[..text.len()].copy_from_slice(text.as_bytes());
-            let number = u128::from_le_bytes(bytes);
-            [number as u64, (number >> 64) as u64]
-        };
         assert!(slot.is_for(words("fourteen bytes")));
         assert!(!slot.is_for(words("fourteen")));
         assert!(slot.is_for(words("fourteen bytes")));
         assert_eq!(slot.name().unwrap().as_str(), "fourteen bytes");
     }
 
+    /// Another thread is about to name the slot.
     #[test]
-    fn a_slot_under_way_is_passed_over() {
-        let slot = Slot::new();
-        slot.state.store(CLAIMED, Ordering::Relaxed);
-        assert!(!slot.is_for([1, 0]) && slot.name().is_none());
+    fn a_slot_under_way_is_for_who_completes_its_name() {
+        for name in ["fourteen bytes", "fourteen"] {
+            let slot = Slot::new();
+            slot.name[0].store(words("fourteen bytes")[0], Ordering::Relaxed);
+            assert_eq!(slot.name(), None);
+            assert!(!slot.is_for(words("other")));
+            assert!(slot.is_for(words(name)));
+            assert_eq!(slot.name().unwrap().as_str(), name);
+        }
+    }
+
+    #[test]
+    fn threads_with_one_name_share_a_slot() {
+        for _ in 0..200 {
+            let slots = [const { Slot::new() }; 8];
+            let names = ["fourteen bytes", "fourteen", "fourteen other", "short"];
+            std::thread::scope(|scope| {
+                for name in names.iter().chain(&names) {
+                    let slots = &slots;
+                    scope.spawn(move || assert!(slots.iter().any(|slot| slot.is_for(words(name)))));
+                }
+            });
+            assert_eq!(slots.iter().filter_map(Slot::name).count(), names.len());
+        }
     }
 
     #[test]

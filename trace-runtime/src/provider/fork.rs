@@ -88,6 +88,7 @@ extern "C" fn in_child() {
     RECORDER.nonces().forget();
     // SAFETY: a forked child has one thread, which is this one.
     unsafe { registry::turn_all_off() };
+    alert::listen(false);
     alert::forget();
     table::forget();
     given::forget();
