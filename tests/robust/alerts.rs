@@ -289,6 +289,9 @@ fn alerts_that_are_not_sent_are_told() {
     assert!(recorded.run.stdout().starts_with("64\n"), "{:?}", recorded.run);
     assert_eq!((told(&recorded.run, "name 0"), told(&recorded.run, "name 63")), (1, 1));
     assert_eq!(recorded.archive().only().unsent_alerts, 36);
+    let recorded = Recorded::of(&["--strict"], &["alert-names"]);
+    assert_eq!(recorded.run.code(), 3, "{:?}", recorded.run);
+    assert!(recorded.run.stderr().contains(", not recorded: 36 alerts"), "{:?}", recorded.run);
 }
 
 #[test]

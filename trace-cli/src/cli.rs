@@ -87,8 +87,8 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Exit with 3 if records are missing, there are none, or a category that -c
-    /// names has none
+    /// Exit with 3 if something is missing, there are no records, or a category
+    /// that -c names has none
     #[arg(long)]
     pub(crate) strict: bool,
 

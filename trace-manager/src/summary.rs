@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use trace_protocol::buffer::consumer::Rejection;
+use trace_protocol::buffer::omission::Omission;
 use trace_protocol::categories::CategorySet;
 
 use crate::error::{ArchiveError, ManagerError};
@@ -63,6 +64,11 @@ impl SessionSummary {
         self.providers.iter().fold(0, |sum, provider| provider.dropped.saturating_add(sum))
     }
 
+    /// Returns whether a provider left something out, without dropping a record.
+    pub fn has_omissions(&self) -> bool {
+        self.providers.iter().any(|provider| !provider.omitted.is_empty())
+    }
+
     /// Returns the category patterns for which no provider had an event.
     pub fn categories_without_events(&self) -> Vec<String> {
         let categories = self.providers.iter().flat_map(|provider| provider.categories.keys());
@@ -102,6 +108,8 @@ pub struct ProviderSummary {
     pub bytes: u64,
     /// Records that it dropped for want of room.
     pub dropped: u64,
+    /// What it left out without dropping a record, with how many they are.
+    pub omitted: Vec<(Omission, u64)>,
     /// Records that were refused, for each reason that occurred.
     pub rejected: Vec<(Rejection, u64)>,
     /// Events by category.

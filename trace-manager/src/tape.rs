@@ -217,6 +217,7 @@ impl Tape {
             events: stats.events,
             bytes: self.bytes,
             dropped: self.collector.dropped(),
+            omitted: stats.omissions().collect(),
             rejected: rejected.filter(|(_, number)| *number != 0).collect(),
             categories,
             known_categories: self.known_categories,

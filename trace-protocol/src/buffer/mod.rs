@@ -6,5 +6,6 @@
 pub mod consumer;
 pub mod header;
 pub mod memory;
+pub mod omission;
 pub mod producer;
 pub mod saved;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::omission::Omission;
 
 use super::recording::Recording;
 use super::wanted::Wanted;
@@ -103,8 +104,8 @@ impl Active {
         }
     }
 
-    /// Says in the trace that something happened `number` times, if it did.
-    pub(super) fn tell(&mut self, what: &'static str, number: u64) {
+    /// Says in the trace that `number` of something are left out, if they are.
+    pub(super) fn tell(&mut self, what: Omission, number: u64) {
         self.recording.tell(what, number);
     }
 

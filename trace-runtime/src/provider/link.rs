@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use trace_protocol::buffer::header::{BufferingMode, Layout, HEADER_BYTES};
 use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::omission::Omission;
 use trace_protocol::categories::CategorySet;
 use trace_protocol::message::{
     BufferDisposition, CategoryInfo, ClockSource, Decoder, Initialize, Register, StartOptions, ToManager, ToProvider,
@@ -18,6 +19,7 @@ use super::recording::durable_hint;
 use super::wanted::Wanted;
 use super::service::{Service, NAMES_INTERVAL};
 use super::{fork, sys};
+use crate::point::alert;
 use crate::point::registry::site_categories;
 use crate::point::site::categories;
 
@@ -188,6 +190,7 @@ impl<'a> Link<'a> {
         if !session.active.is_started() {
             session.saving = None;
         }
+        alert::listen(true);
         session.active.start(&categories, options.disposition == BufferDisposition::ClearEntire);
         session.send(Packet::Started { version: PACKET_VERSION })
     }
@@ -209,6 +212,7 @@ impl<'a> Link<'a> {
                 // The manager has gone if it does not take them.
                 let _sent = session.send_last_alerts();
             }
+            alert::listen(false);
             fork::remember_descriptor(3, -1);
         }
     }
@@ -255,7 +259,7 @@ impl Session {
             Answer::Later if sys::wait_until_writable(packets.as_fd()).is_ok() => send_alert(packets, alert),
             answer => answer,
         });
-        self.active.tell("alerts not sent", unsent.ok_or(Closed)?);
+        self.active.tell(Omission::Alerts, unsent.ok_or(Closed)?);
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use trace_format::layout::StringRef;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::omission::Omission;
 use trace_protocol::buffer::producer::Session;
 
 use super::given;
@@ -88,8 +89,8 @@ impl Recording {
         });
     }
 
-    /// Says in the trace that something happened `number` times, if it did.
-    pub(crate) fn tell(&mut self, what: &'static str, number: u64) {
+    /// Says in the trace that `number` of something are left out, if they are.
+    pub(crate) fn tell(&mut self, what: Omission, number: u64) {
         self.with_table(|table| table.tell(what, number));
     }
 

@@ -13,6 +13,7 @@ use trace_format::record::{Argument, Event, EventKind, Record, Thread, Value};
 use trace_protocol::buffer::consumer::Registered;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::omission::Omission;
 use trace_protocol::buffer::producer::{DurableWriter, LossStrings, CHUNK_THREAD};
 
 use super::lock::ProcessLock;
@@ -198,27 +199,27 @@ impl Table {
     /// Says in the trace that sites are off because their strings found no room.
     pub(super) fn tell_left_off(&mut self) {
         let number = std::mem::take(&mut self.left_off);
-        self.tell("trace points left off: no room for their names", number);
+        self.tell(Omission::TracePoints, number);
     }
 
     /// Says in the trace that names of threads, tracks and the process are missing, with `more` of them.
     pub(super) fn tell_names_left_off(&mut self, more: u64) {
         let number = std::mem::take(&mut self.names_left_off) + more;
-        self.tell("names left off: no room for them", number);
+        self.tell(Omission::Names, number);
     }
 
-    /// Says in the trace that something happened `number` times, if it did.
-    pub(super) fn tell(&mut self, what: &'static str, number: u64) {
+    /// Says in the trace that `number` of something are left out, if they are.
+    pub(super) fn tell(&mut self, what: Omission, number: u64) {
         if number == 0 {
             return;
         }
         let process = u64::from(std::process::id());
-        let arguments = [Argument::new("number", Value::Uint64(number))];
+        let arguments = [Argument::new(Omission::NUMBER, Value::Uint64(number))];
         let event = Event {
             ticks: clock::ticks(),
             thread: Thread::Inline(ThreadKoids::new(process, process)),
             category: LossStrings::CATEGORY.into(),
-            name: what.into(),
+            name: what.event().into(),
             kind: EventKind::Instant { scope: Some(InstantScope::Process) },
             arguments: (&arguments).into(),
         };

@@ -86,6 +86,13 @@ fn provider_line(provider: &ProviderSummary) -> String {
         let scopes = plural(*open_scopes, "scope", "scopes");
         let _ = write!(line, ", {open_scopes} {scopes} open");
     }
+    if !provider.omitted.is_empty() {
+        let omitted = provider
+            .omitted
+            .iter()
+            .map(|(what, number)| format!("{} {}", HumanCount(*number), what.as_str()));
+        let _ = write!(line, ", not recorded: {}", omitted.collect::<Vec<_>>().join(" and "));
+    }
     if provider.overwritten > 0 {
         line.push_str(", older ones overwritten");
     }
@@ -181,6 +188,10 @@ fn provider_json(provider: &ProviderSummary) -> Value {
         .rejected
         .iter()
         .map(|(reason, count)| (reason.as_str().to_owned(), Value::from(*count)));
+    let omitted = provider
+        .omitted
+        .iter()
+        .map(|(what, number)| (what.as_str().to_owned(), Value::from(*number)));
     json!({
         "name": provider.name,
         "pid": provider.pid,
@@ -190,6 +201,7 @@ fn provider_json(provider: &ProviderSummary) -> Value {
         "bytes": provider.bytes,
         "lost": provider.dropped,
         "rejected": rejected.collect::<serde_json::Map<_, _>>(),
+        "not_recorded": omitted.collect::<serde_json::Map<_, _>>(),
         "open_scopes": provider.open_scopes,
         "buffers_overwritten": provider.overwritten,
         "categories": provider.categories,

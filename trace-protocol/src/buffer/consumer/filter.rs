@@ -11,6 +11,7 @@ use crate::buffer::producer::{LossStrings, LATE_COMPLETE};
 use crate::words::as_bytes;
 
 use super::check::{check, Tables};
+use super::omitted;
 use super::stats::{Rejection, Stats};
 
 /// Checks the records of a provider, one after another, over the whole session.
@@ -242,7 +243,10 @@ impl Filter {
             (Some(EventType::DurationComplete), 1) if is_late_complete(header) => {
                 return self.keep_late_scope(record)
             }
-            (Some(EventType::Instant), _) => self.learn_loss(record),
+            (Some(EventType::Instant), _) => {
+                self.learn_loss(record);
+                omitted::learn(record, &mut self.stats.omitted);
+            }
             _ => {}
         }
         self.count_event(header);

@@ -10,6 +10,7 @@
 //! | `live` | the same of a buffer that is being written |
 //! | `slot` | copies that outlive the process that made them |
 //! | `filter` | which records stay, and what becomes of open and late scopes |
+//! | `omitted` | what a provider says that it left out |
 //! | `check` | whether one record is well-formed |
 //! | `large` | the same of a large record |
 //! | `cursor` | the words of a record, without panics |
@@ -21,6 +22,7 @@ mod cursor;
 mod filter;
 mod large;
 mod live;
+mod omitted;
 mod slot;
 mod stats;
 

@@ -1,5 +1,7 @@
 //! What was read from a provider, and what was refused.
 
+use crate::buffer::omission::Omission;
+
 /// Why a record from a provider did not reach the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(usize)]
@@ -65,6 +67,8 @@ pub struct Stats {
     pub rejected: [u64; 8],
     /// Records that the provider's own loss records account for.
     pub told_losses: u64,
+    /// What the provider says that it left out, by [`Omission`].
+    pub omitted: [u64; 3],
     /// The highest timestamp of the events that were looked at one by one; 0 without any. Runs of events of one kind are not.
     pub last_ticks: u64,
     /// Rolling buffers of a circular buffer that younger ones overwrote.
@@ -77,6 +81,11 @@ impl Stats {
     /// Scopes that are open in what was read: begins beyond the ends.
     pub fn open_scopes(&self) -> u64 {
         self.begins.saturating_sub(self.ends)
+    }
+
+    /// What the provider left out, with how many they are; nothing that there is none of.
+    pub fn omissions(&self) -> impl Iterator<Item = (Omission, u64)> {
+        Omission::ALL.into_iter().zip(self.omitted).filter(|(_, number)| *number != 0)
     }
 
     /// Records refused, for any reason.
