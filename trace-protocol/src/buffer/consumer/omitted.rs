@@ -1,6 +1,6 @@
 //! What a provider says that it left out.
 
-use trace_format::layout::{event, StringRef};
+use trace_format::layout::{argument, event, StringRef};
 
 use crate::buffer::omission::Omission;
 use crate::buffer::producer::LossStrings;
@@ -20,7 +20,10 @@ pub(super) fn learn(record: &[u64], omitted: &mut [u64; 3]) {
     if category != LossStrings::CATEGORY.as_bytes() {
         return;
     }
-    let Some((name, [_, .., number])) = text(event::NameRef::get(*header), strings) else { return };
+    let Some((name, argument)) = text(event::NameRef::get(*header), strings) else { return };
+    // The value is the argument's last word; behind it is the event's scope.
+    let size = argument.first().map_or(0, |header| argument::Size::get(*header) as usize);
+    let Some([_, .., number]) = argument.get(..size) else { return };
     if let Some(found) =
         Omission::ALL.into_iter().find(|omission| omission.event().as_bytes() == name)
     {
@@ -48,7 +51,7 @@ mod tests {
             thread: Thread::Inline(trace_format::layout::ThreadKoids::new(2, 3)),
             category: category.into(),
             name: name.into(),
-            kind: EventKind::Instant { scope: None },
+            kind: EventKind::Instant { scope: Some(trace_format::layout::InstantScope::Process) },
             arguments: arguments.into(),
         };
         let mut words = Vec::new();
