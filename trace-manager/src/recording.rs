@@ -4,9 +4,11 @@
 //! be told that it is saved. [`Recording::sanitize_one`] turns the oldest copy into records of the
 //! archive; the loop calls it when no provider waits.
 
+mod copies;
+mod snapshots;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,17 +20,12 @@ use trace_protocol::message::ClockSource;
 use crate::archive::{ArchiveWriter, Block, Finished, Notes, WriterStatus};
 use crate::clock::{counter_rate, sample_after};
 use crate::config::SessionConfig;
-use crate::error::ManagerError;
 use crate::finisher::{Finisher, Remains};
 use crate::guard::{Account, Joining, Keeper, Mark, Pool};
-use crate::machine::{ProviderId, SaveRequest};
-use crate::memory::available_memory;
-use crate::snapshot::{Contents, LastSnapshots, Origin, Snapshot, Snapshots};
+use crate::machine::ProviderId;
+use crate::snapshot::{LastSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 use crate::tape::{Departure, Tape};
-
-/// Copies of one provider's buffers that may wait to be sanitized.
-const MAX_WAITING: usize = 2;
 
 /// The age beyond which a sample of the clocks is not compared with: the machine may have slept, and
 /// with it the counter.
@@ -207,100 +204,12 @@ impl Recording {
         }
     }
 
-    /// Copies a rolling buffer. After this its provider may write it again.
-    pub(crate) fn save(&mut self, id: ProviderId, request: SaveRequest) {
-        while self.tapes.get(&id).is_some_and(|tape| tape.waiting() >= MAX_WAITING) {
-            self.sanitize(id);
-        }
-        let providers = self.tapes.len();
-        if let Some(tape) = self.tapes.get_mut(&id) {
-            let slot = match (self.pool.as_mut(), tape.guarded_layout()) {
-                (Some(pool), Some(layout)) => pool.place(&layout, providers),
-                _ => None,
-            };
-            tape.copy(request, slot);
-            self.waiting.push_back(id);
-        }
-    }
-
-    /// Tells whether a copy waits to be sanitized.
-    pub(crate) fn has_waiting(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
-    /// Sanitizes the oldest copy, if there is one.
-    pub(crate) fn sanitize_one(&mut self) {
-        if let Some(id) = self.waiting.pop_front() {
-            self.sanitize(id);
-        }
-    }
-
-    /// Sanitizes the oldest copy of one provider, if it has one.
-    fn sanitize(&mut self, id: ProviderId) {
-        let copy = self.tapes.get_mut(&id).and_then(Tape::take_copy);
-        let Some(copy) = copy else { return };
-        let mut block = self.block();
-        let Some(tape) = self.tapes.get_mut(&id) else { return };
-        let section = section(&mut block, &mut self.last_section, tape.id());
-        block.notes.mark = tape.sanitize(copy, &mut block.words);
-        self.push(id, block, section);
-    }
-
     /// Has all that is left of a provider collected; [`Recording::take_remains`] brings it in.
     pub(crate) fn finish(&mut self, id: ProviderId, departure: Departure) {
         if let Some(tape) = self.tapes.remove(&id) {
             let words = self.writer.spare();
             self.finisher.finish(tape, departure, words);
         }
-    }
-
-    /// Takes a snapshot: what is in the archive, and what the providers' buffers hold beyond it. Another thread writes it to `path` and
-    /// says what has come of it.
-    pub(crate) fn snapshot(&mut self, path: PathBuf, origin: Origin) {
-        let contents = self.contents();
-        let missing = contents.as_ref().map_or(0, |_| self.finisher.outstanding());
-        self.unfinished.push((missing, Snapshot { path, origin, contents }));
-        self.write_snapshots();
-    }
-
-    /// Says that a snapshot cannot be taken.
-    pub(crate) fn refuse_snapshot(&self, path: PathBuf, origin: Origin, error: ManagerError) {
-        self.snapshots.write(Snapshot { path, origin, contents: Err(error) });
-    }
-
-    fn contents(&mut self) -> Result<Contents, ManagerError> {
-        self.enough_memory()?;
-        while self.has_waiting() {
-            self.sanitize_one();
-        }
-        Ok(Contents {
-            beginning: self.writer.beginning()?,
-            rate: counter_rate(&self.first, &ClockSample::now()).unwrap_or(self.estimate),
-            remains: Vec::new(),
-            extracts: self.tapes.values().map(Tape::extract).collect(),
-        })
-    }
-
-    fn enough_memory(&self) -> Result<(), ManagerError> {
-        let wanted = self.tapes.values().map(Tape::buffer_size).sum();
-        let available = available_memory();
-        if wanted > available / 2 {
-            return Err(ManagerError::SnapshotTooLarge { wanted, available });
-        }
-        Ok(())
-    }
-
-    /// Has snapshots written that have all that providers left behind before them.
-    fn write_snapshots(&mut self) {
-        let ready = self.unfinished.iter().take_while(|(missing, _)| *missing == 0).count();
-        for (_, snapshot) in self.unfinished.drain(..ready) {
-            self.snapshots.write(snapshot);
-        }
-    }
-
-    /// Tells whether another snapshot that alerts asked for is over.
-    pub(crate) fn take_snapshot_over(&self) -> bool {
-        self.snapshots.take_over()
     }
 
     /// Adds to the archive what was collected of providers that left.
@@ -374,37 +283,10 @@ impl Recording {
     fn block(&self) -> Block {
         Block { words: self.writer.spare(), notes: Notes::default() }
     }
-
-    /// Gives a block to the writer, unless it holds nothing but the section record.
-    fn push(&mut self, id: ProviderId, mut block: Block, section: Section) {
-        if block.words.len() <= section.words {
-            self.last_section = section.before;
-            block.words.clear();
-        }
-        if let Some(tape) = self.tapes.get_mut(&id) {
-            tape.bytes += block.words.len() as u64 * 8;
-        }
-        self.writer.push(block);
-    }
 }
 
 /// What the guard is to know when this block, which opens a provider, is written.
 fn opening_mark(account: &Account, block: &Block) -> Mark {
     let words = block.words.len();
     account.opening(block.notes.rate.map_or(0, |rate| (words - rate) as u64 * 8))
-}
-
-/// What was put before a block, and what to go back to if the block is not used.
-struct Section {
-    words: usize,
-    before: Option<u32>,
-}
-
-/// Makes `block` one of the provider `id`.
-fn section(block: &mut Block, last: &mut Option<u32>, id: u32) -> Section {
-    let before = last.replace(id);
-    if before != Some(id) {
-        archive::section(&mut block.words, id);
-    }
-    Section { words: block.words.len(), before }
 }

@@ -1,13 +1,16 @@
 //! The values of arguments, and how they lie in a record.
 
+mod accepted;
 #[cfg(feature = "attributes")]
 pub(crate) mod choice;
 pub(crate) mod formatted;
+mod text;
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trace_format::layout::{argument, cut_str, ArgumentType, StringRef};
+use trace_format::layout::{argument, cut_str, ArgumentType};
+
+pub(crate) use text::{encode_bytes, encode_text, inline_ref};
 
 /// A value that can be recorded as an argument.
 ///
@@ -260,172 +263,6 @@ impl<T: Encode> Encode for Option<T> {
 }
 
 impl<T: Arg> Arg for Option<T> {}
-
-/// The string ref of a text that follows; the empty one has nothing to follow.
-#[inline(always)]
-pub(crate) fn inline_ref(text: &str) -> StringRef {
-    if text.is_empty() {
-        StringRef::EMPTY
-    } else {
-        StringRef::inline(text.len())
-    }
-}
-
-/// Stores a text, padded with zeros to whole words.
-#[inline(always)]
-pub(crate) fn encode_text(text: &str, words: &[AtomicU64]) {
-    encode_bytes(text.as_bytes(), words);
-}
-
-/// Stores bytes, padded with zeros to whole words.
-#[inline(always)]
-pub(crate) fn encode_bytes(bytes: &[u8], words: &[AtomicU64]) {
-    let chunks = bytes.chunks_exact(8);
-    let rest = chunks.remainder();
-    let mut words = words.iter();
-    // The chunks come first: a zip that ends takes one more of what it asks first.
-    for (chunk, word) in chunks.zip(words.by_ref()) {
-        if let Some(chunk) = chunk.first_chunk::<8>() {
-            word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
-        }
-    }
-    if let (false, Some(word)) = (rest.is_empty(), words.next()) {
-        word.store(last_word(bytes, rest), Ordering::Relaxed);
-    }
-}
-
-/// The last 1 to 7 bytes of a text as a word. Reads whole words where the text is long enough, and no byte twice as often as needed.
-#[inline(always)]
-fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
-    if let Some(last) = bytes.last_chunk::<8>() {
-        return u64::from_le_bytes(*last) >> (8 * (8 - rest.len()));
-    }
-    let length = rest.len();
-    if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
-        return u64::from(u32::from_le_bytes(*first))
-            | u64::from(u32::from_le_bytes(*last)) << (8 * (length - 4));
-    }
-    if let (Some(first), Some(last)) = (rest.first_chunk::<2>(), rest.last_chunk::<2>()) {
-        return u64::from(u16::from_le_bytes(*first))
-            | u64::from(u16::from_le_bytes(*last)) << (8 * (length - 2));
-    }
-    rest.first().map_or(0, |byte| u64::from(*byte))
-}
-
-macro_rules! recorded_as {
-    ($($type:ty => $arg:ty, $value:ident => $convert:expr;)*) => {$(
-        impl ArgValue for $type {
-            type Arg<'a> = $arg where Self: 'a;
-
-            #[inline(always)]
-            fn arg(&self) -> $arg {
-                let $value = *self;
-                $convert
-            }
-        }
-    )*};
-}
-
-recorded_as! {
-    () => (), _value => ();
-    bool => bool, value => value;
-    char => char, value => value;
-    i8 => i32, value => i32::from(value);
-    i16 => i32, value => i32::from(value);
-    i32 => i32, value => value;
-    i64 => i64, value => value;
-    isize => i64, value => value as i64;
-    u8 => u32, value => u32::from(value);
-    u16 => u32, value => u32::from(value);
-    u32 => u32, value => value;
-    u64 => u64, value => value;
-    usize => u64, value => value as u64;
-    f32 => f64, value => f64::from(value);
-    f64 => f64, value => value;
-    Koid => Koid, value => value;
-    Pointer => Pointer, value => value;
-}
-
-impl ArgValue for str {
-    type Arg<'a> = &'a str;
-
-    #[inline(always)]
-    fn arg(&self) -> &str {
-        self
-    }
-}
-
-impl ArgValue for String {
-    type Arg<'a> = &'a str;
-
-    #[inline(always)]
-    fn arg(&self) -> &str {
-        self
-    }
-}
-
-impl ArgValue for Cow<'_, str> {
-    type Arg<'a>
-        = &'a str
-    where
-        Self: 'a;
-
-    #[inline(always)]
-    fn arg(&self) -> &str {
-        self
-    }
-}
-
-impl<T> ArgValue for *const T {
-    type Arg<'a>
-        = Pointer
-    where
-        Self: 'a;
-
-    #[inline(always)]
-    fn arg(&self) -> Pointer {
-        Pointer(self.addr() as u64)
-    }
-}
-
-impl<T> ArgValue for *mut T {
-    type Arg<'a>
-        = Pointer
-    where
-        Self: 'a;
-
-    #[inline(always)]
-    fn arg(&self) -> Pointer {
-        Pointer(self.addr() as u64)
-    }
-}
-
-impl<T: ArgValue> ArgValue for Option<T> {
-    type Arg<'a>
-        = Option<T::Arg<'a>>
-    where
-        Self: 'a;
-
-    #[inline(always)]
-    fn arg(&self) -> Option<T::Arg<'_>> {
-        self.as_ref().map(T::arg)
-    }
-}
-
-macro_rules! through_a_reference {
-    ($($type:ty),*) => {$(
-        impl<T: ArgValue + ?Sized> ArgValue for $type {
-            type Arg<'a> = T::Arg<'a> where Self: 'a;
-
-            #[inline(always)]
-            fn arg(&self) -> T::Arg<'_> {
-                (**self).arg()
-            }
-        }
-    )*};
-}
-
-through_a_reference!(&T, &mut T, Box<T>, std::rc::Rc<T>, std::sync::Arc<T>);
 
 #[cfg(test)]
 mod tests {

@@ -110,58 +110,19 @@ fn read(path: &Path) -> Vec<Told> {
 
 fn tell(item: &Item<'_>) -> Option<Told> {
     let nowhere = ThreadKoids::UNKNOWN;
-    let (text, ticks, thread, payload): (String, u64, ThreadKoids, &[u8]) = match &item.record {
-        Record::Event(event) => {
-            let (category, name) = (item.text(event.category), item.text(event.name));
-            let text = format!(
-                "{} {category}/{name}{}",
-                kind(event.kind),
-                arguments(item, &event.arguments)
-            );
-            (text, event.ticks, item.thread(event.thread), &[])
-        }
-        Record::Blob(blob) => {
-            let text = format!("blob {} {}", blob.blob_type.bits(), item.text(blob.name));
-            (text, 0, nowhere, blob.payload)
-        }
+    let text = text(item)?;
+    let (ticks, thread, payload): (u64, ThreadKoids, &[u8]) = match &item.record {
+        Record::Event(event) => (event.ticks, item.thread(event.thread), &[]),
+        Record::Log(log) => (log.ticks, item.thread(log.thread), &[]),
         Record::UserspaceObject(object) => {
-            let (name, arguments) = (item.text(object.name), arguments(item, &object.arguments));
-            let thread = ThreadKoids::new(item.process(object.process), 0);
-            (format!("userspace {:#x} {name}{arguments}", object.pointer), 0, thread, &[])
+            (0, ThreadKoids::new(item.process(object.process), 0), &[])
         }
-        Record::KernelObject(object) => {
-            let (name, arguments) = (item.text(object.name), arguments(item, &object.arguments));
-            (
-                format!(
-                    "kernel {} {:#x} {name}{arguments}",
-                    object.object_type.bits(),
-                    object.koid
-                ),
-                0,
-                nowhere,
-                &[],
-            )
-        }
-        Record::Log(log) => (
-            format!("log {}", String::from_utf8_lossy(log.message)),
-            log.ticks,
-            item.thread(log.thread),
-            &[],
-        ),
-        Record::LargeBlob(blob) => {
-            let (category, name) = (item.text(blob.category), item.text(blob.name));
-            match &blob.event {
-                Some(event) => {
-                    let text = format!(
-                        "blob event {category}/{name}{}",
-                        arguments(item, &event.arguments)
-                    );
-                    (text, event.ticks, item.thread(event.thread), blob.payload)
-                }
-                None => (format!("attachment {category}/{name}"), 0, nowhere, blob.payload),
-            }
-        }
-        _ => return None,
+        Record::Blob(blob) => (0, nowhere, blob.payload),
+        Record::LargeBlob(blob) => match &blob.event {
+            Some(event) => (event.ticks, item.thread(event.thread), blob.payload),
+            None => (0, nowhere, blob.payload),
+        },
+        _ => (0, nowhere, &[]),
     };
     Some(Told {
         text,
@@ -170,6 +131,37 @@ fn tell(item: &Item<'_>) -> Option<Told> {
         process: thread.process,
         payload: payload.to_vec(),
     })
+}
+
+/// What a record says.
+fn text(item: &Item<'_>) -> Option<String> {
+    let text = match &item.record {
+        Record::Event(event) => {
+            let (category, name) = (item.text(event.category), item.text(event.name));
+            format!("{} {category}/{name}{}", kind(event.kind), arguments(item, &event.arguments))
+        }
+        Record::Blob(blob) => format!("blob {} {}", blob.blob_type.bits(), item.text(blob.name)),
+        Record::UserspaceObject(object) => {
+            let (name, arguments) = (item.text(object.name), arguments(item, &object.arguments));
+            format!("userspace {:#x} {name}{arguments}", object.pointer)
+        }
+        Record::KernelObject(object) => {
+            let (name, arguments) = (item.text(object.name), arguments(item, &object.arguments));
+            format!("kernel {} {:#x} {name}{arguments}", object.object_type.bits(), object.koid)
+        }
+        Record::Log(log) => format!("log {}", String::from_utf8_lossy(log.message)),
+        Record::LargeBlob(blob) => {
+            let (category, name) = (item.text(blob.category), item.text(blob.name));
+            match &blob.event {
+                Some(event) => {
+                    format!("blob event {category}/{name}{}", arguments(item, &event.arguments))
+                }
+                None => format!("attachment {category}/{name}"),
+            }
+        }
+        _ => return None,
+    };
+    Some(text)
 }
 
 fn kind(kind: EventKind) -> String {
