@@ -2,7 +2,7 @@
 
 use trace_runtime::{trace_instant, trace_process_name, trace_thread_name, Track};
 
-use crate::archive::{lines, this_thread, Recording};
+use crate::archive::{alone, lines, this_thread, Recording};
 
 /// A thread's name is the last that was told of it, in every recording, however short its life is.
 #[test]
@@ -51,6 +51,7 @@ fn a_short_thread_has_its_given_name() {
 
 #[test]
 fn the_process_has_the_name_that_it_was_given() {
+    let _alone = alone();
     trace_process_name!("given before");
     let recording = Recording::start();
     let process = std::process::id();
