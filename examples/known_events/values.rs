@@ -50,7 +50,6 @@ pub(crate) fn values(notes: &mut Notes) {
         "nan" => f64::NAN, "negative nan" => -f64::NAN, "inf" => f64::INFINITY, "-inf" => f64::NEG_INFINITY, "-0" => -0.0f64,
         "min" => f64::MIN, "max" => f64::MAX, "subnormal" => f64::from_bits(1), "f32 nan" => f32::NAN, "f32 max" => f32::MAX,
     );
-    known!(notes, trace_instant, "values", "one key twice", [], "key" => 1u64, "key" => 2u64);
 }
 
 pub(crate) fn strings(notes: &mut Notes) {

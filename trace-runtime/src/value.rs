@@ -10,7 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use trace_format::layout::{argument, cut_str, ArgumentType};
 
-pub(crate) use text::{encode_bytes, encode_text, inline_ref};
+traced! {
+    pub(crate) use text::encode_bytes;
+}
+pub(crate) use text::{encode_text, inline_ref};
 
 /// A value that can be recorded as an argument.
 ///
