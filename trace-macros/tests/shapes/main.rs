@@ -5,6 +5,7 @@
 
 #![deny(warnings)]
 
+mod async_traits;
 mod blocks;
 mod fake;
 mod futures;
