@@ -38,9 +38,9 @@ def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def add(found: Found, item: dict[str, object]) -> None:
-    # A track's number is one that JSON's readers cannot hold, and so is text.
-    if isinstance(item.get("tid"), str):
-        item["tid"] = int(item["tid"], 16)
+    # Of a track's number, which JSON's readers cannot hold, the low bits are there. No thread of Linux has as large a number.
+    if item.get("tid", 0) >> 30 == 1:
+        item["tid"] |= 1 << 63
     if item["ph"] == "M":
         args = item["args"]
         if item["name"] == "process_name":

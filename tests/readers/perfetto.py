@@ -77,11 +77,11 @@ def faults(engine: Path, trace: Path, expected: Expected) -> list[str]:
 def json_faults(engine: Path, trace: Path, expected: Expected) -> list[str]:
     """As `faults`, of what JSON has in common with archives.
 
-    There, instants of a process or of all have tracks of their own, no name is shown as such, and a zero byte as its escape. The number
-    of an application's track is text, which Perfetto takes for its name, and makes up another number.
+    There, instants of a process or of all have tracks of their own, no name is shown as such, and a zero byte as its escape. Of the
+    number of an application's track the low bits are left.
     """
     errors, threads, slices, flows = query(engine, trace, [ERRORS, THREADS, SLICES, FLOWS])
-    expected = numbered(expected, threads)
+    expected = numbered(expected)
     want = tables(expected)
     for thread, known in want.slices.items():
         own = [slice for slice in known if slice.scope == 0]
@@ -100,15 +100,12 @@ def without(expected: Expected, *threads: int) -> Expected:
     return rest
 
 
-def numbered(expected: Expected, rows: list[list[object]]) -> Expected:
-    """With the numbers that Perfetto made up for tracks, and the names that it gives them."""
-    made_up = {(int(pid), name): int(tid) for tid, pid, name, _ in rows}
+def numbered(expected: Expected) -> Expected:
+    """With the numbers that tracks have in JSON."""
     found = Expected(expected.processes)
-    for thread, (process, name) in expected.threads.items():
-        shown = (process, hex(thread) if thread >> 32 else name)
-        number = made_up.get(shown, thread) if thread >> 32 else thread
-        found.threads[number] = shown
-        found.events[number] = expected.events[thread]
+    for thread, named in expected.threads.items():
+        found.threads[thread & 0xFFFF_FFFF] = named
+        found.events[thread & 0xFFFF_FFFF] = expected.events[thread]
     return found
 
 

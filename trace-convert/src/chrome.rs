@@ -5,7 +5,7 @@
 //! | FXT                         | JSON                                                   |
 //! |-----------------------------|--------------------------------------------------------|
 //! | time                        | `ts` and `dur` in microseconds, exact to the nanosecond |
-//! | process and thread koid     | `pid` and `tid`: a number up to 2^32 - 1, else `"0x..."` |
+//! | process and thread koid     | `pid` and `tid`: a number up to 2^32 - 1, else `"0x..."`; of an application's tracks the low 32 bits |
 //! | instant                     | `i` with `s`: `t`, `p` or `g`                          |
 //! | counter                     | `C`, `id` if it is not 0, only arguments that are numbers |
 //! | duration begin, end         | `B`, `E`; an `E` at the time of its thread's last `B` is one nanosecond later |

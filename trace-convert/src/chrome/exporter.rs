@@ -203,17 +203,22 @@ impl Exporter {
 
     /// Adds a process or thread.
     ///
-    /// Koids beyond 32 bits are made up, by programs for tracks of their own:
-    /// viewers take a string for the name of one.
+    /// Koids beyond 32 bits are made up. Of those of an application's tracks the low 32 bits tell them from threads, and are written as a
+    /// number: for a string a viewer makes up a number, which may be that of a thread.
     #[inline]
     fn koid(&mut self, koid: u64) {
         if koid <= u64::from(u32::MAX) {
             self.json.unsigned(koid);
+        } else if koid >> 30 == TRACK {
+            self.json.unsigned(koid & u64::from(u32::MAX));
         } else {
             self.json.hex(koid);
         }
     }
 }
+
+/// The upper bits of the koids of an application's tracks: bit 63, and bit 30, which no thread of Linux has. Bit 31 is 0.
+const TRACK: u64 = 1 << 33 | 1;
 
 /// What all JSON events with a time have.
 #[derive(Debug)]

@@ -48,12 +48,15 @@ fn keys_that_come_twice_are_told_apart() {
 }
 
 #[test]
-fn made_up_koids_are_strings() {
-    let mut record = event(EventKind::DurationEnd, &[]);
-    if let trace_format::Record::Event(event) = &mut record {
-        event.thread = Thread::Inline(ThreadKoids::new(u64::from(u32::MAX), 1 << 63 | 5));
+fn made_up_koids_are_strings_but_those_of_tracks() {
+    let koids = [(1 << 63 | 5, r#""0x8000000000000005""#), (1 << 63 | 1 << 30 | 5, "1073741829")];
+    for (koid, tid) in koids {
+        let mut record = event(EventKind::DurationEnd, &[]);
+        if let trace_format::Record::Event(event) = &mut record {
+            event.thread = Thread::Inline(ThreadKoids::new(u64::from(u32::MAX), koid));
+        }
+        let json = converted(record);
+        let start = format!(r#"{{"ph":"E","pid":4294967295,"tid":{tid},"cat":"#);
+        assert!(json.starts_with(&start), "{json}");
     }
-    let json = converted(record);
-    let start = r#"{"ph":"E","pid":4294967295,"tid":"0x8000000000000005","cat":"#;
-    assert!(json.starts_with(start), "{json}");
 }
