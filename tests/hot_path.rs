@@ -6,14 +6,14 @@ use std::cell::Cell;
 use std::future::{poll_fn, Future};
 use std::hint::black_box;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 
 use trace_runtime::context;
 use trace_runtime::{
     trace_async_enter, trace_at, trace_blob, trace_blob_event, trace_counter, trace_duration,
-    trace_future_args, trace_instaflow_step, trace_instant, trace_log, trace_track,
+    trace_future_args, trace_instaflow_step, trace_instant, trace_log, trace_nonce, trace_track,
     trace_userspace_object, BlobType, Timestamp, TraceFutureExt, Track,
 };
 
@@ -138,20 +138,20 @@ fn forbid_system_calls(allowed: &[libc::c_long]) {
     std::mem::forget(program);
 }
 
-/// A thread that has never traced, and may make no system call any more, traces.
+/// A thread that has never traced, and may make no system call any more, runs `trace`.
 ///
 /// With `wake_ups` it may write to the eventfd that wakes the service thread, once a switch.
-fn trace_without_system_calls(rounds: u64, wake_ups: bool) {
-    static DONE: AtomicU64 = AtomicU64::new(0);
-    DONE.store(0, Ordering::SeqCst);
+fn without_system_calls(wake_ups: bool, trace: impl FnOnce() + Send + 'static) {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    DONE.store(false, Ordering::SeqCst);
     let thread = std::thread::spawn(move || {
         forbid_system_calls(if wake_ups { &[libc::SYS_write] } else { &[] });
-        trace_points(rounds);
-        DONE.store(rounds, Ordering::SeqCst);
+        trace();
+        DONE.store(true, Ordering::SeqCst);
         // SAFETY: ends this thread; what would run at its end makes system calls. Nothing of it is joined.
         unsafe { libc::syscall(libc::SYS_exit, 0) };
     });
-    while DONE.load(Ordering::SeqCst) != rounds {
+    while !DONE.load(Ordering::SeqCst) {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     std::mem::forget(thread);
@@ -162,6 +162,8 @@ fn a_trace_point_makes_no_system_call_allocates_nothing_and_faults_no_page_in() 
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("hot.fxt");
     let trace = trace_runtime::builder().output(&path).circular().buffer_size(8 << 20).init();
+    // The first of its process.
+    without_system_calls(false, || assert_ne!(trace_nonce!(), 0));
     // The code's pages are touched by another thread.
     std::thread::spawn(|| trace_points(ROUNDS)).join().unwrap();
     for _ in 0..3 {
@@ -172,8 +174,8 @@ fn a_trace_point_makes_no_system_call_allocates_nothing_and_faults_no_page_in() 
             "{ROUNDS} rounds with switches, from a thread's first record on"
         );
     }
-    trace_without_system_calls(1000, false);
-    trace_without_system_calls(ROUNDS, true);
+    without_system_calls(false, || trace_points(1000));
+    without_system_calls(true, || trace_points(ROUNDS));
     drop(trace);
     let length = std::fs::metadata(&path).unwrap().len();
     assert!(length > 1 << 20, "the trace points were on: {length} bytes");

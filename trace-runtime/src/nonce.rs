@@ -63,6 +63,11 @@ impl Nonces {
     }
 }
 
+/// Draws the start of this process, which makes system calls, before a traced thread asks for a number.
+pub(crate) fn prepare() {
+    RECORDER.nonces().start();
+}
+
 /// A number that is unique on this machine as far as chance goes, and not 0. Works in signal handlers.
 #[inline]
 pub fn nonce() -> u64 {

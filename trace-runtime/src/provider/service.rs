@@ -15,7 +15,7 @@ use super::handle::Shared;
 use super::link::Link;
 use super::{fork, output, sys, wait};
 use crate::thread::id::{agree, candidates, Candidates};
-use crate::{clock, thread, timestamp, RECORDER};
+use crate::{clock, nonce, thread, timestamp, RECORDER};
 
 /// The eventfd that wakes the service thread, or -1.
 ///
@@ -83,6 +83,7 @@ pub(super) fn spawn(config: Builder, shared: Arc<Shared>) -> io::Result<()> {
     let cpu_counter = clock::choose(!config.cpu_counter);
     timestamp::prepare();
     thread::prepare();
+    nonce::prepare();
     prepare_recorder(&config)?;
     let service = Service { config, cpu_counter, candidates: candidates(), wake, shared };
     let thread = std::thread::Builder::new().name("trace-service".to_owned());
