@@ -56,7 +56,7 @@ pub(crate) fn explained_writing<T>(
 }
 
 /// Returns an error with its causes.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", chain(source)),
         None => error.to_string(),

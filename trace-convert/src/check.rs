@@ -8,6 +8,7 @@ mod tally;
 
 use std::io::Read;
 
+use trace_format::layout::ProviderEvent;
 use trace_format::{Item, Metadata, ReadError, Reader, Record};
 
 use crate::loss::{self, Loss};
@@ -69,7 +70,11 @@ impl Checker {
                 }
                 self.buffers_overwritten += loss::overwritten(item, event).unwrap_or(0);
             }
-            Record::Metadata(Metadata::ProviderEvent { .. }) => self.buffers_full += 1,
+            Record::Metadata(Metadata::ProviderEvent {
+                event: ProviderEvent::BUFFER_FULL, ..
+            }) => {
+                self.buffers_full += 1;
+            }
             _ => {}
         }
     }

@@ -67,42 +67,10 @@ mod tests;
 
 use std::io::{Read, Write};
 
-use trace_format::{ReadError, Reader, Stats};
+use trace_format::Reader;
 
-use crate::ConvertError;
+use crate::{Conversion, ConvertError};
 use exporter::Exporter;
-
-/// What a conversion has come to.
-#[derive(Debug, Default)]
-pub struct Summary {
-    /// What was read.
-    pub stats: Stats,
-    /// JSON events written.
-    pub events: u64,
-    /// Arguments of counters that are left out because they are not numbers.
-    pub counter_values_left_out: u64,
-    /// Durations that end before they begin; they are written with `dur` 0.
-    pub reversed_durations: u64,
-    /// Records that are missing in the archive, of which it tells itself.
-    pub records_dropped: u64,
-    /// How often the archive says that a provider's buffer was full.
-    pub buffers_full: u64,
-    /// The first malformed record, or one beyond the reader's limit. All of
-    /// them are counted in `stats`.
-    pub first_bad_record: Option<ReadError>,
-    /// Why the rest of the archive could not be read.
-    pub cut: Option<ReadError>,
-}
-
-impl Summary {
-    /// Tells whether all of the archive could be read, and all that it refers
-    /// to was there.
-    #[must_use]
-    pub fn is_well_formed(&self) -> bool {
-        let unknown = self.stats.unknown_string_refs + self.stats.unknown_thread_refs;
-        self.cut.is_none() && self.stats.bad_records == 0 && unknown == 0
-    }
-}
 
 /// Writes all that `reader` reads to `output` as one JSON object.
 ///
@@ -117,17 +85,17 @@ impl Summary {
 pub fn write<R: Read, W: Write>(
     mut reader: Reader<R>,
     mut output: W,
-) -> Result<Summary, ConvertError> {
+) -> Result<Conversion, ConvertError> {
     let mut exporter = Exporter::default();
     loop {
         match reader.next() {
             Ok(Some(item)) => exporter.record(&item),
             Ok(None) => break,
-            Err(error) => exporter.read_error(error)?,
+            Err(error) => exporter.conversion.damage.read_error(error)?,
         }
         exporter.write_full_pieces(&mut output)?;
     }
-    let summary = exporter.finish(reader.stats(), &mut output)?;
+    let conversion = exporter.finish(reader.stats(), &mut output)?;
     output.flush()?;
-    Ok(summary)
+    Ok(conversion)
 }

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use trace_format::layout::ProviderEvent;
 use trace_format::{Item, Metadata, ReadError, Reader, Record, Stats};
 
 use crate::{ConvertError, Loss};
@@ -68,7 +69,11 @@ impl Damage {
                     self.records_dropped = self.records_dropped.saturating_add(loss.number);
                 }
             }
-            Record::Metadata(Metadata::ProviderEvent { .. }) => self.buffers_full += 1,
+            Record::Metadata(Metadata::ProviderEvent {
+                event: ProviderEvent::BUFFER_FULL, ..
+            }) => {
+                self.buffers_full += 1;
+            }
             _ => {}
         }
     }

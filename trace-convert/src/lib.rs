@@ -25,8 +25,8 @@
 //!
 //! # fn open() -> &'static [u8] { b"\x10\x00\x04\x46\x78\x54\x16\x00" }
 //! let mut json = Vec::new();
-//! let summary = chrome::write(Reader::new(open()), &mut json)?;
-//! assert_eq!(summary.events, 0);
+//! let conversion = chrome::write(Reader::new(open()), &mut json)?;
+//! assert_eq!(conversion.events, 0);
 //! # Ok::<(), trace_convert::ConvertError>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -35,6 +35,7 @@ mod base64;
 pub mod catalog;
 pub mod check;
 pub mod chrome;
+mod conversion;
 pub mod critical;
 mod damage;
 pub mod diff;
@@ -57,6 +58,7 @@ mod testing;
 pub mod text;
 pub mod timeline;
 
+pub use conversion::Conversion;
 pub use damage::Damage;
 pub use error::ConvertError;
 pub use loss::Loss;

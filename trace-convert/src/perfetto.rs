@@ -63,29 +63,8 @@ use std::io::{Read, Write};
 
 use trace_format::Reader;
 
-use crate::{ConvertError, Damage};
+use crate::{Conversion, ConvertError};
 use exporter::Exporter;
-
-/// What a conversion has come to.
-#[derive(Debug, Default)]
-pub struct Summary {
-    /// What was read, and what is missing.
-    pub damage: Damage,
-    /// Arguments of counters that are left out because they are not numbers.
-    pub counter_values_left_out: u64,
-    /// Durations that end before they begin; they are written with length 0.
-    pub reversed_durations: u64,
-}
-
-impl Summary {
-    /// Tells whether all of the archive could be read, and all that it refers
-    /// to was there.
-    #[must_use]
-    pub fn is_well_formed(&self) -> bool {
-        let stats = &self.damage.stats;
-        self.damage.is_readable() && stats.unknown_string_refs + stats.unknown_thread_refs == 0
-    }
-}
 
 /// Writes all that `reader` reads to `output` as a trace of Perfetto's.
 ///
@@ -100,18 +79,18 @@ impl Summary {
 pub fn write<R: Read, W: Write>(
     mut reader: Reader<R>,
     mut output: W,
-) -> Result<Summary, ConvertError> {
+) -> Result<Conversion, ConvertError> {
     let mut exporter = Exporter::default();
     loop {
         match reader.next() {
             Ok(Some(item)) => exporter.record(&item),
             Ok(None) => break,
-            Err(error) => exporter.summary.damage.read_error(error)?,
+            Err(error) => exporter.conversion.damage.read_error(error)?,
         }
         exporter.packets.write_full_pieces(&mut output)?;
     }
-    let mut summary = exporter.finish(&mut output)?;
+    let mut conversion = exporter.finish(&mut output)?;
     output.flush()?;
-    summary.damage.stats = reader.stats();
-    Ok(summary)
+    conversion.damage.stats = reader.stats();
+    Ok(conversion)
 }

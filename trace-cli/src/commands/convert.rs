@@ -6,13 +6,14 @@ mod stacks;
 use std::io::{BufWriter, Read};
 use std::path::Path;
 
-use anyhow::{bail, Context, Result};
-use trace_convert::chrome::{self, Summary};
-use trace_convert::{tef, ConvertError};
+use anyhow::{anyhow, bail, Context, Result};
+use trace_convert::tef::{self, JsonError};
+use trace_convert::{chrome, Conversion, ConvertError};
 use trace_format::Reader;
 
 use crate::args::Format;
 use crate::cli::ConvertArgs;
+use crate::damage::{self, chain};
 use crate::output::{self, Output};
 use crate::{exit, input, say};
 
@@ -53,28 +54,23 @@ fn not_json(path: &Path, mut reader: Reader<Box<dyn Read>>) -> String {
 
 fn to_json(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
     let mut output = Output::create(&args.output)?;
-    let summary = match chrome::write(Reader::new(input), &mut output) {
-        Ok(summary) => summary,
-        Err(error) => return Err(failed(args, error)),
-    };
-    output.finish().with_context(|| cannot_write(&args.output))?;
-    tell(&summary);
-    Ok(if summary.is_well_formed() { exit::OK } else { exit::INCOMPLETE })
+    let written = chrome::write(Reader::new(input), &mut output);
+    let conversion = damage::explained_writing(&args.input, &args.output, written)?;
+    output.finish_as(&args.output)?;
+    Ok(tell(&args.input, &conversion))
 }
 
 fn to_fxt(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
     let limits = tef::Limits { lenient: args.lenient, ..tef::Limits::default() };
     let mut output = BufWriter::with_capacity(PIECE_BYTES, Output::create(&args.output)?);
-    let summary = match tef::to_fxt(tef::Reader::with_limits(input, limits), &mut output) {
-        Ok(summary) => summary,
-        Err(error) => return Err(failed(args, error)),
+    let written = tef::to_fxt(tef::Reader::with_limits(input, limits), &mut output);
+    let summary = match written {
+        Err(ConvertError::Json(error)) => return Err(unreadable(args, &error)),
+        written => damage::explained_writing(&args.input, &args.output, written)?,
     };
     // It was flushed: nothing is left in it.
     let output = output.into_inner().map_err(|error| error.into_error());
-    output
-        .with_context(|| cannot_write(&args.output))?
-        .finish()
-        .with_context(|| cannot_write(&args.output))?;
+    output.with_context(|| cannot_write(&args.output))?.finish_as(&args.output)?;
     say(&format!("{} JSON events converted", summary.events));
     if summary.carried > 0 {
         let carried = summary.carried;
@@ -88,56 +84,41 @@ fn to_fxt(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
     Ok(exit::INCOMPLETE)
 }
 
-fn failed(args: &ConvertArgs, error: ConvertError) -> anyhow::Error {
-    match error {
-        ConvertError::Read(error) => input::explain(&args.input, error),
-        ConvertError::Json(error) => {
-            let wrong = matches!(error, tef::JsonError::Wrong { .. });
-            let advice = match wrong && !args.lenient {
-                true => "; --lenient leaves out what cannot be read",
-                false => "",
-            };
-            let name = args.input.display();
-            anyhow::anyhow!("cannot read '{name}' as JSON: {}{advice}", chain(&error))
-        }
-        ConvertError::Write(error) => anyhow::Error::new(error).context(cannot_write(&args.output)),
-        error => error.into(),
-    }
+/// Says what is wrong with JSON, and what can be done.
+fn unreadable(args: &ConvertArgs, error: &JsonError) -> anyhow::Error {
+    let advice = match error {
+        JsonError::Wrong { .. } if !args.lenient => "; --lenient leaves out what cannot be read",
+        _ => "",
+    };
+    let name = args.input.display();
+    anyhow!("cannot read '{name}' as JSON: {}{advice}", chain(error))
 }
 
 fn cannot_write(path: &Path) -> String {
     format!("cannot write '{}'", path.display())
 }
 
-/// Tells how it went, and what the JSON lacks.
-fn tell(summary: &Summary) {
-    let Summary { stats, events, .. } = summary;
-    say(&format!("{} records converted to {events} JSON events", stats.records));
+/// Tells how it went, and what the output lacks; returns the exit code that
+/// goes with it.
+fn tell(path: &Path, conversion: &Conversion) -> u8 {
+    let stats = conversion.damage.stats;
     let lacks = [
-        ("records dropped while recording", summary.records_dropped),
-        ("full buffers while recording", summary.buffers_full),
-        ("malformed records, left out", stats.bad_records),
         ("records of unknown types, left out", stats.unknown_records),
         ("references to strings that are not there", stats.unknown_string_refs),
         ("references to threads that are not there", stats.unknown_thread_refs),
-        ("values of counters that are no numbers, left out", summary.counter_values_left_out),
-        ("durations that end before they begin, written with length 0", summary.reversed_durations),
+        ("values of counters that are no numbers, left out", conversion.counter_values_left_out),
+        (
+            "durations that end before they begin, written with length 0",
+            conversion.reversed_durations,
+        ),
     ];
+    say(&format!("{} records converted to {} events", stats.records, conversion.events));
+    damage::tell(path, &conversion.damage);
     for (what, number) in lacks.iter().filter(|(_, number)| *number > 0) {
         say(&format!("{what}: {number}"));
     }
-    if let Some(error) = &summary.first_bad_record {
-        say(&format!("the first malformed record: {}", chain(error)));
-    }
-    if let Some(error) = &summary.cut {
-        say(&format!("{error}; what stands before it is converted"));
-    }
-}
-
-/// Returns an error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", chain(source)),
-        None => error.to_string(),
+    match conversion.is_well_formed() {
+        true => exit::OK,
+        false => exit::INCOMPLETE,
     }
 }

@@ -18,7 +18,7 @@ fn a_file_to_a_file() {
     let place = Place::new();
     place.put("in.fxt", &good());
     let run = place.run(&["convert", "in.fxt", "-o", "out.json"]);
-    let stderr = "trace: 9 records converted to 2 JSON events\n".to_owned();
+    let stderr = "trace: 9 records converted to 2 events\n".to_owned();
     assert_eq!(run, Run { code: 0, stdout: String::new(), stderr });
     assert_eq!(place.text("out.json"), GOOD);
     assert_eq!(place.names(), ["in.fxt", "out.json"]);
@@ -37,9 +37,9 @@ fn what_is_lost_is_said() {
     let run = place.run(&["convert", "in.fxt", "-o", "out.json"]);
     assert_eq!(
         run.stderr,
-        "trace: 17 records converted to 5 JSON events\n\
-         trace: records dropped while recording: 40\n\
-         trace: full buffers while recording: 1\n"
+        "trace: 17 records converted to 5 events\n\
+         trace: 'in.fxt': records dropped while recording: 40\n\
+         trace: 'in.fxt': full buffers while recording: 1\n"
     );
     assert_eq!(run.code, 0);
 }
@@ -52,9 +52,9 @@ fn a_cut_archive_is_converted_as_far_as_it_goes() {
     assert_eq!(run.code, 3);
     assert_eq!(
         run.stderr,
-        "trace: 8 records converted to 1 JSON events\n\
-         trace: the trace ends within the record at byte 136: 31 of 32 bytes; \
-         what stands before it is converted\n"
+        "trace: 8 records converted to 1 events\n\
+         trace: 'in.fxt': the trace ends within the record at byte 136: 31 of 32 bytes; \
+         what stands before it counts\n"
     );
     let json: serde_json::Value = serde_json::from_str(&place.text("out.json")).unwrap();
     assert_eq!(json["traceEvents"].as_array().unwrap().len(), 1);

@@ -57,6 +57,8 @@ fn a_full_buffer_is_a_loss() {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider(1, "app").unwrap();
     writer.provider_event(1, ProviderEvent::BUFFER_FULL).unwrap();
+    // Of whatever else happens to a provider, nothing is known.
+    writer.provider_event(1, ProviderEvent(1)).unwrap();
     let report = checked(&writer.into_inner());
     assert_eq!((report.verdict(), report.buffers_full), (Verdict::Lossy, 1));
 }

@@ -87,7 +87,7 @@ impl Exporter {
         self.begin_arguments();
         for argument in arguments {
             if !is_number(argument.value) {
-                self.summary.counter_values_left_out += 1;
+                self.conversion.counter_values_left_out += 1;
                 continue;
             }
             self.json.key(&item.text(argument.name));

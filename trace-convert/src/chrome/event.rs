@@ -4,7 +4,6 @@ use trace_format::layout::InstantScope;
 use trace_format::{Event, EventKind, Item};
 
 use super::exporter::{Exporter, Head};
-use crate::Loss;
 
 impl Exporter {
     #[inline]
@@ -36,10 +35,6 @@ impl Exporter {
             }
         }
         self.end();
-        if let Some(loss) = Loss::of(item, event) {
-            let dropped = &mut self.summary.records_dropped;
-            *dropped = dropped.saturating_add(loss.number);
-        }
     }
 
     #[inline]
@@ -47,7 +42,7 @@ impl Exporter {
         self.json.raw(",\"dur\":");
         self.json.micros(end.saturating_sub(start));
         if end < start {
-            self.summary.reversed_durations += 1;
+            self.conversion.reversed_durations += 1;
         }
     }
 

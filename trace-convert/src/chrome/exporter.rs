@@ -3,20 +3,19 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use trace_format::{Item, Metadata, ReadError, Record, Stats, ThreadKoids};
+use trace_format::{Item, Metadata, Record, Stats, ThreadKoids};
 
 use super::begins::Begins;
 use super::json::Json;
 use super::restore::Documents;
 use super::system::System;
-use super::Summary;
-use crate::ConvertError;
+use crate::Conversion;
 
 /// One conversion under way.
 #[derive(Debug, Default)]
 pub(super) struct Exporter {
     pub(super) json: Json,
-    pub(super) summary: Summary,
+    pub(super) conversion: Conversion,
     /// The time of the record that had one last, in nanoseconds.
     pub(super) nanos: u64,
     /// The CPUs that have a name already.
@@ -39,6 +38,7 @@ impl Exporter {
 
     #[inline]
     pub(super) fn record(&mut self, item: &Item<'_>) {
+        self.conversion.damage.item(item);
         if !self.is_started && !self.start_with(item) {
             return;
         }
@@ -99,26 +99,17 @@ impl Exporter {
         }
     }
 
-    /// Takes note of damage; an error that is more than that is passed on.
-    pub(super) fn read_error(&mut self, error: ReadError) -> Result<(), ConvertError> {
-        if ConvertError::is_no_archive(&error) {
-            return Err(ConvertError::Read(error));
-        }
-        let place = match error.is_fatal() {
-            true => &mut self.summary.cut,
-            false => &mut self.summary.first_bad_record,
-        };
-        place.get_or_insert(error);
-        Ok(())
-    }
-
     #[inline]
     pub(super) fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()> {
         self.json.write_full_pieces(output)
     }
 
-    pub(super) fn finish(mut self, stats: Stats, output: &mut impl Write) -> io::Result<Summary> {
-        self.summary.stats = stats;
+    pub(super) fn finish(
+        mut self,
+        stats: Stats,
+        output: &mut impl Write,
+    ) -> io::Result<Conversion> {
+        self.conversion.damage.stats = stats;
         if !self.is_started {
             self.start();
         }
@@ -131,22 +122,24 @@ impl Exporter {
             self.json.raw("}\n");
         }
         self.json.write_all(output)?;
-        Ok(self.summary)
+        Ok(self.conversion)
     }
 
     /// Says in the JSON itself what it lacks.
     fn other_data(&mut self) {
-        let Summary { stats, records_dropped, buffers_full, .. } = self.summary;
+        let Conversion { damage, counter_values_left_out, reversed_durations, .. } =
+            &self.conversion;
+        let stats = damage.stats;
         let numbers = [
             ("records", stats.records),
-            ("records dropped", records_dropped),
-            ("buffers full", buffers_full),
+            ("records dropped", damage.records_dropped),
+            ("buffers full", damage.buffers_full),
             ("bad records", stats.bad_records),
             ("unknown records", stats.unknown_records),
             ("unknown strings", stats.unknown_string_refs),
             ("unknown threads", stats.unknown_thread_refs),
-            ("counter values left out", self.summary.counter_values_left_out),
-            ("reversed durations", self.summary.reversed_durations),
+            ("counter values left out", *counter_values_left_out),
+            ("reversed durations", *reversed_durations),
         ];
         self.json.begin_object();
         self.json.key("source");
@@ -156,7 +149,7 @@ impl Exporter {
             self.json.safe_unsigned(number);
         }
         self.json.key("cut");
-        match &self.summary.cut {
+        match &damage.cut {
             Some(error) => self.json.string(&error.to_string()),
             None => self.json.raw("false"),
         }
@@ -191,8 +184,8 @@ impl Exporter {
     /// Goes to where the next JSON event starts.
     #[inline]
     pub(super) fn begin_event(&mut self) {
-        self.json.raw(if self.summary.events == 0 { "\n" } else { ",\n" });
-        self.summary.events += 1;
+        self.json.raw(if self.conversion.events == 0 { "\n" } else { ",\n" });
+        self.conversion.events += 1;
     }
 
     /// Ends a JSON event.

@@ -23,7 +23,6 @@ impl Exporter {
 
     pub(super) fn provider_event(&mut self, id: u32, event: ProviderEvent) {
         let is_full = event == ProviderEvent::BUFFER_FULL;
-        self.summary.buffers_full += u64::from(is_full);
         self.begin(&Head {
             phase: "i",
             category: "trace",

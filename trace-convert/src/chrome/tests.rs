@@ -7,25 +7,26 @@ mod values;
 use trace_format::layout::InstantScope;
 use trace_format::{Argument, Arguments, EventKind, Reader, Record, Value};
 
-use super::{write, Summary};
+use super::write;
 use crate::testing::{archive, event};
+use crate::Conversion;
 
-/// Returns the JSON events of an archive, each as text, and the summary.
-fn convert_bytes(archive: &[u8]) -> (Vec<String>, Summary) {
+/// Returns the JSON events of an archive, each as text, and the conversion.
+fn convert_bytes(archive: &[u8]) -> (Vec<String>, Conversion) {
     let mut json = Vec::new();
-    let summary = write(Reader::new(archive), &mut json).unwrap();
+    let conversion = write(Reader::new(archive), &mut json).unwrap();
     let json = String::from_utf8(json).unwrap();
     serde_json::from_str::<serde_json::Value>(&json).unwrap();
     let body = json.strip_prefix("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n").unwrap_or("");
     let (events, _) = body.split_once("\n],\"otherData\":").unwrap_or_default();
-    (events.split(",\n").map(str::to_owned).collect(), summary)
+    (events.split(",\n").map(str::to_owned).collect(), conversion)
 }
 
 /// Returns the only JSON event of an archive with one record.
 fn converted(record: Record<'_>) -> String {
-    let (events, summary) = convert_bytes(&archive(&[record]));
-    assert_eq!((events.len(), summary.events), (1, 1));
-    assert!(summary.is_well_formed());
+    let (events, conversion) = convert_bytes(&archive(&[record]));
+    assert_eq!((events.len(), conversion.events), (1, 1));
+    assert!(conversion.is_well_formed());
     events.concat()
 }
 
@@ -72,9 +73,9 @@ fn a_duration_of_no_length_ends_a_nanosecond_later() {
 #[test]
 fn a_duration_that_ends_before_it_begins_is_counted() {
     let record = event(EventKind::DurationComplete { end: 1 }, Arguments::NONE);
-    let (events, summary) = convert_bytes(&archive(&[record]));
+    let (events, conversion) = convert_bytes(&archive(&[record]));
     assert_eq!(events, [head("X") + r#","dur":0.000}"#]);
-    assert_eq!(summary.reversed_durations, 1);
+    assert_eq!(conversion.reversed_durations, 1);
 }
 
 #[test]
@@ -113,10 +114,10 @@ fn counters_have_only_numbers() {
         Argument::new("yes", Value::Bool(true)),
     ];
     let record = event(EventKind::Counter { id: 0 }, &arguments);
-    let (events, summary) = convert_bytes(&archive(&[record]));
+    let (events, conversion) = convert_bytes(&archive(&[record]));
     let values = r#"{"big":18446744073709551615,"small":-9223372036854775808,"half":0.5}"#;
     assert_eq!(events, [format!("{},\"args\":{values}}}", head("C"))]);
-    assert_eq!(summary.counter_values_left_out, 3);
+    assert_eq!(conversion.counter_values_left_out, 3);
 }
 
 #[test]

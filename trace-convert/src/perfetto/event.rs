@@ -69,7 +69,7 @@ impl Exporter {
         koids: ThreadKoids,
         (start, end): (u64, u64),
     ) {
-        self.summary.reversed_durations += u64::from(end < start);
+        self.conversion.reversed_durations += u64::from(end < start);
         let end = end.max(start);
         self.thread(koids);
         let track = self.tracks.for_duration(&mut self.packets, koids, (start, end));
@@ -165,7 +165,7 @@ impl Exporter {
         let _ = (item.text(event.category), item.text(event.name));
         for argument in &event.arguments {
             let Some(value) = CounterValue::of(argument.value) else {
-                self.summary.counter_values_left_out += 1;
+                self.conversion.counter_values_left_out += 1;
                 continue;
             };
             let argument = item.text(argument.name);

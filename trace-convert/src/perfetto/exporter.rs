@@ -9,8 +9,8 @@ use super::message::{Kind, TrackEvent};
 use super::operation::Operations;
 use super::packets::{Packets, Use};
 use super::tracks::{Tracks, Uuid};
-use super::Summary;
 use crate::catalog::Catalog;
+use crate::Conversion;
 
 /// The most records without a time that wait for one.
 const MAX_WAITING: usize = 1024;
@@ -22,7 +22,7 @@ pub(super) struct Exporter {
     pub(super) tracks: Tracks,
     pub(super) operations: Operations,
     pub(super) catalog: Catalog,
-    pub(super) summary: Summary,
+    pub(super) conversion: Conversion,
     /// The time of the record that had one last, in nanoseconds.
     nanos: Option<u64>,
     /// Events without a time that came before the first one with a time.
@@ -36,7 +36,7 @@ pub(super) struct Exporter {
 impl Exporter {
     #[inline]
     pub(super) fn record(&mut self, item: &Item<'_>) {
-        self.summary.damage.item(item);
+        self.conversion.damage.item(item);
         self.catalog.note(item);
         match &item.record {
             Record::Event(event) => self.event(item, event),
@@ -69,13 +69,14 @@ impl Exporter {
         }
     }
 
-    pub(super) fn finish(mut self, output: &mut impl Write) -> io::Result<Summary> {
+    pub(super) fn finish(mut self, output: &mut impl Write) -> io::Result<Conversion> {
         if self.nanos.is_none() {
             self.pass(0);
         }
         self.operations.finish(&mut self.packets);
         self.packets.write_all(output)?;
-        Ok(self.summary)
+        self.conversion.events = self.packets.events();
+        Ok(self.conversion)
     }
 
     /// Takes note of the time, with which what waited for one is written.

@@ -39,6 +39,7 @@ pub(super) struct Packets {
     /// Which strings, by their numbers, were told for each use.
     known: [Vec<bool>; 3],
     messages: u64,
+    events: u64,
 }
 
 impl Packets {
@@ -79,6 +80,7 @@ impl Packets {
     /// Writes an event.
     #[inline]
     pub(super) fn event(&mut self, nanos: u64, event: TrackEvent) {
+        self.events += 1;
         let told = std::mem::take(&mut self.told);
         let is_empty = told.event_categories.is_empty()
             && told.event_names.is_empty()
@@ -91,6 +93,11 @@ impl Packets {
             sequence_flags: Some(NEEDS_STATE),
             ..TracePacket::default()
         });
+    }
+
+    /// Returns how many events were written.
+    pub(super) fn events(&self) -> u64 {
+        self.events
     }
 
     /// Describes a track.

@@ -6,20 +6,21 @@ mod shown;
 
 use trace_format::{Reader, Record};
 
-use super::{write, Summary};
+use super::write;
 use crate::testing::archive;
+use crate::Conversion;
 
 /// The tracks of the process and the thread of these tests.
 const TRACKS: [&str; 2] = ["track 1 process 12 \"\"", "track 2 < 1 thread 12/34 \"\""];
 
-fn convert(records: &[Record<'_>]) -> (Vec<String>, Summary) {
+fn convert(records: &[Record<'_>]) -> (Vec<String>, Conversion) {
     convert_bytes(&archive(records))
 }
 
-fn convert_bytes(archive: &[u8]) -> (Vec<String>, Summary) {
+fn convert_bytes(archive: &[u8]) -> (Vec<String>, Conversion) {
     let mut output = Vec::new();
-    let summary = write(Reader::new(archive), &mut output).unwrap();
-    (shown::lines(&output), summary)
+    let conversion = write(Reader::new(archive), &mut output).unwrap();
+    (shown::lines(&output), conversion)
 }
 
 /// Checks what comes behind the tracks of process and thread.

@@ -22,10 +22,10 @@ fn a_cut_archive_gives_complete_json() {
     let mut input = archive(&[event(EventKind::DurationBegin, Arguments::NONE)]);
     let last = bytes(&event(EventKind::DurationEnd, Arguments::NONE));
     input.extend_from_slice(&last[..last.len() - 3]);
-    let (events, summary) = convert_bytes(&input);
+    let (events, conversion) = convert_bytes(&input);
     assert_eq!(events, [head("B") + "}"]);
-    assert!(matches!(summary.cut, Some(ReadError::Truncated { .. })));
-    assert!(!summary.is_well_formed());
+    assert!(matches!(conversion.damage.cut, Some(ReadError::Truncated { .. })));
+    assert!(!conversion.is_well_formed());
 }
 
 #[test]
@@ -35,10 +35,10 @@ fn records_behind_a_bad_one_are_converted() {
     input.extend_from_slice(&0x21_u64.to_le_bytes());
     input.extend_from_slice(&0_u64.to_le_bytes());
     input.extend_from_slice(&bytes(&event(EventKind::DurationEnd, Arguments::NONE)));
-    let (events, summary) = convert_bytes(&input);
+    let (events, conversion) = convert_bytes(&input);
     assert_eq!(events, [head("E") + "}"]);
-    assert_eq!(summary.stats.bad_records, 1);
-    assert!(matches!(summary.first_bad_record, Some(ReadError::Record { .. })));
+    assert_eq!(conversion.damage.stats.bad_records, 1);
+    assert!(matches!(conversion.damage.first_bad_record, Some(ReadError::Record { .. })));
 }
 
 #[test]
@@ -49,10 +49,10 @@ fn unknown_references_are_shown_and_counted_once() {
         event.name = Text::Indexed(77);
     }
     input.extend_from_slice(&bytes(&record));
-    let (events, summary) = convert_bytes(&input);
+    let (events, conversion) = convert_bytes(&input);
     assert_eq!(events, [head("i").replace(":\"name\"", ":\"<unknown string>\"") + ",\"s\":\"t\"}"]);
-    assert_eq!(summary.stats.unknown_string_refs, 1);
-    assert!(!summary.is_well_formed());
+    assert_eq!(conversion.damage.stats.unknown_string_refs, 1);
+    assert!(!conversion.is_well_formed());
 }
 
 #[test]
@@ -123,8 +123,8 @@ proptest! {
             event.category = Text::Inline(&strings[0]);
             event.name = Text::Inline(&strings[1]);
         }
-        let (_, summary) = convert_bytes(&archive(&[record, record]));
-        prop_assert_eq!(summary.events, 2);
+        let (_, conversion) = convert_bytes(&archive(&[record, record]));
+        prop_assert_eq!(conversion.events, 2);
     }
 
     #[test]

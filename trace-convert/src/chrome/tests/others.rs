@@ -71,12 +71,12 @@ fn a_full_buffer_is_shown_at_the_time_of_the_record_before() {
     writer.record(&event(EventKind::DurationBegin, Arguments::NONE)).unwrap();
     writer.provider_event(3, ProviderEvent::BUFFER_FULL).unwrap();
     writer.provider_event(3, ProviderEvent(5)).unwrap();
-    let (events, summary) = convert_bytes(&writer.into_inner());
+    let (events, conversion) = convert_bytes(&writer.into_inner());
     let start = r#"{"ph":"i","pid":0,"tid":0,"cat":"trace","name":"#;
     let full = r#""buffer full","ts":1.500,"s":"g","args":{"provider":3}}"#;
     let other = r#""provider event","ts":1.500,"s":"g","args":{"provider":3,"event":5}}"#;
     assert_eq!(events, [head("B") + "}", start.to_owned() + full, start.to_owned() + other]);
-    assert_eq!(summary.buffers_full, 1);
+    assert_eq!(conversion.damage.buffers_full, 1);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn lost_records_are_counted_and_shown() {
         event.category = "trace".into();
         event.name = "records dropped".into();
     }
-    let (events, summary) = convert_bytes(&archive(&[record, record]));
+    let (events, conversion) = convert_bytes(&archive(&[record, record]));
     assert!(events[0].contains(r#""args":{"reason":"buffer full","number":40}"#), "{events:?}");
-    assert_eq!((summary.records_dropped, summary.events), (80, 2));
+    assert_eq!((conversion.damage.records_dropped, conversion.events), (80, 2));
 }

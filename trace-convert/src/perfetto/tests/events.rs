@@ -23,8 +23,8 @@ fn durations() {
     on_thread(&[plain(EventKind::DurationEnd)], &["1500 end @2"]);
     let whole = plain(EventKind::DurationComplete { end: 4000 });
     on_thread(&[whole], &["1500 begin @2 cat:name", "4000 end @2"]);
-    let (_, summary) = convert(&[plain(EventKind::DurationComplete { end: 4 })]);
-    assert_eq!(summary.reversed_durations, 1);
+    let (_, conversion) = convert(&[plain(EventKind::DurationComplete { end: 4 })]);
+    assert_eq!(conversion.reversed_durations, 1);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn counters_have_a_track_for_each_value() {
         Argument::new("e", Value::Double(f64::NAN)),
     ];
     let record = event(EventKind::Counter { id: 9 }, &arguments);
-    let (lines, summary) = convert(&[record]);
+    let (lines, conversion) = convert(&[record]);
     let expected = [
         TRACKS[0],
         "track 2 < 1 counter \"name:a:9\"",
@@ -97,7 +97,7 @@ fn counters_have_a_track_for_each_value() {
         "1500 counter @4 1.8446744073709552e19",
     ];
     assert_eq!(lines, expected);
-    assert_eq!(summary.counter_values_left_out, 2);
+    assert_eq!(conversion.counter_values_left_out, 2);
 }
 
 #[test]

@@ -67,10 +67,10 @@ fn provider_events_are_told() {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider(1, "app").unwrap();
     writer.provider_event(1, ProviderEvent::BUFFER_FULL).unwrap();
-    let (lines, summary) = convert_bytes(&writer.into_inner());
+    let (lines, conversion) = convert_bytes(&writer.into_inner());
     let expected = ["track 1 \"lost records\"", "0 instant @1 buffer full provider=1u event=0u"];
     assert_eq!(lines, expected);
-    assert_eq!(summary.damage.buffers_full, 1);
+    assert_eq!(conversion.damage.buffers_full, 1);
 }
 
 #[test]
@@ -169,6 +169,6 @@ fn profiler() {
 
 #[test]
 fn an_empty_archive_is_an_empty_trace() {
-    let (lines, summary) = convert(&[]);
-    assert!(lines.is_empty() && summary.is_well_formed());
+    let (lines, conversion) = convert(&[]);
+    assert!(lines.is_empty() && conversion.is_well_formed());
 }

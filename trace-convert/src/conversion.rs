@@ -1,0 +1,26 @@
+//! What a conversion has come to.
+
+use crate::Damage;
+
+/// What a conversion of an archive has come to.
+#[derive(Debug, Default)]
+pub struct Conversion {
+    /// What was read, and what is missing.
+    pub damage: Damage,
+    /// Events written.
+    pub events: u64,
+    /// Arguments of counters that are left out because they are not numbers.
+    pub counter_values_left_out: u64,
+    /// Durations that end before they begin; they are written with length 0.
+    pub reversed_durations: u64,
+}
+
+impl Conversion {
+    /// Tells whether all of the archive could be read, and all that it refers
+    /// to was there.
+    #[must_use]
+    pub fn is_well_formed(&self) -> bool {
+        let stats = &self.damage.stats;
+        self.damage.is_readable() && stats.unknown_string_refs + stats.unknown_thread_refs == 0
+    }
+}
