@@ -1,36 +1,13 @@
 //! What spans, events and log records that come through bridges do not do, as the allocator counts it: no allocation, once a thread
 //! has memory for its values.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "counting/mod.rs"]
+mod counting;
 
+use counting::allocations;
 use tracing::subscriber::with_default;
 use tracing::{info, info_span};
 use tracing_subscriber::prelude::*;
-
-/// Counts the allocations of each thread.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all is left to the system's allocator; counting touches a thread local without destructor only.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the contract, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract, which is the same.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const ROUNDS: u64 = 10_000;
 
@@ -45,11 +22,11 @@ fn spans(rounds: u64) {
 }
 
 /// Allocations of `spans` after a first time.
-fn allocations() -> u64 {
+fn of_spans() -> u64 {
     spans(100);
-    let before = ALLOCATIONS.get();
+    let before = allocations();
     spans(ROUNDS);
-    ALLOCATIONS.get() - before
+    allocations() - before
 }
 
 /// One test, since a process has one recording.
@@ -59,8 +36,8 @@ fn nothing_is_allocated_for_a_span() {
     let recording = trace_runtime::builder().output(directory.path().join("bridges.fxt")).init();
     trace_log::init().unwrap();
     let layer = tracing_subscriber::registry().with(trace_tracing::layer());
-    assert_eq!(with_default(layer, allocations), 0);
-    assert_eq!(with_default(trace_tracing::subscriber(), allocations), 0);
+    assert_eq!(with_default(layer, of_spans), 0);
+    assert_eq!(with_default(trace_tracing::subscriber(), of_spans), 0);
     drop(recording);
     assert!(info_span!("off").is_disabled());
     assert_eq!(log::max_level(), log::LevelFilter::Off);

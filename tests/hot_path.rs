@@ -1,8 +1,9 @@
 //! What a trace point does not do, as the kernel and the allocator count it: no system call, no allocation, no page fault, also not the
 //! first one of a thread.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[path = "counting/mod.rs"]
+mod counting;
+
 use std::future::{poll_fn, Future};
 use std::hint::black_box;
 use std::pin::pin;
@@ -10,36 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 
+use counting::allocations;
 use trace_runtime::context;
 use trace_runtime::{
     trace_async_enter, trace_at, trace_blob, trace_blob_event, trace_counter, trace_duration,
     trace_future_args, trace_instaflow_step, trace_instant, trace_log, trace_nonce, trace_track,
     trace_userspace_object, BlobType, Timestamp, TraceFutureExt, Track,
 };
-
-/// Counts the allocations of each thread.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all is left to the system's allocator; counting touches a thread local without destructor only.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the contract, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract, which is the same.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const ROUNDS: u64 = 100_000;
 
@@ -111,9 +89,9 @@ fn page_faults() -> i64 {
 fn counted(rounds: u64) -> Counted {
     // The counters' own pages, and the stack's, are touched first.
     black_box(page_faults());
-    let (allocations, faults) = (ALLOCATIONS.get(), page_faults());
+    let (before, faults) = (allocations(), page_faults());
     trace_points(rounds);
-    Counted { page_faults: page_faults() - faults, allocations: ALLOCATIONS.get() - allocations }
+    Counted { page_faults: page_faults() - faults, allocations: allocations() - before }
 }
 
 /// From here on every system call of the calling thread but `exit` and those in `allowed` kills the process.

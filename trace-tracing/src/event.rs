@@ -3,13 +3,14 @@
 use std::cell::Cell;
 use std::fmt::Write;
 
+use trace_runtime::context::format::layout::cut_str;
 use trace_runtime::context::{scope, TracePoint, Value};
 use trace_runtime::Scope;
 use tracing_core::Event;
 
 use crate::callsite::{self, Callsite};
 use crate::targets;
-use crate::values::{cut, with_spare, Collector, Values, KEPT_TEXT};
+use crate::values::{with_spare, Collector, Values, KEPT_TEXT};
 
 /// What an event becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +82,7 @@ fn write_message(
     arguments: &mut [Value<'_>],
 ) {
     let text = message.unwrap_or_default();
-    let name = cut(text, MAX_NAME);
+    let name = cut_str(text, MAX_NAME);
     if let (true, Some(message)) =
         (message.is_some() && name.len() == text.len(), arguments.first_mut())
     {

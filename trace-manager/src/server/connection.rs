@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::process::{pidfd_open, Pid, PidfdFlags};
+use trace_format::layout::cut_str;
 use trace_protocol::error::ProtocolError;
 use trace_protocol::message::{Decoder, Register, ToManager, MAX_PROVIDER_NAME};
 use trace_protocol::packet::{Packet, PACKET_SIZE};
@@ -180,7 +181,7 @@ impl Connection {
         if given.is_empty() {
             return self.process_name();
         }
-        cut(given, MAX_PROVIDER_NAME).to_owned()
+        cut_str(given, MAX_PROVIDER_NAME).to_owned()
     }
 
     /// Returns the name of its process: as it says, or as the kernel says.
@@ -188,7 +189,7 @@ impl Connection {
         let register = self.register.as_ref();
         let given = register.map(|register| register.process_name.as_str()).unwrap_or_default();
         if !given.is_empty() {
-            return cut(given, MAX_PROVIDER_NAME).to_owned();
+            return cut_str(given, MAX_PROVIDER_NAME).to_owned();
         }
         let comm = std::fs::read_to_string(format!("/proc/{}/comm", self.peer.pid));
         comm.map_or_else(
@@ -205,15 +206,6 @@ fn count(counter: &mut u32, max: u32, violation: Violation) -> Result<(), Violat
         return Err(violation);
     }
     Ok(())
-}
-
-/// Returns the longest beginning of `text` that has at most `max` bytes.
-fn cut(text: &str, max: usize) -> &str {
-    let mut end = max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
 }
 
 #[cfg(test)]
