@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    output::refuse_large_files_with_an_error();
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return answer(&error).into(),

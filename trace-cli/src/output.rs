@@ -1,15 +1,27 @@
 //! Files that get their name when they are complete.
 
+mod unfinished;
+
 use std::fs::{self, File, Permissions};
 use std::io::{self, StdoutLock, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 use anyhow::{bail, Context, Result};
-use tempfile::{Builder, NamedTempFile};
+use signal_hook::consts::SIGXFSZ;
 
 use crate::compression::{Compression, Compressor};
 use crate::input::STANDARD;
+use unfinished::Unfinished;
+
+/// Sees to it that writing beyond the limit of a file's size (`ulimit -f`) is
+/// an error, as on a full disk, and not the end of the process.
+pub(crate) fn refuse_large_files_with_an_error() {
+    // Without it nothing is worse than the end that the limit's user expects.
+    let _unchanged = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+}
 
 /// Sees to it that an input is not replaced by what is made of it.
 pub(crate) fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
@@ -61,9 +73,8 @@ enum Target {
     Standard(StdoutLock<'static>),
     /// What is there and is no ordinary file, such as a pipe or a device.
     Direct(File),
-    /// A file of this name, which until it is complete has another one in the
-    /// same directory.
-    Replace(NamedTempFile, PathBuf),
+    /// A file that gets this name when it is complete.
+    Replace(Unfinished, PathBuf),
 }
 
 impl Target {
@@ -89,30 +100,21 @@ impl Target {
     }
 
     fn replace(target: PathBuf, permissions: Permissions) -> Result<Self> {
-        let directory = match target.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        let temporary = Builder::new()
-            .prefix(".trace-")
-            .suffix(".tmp")
-            .permissions(permissions)
-            .tempfile_in(directory)
-            .with_context(|| {
-                format!(
-                    "cannot make a file in '{}'; does it exist, and may you write there?",
-                    directory.display()
-                )
-            })?;
-        Ok(Self::Replace(temporary, target))
+        let directory = directory_of(&target);
+        let file = Unfinished::create_in(directory, &permissions).with_context(|| {
+            format!(
+                "cannot make a file in '{}'; does it exist, and may you write there?",
+                directory.display()
+            )
+        })?;
+        Ok(Self::Replace(file, target))
     }
 
     fn finish(mut self) -> Result<()> {
         self.flush()?;
-        if let Self::Replace(temporary, target) = self {
-            temporary
-                .persist(&target)
-                .with_context(|| format!("cannot rename the file to '{}'", target.display()))?;
+        if let Self::Replace(file, target) = self {
+            file.persist(directory_of(&target), &target)
+                .with_context(|| format!("cannot name the file '{}'", target.display()))?;
         }
         Ok(())
     }
@@ -121,8 +123,15 @@ impl Target {
         match self {
             Self::Standard(stdout) => stdout,
             Self::Direct(file) => file,
-            Self::Replace(temporary, _) => temporary,
+            Self::Replace(file, _) => file,
         }
+    }
+}
+
+fn directory_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
     }
 }
 
