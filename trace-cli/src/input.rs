@@ -66,6 +66,16 @@ pub(crate) fn is_file(path: &Path) -> bool {
     path != Path::new(STANDARD) && path.is_file()
 }
 
+/// Refuses what can be read once only, and says `why`. What is missing or
+/// a directory is told by opening it.
+pub(crate) fn refuse_pipe(path: &Path, why: &str) -> Result<()> {
+    let is_there = path == Path::new(STANDARD) || path.exists() && !path.is_dir();
+    if is_there && !is_file(path) {
+        bail!("'{}' is no file: {why}", path.display());
+    }
+    Ok(())
+}
+
 /// What to do if there is no archive yet, but what a killed program left of it.
 fn left_behind(path: &Path) -> String {
     match buffer_path(path).exists() {

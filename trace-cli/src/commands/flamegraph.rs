@@ -1,7 +1,7 @@
 //! `trace flamegraph`
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
@@ -44,9 +44,10 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
             differences(&stacks.folded(by), &after)
         }
     };
+    let svg = draw(&mut options, &lines)
+        .with_context(|| format!("cannot draw '{}'", args.file.display()))?;
     let mut output = Output::create(&args.output)?;
-    draw(&mut options, &lines, &mut output)
-        .with_context(|| format!("cannot write '{}'", args.output.display()))?;
+    output.write_all(&svg).with_context(|| format!("cannot write '{}'", args.output.display()))?;
     output.finish_as(&args.output)?;
     Ok(code)
 }
@@ -80,11 +81,13 @@ fn unmistakable(stack: &str) -> String {
     names.join(";")
 }
 
-fn draw(options: &mut Options<'_>, lines: &[String], output: &mut Output) -> io::Result<()> {
-    let mut output = BufWriter::new(output);
+/// Draws into memory: of errors of writing there would be nothing left but
+/// their text.
+fn draw(options: &mut Options<'_>, lines: &[String]) -> Result<Vec<u8>> {
+    let mut svg = Vec::new();
     let lines = lines.iter().map(String::as_str);
-    flamegraph::from_lines(options, lines, &mut output).map_err(io::Error::other)?;
-    output.flush()
+    flamegraph::from_lines(options, lines, &mut svg)?;
+    Ok(svg)
 }
 
 #[cfg(test)]

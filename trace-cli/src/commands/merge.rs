@@ -1,6 +1,6 @@
 //! `trace merge`
 
-use anyhow::{bail, Result};
+use anyhow::Result;
 use trace_convert::merge::{Clocks, Merger, Summary};
 
 use crate::cli::MergeArgs;
@@ -12,10 +12,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<u8> {
     let mut clocks = Vec::new();
     for path in &args.files {
         output::refuse_same_file(path, &args.output)?;
-        // A directory or a missing file is told by opening it.
-        if !input::is_file(path) && !path.is_dir() && (path.exists() || path.as_os_str() == "-") {
-            bail!("'{}' is no file: archives to be merged are read twice", path.display());
-        }
+        input::refuse_pipe(path, "archives to be merged are read twice")?;
         clocks.push(explained(path, Clocks::read(input::open(path)?))?);
     }
     let mut output = Output::create(&args.output)?;

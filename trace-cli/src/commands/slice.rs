@@ -53,12 +53,11 @@ fn scan(args: &SliceArgs) -> Result<Scan> {
     if !has_names && !is_relative(args.from) && !is_relative(args.to) {
         return Ok(Scan::default());
     }
-    if !input::is_file(&args.file) {
-        bail!(
-            "times since the first event, and names of processes and threads, take a file that \
-             can be read twice: give @ and a time of the clock, and ids"
-        );
-    }
+    input::refuse_pipe(
+        &args.file,
+        "times since the first event, and names of processes and threads, take a file that can \
+         be read twice: give @ and a time of the clock, and ids",
+    )?;
     Scan::read(&args.file)
 }
 

@@ -12,12 +12,7 @@ use crate::table::{self, human_nanos, Table};
 use crate::{damage, input};
 
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {
-    if !input::is_file(&args.file) && (args.file.as_os_str() == "-" || args.file.exists()) {
-        if args.file.is_dir() {
-            input::open(&args.file)?;
-        }
-        bail!("'{}' is no file: it is to be read more than once", args.file.display());
-    }
+    input::refuse_pipe(&args.file, "it is to be read more than once")?;
     let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
     let category = |category: &str| categories.matches(category);
     let name = |name: &str| names.matches(name);

@@ -121,6 +121,28 @@ pub(crate) fn lossy() -> Vec<u8> {
     writer.into_inner()
 }
 
+/// Returns an archive of which every command makes something.
+pub(crate) fn everything() -> Vec<u8> {
+    use EventKind::*;
+    let mut writer = lossless();
+    let value = [Argument::new("depth", Value::Uint64(3))];
+    for (ticks, name, kind) in [
+        (10, "request", AsyncBegin { id: 42 }),
+        (20, "outer", DurationBegin),
+        (30, "inner", DurationComplete { end: 50 }),
+        (40, "hand over", FlowBegin { id: 7 }),
+        (60, "outer", DurationEnd),
+        (70, "queue", Counter { id: 1 }),
+        (75, "hand over", FlowEnd { id: 7 }),
+        (80, "moment", Instant { scope: Some(InstantScope::Thread) }),
+        (90, "request", AsyncEnd { id: 42 }),
+    ] {
+        let event = event(ticks, "net", name, kind);
+        writer.record(&Event { arguments: (&value).into(), ..event }.into()).unwrap();
+    }
+    writer.into_inner()
+}
+
 /// Returns [`good`] without its last byte.
 pub(crate) fn cut() -> Vec<u8> {
     let mut archive = good();

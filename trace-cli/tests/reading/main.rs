@@ -11,4 +11,5 @@ mod harness;
 mod pictures;
 mod stats;
 mod top;
+mod wrong;
 mod wrong_input;

@@ -1,0 +1,110 @@
+//! Every command that reads files, with everything that can be wrong with an
+//! input or an output.
+//!
+//! Whatever it is: no panic, no signal, a sentence that names the file, the
+//! exit status of the help, and no file that was not there before, unless it is
+//! a whole one.
+
+mod inputs;
+mod json;
+mod outputs;
+mod permissions;
+mod pipes;
+
+use crate::harness::{everything, Place, Run};
+
+/// The input that is wrong, where a command takes one.
+const WRONG: &str = "wrong.in";
+
+/// The good archive beside it.
+const GOOD: &str = "good.fxt";
+
+/// A command; `IN` and `OUT` stand for its files.
+struct Command {
+    line: &'static str,
+    /// The output's name; empty if it writes to standard output.
+    output: &'static str,
+}
+
+const fn command(line: &'static str, output: &'static str) -> Command {
+    Command { line, output }
+}
+
+/// All commands that read archives.
+const COMMANDS: [Command; 25] = [
+    command("check IN", ""),
+    command("check --json IN", ""),
+    command("dump IN", ""),
+    command("stats IN", ""),
+    command("stats --json IN", ""),
+    command("stats --counters IN", ""),
+    command("stats --flows --csv IN", ""),
+    command("diff IN good.fxt", ""),
+    command("diff good.fxt IN --json", ""),
+    command("top IN", ""),
+    command("top --flow --json IN", ""),
+    command("convert IN -o OUT", "out.json"),
+    command("convert IN -o OUT", "out.json.gz"),
+    command("convert IN -o OUT", "out.pftrace"),
+    command("convert IN -o OUT", "out.folded"),
+    command("convert IN -o OUT", "out.speedscope.json"),
+    command("convert IN -o OUT", "out.csv"),
+    command("slice IN -o OUT", "out.fxt"),
+    command("slice IN --from 1ns -o OUT", "out.fxt.zst"),
+    command("merge IN -o OUT", "out.fxt"),
+    command("merge good.fxt IN -o OUT", "out.fxt"),
+    command("flamegraph IN -o OUT", "out.svg"),
+    command("flamegraph good.fxt --diff IN -o OUT", "out.svg"),
+    command("timeline IN -o OUT", "out.html"),
+    command("timeline IN -o OUT", "out.svg"),
+];
+
+/// The command that reads JSON.
+const FROM_JSON: [Command; 2] =
+    [command("convert IN -o OUT", "out.fxt"), command("convert --lenient IN -o OUT", "out.fxt.gz")];
+
+/// What a killed program left is no archive either.
+const RECOVER: Command = command("recover IN", "");
+
+impl Command {
+    /// Returns the arguments for these files.
+    fn with<'a>(&'a self, input: &'a str, output: &'a str) -> Vec<&'a str> {
+        let word = |word: &'a str| match word {
+            "IN" => input,
+            "OUT" => output,
+            word => word,
+        };
+        self.line.split(' ').map(word).collect()
+    }
+
+    fn run(&self, place: &Place, input: &str) -> Run {
+        place.run(&self.with(input, self.output))
+    }
+}
+
+/// Returns a place with a good archive.
+fn place() -> Place {
+    let place = Place::new();
+    place.put(GOOD, &everything());
+    place
+}
+
+/// Asserts that a command has failed with a sentence about `file`, and has left
+/// the files as they were.
+#[track_caller]
+fn assert_failed(place: &Place, files: &[String], run: &Run, file: &str, what: &str) {
+    assert_eq!(run.code, 1, "{what}: {run:?}");
+    assert_sentence(run, what);
+    assert!(run.stderr.contains(file), "{what}: it does not name {file}: {run:?}");
+    assert_eq!(place.names(), files, "{what}: {run:?}");
+}
+
+/// Asserts that standard error has sentences, and none of a panic.
+#[track_caller]
+fn assert_sentence(run: &Run, what: &str) {
+    assert!(!run.stderr.is_empty(), "{what}: it says nothing: {run:?}");
+    for line in run.stderr.lines() {
+        assert!(line.starts_with("trace: "), "{what}: {run:?}");
+    }
+    assert!(!run.stderr.contains("panicked"), "{what}: {run:?}");
+}

@@ -1,0 +1,173 @@
+//! Inputs that are no archives, or only a part of one.
+
+use std::io::Read;
+use std::os::unix::fs::symlink;
+
+use super::{assert_failed, assert_sentence, place, COMMANDS, FROM_JSON, RECOVER, WRONG};
+use crate::compressed::{gzip, zstd};
+use crate::harness::{everything, Place};
+
+/// Returns bytes without any sense; always the same.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let byte = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..length).map(byte).collect()
+}
+
+/// What is neither an archive nor JSON.
+fn no_archives() -> Vec<(&'static str, Vec<u8>)> {
+    let (gzip_of, zstd_of) = (gzip(&everything()), zstd(&everything()));
+    let mut damaged = zstd_of.clone();
+    damaged[12..20].fill(0xff);
+    vec![
+        ("empty", Vec::new()),
+        ("3 bytes", b"abc".to_vec()),
+        ("7 bytes of an archive", everything()[..7].to_vec()),
+        ("zeros", vec![0; 1 << 16]),
+        ("noise", noise(1 << 16)),
+        ("text", b"a text of some length\n".repeat(100)),
+        ("the other byte order", 0x0016_5478_4604_0010_u64.to_be_bytes().repeat(9)),
+        ("gzip, cut in its head", gzip_of[..5].to_vec()),
+        ("gzip of nothing", gzip(b"")),
+        ("gzip of zeros", gzip(&[0; 100])),
+        ("gzip of gzip", gzip(&gzip_of)),
+        ("damaged gzip", [&gzip_of[..10], &[0xff; 40]].concat()),
+        ("zstd, cut in its head", zstd_of[..5].to_vec()),
+        ("zstd of nothing", zstd(b"")),
+        ("zstd of zeros", zstd(&[0; 100])),
+        ("damaged zstd", damaged),
+    ]
+}
+
+#[test]
+fn what_is_no_archive() {
+    let place = place();
+    for (what, content) in no_archives() {
+        place.put(WRONG, &content);
+        let files = place.names();
+        for command in COMMANDS.iter().chain(&FROM_JSON).chain([&RECOVER]) {
+            let run = command.run(&place, WRONG);
+            assert_failed(&place, &files, &run, WRONG, &format!("{} with {what}", command.line));
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_or_read() {
+    let place = place();
+    symlink("missing", place.path("dangling")).unwrap();
+    symlink("loop", place.path("loop")).unwrap();
+    // Can be opened, and not read.
+    symlink("/proc/self/mem", place.path("unreadable")).unwrap();
+    std::fs::create_dir(place.path("directory")).unwrap();
+    let files = place.names();
+    for input in ["missing", "dangling", "loop", "unreadable", "directory", "directory/missing"] {
+        for command in COMMANDS.iter().chain(&FROM_JSON).chain([&RECOVER]) {
+            let run = command.run(&place, input);
+            assert_failed(&place, &files, &run, input, command.line);
+        }
+    }
+}
+
+/// Runs all commands on a part of an archive. What is there counts: they give
+/// it and exit with 3, or say that there is nothing to be drawn or found in it.
+fn assert_partial(place: &Place, what: &str) {
+    let files = place.names();
+    for command in &COMMANDS {
+        let what = format!("{} with {what}", command.line);
+        let run = command.run(place, WRONG);
+        if run.code == 1 && !command.line.starts_with("check") {
+            assert_failed(place, &files, &run, WRONG, &what);
+            continue;
+        }
+        let code = if command.line.starts_with("check") { 1 } else { 3 };
+        assert_eq!(run.code, code, "{what}: {run:?}");
+        if command.output.is_empty() {
+            assert!(!run.stdout.is_empty(), "{what}: {run:?}");
+        } else {
+            assert_sentence(&run, &what);
+            assert_whole(place, command.output);
+            std::fs::remove_file(place.path(command.output)).unwrap();
+        }
+        assert_eq!(place.names(), files, "{what}");
+    }
+}
+
+/// Asserts that an output is whole, although its input is not.
+fn assert_whole(place: &Place, name: &str) {
+    let bytes = std::fs::read(place.path(name)).unwrap();
+    let text = || String::from_utf8(bytes.clone()).unwrap();
+    match name.rsplit_once('.').unwrap().1 {
+        "json" => assert!(serde_json::from_slice::<serde_json::Value>(&bytes).is_ok(), "{name}"),
+        "fxt" | "zst" => {
+            let check = place.run(&["check", name]);
+            assert!(matches!(check.code, 0 | 3), "{check:?}");
+        }
+        "svg" => assert!(text().trim_end().ends_with("</svg>")),
+        "html" => assert!(text().trim_end().ends_with("</html>")),
+        "csv" | "folded" => assert!(text().is_empty() || text().ends_with('\n')),
+        "gz" => {
+            let mut text = String::new();
+            flate2::read::GzDecoder::new(&*bytes).read_to_string(&mut text).unwrap();
+            assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{name}");
+        }
+        // Packets behind one another, or none.
+        "pftrace" => {}
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn cut_archives() {
+    let (place, whole) = (place(), everything());
+    // Also within the header of a record.
+    for left in [17, 41, 70, 141, whole.len() / 2, whole.len() - 8, whole.len() - 1] {
+        place.put(WRONG, &whole[..left]);
+        assert_partial(&place, &format!("{left} of {} bytes", whole.len()));
+    }
+}
+
+#[test]
+fn cut_compressed_archives() {
+    let place = place();
+    for (what, whole) in [("gzip", gzip(&everything())), ("zstd", zstd(&everything()))] {
+        for left in [20, whole.len() / 2, whole.len() - 5, whole.len() - 1] {
+            place.put(WRONG, &whole[..left]);
+            let files = place.names();
+            for command in &COMMANDS {
+                let what =
+                    format!("{} with {left} of {} bytes of {what}", command.line, whole.len());
+                let run = command.run(&place, WRONG);
+                assert_failed(&place, &files, &run, WRONG, &what);
+                assert!(run.stderr.contains("data is cut off"), "{what}: {run:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn archives_with_damage_in_the_middle() {
+    let (place, whole) = (place(), everything());
+    let words = whole.len() / 8;
+    for word in (4..words).step_by(5) {
+        let mut damaged = whole.clone();
+        damaged[8 * word..8 * word + 8].fill(0xff);
+        place.put(WRONG, &damaged);
+        let files = place.names();
+        for command in COMMANDS.iter().filter(|command| !command.output.ends_with("z")) {
+            let run = command.run(&place, WRONG);
+            let what = format!("{} with word {word} damaged", command.line);
+            assert!(matches!(run.code, 0 | 1 | 3), "{what}: {run:?}");
+            if run.code != 0 && !command.line.starts_with("check") {
+                assert_sentence(&run, &what);
+                assert!(run.stderr.contains(WRONG), "{what}: {run:?}");
+            }
+            assert!(!run.stderr.contains("panicked"), "{what}: {run:?}");
+            let _ = std::fs::remove_file(place.path(command.output));
+            assert_eq!(place.names(), files, "{what}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Outputs that cannot be written.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixStream;
+use std::process::{Command as Process, Stdio};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{assert_failed, place, Command, COMMANDS, FROM_JSON, GOOD};
+use crate::harness::{everything, Place, Run};
+
+const JSON: &str = "good.json";
+
+/// Returns a place with an archive and JSON that no command reads or writes in
+/// one go.
+fn large_place() -> Place {
+    let place = place();
+    let event = "{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"name\":\"x\",\"args\":{\"a\":\"b\"}},\n";
+    place.put(JSON, format!("[{}", event.repeat(20_000)).as_bytes());
+    place
+}
+
+/// All commands with what they make something of.
+fn with_inputs() -> impl Iterator<Item = (&'static Command, &'static str)> {
+    let archives = COMMANDS.iter().map(|command| (command, GOOD));
+    archives.chain(FROM_JSON.iter().map(|command| (command, JSON)))
+}
+
+fn with_outputs() -> impl Iterator<Item = (&'static Command, &'static str)> {
+    with_inputs().filter(|(command, _)| !command.output.is_empty())
+}
+
+#[test]
+fn all_of_them_do_their_work() {
+    let place = large_place();
+    for (command, input) in with_inputs() {
+        let run = command.run(&place, input);
+        assert_eq!(run.code, 0, "{}: {run:?}", command.line);
+        let has_output = !command.output.is_empty() && place.path(command.output).exists();
+        assert_eq!(run.stdout.is_empty(), has_output, "{}: {run:?}", command.line);
+    }
+}
+
+#[test]
+fn names_that_no_file_can_have() {
+    let place = large_place();
+    for (command, input) in with_outputs() {
+        let name = command.output;
+        fs::create_dir(place.path(name)).unwrap();
+        let files = place.names();
+        let long = format!("{}.{name}", "long".repeat(70));
+        let (missing, below, proc) =
+            (format!("missing/{name}"), format!("{input}/{name}"), format!("/proc/{name}"));
+        for output in [name, &missing, &below, &proc, &long] {
+            let run = place.run(&command.with(input, output));
+            let what = format!("{} with {output}", command.line);
+            assert_failed(&place, &files, &run, output, &what);
+        }
+        fs::remove_dir(place.path(name)).unwrap();
+    }
+}
+
+#[test]
+fn the_input_as_output() {
+    let place = large_place();
+    for (command, input) in with_outputs() {
+        // Its own name, and another one that leads there.
+        symlink(input, place.path(command.output)).unwrap();
+        let content = fs::read(place.path(input)).unwrap();
+        let files = place.names();
+        let run = command.run(&place, input);
+        assert_failed(&place, &files, &run, input, command.line);
+        assert!(run.stderr.contains("both input and output"), "{}: {run:?}", command.line);
+        assert!(fs::read(place.path(input)).unwrap() == content, "{}", command.line);
+        fs::remove_file(place.path(command.output)).unwrap();
+    }
+}
+
+#[test]
+fn a_full_device() {
+    let place = large_place();
+    for (command, input) in with_outputs() {
+        symlink("/dev/full", place.path(command.output)).unwrap();
+        let files = place.names();
+        let run = command.run(&place, input);
+        assert_failed(&place, &files, &run, command.output, command.line);
+        assert!(run.stderr.contains("No space left on device"), "{}: {run:?}", command.line);
+        fs::remove_file(place.path(command.output)).unwrap();
+    }
+}
+
+/// A limit of the size of files is a disk that is full in the middle of a file.
+#[test]
+fn a_disk_without_room() {
+    let place = large_place();
+    for (command, input) in with_outputs() {
+        place.put(command.output, b"of before");
+        let files = place.names();
+        let line = command.with(input, command.output).join(" ");
+        for signal in ["", "trap '' XFSZ; "] {
+            let script = format!("{signal}ulimit -f 0; exec \"$0\" {line}");
+            let mut shell = Process::new("sh");
+            shell.args(["-c", &script, env!("CARGO_BIN_EXE_trace")]);
+            let run = Run::of(shell.current_dir(place.path(".")).output().unwrap());
+            assert_failed(&place, &files, &run, command.output, &line);
+            assert!(run.stderr.contains("File too large"), "{line}: {run:?}");
+            assert_eq!(place.text(command.output), "of before", "{line}");
+        }
+        fs::remove_file(place.path(command.output)).unwrap();
+    }
+}
+
+#[test]
+fn standard_output_that_is_full() {
+    let place = large_place();
+    let files = place.names();
+    for (command, input) in with_inputs() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut process = place.command(&command.with(input, "-"));
+        let run = Run::of(process.stdout(full).stderr(Stdio::piped()).output().unwrap());
+        assert_failed(&place, &files, &run, "No space left on device", command.line);
+        let name = if command.output.is_empty() { "standard output" } else { "'-'" };
+        assert!(run.stderr.contains(name), "{}: {run:?}", command.line);
+    }
+}
+
+/// Whoever reads has seen enough: that is no failure.
+#[test]
+fn standard_output_that_is_closed() {
+    let place = large_place();
+    let files = place.names();
+    for (command, input) in with_inputs() {
+        let (reader, writer) = UnixStream::pair().unwrap();
+        drop(reader);
+        let mut process = place.command(&command.with(input, "-"));
+        let run =
+            Run::of(process.stdout(OwnedFd::from(writer)).stderr(Stdio::piped()).output().unwrap());
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", command.line);
+        assert_eq!(place.names(), files);
+    }
+}
+
+/// What is killed in the middle leaves nothing, and the output of before, where
+/// the file system has files without names.
+#[test]
+fn a_command_that_is_killed() {
+    let place = large_place();
+    let flags = OFlags::TMPFILE | OFlags::WRONLY;
+    if matches!(rustix::fs::open(place.path("."), flags, Mode::RUSR), Err(Errno::OPNOTSUPP)) {
+        return;
+    }
+    place.put("out.json", b"of before");
+    let files = place.names();
+    let mut process = place.command(&["convert", "-", "-o", "out.json"]);
+    let mut child = process.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // More than a pipe holds: some of it was read.
+    child.stdin.as_mut().unwrap().write_all(&crate::dump::large()).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(place.names(), files);
+    assert_eq!(place.text("out.json"), "of before");
+}
+
+#[test]
+fn an_output_of_before_is_replaced_as_a_whole() {
+    let place = large_place();
+    for (command, input) in with_outputs() {
+        place.put(command.output, &everything().repeat(1000));
+        let files = place.names();
+        assert_eq!(command.run(&place, input).code, 0, "{}", command.line);
+        let again = fs::read(place.path(command.output)).unwrap();
+        fs::remove_file(place.path(command.output)).unwrap();
+        assert_eq!(command.run(&place, input).code, 0, "{}", command.line);
+        assert!(fs::read(place.path(command.output)).unwrap() == again, "{}", command.line);
+        assert_eq!(place.names(), files);
+        fs::remove_file(place.path(command.output)).unwrap();
+    }
+}
