@@ -26,6 +26,7 @@
 pub(crate) mod carried;
 mod error;
 mod event;
+mod ftrace;
 mod import;
 mod parsed;
 mod reader;

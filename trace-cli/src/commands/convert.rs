@@ -76,6 +76,9 @@ fn to_fxt(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
         let carried = summary.carried;
         say(&format!("{carried} of them are more than FXT can say, and carried along as they are"));
     }
+    if summary.scheduling > 0 {
+        say(&format!("{} scheduling records made of systemTraceEvents", summary.scheduling));
+    }
     let Some(first) = &summary.skipped.first else {
         return Ok(exit::OK);
     };

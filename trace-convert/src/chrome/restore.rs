@@ -51,6 +51,11 @@ impl Documents {
         self.providers.is_empty()
     }
 
+    /// Tells whether the JSON is to be that of a document.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole.is_some()
+    }
+
     /// Tells whether a record is of a document.
     #[inline]
     pub(super) fn has(&self, item: &Item<'_>) -> bool {

@@ -3,6 +3,7 @@
 mod draft;
 mod head;
 mod record;
+mod system;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use super::value::Value;
 use crate::ConvertError;
 use draft::Room;
 use record::{Kind, Plan};
+use system::System;
 
 /// The provider of all records, and its name.
 const PROVIDER: (u32, &str) = (1, "trace event format");
@@ -46,6 +48,8 @@ pub struct Summary {
     pub carried: u64,
     /// Members of the document beside the events.
     pub members: u64,
+    /// Scheduling records that were made of `systemTraceEvents`.
+    pub scheduling: u64,
     /// What was left out; nothing unless the reader is lenient.
     pub skipped: Skipped,
 }
@@ -72,6 +76,7 @@ pub fn to_fxt<R: Read, W: Write>(
         }
     }
     import.summary.skipped = reader.into_skipped();
+    import.summary.scheduling = import.system.finish(&mut import.writer)?;
     import.writer.flush()?;
     Ok(import.summary)
 }
@@ -88,6 +93,7 @@ struct Import<W> {
     /// The threads, and processes as thread 0, whose koids are made up and that
     /// have a name.
     named: HashSet<ThreadKoids>,
+    system: System,
 }
 
 impl<W: Write> Import<W> {
@@ -104,6 +110,7 @@ impl<W: Write> Import<W> {
             room: Room::default(),
             now: 0,
             named: HashSet::new(),
+            system: System::default(),
         };
         import.blobs(DOCUMENT, &[form])?;
         Ok(import)
@@ -111,6 +118,7 @@ impl<W: Write> Import<W> {
 
     fn member(&mut self, member: &Member<'_>) -> Result<(), WriteError> {
         self.summary.members += 1;
+        self.system.member(member);
         self.blobs(MEMBER, &["\"", member.key.written(), "\":", member.written])
     }
 
@@ -119,6 +127,7 @@ impl<W: Write> Import<W> {
         self.summary.events += 1;
         let plan = Plan::new(event, std::mem::take(&mut self.room), self.now);
         self.now = plan.head.ticks;
+        self.system.event(event, &plan);
         if let (Kind::Event(_), ThreadKoids { process, thread }) = (&plan.kind, plan.head.thread) {
             if (process | thread) & ARTIFICIAL_KOID_BIT != 0 {
                 self.name_made_up(event, plan.head.thread)?;

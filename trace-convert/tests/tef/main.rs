@@ -4,6 +4,7 @@ mod documents;
 mod json;
 mod phases;
 mod round_trip;
+mod system;
 
 use trace_convert::{check, chrome, tef};
 use trace_format::Reader;

@@ -33,6 +33,11 @@ impl Exporter {
             Record::Event(event) => self.restore_event(item, event),
             Record::UserspaceObject(object) => self.restore_object(item, object),
             Record::KernelObject(object) => return self.restore_name(item, object),
+            // A document has them as text.
+            Record::ContextSwitch(_) | Record::ThreadWakeup(_) => {
+                let is_added = Overrides::of(item, &item.record.arguments()).is_added;
+                return is_added && self.documents.is_whole();
+            }
             _ => return false,
         }
         true

@@ -1,0 +1,249 @@
+//! What ftrace says in a document, as scheduling records.
+//!
+//! The text is carried like every member; the records are added for readers of
+//! FXT. They come behind all events, since these tell which process a thread is
+//! of, whether it has a name, and how the clock of the text stands to theirs.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Write;
+
+use trace_format::layout::{cut_str, ObjectType, ARTIFICIAL_KOID_BIT, MAX_STRING_BYTES};
+use trace_format::{
+    Argument, ContextSwitch, EventKind, KernelObject, ThreadKoids, ThreadWakeup, Value as Fxt,
+    WriteError, Writer,
+};
+
+use super::record::{Kind, Plan};
+use super::MAX_NAMED;
+use crate::tef::carried::ADDED;
+use crate::tef::event::{Event, Phase};
+use crate::tef::ftrace::{Clock, Line, Scheduled, Task};
+use crate::tef::reader::Member;
+use crate::tef::value::Value;
+
+/// How many threads are remembered as the ones that had an event last.
+const RECENT: usize = 64;
+
+/// The text of ftrace, and what events tell of it.
+#[derive(Debug)]
+pub(super) struct System {
+    texts: Vec<String>,
+    /// The times of `clock_sync`, in nanoseconds, by their id.
+    syncs: HashMap<Box<str>, u64>,
+    /// The process of each thread with an event.
+    processes: HashMap<u64, u64>,
+    /// Threads that `processes` has; a look at them is cheaper.
+    recent: [ThreadKoids; RECENT],
+    /// Threads that the document gives a name.
+    named: HashSet<u64>,
+}
+
+impl Default for System {
+    fn default() -> Self {
+        Self {
+            texts: Vec::new(),
+            syncs: HashMap::new(),
+            processes: HashMap::new(),
+            recent: [ThreadKoids::UNKNOWN; RECENT],
+            named: HashSet::new(),
+        }
+    }
+}
+
+impl System {
+    /// Keeps the text, if the member has it.
+    pub(super) fn member(&mut self, member: &Member<'_>) {
+        if let (Value::String(text), "systemTraceEvents") = (member.value, &*member.key.to_str()) {
+            self.texts.push(text.to_str().into_owned());
+        }
+    }
+
+    /// Takes note of what an event tells.
+    #[inline]
+    pub(super) fn event(&mut self, event: &Event<'_>, plan: &Plan<'_>) {
+        let koids = plan.head.thread;
+        match plan.kind {
+            Kind::Event(kind) => {
+                let place = self.recent.get_mut(koids.thread as usize % RECENT);
+                if place.is_some_and(|recent| std::mem::replace(recent, koids) != koids) {
+                    self.thread(koids);
+                }
+                if matches!(kind, EventKind::Instant { .. }) && event.phase() == Phase::ClockSync {
+                    self.sync(event);
+                }
+            }
+            Kind::Thread(_) if self.named.len() < MAX_NAMED => {
+                self.named.insert(koids.thread);
+                self.thread(koids);
+            }
+            _ => {}
+        }
+    }
+
+    #[cold]
+    fn thread(&mut self, koids: ThreadKoids) {
+        let is_told = (koids.thread | koids.process) & ARTIFICIAL_KOID_BIT == 0;
+        if is_told && koids.thread != 0 && self.processes.len() < MAX_NAMED {
+            self.processes.entry(koids.thread).or_insert(koids.process);
+        }
+    }
+
+    /// The one that asked for it knows only that it was between two times.
+    #[cold]
+    fn sync(&mut self, event: &Event<'_>) {
+        let argument = |key| event.arguments().find(|(name, _)| name.to_str() == key);
+        let id = argument("sync_id").map(|(_, value)| value);
+        let time = event.timestamp().and_then(Event::nanos);
+        if let (Some(Value::String(id)), Some(time)) = (id, time) {
+            let asked = argument("issue_ts").and_then(|(_, asked)| Event::nanos(asked));
+            let time = asked.map_or(time, |asked| asked.midpoint(time));
+            if self.syncs.len() < MAX_NAMED {
+                self.syncs.entry(id.to_str().into()).or_insert(time);
+            }
+        }
+    }
+
+    /// Writes what the text says, and returns the number of scheduling
+    /// records.
+    pub(super) fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<u64, WriteError> {
+        let mut count = 0;
+        for text in std::mem::take(&mut self.texts) {
+            let overview = self.overview(&text);
+            self.names(writer, &overview)?;
+            count += records(writer, &text, overview.clock)?;
+        }
+        Ok(count)
+    }
+
+    fn overview<'a>(&self, text: &'a str) -> Overview<'a> {
+        let mut overview = Overview::default();
+        for line in text.lines().filter_map(Line::parse) {
+            overview.clock.note(&line, |id| self.syncs.get(id).copied());
+            if let Some(process) = line.process.filter(|_| overview.processes.len() < MAX_NAMED) {
+                overview.processes.insert(line.thread, process);
+            }
+            match Scheduled::of(&line) {
+                Some(Scheduled::Switch { outgoing, incoming, .. }) => {
+                    overview.name(outgoing);
+                    overview.name(incoming);
+                }
+                Some(Scheduled::Waking { task, .. } | Scheduled::Wakeup { task, .. }) => {
+                    overview.name(task);
+                }
+                None => {}
+            }
+        }
+        overview
+    }
+
+    /// Names the threads that the document does not name.
+    fn names<W: Write>(
+        &self,
+        writer: &mut Writer<W>,
+        overview: &Overview<'_>,
+    ) -> Result<(), WriteError> {
+        for (koid, name) in &overview.names {
+            if *koid == 0 || self.named.contains(koid) {
+                continue;
+            }
+            let process = self.processes.get(koid).or_else(|| overview.processes.get(koid));
+            let arguments = [
+                Argument::new(ADDED, Fxt::Bool(true)),
+                Argument::new("process", Fxt::Koid(process.copied().unwrap_or(0))),
+            ];
+            let arguments = arguments.get(..1 + usize::from(process.is_some())).unwrap_or_default();
+            let name = cut_str(name, MAX_STRING_BYTES).into();
+            let (object_type, koid, arguments) = (ObjectType::THREAD, *koid, arguments.into());
+            writer.record(&KernelObject { object_type, koid, name, arguments }.into())?;
+        }
+        Ok(())
+    }
+}
+
+/// What has to be known of a text before its records are made.
+#[derive(Debug, Default)]
+struct Overview<'a> {
+    clock: Clock,
+    processes: HashMap<u64, u64>,
+    /// The last name of each thread.
+    names: BTreeMap<u64, &'a str>,
+}
+
+impl<'a> Overview<'a> {
+    fn name(&mut self, task: Task<'a>) {
+        if self.names.len() < MAX_NAMED || self.names.contains_key(&task.thread) {
+            self.names.insert(task.thread, task.name);
+        }
+    }
+}
+
+/// Writes the scheduling records of a text, and returns their number.
+fn records<W: Write>(writer: &mut Writer<W>, text: &str, clock: Clock) -> Result<u64, WriteError> {
+    let mut count = 0;
+    // Threads that were told to be woken up already.
+    let mut woken = HashSet::new();
+    for line in text.lines().filter_map(Line::parse) {
+        let (Some(ticks), Some(scheduled)) = (clock.time(line.nanos), Scheduled::of(&line)) else {
+            continue;
+        };
+        match scheduled {
+            Scheduled::Switch { incoming, .. } => {
+                woken.remove(&incoming.thread);
+            }
+            Scheduled::Waking { task, .. } => {
+                woken.insert(task.thread);
+            }
+            // Of a thread whose `sched_waking` is there it is the second half.
+            Scheduled::Wakeup { task, .. } if woken.remove(&task.thread) => continue,
+            Scheduled::Wakeup { .. } => {}
+        }
+        record(writer, ticks, &line, scheduled)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn record<W: Write>(
+    writer: &mut Writer<W>,
+    ticks: u64,
+    line: &Line<'_>,
+    scheduled: Scheduled<'_>,
+) -> Result<(), WriteError> {
+    match scheduled {
+        Scheduled::Switch { outgoing, state, incoming } => {
+            let arguments = [
+                Argument::new("outgoing_weight", Fxt::Int32(outgoing.priority)),
+                Argument::new("incoming_weight", Fxt::Int32(incoming.priority)),
+                Argument::new(ADDED, Fxt::Bool(true)),
+            ];
+            let switch = ContextSwitch {
+                ticks,
+                cpu: line.cpu,
+                outgoing_state: state,
+                outgoing_thread: outgoing.thread,
+                incoming_thread: incoming.thread,
+                arguments: (&arguments).into(),
+            };
+            writer.record(&switch.into())
+        }
+        Scheduled::Waking { task, cpu } => wakeup(writer, ticks, task, cpu, line.thread),
+        // It may be told where an interrupt came in.
+        Scheduled::Wakeup { task, cpu } => wakeup(writer, ticks, task, cpu, 0),
+    }
+}
+
+fn wakeup<W: Write>(
+    writer: &mut Writer<W>,
+    ticks: u64,
+    task: Task<'_>,
+    cpu: u16,
+    waker: u64,
+) -> Result<(), WriteError> {
+    let arguments = [
+        Argument::new("weight", Fxt::Int32(task.priority)),
+        Argument::new(ADDED, Fxt::Bool(true)),
+        Argument::new("waker", Fxt::Koid(waker)),
+    ];
+    let arguments = arguments.get(..2 + usize::from(waker != 0)).unwrap_or_default().into();
+    writer.record(&ThreadWakeup { ticks, cpu, thread: task.thread, arguments }.into())
+}
