@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use trace_format::{Event, Item, Value};
+use trace_format::{Event, Item};
 
 use super::table::Groups;
 use super::Group;
@@ -70,7 +70,8 @@ impl Counters {
     ) {
         let label = catalog.label(item, event.category, event.name);
         for argument in &event.arguments {
-            let Some(value) = number(argument.value) else { continue };
+            let number = argument.value.number().filter(|number| !number.is_nan());
+            let Some(value) = number else { continue };
             let series = catalog.text(item, argument.name);
             self.add(Key { group, label, id, series }, value);
         }
@@ -110,16 +111,5 @@ impl Counters {
             key(a).cmp(&key(b))
         });
         rows
-    }
-}
-
-fn number(value: Value<'_>) -> Option<f64> {
-    match value {
-        Value::Int32(value) => Some(value.into()),
-        Value::Uint32(value) => Some(value.into()),
-        Value::Int64(value) => Some(value as f64),
-        Value::Uint64(value) => Some(value as f64),
-        Value::Double(value) if !value.is_nan() => Some(value),
-        _ => None,
     }
 }

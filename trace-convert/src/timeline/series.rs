@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trace_format::{Event, Item, Value};
+use trace_format::{Event, Item};
 
 use super::rows::{Row, RowKind, Series};
 use crate::catalog::{Catalog, LabelId};
@@ -24,7 +24,8 @@ impl Counters {
     ) {
         let counter = self.0.entry(key).or_default();
         for argument in &event.arguments {
-            let Some(value) = number(argument.value) else { continue };
+            let number = argument.value.number().filter(|number| number.is_finite());
+            let Some(value) = number else { continue };
             let name = catalog.text(item, argument.name);
             let sample = (item.nanos(event.ticks), value);
             if let Some(series) = counter.iter_mut().find(|series| series.name == name) {
@@ -46,17 +47,5 @@ impl Counters {
             (process, Row { kind: RowKind::Counter, name, series, ..Row::default() })
         };
         self.0.into_iter().map(row).collect()
-    }
-}
-
-/// Returns a value that can be drawn.
-fn number(value: Value<'_>) -> Option<f64> {
-    match value {
-        Value::Int32(value) => Some(value.into()),
-        Value::Uint32(value) => Some(value.into()),
-        Value::Int64(value) => Some(value as f64),
-        Value::Uint64(value) => Some(value as f64),
-        Value::Double(value) => Some(value).filter(|value| value.is_finite()),
-        _ => None,
     }
 }

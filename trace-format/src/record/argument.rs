@@ -50,6 +50,31 @@ pub enum Value<'a> {
     Blob(&'a [u8]),
 }
 
+impl Value<'_> {
+    /// Returns a number (types 1 to 5) as a double, rounded where it has more
+    /// than 53 bits; `None` for all else.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trace_format::Value;
+    ///
+    /// assert_eq!(Value::Int64(-3).number(), Some(-3.0));
+    /// assert_eq!(Value::Bool(true).number(), None);
+    /// ```
+    #[must_use]
+    pub fn number(self) -> Option<f64> {
+        match self {
+            Self::Int32(value) => Some(value.into()),
+            Self::Uint32(value) => Some(value.into()),
+            Self::Int64(value) => Some(value as f64),
+            Self::Uint64(value) => Some(value as f64),
+            Self::Double(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
 /// The arguments of a record: a list to be encoded, or those of a decoded
 /// record, which have been checked and are read one by one.
 #[derive(Clone, Copy)]

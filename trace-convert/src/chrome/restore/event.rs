@@ -8,6 +8,7 @@ use trace_format::{
 use super::overrides::{Carried, Overrides, Use};
 use crate::chrome::event::phase;
 use crate::chrome::exporter::Exporter;
+use crate::chrome::json::Json;
 use crate::tef::scan;
 
 /// The members that a record has a place for; `None` where it has none.
@@ -110,7 +111,7 @@ impl Exporter {
     }
 
     #[inline]
-    fn restored<'a>(&mut self, item: &Item<'a>, own: &Own<'_>, arguments: &Arguments<'a>) {
+    fn restored<'a, 'b>(&mut self, item: &Item<'a>, own: &Own<'b>, arguments: &Arguments<'a>) {
         let overrides = Overrides::of(item, arguments);
         if overrides.is_added {
             return;
@@ -121,12 +122,20 @@ impl Exporter {
             Some(value) => self.carried(item, value),
             None => self.json.plain(own.phase),
         }
-        self.number(item, "pid", own.process, &overrides.process, &overrides);
-        self.number(item, "tid", own.thread, &overrides.thread, &overrides);
-        self.label(item, "cat", own.category, &overrides.category);
-        self.label(item, "name", own.name, &overrides.name);
-        self.time(item, "ts", own.nanos, &overrides.timestamp, &overrides);
-        self.time(item, "dur", own.duration, &overrides.duration, &overrides);
+        let present = |key, own: Option<u64>| own.filter(|_| !overrides.is_absent(key));
+        let spoken = |text: Option<&'b str>| text.filter(|text| !text.is_empty());
+        self.own(item, "pid", &overrides.process, present("pid", own.process), Json::unsigned);
+        self.own(item, "tid", &overrides.thread, present("tid", own.thread), Json::unsigned);
+        self.own(item, "cat", &overrides.category, spoken(own.category), Json::string);
+        self.own(item, "name", &overrides.name, spoken(own.name), Json::string);
+        self.own(item, "ts", &overrides.timestamp, present("ts", own.nanos), Json::short_micros);
+        self.own(
+            item,
+            "dur",
+            &overrides.duration,
+            present("dur", own.duration),
+            Json::short_micros,
+        );
         self.restored_id(item, own.id, &overrides);
         if let Some(scope) = own.scope {
             self.scope(scope);
@@ -140,56 +149,22 @@ impl Exporter {
         self.end();
     }
 
-    fn number<'a>(
+    /// Adds a member as it is carried, else as the record has it.
+    fn own<'a, T>(
         &mut self,
         item: &Item<'a>,
         key: &str,
-        own: Option<u64>,
         carried: &Option<Carried<'a>>,
-        overrides: &Overrides<'a>,
+        own: Option<T>,
+        write: impl FnOnce(&mut Json, T),
     ) {
         match (carried, own) {
             (Some(value), _) => self.carried_member(item, key, value),
-            (None, Some(koid)) if !overrides.is_absent(key) => {
+            (None, Some(own)) => {
                 self.member_key(key);
-                self.json.unsigned(koid);
+                write(&mut self.json, own);
             }
-            _ => {}
-        }
-    }
-
-    fn label<'a>(
-        &mut self,
-        item: &Item<'a>,
-        key: &str,
-        own: Option<&str>,
-        carried: &Option<Carried<'a>>,
-    ) {
-        match (carried, own) {
-            (Some(value), _) => self.carried_member(item, key, value),
-            (None, Some(text)) if !text.is_empty() => {
-                self.member_key(key);
-                self.json.string(text);
-            }
-            _ => {}
-        }
-    }
-
-    fn time<'a>(
-        &mut self,
-        item: &Item<'a>,
-        key: &str,
-        own: Option<u64>,
-        carried: &Option<Carried<'a>>,
-        overrides: &Overrides<'a>,
-    ) {
-        match (carried, own) {
-            (Some(value), _) => self.carried_member(item, key, value),
-            (None, Some(nanos)) if !overrides.is_absent(key) => {
-                self.member_key(key);
-                self.json.short_micros(nanos);
-            }
-            _ => {}
+            (None, None) => {}
         }
     }
 
