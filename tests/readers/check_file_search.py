@@ -9,7 +9,7 @@ from pathlib import Path
 import fxt_package
 import perfetto
 from model import Event, Found
-from recordings import Programs, Way
+from recordings import Programs, Way, run
 
 TEXT = "needle"
 THREADS = 3
@@ -26,6 +26,8 @@ def checks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[str, Ca
     yield "output", lambda: output_faults(result.returncode, sorted(result.stdout.splitlines()), lines)
     yield "fxt", lambda: archive_faults(fxt_package.read(archive), files, lines)
     yield "perfetto", lambda: perfetto_faults(engine, archive, files)
+    sums = run([str(programs.example("argument_sums")), str(archive), "bytes"], {})
+    yield "argument_sums", lambda: sums_faults(sums.stdout.splitlines(), tree)
     nothing = programs.record(way, archive, [*program, "not there", str(tree)])
     yield "nothing found", lambda: output_faults(nothing.returncode - 1, nothing.stdout.splitlines(), [])
     wrong = programs.record(way, archive, [*program, TEXT, str(tree / "missing")])
@@ -93,6 +95,14 @@ def counter_faults(found: Found, lines: int) -> list[str]:
     queue = [event.args["files"] for event in counters if event.name == "queue"]
     told = [] if most == lines else [f"the counter says {most} lines, not {lines}"]
     return told + ([] if queue[-1] == 0 and min(queue) >= 0 else [f"the queue ends with {queue[-1]} files"])
+
+
+def sums_faults(printed: list[str], tree: Path) -> list[str]:
+    """All text that was searched, and all that was printed."""
+    searched = [path.stat().st_size for path in tree.rglob("*") if path.is_file() and path.suffix == ".txt" or path.name == "empty"]
+    wanted = f"matching lines: bytes = {sum(searched)} in {len(searched)} events"
+    told = [] if wanted in printed else [f"{printed}, not {wanted}"]
+    return told + ([] if printed and printed[-1].endswith(" records read, 0 lost while recording") else [f"at its end {printed}"])
 
 
 def perfetto_faults(engine: Path, archive: Path, files: int) -> list[str]:

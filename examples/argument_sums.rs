@@ -1,0 +1,35 @@
+//! An analysis of your own: what a numeric argument comes to over all events that have it, by their names.
+//!
+//!     argument_sums search.fxt bytes
+
+use std::collections::BTreeMap;
+use std::env;
+use std::error::Error;
+use std::fs::File;
+
+use trace_convert::Loss;
+use trace_format::{Reader, Record};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = env::args().skip(1);
+    let file = arguments.next().ok_or("expected the name of an archive")?;
+    let wanted = arguments.next().ok_or("expected the name of an argument")?;
+    let mut reader = Reader::new(File::open(file)?);
+    let (mut sums, mut lost) = (BTreeMap::<String, (u64, f64)>::new(), 0);
+    while let Some(item) = reader.next()? {
+        let Record::Event(event) = &item.record else { continue };
+        lost += Loss::of(&item, event).map_or(0, |loss| loss.number);
+        for argument in &event.arguments {
+            let Some(number) = argument.value.number() else { continue };
+            if item.text(argument.name) == wanted {
+                let (events, sum) = sums.entry(item.text(event.name).into_owned()).or_default();
+                (*events, *sum) = (*events + 1, *sum + number);
+            }
+        }
+    }
+    for (name, (events, sum)) in &sums {
+        println!("{name}: {wanted} = {sum} in {events} events");
+    }
+    println!("{} records read, {lost} lost while recording", reader.stats().records);
+    Ok(())
+}
