@@ -1,7 +1,8 @@
 //! Opening archives, and what to say of files that are none.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use anyhow::{anyhow, bail, Context, Result};
@@ -24,9 +25,13 @@ pub(crate) fn open(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     open_with(path, |file| Box::new(Watched::new(file)))
 }
 
-/// The same without showing it, for what prints while it reads.
-pub(crate) fn open_quietly(path: &Path) -> Result<Reader<Box<dyn Read>>> {
-    open_with(path, |file| Box::new(file))
+/// The same for what prints while it reads: that is not to be between the
+/// lines.
+pub(crate) fn open_to_print(path: &Path) -> Result<Reader<Box<dyn Read>>> {
+    match io::stdout().is_terminal() {
+        true => open_with(path, |file| Box::new(file)),
+        false => open(path),
+    }
 }
 
 /// Opens an archive or a document, and tells whether it is a document, JSON,
@@ -50,7 +55,9 @@ fn open_with(
 
 fn open_bytes(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Result<Box<dyn Read>> {
     if path == Path::new(STANDARD) {
-        return decompress(io::stdin().lock()).context("cannot read standard input");
+        let input = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+        let input = input.and_then(|input| decompress(watched(input)));
+        return input.context("cannot read standard input");
     }
     let name = path.display();
     let file =

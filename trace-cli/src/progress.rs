@@ -1,44 +1,61 @@
 //! How far reading is: a bar on standard error, if that is a terminal.
 
-use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Files of fewer bytes are read before anyone could see a bar.
-const LONG: u64 = 64 << 20;
+/// Fewer bytes are read before anyone could see a bar.
+const LONG: u64 = 16 << 20;
 
-/// A file that shows how much of it was read.
+/// A file or pipe that shows how much of it was read.
 #[derive(Debug)]
 pub(crate) struct Watched {
-    file: File,
-    bar: Option<ProgressBar>,
+    input: File,
+    bar: ProgressBar,
+    is_shown: bool,
 }
 
 impl Watched {
-    pub(crate) fn new(file: File) -> Self {
-        let length = file.metadata().map_or(0, |metadata| metadata.len());
-        let is_shown = length >= LONG && io::stderr().is_terminal();
-        Self { file, bar: is_shown.then(|| bar(length)) }
+    pub(crate) fn new(input: File) -> Self {
+        let metadata = input.metadata().ok().filter(Metadata::is_file);
+        let length = metadata.map(|metadata| metadata.len());
+        let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
+        let style = match length {
+            Some(_) => "{bar:40} {percent:>3} %  {bytes_per_sec}  {eta} left",
+            None => "{spinner} {bytes}  {bytes_per_sec}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            bar.set_style(style);
+        }
+        let mut watched = Self { input, bar, is_shown: false };
+        if length.is_some_and(|length| length >= LONG) {
+            watched.show();
+        }
+        watched
     }
-}
 
-fn bar(length: u64) -> ProgressBar {
-    let bar = ProgressBar::new(length);
-    let style = "{bar:40} {percent:>3} %  {bytes_per_sec}  {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(style) {
-        bar.set_style(style);
+    /// Shows the bar; does nothing if there is no terminal.
+    fn show(&mut self) {
+        self.is_shown = true;
+        self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        self.bar.tick();
     }
-    bar
+
+    fn advance(&mut self, count: u64) {
+        self.bar.inc(count);
+        if !self.is_shown && self.bar.position() >= LONG {
+            self.show();
+        }
+    }
 }
 
 impl Read for Watched {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(room)?;
-        match &self.bar {
-            Some(bar) if count == 0 => bar.finish_and_clear(),
-            Some(bar) => bar.inc(count as u64),
-            None => {}
+        let count = self.input.read(room)?;
+        match count {
+            0 => self.bar.finish_and_clear(),
+            count => self.advance(count as u64),
         }
         Ok(count)
     }
@@ -46,8 +63,6 @@ impl Read for Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.bar.finish_and_clear();
     }
 }

@@ -10,7 +10,7 @@ use crate::cli::DumpArgs;
 use crate::{exit, input, say};
 
 pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
-    let mut reader = input::open_quietly(&args.file)?;
+    let mut reader = input::open_to_print(&args.file)?;
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let mut line = String::new();
     let mut code = exit::OK;

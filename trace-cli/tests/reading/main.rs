@@ -9,6 +9,7 @@ mod diff;
 mod dump;
 mod harness;
 mod pictures;
+mod progress;
 mod stats;
 mod top;
 mod wrong;
