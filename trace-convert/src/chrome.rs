@@ -20,11 +20,17 @@
 //! | provider event              | `i` of the category `trace`                            |
 //! | blob, large blob without time | `M` `blob`, the bytes in base64                      |
 //! | large blob                  | `i`, the bytes in base64 as argument `blob`            |
-//! | context switch, wakeup      | `i` of the category `sched`, on a thread for each CPU; |
-//! |                             | and a line of ftrace in `systemTraceEvents`            |
+//! | context switch              | a line of ftrace in `systemTraceEvents`; `X` of the category `sched` from one to the next, on a thread for each CPU |
+//! | wakeup                      | such lines; and `i` there                              |
 //! | module, mapping, backtrace  | `i` of the category `profiler`                         |
 //! | string, thread, initialization, other metadata | only what other records need of them |
 //! | unknown, malformed          | nothing, counted                                       |
+//!
+//! What a CPU runs at the end of the archive is a `B` without an end; a turn whose
+//! end is missing is an `i`. Where a context switch has arguments other than
+//! weights, an `i` says all of it. The events on CPUs are for viewers that do not
+//! read `systemTraceEvents`; others show both. They are of a process `CPUs`, have a
+//! member `tef:added`, and do not become durations on the way back into FXT.
 //!
 //! Of a `B` and an `E` at one time Perfetto takes the `E` first, and the duration
 //! would never end: that is what the nanosecond is for.

@@ -57,6 +57,7 @@ pub mod tef;
 mod testing;
 pub mod text;
 pub mod timeline;
+mod weights;
 
 pub use conversion::Conversion;
 pub use damage::Damage;

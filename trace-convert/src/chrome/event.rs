@@ -26,7 +26,7 @@ impl Exporter {
         match event.kind {
             EventKind::Counter { id } => self.counter(item, event, id),
             EventKind::DurationComplete { end } => {
-                self.duration(nanos, item.nanos(end));
+                self.length(nanos, item.nanos(end));
                 self.arguments(item, &event.arguments);
             }
             kind => {
@@ -38,7 +38,7 @@ impl Exporter {
     }
 
     #[inline]
-    fn duration(&mut self, start: u64, end: u64) {
+    pub(super) fn length(&mut self, start: u64, end: u64) {
         self.json.raw(",\"dur\":");
         self.json.micros(end.saturating_sub(start));
         if end < start {

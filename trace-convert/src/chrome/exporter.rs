@@ -1,6 +1,5 @@
 //! One conversion under way.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use trace_format::{Item, Metadata, Record, Stats, ThreadKoids};
@@ -8,6 +7,7 @@ use trace_format::{Item, Metadata, Record, Stats, ThreadKoids};
 use super::begins::Begins;
 use super::json::Json;
 use super::restore::Documents;
+use super::scheduling::Cpus;
 use super::system::System;
 use crate::Conversion;
 
@@ -18,8 +18,7 @@ pub(super) struct Exporter {
     pub(super) conversion: Conversion,
     /// The time of the record that had one last, in nanoseconds.
     pub(super) nanos: u64,
-    /// The CPUs that have a name already.
-    pub(super) cpus: BTreeSet<u16>,
+    pub(super) cpus: Cpus,
     /// Whether the JSON's first bracket is there.
     pub(super) is_started: bool,
     /// Whether the array of events is.
@@ -112,6 +111,11 @@ impl Exporter {
         self.conversion.damage.stats = stats;
         if !self.is_started {
             self.start();
+        }
+        self.end_pieces();
+        if self.cpus.is_running() {
+            self.open_events();
+            self.open_turns();
         }
         if !self.finish_document() {
             self.json.raw("\n],\"otherData\":");

@@ -11,7 +11,7 @@ use trace_format::{Blob, Item, Record};
 
 use super::exporter::Exporter;
 use crate::references::peek_text;
-use crate::tef::carried::{DOCUMENT, EVENT, MEMBER, MORE};
+use crate::tef::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE};
 use crate::tef::scan;
 
 /// The most of one event or member that is kept until it is complete, in
@@ -108,7 +108,7 @@ impl Exporter {
         }
         self.end_pieces();
         let name = match &*name {
-            EVENT => EVENT,
+            EVENT | ADDED => EVENT,
             MEMBER => MEMBER,
             _ if self.start_document(item, blob) => return,
             _ => {
@@ -184,7 +184,6 @@ impl Exporter {
 
     /// Ends a document; false if the archive is none.
     pub(super) fn finish_document(&mut self) -> bool {
-        self.end_pieces();
         match self.documents.whole {
             None => return false,
             Some(Form::Array) => self.json.raw("\n]\n"),

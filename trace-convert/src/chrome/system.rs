@@ -8,9 +8,8 @@ use std::io::{self, BufWriter, IntoInnerError, Seek, SeekFrom, Write};
 
 use tempfile::SpooledTempFile;
 use trace_format::layout::ThreadState;
-use trace_format::{Argument, Arguments, Item, Value};
 
-use crate::references::peek_text;
+use crate::weights::Turn;
 
 /// So much waits in memory, in bytes.
 const MEMORY_BYTES: usize = 1 << 20;
@@ -42,13 +41,6 @@ impl Default for System {
     }
 }
 
-/// What a CPU turns from or to.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Turn {
-    pub(super) thread: u64,
-    pub(super) priority: Option<i64>,
-}
-
 impl System {
     /// Takes note of the name of a thread, for the lines that follow.
     pub(super) fn name(&mut self, thread: u64, name: &str) {
@@ -71,25 +63,28 @@ impl System {
             self.start(outgoing.thread, cpu, nanos),
             self.command(outgoing.thread, cpu),
             outgoing.thread,
-            outgoing.priority.unwrap_or(USUAL_PRIORITY),
+            outgoing.weight.unwrap_or(USUAL_PRIORITY),
             letter(state),
             self.command(incoming.thread, cpu),
             incoming.thread,
-            incoming.priority.unwrap_or(USUAL_PRIORITY),
+            incoming.weight.unwrap_or(USUAL_PRIORITY),
         );
         self.line(&line);
     }
 
-    /// The record does not say who wakes the thread up.
-    pub(super) fn wakeup(&mut self, cpu: u16, nanos: u64, turn: Turn) {
-        let line = format!(
-            "{} sched_wakeup: comm={} pid={} prio={} target_cpu={cpu:03}",
-            self.start(0, cpu, nanos),
+    /// Of who did it viewers read in one line, and of the rest in another.
+    pub(super) fn wakeup(&mut self, cpu: u16, nanos: u64, turn: Turn, waker: Option<u64>) {
+        let start = self.start(waker.unwrap_or(0), cpu, nanos);
+        let details = format!(
+            "comm={} pid={} prio={} target_cpu={cpu:03}",
             self.command(turn.thread, cpu),
             turn.thread,
-            turn.priority.unwrap_or(USUAL_PRIORITY),
+            turn.weight.unwrap_or(USUAL_PRIORITY),
         );
-        self.line(&line);
+        if waker.is_some() {
+            self.line(&format!("{start} sched_waking: {details}"));
+        }
+        self.line(&format!("{start} sched_wakeup: {details}"));
     }
 
     /// Returns the start of a line: who, where, when.
@@ -100,7 +95,7 @@ impl System {
     }
 
     /// Returns a thread's name as Linux calls it; 0 is the idle thread.
-    fn command(&self, thread: u64, cpu: u16) -> String {
+    pub(super) fn command(&self, thread: u64, cpu: u16) -> String {
         match self.names.get(&thread) {
             Some(name) => name.replace(char::is_control, " "),
             None if thread == 0 => format!("swapper/{cpu}"),
@@ -132,17 +127,6 @@ impl System {
         io::copy(&mut lines, output)?;
         output.write_all(b"\"")
     }
-}
-
-/// Returns the priority that an argument of a record says.
-pub(super) fn priority<'a>(item: &Item<'a>, arguments: &Arguments<'a>, name: &str) -> Option<i64> {
-    arguments.iter().find_map(|argument: Argument<'a>| match argument.value {
-        _ if peek_text(item, argument.name) != name => None,
-        Value::Int32(value) => Some(value.into()),
-        Value::Uint32(value) => Some(value.into()),
-        Value::Int64(value) => Some(value),
-        _ => None,
-    })
 }
 
 /// Returns the letter that ftrace has for a state.

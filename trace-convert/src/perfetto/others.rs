@@ -11,6 +11,7 @@ use super::exporter::Exporter;
 use super::message::{Kind, LogMessage};
 use super::tracks::{Uuid, ROOT};
 use crate::references::peek_text;
+use crate::tef::carried::ADDED;
 
 /// How much of a log message names its instant, in bytes.
 const MAX_LOG_NAME_BYTES: usize = 100;
@@ -68,6 +69,9 @@ impl Exporter {
     }
 
     pub(super) fn blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
+        if peek_text(item, blob.name) == ADDED {
+            return;
+        }
         let track = self.tracks.named(&mut self.packets, ROOT, "blobs");
         let mut made = self.note(Some(item), track, "blob", item.text(blob.name));
         made.debug_annotations = vec![number("type", blob.blob_type.bits())];

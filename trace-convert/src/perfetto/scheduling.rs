@@ -1,14 +1,12 @@
 //! Scheduling records: events of Linux's scheduler, as ftrace has them.
 
 use trace_format::layout::ThreadState;
-use trace_format::{Arguments, ContextSwitch, Item, LegacyContextSwitch, ThreadWakeup, Value};
+use trace_format::{ContextSwitch, Item, LegacyContextSwitch, ThreadWakeup};
 
 use super::exporter::Exporter;
 use super::message::{FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking, TracePacket};
-use crate::references::peek_text;
+use crate::weights::{waker, Turn};
 
-/// The weight that says that a processor is idle.
-const IDLE: i32 = i32::MIN;
 /// What the scheduler calls a thread that is none: the idle processor.
 const SWAPPER: &str = "swapper";
 
@@ -18,57 +16,50 @@ impl Exporter {
         for koids in [outgoing, incoming] {
             self.thread(koids);
         }
-        let outgoing = (outgoing.thread, Some(switch.outgoing_priority.into()));
-        let incoming = (incoming.thread, Some(switch.incoming_priority.into()));
+        let outgoing =
+            Turn { thread: outgoing.thread, weight: Some(switch.outgoing_priority.into()) };
+        let incoming =
+            Turn { thread: incoming.thread, weight: Some(switch.incoming_priority.into()) };
         let place = (switch.cpu.into(), item.nanos(switch.ticks));
         self.switch(place, outgoing, switch.outgoing_state, incoming);
     }
 
     pub(super) fn context_switch<'a>(&mut self, item: &Item<'a>, switch: &ContextSwitch<'a>) {
-        let outgoing = weighed(item, switch.outgoing_thread, &switch.arguments, "outgoing_weight");
-        let incoming = weighed(item, switch.incoming_thread, &switch.arguments, "incoming_weight");
+        let turn = |thread, weight| Turn::of(item, thread, &switch.arguments, weight);
+        let outgoing = turn(switch.outgoing_thread, "outgoing_weight");
+        let incoming = turn(switch.incoming_thread, "incoming_weight");
         let place = (switch.cpu, item.nanos(switch.ticks));
         self.switch(place, outgoing, switch.outgoing_state, incoming);
     }
 
     pub(super) fn thread_wakeup<'a>(&mut self, item: &Item<'a>, wakeup: &ThreadWakeup<'a>) {
-        let (thread, weight) = weighed(item, wakeup.thread, &wakeup.arguments, "weight");
-        let waker = argument(item, &wakeup.arguments, "waker", |value| match value {
-            Value::Koid(koid) => Some(koid),
-            _ => None,
-        });
+        let turn = Turn::of(item, wakeup.thread, &wakeup.arguments, "weight");
         let sched_waking = SchedWaking {
-            comm: Some(self.comm(thread)),
-            pid: Some(number(thread)),
-            prio: weight,
+            comm: Some(self.comm(turn.thread)),
+            pid: Some(number(turn.thread)),
+            prio: priority(turn),
             success: Some(1),
             target_cpu: Some(wakeup.cpu.into()),
         };
         let event = FtraceEvent {
-            pid: Some(number(waker.unwrap_or(0)) as u32),
+            pid: Some(number(waker(item, &wakeup.arguments).unwrap_or(0)) as u32),
             sched_waking: Some(sched_waking),
             ..FtraceEvent::default()
         };
         self.scheduled((wakeup.cpu, item.nanos(wakeup.ticks)), event);
     }
 
-    fn switch(
-        &mut self,
-        place: (u16, u64),
-        (outgoing, outgoing_weight): (u64, Option<i32>),
-        state: ThreadState,
-        (incoming, incoming_weight): (u64, Option<i32>),
-    ) {
+    fn switch(&mut self, place: (u16, u64), outgoing: Turn, state: ThreadState, incoming: Turn) {
         let sched_switch = SchedSwitch {
-            prev_comm: Some(self.comm(outgoing)),
-            prev_pid: Some(number(outgoing)),
-            prev_prio: outgoing_weight,
+            prev_comm: Some(self.comm(outgoing.thread)),
+            prev_pid: Some(number(outgoing.thread)),
+            prev_prio: priority(outgoing),
             prev_state: Some(linux_state(state)),
-            next_comm: Some(self.comm(incoming)),
-            next_pid: Some(number(incoming)),
-            next_prio: incoming_weight,
+            next_comm: Some(self.comm(incoming.thread)),
+            next_pid: Some(number(incoming.thread)),
+            next_prio: priority(incoming),
         };
-        let (pid, sched_switch) = (Some(number(outgoing) as u32), Some(sched_switch));
+        let (pid, sched_switch) = (Some(number(outgoing.thread) as u32), Some(sched_switch));
         self.scheduled(place, FtraceEvent { pid, sched_switch, ..FtraceEvent::default() });
     }
 
@@ -89,32 +80,8 @@ impl Exporter {
     }
 }
 
-/// Returns a thread with the weight that the arguments give it; 0 for the idle
-/// processor.
-fn weighed<'a>(
-    item: &Item<'a>,
-    thread: u64,
-    arguments: &Arguments<'a>,
-    name: &str,
-) -> (u64, Option<i32>) {
-    let weight = argument(item, arguments, name, |value| match value {
-        Value::Int32(weight) => Some(weight),
-        _ => None,
-    });
-    match weight {
-        Some(IDLE) => (0, None),
-        weight => (thread, weight),
-    }
-}
-
-fn argument<'a, T>(
-    item: &Item<'a>,
-    arguments: &Arguments<'a>,
-    name: &str,
-    value: impl Fn(Value<'a>) -> Option<T>,
-) -> Option<T> {
-    let mut named = arguments.iter().filter(|argument| peek_text(item, argument.name) == name);
-    named.find_map(|argument| value(argument.value))
+fn priority(turn: Turn) -> Option<i32> {
+    turn.weight.and_then(|weight| i32::try_from(weight).ok())
 }
 
 /// Returns a thread's koid as Linux numbers threads: the low 31 bits.

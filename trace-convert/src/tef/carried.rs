@@ -18,7 +18,13 @@ pub(crate) const EMPTY_ARGS: &str = "tef:args";
 /// commas between them.
 pub(crate) const ABSENT: &str = "tef:absent";
 
-/// An argument: the record is for viewers and not of the document.
+/// The process whose threads stand for CPUs: no pid of Linux, and the largest
+/// that viewers take.
+pub(crate) const CPUS: u64 = u32::MAX as u64;
+
+/// An argument: the record is for viewers and not of the document. A member of
+/// an event on a CPU: it is for viewers, and said by `systemTraceEvents`. A
+/// blob: such an event.
 pub(crate) const ADDED: &str = "tef:added";
 
 /// A blob: what follows of this provider is a document, with its form, `array`

@@ -17,7 +17,7 @@ use trace_format::{
     Argument, Blob, KernelObject, Text as FxtText, ThreadKoids, Value as Fxt, WriteError, Writer,
 };
 
-use super::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE};
+use super::carried::{ADDED, CPUS, DOCUMENT, EVENT, MEMBER, MORE};
 use super::event::Event;
 use super::reader::{Form, Item, Member, Reader, Skipped};
 use super::value::Value;
@@ -126,6 +126,10 @@ impl<W: Write> Import<W> {
     fn event(&mut self, event: &Event<'_>) -> Result<(), WriteError> {
         self.summary.events += 1;
         let plan = Plan::new(event, std::mem::take(&mut self.room), self.now);
+        if plan.head.thread.process == CPUS && event.other(ADDED) == Some(Value::Bool(true)) {
+            self.room = plan.draft.into_room();
+            return self.blobs(ADDED, &[event.text()]);
+        }
         self.now = plan.head.ticks;
         self.system.event(event, &plan);
         if let (Kind::Event(_), ThreadKoids { process, thread }) = (&plan.kind, plan.head.thread) {

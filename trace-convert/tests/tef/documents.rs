@@ -143,7 +143,7 @@ fn archives_that_lie_give_json_all_the_same() {
 }
 
 /// Returns the document of archives one behind the other.
-fn merged(archives: &[Vec<u8>]) -> String {
+pub(crate) fn merged(archives: &[Vec<u8>]) -> String {
     let mut merged = Writer::new(Vec::new()).unwrap().into_inner();
     for archive in archives {
         merged.extend_from_slice(&archive[8..]);

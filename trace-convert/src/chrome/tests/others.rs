@@ -99,54 +99,100 @@ fn blobs_are_in_base64() {
     assert_eq!(converted(large.into()), expected);
 }
 
+fn switch(
+    ticks: u64,
+    outgoing_thread: u64,
+    outgoing_state: ThreadState,
+    incoming_thread: u64,
+) -> ContextSwitch<'static> {
+    let arguments = Arguments::NONE;
+    ContextSwitch { ticks, cpu: 2, outgoing_state, outgoing_thread, incoming_thread, arguments }
+}
+
+const CPU: &str = concat!(
+    r#"{"ph":"M","pid":4294967295,"tid":2,"name":"process_name","tef:added":true,"args":{"name":"CPUs"}}"#,
+    "\n",
+    r#"{"ph":"M","pid":4294967295,"tid":2,"name":"process_labels","tef:added":true,"args":{"labels":"the same as systemTraceEvents"}}"#,
+    "\n",
+    r#"{"ph":"M","pid":4294967295,"tid":2,"name":"thread_name","tef:added":true,"args":{"name":"CPU 2"}}"#,
+    "\n",
+);
+
+/// Returns the JSON of these records behind the names of CPU 2.
+fn on_cpu(records: &[Record<'_>]) -> String {
+    let (events, _) = convert_bytes(&archive(records));
+    let events = events.into_iter().map(|event| event + "\n").collect::<String>();
+    events.strip_prefix(CPU).unwrap().replace(r#""pid":4294967295,"tid":2,"cat":"sched""#, "CPU")
+}
+
 #[test]
-fn scheduling_is_shown_by_cpu() {
-    let weight = [Argument::new("incoming_weight", Value::Int32(-1))];
-    let switch = ContextSwitch {
-        ticks: 1500,
-        cpu: 2,
-        outgoing_state: ThreadState::BLOCKED,
-        outgoing_thread: 34,
-        incoming_thread: 35,
-        arguments: (&weight).into(),
-    };
-    let wakeup = ThreadWakeup { ticks: 1600, cpu: 2, thread: 34, arguments: Arguments::NONE };
-    let (events, _) = convert_bytes(&archive(&[switch.into(), wakeup.into()]));
-    let expected = [
-        r#"{"ph":"M","pid":4294967295,"tid":2,"name":"process_name","args":{"name":"CPUs"}}"#,
-        r#"{"ph":"M","pid":4294967295,"tid":2,"name":"thread_name","args":{"name":"CPU 2"}}"#,
-        concat!(
-            r#"{"ph":"i","pid":4294967295,"tid":2,"cat":"sched","name":"context switch","ts":1.500,"#,
-            r##""s":"t","args":{"outgoing":"#34","outgoing state":"blocked","incoming":"#35","##,
-            r#""incoming_weight":-1}}"#,
-        ),
-        concat!(
-            r#"{"ph":"i","pid":4294967295,"tid":2,"cat":"sched","name":"wakeup","ts":1.600,"#,
-            r##""s":"t","args":{"thread":"#34"}}"##,
-        ),
+fn turns_are_durations_on_a_cpu() {
+    let named = object(ObjectType::THREAD, &[]);
+    let weights = [
+        Argument::new("outgoing_weight", Value::Int32(i32::MIN)),
+        Argument::new("incoming_weight", Value::Int32(-1)),
     ];
-    assert_eq!(events, expected);
+    let first =
+        ContextSwitch { arguments: (&weights).into(), ..switch(1500, 99, ThreadState(0), 34) };
+    let wakeup = ThreadWakeup { ticks: 1600, cpu: 2, thread: 35, arguments: Arguments::NONE };
+    let records = [
+        first.into(),
+        wakeup.into(),
+        switch(1700, 34, ThreadState::BLOCKED, 35).into(),
+        // When 35 went is missing.
+        switch(2000, 36, ThreadState(9), 0).into(),
+        switch(2500, 0, ThreadState::RUNNING, 37).into(),
+    ];
+    let expected = concat!(
+        r##"{"ph":"i",CPU,"name":"wakeup","ts":1.600,"s":"t","tef:added":true,"args":{"thread":"#35"}}"##,
+        "\n",
+        r##"{"ph":"X",CPU,"name":"34","ts":1.500,"dur":0.200,"tef:added":true,"args":{"thread":"#34","weight":-1,"state afterwards":"blocked"}}"##,
+        "\n",
+        r##"{"ph":"i",CPU,"name":"35","ts":1.700,"s":"t","tef:added":true,"args":{"thread":"#35"}}"##,
+        "\n",
+        r##"{"ph":"B",CPU,"name":"37","ts":2.500,"tef:added":true,"args":{"thread":"#37"}}"##,
+        "\n",
+    );
+    assert_eq!(on_cpu(&records), expected);
+    let (events, _) = convert_bytes(&archive(&[&[named], &records[..]].concat()));
+    assert!(events.concat().contains(r#""name":"main","ts":1.500,"dur":0.200"#), "{events:?}");
+}
+
+#[test]
+fn what_is_said_beside_is_said_too() {
+    let more = [Argument::new("reason", Value::Int32(7))];
+    let idle =
+        ContextSwitch { arguments: (&more).into(), ..switch(1500, 34, ThreadState::DEAD, 0) };
+    let expected = concat!(
+        r##"{"ph":"i",CPU,"name":"context switch","ts":1.500,"s":"t","args":{"outgoing":"#34","##,
+        r##""outgoing state":"dead","incoming":"#0","reason":7}}"##,
+        "\n",
+    );
+    assert_eq!(on_cpu(&[idle.into()]), expected);
 }
 
 #[test]
 fn legacy_context_switches_have_priorities() {
-    let switch = LegacyContextSwitch {
-        ticks: 1500,
-        cpu: 0,
+    let other = Thread::Inline(ThreadKoids::new(56, 78));
+    let switch = |ticks, outgoing, incoming| LegacyContextSwitch {
+        ticks,
+        cpu: 2,
         outgoing_state: ThreadState(9),
-        outgoing: Thread::Inline(THREAD),
-        incoming: Thread::Inline(ThreadKoids::new(56, 78)),
+        outgoing,
+        incoming,
         outgoing_priority: 1,
         incoming_priority: 2,
     };
-    let (events, _) = convert_bytes(&archive(&[switch.into()]));
+    let records = [
+        switch(1500, Thread::Inline(THREAD), other).into(),
+        switch(2500, other, Thread::Inline(ThreadKoids::UNKNOWN)).into(),
+    ];
     let expected = concat!(
-        r#"{"ph":"i","pid":4294967295,"tid":0,"cat":"sched","name":"context switch","ts":1.500,"#,
-        r##""s":"t","args":{"outgoing":"#34","outgoing process":"#12","outgoing state":9,"##,
-        r##""outgoing priority":1,"incoming":"#78","incoming process":"#56","##,
-        r#""incoming priority":2}}"#,
+        r##"{"ph":"X",CPU,"name":"78","ts":1.500,"dur":1.000,"tef:added":true,"##,
+        r##""args":{"thread":"#78","process":"#56","weight":2,"state afterwards":9}}"##,
+        "\n",
     );
-    assert_eq!(events.last().map(String::as_str), Some(expected));
+    assert_eq!(on_cpu(&records), expected);
 }
 
 /// Returns what stands in `systemTraceEvents`.
@@ -169,14 +215,28 @@ fn scheduling_is_ftrace_too() {
         incoming_thread: 0,
         arguments: (&weight).into(),
     };
+    let idle = [Argument::new("incoming_weight", Value::Int32(i32::MIN))];
+    let to_idle = ContextSwitch {
+        ticks: 1_000_002_000,
+        incoming_thread: 5,
+        arguments: (&idle).into(),
+        ..switch
+    };
     let wakeup = ThreadWakeup { ticks: 1600, cpu: 2, thread: 35, arguments: Arguments::NONE };
+    let waker = [Argument::new("waker", Value::Koid(34))];
+    let woken = ThreadWakeup { arguments: (&waker).into(), ..wakeup };
     let lines = concat!(
         "# tracer: nop\n",
         "main-34 [002] .... 1.000001500: sched_switch: prev_comm=main prev_pid=34 prev_prio=120 ",
         "prev_state=S ==> next_comm=swapper/2 next_pid=0 next_prio=7\n",
         "swapper/2-0 [002] .... 0.000001600: sched_wakeup: comm=35 pid=35 prio=120 target_cpu=002\n",
+        "main-34 [002] .... 0.000001600: sched_waking: comm=35 pid=35 prio=120 target_cpu=002\n",
+        "main-34 [002] .... 0.000001600: sched_wakeup: comm=35 pid=35 prio=120 target_cpu=002\n",
+        "main-34 [002] .... 1.000002000: sched_switch: prev_comm=main prev_pid=34 prev_prio=120 ",
+        "prev_state=S ==> next_comm=swapper/2 next_pid=0 next_prio=120\n",
     );
-    assert_eq!(system(&[named, switch.into(), wakeup.into()]), lines);
+    let records = [named, switch.into(), wakeup.into(), woken.into(), to_idle.into()];
+    assert_eq!(system(&records), lines);
     assert_eq!(system(&[named]), "");
 }
 

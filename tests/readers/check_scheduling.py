@@ -1,0 +1,64 @@
+"""What Perfetto's trace processor shows of scheduling in JSON: of the lines of ftrace there, which it reads by itself, of the durations on
+CPUs beside them, and of archives that were made of such JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import perfetto
+from check_pftrace import TURNS, WAKEUPS
+from recordings import Programs
+
+ON_CPUS = """
+    select tid, extract_arg(slice.arg_set_id, 'args.thread'), slice.name, ts, dur, extract_arg(slice.arg_set_id, 'args.weight'),
+        extract_arg(slice.arg_set_id, 'args.state afterwards'), thread.name
+    from slice join thread_track on track_id = thread_track.id join thread using (utid) join process using (upid)
+    where process.name = 'CPUs' and dur != 0 order by ts"""
+STATES = {"S": "blocked", "T": "suspended", "Z": "dying", "X": "dead", "R": "running"}
+
+# Each layout of lines that kernels have; 8 runs twice, 9 once, and something happens beside it.
+LINES = """# tracer: nop
+#
+# entries-in-buffer/entries-written: 7/7   #P:2
+          <idle>-0     [003]     0.001000: sched_switch: prev_comm=swapper/3 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=eight next_pid=8 next_prio=120
+           eight-8     [003] d..2.     0.001200: sched_waking: comm=nine pid=9 prio=100 target_cpu=003
+          <idle>-0     [003] dNh4     0.001210: sched_wakeup: comm=nine pid=9 prio=100 target_cpu=003
+           eight-8     (    7) [003] ....     0.001300: cpu_idle: state=1 cpu_id=0
+           eight-8     (    7) [003] d..2     0.001500: sched_switch: prev_comm=eight prev_pid=8 prev_prio=120 prev_state=T ==> next_comm=nine next_pid=9 next_prio=100
+            nine-9     (-----) [003] d..2     0.002500: sched_switch: prev_comm=nine prev_pid=9 prev_prio=100 prev_state=R+ ==> next_comm=eight next_pid=8 next_prio=120
+           eight-8     [003] d...     0.004000: sched_switch: prev_comm=eight prev_pid=8 prev_prio=120 prev_state=X ==> next_comm=swapper/3 next_pid=0 next_prio=120
+"""  # fmt: skip
+
+
+def checks(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[], list[str]]]]:
+    """`scheduling.fxt` is made by `check_pftrace`."""
+    made = programs.work / "scheduling.fxt"
+    yield "lines of ftrace in JSON", lambda: same_turns(engine, made.with_suffix(".pftrace"), programs.convert(made))
+    yield "durations on CPUs in JSON", lambda: on_cpus(engine, programs.convert(made))
+    document = programs.work / "ftrace.json"
+    event = {"ph": "X", "name": "work", "ts": 900, "dur": 4000, "pid": 7, "tid": 8}
+    document.write_text(json.dumps({"traceEvents": [event], "systemTraceEvents": LINES}), encoding="utf-8")
+    archive = programs.convert(document, ".fxt")
+    yield "archive of ftrace", lambda: same_turns(engine, document, archive, wakeups=False)
+    yield "pftrace of ftrace", lambda: same_turns(engine, document, programs.convert(archive, ".pftrace"))
+
+
+def same_turns(engine: Path, wanted: Path, found: Path, wakeups: bool = True) -> list[str]:
+    """Archives do not tell threads that had to make way (`R+`) from others that can run. Of wakeups there Perfetto does not keep by whom."""
+    queries = [perfetto.ERRORS, TURNS] + [WAKEUPS] * wakeups
+    errors, *want = perfetto.query(engine, wanted, queries)
+    more_errors, *have = perfetto.query(engine, found, queries)
+    told = [f"import error: {error}" for error in errors + more_errors]
+    want[0] = [[*turn[:-1], turn[-1].rstrip("+")] for turn in want[0]]
+    told += [] if want == have else [f"{have}, not {want}"]
+    return told + ([] if len(want[0]) == 3 else [f"turns {want[0]}"])
+
+
+def on_cpus(engine: Path, document: Path) -> list[str]:
+    """The durations are the same that Perfetto makes of the lines."""
+    turns, found = perfetto.query(engine, document, [TURNS, ON_CPUS])
+    wanted = [[cpu, f"#{tid}", name, ts, dur, weight, STATES[state], f"CPU {cpu}"] for cpu, tid, name, ts, dur, weight, state in turns]
+    return [] if found == wanted and len(found) == 3 else [f"on CPUs {found}, not {wanted}"]

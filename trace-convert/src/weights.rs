@@ -1,0 +1,64 @@
+//! What arguments of scheduling records say by convention.
+
+use trace_format::{Argument, Arguments, Item, Value};
+
+use crate::references::peek_text;
+use crate::tef::carried::ADDED;
+
+/// The weight that says that a processor is idle.
+const IDLE: i64 = i32::MIN as i64;
+
+/// A thread that a processor turns from or to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// 0 if it is none: the processor is idle.
+    pub(crate) thread: u64,
+    /// Of Linux's threads the priority.
+    pub(crate) weight: Option<i64>,
+}
+
+impl Turn {
+    /// `name` is that of the argument with the weight.
+    pub(crate) fn of<'a>(
+        item: &Item<'a>,
+        thread: u64,
+        arguments: &Arguments<'a>,
+        name: &str,
+    ) -> Self {
+        let weight = find(item, arguments, name, |value| match value {
+            Value::Int32(value) => Some(value.into()),
+            Value::Uint32(value) => Some(value.into()),
+            Value::Int64(value) => Some(value),
+            _ => None,
+        });
+        match weight {
+            Some(IDLE) => Self { thread: 0, weight: None },
+            weight => Self { thread, weight },
+        }
+    }
+}
+
+/// Returns the thread that woke the other one up, if the record says so.
+pub(crate) fn waker<'a>(item: &Item<'a>, arguments: &Arguments<'a>) -> Option<u64> {
+    find(item, arguments, "waker", |value| match value {
+        Value::Koid(koid) => Some(koid),
+        _ => None,
+    })
+}
+
+/// Tells whether the arguments say more than is said here.
+pub(crate) fn say_more<'a>(item: &Item<'a>, arguments: &Arguments<'a>) -> bool {
+    const KNOWN: [&str; 5] = ["outgoing_weight", "incoming_weight", "weight", "waker", ADDED];
+    arguments.iter().any(|argument| !KNOWN.contains(&&*peek_text(item, argument.name)))
+}
+
+fn find<'a, T>(
+    item: &Item<'a>,
+    arguments: &Arguments<'a>,
+    name: &str,
+    value: impl Fn(Value<'a>) -> Option<T>,
+) -> Option<T> {
+    let mut named =
+        arguments.iter().filter(|argument: &Argument<'a>| peek_text(item, argument.name) == name);
+    named.find_map(|argument| value(argument.value))
+}
