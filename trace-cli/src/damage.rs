@@ -37,6 +37,10 @@ pub(crate) fn tell(path: &Path, damage: &Damage) -> u8 {
 pub(crate) fn explained<T>(path: &Path, result: Result<T, ConvertError>) -> Result<T> {
     result.map_err(|error| match error {
         ConvertError::Read(error) => input::explain(path, error),
+        // There is no output yet: it is a temporary file.
+        ConvertError::Write(error) => {
+            anyhow::Error::new(error).context(format!("cannot go through '{}'", path.display()))
+        }
         error => error.into(),
     })
 }

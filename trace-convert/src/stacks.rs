@@ -7,41 +7,53 @@
 //! | [`Stacks::csv`]    | a line for each duration                                       |
 //!
 //! A duration that reaches over the end of the one it began in counts up to
-//! there, since a stack knows nothing else. Memory grows by 24 bytes for each
-//! duration.
+//! there, since a stack knows nothing else.
+//!
+//! What is around a duration can come behind it, and the outputs are thread by
+//! thread: durations wait, 20 bytes each, in a temporary file if they are more
+//! than half a million.
 
 mod output;
+mod sorted;
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 
 use trace_format::{Reader, ThreadKoids};
 
-use crate::catalog::{Catalog, DenseMap, LabelId};
+use crate::catalog::{Catalog, DenseMap, LabelId, ThreadId};
 use crate::spans::{Oddities, Span, Spans};
 use crate::stats::Grouping;
 use crate::{ConvertError, Damage};
+use sorted::Sorted;
 
 /// The durations of an archive, by thread.
 #[derive(Debug, Default)]
 pub struct Stacks {
     spans: Spans,
+    durations: Sorted,
     threads: Vec<ThreadStack>,
+    /// The categories and names that durations have, by their numbers.
+    labels: Vec<bool>,
     /// What of the durations did not fit together.
     pub oddities: Oddities,
     /// What is missing in the archive.
     pub damage: Damage,
 }
 
-/// The durations of one thread, in the order of time, outer ones first.
-#[derive(Debug)]
+/// A thread with durations.
+#[derive(Debug, Clone, Copy)]
 struct ThreadStack {
+    thread: ThreadId,
     koids: ThreadKoids,
-    durations: Vec<Duration>,
+    /// When the first of them begins, in nanoseconds.
+    first: u64,
+    /// When the last of them ends.
+    last: u64,
 }
 
 /// A duration, in nanoseconds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Duration {
     begin: u64,
     end: u64,
@@ -63,9 +75,9 @@ struct Framed {
 
 /// What a walk over the durations of a thread meets.
 trait Visitor {
-    fn open(&mut self, frame: &Framed);
+    fn open(&mut self, frame: &Framed) -> io::Result<()>;
     /// `frame` has its own time now.
-    fn close(&mut self, frame: &Framed);
+    fn close(&mut self, frame: &Framed) -> io::Result<()>;
 }
 
 impl Stacks {
@@ -73,22 +85,40 @@ impl Stacks {
     ///
     /// # Errors
     ///
-    /// The input is not an archive, or reading it failed.
+    /// The input is not an archive, or reading it failed, or writing a temporary
+    /// file.
     pub fn read<R: Read>(reader: Reader<R>) -> Result<Self, ConvertError> {
         let mut spans = Spans::default();
-        let mut threads: Vec<ThreadStack> = Vec::new();
-        let damage = Damage::of_all(reader, |item| {
-            spans.record(item, &mut |span| add(&mut threads, &span));
+        let mut stacks = Self::default();
+        stacks.damage = Damage::of_all(reader, |item| {
+            spans.record(item, &mut |span| stacks.add(&span));
         })?;
-        let oddities = spans.finish(&mut |span| add(&mut threads, &span));
-        for thread in &mut threads {
-            thread
-                .durations
-                .sort_by_key(|duration| (duration.begin, std::cmp::Reverse(duration.end)));
+        stacks.oddities = spans.finish(&mut |span| stacks.add(&span));
+        stacks.durations.finish()?;
+        stacks.threads.retain(|thread| thread.first <= thread.last);
+        stacks.threads.sort_by_key(|thread| thread.koids);
+        Ok(Self { spans, ..stacks })
+    }
+
+    fn add(&mut self, span: &Span) {
+        let Span { thread, koids, label, rate, .. } = *span;
+        let (begin, end) = (rate.to_nanos(span.begin), rate.to_nanos(span.end));
+        while self.threads.len() <= thread.place() {
+            let thread = ThreadId(self.threads.len() as u32);
+            self.threads.push(ThreadStack { thread, koids, first: u64::MAX, last: 0 });
         }
-        threads.retain(|thread| !thread.durations.is_empty());
-        threads.sort_by_key(|thread| thread.koids);
-        Ok(Self { spans, threads, oddities, damage })
+        if let Some(thread) = self.threads.get_mut(thread.place()) {
+            thread.koids = koids;
+            thread.first = thread.first.min(begin);
+            thread.last = thread.last.max(end);
+        }
+        if self.labels.len() <= label.0 as usize {
+            self.labels.resize(label.0 as usize + 1, false);
+        }
+        if let Some(is_used) = self.labels.get_mut(label.0 as usize) {
+            *is_used = true;
+        }
+        self.durations.push(thread, Duration { begin, end, label });
     }
 
     fn catalog(&self) -> &Catalog {
@@ -98,16 +128,42 @@ impl Stacks {
     /// Returns the time spent in each stack, in nanoseconds, without what is
     /// spent within it. Names are from the outermost on, with `;` between; with
     /// a grouping, process or thread come first.
-    #[must_use]
-    pub fn folded(&self, grouping: Grouping) -> BTreeMap<String, u64> {
+    ///
+    /// # Errors
+    ///
+    /// Reading a temporary file failed.
+    pub fn folded(&self, grouping: Grouping) -> io::Result<BTreeMap<String, u64>> {
         let mut folded = BTreeMap::new();
         for thread in &self.threads {
             let mut tree = Tree::default();
-            thread.walk(&mut tree);
+            self.walk(thread.thread, &mut tree)?;
             let prefix = self.prefix(grouping, thread.koids);
             tree.fold(self.catalog(), &prefix, &mut folded);
         }
-        folded
+        Ok(folded)
+    }
+
+    /// Goes over the durations of a thread.
+    fn walk(&self, thread: ThreadId, visitor: &mut impl Visitor) -> io::Result<()> {
+        let mut open: Vec<Framed> = Vec::new();
+        self.durations.each(thread, |Duration { begin, end, label }| {
+            while open.last().is_some_and(|last| last.end <= begin) {
+                close(&mut open, visitor)?;
+            }
+            let mut end = end;
+            if let Some(around) = open.last_mut() {
+                end = end.min(around.end);
+                around.own = around.own.saturating_sub(end - begin);
+            }
+            let frame = Framed { label, begin, end, own: end - begin, depth: open.len() };
+            visitor.open(&frame)?;
+            open.push(frame);
+            Ok(())
+        })?;
+        while !open.is_empty() {
+            close(&mut open, visitor)?;
+        }
+        Ok(())
     }
 
     fn prefix(&self, grouping: Grouping, koids: ThreadKoids) -> String {
@@ -138,44 +194,8 @@ fn frame_name(name: &str) -> String {
     name.replace(';', ":").replace(char::is_control, " ")
 }
 
-fn add(threads: &mut Vec<ThreadStack>, span: &Span) {
-    let place = span.thread.place();
-    while threads.len() <= place {
-        threads.push(ThreadStack { koids: ThreadKoids::UNKNOWN, durations: Vec::new() });
-    }
-    if let Some(thread) = threads.get_mut(place) {
-        thread.koids = span.koids;
-        let (begin, end) = (span.rate.to_nanos(span.begin), span.rate.to_nanos(span.end));
-        thread.durations.push(Duration { begin, end, label: span.label });
-    }
-}
-
-impl ThreadStack {
-    fn walk(&self, visitor: &mut impl Visitor) {
-        let mut open: Vec<Framed> = Vec::new();
-        for Duration { begin, end, label } in self.durations.iter().copied() {
-            while open.last().is_some_and(|last| last.end <= begin) {
-                close(&mut open, visitor);
-            }
-            let mut end = end;
-            if let Some(around) = open.last_mut() {
-                end = end.min(around.end);
-                around.own = around.own.saturating_sub(end - begin);
-            }
-            let frame = Framed { label, begin, end, own: end - begin, depth: open.len() };
-            visitor.open(&frame);
-            open.push(frame);
-        }
-        while !open.is_empty() {
-            close(&mut open, visitor);
-        }
-    }
-}
-
-fn close(open: &mut Vec<Framed>, visitor: &mut impl Visitor) {
-    if let Some(frame) = open.pop() {
-        visitor.close(&frame);
-    }
+fn close(open: &mut Vec<Framed>, visitor: &mut impl Visitor) -> io::Result<()> {
+    open.pop().map_or(Ok(()), |frame| visitor.close(&frame))
 }
 
 /// Stacks that begin alike, together.
@@ -195,7 +215,7 @@ struct Node {
 }
 
 impl Visitor for Tree {
-    fn open(&mut self, frame: &Framed) {
+    fn open(&mut self, frame: &Framed) -> io::Result<()> {
         let parent = self.path.last().copied();
         let key = parent.map_or(0, |parent| u64::from(parent) + 1) << 32 | u64::from(frame.label.0);
         let next = self.nodes.len() as u32;
@@ -204,13 +224,15 @@ impl Visitor for Tree {
             self.nodes.push(Node { parent, label: frame.label, own: 0 });
         }
         self.path.push(place);
+        Ok(())
     }
 
-    fn close(&mut self, frame: &Framed) {
+    fn close(&mut self, frame: &Framed) -> io::Result<()> {
         let node = self.path.pop().and_then(|place| self.nodes.get_mut(place as usize));
         if let Some(node) = node {
             node.own = node.own.saturating_add(frame.own);
         }
+        Ok(())
     }
 }
 

@@ -89,7 +89,7 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     let changes = diff::compare(&report, &report, &diff::Options::default());
     assert!(changes.iter().all(|change| change.verdict != diff::Verdict::Slower));
     let stacks = Stacks::read(Reader::new(archive))?;
-    assert!(stacks.folded(Grouping::Thread).values().all(|nanos| *nanos > 0));
+    assert!(stacks.folded(Grouping::Thread).unwrap().values().all(|nanos| *nanos > 0));
     stacks.csv(std::io::sink()).unwrap();
     stacks.speedscope("x", std::io::sink()).unwrap();
     for flows in [false, true] {

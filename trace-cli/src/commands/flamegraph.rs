@@ -19,7 +19,7 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     let stacks = read(&args.file)?;
     let mut code = damage::tell(&args.file, &stacks.damage);
     let by = args.by.map(Into::into).unwrap_or_default();
-    let after = stacks.folded(by);
+    let after = stacks.folded(by)?;
     if after.is_empty() {
         bail!("'{}' has no durations to draw", args.file.display());
     }
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
             let stacks = read(before)?;
             code = code.max(damage::tell(before, &stacks.damage));
             options.title += &format!(" against {}", before.display());
-            differences(&stacks.folded(by), &after)
+            differences(&stacks.folded(by)?, &after)
         }
     };
     let svg = draw(&mut options, &lines)

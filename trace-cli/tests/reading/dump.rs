@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
+use trace_format::EventKind;
 
-use crate::harness::{cut, good, Place, Run};
+use crate::harness::{cut, events, good, Place, Run};
 
 const GOOD: &str = r#"         0 - magic-number
          8 1 provider-info 1 "app"
@@ -20,19 +20,7 @@ const GOOD: &str = r#"         0 - magic-number
 
 /// Returns an archive that no pipe holds, of some megabytes.
 pub(crate) fn large() -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new()).unwrap();
-    for ticks in 0..100_000 {
-        let event = Event {
-            ticks,
-            thread: Thread::Inline(ThreadKoids::new(1, 2)),
-            category: "cat".into(),
-            name: "name".into(),
-            kind: EventKind::DurationBegin,
-            arguments: Arguments::NONE,
-        };
-        writer.record(&event.into()).unwrap();
-    }
-    writer.into_inner()
+    events(100_000, |_| EventKind::DurationBegin)
 }
 
 #[test]

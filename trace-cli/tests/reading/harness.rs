@@ -105,6 +105,15 @@ fn lossless() -> Writer<Vec<u8>> {
     writer
 }
 
+/// Returns an archive of an event for each tick.
+pub(crate) fn events(number: u64, kind: impl Fn(u64) -> EventKind) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for ticks in 0..number {
+        writer.record(&event(ticks, "net", "poll", kind(ticks)).into()).unwrap();
+    }
+    writer.into_inner()
+}
+
 /// Returns [`good`] with records dropped and a duration that has not ended.
 pub(crate) fn lossy() -> Vec<u8> {
     let mut writer = lossless();

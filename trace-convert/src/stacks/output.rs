@@ -1,6 +1,5 @@
 //! Stacks in the formats of others.
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::{Framed, Stacks, ThreadStack, Visitor};
@@ -12,51 +11,56 @@ impl Stacks {
     ///
     /// # Errors
     ///
-    /// Writing failed.
+    /// Writing failed, or reading a temporary file.
     pub fn speedscope(&self, name: &str, mut output: impl Write) -> io::Result<()> {
-        let labels = self.threads.iter().flat_map(|thread| &thread.durations);
-        let mut frames = Frames::default();
-        labels.for_each(|duration| frames.add(self.catalog(), duration.label));
+        let (frames, numbers) = self.frames();
         output
             .write_all(b"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",")?;
         write!(output, "\"exporter\":\"trace\",\"name\":{},", json(name))?;
-        write!(output, "\"shared\":{{\"frames\":[{}]}},\"profiles\":[", frames.json.join(","))?;
-        let begins = self.threads.iter().filter_map(|thread| thread.durations.first());
-        let start = begins.map(|first| first.begin).min().unwrap_or(0);
+        write!(output, "\"shared\":{{\"frames\":[{}]}},\"profiles\":[", frames.join(","))?;
+        let start = self.threads.iter().map(|thread| thread.first).min().unwrap_or(0);
         for (number, thread) in self.threads.iter().enumerate() {
             if number > 0 {
                 output.write_all(b",")?;
             }
-            self.profile(thread, start, &frames, &mut output)?;
+            self.profile(thread, start, &numbers, &mut output)?;
         }
         output.write_all(b"]}\n")?;
         output.flush()
+    }
+
+    /// Returns the frames of speedscope, and the number of each label's.
+    fn frames(&self) -> (Vec<String>, Vec<usize>) {
+        let mut frames = Vec::new();
+        let mut numbers = Vec::with_capacity(self.labels.len());
+        for (label, is_used) in (0..).map(LabelId).zip(&self.labels) {
+            numbers.push(frames.len());
+            if *is_used {
+                let (name, category) = (self.catalog().name(label), self.catalog().category(label));
+                frames.push(format!("{{\"name\":{},\"file\":{}}}", json(name), json(category)));
+            }
+        }
+        (frames, numbers)
     }
 
     fn profile(
         &self,
         thread: &ThreadStack,
         start: u64,
-        frames: &Frames,
+        numbers: &[usize],
         output: &mut impl Write,
     ) -> io::Result<()> {
         let koids = thread.koids;
         let process = super::named(koids.process, self.catalog().process_name(koids.process));
         let name = super::named(koids.thread, self.catalog().thread_name(koids));
-        let first = thread.durations.first().map_or(start, |first| first.begin);
-        let last = thread.durations.iter().map(|duration| duration.end).max().unwrap_or(first);
         write!(
             output,
             "\n{{\"type\":\"evented\",\"name\":{},\"unit\":\"nanoseconds\",\"startValue\":{},\"endValue\":{},\"events\":[",
             json(&format!("{process} / {name}")),
-            first - start,
-            last - start
+            thread.first - start,
+            thread.last - start
         )?;
-        let mut events = Events { output, frames, start, is_first: true, failed: None };
-        thread.walk(&mut events);
-        if let Some(error) = events.failed {
-            return Err(error);
-        }
+        self.walk(thread.thread, &mut Events { output, numbers, start, is_first: true })?;
         output.write_all(b"]}")
     }
 
@@ -66,7 +70,7 @@ impl Stacks {
     ///
     /// # Errors
     ///
-    /// Writing failed.
+    /// Writing failed, or reading a temporary file.
     pub fn csv(&self, mut output: impl Write) -> io::Result<()> {
         output.write_all(
             b"process,process_name,thread,thread_name,category,name,depth,begin_ns,duration_ns,self_ns\n",
@@ -76,12 +80,8 @@ impl Stacks {
             let process = cell(self.catalog().process_name(koids.process));
             let name = cell(self.catalog().thread_name(koids));
             let head = format!("{},{process},{},{name}", koids.process, koids.thread);
-            let mut lines =
-                Lines { output: &mut output, catalog: self.catalog(), head, failed: None };
-            thread.walk(&mut lines);
-            if let Some(error) = lines.failed {
-                return Err(error);
-            }
+            let mut lines = Lines { output: &mut output, catalog: self.catalog(), head };
+            self.walk(thread.thread, &mut lines)?;
         }
         output.flush()
     }
@@ -99,54 +99,29 @@ fn cell(text: &str) -> String {
     }
 }
 
-/// The frames of speedscope, each with its number.
-#[derive(Debug, Default)]
-struct Frames {
-    numbers: HashMap<LabelId, usize>,
-    json: Vec<String>,
-}
-
-impl Frames {
-    fn add(&mut self, catalog: &Catalog, label: LabelId) {
-        let next = self.json.len();
-        if *self.numbers.entry(label).or_insert(next) == next {
-            let (name, category) = (json(catalog.name(label)), json(catalog.category(label)));
-            self.json.push(format!("{{\"name\":{name},\"file\":{category}}}"));
-        }
-    }
-}
-
 struct Events<'a, W> {
     output: &'a mut W,
-    frames: &'a Frames,
+    numbers: &'a [usize],
     start: u64,
     is_first: bool,
-    failed: Option<io::Error>,
 }
 
 impl<W: Write> Events<'_, W> {
-    fn event(&mut self, kind: char, frame: &Framed, at: u64) {
-        if self.failed.is_some() {
-            return;
-        }
+    fn event(&mut self, kind: char, frame: &Framed, at: u64) -> io::Result<()> {
         let separator = if std::mem::take(&mut self.is_first) { "" } else { "," };
-        let number = self.frames.numbers.get(&frame.label).copied().unwrap_or(0);
+        let number = self.numbers.get(frame.label.0 as usize).copied().unwrap_or(0);
         let at = at - self.start;
-        let written = write!(
-            self.output,
-            "{separator}{{\"type\":\"{kind}\",\"frame\":{number},\"at\":{at}}}"
-        );
-        self.failed = written.err();
+        write!(self.output, "{separator}{{\"type\":\"{kind}\",\"frame\":{number},\"at\":{at}}}")
     }
 }
 
 impl<W: Write> Visitor for Events<'_, W> {
-    fn open(&mut self, frame: &Framed) {
-        self.event('O', frame, frame.begin);
+    fn open(&mut self, frame: &Framed) -> io::Result<()> {
+        self.event('O', frame, frame.begin)
     }
 
-    fn close(&mut self, frame: &Framed) {
-        self.event('C', frame, frame.end);
+    fn close(&mut self, frame: &Framed) -> io::Result<()> {
+        self.event('C', frame, frame.end)
     }
 }
 
@@ -154,26 +129,23 @@ struct Lines<'a, W> {
     output: &'a mut W,
     catalog: &'a Catalog,
     head: String,
-    failed: Option<io::Error>,
 }
 
 impl<W: Write> Visitor for Lines<'_, W> {
-    fn open(&mut self, _frame: &Framed) {}
+    fn open(&mut self, _frame: &Framed) -> io::Result<()> {
+        Ok(())
+    }
 
-    fn close(&mut self, frame: &Framed) {
-        if self.failed.is_some() {
-            return;
-        }
+    fn close(&mut self, frame: &Framed) -> io::Result<()> {
         let (category, name) = (self.catalog.category(frame.label), self.catalog.name(frame.label));
         let Framed { begin, end, own, depth, .. } = *frame;
-        let written = writeln!(
+        writeln!(
             self.output,
             "{},{},{},{depth},{begin},{},{own}",
             self.head,
             cell(category),
             cell(name),
             end - begin
-        );
-        self.failed = written.err();
+        )
     }
 }

@@ -26,13 +26,24 @@ fn stacks() -> Stacks {
 
 #[test]
 fn folded_stacks() {
-    let folded: Vec<(String, u64)> = stacks().folded(Grouping::Together).into_iter().collect();
+    let folded: Vec<(String, u64)> =
+        stacks().folded(Grouping::Together).unwrap().into_iter().collect();
     let expected =
         [("main", 50 + 40), ("main;a:b", 20 + 15), ("main;a:b;leaf", 10 + 5), ("main;leaf", 10)];
     assert_eq!(folded, expected.map(|(stack, nanos)| (stack.to_owned(), nanos)));
-    let threads = stacks().folded(Grouping::Thread);
+    let threads = stacks().folded(Grouping::Thread).unwrap();
     assert_eq!(threads.get("1;3;main;leaf"), Some(&10));
     assert_eq!(threads.values().sum::<u64>(), 150);
+}
+
+/// A clock of microseconds cannot tell them apart, but the order can.
+#[test]
+fn of_the_same_times_the_first_is_the_outer_one() {
+    let complete = EventKind::DurationComplete { end: 20 };
+    let records = [event(2, 10, "outer", complete), event(2, 10, "inner", complete)];
+    let stacks = Stacks::read(Reader::new(&*crate::testing::archive(&records))).unwrap();
+    let folded = stacks.folded(Grouping::Together).unwrap();
+    assert_eq!(folded.into_iter().collect::<Vec<_>>(), [("outer;inner".to_owned(), 10)]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn write(
             stacks.speedscope(&name.to_string_lossy(), output)
         }
         _ => {
-            for (stack, nanos) in stacks.folded(Grouping::Together) {
+            for (stack, nanos) in stacks.folded(Grouping::Together)? {
                 writeln!(output, "{stack} {nanos}")?;
             }
             output.flush()

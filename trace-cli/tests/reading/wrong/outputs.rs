@@ -9,9 +9,10 @@ use std::process::{Command as Process, Stdio};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use trace_format::EventKind;
 
 use super::{assert_failed, place, Command, COMMANDS, FROM_JSON, GOOD};
-use crate::harness::{everything, Place, Run};
+use crate::harness::{events, everything, Place, Run};
 
 const JSON: &str = "good.json";
 
@@ -141,6 +142,25 @@ fn standard_output_that_is_closed() {
             Run::of(process.stdout(OwnedFd::from(writer)).stderr(Stdio::piped()).output().unwrap());
         assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", command.line);
         assert_eq!(place.names(), files);
+    }
+}
+
+/// Half a million durations and more do not wait in memory.
+#[test]
+fn no_place_for_temporary_files() {
+    let place = place();
+    let scope = |ticks| EventKind::DurationComplete { end: ticks + 1 };
+    place.put("many.fxt", &events(600_000, scope));
+    let files = place.names();
+    let is_stacked = |command: &&Command| match command.output.rsplit_once('.') {
+        Some((_, "folded" | "csv")) => true,
+        _ => command.output.ends_with("speedscope.json") || command.line.starts_with("flamegraph"),
+    };
+    for command in COMMANDS.iter().filter(is_stacked) {
+        let mut process = place.command(&command.with("many.fxt", command.output));
+        let run = Run::of(process.env("TMPDIR", "/missing").output().unwrap());
+        assert_failed(&place, &files, &run, "many.fxt", command.line);
+        assert!(run.stderr.contains("a temporary file in '/missing'"), "{run:?}");
     }
 }
 

@@ -1,0 +1,288 @@
+//! Durations by thread and in the order of time, more of them than memory holds.
+//!
+//! So many are sorted at a time, and then wait in a temporary file: what is
+//! sorted together is a run. The durations of a thread are those of all runs,
+//! merged.
+
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+
+use super::Duration;
+use crate::catalog::{LabelId, ThreadId};
+
+/// So many durations are in memory and sorted at a time.
+const RUN: usize = 1 << 19;
+
+/// What a duration takes in the file, in bytes: begin, end, label.
+const BYTES: usize = 8 + 8 + 4;
+
+/// What is read of all runs together at a time, in bytes; no run has less than
+/// the least of these, nor more than the most.
+const READ_BYTES: usize = 4 << 20;
+const LEAST_READ: usize = 64 * BYTES;
+const MOST_READ: usize = 2048 * BYTES;
+
+/// Durations by thread, in the order of time; outer ones come first.
+#[derive(Debug)]
+pub(super) struct Sorted {
+    /// What was pushed last; sorted at the end.
+    waiting: Vec<(ThreadId, Duration)>,
+    room: usize,
+    runs: Vec<Run>,
+    file: Option<File>,
+    failed: Option<io::Error>,
+}
+
+/// Where the durations of each thread begin; counted in durations.
+#[derive(Debug)]
+struct Run {
+    begins: Vec<(ThreadId, u64)>,
+    end: u64,
+}
+
+impl Default for Sorted {
+    fn default() -> Self {
+        Self::with_room(RUN)
+    }
+}
+
+impl Sorted {
+    fn with_room(room: usize) -> Self {
+        Self { waiting: Vec::new(), room, runs: Vec::new(), file: None, failed: None }
+    }
+
+    /// Adds a duration. Of those of the same begin and end, the last is outer:
+    /// what is within another is over first.
+    #[inline]
+    pub(super) fn push(&mut self, thread: ThreadId, duration: Duration) {
+        if self.waiting.len() >= self.room {
+            self.put_by();
+        }
+        self.waiting.push((thread, duration));
+    }
+
+    /// Ends adding.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        self.sort();
+        match self.failed.take() {
+            Some(error) => Err(temporary(error)),
+            None => Ok(()),
+        }
+    }
+
+    fn sort(&mut self) {
+        // Those that are equal keep their order.
+        self.waiting.reverse();
+        self.waiting.sort_by_key(|(thread, duration)| (*thread, duration.place()));
+    }
+
+    /// Makes a run of what waits, if the file takes it.
+    #[cold]
+    #[inline(never)]
+    fn put_by(&mut self) {
+        self.sort();
+        if self.failed.is_none() {
+            self.failed = self.write().err();
+        }
+        self.waiting.clear();
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile()?),
+        };
+        let begin = self.runs.last().map_or(0, |run| run.end);
+        let mut begins: Vec<(ThreadId, u64)> = Vec::new();
+        let mut bytes = Vec::with_capacity(self.waiting.len() * BYTES);
+        for (place, (thread, duration)) in (begin..).zip(&self.waiting) {
+            if begins.last().is_none_or(|(last, _)| last != thread) {
+                begins.push((*thread, place));
+            }
+            duration.write(&mut bytes);
+        }
+        file.write_all(&bytes)?;
+        self.runs.push(Run { begins, end: begin + self.waiting.len() as u64 });
+        Ok(())
+    }
+
+    /// Gives `look` the durations of a thread.
+    pub(super) fn each(
+        &self,
+        thread: ThreadId,
+        mut look: impl FnMut(Duration) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut parts = self.parts(thread);
+        let mut heads = BinaryHeap::with_capacity(parts.len());
+        for (number, part) in parts.iter_mut().enumerate() {
+            if let Some(duration) = part.next()? {
+                // Runs that came later have what is outer.
+                heads.push(Reverse((duration.place(), Reverse(number), duration)));
+            }
+        }
+        while let Some(mut head) = heads.peek_mut() {
+            let Reverse((_, Reverse(number), duration)) = *head;
+            look(duration)?;
+            match parts.get_mut(number).map_or(Ok(None), Part::next)? {
+                Some(next) => *head = Reverse((next.place(), Reverse(number), next)),
+                None => drop(PeekMut::pop(head)),
+            }
+        }
+        Ok(())
+    }
+
+    fn parts(&self, thread: ThreadId) -> Vec<Part<'_>> {
+        let ranges: Vec<(u64, u64)> = self.runs.iter().filter_map(|run| run.of(thread)).collect();
+        let room = READ_BYTES / ranges.len().max(1) / BYTES * BYTES;
+        let room = room.clamp(LEAST_READ, MOST_READ);
+        let part = |(at, end)| Part::File {
+            file: self.file.as_ref(),
+            at,
+            end,
+            room,
+            read: Vec::new(),
+            place: 0,
+        };
+        let mut parts: Vec<Part<'_>> = ranges.into_iter().map(part).collect();
+        let from = self.waiting.partition_point(|(of, _)| *of < thread);
+        let to = self.waiting.partition_point(|(of, _)| *of <= thread);
+        parts.push(Part::Memory(self.waiting.get(from..to).unwrap_or_default().iter()));
+        parts
+    }
+}
+
+impl Run {
+    fn of(&self, thread: ThreadId) -> Option<(u64, u64)> {
+        let place = self.begins.binary_search_by_key(&thread, |(of, _)| *of).ok()?;
+        let (_, begin) = *self.begins.get(place)?;
+        Some((begin, self.begins.get(place + 1).map_or(self.end, |(_, end)| *end)))
+    }
+}
+
+/// The durations of a thread in one run.
+enum Part<'a> {
+    Memory(std::slice::Iter<'a, (ThreadId, Duration)>),
+    /// From `at` to `end`, counted in durations; read are those before `at`.
+    File {
+        file: Option<&'a File>,
+        at: u64,
+        end: u64,
+        room: usize,
+        read: Vec<u8>,
+        place: usize,
+    },
+}
+
+impl Part<'_> {
+    #[inline]
+    fn next(&mut self) -> io::Result<Option<Duration>> {
+        match self {
+            Self::Memory(waiting) => Ok(waiting.next().map(|(_, duration)| *duration)),
+            Self::File { read, place, .. } => {
+                if let Some(duration) = read.get(*place..).and_then(Duration::read) {
+                    *place += BYTES;
+                    return Ok(Some(duration));
+                }
+                self.refill()
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refill(&mut self) -> io::Result<Option<Duration>> {
+        let Self::File { file: Some(file), at, end, room, read, place } = self else {
+            return Ok(None);
+        };
+        let count = (*end - *at).min((*room / BYTES) as u64);
+        read.resize(count as usize * BYTES, 0);
+        file.read_exact_at(read, *at * BYTES as u64).map_err(temporary)?;
+        *at += count;
+        *place = BYTES;
+        Ok(Duration::read(read))
+    }
+}
+
+impl Duration {
+    /// Returns what durations of a thread are sorted by.
+    #[inline]
+    fn place(&self) -> (u64, Reverse<u64>) {
+        (self.begin, Reverse(self.end))
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.begin.to_le_bytes());
+        bytes.extend_from_slice(&self.end.to_le_bytes());
+        bytes.extend_from_slice(&self.label.0.to_le_bytes());
+    }
+
+    #[inline]
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (begin, rest) = bytes.split_first_chunk()?;
+        let (end, rest) = rest.split_first_chunk()?;
+        let (label, _) = rest.split_first_chunk()?;
+        let (begin, end) = (u64::from_le_bytes(*begin), u64::from_le_bytes(*end));
+        Some(Self { begin, end, label: LabelId(u32::from_le_bytes(*label)) })
+    }
+}
+
+/// Says of an error which file it is about.
+fn temporary(error: io::Error) -> io::Error {
+    let place = std::env::temp_dir();
+    let text =
+        format!("a temporary file in '{}' (TMPDIR says where else): {error}", place.display());
+    io::Error::new(error.kind(), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(sorted: &Sorted, thread: u32) -> Vec<Duration> {
+        let mut durations = Vec::new();
+        let look = |duration| {
+            durations.push(duration);
+            Ok(())
+        };
+        sorted.each(ThreadId(thread), look).unwrap();
+        durations
+    }
+
+    proptest! {
+        #[test]
+        fn runs_are_merged_as_if_all_were_in_memory(
+            room in 1..20usize,
+            pushed in prop::collection::vec((0..4u32, 0..30u64, 0..5u64), 0..200),
+        ) {
+            let mut sorted = Sorted::with_room(room);
+            let mut expected: Vec<Vec<Duration>> = vec![Vec::new(); 5];
+            for (label, (thread, begin, length)) in (0..).zip(pushed) {
+                let duration = Duration { begin, end: begin + length, label: LabelId(label) };
+                sorted.push(ThreadId(thread), duration);
+                expected[thread as usize].insert(0, duration);
+            }
+            sorted.finish().unwrap();
+            for (thread, mut expected) in (0..).zip(expected) {
+                expected.sort_by_key(Duration::place);
+                prop_assert_eq!(of(&sorted, thread), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn long_runs_are_read_in_pieces() {
+        let mut sorted = Sorted::with_room(3 * MOST_READ / BYTES + 1);
+        let duration = |number| Duration { begin: number, end: number, label: LabelId(7) };
+        let numbers = 0..10 * MOST_READ as u64 / BYTES as u64;
+        numbers.clone().for_each(|number| sorted.push(ThreadId(0), duration(number)));
+        sorted.finish().unwrap();
+        assert_eq!(sorted.runs.len(), 3);
+        assert!(of(&sorted, 0).into_iter().eq(numbers.map(duration)));
+    }
+}
