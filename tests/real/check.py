@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -34,14 +35,17 @@ SOURCE = """#include <algorithm>
 #include <vector>
 int main() { std::map<std::string, std::vector<int>> m; m["a"] = {3, 1, 2}; std::sort(m["a"].begin(), m["a"].end()); }"""
 
+RUST = """use std::collections::BTreeMap;
+fn main() { let mut m: BTreeMap<String, Vec<u32>> = BTreeMap::new(); m.entry("a".into()).or_default().push(3); println!("{m:?}"); }"""
+
 PYTHON = """def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 print(fib(12), sorted([3, 1, 2]))"""
 
 
-def run(*command: object, cwd: Path | None = None) -> str:
-    words = [str(word) for word in command]
-    result = subprocess.run(words, cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=300, check=False)
+def run(*command: object, cwd: Path | None = None, **variables: str) -> str:
+    words, env = [str(word) for word in command], os.environ | variables
+    result = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, encoding="utf-8", timeout=300, check=False)
     if result.returncode != 0:
         raise RuntimeError(f"{words} exits with {result.returncode}: {result.stderr[-2000:]}")
     return result.stdout
@@ -86,7 +90,46 @@ def tracing_chrome(work: Path) -> Path:
     return out
 
 
-MAKERS = {maker.__name__: maker for maker in (chromium, node, clang, viztracer, tracing_chrome)}
+def cargo(work: Path) -> Path:
+    """What cargo itself does while it builds."""
+    crate = fresh(work / "crate")
+    put(crate / "Cargo.toml", '[package]\nname = "built"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n')
+    (crate / "src").mkdir()
+    put(crate / "src" / "main.rs", RUST)
+    run("cargo", "build", "--target-dir", crate / "target", cwd=crate, CARGO_LOG_PROFILE="true", CARGO_LOG_PROFILE_CAPTURE_ARGS="true")
+    return only(crate, "trace-*.json").rename(work / "trace.json")
+
+
+def rustc_llvm(work: Path) -> Path:
+    """What LLVM does in rustc. The option is not stable."""
+    out = fresh(work / "out")
+    run("rustc", "-Z", "llvm-time-trace", "-C", "opt-level=2", put(work / "built.rs", RUST), cwd=out, RUSTC_BOOTSTRAP="1")
+    return only(out, "*.llvm_timings.json").rename(work / "trace.json")
+
+
+def rustc_profile(work: Path) -> Path:
+    """rustc's own profile, made JSON as its tool crox does."""
+    out = fresh(work / "out")
+    profile = ("-Z", f"self-profile={out}", "-Z", "self-profile-events=default,args")
+    run("rustc", *profile, put(work / "built.rs", RUST), cwd=out, RUSTC_BOOTSTRAP="1")
+    manifest = Path(__file__).parent / "rustc-profile" / "Cargo.toml"
+    program = ("cargo", "run", "--quiet", "--locked", "--manifest-path", manifest, "--target-dir", work / "target")
+    run(*program, "--", only(out, "*.mm_profdata"), work / "trace.json")
+    return work / "trace.json"
+
+
+def fresh(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return folder
+
+
+def only(folder: Path, pattern: str) -> Path:
+    [path] = folder.glob(pattern)
+    return path
+
+
+MAKERS = {maker.__name__: maker for maker in (chromium, node, clang, viztracer, tracing_chrome, cargo, rustc_llvm, rustc_profile)}
 
 
 def load(path: Path) -> object:
