@@ -64,8 +64,7 @@ impl System {
         let koids = plan.head.thread;
         match plan.kind {
             Kind::Event(kind) => {
-                let place = self.recent.get_mut(koids.thread as usize % RECENT);
-                if place.is_some_and(|recent| std::mem::replace(recent, koids) != koids) {
+                if self.recent.get(koids.thread as usize % RECENT) != Some(&koids) {
                     self.thread(koids);
                 }
                 if matches!(kind, EventKind::Instant { .. }) && event.phase() == Phase::ClockSync {
@@ -82,6 +81,9 @@ impl System {
 
     #[cold]
     fn thread(&mut self, koids: ThreadKoids) {
+        if let Some(recent) = self.recent.get_mut(koids.thread as usize % RECENT) {
+            *recent = koids;
+        }
         let is_told = (koids.thread | koids.process) & ARTIFICIAL_KOID_BIT == 0;
         if is_told && koids.thread != 0 && self.processes.len() < MAX_NAMED {
             self.processes.entry(koids.thread).or_insert(koids.process);
