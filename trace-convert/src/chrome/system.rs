@@ -91,7 +91,9 @@ impl System {
     fn start(&self, thread: u64, cpu: u16, nanos: u64) -> String {
         let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
         let command = self.command(thread, cpu);
-        format!("{command}-{thread} [{cpu:03}] .... {seconds}.{rest:09}:")
+        // A line that starts with it is a comment.
+        let blank = if command.starts_with('#') { " " } else { "" };
+        format!("{blank}{command}-{thread} [{cpu:03}] .... {seconds}.{rest:09}:")
     }
 
     /// Returns a thread's name as Linux calls it; 0 is the idle thread.

@@ -238,6 +238,12 @@ fn scheduling_is_ftrace_too() {
     let records = [named, switch.into(), wakeup.into(), woken.into(), to_idle.into()];
     assert_eq!(system(&records), lines);
     assert_eq!(system(&[named]), "");
+    let KernelObject { object_type, koid, arguments, .. } = match named {
+        Record::KernelObject(object) => object,
+        other => panic!("{other:?}"),
+    };
+    let hash = KernelObject { object_type, koid, name: "#1\n".into(), arguments };
+    assert!(system(&[hash.into(), switch.into()]).contains("\n #1 -34 [002] "));
 }
 
 #[test]

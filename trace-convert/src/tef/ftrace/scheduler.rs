@@ -40,9 +40,9 @@ impl<'a> Scheduled<'a> {
 /// `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2
 /// next_prio=120`
 fn switch(details: &str) -> Option<Scheduled<'_>> {
-    let (before, after) = details.split_once("==>")?;
+    let (before, after) = details.split_once("==> next_comm=")?;
     let (outgoing, rest) = task(before, ["prev_comm=", " prev_pid=", "prev_prio="])?;
-    let (incoming, _) = task(after.trim_start(), ["next_comm=", " next_pid=", "next_prio="])?;
+    let (incoming, _) = task(after, ["", " next_pid=", "next_prio="])?;
     let state = state(field(rest, "prev_state=")?)?;
     Some(Scheduled::Switch { outgoing, state, incoming })
 }
@@ -103,8 +103,8 @@ mod tests {
             switch(task("swapper", 0, 120), ThreadState::RUNNING, task("SurfaceFlinger", 178, 112)),
         );
         assert_eq!(
-            of("sched_switch", "prev_comm=Binder Thread # prev_pid=647 prev_prio=120 prev_state=D  ==> next_comm=a prev_pid=b next_pid=5 next_prio=-1 extra=1"),
-            switch(task("Binder Thread #", 647, 120), ThreadState::BLOCKED, task("a prev_pid=b", 5, -1)),
+            of("sched_switch", "prev_comm=a ==> b #c prev_pid=647 prev_prio=120 prev_state=D  ==> next_comm=a prev_pid=b next_pid=5 next_prio=-1 extra=1"),
+            switch(task("a ==> b #c", 647, 120), ThreadState::BLOCKED, task("a prev_pid=b", 5, -1)),
         );
         let states = [
             ("R+", 1),
