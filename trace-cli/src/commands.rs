@@ -13,6 +13,7 @@ mod slice;
 mod stats;
 mod timeline;
 mod top;
+mod view;
 
 use anyhow::Result;
 
@@ -32,6 +33,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Merge(args) => merge::run(args),
         Command::Timeline(args) => timeline::run(args),
         Command::Stats(args) => stats::run(args),
+        Command::View(args) => view::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Guard(args) => guard::run(args),
     }

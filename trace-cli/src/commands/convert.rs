@@ -103,7 +103,7 @@ fn cannot_write(path: &Path) -> String {
 
 /// Tells how it went, and what the output lacks; returns the exit code that
 /// goes with it.
-fn tell(path: &Path, conversion: &Conversion) -> u8 {
+pub(super) fn tell(path: &Path, conversion: &Conversion) -> u8 {
     let stats = conversion.damage.stats;
     let lacks = [
         ("records of unknown types, left out", stats.unknown_records),

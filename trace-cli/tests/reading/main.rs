@@ -12,5 +12,7 @@ mod pictures;
 mod progress;
 mod stats;
 mod top;
+mod view;
+mod view_setup;
 mod wrong;
 mod wrong_input;

@@ -51,10 +51,7 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
     }
     if summary.archive.is_ok() && summary.events() > 0 && args.output.as_os_str() != STANDARD {
         let path = args.output.display();
-        let _ = writeln!(
-            text,
-            "look at it: https://ui.perfetto.dev (open {path}), or trace dump {path}"
-        );
+        let _ = writeln!(text, "look at it: trace view {path}, or trace dump {path}");
     }
     text
 }

@@ -1,0 +1,192 @@
+//! As much of HTTP as it takes: a request and its answer, and then the
+//! connection ends.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use rustix::fs::sendfile;
+use rustix::io::Errno;
+
+/// The most bytes of a request's head, and headers in it. Browsers send a tenth
+/// of that.
+const HEAD_BYTES: usize = 16 << 10;
+const HEADERS: usize = 100;
+
+/// How long a connection may say nothing: browsers open some ahead of time.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What all answers say.
+const ALWAYS: &str = "Connection: close\r\nCache-Control: no-store\r\n\
+                      X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n";
+
+/// The head of a request. What follows it is of no interest.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) method: String,
+    pub(super) path: String,
+    /// The header `Host`, if there is just one.
+    pub(super) host: Option<String>,
+    /// The header `Origin`, which browsers write.
+    pub(super) origin: Option<String>,
+}
+
+impl Request {
+    /// Reads a request. An error of the kind `InvalidData` means that it is
+    /// none; with others no one waits for an answer.
+    pub(super) fn read(mut stream: &TcpStream) -> io::Result<Self> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut head = Vec::new();
+        let mut piece = [0; 2048];
+        while head.len() < HEAD_BYTES {
+            let count = stream.read(&mut piece)?;
+            if count == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            head.extend(piece.iter().take(count));
+            match Self::parse(&head) {
+                Ok(Some(request)) => return Ok(request),
+                Ok(None) => {}
+                Err(error) => return Err(io::Error::new(ErrorKind::InvalidData, error)),
+            }
+        }
+        Err(ErrorKind::InvalidData.into())
+    }
+
+    /// Returns the request that starts with these bytes, or `None` if its head
+    /// goes on.
+    fn parse(head: &[u8]) -> Result<Option<Self>, httparse::Error> {
+        let mut headers = [httparse::EMPTY_HEADER; HEADERS];
+        let mut parsed = httparse::Request::new(&mut headers);
+        if parsed.parse(head)?.is_partial() {
+            return Ok(None);
+        }
+        let header = |name: &str| {
+            let mut found = parsed.headers.iter().filter(|it| it.name.eq_ignore_ascii_case(name));
+            let (first, second) = (found.next()?, found.next());
+            let value = String::from_utf8_lossy(first.value).into_owned();
+            second.is_none().then_some(value)
+        };
+        Ok(Some(Self {
+            method: parsed.method.unwrap_or_default().to_owned(),
+            path: parsed.path.unwrap_or_default().to_owned(),
+            host: header("host"),
+            origin: header("origin"),
+        }))
+    }
+}
+
+/// What a request is answered with.
+#[derive(Debug)]
+pub(super) struct Answer {
+    status: &'static str,
+    headers: String,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Text(String),
+    File(File),
+}
+
+impl Answer {
+    /// An answer that is but a status, such as `404 Not Found`.
+    pub(super) fn status(status: &'static str) -> Self {
+        Self { status, headers: String::new(), body: Body::Text(String::new()) }
+    }
+
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self { body: Body::Text(text.into()), ..Self::status("200 OK") }
+    }
+
+    pub(super) fn file(file: File) -> Self {
+        Self { body: Body::File(file), ..Self::status("200 OK") }
+    }
+
+    pub(super) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.extend([name, ": ", value, "\r\n"]);
+        self
+    }
+
+    /// Writes it, without its content if only the head was asked for, and ends
+    /// the connection.
+    pub(super) fn write(&self, mut stream: &TcpStream, is_head: bool) -> io::Result<()> {
+        let length = match &self.body {
+            Body::Text(text) => text.len() as u64,
+            Body::File(file) => file.metadata()?.len(),
+        };
+        let Self { status, headers, .. } = self;
+        let head =
+            format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{ALWAYS}{headers}\r\n");
+        stream.write_all(head.as_bytes())?;
+        match &self.body {
+            _ if is_head => {}
+            Body::Text(text) => stream.write_all(text.as_bytes())?,
+            Body::File(file) => send(file, stream, length)?,
+        }
+        end(stream)
+    }
+}
+
+/// Writes a file from its start, whatever its position: others read it too.
+fn send(file: &File, stream: &TcpStream, length: u64) -> io::Result<()> {
+    let mut offset = 0;
+    while offset < length {
+        let rest = usize::try_from(length - offset).unwrap_or(usize::MAX);
+        match sendfile(stream, file, Some(&mut offset), rest) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the other side has closed too: else what it sent and was not
+/// read would take the answer from it.
+fn end(stream: &TcpStream) -> io::Result<()> {
+    stream.shutdown(Shutdown::Write)?;
+    io::copy(&mut stream.take(HEAD_BYTES as u64), &mut io::sink())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_of_a_request() {
+        let head = b"GET /a?b HTTP/1.1\r\nhost: x:1\r\nOrigin: http://x:1\r\n\r\n";
+        let request = Request {
+            method: "GET".to_owned(),
+            path: "/a?b".to_owned(),
+            host: Some("x:1".to_owned()),
+            origin: Some("http://x:1".to_owned()),
+        };
+        assert_eq!(Request::parse(head), Ok(Some(request)));
+        for end in 0..head.len() {
+            assert_eq!(Request::parse(&head[..end]), Ok(None), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_comes_twice_is_none() {
+        let request =
+            Request::parse(b"GET / HTTP/1.1\r\nHost: a\r\nHOST: b\r\n\r\n").unwrap().unwrap();
+        assert_eq!((request.host, request.origin), (None, None));
+    }
+
+    #[test]
+    fn what_is_no_request() {
+        for wrong in [
+            &b"\x16\x03\x01\x02\0"[..],
+            b"GET\r\n\r\n",
+            b"GET / HTTP/9\r\n\r\n",
+            b"G\0 / HTTP/1.1\r\n\r\n",
+        ] {
+            assert!(Request::parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What is shown: a trace in the form that shows most.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use trace_convert::{perfetto, ConvertError};
+use trace_format::Reader;
+
+use super::site::plain;
+use crate::commands::convert;
+use crate::{damage, exit, input};
+
+/// So much of a file is looked at to tell whether it is one of Perfetto's own.
+const START_BYTES: u64 = 4096;
+
+/// What each packet of a file of Perfetto's own starts with: field 1 of the
+/// message `Trace`, whose length follows.
+const PACKET: u8 = 0x0a;
+
+/// What is served.
+#[derive(Debug)]
+pub(super) struct Trace {
+    /// It has no name in the file system: whatever ends this process ends it.
+    pub(super) content: File,
+    /// What it is called in the interface.
+    pub(super) name: String,
+}
+
+/// Returns what is to be shown of a file, and the exit code that goes with it.
+///
+/// An archive is converted to Perfetto's own format, in which there is a place
+/// for all of it. Other files that Perfetto reads are left as they are, but for
+/// compression.
+pub(super) fn prepare(path: &Path) -> Result<(Trace, u8)> {
+    let (is_json, mut input) = input::open_any(path)?;
+    let mut start = Vec::new();
+    let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
+    read.with_context(|| format!("cannot read '{}'", path.display()))?;
+    let is_perfetto = is_perfetto(&start);
+    let input = Cursor::new(start).chain(input);
+    let content = tempfile::tempfile().with_context(no_room)?;
+    let (code, ending) = match (is_json, is_perfetto) {
+        (true, _) => (copy(path, input, &content)?, ".json"),
+        (_, true) => (copy(path, input, &content)?, ".pftrace"),
+        _ => (convert(path, input, &content)?, ".pftrace"),
+    };
+    Ok((Trace { content, name: name(path, ending) }, code))
+}
+
+/// Tells whether a file that starts like this has packets of Perfetto's own:
+/// one behind the other.
+fn is_perfetto(start: &[u8]) -> bool {
+    let Some((&PACKET, rest)) = start.split_first() else {
+        return false;
+    };
+    let Some(digits) = rest.iter().take(4).position(|byte| *byte < 0x80) else {
+        return false;
+    };
+    let length = rest.iter().take(digits + 1).rev();
+    let length = length.fold(0, |length, byte| length << 7 | usize::from(byte & 0x7f));
+    let end = 1 + digits + 1 + length;
+    match start.get(end) {
+        Some(next) => *next == PACKET,
+        None => end == start.len() || start.len() as u64 == START_BYTES,
+    }
+}
+
+fn copy(path: &Path, mut input: impl Read, mut content: &File) -> Result<u8> {
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        let read = match input.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read.with_context(|| format!("cannot read '{}'", path.display()))?,
+        };
+        match piece.get(..read) {
+            Some(bytes) if read > 0 => {
+                io::Write::write_all(&mut content, bytes).with_context(no_room)?
+            }
+            _ => return Ok(exit::OK),
+        }
+    }
+}
+
+fn convert(path: &Path, input: impl Read, content: &File) -> Result<u8> {
+    let conversion = match perfetto::write(Reader::new(input), content) {
+        Err(ConvertError::Write(error)) => return Err(error).with_context(no_room),
+        written => damage::explained(path, written)?,
+    };
+    Ok(convert::tell(path, &conversion))
+}
+
+fn no_room() -> String {
+    let place = env::temp_dir();
+    format!("cannot write a temporary file in '{}' (TMPDIR names another place)", place.display())
+}
+
+/// Returns what a file is called in the interface: its own name, with an ending
+/// that says what is served.
+fn name(path: &Path, ending: &str) -> String {
+    let name = match path == Path::new(input::STANDARD) {
+        true => "trace".into(),
+        false => path.file_name().unwrap_or_default().to_string_lossy(),
+    };
+    let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    let name = plain(name.strip_suffix(ending).unwrap_or(name));
+    format!("{name}{ending}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_perfetto_are_known_by_their_packets() {
+        let mut two = vec![0x0a, 0x81, 0x01];
+        two.extend([7; 0x81]);
+        assert!(is_perfetto(&two), "one packet");
+        two.extend([0x0a, 3, 1, 2, 3]);
+        assert!(is_perfetto(&two), "two");
+        let long: Vec<u8> = [0x0a, 0xff, 0x7f].into_iter().chain([0; 4093]).collect();
+        assert!(is_perfetto(&long), "the start of a long one");
+        assert!(!is_perfetto(&two[..100]), "cut");
+        for other in
+            [&b""[..], b"\n", b"\nhello, text", b"\x10\0\x04FxT\x16\0", b"\n\xff\xff\xff\xff\xff"]
+        {
+            assert!(!is_perfetto(other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn names_say_what_is_served() {
+        let name = |path: &str, ending| name(Path::new(path), ending);
+        assert_eq!(name("d/app.fxt.gz", ".pftrace"), "app.fxt.pftrace");
+        assert_eq!(name("app.json.zst", ".json"), "app.json");
+        assert_eq!(name("app.pftrace", ".pftrace"), "app.pftrace");
+        assert_eq!(name("index.html", ".json"), "index.html.json");
+        assert_eq!(name("-", ".pftrace"), "trace.pftrace");
+        assert_eq!(name("my trace#1?.fxt", ".pftrace"), "my_trace_1_.fxt.pftrace");
+    }
+}
