@@ -119,6 +119,7 @@ impl Exporter {
         if incoming.thread != 0 {
             self.cpus.running.insert(place, Running { turn: incoming, process, since: nanos });
         }
+        self.nanos = nanos;
     }
 
     /// Adds a turn as a duration, or, if its end is not known, as a moment.

@@ -158,6 +158,20 @@ fn turns_are_durations_on_a_cpu() {
     assert!(events.concat().contains(r#""name":"main","ts":1.500,"dur":0.200"#), "{events:?}");
 }
 
+/// A turn is written at its end, with the time of its start.
+#[test]
+fn what_has_no_time_has_that_of_the_record_before() {
+    let process = Process::Inline(12);
+    let (pointer, name, arguments) = (0xa, "object".into(), Arguments::NONE);
+    let object = UserspaceObject { process, pointer, name, arguments }.into();
+    let ran = switch(1500, 0, ThreadState::RUNNING, 34).into();
+    let (events, _) = convert_bytes(&archive(&[ran, object]));
+    assert!(events.concat().contains(r#""name":"object","ts":1.500"#), "{events:?}");
+    let went = switch(1700, 34, ThreadState::BLOCKED, 0).into();
+    let (events, _) = convert_bytes(&archive(&[ran, went, object]));
+    assert!(events.concat().contains(r#""name":"object","ts":1.700"#), "{events:?}");
+}
+
 #[test]
 fn what_is_said_beside_is_said_too() {
     let more = [Argument::new("reason", Value::Int32(7))];
