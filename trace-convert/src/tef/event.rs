@@ -114,10 +114,15 @@ impl<'a> Event<'a> {
     /// Returns what it is; [`Phase::Other`] if it does not say.
     #[must_use]
     pub fn phase(&self) -> Phase {
-        match self.found(self.parsed.phase) {
+        match self.letter() {
             Some(Value::String(letter)) => Phase::from_letter(&letter.to_str()),
             _ => Phase::Other,
         }
+    }
+
+    /// Returns `ph`.
+    pub(super) fn letter(&self) -> Option<Value<'a>> {
+        self.found(self.parsed.phase)
     }
 
     /// Returns `name`.

@@ -1,6 +1,7 @@
 //! From JSON to FXT.
 
 mod draft;
+mod fuchsia;
 mod head;
 mod record;
 mod system;

@@ -154,6 +154,39 @@ fn what_is_no_scheduling_is_carried_only() {
     }
 }
 
+/// As Fuchsia's `trace2json` writes it.
+#[test]
+fn fuchsia_has_an_object_instead() {
+    let json = r#"{"displayTimeUnit":"ns","traceEvents":[],"systemTraceEvents":{"type":"fuchsia","events":[
+        {"ph":"p","pid":7,"name":"bin/app","sort_index":3},
+        {"ph":"t","pid":7,"tid":8,"name":"initial-thread"},
+        {"ph":"k","ts":1.5,"cpu":3,"out":{"pid":0,"tid":5,"state":3,"prio":-2147483648},"in":{"pid":7,"tid":8,"prio":16}},
+        {"ph":"w","ts":2.5,"cpu":2,"tid":9,"prio":16},
+        {"ph":"k","ts":3,"cpu":3,"out":{"tid":8,"state":5},"in":{"tid":9,"prio":99999999999}},
+        {"ph":"k","ts":3,"cpu":3,"out":{"tid":8,"state":16},"in":{"tid":9}},
+        {"ph":"k","ts":3,"cpu":99999,"out":{"tid":8,"state":5},"in":{"tid":9}},
+        {"ph":"k","ts":3,"cpu":3,"out":[],"in":{"tid":9}},
+        {"ph":"w","cpu":2,"tid":9},{"ph":"p","pid":"x","name":"y"},{"ph":"?"},{}
+    ]}}"#;
+    let expected = [
+        r#"kernel-object process #7 "bin/app" {"tef:added": true}"#,
+        r##"kernel-object thread #8 "initial-thread" {"tef:added": true, "process": #7}"##,
+        r#"context-switch cpu 3 0.000001500s from #5 blocked to #8 {"tef:added": true, "outgoing_weight": -2147483648, "incoming_weight": 16}"#,
+        r#"thread-wakeup cpu 2 0.000002500s #9 {"tef:added": true, "weight": 16}"#,
+        r#"context-switch cpu 3 0.000003000s from #8 dead to #9 {"tef:added": true}"#,
+    ];
+    assert_eq!(added(json), expected);
+    let others = [
+        r#"{"type":"x","events":[{"ph":"p","pid":7}]}"#,
+        r#"{"type":"fuchsia","events":7}"#,
+        "[]",
+        "{}",
+    ];
+    for other in others {
+        assert_eq!(added(&format!(r#"{{"traceEvents":[],"systemTraceEvents":{other}}}"#)), [""; 0]);
+    }
+}
+
 #[test]
 fn names_may_be_of_any_length() {
     let long = SWITCH.replace("next_comm=b", &format!("next_comm={}", "b".repeat(70_000)));

@@ -319,7 +319,7 @@ fn members_of_others<'a>(draft: &mut Draft<'a>, event: &Event<'a>, kind: &EventK
 }
 
 fn phase_value<'a>(event: &Event<'a>) -> Option<Value<'a>> {
-    event.parsed.phase.map(|found| Value::of(event.text, found))
+    event.letter()
 }
 
 fn end<'a>(draft: &mut Draft<'a>, event: &Event<'a>, ticks: u64, absent: &mut Absent) -> u64 {

@@ -13,6 +13,7 @@ use trace_format::{
     WriteError, Writer,
 };
 
+use super::fuchsia;
 use super::record::{Kind, Plan};
 use super::MAX_NAMED;
 use crate::tef::carried::ADDED;
@@ -28,6 +29,8 @@ const RECENT: usize = 64;
 #[derive(Debug)]
 pub(super) struct System {
     texts: Vec<String>,
+    /// What Fuchsia has instead: an object.
+    objects: Vec<String>,
     /// The times of `clock_sync`, in nanoseconds, by their id.
     syncs: HashMap<Box<str>, u64>,
     /// The process of each thread with an event.
@@ -42,6 +45,7 @@ impl Default for System {
     fn default() -> Self {
         Self {
             texts: Vec::new(),
+            objects: Vec::new(),
             syncs: HashMap::new(),
             processes: HashMap::new(),
             recent: [ThreadKoids::UNKNOWN; RECENT],
@@ -53,8 +57,11 @@ impl Default for System {
 impl System {
     /// Keeps the text, if the member has it.
     pub(super) fn member(&mut self, member: &Member<'_>) {
-        if let (Value::String(text), "systemTraceEvents") = (member.value, &*member.key.to_str()) {
-            self.texts.push(text.to_str().into_owned());
+        match member.value {
+            _ if member.key.to_str() != "systemTraceEvents" => {}
+            Value::String(text) => self.texts.push(text.to_str().into_owned()),
+            Value::Nested(json) => self.objects.push(json.to_owned()),
+            _ => {}
         }
     }
 
@@ -113,6 +120,9 @@ impl System {
             let overview = self.overview(&text);
             self.names(writer, &overview)?;
             count += records(writer, &text, overview.clock)?;
+        }
+        for json in std::mem::take(&mut self.objects) {
+            count += fuchsia::records(writer, &json)?;
         }
         Ok(count)
     }

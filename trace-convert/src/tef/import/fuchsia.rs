@@ -1,0 +1,142 @@
+//! What Fuchsia's own JSON has in place of ftrace's text: an object
+//! `{"type":"fuchsia","events":[…]}`.
+//!
+//! | `ph` | is                                                                 |
+//! |------|--------------------------------------------------------------------|
+//! | `p`  | the `name` of a process, `pid`                                     |
+//! | `t`  | the `name` of a thread, `tid`, of a process                        |
+//! | `k`  | a context switch on `cpu` at `ts`, with the objects `out` and `in` |
+//! | `w`  | a wakeup of `tid`                                                  |
+
+use std::io::Write;
+
+use trace_format::layout::{cut_str, ObjectType, ThreadState, MAX_STRING_BYTES};
+use trace_format::{
+    Argument, ContextSwitch, KernelObject, Record, ThreadWakeup, Value as Fxt, WriteError, Writer,
+};
+
+use crate::tef::carried::ADDED;
+use crate::tef::event::Event;
+use crate::tef::parsed::Parsed;
+use crate::tef::reader::{Item, Reader};
+use crate::tef::scan::Scanner;
+use crate::tef::value::{Exact, Text, Value};
+
+/// Writes what such an object says, and returns the number of scheduling
+/// records. Events that are otherwise than here are passed over.
+pub(super) fn records<W: Write>(writer: &mut Writer<W>, json: &str) -> Result<u64, WriteError> {
+    let mut parsed = Parsed::default();
+    let Some(object) = members(json, &mut parsed) else {
+        return Ok(0);
+    };
+    let is_fuchsia = object.other("type") == Some(Value::String(Text::new("fuchsia", false)));
+    let (true, Some(Value::Nested(events))) = (is_fuchsia, object.other("events")) else {
+        return Ok(0);
+    };
+    let mut events = Reader::new(events.as_bytes());
+    let mut count = 0;
+    while let Ok(Some(Item::Event(event))) = events.next() {
+        count += record(writer, &event)?;
+    }
+    Ok(count)
+}
+
+/// Returns the members of an object as those of an event.
+fn members<'a>(json: &'a str, parsed: &'a mut Parsed) -> Option<Event<'a>> {
+    parsed.parse(&mut Scanner::new(json.as_bytes(), 0), json.as_bytes()).ok()?;
+    Some(Event { text: json, parsed })
+}
+
+fn record<W: Write>(writer: &mut Writer<W>, event: &Event<'_>) -> Result<u64, WriteError> {
+    let letter = match event.letter() {
+        Some(Value::String(letter)) => letter.to_str(),
+        _ => return Ok(0),
+    };
+    let mut arguments = vec![Argument::new(ADDED, Fxt::Bool(true))];
+    let name = match event.name() {
+        Some(Value::String(name)) => name.to_str(),
+        _ => "".into(),
+    };
+    let (made, count) = match &*letter {
+        "p" | "t" => (named(event, &name, &mut arguments), 0),
+        "k" => (switch(event, &mut arguments), 1),
+        "w" => (wakeup(event, &mut arguments), 1),
+        _ => return Ok(0),
+    };
+    match made {
+        Some(record) => writer.record(&record).map(|()| count),
+        None => Ok(0),
+    }
+}
+
+fn named<'a>(
+    event: &Event<'_>,
+    name: &'a str,
+    arguments: &'a mut Vec<Argument<'a>>,
+) -> Option<Record<'a>> {
+    let process = unsigned(event.process())?;
+    let (object_type, koid) = match event.thread() {
+        None => (ObjectType::PROCESS, process),
+        thread => (ObjectType::THREAD, unsigned(thread)?),
+    };
+    if object_type == ObjectType::THREAD {
+        arguments.push(Argument::new("process", Fxt::Koid(process)));
+    }
+    let name = cut_str(name, MAX_STRING_BYTES).into();
+    let arguments = (&**arguments).into();
+    Some(KernelObject { object_type, koid, name, arguments }.into())
+}
+
+fn switch<'a>(event: &Event<'_>, arguments: &'a mut Vec<Argument<'a>>) -> Option<Record<'a>> {
+    let side = |key, weight| {
+        let Some(Value::Nested(json)) = event.other(key) else {
+            return None;
+        };
+        let mut parsed = Parsed::default();
+        let side = members(json, &mut parsed)?;
+        let thread = unsigned(side.thread())?;
+        Some((thread, unsigned(side.other("state")), argument(weight, side.other("prio"))))
+    };
+    let (outgoing_thread, state, outgoing_weight) = side("out", "outgoing_weight")?;
+    let (incoming_thread, _, incoming_weight) = side("in", "incoming_weight")?;
+    arguments.extend([outgoing_weight, incoming_weight].into_iter().flatten());
+    let switch = ContextSwitch {
+        ticks: event.timestamp().and_then(Event::nanos)?,
+        cpu: unsigned(event.other("cpu"))?.try_into().ok()?,
+        // The record has room for four bits.
+        outgoing_state: ThreadState(state.filter(|state| *state < 16)? as u8),
+        outgoing_thread,
+        incoming_thread,
+        arguments: (&**arguments).into(),
+    };
+    Some(switch.into())
+}
+
+fn wakeup<'a>(event: &Event<'_>, arguments: &'a mut Vec<Argument<'a>>) -> Option<Record<'a>> {
+    arguments.extend(argument("weight", event.other("prio")));
+    let wakeup = ThreadWakeup {
+        ticks: event.timestamp().and_then(Event::nanos)?,
+        cpu: unsigned(event.other("cpu"))?.try_into().ok()?,
+        thread: unsigned(event.thread())?,
+        arguments: (&**arguments).into(),
+    };
+    Some(wakeup.into())
+}
+
+fn unsigned(value: Option<Value<'_>>) -> Option<u64> {
+    match value? {
+        Value::Number(number) => number.to_u64(),
+        _ => None,
+    }
+}
+
+/// Returns a weight as an argument, if it is one.
+fn argument(name: &'static str, value: Option<Value<'_>>) -> Option<Argument<'static>> {
+    let Some(Value::Number(number)) = value else {
+        return None;
+    };
+    match number.exact()? {
+        Exact::Signed(weight) => Some(Argument::new(name, Fxt::Int32(weight.try_into().ok()?))),
+        _ => None,
+    }
+}
