@@ -44,6 +44,7 @@ pub mod extent;
 mod links;
 mod loss;
 pub mod merge;
+mod pairing;
 pub mod perfetto;
 mod references;
 mod rewrite;

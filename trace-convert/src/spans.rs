@@ -27,10 +27,11 @@
 //!
 //! # What is odd
 //!
-//! An end belongs to the innermost open begin of the same category and name;
-//! with an empty name, to the innermost of all. Begins inside that one have
-//! lost their end. What has lost its other half, before the archive's start,
-//! behind its end, or in a gap, has no length: it is counted and left out.
+//! An end belongs to the innermost open begin of the same category and name,
+//! among the 1024 innermost; where its category or its name is empty, any will
+//! do. Begins inside that one have lost their end. What has lost its other half,
+//! before the archive's start, behind its end, or in a gap, has no length: it is
+//! counted and left out.
 
 mod pending;
 mod thread;
@@ -152,10 +153,6 @@ impl Spans {
             _ => return,
         };
         let label = self.catalog.label(item, event.category, event.name);
-        let kind = match kind {
-            window::Kind::End if self.catalog.name(label).is_empty() => window::Kind::EndOfAny,
-            kind => kind,
-        };
         let thread = self.catalog.thread(item, event.thread);
         self.push(thread, window::Entry { at: event.ticks, end, label, kind }, sink);
     }
@@ -184,11 +181,11 @@ impl Spans {
     fn make_room(&mut self, thread: ThreadId, sink: &mut impl FnMut(Span)) {
         if self.waiting > MAX_WAITING {
             for spans in &mut self.threads {
-                spans.advance(&mut self.oddities, sink);
+                spans.advance(&self.catalog, &mut self.oddities, sink);
                 spans.shrink();
             }
         } else if let Some(spans) = self.threads.get_mut(thread.place()) {
-            spans.advance(&mut self.oddities, sink);
+            spans.advance(&self.catalog, &mut self.oddities, sink);
         }
         self.waiting = self.threads.iter().map(ThreadSpans::waiting).sum();
         self.pending = self.threads.iter().map(ThreadSpans::pending).sum();
@@ -200,7 +197,7 @@ impl Spans {
     /// Gives `sink` the rest, at the end of the archive.
     pub fn finish(&mut self, sink: &mut impl FnMut(Span)) -> Oddities {
         for spans in &mut self.threads {
-            spans.finish(&mut self.oddities, sink);
+            spans.finish(&self.catalog, &mut self.oddities, sink);
         }
         self.oddities
     }

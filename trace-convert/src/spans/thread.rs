@@ -5,14 +5,12 @@ use trace_format::{ThreadKoids, TickRate};
 use super::pending::Pending;
 use super::window::{Entry, Kind, Window};
 use super::{Oddities, Span};
-use crate::catalog::{LabelId, ThreadId};
+use crate::catalog::{Catalog, LabelId, ThreadId};
+use crate::pairing::{begin_of, MAX_SEARCH};
 
 /// The most durations that are open at once; begins beyond it are only
 /// counted.
 const MAX_DEPTH: usize = 16 << 10;
-
-/// How far down the begin of an end is looked for.
-const MAX_SEARCH: usize = 1 << 10;
 
 /// Of fewer than this no lengths are put together.
 const MIN_COMPACT: usize = 1 << 10;
@@ -81,16 +79,26 @@ impl ThreadSpans {
     }
 
     /// Goes on with the older half of the events that wait.
-    pub(super) fn advance(&mut self, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+    pub(super) fn advance(
+        &mut self,
+        catalog: &Catalog,
+        oddities: &mut Oddities,
+        sink: &mut impl FnMut(Span),
+    ) {
         let mut window = std::mem::take(&mut self.window);
-        window.older_half().for_each(|entry| self.entry(entry, oddities, sink));
+        window.older_half().for_each(|entry| self.entry(catalog, entry, oddities, sink));
         self.window = window;
     }
 
     /// Goes on to the end.
-    pub(super) fn finish(&mut self, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+    pub(super) fn finish(
+        &mut self,
+        catalog: &Catalog,
+        oddities: &mut Oddities,
+        sink: &mut impl FnMut(Span),
+    ) {
         let mut window = std::mem::take(&mut self.window);
-        window.all().for_each(|entry| self.entry(entry, oddities, sink));
+        window.all().for_each(|entry| self.entry(catalog, entry, oddities, sink));
         while !self.open.is_empty() {
             self.close_last(oddities, sink);
         }
@@ -110,10 +118,16 @@ impl ThreadSpans {
     }
 
     #[inline]
-    fn entry(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+    fn entry(
+        &mut self,
+        catalog: &Catalog,
+        entry: Entry,
+        oddities: &mut Oddities,
+        sink: &mut impl FnMut(Span),
+    ) {
         match entry.kind {
             Kind::Complete | Kind::Begin => self.start(entry, oddities, sink),
-            Kind::End | Kind::EndOfAny => self.end(entry, oddities, sink),
+            Kind::End => self.end(catalog, entry, oddities, sink),
         }
     }
 
@@ -298,20 +312,23 @@ impl ThreadSpans {
         place.checked_sub(1).and_then(|place| self.open.get(place))
     }
 
-    fn end(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+    fn end(
+        &mut self,
+        catalog: &Catalog,
+        entry: Entry,
+        oddities: &mut Oddities,
+        sink: &mut impl FnMut(Span),
+    ) {
         if self.beyond > 0 {
             self.beyond -= 1;
             return;
         }
-        let is_its = |open: &Open| {
-            open.is_begin() && (entry.kind == Kind::EndOfAny || open.label == entry.label)
-        };
-        let found = self.open.iter().rev().take(MAX_SEARCH).position(is_its);
-        let Some(inside) = found else {
+        let begin = |open: &Open| open.is_begin().then_some(open.label);
+        let Some(place) = begin_of(catalog, entry.label, &self.open, begin) else {
             oddities.ends_without_begin += 1;
             return;
         };
-        for _ in 0..inside {
+        while self.open.len() > place + 1 {
             self.close_last(oddities, sink);
         }
         let Some(mut open) = self.open.pop() else { return };

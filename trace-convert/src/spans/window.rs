@@ -20,10 +20,7 @@ pub(super) struct Entry {
 pub(super) enum Kind {
     Complete,
     Begin,
-    /// The end of the innermost begin with the same label.
     End,
-    /// The end of the innermost begin.
-    EndOfAny,
 }
 
 #[derive(Debug, Default)]

@@ -40,6 +40,20 @@ fn summary(report: &Report) -> Vec<(&str, u64, u64, u64)> {
 const THREAD: (u64, u64) = (1, 2);
 
 #[test]
+fn an_end_may_do_without_a_category_or_a_name() {
+    let end = |ticks, category, name| {
+        let mut end = event(THREAD, ticks, name, DurationEnd);
+        end.category = Text::from(category);
+        end
+    };
+    let begins = ["a", "b", "c"].map(|name| event(THREAD, 10, name, DurationBegin));
+    let ends = [end(20, "", "c"), end(30, "cat", ""), end(40, "", "")];
+    let report = report(&archive(&[&begins[..], &ends].concat()), Grouping::Together);
+    assert_eq!(summary(&report), [("a", 1, 30, 10), ("b", 1, 20, 10), ("c", 1, 10, 10)]);
+    assert_eq!(report.oddities, Oddities::default());
+}
+
+#[test]
 fn durations_of_two_threads() {
     let events = [
         event(THREAD, 10, "outer", DurationComplete { end: 110 }),

@@ -196,7 +196,6 @@ impl Collector {
                 self.reach(end, true);
                 PieceKind::Complete { end }
             }
-            EventKind::DurationEnd if self.catalog.name(label).is_empty() => PieceKind::EndOfAny,
             EventKind::DurationEnd => PieceKind::End,
             _ => PieceKind::Begin,
         };
@@ -313,7 +312,7 @@ impl Collector {
         last: u64,
         halves: &mut Halves,
     ) -> Row {
-        let slices = nest::slices(parts.pieces, last, &mut self.arguments, halves);
+        let slices = nest::slices(parts.pieces, last, &self.catalog, &mut self.arguments, halves);
         parts.points.sort_by_key(|point| point.at);
         parts.losses.sort_by_key(|loss| loss.from);
         Row {

@@ -5,10 +5,8 @@
 
 use super::arguments::join;
 use super::rows::Slice;
-use crate::catalog::LabelId;
-
-/// How far down the begin of an end is looked for.
-const MAX_SEARCH: usize = 1 << 10;
+use crate::catalog::{Catalog, LabelId};
+use crate::pairing::begin_of;
 
 /// A begin, an end or both. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy)]
@@ -23,11 +21,7 @@ pub(super) struct Piece {
 pub(super) enum PieceKind {
     Begin,
     End,
-    /// An end without a name: of the innermost begin.
-    EndOfAny,
-    Complete {
-        end: u64,
-    },
+    Complete { end: u64 },
 }
 
 /// Halves of durations that have lost the other one.
@@ -42,6 +36,7 @@ pub(super) struct Halves {
 pub(super) fn slices(
     mut pieces: Vec<Piece>,
     last: u64,
+    catalog: &Catalog,
     all: &mut Vec<u8>,
     halves: &mut Halves,
 ) -> Vec<Slice> {
@@ -52,8 +47,12 @@ pub(super) fn slices(
         match piece.kind {
             PieceKind::Begin => open.push(piece),
             PieceKind::Complete { end } => slices.push(slice(&piece, end, false)),
-            PieceKind::End | PieceKind::EndOfAny => {
-                close(piece, &mut open, all, halves, &mut slices);
+            PieceKind::End => {
+                let begin = begin_of(catalog, piece.label, &open, |begin| Some(begin.label));
+                match begin {
+                    Some(place) => close(piece, place, &mut open, all, halves, &mut slices),
+                    None => halves.ends += 1,
+                }
             }
         }
     }
@@ -62,23 +61,18 @@ pub(super) fn slices(
     slices
 }
 
-/// Closes what `end` is the end of, and what is open in it.
+/// Closes what `end` is the end of, at `place`, and what is open in it.
 fn close(
     end: Piece,
+    place: usize,
     open: &mut Vec<Piece>,
     all: &mut Vec<u8>,
     halves: &mut Halves,
     slices: &mut Vec<Slice>,
 ) {
-    let is_any = matches!(end.kind, PieceKind::EndOfAny);
-    let mut inner = open.iter().rev().take(MAX_SEARCH);
-    let Some(above) = inner.position(|begin| is_any || begin.label == end.label) else {
-        halves.ends += 1;
-        return;
-    };
-    let place = open.len() - 1 - above;
-    halves.begins += above as u64;
-    slices.extend(open.drain(place + 1..).map(|begin| slice(&begin, end.at, true)));
+    let inside = open.drain(place + 1..);
+    halves.begins += inside.len() as u64;
+    slices.extend(inside.map(|begin| slice(&begin, end.at, true)));
     if let Some(mut begin) = open.pop() {
         begin.arguments = join(all, begin.arguments, end.arguments);
         slices.push(slice(&begin, end.at, false));
