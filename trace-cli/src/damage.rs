@@ -4,6 +4,8 @@ use std::error::Error;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use trace_convert::spans::Oddities;
+use trace_convert::stats::Unpaired;
 use trace_convert::{ConvertError, Damage};
 
 use crate::{exit, input, say};
@@ -12,14 +14,14 @@ use crate::{exit, input, say};
 /// code that goes with it.
 pub(crate) fn tell(path: &Path, damage: &Damage) -> u8 {
     let name = path.display();
-    let counts = [
-        ("records dropped while recording", damage.records_dropped),
-        ("full buffers while recording", damage.buffers_full),
-        ("malformed records, left out", damage.stats.bad_records),
-    ];
-    for (what, number) in counts.iter().filter(|(_, number)| *number > 0) {
-        say(&format!("'{name}': {what}: {number}"));
-    }
+    tell_counts(
+        path,
+        &[
+            ("records dropped while recording", damage.records_dropped),
+            ("full buffers while recording", damage.buffers_full),
+            ("malformed records, left out", damage.stats.bad_records),
+        ],
+    );
     if let Some(error) = &damage.first_bad_record {
         say(&format!("'{name}': the first malformed record: {}", chain(error)));
     }
@@ -31,6 +33,41 @@ pub(crate) fn tell(path: &Path, damage: &Damage) -> u8 {
     } else {
         exit::INCOMPLETE
     }
+}
+
+/// What there is in an archive, and how often.
+pub(crate) type Count = (&'static str, u64);
+
+/// Tells the user what there is of `counts` in the archive at `path`.
+pub(crate) fn tell_counts(path: &Path, counts: &[Count]) {
+    for (what, number) in counts.iter().filter(|(_, number)| *number > 0) {
+        say(&format!("'{}': {what}: {number}", path.display()));
+    }
+}
+
+/// Returns what of durations does not count as it stands.
+pub(crate) fn of_durations(oddities: &Oddities) -> [Count; 3] {
+    [
+        ("durations that have not ended, left out", oddities.begins_without_end),
+        ("durations whose begin is missing, left out", oddities.ends_without_begin),
+        ("durations that end before they begin, taken as 0", oddities.reversed),
+    ]
+}
+
+/// Returns what of async operations does not count.
+pub(crate) fn of_operations(unpaired: &Unpaired) -> [Count; 2] {
+    [
+        ("async operations that have not ended, left out", unpaired.begins),
+        ("async operations whose begin is missing, left out", unpaired.ends),
+    ]
+}
+
+/// Returns what of flows does not count.
+pub(crate) fn of_flows(unpaired: &Unpaired) -> [Count; 2] {
+    [
+        ("flows that have not ended, left out", unpaired.begins),
+        ("flows whose begin is missing, left out", unpaired.ends),
+    ]
 }
 
 /// Passes a result on, with an error as the user should read it.

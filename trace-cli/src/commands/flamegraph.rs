@@ -16,8 +16,7 @@ use crate::{damage, input};
 
 pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     output::refuse_same_file(&args.file, &args.output)?;
-    let stacks = read(&args.file)?;
-    let mut code = damage::tell(&args.file, &stacks.damage);
+    let (stacks, mut code) = read(&args.file)?;
     let by = args.by.map(Into::into).unwrap_or_default();
     let after = stacks.folded(by)?;
     if after.is_empty() {
@@ -38,8 +37,8 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
             if before == Path::new(STANDARD) && args.file == Path::new(STANDARD) {
                 bail!("standard input cannot be both archives: give the name of a file");
             }
-            let stacks = read(before)?;
-            code = code.max(damage::tell(before, &stacks.damage));
+            let (stacks, its_code) = read(before)?;
+            code = code.max(its_code);
             options.title += &format!(" against {}", before.display());
             differences(&stacks.folded(by)?, &after)
         }
@@ -52,8 +51,13 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     Ok(code)
 }
 
-fn read(path: &Path) -> Result<Stacks> {
-    explained(path, Stacks::read(input::open(path)?))
+/// Reads an archive and tells what it lacks; returns the exit code that goes
+/// with that too.
+fn read(path: &Path) -> Result<(Stacks, u8)> {
+    let stacks = explained(path, Stacks::read(input::open(path)?))?;
+    damage::tell_counts(path, &damage::of_durations(&stacks.oddities));
+    let code = damage::tell(path, &stacks.damage);
+    Ok((stacks, code))
 }
 
 /// Returns a line for each stack with the time of before and of after.

@@ -73,29 +73,20 @@ fn json(report: &Report) -> Result<String> {
 
 /// Tells what does not fit together.
 fn tell(args: &StatsArgs, report: &Report) {
-    let oddities = report.oddities;
-    let (operations, flows) = (report.unpaired_operations, report.unpaired_flows);
     let of_durations = [
-        ("durations that have not ended, left out", oddities.begins_without_end),
-        ("durations whose begin is missing, left out", oddities.ends_without_begin),
-        ("durations that end before they begin, taken as 0", oddities.reversed),
-        ("durations far out of order; SELF may be off", oddities.misplaced),
-        ("async operations that have not ended, left out", operations.begins),
-        ("async operations whose begin is missing, left out", operations.ends),
-    ];
-    let of_flows = [
-        ("flows that have not ended, left out", flows.begins),
-        ("flows whose begin is missing, left out", flows.ends),
-    ];
-    let counts: Vec<(&str, u64)> = match (args.json, args.counters, args.flows) {
+        &damage::of_durations(&report.oddities)[..],
+        &[("durations far out of order; SELF may be off", report.oddities.misplaced)],
+        &damage::of_operations(&report.unpaired_operations),
+    ]
+    .concat();
+    let of_flows = damage::of_flows(&report.unpaired_flows);
+    let counts = match (args.json, args.counters, args.flows) {
         (true, ..) => [&of_durations[..], &of_flows].concat(),
         (_, true, _) => Vec::new(),
         (.., true) => of_flows.into(),
-        _ => of_durations.into(),
+        _ => of_durations,
     };
-    for (what, number) in counts.iter().filter(|(_, number)| *number > 0) {
-        say(&format!("{what}: {number}"));
-    }
+    damage::tell_counts(&args.file, &counts);
 }
 
 /// Returns category and name as one word, without anything that would harm a

@@ -64,6 +64,22 @@ fn stacks_by_the_output_s_name() {
 }
 
 #[test]
+fn what_stacks_lack_is_told() {
+    let place = Place::new();
+    place.put("in.fxt", &lossy());
+    let told = "trace: 'in.fxt': durations that have not ended, left out: 1\n\
+                trace: 'in.fxt': records dropped while recording: 40\n\
+                trace: 'in.fxt': full buffers while recording: 1\n";
+    for command in ["convert -o out.folded", "convert -o a.csv", "convert -o a.speedscope.json"] {
+        let arguments: Vec<&str> = command.split(' ').chain(["in.fxt"]).collect();
+        assert_eq!(place.run(&arguments).stderr, told);
+    }
+    assert_eq!(place.run(&["flamegraph", "in.fxt", "-o", "out.svg"]).stderr, told);
+    let both = place.run(&["flamegraph", "in.fxt", "--diff", "in.fxt", "-o", "out.svg"]).stderr;
+    assert_eq!(both, [told, told].concat());
+}
+
+#[test]
 fn what_is_wrong_is_told() {
     let place = Place::new();
     place.put("in.fxt", &good());

@@ -25,7 +25,7 @@ fn loss_is_told() {
     assert_eq!((run.code, run.stdout.as_str()), (0, GOOD));
     assert_eq!(
         run.stderr,
-        "trace: durations that have not ended, left out: 1\n\
+        "trace: '-': durations that have not ended, left out: 1\n\
          trace: '-': records dropped while recording: 40\n\
          trace: '-': full buffers while recording: 1\n"
     );

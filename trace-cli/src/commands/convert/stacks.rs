@@ -23,6 +23,7 @@ pub(super) fn convert(
     let mut output = Output::create(&args.output)?;
     write(args, format, &stacks, &mut output).with_context(|| cannot_write(&args.output))?;
     output.finish_as(&args.output)?;
+    damage::tell_counts(&args.input, &damage::of_durations(&stacks.oddities));
     Ok(damage::tell(&args.input, &stacks.damage))
 }
 
