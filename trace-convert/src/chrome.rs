@@ -42,6 +42,7 @@
 //! | null, bool                  | `null`, `true`, `false`                                |
 //! | integer                     | a number up to 2^53 - 1 either side of 0, else a string |
 //! | integer of a counter        | a number                                               |
+//! | ticks, `from`, `to` of the tracing system's own events | nanoseconds                 |
 //! | double                      | a number; `"NaN"`, `"Infinity"`, `"-Infinity"`         |
 //! | string                      | a string; U+FFFD for what is not UTF-8                 |
 //! | pointer                     | `"0x..."`                                              |

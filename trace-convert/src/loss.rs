@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
 
-use crate::references::{peek_text, peek_thread};
+use crate::references::{peek_text, peek_thread, unsigned};
 
 /// The category of events that the tracing system itself writes.
 const CATEGORY: &str = "trace";
@@ -46,8 +46,7 @@ impl<'a> Loss<'a> {
         for argument in &event.arguments {
             match (&*peek_text(item, argument.name), argument.value) {
                 ("reason", Value::String(reason)) => loss.reason = peek_text(item, reason),
-                ("number", Value::Uint64(number)) => loss.number = number,
-                ("number", Value::Uint32(number)) => loss.number = number.into(),
+                ("number", number) => loss.number = unsigned(item, number).unwrap_or(0),
                 _ => {}
             }
         }
@@ -66,8 +65,5 @@ pub(crate) fn overwritten(item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
     {
         return None;
     }
-    event.arguments.iter().find_map(|argument| match argument.value {
-        Value::Uint32(buffers) => Some(buffers.into()),
-        _ => None,
-    })
+    event.arguments.iter().find_map(|argument| unsigned(item, argument.value))
 }

@@ -18,9 +18,9 @@ mod clock;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 
-use trace_format::{Argument, Item, Metadata, Reader, Record, Value, WriteError, Writer};
+use trace_format::{Item, Metadata, Reader, Record, WriteError, Writer};
 
-use crate::{rewrite, ConvertError, Damage, Loss};
+use crate::{rewrite, ConvertError, Damage};
 pub use clock::Clocks;
 use clock::Timeline;
 
@@ -168,34 +168,14 @@ impl<W: Write> Merger<W> {
     fn keep(&mut self, archive: usize, name: &str, item: &Item<'_>) -> Result<(), ConvertError> {
         self.provider(archive, name, item)?;
         let clock = self.timeline.clock(archive, item.provider);
-        let has_ticks = match &item.record {
-            Record::Event(event) => {
-                Loss::of(item, event).is_some() || crate::slice::is_anchor(item, event)
-            }
-            _ => false,
-        };
         let mut room = rewrite::room();
-        let mut record = rewrite::inline(item, &mut room, |argument| {
-            if has_ticks {
-                ticks_argument(argument, |ticks| clock.nanos(ticks));
-            }
-        });
+        let mut record = rewrite::with_nanos(item, &mut room, |ticks| clock.nanos(ticks));
         rewrite::times(&mut record).for_each(|ticks| *ticks = clock.nanos(*ticks));
         match rewrite::write(&mut self.writer, &record)? {
             true => self.summary.written += 1,
             false => self.summary.left_out += 1,
         }
         Ok(())
-    }
-}
-
-/// Converts an argument that is a time of the tracing system itself.
-fn ticks_argument(argument: &mut Argument<'_>, nanos: impl Fn(u64) -> u64) {
-    use trace_format::Text::Inline;
-    if let (Inline(b"ticks" | b"from" | b"to"), Value::Uint64(ticks)) =
-        (argument.name, argument.value)
-    {
-        argument.value = Value::Uint64(nanos(ticks));
     }
 }
 

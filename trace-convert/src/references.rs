@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use trace_format::reader::UNKNOWN_STRING;
-use trace_format::{Item, Process, Record, Text, Thread, ThreadKoids, Value};
+use trace_format::{Arguments, Item, Process, Record, Text, Thread, ThreadKoids, Value};
 
 /// Returns a string of `item`'s record as [`Item::text`] does.
 #[inline]
@@ -23,6 +23,34 @@ pub(crate) fn peek_thread(item: &Item<'_>, thread: Thread) -> ThreadKoids {
     match thread {
         Thread::Inline(koids) => koids,
         Thread::Indexed(index) => item.provider.thread(index).unwrap_or(ThreadKoids::UNKNOWN),
+    }
+}
+
+/// Returns the values of the arguments with this name.
+pub(crate) fn peek_named<'a>(
+    item: &'a Item<'_>,
+    arguments: &Arguments<'a>,
+    name: &'a str,
+) -> impl Iterator<Item = Value<'a>> + 'a {
+    let named = arguments.iter().filter(move |argument| peek_text(item, argument.name) == name);
+    named.map(|argument| argument.value)
+}
+
+/// Returns the argument with this name that is an integer, and not negative.
+pub(crate) fn peek_unsigned<'a>(
+    item: &'a Item<'_>,
+    arguments: &Arguments<'a>,
+    name: &'a str,
+) -> Option<u64> {
+    peek_named(item, arguments, name).find_map(|value| unsigned(item, value))
+}
+
+/// Returns an integer that is not negative. An archive that was JSON has those
+/// beyond 2^53 as strings.
+pub(crate) fn unsigned<'a>(item: &Item<'a>, value: Value<'a>) -> Option<u64> {
+    match value {
+        Value::String(text) => peek_text(item, text).parse().ok(),
+        value => value.unsigned(),
     }
 }
 

@@ -8,11 +8,13 @@ use std::io::Write;
 use trace_format::layout::MAX_ARGUMENTS;
 use trace_format::reader::UNKNOWN_STRING;
 use trace_format::{
-    Argument, Arguments, Item, Process, Record, Text, Thread, ThreadKoids, Value, WriteError,
-    Writer,
+    Argument, Arguments, Event, Item, Process, Record, Text, Thread, ThreadKoids, Value,
+    WriteError, Writer,
 };
 
-use crate::ConvertError;
+use crate::references::unsigned;
+use crate::slice::is_anchor;
+use crate::{ConvertError, Loss};
 
 /// Room for the arguments of a record.
 pub(crate) type Room<'a> = [Argument<'a>; MAX_ARGUMENTS];
@@ -20,6 +22,29 @@ pub(crate) type Room<'a> = [Argument<'a>; MAX_ARGUMENTS];
 /// Returns room for the arguments of a record.
 pub(crate) fn room<'a>() -> Room<'a> {
     [Argument { name: Text::EMPTY, value: Value::Null }; MAX_ARGUMENTS]
+}
+
+/// Returns the record of `item` as [`inline`] does, with the ticks that are
+/// arguments of the tracing system's own events as nanoseconds.
+pub(crate) fn with_nanos<'a>(
+    item: &Item<'a>,
+    room: &'a mut Room<'a>,
+    nanos: impl Fn(u64) -> u64,
+) -> Record<'a> {
+    let has_ticks = matches!(&item.record, Record::Event(event) if tells_ticks(item, event));
+    inline(item, room, |argument| {
+        if let (true, Text::Inline(b"ticks" | b"from" | b"to")) = (has_ticks, argument.name) {
+            if let Some(ticks) = unsigned(item, argument.value) {
+                argument.value = Value::Uint64(nanos(ticks));
+            }
+        }
+    })
+}
+
+/// Tells whether arguments of an event are ticks.
+#[inline]
+pub(crate) fn tells_ticks(item: &Item<'_>, event: &Event<'_>) -> bool {
+    Loss::of(item, event).is_some() || is_anchor(item, event)
 }
 
 /// Returns the record of `item` with its strings and threads inline. Its

@@ -4,6 +4,7 @@ use trace_format::layout::InstantScope;
 use trace_format::{Event, EventKind, Item};
 
 use super::exporter::{Exporter, Head};
+use crate::rewrite::{self, tells_ticks};
 
 impl Exporter {
     #[inline]
@@ -28,6 +29,12 @@ impl Exporter {
             EventKind::DurationComplete { end } => {
                 self.length(nanos, item.nanos(end));
                 self.arguments(item, &event.arguments);
+            }
+            EventKind::Instant { .. } if tells_ticks(item, event) => {
+                self.particular(event.kind);
+                let mut room = rewrite::room();
+                let record = rewrite::with_nanos(item, &mut room, |ticks| item.nanos(ticks));
+                self.arguments(item, &record.arguments());
             }
             kind => {
                 self.particular(kind);

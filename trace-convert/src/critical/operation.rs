@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use trace_format::{Event, EventKind, Item, Reader, Record, ThreadKoids, Value};
+use trace_format::{Event, EventKind, Item, Reader, Record, ThreadKoids};
 
 use super::{Chosen, Segment};
 use crate::catalog::{Catalog, LabelId};
-use crate::references::{peek_text, peek_thread};
+use crate::references::{peek_thread, peek_unsigned};
 use crate::{ConvertError, Damage};
 
 /// The most operations within one another that a path goes into.
@@ -94,7 +94,7 @@ impl Operations {
                 if nanos < operation.begin {
                     *operation = Operation::new(label, nanos);
                 }
-                if let Some(parent) = number(item, event, "parent") {
+                if let Some(parent) = peek_unsigned(item, &event.arguments, "parent") {
                     self.children.entry(parent).or_default().push(id);
                 }
             }
@@ -104,7 +104,7 @@ impl Operations {
             EventKind::DurationComplete { end } => {
                 let end = item.nanos(end).max(nanos);
                 if end >= chosen.begin {
-                    if let Some(task) = number(item, event, "task") {
+                    if let Some(task) = peek_unsigned(item, &event.arguments, "task") {
                         self.polls.entry(task).or_default().push(Poll {
                             begin: nanos,
                             end,
@@ -219,13 +219,4 @@ impl Operations {
             segments.push(Segment { from, to, depth, category, name, thread });
         }
     }
-}
-
-/// Returns an argument that is a number.
-fn number(item: &Item<'_>, event: &Event<'_>, key: &str) -> Option<u64> {
-    event.arguments.iter().find_map(|argument| match argument.value {
-        Value::Uint64(value) if peek_text(item, argument.name) == key => Some(value),
-        Value::Uint32(value) if peek_text(item, argument.name) == key => Some(value.into()),
-        _ => None,
-    })
 }

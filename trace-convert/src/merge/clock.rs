@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use trace_format::{Event, Item, Provider, Reader, Record, TickRate, Value};
+use trace_format::{Event, Item, Provider, Reader, Record, TickRate};
 
-use crate::references::peek_text;
+use crate::references::peek_unsigned;
 use crate::slice::is_anchor;
 use crate::{ConvertError, Damage};
 
@@ -51,12 +51,7 @@ impl Clocks {
         if !is_anchor(item, event) {
             return;
         }
-        let argument = |key: &str| {
-            event.arguments.iter().find_map(|argument| match argument.value {
-                Value::Uint64(value) if peek_text(item, argument.name) == key => Some(value),
-                _ => None,
-            })
-        };
+        let argument = |key| peek_unsigned(item, &event.arguments, key);
         let (boottime, realtime) = (argument("boottime_ns"), argument("realtime_ns"));
         if let (Some(boottime), Some(realtime)) = (boottime, realtime) {
             let anchor = Anchor { ticks: event.ticks, boottime, realtime };

@@ -1,4 +1,4 @@
-use trace_format::{Arguments, Event, EventKind, Text, Thread, ThreadKoids};
+use trace_format::{Argument, Arguments, Event, EventKind, Text, Thread, ThreadKoids, Value};
 
 use super::*;
 use crate::check::{self, Verdict};

@@ -8,7 +8,7 @@ use super::exporter::Exporter;
 use super::message::{Clock, ClockSnapshot, Kind, LegacyEvent, TracePacket, TrackEvent};
 use super::packets::Use;
 use super::tracks::{Uuid, ROOT};
-use crate::references::peek_text;
+use crate::references::{peek_text, peek_unsigned};
 use crate::Loss;
 
 /// `BuiltinClock`
@@ -122,7 +122,8 @@ impl Exporter {
     fn loss<'a>(&mut self, item: &Item<'a>, event: &Event<'a>, loss: &Loss<'a>, nanos: u64) {
         let process = self.process(loss.thread.process);
         let track = self.tracks.single(&mut self.packets, process, "lost records");
-        let ticks = |name| unsigned_argument(item, event, name).map(|ticks| item.nanos(ticks));
+        let ticks =
+            |name| peek_unsigned(item, &event.arguments, name).map(|ticks| item.nanos(ticks));
         let to = ticks("to").unwrap_or(nanos);
         let from = ticks("from").unwrap_or(nanos).min(to);
         let name = format!("{} records dropped: {}", loss.number, loss.reason);
@@ -143,7 +144,7 @@ impl Exporter {
         {
             return;
         }
-        let Some(realtime) = unsigned_argument(item, event, "realtime_ns") else {
+        let Some(realtime) = peek_unsigned(item, &event.arguments, "realtime_ns") else {
             return;
         };
         self.has_time_of_day = true;
@@ -239,13 +240,4 @@ impl CounterValue {
 pub(super) fn slice_end(track: Uuid) -> TrackEvent {
     let (kind, track_uuid) = (Some(Kind::SliceEnd as i32), Some(track));
     TrackEvent { kind, track_uuid, ..TrackEvent::default() }
-}
-
-/// Returns the argument with this name if it is an unsigned integer.
-pub(super) fn unsigned_argument<'a>(item: &Item<'a>, event: &Event<'a>, name: &str) -> Option<u64> {
-    event.arguments.iter().find_map(|argument| match argument.value {
-        Value::Uint64(value) if peek_text(item, argument.name) == name => Some(value),
-        Value::Uint32(value) if peek_text(item, argument.name) == name => Some(value.into()),
-        _ => None,
-    })
 }

@@ -12,12 +12,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use trace_format::{Event, Item, ThreadKoids};
 
 use super::annotations::pointer;
-use super::event::unsigned_argument;
 use super::exporter::Exporter;
 use super::message::{Kind, SiblingMerge, TrackDescriptor};
 use super::packets::Packets;
 use super::tracks::{plain, Uuid};
-use crate::references::peek_text;
+use crate::references::{peek_text, peek_unsigned};
 
 /// How many operations are remembered. A begin is at least 32 bytes long: these
 /// are far more than a buffer of the usual size holds, in which their order may
@@ -151,7 +150,7 @@ impl Exporter {
         let begin = Begin {
             uuid,
             key: (koids.process, id),
-            parent: unsigned_argument(item, event, "parent").filter(|parent| *parent != id),
+            parent: peek_unsigned(item, &event.arguments, "parent").filter(|parent| *parent != id),
             process: self.process(koids.process),
             name: &peek_text(item, event.name),
         };

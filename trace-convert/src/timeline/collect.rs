@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use trace_format::layout::InstantScope;
-use trace_format::{Event, EventKind, Item, Record, Text, ThreadKoids, Value};
+use trace_format::{Event, EventKind, Item, Record, Text, ThreadKoids};
 
 use super::arguments;
 use super::cpu::{Cpus, Switch};
@@ -14,7 +14,7 @@ use super::rows::{nested, Group, Loss, Point, PointKind, Row};
 use super::series::Counters;
 use super::Timeline;
 use crate::catalog::{Catalog, LabelId};
-use crate::references::{peek_text, peek_thread};
+use crate::references::{peek_thread, peek_unsigned};
 use crate::Damage;
 
 /// What was found so far.
@@ -204,15 +204,7 @@ impl Collector {
 
     fn loss(&mut self, item: &Item<'_>, event: &Event<'_>, loss: &crate::Loss<'_>) {
         let at = item.nanos(event.ticks);
-        let time = |name| {
-            event.arguments.iter().find_map(|argument| match argument.value {
-                Value::Uint64(ticks) if peek_text(item, argument.name) == name => Some(ticks),
-                Value::Uint32(ticks) if peek_text(item, argument.name) == name => {
-                    Some(ticks.into())
-                }
-                _ => None,
-            })
-        };
+        let time = |name| peek_unsigned(item, &event.arguments, name);
         let from = time("from").map_or(at, |ticks| item.nanos(ticks));
         let to = time("to").map_or(at, |ticks| item.nanos(ticks)).max(from);
         self.reach(from, true);

@@ -2,6 +2,7 @@
 
 mod documents;
 mod json;
+mod native;
 mod phases;
 mod round_trip;
 mod system;

@@ -73,6 +73,28 @@ impl Value<'_> {
             _ => None,
         }
     }
+
+    /// Returns an integer (types 1 to 4) that is not negative; `None` for all
+    /// else.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trace_format::Value;
+    ///
+    /// assert_eq!(Value::Int32(3).unsigned(), Some(3));
+    /// assert_eq!(Value::Int64(-3).unsigned(), None);
+    /// ```
+    #[must_use]
+    pub fn unsigned(self) -> Option<u64> {
+        match self {
+            Self::Int32(value) => value.try_into().ok(),
+            Self::Uint32(value) => Some(value.into()),
+            Self::Int64(value) => value.try_into().ok(),
+            Self::Uint64(value) => Some(value),
+            _ => None,
+        }
+    }
 }
 
 /// The arguments of a record: a list to be encoded, or those of a decoded
