@@ -11,7 +11,7 @@
 //!
 //! What is around a duration can come behind it, and the outputs are thread by
 //! thread: durations wait, 20 bytes each, in a temporary file if they are more
-//! than half a million.
+//! than a hundred thousand.
 
 mod output;
 mod sorted;
@@ -58,6 +58,7 @@ struct Duration {
     begin: u64,
     end: u64,
     label: LabelId,
+    thread: ThreadId,
 }
 
 /// A duration in its place.
@@ -118,7 +119,7 @@ impl Stacks {
         if let Some(is_used) = self.labels.get_mut(label.0 as usize) {
             *is_used = true;
         }
-        self.durations.push(thread, Duration { begin, end, label });
+        self.durations.push(Duration { begin, end, label, thread });
     }
 
     fn catalog(&self) -> &Catalog {
@@ -146,7 +147,7 @@ impl Stacks {
     /// Goes over the durations of a thread.
     fn walk(&self, thread: ThreadId, visitor: &mut impl Visitor) -> io::Result<()> {
         let mut open: Vec<Framed> = Vec::new();
-        self.durations.each(thread, |Duration { begin, end, label }| {
+        self.durations.each(thread, |Duration { begin, end, label, .. }| {
             while open.last().is_some_and(|last| last.end <= begin) {
                 close(&mut open, visitor)?;
             }

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{bail, Context, Result};
 use inferno::flamegraph::{self, Options, TextTruncateDirection};
 use trace_convert::stacks::Stacks;
+use trace_convert::stats::Grouping;
 
 use crate::cli::FlamegraphArgs;
 use crate::damage::explained;
@@ -14,11 +15,13 @@ use crate::input::STANDARD;
 use crate::output::{self, Output};
 use crate::{damage, input};
 
+/// Nanoseconds by stack.
+type Folded = BTreeMap<String, u64>;
+
 pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     output::refuse_same_file(&args.file, &args.output)?;
-    let (stacks, mut code) = read(&args.file)?;
     let by = args.by.map(Into::into).unwrap_or_default();
-    let after = stacks.folded(by)?;
+    let (after, mut code) = read(&args.file, by)?;
     if after.is_empty() {
         bail!("'{}' has no durations to draw", args.file.display());
     }
@@ -37,10 +40,10 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
             if before == Path::new(STANDARD) && args.file == Path::new(STANDARD) {
                 bail!("standard input cannot be both archives: give the name of a file");
             }
-            let (stacks, its_code) = read(before)?;
-            code = code.max(its_code);
             options.title += &format!(" against {}", before.display());
-            differences(&stacks.folded(by)?, &after)
+            let (before, code_of_before) = read(before, by)?;
+            code = code.max(code_of_before);
+            differences(&before, &after)
         }
     };
     let svg = draw(&mut options, &lines)
@@ -51,17 +54,18 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     Ok(code)
 }
 
-/// Reads an archive and tells what it lacks; returns the exit code that goes
-/// with that too.
-fn read(path: &Path) -> Result<(Stacks, u8)> {
+/// Returns the stacks of an archive, having told what it lacks, and the exit
+/// code that goes with that.
+fn read(path: &Path, by: Grouping) -> Result<(Folded, u8)> {
     let stacks = explained(path, Stacks::read(input::open(path)?))?;
     damage::tell_counts(path, &damage::of_durations(&stacks.oddities));
     let code = damage::tell(path, &stacks.damage);
-    Ok((stacks, code))
+    let folded = stacks.folded(by).with_context(|| format!("cannot read '{}'", path.display()))?;
+    Ok((folded, code))
 }
 
 /// Returns a line for each stack with the time of before and of after.
-fn differences(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> Vec<String> {
+fn differences(before: &Folded, after: &Folded) -> Vec<String> {
     let mut both: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     before.iter().for_each(|(stack, nanos)| both.entry(stack).or_default().0 = *nanos);
     after.iter().for_each(|(stack, nanos)| both.entry(stack).or_default().1 = *nanos);

@@ -8,14 +8,14 @@ use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
 use super::Duration;
 use crate::catalog::{LabelId, ThreadId};
 
 /// So many durations are in memory and sorted at a time.
-const RUN: usize = 1 << 19;
+const RUN: usize = 1 << 17;
 
 /// What a duration takes in the file, in bytes: begin, end, label.
 const BYTES: usize = 8 + 8 + 4;
@@ -30,7 +30,7 @@ const MOST_READ: usize = 2048 * BYTES;
 #[derive(Debug)]
 pub(super) struct Sorted {
     /// What was pushed last; sorted at the end.
-    waiting: Vec<(ThreadId, Duration)>,
+    waiting: Vec<Duration>,
     room: usize,
     runs: Vec<Run>,
     file: Option<File>,
@@ -58,11 +58,11 @@ impl Sorted {
     /// Adds a duration. Of those of the same begin and end, the last is outer:
     /// what is within another is over first.
     #[inline]
-    pub(super) fn push(&mut self, thread: ThreadId, duration: Duration) {
+    pub(super) fn push(&mut self, duration: Duration) {
         if self.waiting.len() >= self.room {
             self.put_by();
         }
-        self.waiting.push((thread, duration));
+        self.waiting.push(duration);
     }
 
     /// Ends adding.
@@ -77,7 +77,7 @@ impl Sorted {
     fn sort(&mut self) {
         // Those that are equal keep their order.
         self.waiting.reverse();
-        self.waiting.sort_by_key(|(thread, duration)| (*thread, duration.place()));
+        self.waiting.sort_by_key(|duration| (duration.thread, duration.place()));
     }
 
     /// Makes a run of what waits, if the file takes it.
@@ -98,14 +98,14 @@ impl Sorted {
         };
         let begin = self.runs.last().map_or(0, |run| run.end);
         let mut begins: Vec<(ThreadId, u64)> = Vec::new();
-        let mut bytes = Vec::with_capacity(self.waiting.len() * BYTES);
-        for (place, (thread, duration)) in (begin..).zip(&self.waiting) {
-            if begins.last().is_none_or(|(last, _)| last != thread) {
-                begins.push((*thread, place));
+        let mut file = BufWriter::with_capacity(MOST_READ, file);
+        for (place, duration) in (begin..).zip(&self.waiting) {
+            if begins.last().is_none_or(|(last, _)| *last != duration.thread) {
+                begins.push((duration.thread, place));
             }
-            duration.write(&mut bytes);
+            duration.write(&mut file)?;
         }
-        file.write_all(&bytes)?;
+        file.flush()?;
         self.runs.push(Run { begins, end: begin + self.waiting.len() as u64 });
         Ok(())
     }
@@ -140,6 +140,7 @@ impl Sorted {
         let room = READ_BYTES / ranges.len().max(1) / BYTES * BYTES;
         let room = room.clamp(LEAST_READ, MOST_READ);
         let part = |(at, end)| Part::File {
+            thread,
             file: self.file.as_ref(),
             at,
             end,
@@ -148,8 +149,8 @@ impl Sorted {
             place: 0,
         };
         let mut parts: Vec<Part<'_>> = ranges.into_iter().map(part).collect();
-        let from = self.waiting.partition_point(|(of, _)| *of < thread);
-        let to = self.waiting.partition_point(|(of, _)| *of <= thread);
+        let from = self.waiting.partition_point(|duration| duration.thread < thread);
+        let to = self.waiting.partition_point(|duration| duration.thread <= thread);
         parts.push(Part::Memory(self.waiting.get(from..to).unwrap_or_default().iter()));
         parts
     }
@@ -165,9 +166,10 @@ impl Run {
 
 /// The durations of a thread in one run.
 enum Part<'a> {
-    Memory(std::slice::Iter<'a, (ThreadId, Duration)>),
+    Memory(std::slice::Iter<'a, Duration>),
     /// From `at` to `end`, counted in durations; read are those before `at`.
     File {
+        thread: ThreadId,
         file: Option<&'a File>,
         at: u64,
         end: u64,
@@ -181,9 +183,10 @@ impl Part<'_> {
     #[inline]
     fn next(&mut self) -> io::Result<Option<Duration>> {
         match self {
-            Self::Memory(waiting) => Ok(waiting.next().map(|(_, duration)| *duration)),
-            Self::File { read, place, .. } => {
-                if let Some(duration) = read.get(*place..).and_then(Duration::read) {
+            Self::Memory(waiting) => Ok(waiting.next().copied()),
+            Self::File { thread, read, place, .. } => {
+                let next = read.get(*place..).and_then(|bytes| Duration::read(bytes, *thread));
+                if let Some(duration) = next {
                     *place += BYTES;
                     return Ok(Some(duration));
                 }
@@ -195,7 +198,7 @@ impl Part<'_> {
     #[cold]
     #[inline(never)]
     fn refill(&mut self) -> io::Result<Option<Duration>> {
-        let Self::File { file: Some(file), at, end, room, read, place } = self else {
+        let Self::File { thread, file: Some(file), at, end, room, read, place } = self else {
             return Ok(None);
         };
         let count = (*end - *at).min((*room / BYTES) as u64);
@@ -203,7 +206,7 @@ impl Part<'_> {
         file.read_exact_at(read, *at * BYTES as u64).map_err(temporary)?;
         *at += count;
         *place = BYTES;
-        Ok(Duration::read(read))
+        Ok(Duration::read(read, *thread))
     }
 }
 
@@ -214,19 +217,19 @@ impl Duration {
         (self.begin, Reverse(self.end))
     }
 
-    fn write(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&self.begin.to_le_bytes());
-        bytes.extend_from_slice(&self.end.to_le_bytes());
-        bytes.extend_from_slice(&self.label.0.to_le_bytes());
+    fn write(&self, file: &mut impl Write) -> io::Result<()> {
+        file.write_all(&self.begin.to_le_bytes())?;
+        file.write_all(&self.end.to_le_bytes())?;
+        file.write_all(&self.label.0.to_le_bytes())
     }
 
     #[inline]
-    fn read(bytes: &[u8]) -> Option<Self> {
+    fn read(bytes: &[u8], thread: ThreadId) -> Option<Self> {
         let (begin, rest) = bytes.split_first_chunk()?;
         let (end, rest) = rest.split_first_chunk()?;
         let (label, _) = rest.split_first_chunk()?;
         let (begin, end) = (u64::from_le_bytes(*begin), u64::from_le_bytes(*end));
-        Some(Self { begin, end, label: LabelId(u32::from_le_bytes(*label)) })
+        Some(Self { begin, end, label: LabelId(u32::from_le_bytes(*label)), thread })
     }
 }
 
@@ -263,9 +266,10 @@ mod tests {
             let mut sorted = Sorted::with_room(room);
             let mut expected: Vec<Vec<Duration>> = vec![Vec::new(); 5];
             for (label, (thread, begin, length)) in (0..).zip(pushed) {
-                let duration = Duration { begin, end: begin + length, label: LabelId(label) };
-                sorted.push(ThreadId(thread), duration);
-                expected[thread as usize].insert(0, duration);
+                let (end, label, place) = (begin + length, LabelId(label), thread as usize);
+                let duration = Duration { begin, end, label, thread: ThreadId(thread) };
+                sorted.push(duration);
+                expected[place].insert(0, duration);
             }
             sorted.finish().unwrap();
             for (thread, mut expected) in (0..).zip(expected) {
@@ -278,9 +282,10 @@ mod tests {
     #[test]
     fn long_runs_are_read_in_pieces() {
         let mut sorted = Sorted::with_room(3 * MOST_READ / BYTES + 1);
-        let duration = |number| Duration { begin: number, end: number, label: LabelId(7) };
+        let (label, thread) = (LabelId(7), ThreadId(0));
+        let duration = |number| Duration { begin: number, end: number, label, thread };
         let numbers = 0..10 * MOST_READ as u64 / BYTES as u64;
-        numbers.clone().for_each(|number| sorted.push(ThreadId(0), duration(number)));
+        numbers.clone().for_each(|number| sorted.push(duration(number)));
         sorted.finish().unwrap();
         assert_eq!(sorted.runs.len(), 3);
         assert!(of(&sorted, 0).into_iter().eq(numbers.map(duration)));

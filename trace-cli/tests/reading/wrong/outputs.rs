@@ -145,12 +145,12 @@ fn standard_output_that_is_closed() {
     }
 }
 
-/// Half a million durations and more do not wait in memory.
+/// Many durations do not wait in memory.
 #[test]
 fn no_place_for_temporary_files() {
     let place = place();
     let scope = |ticks| EventKind::DurationComplete { end: ticks + 1 };
-    place.put("many.fxt", &events(600_000, scope));
+    place.put("many.fxt", &events(150_000, scope));
     let files = place.names();
     let is_stacked = |command: &&Command| match command.output.rsplit_once('.') {
         Some((_, "folded" | "csv")) => true,

@@ -1,0 +1,100 @@
+//! Archives of any length.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use trace_format::layout::{InstantScope, ObjectType, ThreadState};
+use trace_format::{
+    Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Thread, ThreadKoids,
+    Value, WriteError, Writer,
+};
+
+/// About how many bytes a round takes.
+const ROUND_BYTES: u64 = 1540;
+
+const PROCESS: u64 = 4711;
+
+/// Writes an archive of about `bytes`, and returns how many events it has.
+pub(crate) fn write(path: &Path, bytes: u64) -> Result<u64, WriteError> {
+    let output = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let mut writer = Writer::new(output)?;
+    writer.provider(1, "app")?;
+    writer.initialization(1_000_000_000)?;
+    let (object_type, name) = (ObjectType::PROCESS, "app".into());
+    let arguments = Arguments::NONE;
+    writer.record(&KernelObject { object_type, koid: PROCESS, name, arguments }.into())?;
+    let mut rounds = Rounds { writer, ticks: 1_000, events: 0 };
+    for number in 0..bytes / ROUND_BYTES {
+        rounds.write(number)?;
+    }
+    rounds.writer.flush()?;
+    Ok(rounds.events)
+}
+
+struct Rounds {
+    writer: Writer<BufWriter<File>>,
+    ticks: u64,
+    events: u64,
+}
+
+impl Rounds {
+    /// Writes a bit of everything, on a thread that changes.
+    fn write(&mut self, number: u64) -> Result<(), WriteError> {
+        use EventKind::*;
+        let thread = ThreadKoids::new(PROCESS, PROCESS + number / 40 % 8);
+        let path = ["/usr/share", "/etc/passwd", "/tmp/x"][number as usize % 3];
+        let arguments = [
+            Argument::new("bytes", Value::Uint64(number)),
+            Argument::new("path", Value::String(path.into())),
+        ];
+        self.event(thread, "request", AsyncBegin { id: number }, &arguments)?;
+        self.event(thread, "hand over", FlowBegin { id: number }, &[])?;
+        for (depth, name) in ["serve", "parse", "query", "lock", "send"].into_iter().enumerate() {
+            for _ in 0..14 - 2 * depth {
+                let end = self.ticks + 5_000 - 1_000 * depth as u64 + number % 97;
+                self.event(thread, name, DurationComplete { end }, &[])?;
+            }
+        }
+        self.event(thread, "step", DurationBegin, &arguments)?;
+        self.event(thread, "moment", Instant { scope: Some(InstantScope::Thread) }, &[])?;
+        self.event(thread, "queue", Counter { id: 1 }, &arguments[..1])?;
+        self.event(thread, "step", DurationEnd, &[])?;
+        let elsewhere = ThreadKoids::new(PROCESS, PROCESS + (number + 1) % 8);
+        self.event(elsewhere, "hand over", FlowEnd { id: number }, &[])?;
+        self.event(elsewhere, "request", AsyncEnd { id: number }, &[])?;
+        self.others(thread)
+    }
+
+    fn event(
+        &mut self,
+        thread: ThreadKoids,
+        name: &str,
+        kind: EventKind,
+        arguments: &[Argument<'_>],
+    ) -> Result<(), WriteError> {
+        let (thread, category) = (Thread::Inline(thread), "server".into());
+        let arguments = arguments.into();
+        let event =
+            Event { ticks: self.ticks, thread, category, name: name.into(), kind, arguments };
+        self.ticks += 500;
+        self.events += 1;
+        self.writer.record(&event.into())
+    }
+
+    fn others(&mut self, thread: ThreadKoids) -> Result<(), WriteError> {
+        let (ticks, message) = (self.ticks, b"a message of some length");
+        self.writer.record(&Log { ticks, thread: Thread::Inline(thread), message }.into())?;
+        let switch = ContextSwitch {
+            ticks,
+            cpu: 0,
+            outgoing_state: ThreadState::BLOCKED,
+            outgoing_thread: thread.thread,
+            incoming_thread: PROCESS,
+            arguments: Arguments::NONE,
+        };
+        self.writer.record(&switch.into())?;
+        self.ticks += 10_000;
+        Ok(())
+    }
+}
