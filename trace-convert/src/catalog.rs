@@ -11,7 +11,7 @@ mod tables;
 
 use std::collections::HashMap;
 
-use trace_format::{Item, Record, Text, Thread, ThreadKoids, TickRate};
+use trace_format::{Item, Record, Text, Thread, ThreadKoids};
 
 use crate::references::{peek_text, peek_thread};
 pub(crate) use hash::DenseMap;
@@ -43,17 +43,11 @@ pub struct Catalog {
     text_ids: HashMap<Box<str>, u32>,
     labels: Vec<(u32, u32)>,
     label_ids: DenseMap<LabelId>,
-    threads: Vec<ThreadInfo>,
+    /// What each thread is.
+    threads: Vec<ThreadKoids>,
     thread_ids: HashMap<(usize, ThreadKoids), ThreadId>,
     tables: Tables,
     people: People,
-}
-
-/// A thread as one provider writes it.
-#[derive(Debug, Clone, Copy)]
-struct ThreadInfo {
-    provider: usize,
-    koids: ThreadKoids,
 }
 
 impl Catalog {
@@ -71,9 +65,6 @@ impl Catalog {
         match &item.record {
             Record::String { index, .. } => self.tables.of(item.provider).forget_text(*index),
             Record::Thread { index, .. } => self.tables.of(item.provider).forget_thread(*index),
-            Record::Initialization { .. } => {
-                self.tables.of(item.provider).rate = item.provider.tick_rate();
-            }
             Record::KernelObject(object) => self.people.note(item, object),
             _ => {}
         }
@@ -113,7 +104,7 @@ impl Catalog {
         let next = ThreadId(self.threads.len() as u32);
         let id = *self.thread_ids.entry((provider, koids)).or_insert(next);
         if id == next {
-            self.threads.push(ThreadInfo { provider, koids });
+            self.threads.push(koids);
         }
         if let Thread::Indexed(index) = thread {
             self.tables.of(item.provider).set_thread(index, id);
@@ -194,17 +185,7 @@ impl Catalog {
     /// Returns the koids of a thread.
     #[must_use]
     pub fn koids(&self, thread: ThreadId) -> ThreadKoids {
-        self.threads.get(thread.place()).map_or(ThreadKoids::UNKNOWN, |info| info.koids)
-    }
-
-    /// Returns the rate of the clock that a thread's times are of.
-    #[inline]
-    #[must_use]
-    pub fn rate(&self, thread: ThreadId) -> TickRate {
-        match self.threads.get(thread.place()) {
-            Some(info) => self.tables.rate(info.provider),
-            None => TickRate::default(),
-        }
+        self.threads.get(thread.place()).copied().unwrap_or(ThreadKoids::UNKNOWN)
     }
 
     /// Returns the name of a process, empty if the archive has none.

@@ -10,7 +10,8 @@
 //! # How
 //!
 //! Each thread of each provider is by itself: its times are ticks of one
-//! clock. Its events pass through a window that puts them in the order of
+//! clock. If the provider says that its clock has another rate from now on, what
+//! is open by then ends with the old one, without an end. Its events pass through a window that puts them in the order of
 //! time, and then over a stack of the durations that are open there. A duration
 //! that comes behind what is in it takes over the closed durations that it
 //! encloses; their lengths are kept for that.
@@ -154,21 +155,30 @@ impl Spans {
         };
         let label = self.catalog.label(item, event.category, event.name);
         let thread = self.catalog.thread(item, event.thread);
-        self.push(thread, window::Entry { at: event.ticks, end, label, kind }, sink);
+        let rate = item.provider.tick_rate();
+        self.push((thread, rate), window::Entry { at: event.ticks, end, label, kind }, sink);
     }
 
     #[inline]
-    fn push(&mut self, thread: ThreadId, mut entry: window::Entry, sink: &mut impl FnMut(Span)) {
+    fn push(
+        &mut self,
+        (thread, rate): (ThreadId, TickRate),
+        mut entry: window::Entry,
+        sink: &mut impl FnMut(Span),
+    ) {
         if entry.end < entry.at {
             self.oddities.reversed += 1;
             entry.end = entry.at;
         }
         while self.threads.len() <= thread.place() {
             let thread = ThreadId(self.threads.len() as u32);
-            let (koids, rate) = (self.catalog.koids(thread), self.catalog.rate(thread));
-            self.threads.push(ThreadSpans::new(thread, koids, rate));
+            self.threads.push(ThreadSpans::new(thread, self.catalog.koids(thread), rate));
         }
         let Some(spans) = self.threads.get_mut(thread.place()) else { return };
+        if spans.rate() != rate {
+            spans.finish(&self.catalog, &mut self.oddities, sink);
+            *spans = ThreadSpans::new(thread, self.catalog.koids(thread), rate);
+        }
         self.waiting += 1;
         if spans.push(entry) || self.waiting > MAX_WAITING {
             self.make_room(thread, sink);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use trace_format::layout::MAX_STRING_INDEX;
-use trace_format::{Provider, TickRate};
+use trace_format::Provider;
 
 use super::ThreadId;
 
@@ -40,15 +40,10 @@ impl Tables {
         let next = self.list.len();
         let place = *self.by_id.entry(provider.id()).or_insert(next);
         if place == next {
-            self.list.push(Table::new(provider.tick_rate()));
+            self.list.push(Table::default());
         }
         self.last = Some((provider.id(), place));
         place
-    }
-
-    #[inline]
-    pub(super) fn rate(&self, place: usize) -> TickRate {
-        self.list.get(place).map_or_else(TickRate::default, |table| table.rate)
     }
 }
 
@@ -58,14 +53,15 @@ impl Tables {
 pub(super) struct Table {
     texts: Vec<u32>,
     threads: Box<[u32; 256]>,
-    pub(super) rate: TickRate,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { texts: Vec::new(), threads: Box::new([NONE; 256]) }
+    }
 }
 
 impl Table {
-    fn new(rate: TickRate) -> Self {
-        Self { texts: Vec::new(), threads: Box::new([NONE; 256]), rate }
-    }
-
     #[inline]
     pub(super) fn text(&self, index: u16) -> Option<u32> {
         self.texts.get(usize::from(index)).copied().filter(|id| *id != NONE)

@@ -83,17 +83,20 @@ fn archive(events: &[(u64, u8, EventKind)]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider(1, "app").unwrap();
     for (ticks, name, kind) in events {
-        let event = Event {
-            ticks: *ticks,
-            thread: Thread::Inline(ThreadKoids::new(1, 2)),
-            category: "cat".into(),
-            name: NAMES[usize::from(*name)].into(),
-            kind: *kind,
-            arguments: Arguments::NONE,
-        };
-        writer.record(&event.into()).unwrap();
+        writer.record(&event(*ticks, *name, *kind)).unwrap();
     }
     writer.into_inner()
+}
+
+fn event(ticks: u64, name: u8, kind: EventKind) -> Record<'static> {
+    Record::Event(Event {
+        ticks,
+        thread: Thread::Inline(ThreadKoids::new(1, 2)),
+        category: "cat".into(),
+        name: NAMES[usize::from(name)].into(),
+        kind,
+        arguments: Arguments::NONE,
+    })
 }
 
 fn assembled(archive: &[u8]) -> (Vec<Row>, Oddities) {
@@ -158,6 +161,12 @@ proptest! {
     fn begins_and_ends(trees in prop::collection::vec(tree(), 1..4)) {
         check(&trees, || Style::Pair);
     }
+
+    /// Also where durations touch, or begin or end together.
+    #[test]
+    fn all_ways(trees in prop::collection::vec(tree(), 1..4), seed in any::<u64>()) {
+        check(&trees, mixed(seed));
+    }
 }
 
 /// Returns a tree without durations that touch, so that all is told apart.
@@ -169,13 +178,17 @@ fn spread(depth: u64, width: u64) -> Tree {
     Tree { name: (depth % 4) as u8, before: 3, after: 5, inner }
 }
 
-#[test]
-fn the_ways_mixed() {
-    let mut number = 0u64;
-    check(&[spread(4, 6), spread(2, 3)], || {
+/// Returns one of the ways for each duration.
+fn mixed(mut number: u64) -> impl FnMut() -> Style {
+    move || {
         number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         [Style::AtBegin, Style::AtEnd, Style::Pair][(number >> 33) as usize % 3]
-    });
+    }
+}
+
+#[test]
+fn the_ways_mixed() {
+    check(&[spread(4, 6), spread(2, 3)], mixed(0));
 }
 
 #[test]
@@ -231,4 +244,27 @@ fn deep_nesting_has_an_end() {
     assert_eq!(rows.len(), 16 << 10);
     assert_eq!(rows[0], (0, 49_999, 0, 2));
     assert_eq!(oddities, Oddities::default());
+}
+
+#[test]
+fn times_have_the_rate_of_their_record() {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    for rate in [1_000_000_000, 1_000_000] {
+        writer.initialization(rate).unwrap();
+        let whole = EventKind::DurationComplete { end: 3000 };
+        for (ticks, kind) in [(1000, EventKind::DurationBegin), (2000, whole)] {
+            writer.record(&event(ticks, 0, kind)).unwrap();
+        }
+    }
+    let mut spans = Spans::default();
+    let mut found = Vec::new();
+    let archive = writer.into_inner();
+    let mut reader = Reader::new(&*archive);
+    let mut look = |span: Span| found.push((span.rate.to_nanos(span.begin), span.nanos()));
+    while let Some(item) = reader.next().unwrap() {
+        spans.record(&item, &mut look);
+    }
+    assert_eq!(spans.finish(&mut look).begins_without_end, 2);
+    assert_eq!(found, [(2000, 1000), (2_000_000, 1_000_000)]);
 }

@@ -48,6 +48,15 @@ impl Open {
     fn is_begin(&self) -> bool {
         self.end == u64::MAX
     }
+
+    /// Tells whether it, or one around it, is over when `entry` begins. If that
+    /// is at the same time, the end of a begin may still come, and what takes
+    /// no time, or has no end yet, may belong in it.
+    #[inline]
+    fn is_over(&self, entry: &Entry) -> bool {
+        let may_hold = || self.is_begin() && (entry.end == entry.at || entry.end == u64::MAX);
+        self.limit < entry.at || (self.limit == entry.at && !may_hold())
+    }
 }
 
 impl ThreadSpans {
@@ -62,6 +71,10 @@ impl ThreadSpans {
             pending: Pending::default(),
             latest: 0,
         }
+    }
+
+    pub(super) fn rate(&self) -> TickRate {
+        self.rate
     }
 
     /// Takes an event; tells whether it is time to [`ThreadSpans::advance`].
@@ -135,17 +148,22 @@ impl ThreadSpans {
     fn start(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
         if entry.at > self.latest {
             self.latest = entry.at;
-            self.close_until(entry.at, oddities, sink);
+            self.close_before(&entry, oddities, sink);
             self.open_last(entry, oddities, sink);
         } else {
             self.start_late(entry, oddities, sink);
         }
     }
 
-    /// Closes what ends by `at`.
+    /// Closes what is over when `entry` begins.
     #[inline]
-    fn close_until(&mut self, at: u64, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
-        while self.open.last().is_some_and(|last| last.limit <= at) {
+    fn close_before(
+        &mut self,
+        entry: &Entry,
+        oddities: &mut Oddities,
+        sink: &mut impl FnMut(Span),
+    ) {
+        while self.open.last().is_some_and(|last| last.is_over(entry)) {
             self.close_last(oddities, sink);
         }
     }
@@ -157,12 +175,16 @@ impl ThreadSpans {
         if open.is_begin() {
             oddities.begins_without_end += 1;
             // What is in it is in the one around it.
-            if let Some(around) = self.open.last_mut() {
+            if let Some(around) = self.around(self.open.len(), open.begin) {
                 around.inner = around.inner.saturating_add(open.inner);
             }
             return;
         }
-        self.pending.close(open.begin, open.end);
+        match self.pending.last_begin() {
+            // One that began as it ended was closed before it.
+            Some(last) if last >= open.end => self.pending.insert(open.begin, open.end),
+            _ => self.pending.close(open.begin, open.end),
+        }
         sink(self.span(&open));
     }
 
@@ -182,7 +204,7 @@ impl ThreadSpans {
             return self.too_deep(entry, oddities, sink);
         }
         let mut limit = end;
-        if let Some(around) = self.open.last_mut() {
+        if let Some(around) = self.around(self.open.len(), begin) {
             limit = end.min(around.limit);
             if kind == Kind::Complete {
                 let within = end.min(around.end).saturating_sub(begin);
@@ -215,9 +237,9 @@ impl ThreadSpans {
             return self.begin_late(entry, oddities, sink);
         }
         if at == self.latest {
-            self.close_until_but_at(at, oddities, sink);
+            self.close_before_but_at(&entry, oddities, sink);
         }
-        let encloses = |open: &Open| open.begin > at || (open.begin == at && open.end < end);
+        let encloses = |open: &Open| open.begin > at || (open.begin == at && open.limit < end);
         let inside = self.open.iter().rev().take(MAX_SEARCH).position(|open| !encloses(open));
         let inside = inside.unwrap_or(self.open.len());
         if inside >= MAX_SEARCH || self.open.len() >= MAX_DEPTH {
@@ -234,22 +256,22 @@ impl ThreadSpans {
     /// Takes a begin that is not later than everything else.
     fn begin_late(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
         if entry.at == self.latest {
-            self.close_until(entry.at, oddities, sink);
+            self.close_before(&entry, oddities, sink);
         } else {
             oddities.misplaced += 1;
         }
         self.open_last(entry, oddities, sink);
     }
 
-    /// Closes what ends by `at`, unless it also begins there: it may belong in
-    /// a duration that begins there too.
-    fn close_until_but_at(
+    /// Closes what is over when `entry` begins, unless it also begins there: it
+    /// may belong in `entry`.
+    fn close_before_but_at(
         &mut self,
-        at: u64,
+        entry: &Entry,
         oddities: &mut Oddities,
         sink: &mut impl FnMut(Span),
     ) {
-        while self.open.last().is_some_and(|last| last.limit <= at && last.begin < at) {
+        while self.open.last().is_some_and(|last| last.is_over(entry) && last.begin < entry.at) {
             self.close_last(oddities, sink);
         }
     }
@@ -260,8 +282,7 @@ impl ThreadSpans {
         oddities.misplaced += u64::from(self.pending.cuts(begin));
         let inner_ticks = if inner.is_begin() { 0 } else { inner.end - inner.begin };
         let taken = self.pending.sum(begin, inner.begin).saturating_add(inner_ticks);
-        self.take_over(place, begin, end, taken);
-        let limit = self.around(place).map_or(end, |around| end.min(around.limit));
+        let limit = self.take_over(place, begin, end, taken);
         self.open.insert(place, Open { begin, end, limit, inner: taken, label });
         let mut limit = limit;
         for open in self.open.iter_mut().skip(place + 1) {
@@ -275,9 +296,7 @@ impl ThreadSpans {
         let Entry { at: begin, end, label, .. } = entry;
         oddities.misplaced += u64::from(self.pending.cuts(begin));
         let taken = self.pending.sum(begin, end);
-        let place = self.open.len();
-        self.take_over(place, begin, end, taken);
-        let limit = self.around(place).map_or(end, |around| end.min(around.limit));
+        let limit = self.take_over(self.open.len(), begin, end, taken);
         self.open.push(Open { begin, end, limit, inner: taken, label });
     }
 
@@ -300,16 +319,21 @@ impl ThreadSpans {
         sink(self.span(&Open { begin, end, limit: end, inner: taken, label }));
     }
 
-    /// Moves `taken` from the duration around `place` into a new one in it.
-    fn take_over(&mut self, place: usize, begin: u64, end: u64, taken: u64) {
-        if let Some(around) = place.checked_sub(1).and_then(|place| self.open.get_mut(place)) {
-            let within = end.min(around.end).saturating_sub(begin);
-            around.inner = around.inner.saturating_add(within).saturating_sub(taken);
-        }
+    /// Moves `taken` from the duration around `place` into a new one in it;
+    /// returns the new one's limit.
+    fn take_over(&mut self, place: usize, begin: u64, end: u64, taken: u64) -> u64 {
+        let Some(around) = self.around(place, begin) else { return end };
+        let within = end.min(around.end).saturating_sub(begin);
+        around.inner = around.inner.saturating_add(within).saturating_sub(taken);
+        end.min(around.limit)
     }
 
-    fn around(&self, place: usize) -> Option<&Open> {
-        place.checked_sub(1).and_then(|place| self.open.get(place))
+    /// Returns what is around a duration at `place`: not what is over when it
+    /// begins.
+    #[inline]
+    fn around(&mut self, place: usize, begin: u64) -> Option<&mut Open> {
+        let outer = self.open.get_mut(..place).unwrap_or_default();
+        outer.iter_mut().rev().take(MAX_SEARCH).find(|open| open.limit > begin)
     }
 
     fn end(
@@ -328,17 +352,41 @@ impl ThreadSpans {
             oddities.ends_without_begin += 1;
             return;
         };
-        while self.open.len() > place + 1 {
+        let outer = self.outer(place, entry.at);
+        while self.open.len() > place + 1 + outer {
             self.close_last(oddities, sink);
         }
+        self.move_in(place);
         let Some(mut open) = self.open.pop() else { return };
         open.end = entry.at.max(open.begin);
         self.latest = self.latest.max(entry.at);
-        if let Some(around) = self.open.last_mut() {
-            let within = open.end.min(around.end).saturating_sub(open.begin);
-            around.inner = around.inner.saturating_add(within);
-        }
+        self.take_over(self.open.len(), open.begin, open.end, 0);
         self.pending.close(open.begin, open.end);
         sink(self.span(&open));
+    }
+
+    /// Returns how many of the durations above the begin at `place` are around
+    /// it: they begin with it, and are not over when it ends.
+    fn outer(&self, place: usize, end: u64) -> usize {
+        let Some((begin, above)) = self.open.get(place..).and_then(<[Open]>::split_first) else {
+            return 0;
+        };
+        let is_outer =
+            |open: &&Open| open.begin == begin.begin && open.end > end && !open.is_begin();
+        above.iter().take_while(is_outer).count()
+    }
+
+    /// Moves the begin at `place` into the durations above it, the last
+    /// ones that are open. What is in them by now is in it.
+    fn move_in(&mut self, place: usize) {
+        let Some([begin, first, ..]) = self.open.get(place..) else { return };
+        let (begin, first) = (*begin, *first);
+        self.take_over(place, first.begin, first.end, 0);
+        let Some(moved) = self.open.get_mut(place..) else { return };
+        moved.rotate_left(1);
+        if let [.., last, moved] = moved {
+            let others = begin.inner.saturating_sub(first.end - first.begin);
+            moved.inner = others.saturating_add(std::mem::take(&mut last.inner));
+        }
     }
 }
