@@ -105,9 +105,13 @@ impl Schedule {
             self.threads.clear();
         }
         for turns in self.threads.values_mut() {
-            turns.sort_by_key(|turn| turn.from);
-            let mut sum = 0u64;
+            // That one ran since the start is a guess, which must not reach into
+            // what is known: nothing runs twice at a time.
+            turns.sort_by_key(|turn| (turn.to, turn.from));
+            let (mut last, mut sum) = (0, 0u64);
             for turn in turns {
+                turn.from = turn.from.max(last);
+                last = turn.to;
                 turn.before = sum;
                 sum = sum.saturating_add(turn.to - turn.from);
             }
@@ -154,5 +158,22 @@ mod tests {
         assert_eq!(schedule.on_cpu(8, 0, 1000), Some(50));
         assert_eq!(schedule.on_cpu(9, 0, 1000), None);
         assert_eq!(schedule.on_cpu(1, 0, 1000), None);
+    }
+
+    #[test]
+    fn nothing_runs_twice_at_a_time() {
+        let records = [
+            switch(0, 0, 9, 7),
+            switch(500, 0, 7, 9),
+            // Since when it ran there is not known.
+            switch(1000, 1, 7, 3),
+            // Those of two clocks that disagree.
+            switch(1100, 2, 9, 7),
+            switch(1150, 3, 9, 7),
+        ];
+        let schedule = Schedule::read(Reader::new(&*archive(&records))).unwrap();
+        assert_eq!(schedule.on_cpu(7, 0, 500), Some(500));
+        assert_eq!(schedule.on_cpu(7, 0, 1000), Some(1000));
+        assert_eq!(schedule.on_cpu(7, 1000, 1200), Some(100));
     }
 }

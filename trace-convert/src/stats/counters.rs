@@ -23,9 +23,9 @@ pub struct CounterRow {
     pub group: Option<Group>,
     /// How many values there are.
     pub count: u64,
-    /// The value that the archive has first.
+    /// The earliest value.
     pub first: f64,
-    /// The value that the archive has last.
+    /// The latest value.
     pub last: f64,
     /// The smallest value.
     pub min: f64,
@@ -46,8 +46,10 @@ struct Key {
 #[derive(Debug, Clone, Copy)]
 struct Series {
     count: u64,
-    first: f64,
-    last: f64,
+    /// The earliest and the latest, each with its time: the archive may have
+    /// them in any order.
+    first: (u64, f64),
+    last: (u64, f64),
     min: f64,
     max: f64,
     sum: f64,
@@ -69,19 +71,26 @@ impl Counters {
         id: u64,
     ) {
         let label = catalog.label(item, event.category, event.name);
+        let nanos = item.nanos(event.ticks);
         for argument in &event.arguments {
             let number = argument.value.number().filter(|number| !number.is_nan());
             let Some(value) = number else { continue };
             let series = catalog.text(item, argument.name);
-            self.add(Key { group, label, id, series }, value);
+            self.add(Key { group, label, id, series }, nanos, value);
         }
     }
 
-    fn add(&mut self, key: Key, value: f64) {
-        let new = Series { count: 0, first: value, last: value, min: value, max: value, sum: 0.0 };
+    fn add(&mut self, key: Key, nanos: u64, value: f64) {
+        let at = (nanos, value);
+        let new = Series { count: 0, first: at, last: at, min: value, max: value, sum: 0.0 };
         let series = self.series.entry(key).or_insert(new);
         series.count += 1;
-        series.last = value;
+        if nanos < series.first.0 {
+            series.first = at;
+        }
+        if nanos >= series.last.0 {
+            series.last = at;
+        }
         series.min = series.min.min(value);
         series.max = series.max.max(value);
         series.sum += value;
@@ -96,8 +105,8 @@ impl Counters {
             series: catalog.string(key.series).to_owned(),
             group: groups.group(key.group, catalog),
             count: series.count,
-            first: series.first,
-            last: series.last,
+            first: series.first.1,
+            last: series.last.1,
             min: series.min,
             max: series.max,
             mean: series.sum / series.count as f64,

@@ -135,6 +135,20 @@ fn counters_have_a_row_for_each_series() {
 }
 
 #[test]
+fn the_first_value_of_a_counter_is_the_earliest() {
+    let values = [(50, 5.0), (10, 1.0), (10, 2.0), (90, 9.0), (90, 8.0), (30, 3.0)];
+    let arguments = values.map(|(_, value)| [Argument::new("a", Value::Double(value))]);
+    let events: Vec<Event<'_>> = std::iter::zip(values, &arguments)
+        .map(|((at, _), list)| Event {
+            arguments: list.into(),
+            ..event(THREAD, at, "n", Counter { id: 0 })
+        })
+        .collect();
+    let report = report(&archive(&events), Grouping::Together);
+    assert_eq!((report.counters[0].first, report.counters[0].last), (1.0, 8.0));
+}
+
+#[test]
 fn groups_have_names() {
     let koid = [Argument::new("process", Value::Koid(1))];
     let object = |object_type, koid, name: &'static str, arguments| {
