@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use trace_convert::spans::Oddities;
+use trace_convert::stacks::Folded;
 use trace_convert::stats::Unpaired;
 use trace_convert::{ConvertError, Damage};
 
@@ -68,6 +69,11 @@ pub(crate) fn of_flows(unpaired: &Unpaired) -> [Count; 2] {
         ("flows that have not ended, left out", unpaired.begins),
         ("flows whose begin is missing, left out", unpaired.ends),
     ]
+}
+
+/// Returns what stacks have only together.
+pub(crate) fn of_stacks(folded: &Folded) -> [Count; 1] {
+    [("durations too deep within others, together as `…`", folded.deeper)]
 }
 
 /// Passes a result on, with an error as the user should read it.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use anyhow::{Context, Result};
+use trace_convert::csv;
 
 /// A table of text.
 #[derive(Debug)]
@@ -58,18 +59,10 @@ impl Table {
         let heads: Vec<String> = self.heads.iter().map(ToString::to_string).collect();
         let rows = std::iter::once(&heads).chain(&self.rows);
         let line = |row: &Vec<String>| {
-            let cells: Vec<String> = row.iter().map(|cell| csv_cell(cell)).collect();
+            let cells: Vec<_> = row.iter().map(|cell| csv::cell(cell)).collect();
             cells.join(",") + "\n"
         };
         rows.map(line).collect()
-    }
-}
-
-fn csv_cell(cell: &str) -> String {
-    if cell.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_owned()
     }
 }
 

@@ -37,6 +37,7 @@ pub mod check;
 pub mod chrome;
 mod conversion;
 pub mod critical;
+pub mod csv;
 mod damage;
 pub mod diff;
 mod error;

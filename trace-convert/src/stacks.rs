@@ -7,24 +7,25 @@
 //! | [`Stacks::csv`]    | a line for each duration                                       |
 //!
 //! A duration that reaches over the end of the one it began in counts up to
-//! there, since a stack knows nothing else.
+//! there, since a stack knows nothing else; only CSV has its length.
 //!
 //! What is around a duration can come behind it, and the outputs are thread by
 //! thread: durations wait, 20 bytes each, in a temporary file if they are more
-//! than a hundred thousand.
+//! than a hundred thousand. Memory grows with how many are open at once, and for
+//! folded stacks with how many different ones there are.
 
+mod folded;
 mod output;
 mod sorted;
 
-use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use trace_format::{Reader, ThreadKoids};
 
-use crate::catalog::{Catalog, DenseMap, LabelId, ThreadId};
+use crate::catalog::{Catalog, LabelId, ThreadId};
 use crate::spans::{Oddities, Span, Spans};
-use crate::stats::Grouping;
 use crate::{ConvertError, Damage};
+pub use folded::{Folded, MAX_DEPTH};
 use sorted::Sorted;
 
 /// The durations of an archive, by thread.
@@ -68,6 +69,8 @@ struct Framed {
     begin: u64,
     /// Its end, or that of what is around it.
     end: u64,
+    /// How long it took, also beyond that.
+    length: u64,
     /// How much of it nothing within it takes.
     own: u64,
     /// How many are around it.
@@ -126,37 +129,19 @@ impl Stacks {
         self.spans.catalog()
     }
 
-    /// Returns the time spent in each stack, in nanoseconds, without what is
-    /// spent within it. Names are from the outermost on, with `;` between; with
-    /// a grouping, process or thread come first.
-    ///
-    /// # Errors
-    ///
-    /// Reading a temporary file failed.
-    pub fn folded(&self, grouping: Grouping) -> io::Result<BTreeMap<String, u64>> {
-        let mut folded = BTreeMap::new();
-        for thread in &self.threads {
-            let mut tree = Tree::default();
-            self.walk(thread.thread, &mut tree)?;
-            let prefix = self.prefix(grouping, thread.koids);
-            tree.fold(self.catalog(), &prefix, &mut folded);
-        }
-        Ok(folded)
-    }
-
     /// Goes over the durations of a thread.
     fn walk(&self, thread: ThreadId, visitor: &mut impl Visitor) -> io::Result<()> {
         let mut open: Vec<Framed> = Vec::new();
-        self.durations.each(thread, |Duration { begin, end, label, .. }| {
+        self.durations.each(thread, |Duration { begin, mut end, label, .. }| {
             while open.last().is_some_and(|last| last.end <= begin) {
                 close(&mut open, visitor)?;
             }
-            let mut end = end;
+            let length = end - begin;
             if let Some(around) = open.last_mut() {
                 end = end.min(around.end);
                 around.own = around.own.saturating_sub(end - begin);
             }
-            let frame = Framed { label, begin, end, own: end - begin, depth: open.len() };
+            let frame = Framed { label, begin, end, length, own: end - begin, depth: open.len() };
             visitor.open(&frame)?;
             open.push(frame);
             Ok(())
@@ -165,17 +150,6 @@ impl Stacks {
             close(&mut open, visitor)?;
         }
         Ok(())
-    }
-
-    fn prefix(&self, grouping: Grouping, koids: ThreadKoids) -> String {
-        let process = || named(koids.process, self.catalog().process_name(koids.process));
-        match grouping {
-            Grouping::Together => String::new(),
-            Grouping::Process => process(),
-            Grouping::Thread => {
-                format!("{};{}", process(), named(koids.thread, self.catalog().thread_name(koids)))
-            }
-        }
     }
 }
 
@@ -197,62 +171,6 @@ fn frame_name(name: &str) -> String {
 
 fn close(open: &mut Vec<Framed>, visitor: &mut impl Visitor) -> io::Result<()> {
     open.pop().map_or(Ok(()), |frame| visitor.close(&frame))
-}
-
-/// Stacks that begin alike, together.
-#[derive(Debug, Default)]
-struct Tree {
-    nodes: Vec<Node>,
-    /// By the parent's place, counted from 1, and the label.
-    places: DenseMap<u32>,
-    path: Vec<u32>,
-}
-
-#[derive(Debug)]
-struct Node {
-    parent: Option<u32>,
-    label: LabelId,
-    own: u64,
-}
-
-impl Visitor for Tree {
-    fn open(&mut self, frame: &Framed) -> io::Result<()> {
-        let parent = self.path.last().copied();
-        let key = parent.map_or(0, |parent| u64::from(parent) + 1) << 32 | u64::from(frame.label.0);
-        let next = self.nodes.len() as u32;
-        let place = *self.places.entry(key).or_insert(next);
-        if place == next {
-            self.nodes.push(Node { parent, label: frame.label, own: 0 });
-        }
-        self.path.push(place);
-        Ok(())
-    }
-
-    fn close(&mut self, frame: &Framed) -> io::Result<()> {
-        let node = self.path.pop().and_then(|place| self.nodes.get_mut(place as usize));
-        if let Some(node) = node {
-            node.own = node.own.saturating_add(frame.own);
-        }
-        Ok(())
-    }
-}
-
-impl Tree {
-    fn fold(&self, catalog: &Catalog, prefix: &str, folded: &mut BTreeMap<String, u64>) {
-        let mut stacks: Vec<String> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            // A parent comes before what is in it.
-            let around = node.parent.and_then(|parent| stacks.get(parent as usize));
-            let around = around.map_or(prefix, |around| around);
-            let name = frame_name(catalog.name(node.label));
-            let stack = if around.is_empty() { name } else { format!("{around};{name}") };
-            if node.own > 0 {
-                let sum = folded.entry(stack.clone()).or_insert(0u64);
-                *sum = sum.saturating_add(node.own);
-            }
-            stacks.push(stack);
-        }
-    }
 }
 
 #[cfg(test)]

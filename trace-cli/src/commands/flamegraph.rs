@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{bail, Context, Result};
 use inferno::flamegraph::{self, Options, TextTruncateDirection};
-use trace_convert::stacks::Stacks;
+use trace_convert::stacks::{Folded, Stacks};
 use trace_convert::stats::Grouping;
 
 use crate::cli::FlamegraphArgs;
@@ -15,14 +15,11 @@ use crate::input::STANDARD;
 use crate::output::{self, Output};
 use crate::{damage, input};
 
-/// Nanoseconds by stack.
-type Folded = BTreeMap<String, u64>;
-
 pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     output::refuse_same_file(&args.file, &args.output)?;
     let by = args.by.map(Into::into).unwrap_or_default();
     let (after, mut code) = read(&args.file, by)?;
-    if after.is_empty() {
+    if after.stacks().next().is_none() {
         bail!("'{}' has no durations to draw", args.file.display());
     }
     let mut options = Options::default();
@@ -33,7 +30,8 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     options.deterministic = true;
     let lines = match &args.diff {
         None => {
-            after.iter().map(|(stack, nanos)| format!("{} {nanos}", unmistakable(stack))).collect()
+            let line = |(stack, nanos): (String, u64)| format!("{} {nanos}", unmistakable(&stack));
+            after.stacks().map(line).collect()
         }
         Some(before) => {
             output::refuse_same_file(before, &args.output)?;
@@ -61,15 +59,16 @@ fn read(path: &Path, by: Grouping) -> Result<(Folded, u8)> {
     damage::tell_counts(path, &damage::of_durations(&stacks.oddities));
     let code = damage::tell(path, &stacks.damage);
     let folded = stacks.folded(by).with_context(|| format!("cannot read '{}'", path.display()))?;
+    damage::tell_counts(path, &damage::of_stacks(&folded));
     Ok((folded, code))
 }
 
 /// Returns a line for each stack with the time of before and of after.
 fn differences(before: &Folded, after: &Folded) -> Vec<String> {
-    let mut both: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    before.iter().for_each(|(stack, nanos)| both.entry(stack).or_default().0 = *nanos);
-    after.iter().for_each(|(stack, nanos)| both.entry(stack).or_default().1 = *nanos);
-    let line = |(stack, (before, after)): (&&str, &(u64, u64))| {
+    let mut both: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    before.stacks().for_each(|(stack, nanos)| both.entry(stack).or_default().0 = nanos);
+    after.stacks().for_each(|(stack, nanos)| both.entry(stack).or_default().1 = nanos);
+    let line = |(stack, (before, after)): (&String, &(u64, u64))| {
         format!("{} {before} {after}", unmistakable(stack))
     };
     both.iter().map(line).collect()

@@ -1,6 +1,8 @@
 //! `trace flamegraph` and conversions to stacks
 
-use crate::harness::{cut, good, lossy, Place, Run};
+use trace_format::EventKind;
+
+use crate::harness::{cut, events, good, lossy, Place, Run};
 
 #[test]
 fn a_flame_graph() {
@@ -12,9 +14,24 @@ fn a_flame_graph() {
     assert!(svg.contains("<svg") && svg.contains("poll (2,000 ns, 100.00%)"), "{svg}");
     let by = place.run(&["flamegraph", "in.fxt", "--by", "thread", "-o", "-"]).stdout;
     assert!(by.contains("./app (12)") && by.contains("34 ("), "{by}");
-    let diff = place.run(&["flamegraph", "in.fxt", "--diff", "in.fxt", "-o", "-"]);
-    assert_eq!(diff.code, 0, "{diff:?}");
-    assert!(diff.stdout.contains("in.fxt against in.fxt"), "{}", diff.stdout);
+}
+
+#[test]
+fn a_flame_graph_of_what_changed() {
+    let place = Place::new();
+    let of = |nanos| events(1, |ticks| EventKind::DurationComplete { end: ticks + nanos });
+    place.put("before.fxt", &of(1000));
+    place.put("after.fxt", &of(1500));
+    let drawn = |file, before| {
+        let run = place.run(&["flamegraph", file, "--diff", before, "-o", "-"]);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        run.stdout
+    };
+    let slower = drawn("after.fxt", "before.fxt");
+    assert!(slower.contains("after.fxt against before.fxt"), "{slower}");
+    assert!(slower.contains("poll (1,500 ns, 100.00%; +33.33%)"), "{slower}");
+    let faster = drawn("before.fxt", "after.fxt");
+    assert!(faster.contains("poll (1,000 ns, 100.00%; -50.00%)"), "{faster}");
 }
 
 #[test]
@@ -77,6 +94,10 @@ fn what_stacks_lack_is_told() {
     assert_eq!(place.run(&["flamegraph", "in.fxt", "-o", "out.svg"]).stderr, told);
     let both = place.run(&["flamegraph", "in.fxt", "--diff", "in.fxt", "-o", "out.svg"]).stderr;
     assert_eq!(both, [told, told].concat());
+    let overlapping = events(1030, |ticks| EventKind::DurationComplete { end: ticks + 1030 });
+    let run = place.run_with(&["flamegraph", "-", "-o", "out.svg"], &overlapping);
+    assert_eq!(run.stderr, "trace: '-': durations too deep within others, together as `…`: 6\n");
+    assert!(place.text("out.svg").contains("… ("));
 }
 
 #[test]

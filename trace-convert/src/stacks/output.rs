@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::{Framed, Stacks, ThreadStack, Visitor};
 use crate::catalog::{Catalog, LabelId};
+use crate::csv::cell;
 
 impl Stacks {
     /// Writes the JSON of speedscope. Times are in nanoseconds since the first
@@ -65,8 +66,9 @@ impl Stacks {
     }
 
     /// Writes a line for each duration, with a heading. Times are in
-    /// nanoseconds of the providers' clocks; durations are in the order of
-    /// their ends on each thread, thread behind thread.
+    /// nanoseconds of the providers' clocks; durations are in the order in which
+    /// they are over, thread behind thread. What is within a duration takes from
+    /// its `self_ns` up to its end, and nothing of what reaches over it.
     ///
     /// # Errors
     ///
@@ -89,14 +91,6 @@ impl Stacks {
 
 fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-/// Returns a cell of RFC 4180.
-fn cell(text: &str) -> String {
-    match text.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
 }
 
 struct Events<'a, W> {
@@ -138,14 +132,8 @@ impl<W: Write> Visitor for Lines<'_, W> {
 
     fn close(&mut self, frame: &Framed) -> io::Result<()> {
         let (category, name) = (self.catalog.category(frame.label), self.catalog.name(frame.label));
-        let Framed { begin, end, own, depth, .. } = *frame;
-        writeln!(
-            self.output,
-            "{},{},{},{depth},{begin},{},{own}",
-            self.head,
-            cell(category),
-            cell(name),
-            end - begin
-        )
+        let Framed { begin, length, own, depth, .. } = *frame;
+        let (category, name) = (cell(category), cell(name));
+        writeln!(self.output, "{},{category},{name},{depth},{begin},{length},{own}", self.head)
     }
 }

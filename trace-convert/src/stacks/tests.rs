@@ -1,6 +1,7 @@
 use trace_format::{Arguments, Event, EventKind, Record, Thread};
 
 use super::*;
+use crate::stats::Grouping;
 
 fn event<'a>(thread: u64, ticks: u64, name: &'a str, kind: EventKind) -> Record<'a> {
     let thread = Thread::Inline(ThreadKoids::new(1, thread));
@@ -24,16 +25,21 @@ fn stacks() -> Stacks {
     Stacks::read(Reader::new(&*crate::testing::archive(&records))).unwrap()
 }
 
+fn sorted(folded: &Folded) -> Vec<(String, u64)> {
+    let mut stacks: Vec<(String, u64)> = folded.stacks().collect();
+    stacks.sort();
+    stacks
+}
+
 #[test]
 fn folded_stacks() {
-    let folded: Vec<(String, u64)> =
-        stacks().folded(Grouping::Together).unwrap().into_iter().collect();
+    let folded = sorted(&stacks().folded(Grouping::Together).unwrap());
     let expected =
         [("main", 50 + 40), ("main;a:b", 20 + 15), ("main;a:b;leaf", 10 + 5), ("main;leaf", 10)];
     assert_eq!(folded, expected.map(|(stack, nanos)| (stack.to_owned(), nanos)));
-    let threads = stacks().folded(Grouping::Thread).unwrap();
-    assert_eq!(threads.get("1;3;main;leaf"), Some(&10));
-    assert_eq!(threads.values().sum::<u64>(), 150);
+    let threads = sorted(&stacks().folded(Grouping::Thread).unwrap());
+    assert!(threads.contains(&("1;3;main;leaf".to_owned(), 10)), "{threads:?}");
+    assert_eq!(threads.iter().map(|(_, nanos)| nanos).sum::<u64>(), 150);
 }
 
 /// A clock of microseconds cannot tell them apart, but the order can.
@@ -43,7 +49,26 @@ fn of_the_same_times_the_first_is_the_outer_one() {
     let records = [event(2, 10, "outer", complete), event(2, 10, "inner", complete)];
     let stacks = Stacks::read(Reader::new(&*crate::testing::archive(&records))).unwrap();
     let folded = stacks.folded(Grouping::Together).unwrap();
-    assert_eq!(folded.into_iter().collect::<Vec<_>>(), [("outer;inner".to_owned(), 10)]);
+    assert_eq!(sorted(&folded), [("outer;inner".to_owned(), 10)]);
+}
+
+/// All of them overlap: a line for each would be as long as there are durations.
+#[test]
+fn what_is_too_deep_is_together() {
+    let depth = MAX_DEPTH as u64;
+    let number = 3 * depth;
+    let complete = |begin| EventKind::DurationComplete { end: begin + number };
+    let records: Vec<Record<'_>> =
+        (0..number).map(|begin| event(2, begin, "x", complete(begin))).collect();
+    let stacks = Stacks::read(Reader::new(&*crate::testing::archive(&records))).unwrap();
+    let folded = stacks.folded(Grouping::Together).unwrap();
+    assert_eq!(folded.deeper, 2 * depth);
+    let stacks = sorted(&folded);
+    assert_eq!(stacks.len() as u64, depth + 1);
+    assert_eq!(stacks.iter().map(|(_, nanos)| nanos).sum::<u64>(), number);
+    let (deepest, nanos) = stacks.iter().max_by_key(|(stack, _)| stack.len()).unwrap();
+    assert_eq!(deepest, &format!("{}…", "x;".repeat(MAX_DEPTH)));
+    assert_eq!(*nanos, number - depth);
 }
 
 #[test]
@@ -79,4 +104,6 @@ fn a_line_for_each_duration() {
     assert_eq!(lines.len(), 8);
     assert_eq!(lines[1], "1,,2,,cat,leaf,2,120,10,10");
     assert_eq!(lines[5], "1,,2,,cat,main,0,100,100,50");
+    // Its length, though it reaches out of what is around it.
+    assert_eq!(lines[6], "1,,3,,cat,leaf,1,140,30,10");
 }

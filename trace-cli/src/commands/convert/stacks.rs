@@ -41,7 +41,9 @@ fn write(
             stacks.speedscope(&name.to_string_lossy(), output)
         }
         _ => {
-            for (stack, nanos) in stacks.folded(Grouping::Together)? {
+            let folded = stacks.folded(Grouping::Together)?;
+            damage::tell_counts(&args.input, &damage::of_stacks(&folded));
+            for (stack, nanos) in folded.stacks() {
                 writeln!(output, "{stack} {nanos}")?;
             }
             output.flush()
