@@ -1,5 +1,9 @@
 //! What all events of ftrace have.
 
+/// The name of a task may have brackets, too: so many are looked at before a
+/// line is given up, each of which takes a look at all of it.
+const MAX_BRACKETS: usize = 32;
+
 /// A line with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tef) struct Line<'a> {
@@ -19,11 +23,10 @@ impl<'a> Line<'a> {
         if line.starts_with('#') {
             return None;
         }
-        // The name of a task may have brackets, too.
-        line.match_indices('[').find_map(|(place, _)| {
+        line.match_indices('[').take(MAX_BRACKETS).find_map(|(place, _)| {
             let (before, rest) = (line.get(..place)?, line.get(place + 1..)?);
             let (cpu, rest) = rest.split_once(']')?;
-            Self::behind_task(task(before)?, cpu.trim().parse().ok()?, rest)
+            Self::behind_task(task(before)?, cpu.parse().ok()?, rest)
         })
     }
 
@@ -122,6 +125,13 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(Line::parse(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn brackets_in_names() {
+        let line = |brackets| format!("{}-1 [002] .... 1.0: a: b", "[0]".repeat(brackets));
+        assert_eq!(Line::parse(&line(MAX_BRACKETS - 1)).map(|line| line.cpu), Some(2));
+        assert_eq!(Line::parse(&line(MAX_BRACKETS)), None);
     }
 
     #[test]
