@@ -15,6 +15,7 @@ use super::series::Counters;
 use super::Timeline;
 use crate::catalog::{Catalog, LabelId};
 use crate::references::{peek_thread, peek_unsigned};
+use crate::weights::Turn;
 use crate::Damage;
 
 /// What was found so far.
@@ -107,7 +108,10 @@ impl Collector {
         match &item.record {
             Record::ContextSwitch(switch) => {
                 let arguments = self.add_arguments(item, &switch.arguments);
-                let (outgoing, incoming) = (switch.outgoing_thread, switch.incoming_thread);
+                let turn =
+                    |thread, weight| Turn::of(item, thread, &switch.arguments, weight).thread;
+                let outgoing = turn(switch.outgoing_thread, "outgoing_weight");
+                let incoming = turn(switch.incoming_thread, "incoming_weight");
                 let at = item.nanos(switch.ticks);
                 self.reach(at, true);
                 let cpu = (provider, switch.cpu);
