@@ -1,8 +1,8 @@
 //! What arguments of scheduling records say by convention.
 
-use trace_format::{Argument, Arguments, Item, Value};
+use trace_format::{Arguments, Item, Value};
 
-use crate::references::peek_text;
+use crate::references::{peek_named, peek_text};
 use crate::tef::carried::ADDED;
 
 /// The weight that says that a processor is idle.
@@ -19,13 +19,8 @@ pub(crate) struct Turn {
 
 impl Turn {
     /// `name` is that of the argument with the weight.
-    pub(crate) fn of<'a>(
-        item: &Item<'a>,
-        thread: u64,
-        arguments: &Arguments<'a>,
-        name: &str,
-    ) -> Self {
-        let weight = find(item, arguments, name, |value| match value {
+    pub(crate) fn of(item: &Item<'_>, thread: u64, arguments: &Arguments<'_>, name: &str) -> Self {
+        let weight = peek_named(item, arguments, name).find_map(|value| match value {
             Value::Int32(value) => Some(value.into()),
             Value::Uint32(value) => Some(value.into()),
             Value::Int64(value) => Some(value),
@@ -39,26 +34,15 @@ impl Turn {
 }
 
 /// Returns the thread that woke the other one up, if the record says so.
-pub(crate) fn waker<'a>(item: &Item<'a>, arguments: &Arguments<'a>) -> Option<u64> {
-    find(item, arguments, "waker", |value| match value {
+pub(crate) fn waker(item: &Item<'_>, arguments: &Arguments<'_>) -> Option<u64> {
+    peek_named(item, arguments, "waker").find_map(|value| match value {
         Value::Koid(koid) => Some(koid),
         _ => None,
     })
 }
 
 /// Tells whether the arguments say more than is said here.
-pub(crate) fn say_more<'a>(item: &Item<'a>, arguments: &Arguments<'a>) -> bool {
+pub(crate) fn say_more(item: &Item<'_>, arguments: &Arguments<'_>) -> bool {
     const KNOWN: [&str; 5] = ["outgoing_weight", "incoming_weight", "weight", "waker", ADDED];
     arguments.iter().any(|argument| !KNOWN.contains(&&*peek_text(item, argument.name)))
-}
-
-fn find<'a, T>(
-    item: &Item<'a>,
-    arguments: &Arguments<'a>,
-    name: &str,
-    value: impl Fn(Value<'a>) -> Option<T>,
-) -> Option<T> {
-    let mut named =
-        arguments.iter().filter(|argument: &Argument<'a>| peek_text(item, argument.name) == name);
-    named.find_map(|argument| value(argument.value))
 }
