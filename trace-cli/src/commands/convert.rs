@@ -7,7 +7,7 @@ use std::io::{BufWriter, Read};
 use std::path::Path;
 
 use anyhow::{anyhow, bail, Context, Result};
-use trace_convert::tef::{self, JsonError};
+use trace_convert::tef::{self, JsonError, Skipped};
 use trace_convert::{chrome, Conversion, ConvertError};
 use trace_format::Reader;
 
@@ -82,7 +82,8 @@ fn to_fxt(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
     let Some(first) = &summary.skipped.first else {
         return Ok(exit::OK);
     };
-    say(&format!("events that cannot be read, left out: {}", summary.skipped.events));
+    let Skipped { parts, bytes, .. } = summary.skipped;
+    say(&format!("events and members that cannot be read, left out: {parts}, {bytes} bytes"));
     say(&format!("the first of them: {}", chain(first)));
     Ok(exit::INCOMPLETE)
 }

@@ -82,7 +82,7 @@ fn lenient_leaves_out_and_counts() {
     place.put("in.json", b"[{\"ph\":\"i\",\"ts\":1},{\"ts\":NaN},{\"ph\":\"i\",\"ts\":2},{\"ph\"");
     let run = place.run(&["convert", "--lenient", "in.json", "-o", "out.fxt"]);
     let stderr = "trace: 2 JSON events converted\n\
-                  trace: events that cannot be read, left out: 2\n\
+                  trace: events and members that cannot be read, left out: 2, 15 bytes\n\
                   trace: the first of them: line 1, column 26: expected a value\n";
     assert_eq!(run, Run { code: 3, ..said(stderr) });
     place.run(&["convert", "out.fxt", "-o", "again.json"]);

@@ -5,8 +5,6 @@ mod fuchsia;
 mod head;
 mod record;
 mod system;
-#[cfg(test)]
-mod tests;
 
 use std::collections::HashSet;
 use std::io::{Read, Write};

@@ -10,7 +10,6 @@ use super::parsed::Parsed;
 use super::scan::{Found, Scanner, Span, Stop};
 use super::source::Source;
 use super::value::{Text, Value};
-use wrong::WrongEvent;
 
 /// How a document is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +45,11 @@ pub struct Member<'a> {
 /// What a [`Reader`] accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest event or member in bytes; 256 MiB by default, and less
-    /// than 4 GiB. One of them is in memory at a time.
+    /// The longest event or member in bytes; 256 MiB by default, and 1 GiB at
+    /// most. One of them is in memory at a time.
     pub value_bytes: u32,
-    /// Whether events that cannot be read are left out and counted, which is
-    /// not so by default.
+    /// Whether what cannot be read is left out and counted, which is not so by
+    /// default.
     pub lenient: bool,
 }
 
@@ -60,11 +59,16 @@ impl Default for Limits {
     }
 }
 
+/// The most that [`Limits::value_bytes`] can be.
+const MAX_VALUE_BYTES: u32 = 1 << 30;
+
 /// What was left out of a document.
 #[derive(Debug, Default)]
 pub struct Skipped {
-    /// How many events; what cannot be told apart counts as one.
-    pub events: u64,
+    /// How many events and members; what cannot be told apart counts as one.
+    pub parts: u64,
+    /// How long they are together.
+    pub bytes: u64,
     /// The first of them.
     pub first: Option<JsonError>,
 }
@@ -144,8 +148,9 @@ impl<R: Read> Reader<R> {
     /// Starts reading a document with other limits than the usual ones.
     #[must_use]
     pub fn with_limits(input: R, limits: Limits) -> Self {
+        let limits = Limits { value_bytes: limits.value_bytes.min(MAX_VALUE_BYTES), ..limits };
         Self {
-            source: Source::new(input),
+            source: Source::new(input, limits.value_bytes as usize),
             parsed: Parsed::default(),
             limits,
             form: None,
@@ -195,8 +200,8 @@ impl<R: Read> Reader<R> {
     /// # Errors
     ///
     /// Reading failed, or the document is wrong, which is told with the place.
-    /// The next call then returns `None`. A lenient reader goes on behind a
-    /// wrong event, and ends where it cannot.
+    /// The next call then returns `None`. A lenient reader goes on behind what
+    /// is wrong.
     // It borrows from the reader, which an iterator cannot.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, JsonError> {
@@ -227,9 +232,7 @@ impl<R: Read> Reader<R> {
             match self.try_step() {
                 Ok((Step::Moved, end)) => self.source.at += end,
                 Ok(found) => return Ok(found),
-                Err(Stop::More) if self.source.rest().len() > self.limits.value_bytes as usize => {
-                    self.failed(0, Problem::TooLarge)?;
-                }
+                Err(Stop::More) if self.is_too_large() => self.failed(0, Problem::TooLarge)?,
                 Err(Stop::More) => {
                     if !self.source.fill()? {
                         self.ended()?;
@@ -357,32 +360,40 @@ impl<R: Read> Reader<R> {
             _ => false,
         };
         let length = rest.len();
-        self.state = match self.state {
-            State::Start => return Err(self.error(length, Problem::Document)),
-            _ => State::End,
-        };
-        match is_complete {
-            true => Ok(()),
-            false => self.skip_or_fail(length, Problem::End),
+        match (is_complete, self.state) {
+            (true, _) => {
+                self.state = State::End;
+                Ok(())
+            }
+            (false, State::Start) => Err(self.error(length, Problem::Document)),
+            (false, _) => {
+                self.skip_or_fail(length, Problem::End)?;
+                self.skip()
+            }
         }
     }
 
     /// The document is wrong `at` bytes behind the source's place.
     fn failed(&mut self, at: usize, problem: Problem) -> Result<(), JsonError> {
         self.skip_or_fail(at, problem)?;
-        let starts_event = self.source.rest().get(at) == Some(&b'{');
-        match self.state {
+        let (before, rest) = self.source.rest().split_at(at.min(self.source.rest().len()));
+        let is_between = before.iter().all(u8::is_ascii_whitespace);
+        match (self.state, rest.first()) {
             // Only a comma is missing.
-            State::Events { comma: true } if starts_event => {
+            (State::Events { comma: true }, Some(b'{')) => {
                 self.state = State::Events { comma: false };
-                Ok(())
             }
-            State::Events { .. } => self.skip_event(),
-            _ => {
-                self.state = State::End;
-                Ok(())
+            (State::Members { comma: true }, Some(b'"')) if is_between => {
+                self.state = State::Members { comma: false };
             }
+            // There are no events.
+            (State::Members { .. }, Some(b'}')) if is_between => {
+                self.source.at += at + 1;
+                self.state = State::Behind;
+            }
+            _ => self.skip()?,
         }
+        Ok(())
     }
 
     fn skip_or_fail(&mut self, at: usize, problem: Problem) -> Result<(), JsonError> {
@@ -390,7 +401,7 @@ impl<R: Read> Reader<R> {
         if !self.limits.lenient || self.form.is_none() {
             return Err(error);
         }
-        self.skipped.events += 1;
+        self.skipped.parts += 1;
         self.skipped.first.get_or_insert(error);
         Ok(())
     }
@@ -399,20 +410,8 @@ impl<R: Read> Reader<R> {
         JsonError::Wrong { place: self.source.place(at), problem }
     }
 
-    /// Goes to where the next event may be.
-    fn skip_event(&mut self) -> Result<(), JsonError> {
-        let mut wrong = WrongEvent::default();
-        loop {
-            let rest = self.source.rest();
-            let length = rest.len();
-            let end = wrong.end(rest);
-            self.source.at += end.unwrap_or(length);
-            if end.is_some() || !self.source.fill()? {
-                break;
-            }
-        }
-        self.state = State::Events { comma: wrong.is_closed };
-        Ok(())
+    fn is_too_large(&self) -> bool {
+        self.source.rest().len() > self.limits.value_bytes as usize
     }
 
     /// Returns text that was checked when it was gone over.

@@ -17,6 +17,8 @@ pub(super) struct Source<R> {
     /// How much of that is done with.
     pub(super) at: usize,
     is_ended: bool,
+    /// The most of the text that is needed at a time.
+    limit: usize,
     /// Of the text before the buffer: its bytes and line feeds, and where its
     /// last line starts.
     bytes_before: u64,
@@ -25,9 +27,10 @@ pub(super) struct Source<R> {
 }
 
 impl<R: Read> Source<R> {
-    pub(super) fn new(input: R) -> Self {
+    pub(super) fn new(input: R, limit: usize) -> Self {
         Self {
             input,
+            limit,
             buffer: Vec::new(),
             filled: 0,
             at: 0,
@@ -57,26 +60,23 @@ impl<R: Read> Source<R> {
     }
 
     /// Reads more; false at the end of the input.
+    ///
+    /// Callers go over the text again from the place where it is. So that they
+    /// do not each time for a few bytes, it becomes twice as long.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
-        if self.is_ended {
-            return Ok(false);
-        }
         self.make_room();
-        loop {
+        let before = self.filled;
+        let wanted = self.buffer.len().min(before * 2).max(before + 1);
+        while self.filled < wanted && !self.is_ended {
             let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
             match self.input.read(room) {
-                Ok(0) => {
-                    self.is_ended = true;
-                    return Ok(false);
-                }
-                Ok(count) => {
-                    self.filled += count;
-                    return Ok(true);
-                }
+                Ok(0) => self.is_ended = true,
+                Ok(count) => self.filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
+        Ok(self.filled > before)
     }
 
     /// Takes away what is done with; doubles the buffer if that gives little.
@@ -96,7 +96,7 @@ impl<R: Read> Source<R> {
             self.buffer.truncate(BLOCK_BYTES);
             self.buffer.shrink_to_fit();
         }
-        let wanted = (self.filled * 2).max(BLOCK_BYTES);
+        let wanted = (self.filled * 2).min(self.limit + BLOCK_BYTES).max(BLOCK_BYTES);
         if self.buffer.len() < wanted {
             self.buffer.resize(wanted, 0);
         }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn places_are_right_wherever_the_window_is() {
         let text = "ab\ncd\n\nef";
-        let mut source = Source::new(text.as_bytes());
+        let mut source = Source::new(text.as_bytes(), usize::MAX / 2);
         source.fill().unwrap();
         let expected = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 1), (4, 1), (4, 2)];
         for (at, (line, column)) in expected.into_iter().enumerate() {
@@ -146,10 +146,30 @@ mod tests {
         }
     }
 
+    /// A pipe has 64 KiB at a time.
+    #[test]
+    fn what_is_long_is_not_given_in_small_pieces() {
+        struct Pipe(usize);
+        impl Read for Pipe {
+            fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+                let count = self.0.min(room.len()).min(64 << 10);
+                self.0 -= count;
+                Ok(count)
+            }
+        }
+        let mut source = Source::new(Pipe(40 << 20), 30 << 20);
+        let mut fills = 0;
+        while source.rest().len() <= 30 << 20 && source.fill().unwrap() {
+            fills += 1;
+        }
+        assert!(fills <= 12, "{fills}");
+        assert!(source.buffer.len() <= (30 << 20) + BLOCK_BYTES);
+    }
+
     #[test]
     fn the_window_grows_and_shrinks() {
         let text = vec![b'x'; 3 << 20];
-        let mut source = Source::new(&text[..]);
+        let mut source = Source::new(&text[..], usize::MAX / 2);
         while source.fill().unwrap() {}
         assert_eq!(source.rest().len(), text.len());
         source.at = text.len();

@@ -2,6 +2,7 @@
 
 mod documents;
 mod json;
+mod lenient;
 mod native;
 mod phases;
 mod round_trip;

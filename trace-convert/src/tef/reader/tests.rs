@@ -46,7 +46,7 @@ fn error(json: impl AsRef<[u8]>) -> String {
 fn lenient(json: impl AsRef<[u8]>) -> (Vec<String>, u64, String) {
     let limits = Limits { lenient: true, ..Limits::default() };
     let (items, skipped) = read(Reader::with_limits(json.as_ref(), limits)).unwrap();
-    (items, skipped.events, skipped.first.map(|first| first.to_string()).unwrap_or_default())
+    (items, skipped.parts, skipped.first.map(|first| first.to_string()).unwrap_or_default())
 }
 
 #[test]
@@ -142,6 +142,50 @@ fn lenient_readers_go_on() {
 }
 
 #[test]
+fn lenient_readers_go_on_behind_members() {
+    let events = "\"traceEvents\":[{\"ph\":\"i\"}]";
+    let cases: [(&str, &[&str], u64); 11] = [
+        ("{\"x\":{bad},EVENTS,\"y\":1}", &["EVENT", "y: 1"], 1),
+        ("{bad,\"x\":1,,EVENTS}", &["x: 1", "EVENT"], 2),
+        ("{\"x\":{\"a\":[1,\"b\":2},EVENTS}", &["EVENT"], 1),
+        ("{\"x\":\"open,EVENTS}", &["x: \"open,\"", "EVENT"], 1),
+        ("{\"x\":{\"a\":1,EVENTS,\"y\":bad}", &["EVENT"], 2),
+        ("{\"x\":1 EVENTS}", &["x: 1", "EVENT"], 1),
+        ("{EVENTS,\"x\":NaN,\"y\":1}", &["EVENT", "y: 1"], 1),
+        ("{EVENTS]]}", &["EVENT"], 1),
+        ("{\"traceEvents\":5,EVENTS}", &["EVENT"], 1),
+        ("{\"x\":1}", &["x: 1"], 1),
+        ("{\"x\":1,}", &["x: 1"], 1),
+    ];
+    for (json, expected, parts) in cases {
+        let expected: Vec<_> =
+            expected.iter().map(|item| item.replace("EVENT", "{\"ph\":\"i\"}")).collect();
+        let json = json.replace("EVENTS", events);
+        let (items, skipped, _) = lenient(&json);
+        assert_eq!((items, skipped), (expected, parts), "{json}");
+    }
+}
+
+#[test]
+fn what_is_left_out_is_measured() {
+    let cases = [
+        ("[{\"ph\":\"i\"},{\"x\":bad},{\"ph\":\"i\"}]", 9),
+        ("[{\"ph\":\"i\"},{\"x\":\"open},{\"ph\":\"i\"}]", 12),
+        ("[{\"ph\":\"i\"},{\"x\":\"open},{\"y\":\"i\"}]", 22),
+        ("{\"x\":bad,\"traceEvents\":[]}", 7),
+        ("[{\"ph\":\"i\"}] more", 5),
+        ("[{\"ph\":\"i\"} {\"ph\":\"i\"}]", 0),
+    ];
+    let limits = Limits { lenient: true, ..Limits::default() };
+    for (json, bytes) in cases {
+        let (_, skipped) = read(Reader::with_limits(json.as_bytes(), limits)).unwrap();
+        assert_eq!((skipped.parts, skipped.bytes), (1, bytes), "{json}");
+        let pieces = read(Reader::with_limits(Drops(json.as_bytes()), limits)).unwrap().1;
+        assert_eq!((pieces.parts, pieces.bytes), (1, bytes), "{json}, in pieces");
+    }
+}
+
+#[test]
 fn what_is_no_document_is_refused_even_if_lenient() {
     let limits = Limits { lenient: true, ..Limits::default() };
     for json in ["", "abc", "\0\0\0\0", "5"] {
@@ -157,7 +201,7 @@ fn events_beyond_the_limit_are_refused_or_skipped() {
     assert_eq!(error, "line 1, column 2: an event or member is too large");
     let limits = Limits { lenient: true, ..limits };
     let (items, skipped) = read(Reader::with_limits(long.as_bytes(), limits)).unwrap();
-    assert_eq!((items, skipped.events), (vec!["{}".to_owned()], 1));
+    assert_eq!((items, skipped.parts), (vec!["{}".to_owned()], 1));
 }
 
 #[test]
