@@ -23,8 +23,9 @@ const MAX_ERRORS: usize = 10;
 
 /// Goes through all of an archive.
 ///
-/// Memory depends on how many providers, threads and reasons for loss there
-/// are, up to a limit beyond which they are counted together.
+/// Memory depends on how many names of durations there are, and on how many
+/// providers, threads and reasons for loss, up to a limit beyond which they are
+/// counted together.
 ///
 /// # Errors
 ///
@@ -61,10 +62,10 @@ impl Checker {
     fn item(&mut self, item: &Item<'_>) {
         references::resolve(item);
         self.providers.count(item);
+        self.scopes.record(item);
         match &item.record {
             Record::Event(event) => {
                 self.events += 1;
-                self.scopes.event(item, event);
                 if let Some(loss) = Loss::of(item, event) {
                     self.loss(item, &loss);
                 }

@@ -96,6 +96,25 @@ fn ends_are_of_begins_before_them() {
     assert_eq!(report.open_scopes[0].nanos, 30);
 }
 
+/// As for everybody else who puts durations together.
+#[test]
+fn ends_are_of_begins_with_their_name() {
+    let named = |ticks, name, kind| match at(ticks, kind) {
+        Record::Event(event) => Record::Event(Event { name: Text::from(name), ..event }),
+        record => record,
+    };
+    let report = checked(&archive(&[
+        named(10, "outer", EventKind::DurationBegin),
+        named(20, "inner", EventKind::DurationBegin),
+        named(30, "outer", EventKind::DurationEnd),
+        named(40, "inner", EventKind::DurationEnd),
+        named(50, "last", EventKind::DurationBegin),
+        named(60, "", EventKind::DurationEnd),
+    ]));
+    assert_eq!((report.open_scope_count, report.ends_without_begin), (1, 1));
+    assert_eq!((report.open_scopes[0].name.as_str(), report.open_scopes[0].nanos), ("inner", 20));
+}
+
 #[test]
 fn open_scopes_are_named_and_no_loss() {
     let report = checked(&archive(&[
