@@ -8,7 +8,7 @@
 //! | process and thread koid     | `pid` and `tid`: a number up to 2^32 - 1, else `"0x..."`; of an application's tracks the low 32 bits |
 //! | instant                     | `i` with `s`: `t`, `p` or `g`                          |
 //! | counter                     | `C`, `id` if it is not 0, only arguments that are numbers |
-//! | duration begin, end         | `B`, `E`; an `E` at the time of its thread's last `B` is one nanosecond later |
+//! | duration begin, end         | `B`, `E`; an `E` at the time of its thread's last `B` is one nanosecond later, with what follows there at that time |
 //! | duration complete           | `X` with `dur`                                         |
 //! | async begin, instant, end   | `b`, `n`, `e`, `id` as a string `"0x..."`              |
 //! | flow begin, step, end       | `s`, `t`, `f`, `id` as a string; `t` and `f` with `"bp":"e"` |

@@ -10,12 +10,10 @@ impl Exporter {
     #[inline]
     pub(super) fn event<'a>(&mut self, item: &Item<'a>, event: &Event<'a>) {
         let thread = item.thread(event.thread);
-        let nanos = item.nanos(event.ticks);
-        let nanos = match event.kind {
-            EventKind::DurationBegin | EventKind::DurationEnd if !self.documents.has(item) => {
-                self.begins.shown_at(nanos, thread, event.kind)
-            }
-            _ => nanos,
+        let start = item.nanos(event.ticks);
+        let nanos = match self.documents.has(item) {
+            true => start,
+            false => self.begins.shown_at(start, thread, event.kind),
         };
         self.begin(&Head {
             phase: phase(event.kind),
@@ -27,7 +25,8 @@ impl Exporter {
         match event.kind {
             EventKind::Counter { id } => self.counter(item, event, id),
             EventKind::DurationComplete { end } => {
-                self.length(nanos, item.nanos(end));
+                let end = item.nanos(end);
+                self.length(nanos, if end < start { end } else { end.max(nanos) });
                 self.arguments(item, &event.arguments);
             }
             EventKind::Instant { .. } if tells_ticks(item, event) => {

@@ -5,7 +5,7 @@ mod others;
 mod values;
 
 use trace_format::layout::InstantScope;
-use trace_format::{Argument, Arguments, EventKind, Reader, Record, Value};
+use trace_format::{Argument, Arguments, Event, EventKind, Reader, Record, Value};
 
 use super::write;
 use crate::testing::{archive, event};
@@ -68,6 +68,27 @@ fn a_duration_of_no_length_ends_a_nanosecond_later() {
     let (events, _) = convert_bytes(&archive(&records));
     assert_eq!(events[0], head("B") + "}");
     assert_eq!(events[2], head("E").replace("1.500", "1.501") + "}");
+}
+
+/// A viewer sorts by time, and takes ends first.
+#[test]
+fn durations_of_no_length_come_one_after_another() {
+    use EventKind::{DurationBegin as B, DurationComplete, DurationEnd as E, FlowBegin};
+    let kinds = [B, E, B, B, E, FlowBegin { id: 1 }, E, DurationComplete { end: 1500 }, B, E];
+    let at = |(kind, ticks)| match event(kind, Arguments::NONE) {
+        Record::Event(event) => Record::Event(Event { ticks, ..event }),
+        record => record,
+    };
+    // The last ones are of a chunk that comes late, and behind it all.
+    let records =
+        kinds.map(|kind| (kind, 1500)).into_iter().chain([(B, 400), (E, 1502), (B, 1503)]);
+    let (events, _) = convert_bytes(&archive(&records.map(at).collect::<Vec<_>>()));
+    let times = events.iter().map(|event| {
+        let event: serde_json::Value = serde_json::from_str(event).unwrap();
+        (event["ts"].as_f64().unwrap() * 1000.0).round() as u64
+    });
+    let expected = [1500, 1501, 1501, 1501, 1502, 1502, 1502, 1502, 1502, 1503, 400, 1502, 1503];
+    assert_eq!(times.collect::<Vec<_>>(), expected);
 }
 
 #[test]
