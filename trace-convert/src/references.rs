@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 
 use trace_format::reader::UNKNOWN_STRING;
-use trace_format::{Arguments, Item, Process, Record, Text, Thread, ThreadKoids, Value};
+use trace_format::{
+    Argument, Arguments, Item, KernelObject, Process, Record, Text, Thread, ThreadKoids, Value,
+};
 
 /// Returns a string of `item`'s record as [`Item::text`] does.
 #[inline]
@@ -51,6 +53,19 @@ pub(crate) fn unsigned<'a>(item: &Item<'a>, value: Value<'a>) -> Option<u64> {
     match value {
         Value::String(text) => peek_text(item, text).parse().ok(),
         value => value.unsigned(),
+    }
+}
+
+/// Returns the process that a kernel object, if it is a thread, says it is of.
+pub(crate) fn process_of<'a>(item: &Item<'a>, object: &KernelObject<'a>) -> Option<u64> {
+    object.arguments.iter().find_map(|argument| said_process(item, argument))
+}
+
+/// Returns the process that an argument says a thread is of.
+pub(crate) fn said_process<'a>(item: &Item<'a>, argument: Argument<'a>) -> Option<u64> {
+    match argument.value {
+        Value::Koid(koid) if peek_text(item, argument.name) == "process" => Some(koid),
+        _ => None,
     }
 }
 

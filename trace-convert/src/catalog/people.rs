@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use trace_format::layout::{cut_str, ObjectType};
-use trace_format::{Item, KernelObject, ThreadKoids, Value};
+use trace_format::{Item, KernelObject, ThreadKoids};
 
-use crate::references::peek_text;
+use crate::references::{peek_text, process_of};
 
 /// The most names of each kind.
 const MAX_NAMES: usize = 1 << 20;
@@ -32,11 +32,7 @@ impl People {
                 self.processes.insert(object.koid, name.into());
             }
         } else if object.object_type == ObjectType::THREAD {
-            let process = object.arguments.iter().find_map(|argument| match argument.value {
-                Value::Koid(koid) if peek_text(item, argument.name) == "process" => Some(koid),
-                _ => None,
-            });
-            self.note_thread(object.koid, process, name);
+            self.note_thread(object.koid, process_of(item, object), name);
         }
     }
 

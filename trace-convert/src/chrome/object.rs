@@ -2,11 +2,11 @@
 
 use trace_format::layout::{BlobType, InstantScope, ObjectType};
 use trace_format::{
-    Blob, Item, KernelObject, LargeBlob, LargeBlobEvent, ThreadKoids, UserspaceObject, Value,
+    Blob, Item, KernelObject, LargeBlob, LargeBlobEvent, ThreadKoids, UserspaceObject,
 };
 
 use super::exporter::{Exporter, Head};
-use crate::references::peek_text;
+use crate::references::{peek_text, process_of};
 
 impl Exporter {
     pub(super) fn kernel_object<'a>(&mut self, item: &Item<'a>, object: &KernelObject<'a>) {
@@ -16,7 +16,10 @@ impl Exporter {
         }
         let (kind, thread) = match object.object_type {
             ObjectType::PROCESS => ("process_name", ThreadKoids::new(koid, koid)),
-            ObjectType::THREAD => ("thread_name", ThreadKoids::new(process_of(item, object), koid)),
+            ObjectType::THREAD => {
+                let process = process_of(item, object).unwrap_or(0);
+                ("thread_name", ThreadKoids::new(process, koid))
+            }
             _ => ("kernel_object", ThreadKoids::UNKNOWN),
         };
         self.begin_metadata(kind, thread);
@@ -105,13 +108,4 @@ impl Exporter {
         self.json.raw("\"");
         self.begin_arguments();
     }
-}
-
-/// Returns the process that a thread says it is of, 0 if it does not.
-fn process_of<'a>(item: &Item<'a>, object: &KernelObject<'a>) -> u64 {
-    let mut processes = object.arguments.iter().filter_map(|argument| match argument.value {
-        Value::Koid(koid) if peek_text(item, argument.name) == "process" => Some(koid),
-        _ => None,
-    });
-    processes.next().unwrap_or(0)
 }

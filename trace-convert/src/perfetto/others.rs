@@ -3,14 +3,14 @@
 use trace_format::layout::{cut_str, ObjectType, ProviderEvent};
 use trace_format::{
     Backtrace, Blob, Item, KernelObject, LargeBlob, Log, Mmap, Module, Process, ThreadKoids,
-    UserspaceObject, Value,
+    UserspaceObject,
 };
 
 use super::annotations::{addresses, bytes, hex, number, pointer, string};
 use super::exporter::Exporter;
 use super::message::{Kind, LogMessage};
 use super::tracks::{Uuid, ROOT};
-use crate::references::peek_text;
+use crate::references::{peek_text, process_of};
 use crate::tef::carried::ADDED;
 
 /// How much of a log message names its instant, in bytes.
@@ -130,12 +130,4 @@ impl Exporter {
         let process = self.process(item.process(process));
         self.tracks.named(&mut self.packets, process, name)
     }
-}
-
-/// Returns the process that a thread says it is of.
-fn process_of<'a>(item: &Item<'a>, object: &KernelObject<'a>) -> Option<u64> {
-    object.arguments.iter().find_map(|argument| match argument.value {
-        Value::Koid(koid) if peek_text(item, argument.name) == "process" => Some(koid),
-        _ => None,
-    })
 }

@@ -2,13 +2,14 @@
 
 use trace_format::layout::{InstantScope, ObjectType};
 use trace_format::{
-    Argument, Arguments, Event, EventKind, Item, KernelObject, Record, UserspaceObject, Value,
+    Arguments, Event, EventKind, Item, KernelObject, Record, UserspaceObject, Value,
 };
 
 use super::overrides::{Carried, Overrides, Use};
 use crate::chrome::event::phase;
 use crate::chrome::exporter::Exporter;
 use crate::chrome::json::Json;
+use crate::references::{process_of, said_process};
 use crate::tef::scan;
 
 /// The members that a record has a place for; `None` where it has none.
@@ -96,7 +97,7 @@ impl Exporter {
         };
         let process = match is_process {
             true => Some(object.koid),
-            false => object.arguments.iter().find_map(|argument| process(item, argument)),
+            false => process_of(item, object),
         };
         let own = Own {
             phase: "M",
@@ -195,7 +196,7 @@ impl Exporter {
         let mut is_named = own.phase == "M";
         for argument in list {
             // It says the process of a thread; only the first can.
-            if is_named && process(item, argument).is_some() {
+            if is_named && said_process(item, argument).is_some() {
                 is_named = false;
                 continue;
             }
@@ -228,15 +229,5 @@ impl Exporter {
             Carried::Json(json) if scan::is_value(json) => self.json.raw(json),
             Carried::Json(text) => self.json.string(text),
         }
-    }
-}
-
-/// Returns the process that an argument says a thread is of.
-fn process<'a>(item: &Item<'a>, argument: Argument<'a>) -> Option<u64> {
-    match argument.value {
-        Value::Koid(koid) if crate::references::peek_text(item, argument.name) == "process" => {
-            Some(koid)
-        }
-        _ => None,
     }
 }
