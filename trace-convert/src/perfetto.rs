@@ -17,7 +17,7 @@
 //! | duration begin, end         | the same                                               |
 //! | duration complete           | both; those that overlap others of their thread on a track `overlapping` below it |
 //! | async begin, instant, end   | slice and instants on a track of their own below the process, with `async id`; with an argument `parent` below the track of the operation with that id |
-//! | flow begin, step, end       | a flow of this category, name and id, at the slice of the thread |
+//! | flow begin, step, end       | a flow of this category, name and id, at the slice of the thread; with arguments also an instant on the track `flow events` of its process |
 //! | kernel object: process, thread | names                                               |
 //! | other kernel object         | an instant on the track `objects`                      |
 //! | userspace object            | an instant on the track `objects` of its process, with `pointer` |

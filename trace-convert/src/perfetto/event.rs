@@ -9,6 +9,7 @@ use super::message::{Clock, ClockSnapshot, Kind, LegacyEvent, TracePacket, Track
 use super::packets::Use;
 use super::tracks::{Uuid, ROOT};
 use crate::references::{peek_text, peek_unsigned};
+use crate::tef::carried;
 use crate::Loss;
 
 /// `BuiltinClock`
@@ -165,11 +166,15 @@ impl Exporter {
         let label = self.catalog.label(item, event.category, event.name).0;
         let _ = (item.text(event.category), item.text(event.name));
         for argument in &event.arguments {
-            let Some(value) = CounterValue::of(argument.value) else {
+            let value = CounterValue::of(argument.value);
+            let argument = item.text(argument.name);
+            if carried::is_carried(&argument) {
+                continue;
+            }
+            let Some(value) = value else {
                 self.conversion.counter_values_left_out += 1;
                 continue;
             };
-            let argument = item.text(argument.name);
             let key = self.catalog.text(item, (&*argument).into());
             let name = || format!("{}:{argument}:{id}", peek_text(item, event.name));
             let track = self.tracks.counter(&mut self.packets, process, (label, key, id), name);
@@ -195,6 +200,27 @@ impl Exporter {
             }),
             ..TrackEvent::default()
         };
+        self.timed(nanos, made);
+        if event.arguments.iter().next().is_some() {
+            self.flow_arguments(item, event, koids, nanos);
+        }
+    }
+
+    /// Shows the arguments of a flow's event, for which Perfetto has no place,
+    /// with an instant. On the thread's track the next arrow would end at it, and
+    /// not at the slice that is open there.
+    fn flow_arguments<'a>(
+        &mut self,
+        item: &Item<'a>,
+        event: &Event<'a>,
+        koids: ThreadKoids,
+        nanos: u64,
+    ) {
+        let process = self.process(koids.process);
+        let track = self.tracks.named(&mut self.packets, process, "flow events");
+        let mut made = self.labelled(item, (Kind::Instant, track), (event.category, event.name));
+        made.debug_annotations = self.annotations(item, &event.arguments);
+        made.debug_annotations.push(number("thread", koids.thread));
         self.timed(nanos, made);
     }
 }

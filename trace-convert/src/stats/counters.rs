@@ -7,6 +7,7 @@ use trace_format::{Event, Item};
 use super::table::Groups;
 use super::Group;
 use crate::catalog::{Catalog, LabelId};
+use crate::tef::carried;
 
 /// One series of a counter.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -76,6 +77,9 @@ impl Counters {
             let number = argument.value.number().filter(|number| !number.is_nan());
             let Some(value) = number else { continue };
             let series = catalog.text(item, argument.name);
+            if carried::is_carried(catalog.string(series)) {
+                continue;
+            }
             self.add(Key { group, label, id, series }, nanos, value);
         }
     }

@@ -121,8 +121,9 @@ fn operations_flows_and_instants() {
 #[test]
 fn counters_have_a_row_for_each_series() {
     let values = [[1.5, -2.0], [4.5, f64::NAN]];
-    let arguments = values
-        .map(|[a, b]| [Argument::new("a", Value::Double(a)), Argument::new("b", Value::Double(b))]);
+    let series = |name, value| Argument::new(name, Value::Double(value));
+    // What is carried from JSON is no series.
+    let arguments = values.map(|[a, b]| [series("a", a), series("b", b), series("tef:id", 7.0)]);
     let events: Vec<Event<'_>> = arguments
         .iter()
         .map(|list| Event { arguments: list.into(), ..event(THREAD, 1, "n", Counter { id: 7 }) })

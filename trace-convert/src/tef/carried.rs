@@ -40,6 +40,12 @@ pub(crate) const MEMBER: &str = "tef:member";
 /// A blob: more of the blob before.
 pub(crate) const MORE: &str = "tef:more";
 
+/// Tells whether an argument with this name is no argument, but carried.
+#[inline]
+pub(crate) fn is_carried(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
+
 /// Keys of members that would be taken for something else behind the prefix.
 pub(super) fn is_reserved(key: &str) -> bool {
     let own = [EMPTY_ARGS, ABSENT, ADDED, DOCUMENT, EVENT, MEMBER, MORE];

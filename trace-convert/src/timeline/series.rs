@@ -6,6 +6,7 @@ use trace_format::{Event, Item};
 
 use super::rows::{Row, RowKind, Series};
 use crate::catalog::{Catalog, LabelId};
+use crate::tef::carried;
 
 /// The most series of a counter; more would not be seen.
 const MAX_SERIES: usize = 64;
@@ -27,6 +28,9 @@ impl Counters {
             let number = argument.value.number().filter(|number| number.is_finite());
             let Some(value) = number else { continue };
             let name = catalog.text(item, argument.name);
+            if carried::is_carried(catalog.string(name)) {
+                continue;
+            }
             let sample = (item.nanos(event.ticks), value);
             if let Some(series) = counter.iter_mut().find(|series| series.name == name) {
                 series.samples.push(sample);

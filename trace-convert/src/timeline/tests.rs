@@ -169,8 +169,10 @@ fn flows_go_from_duration_to_duration() {
 
 #[test]
 fn counters_have_a_row_for_each_id() {
-    let values =
-        |first, second| [Argument::new("x", Value::Int32(first)), Argument::new("y", second)];
+    let values = |first, second| {
+        let carried = Argument::new("tef:id", Value::Int32(7));
+        [Argument::new("x", Value::Int32(first)), Argument::new("y", second), carried]
+    };
     let (first, second) = (values(-1, Value::Double(0.25)), values(5, Value::Double(f64::NAN)));
     let event = |ticks, id, arguments| {
         let event = on(THREAD, ticks, "c", EventKind::Counter { id });
@@ -185,6 +187,8 @@ fn counters_have_a_row_for_each_id() {
     assert_eq!(rows.iter().map(|row| &*row.name).collect::<Vec<_>>(), ["c", "c 0x9"]);
     assert_eq!(rows[0].series[0].samples, [(1, -1.0), (2, 5.0)]);
     assert_eq!(rows[0].series[1].samples, [(1, 0.25)]);
+    // What is carried from JSON is no series.
+    assert_eq!(rows[0].series.len(), 2);
 }
 
 #[test]

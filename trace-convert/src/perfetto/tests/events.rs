@@ -84,6 +84,7 @@ fn counters_have_a_track_for_each_value() {
         Argument::new("c", Value::Uint64(u64::MAX)),
         Argument::new("d", Value::Bool(true)),
         Argument::new("e", Value::Double(f64::NAN)),
+        Argument::new("tef:id", Value::Int32(7)),
     ];
     let record = event(EventKind::Counter { id: 9 }, &arguments);
     let (lines, conversion) = convert(&[record]);
@@ -111,6 +112,10 @@ fn flows_are_of_the_thread() {
     for (kind, phase) in kinds {
         let expected = format!("1500 flow {phase}#ffffffffffffffff @2 cat:name");
         on_thread(&[plain(kind)], &[&expected]);
+        let arguments = [Argument::new("a", Value::Int32(7))];
+        let shown =
+            [&expected, "track 3 < 1 \"flow events\"", "1500 instant @3 cat:name a=7 thread=34u"];
+        on_thread(&[event(kind, &arguments)], &shown);
     }
 }
 
