@@ -30,7 +30,7 @@ use std::io::Read;
 use trace_format::{Reader, ThreadKoids};
 
 use crate::ConvertError;
-pub use choose::{slowest, Choice, Chosen};
+pub use choose::{slowest, Choice, Chosen, Found};
 
 /// A part of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -95,7 +95,7 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     stacks.speedscope("x", std::io::sink()).unwrap();
     for flows in [false, true] {
         let choice = Choice { flows, ..Choice::default() };
-        if let (Some(chosen), _) = critical::slowest(Reader::new(archive), &choice)? {
+        if let Some(chosen) = critical::slowest(Reader::new(archive), &choice)?.slowest {
             critical::path(&chosen, || Ok::<_, ConvertError>(Reader::new(archive)))?;
         }
     }

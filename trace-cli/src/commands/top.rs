@@ -2,7 +2,7 @@
 
 use anyhow::{bail, Result};
 use serde_json::json;
-use trace_convert::critical::{self, Choice, Chosen, Segment};
+use trace_convert::critical::{self, Choice, Chosen, Found, Segment};
 use trace_convert::ConvertError;
 use trace_protocol::categories::CategorySet;
 
@@ -19,9 +19,12 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     let choice =
         Choice { flows: args.flow, category: Some(&category), name: Some(&name), id: args.id };
     let found = critical::slowest(input::open(&args.file)?, &choice);
-    let (chosen, damage) = explained(&args.file, found)?;
+    let Found { slowest, unpaired, damage } = explained(&args.file, found)?;
+    let counts =
+        if args.flow { damage::of_flows(&unpaired) } else { damage::of_operations(&unpaired) };
+    damage::tell_counts(&args.file, &counts);
     let code = damage::tell(&args.file, &damage);
-    let Some(chosen) = chosen else {
+    let Some(chosen) = slowest else {
         let what = if args.flow { "flow" } else { "async operation" };
         bail!("'{}' has no {what} of that kind with begin and end", args.file.display());
     };

@@ -2,7 +2,7 @@
 
 use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
 
-use crate::harness::{good, Place, Run};
+use crate::harness::{events, good, Place, Run};
 
 fn archive() -> Vec<u8> {
     use EventKind::*;
@@ -43,6 +43,23 @@ fn the_slowest_operation_and_flow() {
     let run = place.run(&["top", "in.fxt", "--id", "0x2a", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((&json["name"], &json["path"][0]["to_ns"]), (&"read".into(), &9000.into()));
+}
+
+#[test]
+fn what_has_not_ended_is_told() {
+    let place = Place::new();
+    for (kind, what, arguments) in [
+        (EventKind::AsyncBegin { id: 1 }, "async operations", &["top", "in.fxt"][..]),
+        (EventKind::FlowBegin { id: 1 }, "flows", &["top", "in.fxt", "--flow"]),
+    ] {
+        place.put("in.fxt", &events(1, |_| kind));
+        let run = place.run(arguments);
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(
+            run.stderr.contains(&format!("{what} that have not ended, left out: 1")),
+            "{run:?}"
+        );
+    }
 }
 
 #[test]

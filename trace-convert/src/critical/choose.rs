@@ -5,7 +5,7 @@ use std::io::Read;
 use trace_format::{EventKind, Reader, Record};
 
 use crate::catalog::{Catalog, LabelId};
-use crate::links::{Key, Link, Links, Moment};
+use crate::links::{Key, Link, Links, Moment, Unpaired};
 use crate::references::peek_thread;
 use crate::{ConvertError, Damage};
 
@@ -58,16 +58,24 @@ pub struct Chosen {
     pub end: u64,
 }
 
+/// What came into question.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What took longest, if anything has a begin and an end.
+    pub slowest: Option<Chosen>,
+    /// What has only one of them.
+    pub unpaired: Unpaired,
+    /// What is missing in the archive.
+    pub damage: Damage,
+}
+
 /// Returns the operation or flow that took longest of those that come into
-/// question; with it, what is missing in the archive.
+/// question.
 ///
 /// # Errors
 ///
 /// The input is not an archive, or reading it failed.
-pub fn slowest<R: Read>(
-    reader: Reader<R>,
-    choice: &Choice<'_>,
-) -> Result<(Option<Chosen>, Damage), ConvertError> {
+pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found, ConvertError> {
     let mut catalog = Catalog::default();
     let mut links = Links::default();
     let mut longest: Option<Link> = None;
@@ -100,8 +108,8 @@ pub fn slowest<R: Read>(
             false => links.end(key, at, &mut look),
         }
     })?;
-    links.finish(&mut look);
-    let chosen = longest.map(|Link { key, begin, end }| Chosen {
+    let unpaired = links.finish(&mut look);
+    let slowest = longest.map(|Link { key, begin, end }| Chosen {
         is_flow: choice.flows,
         category: catalog.category(key.label).to_owned(),
         name: catalog.name(key.label).to_owned(),
@@ -110,5 +118,5 @@ pub fn slowest<R: Read>(
         begin: begin.nanos,
         end,
     });
-    Ok((chosen, damage))
+    Ok(Found { slowest, unpaired, damage })
 }

@@ -24,21 +24,10 @@ struct Operation {
     end: u64,
     /// Its polls by their end.
     polls: Vec<Poll>,
-    /// The operations whose parent it is.
-    children: Vec<u64>,
-}
-
-impl Operation {
-    fn new(label: LabelId, begin: u64) -> Self {
-        Self { label, begin, end: u64::MAX, polls: Vec::new(), children: Vec::new() }
-    }
-
-    /// Returns the length of its longest poll within a time.
-    fn longest_poll(&self, (from, to): (u64, u64)) -> u64 {
-        let first = self.polls.partition_point(|poll| poll.begin < from);
-        let polls = self.polls.iter().skip(first).take_while(|poll| poll.end <= to);
-        polls.map(|poll| poll.end - poll.begin).max().unwrap_or(0)
-    }
+    /// The places of the operations whose parent it is, by their end.
+    children: Vec<usize>,
+    /// Their polls by their begin, with their places.
+    polls_of_children: Vec<(Poll, usize)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -48,15 +37,17 @@ struct Poll {
     thread: ThreadKoids,
 }
 
-/// Operations of one process by id. Their events may come in any order.
+/// Operations of one process. Their events may come in any order.
 #[derive(Debug, Default)]
 struct Operations {
     catalog: Catalog,
-    by_id: HashMap<u64, Operation>,
-    /// Children by parent.
-    children: HashMap<u64, Vec<u64>>,
-    ends: HashMap<u64, Vec<u64>>,
-    polls: HashMap<u64, Vec<Poll>>,
+    list: Vec<Operation>,
+    /// Places by id.
+    places: HashMap<u64, usize>,
+    /// Ids of operations, when they began, and the ids of their parents.
+    parents: Vec<(u64, u64, u64)>,
+    ends: Vec<(u64, u64)>,
+    polls: Vec<(u64, Poll)>,
 }
 
 /// Returns the path of an operation.
@@ -73,7 +64,9 @@ pub(super) fn path<R: Read>(
     })?;
     operations.finish();
     let mut segments = Vec::new();
-    operations.follow(chosen.id, (chosen.begin, chosen.end), 0, &mut segments);
+    if let Some(place) = operations.places.get(&chosen.id) {
+        operations.follow(*place, (chosen.begin, chosen.end), 0, &mut segments);
+    }
     segments.reverse();
     Ok(segments)
 }
@@ -88,28 +81,17 @@ impl Operations {
         match event.kind {
             EventKind::AsyncBegin { id } if nanos >= chosen.begin => {
                 let label = self.catalog.label(item, event.category, event.name);
-                // Other operations with the same id are parts of it.
-                let operation =
-                    self.by_id.entry(id).or_insert_with(|| Operation::new(label, nanos));
-                if nanos < operation.begin {
-                    *operation = Operation::new(label, nanos);
-                }
+                self.begin(id, label, nanos);
                 if let Some(parent) = peek_unsigned(item, &event.arguments, "parent") {
-                    self.children.entry(parent).or_default().push(id);
+                    self.parents.push((id, nanos, parent));
                 }
             }
-            EventKind::AsyncEnd { id } if nanos >= chosen.begin => {
-                self.ends.entry(id).or_default().push(nanos);
-            }
+            EventKind::AsyncEnd { id } if nanos >= chosen.begin => self.ends.push((id, nanos)),
             EventKind::DurationComplete { end } => {
-                let end = item.nanos(end).max(nanos);
+                let (begin, end) = (nanos, item.nanos(end).max(nanos));
                 if end >= chosen.begin {
                     if let Some(task) = peek_unsigned(item, &event.arguments, "task") {
-                        self.polls.entry(task).or_default().push(Poll {
-                            begin: nanos,
-                            end,
-                            thread,
-                        });
+                        self.polls.push((task, Poll { begin, end, thread }));
                     }
                 }
             }
@@ -117,29 +99,77 @@ impl Operations {
         }
     }
 
+    fn begin(&mut self, id: u64, label: LabelId, begin: u64) {
+        let next = self.list.len();
+        let place = *self.places.entry(id).or_insert(next);
+        match self.list.get_mut(place) {
+            // Other operations with the same id are parts of it.
+            Some(operation) if begin >= operation.begin => {}
+            Some(operation) => (operation.label, operation.begin) = (label, begin),
+            None => self.list.push(Operation {
+                label,
+                begin,
+                end: u64::MAX,
+                polls: Vec::new(),
+                children: Vec::new(),
+                polls_of_children: Vec::new(),
+            }),
+        }
+    }
+
     /// Puts together what belongs together.
     fn finish(&mut self) {
-        for (id, operation) in &mut self.by_id {
-            let ends = self.ends.get(id).into_iter().flatten().copied();
-            operation.end = ends.filter(|end| *end >= operation.begin).max().unwrap_or(u64::MAX);
-        }
-        for (parent, children) in std::mem::take(&mut self.children) {
-            if let Some(operation) = self.by_id.get_mut(&parent) {
-                operation.children = children;
+        // The last end counts.
+        self.ends.sort_unstable();
+        for (id, end) in std::mem::take(&mut self.ends) {
+            if let Some(operation) = self.of_id(id).filter(|operation| operation.begin <= end) {
+                operation.end = end;
             }
         }
-        for (id, mut polls) in std::mem::take(&mut self.polls) {
-            if let Some(operation) = self.by_id.get_mut(&id) {
-                polls.sort_by_key(|poll| poll.end);
-                operation.polls = polls;
+        self.polls.sort_by_key(|(_, poll)| poll.end);
+        for (id, poll) in std::mem::take(&mut self.polls) {
+            if let Some(operation) = self.of_id(id) {
+                operation.polls.push(poll);
             }
+        }
+        // The first parent counts.
+        self.parents.sort_unstable();
+        self.parents.dedup_by_key(|(id, ..)| *id);
+        for (id, _, parent) in std::mem::take(&mut self.parents) {
+            let place = self.places.get(&id).copied();
+            if let Some((parent, place)) = self.of_id(parent).zip(place) {
+                parent.children.push(place);
+            }
+        }
+        for place in 0..self.list.len() {
+            self.sort_children(place);
+        }
+    }
+
+    fn of_id(&mut self, id: u64) -> Option<&mut Operation> {
+        self.list.get_mut(*self.places.get(&id)?)
+    }
+
+    fn sort_children(&mut self, place: usize) {
+        let Some(operation) = self.list.get_mut(place) else { return };
+        let mut children = std::mem::take(&mut operation.children);
+        children.sort_by_key(|child| self.list.get(*child).map(|child| child.end));
+        let polls_of = |child: &usize| {
+            let child = *child;
+            let polls = self.list.get(child).map_or(&[][..], |operation| &operation.polls);
+            polls.iter().map(move |poll| (*poll, child))
+        };
+        let mut polls: Vec<(Poll, usize)> = children.iter().flat_map(polls_of).collect();
+        polls.sort_by_key(|(poll, _)| poll.begin);
+        if let Some(operation) = self.list.get_mut(place) {
+            (operation.children, operation.polls_of_children) = (children, polls);
         }
     }
 
     /// Follows an operation from the end of a time to its begin; the segments
     /// come in that order.
-    fn follow(&self, id: u64, time: (u64, u64), depth: usize, segments: &mut Vec<Segment>) {
-        let Some(operation) = self.by_id.get(&id) else { return };
+    fn follow(&self, place: usize, time: (u64, u64), depth: usize, segments: &mut Vec<Segment>) {
+        let Some(operation) = self.list.get(place) else { return };
         let (from, mut now) = time;
         while now > from && segments.len() < MAX_SEGMENTS {
             let before = operation.polls.partition_point(|poll| poll.begin < now);
@@ -169,14 +199,14 @@ impl Operations {
     ) -> u64 {
         let (from, to) = time;
         let child = self.awaited(operation, time).filter(|_| depth < MAX_DEPTH);
-        let Some((id, child)) = child else {
+        let Some((place, child)) = child else {
             self.push(operation.label, (from, to), depth, None, segments);
             return from;
         };
         let end = child.end.min(to);
         self.push(operation.label, (end, to), depth, None, segments);
         let begin = child.begin.clamp(from, end);
-        self.follow(id, (begin, end), depth + 1, segments);
+        self.follow(place, (begin, end), depth + 1, segments);
         // A child without length would be found again.
         if begin == to {
             self.push(operation.label, (from, to), depth, None, segments);
@@ -189,19 +219,32 @@ impl Operations {
     /// the last to be over by the end of the poll behind the wait, which is
     /// where children that are polled by it come to their end; else the one
     /// that has the longest poll within that poll.
-    fn awaited(&self, operation: &Operation, time: (u64, u64)) -> Option<(u64, &Operation)> {
+    ///
+    /// Only what is over, or polled, within that poll is looked at in vain.
+    fn awaited(&self, operation: &Operation, time: (u64, u64)) -> Option<(usize, &Operation)> {
         let (from, to) = time;
         let next = operation.polls.partition_point(|poll| poll.begin < to);
         let next = operation.polls.get(next).filter(|poll| poll.begin == to);
-        let woken = (to, next.map_or(to, |poll| poll.end));
-        let children = operation.children.iter().filter_map(|id| Some((*id, self.by_id.get(id)?)));
-        let alive = children.filter(|(_, child)| child.end > from && child.begin < to);
-        let over = alive.clone().filter(|(_, child)| child.end <= woken.1);
-        over.max_by_key(|(_, child)| child.end).or_else(|| {
-            let polled = alive.map(|(id, child)| (child.longest_poll(woken), id, child));
-            let longest = polled.max_by_key(|(length, _, _)| *length);
-            longest.filter(|(length, _, _)| *length > 0).map(|(_, id, child)| (id, child))
-        })
+        let woken = next.map_or(to, |poll| poll.end);
+        let child = |place: &usize| self.list.get(*place).map(|child| (*place, child));
+
+        let over = operation
+            .children
+            .partition_point(|place| child(place).is_some_and(|(_, child)| child.end <= woken));
+        let over = operation.children.iter().take(over).rev().filter_map(child);
+        let mut over = over.take_while(|(_, child)| child.end > from);
+        if let Some(last) = over.find(|(_, child)| child.begin < to) {
+            return Some(last);
+        }
+
+        let polls = &operation.polls_of_children;
+        let polls = polls.iter().skip(polls.partition_point(|(poll, _)| poll.begin < to));
+        let polled = polls
+            .take_while(|(poll, _)| poll.begin < woken)
+            .filter(|(poll, _)| poll.begin < poll.end && poll.end <= woken)
+            .filter_map(|(poll, place)| Some((poll.end - poll.begin, child(place)?)))
+            .filter(|(_, (_, child))| child.end > from && child.begin < to);
+        polled.max_by_key(|(length, _)| *length).map(|(_, child)| child)
     }
 
     fn push(

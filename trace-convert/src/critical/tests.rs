@@ -17,8 +17,7 @@ fn event<'a>(
 
 fn followed(records: &[Record<'_>], choice: &Choice<'_>) -> (Chosen, Vec<String>) {
     let archive = crate::testing::archive(records);
-    let (chosen, _) = slowest(Reader::new(&*archive), choice).unwrap();
-    let chosen = chosen.unwrap();
+    let chosen = slowest(Reader::new(&*archive), choice).unwrap().slowest.unwrap();
     let open = || Ok::<_, ConvertError>(Reader::new(&*archive));
     let segments = path(&chosen, open).unwrap();
     assert_eq!(segments.first().unwrap().from, chosen.begin);
@@ -141,4 +140,26 @@ fn a_child_that_is_polled_by_its_parent_is_what_that_waited_for() {
         "150-160 0 both on 5",
     ];
     assert_eq!(followed(&records, &Choice::default()).1, expected);
+}
+
+/// What an accept loop does; each wait must not look at all connections.
+#[test]
+fn an_operation_with_very_many_children() {
+    let id = |key, value| [Argument::new(key, Value::Uint64(value))];
+    let (task, parent, number) = (id("task", 1), id("parent", 1), 100_000);
+    let mut records = vec![event(5, 0, "main", AsyncBegin { id: 1 }, &[])];
+    for child in 0..number {
+        let at = 100 * (child + 1);
+        records.push(event(5, at, "main", DurationComplete { end: at + 10 }, &task));
+        records.push(event(5, at + 5, "connection", AsyncBegin { id: 2 + child }, &parent));
+    }
+    let end = 100 * (number + 1);
+    for child in 0..number {
+        records.push(event(6, end + child, "connection", AsyncEnd { id: 2 + child }, &[]));
+    }
+    records.push(event(5, end + number, "main", AsyncEnd { id: 1 }, &[]));
+    let (chosen, lines) = followed(&records, &Choice::default());
+    assert_eq!((chosen.name.as_str(), chosen.end), ("main", end + number));
+    let polls = lines.iter().filter(|line| line.ends_with("0 main on 5")).count() as u64;
+    assert_eq!(polls, number);
 }

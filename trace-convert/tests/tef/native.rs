@@ -91,9 +91,9 @@ fn the_critical_path_is_found() {
         (5, 180, "cat", "request", AsyncEnd { id: LARGE }, &[]),
     ]);
     let segments = |archive: &[u8]| {
-        let (chosen, _) = slowest(Reader::new(archive), &Choice::default()).unwrap();
+        let found = slowest(Reader::new(archive), &Choice::default()).unwrap();
         let open = || Ok::<_, ConvertError>(Reader::new(archive));
-        format!("{:?}", path(&chosen.unwrap(), open).unwrap())
+        format!("{:?}", path(&found.slowest.unwrap(), open).unwrap())
     };
     assert!(segments(&native).contains("query"));
     assert_eq!(segments(&again(&native)), segments(&native));
