@@ -2,6 +2,7 @@
 
 mod hostile;
 mod others;
+mod scheduling;
 mod values;
 
 use trace_format::layout::InstantScope;

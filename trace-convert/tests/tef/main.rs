@@ -1,5 +1,6 @@
 //! JSON to FXT and back.
 
+mod cpus;
 mod documents;
 mod json;
 mod lenient;
