@@ -8,12 +8,13 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import fxt_bytes
 import perfetto
 from check_pftrace import TURNS, WAKEUPS
 from recordings import Programs
 
 ON_CPUS = """
-    select tid, extract_arg(slice.arg_set_id, 'args.thread'), slice.name, ts, dur, extract_arg(slice.arg_set_id, 'args.weight'),
+    select tid - 0xfffe0000, extract_arg(slice.arg_set_id, 'args.thread'), slice.name, ts, dur, extract_arg(slice.arg_set_id, 'args.weight'),
         extract_arg(slice.arg_set_id, 'args.state afterwards'), thread.name
     from slice join thread_track on track_id = thread_track.id join thread using (utid) join process using (upid)
     where process.name = 'CPUs' and dur != 0 order by ts"""
@@ -37,7 +38,10 @@ def checks(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
     """`scheduling.fxt` is made by `check_pftrace`."""
     made = programs.work / "scheduling.fxt"
     yield "lines of ftrace in JSON", lambda: same_turns(engine, made.with_suffix(".pftrace"), programs.convert(made))
-    yield "durations on CPUs in JSON", lambda: on_cpus(engine, programs.convert(made))
+    yield "durations on CPUs in JSON", lambda: on_cpus(engine, programs.convert(made), 3)
+    low = programs.work / "low_threads.fxt"
+    low.write_bytes(fxt_bytes.archive(*low_threads()).getvalue())
+    yield "CPUs and threads with their numbers", lambda: on_cpus(engine, programs.convert(low), 4)
     document = programs.work / "ftrace.json"
     event = {"ph": "X", "name": "work", "ts": 900, "dur": 4000, "pid": 7, "tid": 8}
     document.write_text(json.dumps({"traceEvents": [event], "systemTraceEvents": LINES}), encoding="utf-8")
@@ -57,8 +61,19 @@ def same_turns(engine: Path, wanted: Path, found: Path, wakeups: bool = True) ->
     return told + ([] if len(want[0]) == 3 else [f"turns {want[0]}"])
 
 
-def on_cpus(engine: Path, document: Path) -> list[str]:
+def low_threads() -> Iterator[bytes]:
+    """Threads 1 and 3 on CPUs 0, 1 and 3, with weights of 1."""
+    weights = [fxt_bytes.argument(1, name, in_header=1) for name in ("outgoing_weight", "incoming_weight")]
+    for thread, name in ((1, "one"), (3, "three")):
+        header = 7 | 2 << 16 | 1 << 40
+        process = fxt_bytes.argument(8, "process", 1)
+        yield fxt_bytes.record(header | fxt_bytes.inline(name) << 24, fxt_bytes.words(thread), fxt_bytes.text(name), process)
+    for at, cpu, out, into in ((1000, 0, 0, 3), (1000, 3, 0, 1), (2000, 0, 3, 0), (2500, 3, 1, 3), (3000, 3, 3, 0), (3000, 1, 0, 1), (4000, 1, 1, 0)):
+        yield fxt_bytes.record(8 | 2 << 16 | cpu << 20 | 3 << 36 | 1 << 60, fxt_bytes.words(at, out, into), *weights)
+
+
+def on_cpus(engine: Path, document: Path, count: int) -> list[str]:
     """The durations are the same that Perfetto makes of the lines."""
     turns, found = perfetto.query(engine, document, [TURNS, ON_CPUS])
     wanted = [[cpu, f"#{tid}", name, ts, dur, weight, STATES[state], f"CPU {cpu}"] for cpu, tid, name, ts, dur, weight, state in turns]
-    return [] if found == wanted and len(found) == 3 else [f"on CPUs {found}, not {wanted}"]
+    return [] if sorted(found) == sorted(wanted) and len(found) == count else [f"on CPUs {found}, not {wanted}"]

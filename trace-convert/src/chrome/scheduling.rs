@@ -12,6 +12,10 @@ use super::exporter::{Exporter, Head};
 use crate::tef::carried::{ADDED, CPUS};
 use crate::weights::{say_more, waker, Turn};
 
+/// The number of the thread that stands for CPU 0; the others follow. No thread
+/// of Linux has one like it: Perfetto takes two threads with one number for one.
+const FIRST_CPU: u64 = 0xfffe_0000;
+
 /// The CPUs that were told of.
 #[derive(Debug, Default)]
 pub(super) struct Cpus {
@@ -167,7 +171,7 @@ impl Exporter {
     }
 
     fn begin_on_cpu(&mut self, phase: &'static str, name: &str, cpu: u16, nanos: u64) {
-        let thread = ThreadKoids::new(CPUS, cpu.into());
+        let thread = ThreadKoids::new(CPUS, FIRST_CPU + u64::from(cpu));
         if !self.cpus.named.contains(&cpu) {
             self.name_cpu(cpu, thread);
         }

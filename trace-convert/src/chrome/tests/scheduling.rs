@@ -25,11 +25,11 @@ fn switch(
 }
 
 const CPU: &str = concat!(
-    r#"{"ph":"M","pid":4294967295,"tid":2,"name":"process_name","tef:added":true,"args":{"name":"CPUs"}}"#,
+    r#"{"ph":"M","pid":4294967295,"tid":4294836226,"name":"process_name","tef:added":true,"args":{"name":"CPUs"}}"#,
     "\n",
-    r#"{"ph":"M","pid":4294967295,"tid":2,"name":"process_labels","tef:added":true,"args":{"labels":"the same as systemTraceEvents"}}"#,
+    r#"{"ph":"M","pid":4294967295,"tid":4294836226,"name":"process_labels","tef:added":true,"args":{"labels":"the same as systemTraceEvents"}}"#,
     "\n",
-    r#"{"ph":"M","pid":4294967295,"tid":2,"name":"thread_name","tef:added":true,"args":{"name":"CPU 2"}}"#,
+    r#"{"ph":"M","pid":4294967295,"tid":4294836226,"name":"thread_name","tef:added":true,"args":{"name":"CPU 2"}}"#,
     "\n",
 );
 
@@ -40,7 +40,7 @@ fn on_cpu(records: &[Record<'_>]) -> String {
     events
         .strip_prefix(CPU)
         .unwrap()
-        .replace(r#""pid":4294967295,"tid":2,"cat":"sched""#, "CPU")
+        .replace(r#""pid":4294967295,"tid":4294836226,"cat":"sched""#, "CPU")
 }
 
 #[test]
