@@ -92,6 +92,8 @@ pub struct Report {
     pub flows: Vec<Row>,
     /// Series of counters.
     pub counters: Vec<CounterRow>,
+    /// Values of counters that are no numbers.
+    pub counter_values_left_out: u64,
     /// Instants; their lengths are all 0.
     pub instants: Vec<Row>,
     /// Context switches, which [`Schedule::read`] makes something of.

@@ -25,8 +25,9 @@
 //!
 //! # What is not drawn
 //!
-//! Blobs and objects that have no time, and the records of profilers; they are
-//! counted, and the page says so.
+//! Objects, blobs that have no time, records of profilers and of unknown types;
+//! values of counters that are no finite numbers, or of more than 64 series.
+//! They are counted, and the page says so.
 
 mod arguments;
 mod bytes;
@@ -76,6 +77,8 @@ pub struct Timeline {
     pub events: u64,
     /// How many events are beyond the limit and not in the timeline.
     pub left_out: u64,
+    /// How many records are nothing that is drawn.
+    pub not_drawn: u64,
     /// What is missing in the archive.
     pub damage: Damage,
 }

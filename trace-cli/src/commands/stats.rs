@@ -80,9 +80,11 @@ fn tell(args: &StatsArgs, report: &Report) {
     ]
     .concat();
     let of_flows = damage::of_flows(&report.unpaired_flows);
+    let of_counters =
+        [("values of counters that are no numbers, left out", report.counter_values_left_out)];
     let counts = match (args.json, args.counters, args.flows) {
-        (true, ..) => [&of_durations[..], &of_flows].concat(),
-        (_, true, _) => Vec::new(),
+        (true, ..) => [&of_durations[..], &of_flows, &of_counters].concat(),
+        (_, true, _) => of_counters.into(),
         (.., true) => of_flows.into(),
         _ => of_durations,
     };

@@ -62,7 +62,11 @@ fn read(args: &TimelineArgs) -> Result<Timeline> {
         );
     }
     if timeline.events == 0 {
-        bail!("'{name}' has no events to draw");
+        let others = match timeline.not_drawn {
+            0 => String::new(),
+            number => format!(", but {number} objects, blobs or other records"),
+        };
+        bail!("'{name}' has no events to draw{others}");
     }
     Ok(timeline)
 }

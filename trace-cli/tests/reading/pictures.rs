@@ -119,6 +119,12 @@ fn what_is_wrong_is_told() {
     failed(&["flamegraph", "in.fxt", "-o", "missing/out"], "cannot write 'missing/out'");
     failed(&["timeline", "text", "-o", "out.html"], "'text' is no trace archive");
     failed(&["timeline", "cut.fxt", "-o", "out.html"], "has no events to draw");
+    place.put("object.json", br#"[{"ph":"N","name":"o","id":"0x1","pid":1,"tid":1,"ts":1}]"#);
+    assert_eq!(place.run(&["convert", "object.json", "-o", "object.fxt"]).code, 0);
+    failed(
+        &["timeline", "object.fxt", "-o", "out.html"],
+        "'object.fxt' has no events to draw, but 2 objects, blobs or other records",
+    );
     failed(&["timeline", ".", "-o", "out.html"], "'.' is a directory");
     failed(&["timeline", "in.fxt", "-o", "out"], "a name that ends in .html or .svg");
     failed(&["timeline", "in.fxt", "-o", "missing/out.svg"], "cannot write 'missing/out.svg'");
@@ -128,5 +134,5 @@ fn what_is_wrong_is_told() {
     );
     failed(&["convert", "text", "-o", "out.csv"], "'text' is no trace archive");
     failed(&["convert", "in.fxt", "--to", "folded", "-o", "/dev/full"], "No space left on device");
-    assert_eq!(place.names(), ["cut.fxt", "in.fxt", "text"]);
+    assert_eq!(place.names(), ["cut.fxt", "in.fxt", "object.fxt", "object.json", "text"]);
 }

@@ -116,6 +116,7 @@ impl<'s> Collector<'s> {
             durations: self.found.durations.into_rows(groups, catalog),
             operations: self.operations.rows.into_rows(groups, catalog),
             flows: self.flows.rows.into_rows(groups, catalog),
+            counter_values_left_out: self.counters.left_out,
             counters: self.counters.into_rows(groups, catalog),
             instants: self.instants.into_rows(groups, catalog),
             context_switches: self.context_switches,

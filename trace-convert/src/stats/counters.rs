@@ -60,6 +60,8 @@ struct Series {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     series: HashMap<Key, Series>,
+    /// How many values are no numbers.
+    pub(super) left_out: u64,
 }
 
 impl Counters {
@@ -74,13 +76,14 @@ impl Counters {
         let label = catalog.label(item, event.category, event.name);
         let nanos = item.nanos(event.ticks);
         for argument in &event.arguments {
-            let number = argument.value.number().filter(|number| !number.is_nan());
-            let Some(value) = number else { continue };
             let series = catalog.text(item, argument.name);
             if carried::is_carried(catalog.string(series)) {
                 continue;
             }
-            self.add(Key { group, label, id, series }, nanos, value);
+            match argument.value.number().filter(|number| !number.is_nan()) {
+                Some(value) => self.add(Key { group, label, id, series }, nanos, value),
+                None => self.left_out += 1,
+            }
         }
     }
 

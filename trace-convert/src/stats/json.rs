@@ -17,6 +17,7 @@ impl Report {
             "async": self.operations.iter().map(lengths).collect::<Vec<_>>(),
             "flows": self.flows.iter().map(lengths).collect::<Vec<_>>(),
             "counters": self.counters.iter().map(counter).collect::<Vec<_>>(),
+            "counter_values_left_out": self.counter_values_left_out,
             "instants": self.instants.iter().map(instant).collect::<Vec<_>>(),
             "complete": self.damage.is_none(),
             "records_dropped": self.damage.records_dropped,

@@ -133,6 +133,7 @@ fn counters_have_a_row_for_each_series() {
     assert_eq!((a.series.as_str(), a.id, a.count), ("a", 7, 2));
     assert_eq!((a.first, a.last, a.min, a.max, a.mean), (1.5, 4.5, 1.5, 4.5, 3.0));
     assert_eq!((b.series.as_str(), b.count, b.last), ("b", 1, -2.0));
+    assert_eq!(report.counter_values_left_out, 1);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::flows::{Flows, Stop};
 use super::nest::{self, Halves, Piece, PieceKind};
 use super::operations::{Half, Operations};
 use super::rows::{nested, Group, Loss, Point, PointKind, Row};
-use super::series::Counters;
+use super::series::{Counters, NotDrawn};
 use super::Timeline;
 use crate::catalog::{Catalog, LabelId};
 use crate::references::{peek_thread, peek_unsigned};
@@ -252,12 +252,13 @@ impl Collector {
             Some(name) => name.clone(),
             None => format!("thread {koid}"),
         });
+        let of_counters = self.counters.not_drawn;
         let (processes, places) = self.processes(view.1, cpus.as_ref());
         let groups: Vec<Group> = cpus.into_iter().chain(processes).collect();
         let rows: Vec<&Row> = groups.iter().flat_map(|group| &group.rows).collect();
         let arrows = std::mem::take(&mut self.flows).arrows(&places.koids, &rows);
-        let notes = notes(&damage, places.halves, places.operation_halves, self.not_drawn);
-        let Self { catalog, arguments, events, left_out, .. } = self;
+        let Self { catalog, arguments, events, left_out, not_drawn, .. } = self;
+        let notes = notes(&damage, &places, not_drawn, of_counters);
         Timeline {
             catalog,
             arguments,
@@ -268,6 +269,7 @@ impl Collector {
             notes,
             events,
             left_out,
+            not_drawn,
             damage,
         }
     }
@@ -391,7 +393,8 @@ fn process_name(catalog: &Catalog, process: u64) -> String {
 }
 
 /// Returns what the page has to say beside what is drawn.
-fn notes(damage: &Damage, threads: Halves, operations: Halves, not_drawn: u64) -> Vec<String> {
+fn notes(damage: &Damage, places: &Places, not_drawn: u64, of_counters: NotDrawn) -> Vec<String> {
+    let (threads, operations) = (&places.halves, &places.operation_halves);
     let counts = [
         (damage.buffers_full, "full buffers while recording"),
         (damage.stats.bad_records, "malformed records, left out"),
@@ -399,7 +402,12 @@ fn notes(damage: &Damage, threads: Halves, operations: Halves, not_drawn: u64) -
         (threads.ends, "ends of durations whose begin is missing, not drawn"),
         (operations.begins, "operations whose end is missing, drawn without a right edge"),
         (operations.ends, "ends of operations whose begin is missing, not drawn"),
-        (not_drawn, "records that have no time or are of a profiler, not drawn"),
+        (of_counters.not_finite, "values of counters that are no finite numbers, not drawn"),
+        (of_counters.beyond, "values of counters with more than 64 series, not drawn"),
+        (
+            not_drawn,
+            "objects, blobs without a time, records of profilers and of unknown types, not drawn",
+        ),
     ];
     let counted = counts.iter().filter(|(number, _)| *number > 0);
     let mut notes: Vec<String> =

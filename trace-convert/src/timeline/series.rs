@@ -11,9 +11,22 @@ use crate::tef::carried;
 /// The most series of a counter; more would not be seen.
 const MAX_SERIES: usize = 64;
 
-/// The counters of all processes, by process, name and id.
+/// The counters of all processes.
 #[derive(Debug, Default)]
-pub(super) struct Counters(BTreeMap<(u64, LabelId, u64), Vec<Series>>);
+pub(super) struct Counters {
+    /// By process, name and id.
+    series: BTreeMap<(u64, LabelId, u64), Vec<Series>>,
+    pub(super) not_drawn: NotDrawn,
+}
+
+/// How many values are not drawn.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct NotDrawn {
+    /// They are no finite numbers.
+    pub(super) not_finite: u64,
+    /// They are of series beyond [`MAX_SERIES`].
+    pub(super) beyond: u64,
+}
 
 impl Counters {
     pub(super) fn event(
@@ -23,19 +36,24 @@ impl Counters {
         event: &Event<'_>,
         key: (u64, LabelId, u64),
     ) {
-        let counter = self.0.entry(key).or_default();
+        let counter = self.series.entry(key).or_default();
         for argument in &event.arguments {
-            let number = argument.value.number().filter(|number| number.is_finite());
-            let Some(value) = number else { continue };
             let name = catalog.text(item, argument.name);
             if carried::is_carried(catalog.string(name)) {
                 continue;
             }
+            let number = argument.value.number().filter(|number| number.is_finite());
+            let Some(value) = number else {
+                self.not_drawn.not_finite += 1;
+                continue;
+            };
             let sample = (item.nanos(event.ticks), value);
             if let Some(series) = counter.iter_mut().find(|series| series.name == name) {
                 series.samples.push(sample);
             } else if counter.len() < MAX_SERIES {
                 counter.push(Series { name, samples: vec![sample] });
+            } else {
+                self.not_drawn.beyond += 1;
             }
         }
     }
@@ -50,6 +68,6 @@ impl Counters {
             };
             (process, Row { kind: RowKind::Counter, name, series, ..Row::default() })
         };
-        self.0.into_iter().map(row).collect()
+        self.series.into_iter().map(row).collect()
     }
 }

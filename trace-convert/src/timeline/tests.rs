@@ -189,6 +189,20 @@ fn counters_have_a_row_for_each_id() {
     assert_eq!(rows[0].series[1].samples, [(1, 0.25)]);
     // What is carried from JSON is no series.
     assert_eq!(rows[0].series.len(), 2);
+    assert_eq!(timeline.notes, ["values of counters that are no finite numbers, not drawn: 1"]);
+}
+
+#[test]
+fn series_beyond_the_most_are_told() {
+    let names: Vec<String> = (0..70).map(|number| format!("series {number}")).collect();
+    let arguments = names.iter().map(|name| [Argument::new(&**name, Value::Int32(1))]);
+    let arguments: Vec<[Argument<'_>; 1]> = arguments.collect();
+    let event = on(THREAD, 1, "c", EventKind::Counter { id: 0 });
+    let event = |arguments| Record::Event(Event { arguments, ..event });
+    let records: Vec<Record<'_>> = arguments.iter().map(|list| event(list.into())).collect();
+    let timeline = read(&records);
+    assert_eq!(timeline.groups[0].rows[0].series.len(), 64);
+    assert_eq!(timeline.notes, ["values of counters with more than 64 series, not drawn: 6"]);
 }
 
 #[test]
