@@ -10,7 +10,7 @@
 //! | counter                     | `C`, `id` if it is not 0, only arguments that are numbers |
 //! | duration begin, end         | `B`, `E`; an `E` at the time of its thread's last `B` is one nanosecond later, with what follows there at that time |
 //! | duration complete           | `X` with `dur`                                         |
-//! | async begin, instant, end   | `b`, `n`, `e`, `id` as a string `"0x..."`              |
+//! | async begin, instant, end   | `b`, `n`, `e`, `id2` with `local`, a string `"0x..."`: ids are of the process |
 //! | flow begin, step, end       | `s`, `t`, `f`, `id` as a string; `t` and `f` with `"bp":"e"` |
 //! | kernel object: process      | `M` `process_name`                                     |
 //! | kernel object: thread       | `M` `thread_name`, `pid` from the argument `process`   |

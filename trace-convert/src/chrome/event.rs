@@ -66,8 +66,8 @@ impl Exporter {
             EventKind::Instant { scope } => self.scope(scope.unwrap_or(InstantScope::Thread)),
             EventKind::AsyncBegin { id }
             | EventKind::AsyncInstant { id }
-            | EventKind::AsyncEnd { id }
-            | EventKind::FlowBegin { id } => self.id(id),
+            | EventKind::AsyncEnd { id } => self.local_id(id),
+            EventKind::FlowBegin { id } => self.id(id),
             EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
                 self.id(id);
                 // To the duration that it is in, not to the next one.
@@ -83,6 +83,13 @@ impl Exporter {
             InstantScope::Process => ",\"s\":\"p\"",
             InstantScope::Global => ",\"s\":\"g\"",
         });
+    }
+
+    /// Of an async operation `id` would be that of all processes.
+    fn local_id(&mut self, id: u64) {
+        self.json.raw(",\"id2\":{\"local\":");
+        self.json.hex(id);
+        self.json.raw("}");
     }
 
     pub(super) fn id(&mut self, id: u64) {

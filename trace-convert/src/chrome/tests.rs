@@ -103,7 +103,7 @@ fn a_duration_that_ends_before_it_begins_is_counted() {
 #[test]
 fn async_events_have_an_id() {
     let id = u64::MAX - 1;
-    let expected = |phase| head(phase) + r#","id":"0xfffffffffffffffe"}"#;
+    let expected = |phase| head(phase) + r#","id2":{"local":"0xfffffffffffffffe"}}"#;
     assert_eq!(plain(EventKind::AsyncBegin { id }), expected("b"));
     assert_eq!(plain(EventKind::AsyncInstant { id }), expected("n"));
     assert_eq!(plain(EventKind::AsyncEnd { id }), expected("e"));

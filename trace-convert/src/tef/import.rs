@@ -3,6 +3,7 @@
 mod draft;
 mod fuchsia;
 mod head;
+mod operations;
 mod record;
 mod system;
 
@@ -22,6 +23,7 @@ use super::reader::{Form, Item, Member, Reader, Skipped};
 use super::value::Value;
 use crate::ConvertError;
 use draft::Room;
+use operations::Operations;
 use record::{Kind, Plan};
 use system::System;
 
@@ -92,6 +94,7 @@ struct Import<W> {
     /// The threads, and processes as thread 0, whose koids are made up and that
     /// have a name.
     named: HashSet<ThreadKoids>,
+    operations: Operations,
     system: System,
 }
 
@@ -109,6 +112,7 @@ impl<W: Write> Import<W> {
             room: Room::default(),
             now: 0,
             named: HashSet::new(),
+            operations: Operations::default(),
             system: System::default(),
         };
         import.blobs(DOCUMENT, &[form])?;
@@ -124,7 +128,8 @@ impl<W: Write> Import<W> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> Result<(), WriteError> {
         self.summary.events += 1;
-        let plan = Plan::new(event, std::mem::take(&mut self.room), self.now);
+        let room = std::mem::take(&mut self.room);
+        let plan = Plan::new(event, room, self.now, &mut self.operations);
         if plan.head.thread.process == CPUS && event.other(ADDED) == Some(Value::Bool(true)) {
             self.room = plan.draft.into_room();
             return self.blobs(ADDED, &[event.text()]);
@@ -146,11 +151,12 @@ impl<W: Write> Import<W> {
     /// Gives processes and threads that are strings their names, for viewers.
     #[cold]
     fn name_made_up(&mut self, event: &Event<'_>, koids: ThreadKoids) -> Result<(), WriteError> {
-        if let Some(Value::String(name)) = event.process() {
+        let is_made_up = |koid| koid & ARTIFICIAL_KOID_BIT != 0;
+        if let (Some(Value::String(name)), true) = (event.process(), is_made_up(koids.process)) {
             let process = ThreadKoids::new(koids.process, 0);
             self.name(process, ObjectType::PROCESS, koids.process, &name.to_str())?;
         }
-        if let Some(Value::String(name)) = event.thread() {
+        if let (Some(Value::String(name)), true) = (event.thread(), is_made_up(koids.thread)) {
             self.name(koids, ObjectType::THREAD, koids.thread, &name.to_str())?;
         }
         Ok(())

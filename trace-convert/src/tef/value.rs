@@ -194,9 +194,13 @@ impl<'a> Number<'a> {
     /// The number is negative or has an exponent.
     #[cold]
     fn to_nanos_slow(self) -> Option<(u64, bool)> {
-        let nanos = self.to_f64() * 1000.0;
-        // 2^64 is the first that does not fit.
-        (0.0..18_446_744_073_709_551_616.0).contains(&nanos).then_some((nanos as u64, false))
+        whole(self.0, 3)
+    }
+
+    /// Returns it if it is a whole number that fits, however it is written.
+    #[inline]
+    pub(super) fn to_whole(self) -> Option<u64> {
+        self.to_u64().or_else(|| whole(self.0, 0).filter(|(_, is_exact)| *is_exact).map(|(n, _)| n))
     }
 
     /// Returns the number itself, if FXT can have it.
@@ -249,6 +253,25 @@ pub(super) fn decimal(number: &str) -> (bool, String, i64) {
     (unsigned.len() < number.len(), kept, exponent)
 }
 
+/// Returns a number with its point moved by so many digits, rounded down, and
+/// whether that is all there was; `None` if it is negative or does not fit.
+fn whole(number: &str, by: i64) -> Option<(u64, bool)> {
+    let (is_negative, digits, exponent) = decimal(number);
+    let length = digits.len() as i64;
+    let places = length.saturating_add(exponent).saturating_add(by);
+    if digits.is_empty() {
+        return Some((0, !is_negative));
+    }
+    // 2^64 has 20 digits.
+    if is_negative || places > 20 {
+        return None;
+    }
+    let kept = digits.get(..places.clamp(0, length) as usize)?;
+    let zeros = 10u64.checked_pow((places - length).max(0) as u32);
+    let value = if kept.is_empty() { 0 } else { kept.parse::<u64>().ok()? };
+    Some((value.checked_mul(zeros?)?, places >= length))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,8 +296,28 @@ mod tests {
         assert_eq!(nanos("18446744073709551.615"), Some((u64::MAX, true)));
         assert_eq!(nanos("18446744073709551.616"), None);
         assert_eq!(nanos("-1"), None);
-        assert_eq!(nanos("1.5e3"), Some((1_500_000, false)));
+        assert_eq!(nanos("1.5e3"), Some((1_500_000, true)));
+        assert_eq!(nanos("1700000000123456.789e0"), Some((1_700_000_000_123_456_789, true)));
+        assert_eq!(nanos("17000000001234567.89E-1"), Some((1_700_000_000_123_456_789, true)));
+        assert_eq!(nanos("1.9e-3"), Some((1, false)));
+        assert_eq!(nanos("9e-4"), Some((0, false)));
+        assert_eq!(nanos("0e9"), Some((0, true)));
+        assert_eq!(nanos("-0"), Some((0, false)));
+        assert_eq!(nanos("1.8446744073709551615e16"), Some((u64::MAX, true)));
+        assert_eq!(nanos("1.8446744073709551616e16"), None);
+        assert_eq!(nanos("-1e-9"), None);
         assert_eq!(nanos("1e300"), None);
+        assert_eq!(nanos("1e-99999999999999999999"), Some((0, false)));
+    }
+
+    #[test]
+    fn whole_numbers_however_they_are_written() {
+        for one in ["1", "1.0", "1e0", "10e-1", "0.01E+2"] {
+            assert_eq!(Number(one).to_whole(), Some(1), "{one}");
+        }
+        for other in ["-1", "1.5", "-0", "1e20", "1e-1"] {
+            assert_eq!(Number(other).to_whole(), None, "{other}");
+        }
     }
 
     #[test]

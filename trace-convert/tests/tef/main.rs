@@ -2,6 +2,7 @@
 
 mod cpus;
 mod documents;
+mod ids;
 mod json;
 mod lenient;
 mod native;

@@ -21,7 +21,7 @@ fn every_phase_and_key() {
 
 /// Returns the records behind the one that starts the document, without places
 /// and tables.
-fn records(archive: &[u8]) -> Vec<String> {
+pub(crate) fn records(archive: &[u8]) -> Vec<String> {
     let mut reader = Reader::new(archive);
     let mut lines = Vec::new();
     while let Some(item) = reader.next().unwrap() {
@@ -123,7 +123,7 @@ const CASES: &[Case] = &[
      r#"{"ph":"e","pid":1,"tid":2,"cat":"foo","name":"url_headers","ts":"2","id":"0x100","args":{"step":"headers_complete","response_code":200}}"#),
     ("Async events",
      r#"{"cat": "foo", "name": "a", "ph": "b", "ts": 1, "id": "0x1", "scope": "some scope", "pid": 1, "tid": 2}"#,
-     &[r#"async-begin 1/2 0.000001000s "foo" "a" id 1419158289332772830 (0x13b1dcf1f3bb1fde) {"tef:id": "0x1", "tef:scope": "some scope"}"#],
+     &[r#"async-begin 1/2 0.000001000s "foo" "a" id 14907729868916205542 (0xcee2e554cc3b27e6) {"tef:id": "0x1", "tef:scope": "some scope"}"#],
      r#"{"ph":"b","pid":1,"tid":2,"cat":"foo","name":"a","ts":1,"id":"0x1","scope":"some scope"}"#),
     ("Older async events",
      r#"{"cat": "foo", "name": "a", "ph": "S", "ts": 1, "id": "0x1", "pid": 1, "tid": 2}"#,
@@ -167,7 +167,7 @@ const CASES: &[Case] = &[
      r#"{"ph":"D","pid":1,"tid":1,"name":"MyObject","ts":20,"id":"0x1000"}"#),
     ("Object events",
      r#"{"name": "MyObject", "ph": "N", "id": "0x1000", "scope": "some_scope", "ts": 0, "pid": 1, "tid": 1}"#,
-     &[r#"userspace-object process 1 0x17e7afb4d7f2677f "MyObject" {"tef:tid": 1, "tef:ts": 0, "tef:id": "0x1000", "tef:ph": "N", "tef:scope": "some_scope"}"#],
+     &[r#"userspace-object process 1 0x4b99fc28714cc732 "MyObject" {"tef:tid": 1, "tef:ts": 0, "tef:id": "0x1000", "tef:ph": "N", "tef:scope": "some_scope"}"#],
      r#"{"ph":"N","pid":1,"tid":1,"name":"MyObject","ts":0,"id":"0x1000","scope":"some_scope"}"#),
     ("Object events",
      r#"{"name": "MyObject", "id": "0x1000", "ph": "O", "ts": 10, "pid": 1, "tid": 1, "cat": "cat", "args": {"snapshot": {"cat": "real_cat", "base_type": "MyBase"}}}"#,
@@ -227,11 +227,11 @@ const CASES: &[Case] = &[
      r#"{"ph":"=","pid":1,"tid":1,"name":"link","ts":1,"id":"0x1","args":{"linked_id":{"id": "0x2"}}}"#),
     ("More about ids",
      r#"{"name": "a", "cat": "c", "ph": "b", "id2": {"local": "0x1"}, "ts": 1, "pid": 1, "tid": 1}"#,
-     &[r#"async-begin 1/1 0.000001000s "c" "a" id 7801624468071215490 (0x6c44f01e72617182) {"tef:json:id2": "{\"local\": \"0x1\"}"}"#],
+     &[r#"async-begin 1/1 0.000001000s "c" "a" id 1 (0x1) {"tef:json:id2": "{\"local\": \"0x1\"}"}"#],
      r#"{"ph":"b","pid":1,"tid":1,"cat":"c","name":"a","ts":1,"id2":{"local": "0x1"}}"#),
     ("More about ids",
      r#"{"name": "a", "cat": "c", "ph": "b", "id2": {"global": "0x1"}, "ts": 1, "pid": 1, "tid": 1}"#,
-     &[r#"async-begin 1/1 0.000001000s "c" "a" id 9205732209631427315 (0x7fc154abac73faf3) {"tef:json:id2": "{\"global\": \"0x1\"}"}"#],
+     &[r#"async-begin 1/1 0.000001000s "c" "a" id 1 (0x1) {"tef:json:id2": "{\"global\": \"0x1\"}"}"#],
      r#"{"ph":"b","pid":1,"tid":1,"cat":"c","name":"a","ts":1,"id2":{"global": "0x1"}}"#),
     ("What FXT does not have",
      r#"{"name": "a", "ph": "X", "ts": -1.5, "dur": 0.0005, "pid": -7, "tid": "main"}"#,

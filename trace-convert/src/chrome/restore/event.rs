@@ -124,11 +124,13 @@ impl Exporter {
             None => self.json.plain(own.phase),
         }
         let present = |key, own: Option<u64>| own.filter(|_| !overrides.is_absent(key));
-        let spoken = |text: Option<&'b str>| text.filter(|text| !text.is_empty());
+        let spoken = |key, text: Option<&'b str>| {
+            text.filter(|text| !text.is_empty() && !overrides.is_absent(key))
+        };
         self.own(item, "pid", &overrides.process, present("pid", own.process), Json::unsigned);
         self.own(item, "tid", &overrides.thread, present("tid", own.thread), Json::unsigned);
-        self.own(item, "cat", &overrides.category, spoken(own.category), Json::string);
-        self.own(item, "name", &overrides.name, spoken(own.name), Json::string);
+        self.own(item, "cat", &overrides.category, spoken("cat", own.category), Json::string);
+        self.own(item, "name", &overrides.name, spoken("name", own.name), Json::string);
         self.own(item, "ts", &overrides.timestamp, present("ts", own.nanos), Json::short_micros);
         self.own(
             item,

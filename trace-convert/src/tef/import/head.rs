@@ -5,7 +5,9 @@ use trace_format::ThreadKoids;
 
 use super::draft::{Draft, Part};
 use crate::tef::carried::ABSENT;
+use crate::tef::error::Problem;
 use crate::tef::event::Event;
+use crate::tef::scan::Scanner;
 use crate::tef::value::Value;
 
 /// What all records of events have.
@@ -26,6 +28,7 @@ pub(super) struct Absent {
     pub(super) timestamp: bool,
     pub(super) duration: bool,
     pub(super) id: bool,
+    pub(super) name: bool,
 }
 
 impl Absent {
@@ -36,6 +39,7 @@ impl Absent {
             (self.timestamp, "ts,"),
             (self.duration, "dur,"),
             (self.id, "id,"),
+            (self.name, "name,"),
         ];
         if members.iter().all(|(is_absent, _)| !is_absent) {
             return;
@@ -78,23 +82,35 @@ pub(super) fn koid<'a>(
         *absent = true;
         return 0;
     };
-    let number = match value {
-        Value::Number(number) => number.to_u64(),
+    plain_koid(value).unwrap_or_else(|| {
+        draft.known_member(key, value);
+        whole(value).unwrap_or_else(|| made_up_koid(value))
+    })
+}
+
+/// Returns the koid that a process or thread is without further ado.
+#[inline]
+pub(super) fn plain_koid(value: Value<'_>) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.to_u64().filter(|koid| *koid <= u64::from(u32::MAX)),
         _ => None,
-    };
-    match number {
-        Some(koid) if koid <= u64::from(u32::MAX) => koid,
-        number => {
-            draft.known_member(key, value);
-            number.unwrap_or_else(|| made_up_koid(value))
-        }
+    }
+}
+
+/// Returns the number that a process or thread is. Trace Viewer takes `1.0` and
+/// `"1"` for 1, but not `"1.0"`.
+fn whole(value: Value<'_>) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.to_whole(),
+        Value::String(text) => decimal(text.plain()?),
+        _ => None,
     }
 }
 
 /// Returns a koid for a process or thread that has no number. Viewers cut koids
 /// to 32 bits.
 fn made_up_koid(value: Value<'_>) -> u64 {
-    ARTIFICIAL_KOID_BIT | (hash(&[written(value)]) & u64::from(u32::MAX))
+    ARTIFICIAL_KOID_BIT | (hash(&[written(value).as_bytes()]) & u64::from(u32::MAX))
 }
 
 /// Returns a time or a length of time.
@@ -118,38 +134,97 @@ pub(super) fn nanos<'a>(
     Event::nanos(value)
 }
 
-/// Returns an id, of which an event can have several kinds.
-///
-/// Readers of FXT take an id to mean the same in all processes, and know no
-/// scopes: those of a process or scope are made ids of their own.
-pub(super) fn id<'a>(draft: &mut Draft<'a>, event: &Event<'a>, absent: &mut bool) -> u64 {
-    let Some(id) = event.id() else {
-        let id2 = event.other("id2");
-        *absent = id2.is_none();
-        return id2.map_or(0, |id2| hash(&[written(id2), local_process(event, id2)]));
-    };
-    let scope = event.other("scope");
-    if let (Value::String(text), None) = (id, scope.or_else(|| event.other("id2"))) {
-        if let Some(id) = text.plain().and_then(plain_id) {
-            return id;
-        }
-    }
-    draft.known_member("id", id);
-    let number = match id {
-        Value::Number(number) => number.to_u64(),
-        Value::String(text) => hexadecimal(&text.to_str()),
-        _ => None,
-    };
-    match scope {
-        Some(scope) => hash(&[written(id), written(scope)]),
-        None => number.unwrap_or_else(|| hash(&[written(id)])),
-    }
+/// How far ids of a kind of event reach for readers of FXT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// All events.
+    All,
+    /// The events of the process.
+    Process,
 }
 
-/// Returns the process of an id that is only of its process.
-fn local_process<'a>(event: &Event<'a>, id2: Value<'a>) -> &'a str {
-    let is_local = matches!(id2, Value::Nested(json) if json.contains("\"local\""));
-    event.process().filter(|_| is_local).map_or("", written)
+/// An id as FXT has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Id {
+    pub(super) number: u64,
+    /// Whether it is only of its process, wherever else it comes.
+    pub(super) is_local: bool,
+}
+
+/// Returns an id, of which an event can have several kinds. The same one has
+/// the same number however it is written.
+///
+/// Readers of FXT know no scopes: those of a scope are made ids of their own,
+/// and so are those of a process where readers take ids for those of all.
+pub(super) fn id<'a>(
+    draft: &mut Draft<'a>,
+    event: &Event<'a>,
+    absent: &mut bool,
+    process: u64,
+    reach: Reach,
+) -> Id {
+    let scope = event.other("scope");
+    let id2 = event.other("id2");
+    if let (Some(Value::String(text)), None, None) = (event.id(), scope, id2) {
+        if let Some(number) = text.plain().and_then(plain_id) {
+            return Id { number, is_local: false };
+        }
+    }
+    let (value, is_local) = match (event.id(), id2) {
+        (Some(id), _) => {
+            draft.known_member("id", id);
+            (id, false)
+        }
+        (None, Some(id2)) => of_id2(id2),
+        (None, None) => {
+            *absent = true;
+            return Id { number: 0, is_local: false };
+        }
+    };
+    let mut number = number(value);
+    if let Some(scope) = scope {
+        number = hash(&[&number.to_le_bytes(), written(scope).as_bytes()]);
+    }
+    if is_local && reach == Reach::All {
+        number = hash(&[&number.to_le_bytes(), b"process", &process.to_le_bytes()]);
+    }
+    Id { number, is_local }
+}
+
+/// Returns what `id2` says, and whether it is of the process only.
+fn of_id2(id2: Value<'_>) -> (Value<'_>, bool) {
+    let Value::Nested(json) = id2 else {
+        return (id2, false);
+    };
+    let mut scanner = Scanner::new(json.as_bytes(), 0);
+    let mut member = |before| {
+        scanner.expect(before, Problem::Key).ok()?;
+        let (key, _) = scanner.key().ok()?;
+        Some((key.of(json), Value::of(json, scanner.value().ok()?)))
+    };
+    let mut before = b'{';
+    while let Some((key, value)) = member(before) {
+        match key {
+            "local" => return (value, true),
+            "global" => return (value, false),
+            _ => before = b',',
+        }
+    }
+    (id2, false)
+}
+
+/// Returns the number that an id is, or one for the text that it is.
+fn number(id: Value<'_>) -> u64 {
+    match id {
+        Value::Number(number) => number.to_whole(),
+        Value::String(text) => {
+            let text = text.to_str();
+            let number = hexadecimal(&text).or_else(|| decimal(&text));
+            return number.unwrap_or_else(|| hash(&[text.as_bytes()]));
+        }
+        _ => None,
+    }
+    .unwrap_or_else(|| hash(&[written(id).as_bytes()]))
 }
 
 /// Returns an id that is written as one of FXT is, and is not 0, which for a
@@ -169,11 +244,18 @@ fn hexadecimal(text: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
+/// Returns a number that stands in a string as JSON has it.
+fn decimal(text: &str) -> Option<u64> {
+    let is_plain = text.bytes().all(|digit| digit.is_ascii_digit());
+    let has_zeros = text.len() > 1 && text.starts_with('0');
+    (is_plain && !has_zeros).then(|| text.parse().ok()).flatten()
+}
+
 /// Returns a number for texts, the same in every run (FNV-1a).
-fn hash(texts: &[&str]) -> u64 {
+pub(super) fn hash(texts: &[&[u8]]) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     // No byte of UTF-8 is 0xff.
-    let whole = |hash, text: &&str| step(text.bytes().fold(hash, step), 0xff);
+    let whole = |hash, text: &&[u8]| step(text.iter().copied().fold(hash, step), 0xff);
     texts.iter().fold(0xcbf2_9ce4_8422_2325, whole)
 }
 
@@ -204,7 +286,7 @@ mod tests {
     #[test]
     fn texts_are_told_apart() {
         assert_eq!(hash(&[]), 0xcbf2_9ce4_8422_2325);
-        assert_ne!(hash(&["a", "b"]), hash(&["ab", ""]));
-        assert_ne!(hash(&["a"]), hash(&["b"]));
+        assert_ne!(hash(&[b"a", b"b"]), hash(&[b"ab", b""]));
+        assert_ne!(hash(&[b"a"]), hash(&[b"b"]));
     }
 }

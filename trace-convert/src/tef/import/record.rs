@@ -7,7 +7,8 @@ use trace_format::{
 };
 
 use super::draft::{Draft, Part, Room};
-use super::head::{self, Absent, Head};
+use super::head::{self, Absent, Head, Reach};
+use super::operations::Operations;
 use crate::tef::carried::{ADDED, EMPTY_ARGS};
 use crate::tef::event::{Event, Phase};
 use crate::tef::value::{Text, Value};
@@ -37,7 +38,12 @@ pub(super) struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// Plans the record of an event. `now` stands for a time that it lacks.
     #[inline]
-    pub(super) fn new(event: &Event<'a>, room: Room, now: u64) -> Self {
+    pub(super) fn new(
+        event: &Event<'a>,
+        room: Room,
+        now: u64,
+        operations: &mut Operations,
+    ) -> Self {
         let mut draft = Draft::new(room);
         draft.fits = !event.parsed.is_repeated && has_no_repeated_keys(event);
         let phase = event.phase();
@@ -48,9 +54,9 @@ impl<'a> Plan<'a> {
         let mut absent = Absent::default();
         let is_name = matches!(label, Kind::Process(_) | Kind::Thread(_));
         arguments(&mut draft, event, is_name);
-        let head = head(&mut draft, event, phase, &label, &mut absent, now);
+        let mut head = head(&mut draft, event, phase, &label, &mut absent, now);
         let kind = match label {
-            Kind::None => kind(&mut draft, event, phase, head.ticks, &mut absent),
+            Kind::None => kind(&mut draft, event, phase, &mut head, &mut absent, operations),
             label => {
                 for (key, value) in
                     [("id", event.id()), ("dur", event.duration()), ("s", event.scope())]
@@ -252,23 +258,32 @@ fn kind<'a>(
     draft: &mut Draft<'a>,
     event: &Event<'a>,
     phase: Phase,
-    ticks: u64,
+    head: &mut Head<'a>,
     absent: &mut Absent,
+    operations: &mut Operations,
 ) -> Kind<'a> {
     use EventKind as Fxt;
+    let process = head.thread.process;
     let kind = match phase {
         Phase::DurationBegin => Fxt::DurationBegin,
         Phase::DurationEnd => Fxt::DurationEnd,
-        Phase::Complete => Fxt::DurationComplete { end: end(draft, event, ticks, absent) },
-        Phase::Counter => Fxt::Counter { id: counter_id(draft, event) },
-        Phase::AsyncBegin => Fxt::AsyncBegin { id: head::id(draft, event, &mut absent.id) },
-        Phase::AsyncInstant => Fxt::AsyncInstant { id: head::id(draft, event, &mut absent.id) },
-        Phase::AsyncEnd => Fxt::AsyncEnd { id: head::id(draft, event, &mut absent.id) },
-        Phase::FlowBegin => Fxt::FlowBegin { id: head::id(draft, event, &mut absent.id) },
-        Phase::FlowStep => Fxt::FlowStep { id: head::id(draft, event, &mut absent.id) },
-        Phase::FlowEnd => Fxt::FlowEnd { id: head::id(draft, event, &mut absent.id) },
+        Phase::Complete => Fxt::DurationComplete { end: end(draft, event, head.ticks, absent) },
+        Phase::Counter => Fxt::Counter { id: counter_id(draft, event, process) },
+        Phase::AsyncBegin | Phase::AsyncInstant | Phase::AsyncEnd => {
+            let id = head::id(draft, event, &mut absent.id, process, Reach::Process);
+            let kind = match phase {
+                Phase::AsyncBegin => Fxt::AsyncBegin { id: id.number },
+                Phase::AsyncInstant => Fxt::AsyncInstant { id: id.number },
+                _ => Fxt::AsyncEnd { id: id.number },
+            };
+            operations.note(draft, event, head, absent, (kind, id));
+            kind
+        }
+        Phase::FlowBegin => Fxt::FlowBegin { id: flow_id(draft, event, process, absent) },
+        Phase::FlowStep => Fxt::FlowStep { id: flow_id(draft, event, process, absent) },
+        Phase::FlowEnd => Fxt::FlowEnd { id: flow_id(draft, event, process, absent) },
         Phase::ObjectCreated | Phase::ObjectSnapshot | Phase::ObjectDestroyed => {
-            return object(draft, event, absent);
+            return object(draft, event, process, absent);
         }
         Phase::Metadata | Phase::Other => return Kind::None,
         _ => Fxt::Instant { scope: scope(draft, event) },
@@ -277,8 +292,17 @@ fn kind<'a>(
     Kind::Event(kind)
 }
 
-fn object<'a>(draft: &mut Draft<'a>, event: &Event<'a>, absent: &mut Absent) -> Kind<'a> {
-    let id = head::id(draft, event, &mut absent.id);
+fn flow_id<'a>(draft: &mut Draft<'a>, event: &Event<'a>, process: u64, absent: &mut Absent) -> u64 {
+    head::id(draft, event, &mut absent.id, process, Reach::All).number
+}
+
+fn object<'a>(
+    draft: &mut Draft<'a>,
+    event: &Event<'a>,
+    process: u64,
+    absent: &mut Absent,
+) -> Kind<'a> {
+    let id = head::id(draft, event, &mut absent.id, process, Reach::Process).number;
     if let Some(letter) = phase_value(event) {
         draft.known_member("ph", letter);
     }
@@ -334,11 +358,8 @@ fn end<'a>(draft: &mut Draft<'a>, event: &Event<'a>, ticks: u64, absent: &mut Ab
 }
 
 /// A counter without an id has 0, which therefore is carried.
-fn counter_id<'a>(draft: &mut Draft<'a>, event: &Event<'a>) -> u64 {
-    match event.id() {
-        Some(_) => head::id(draft, event, &mut false),
-        None => 0,
-    }
+fn counter_id<'a>(draft: &mut Draft<'a>, event: &Event<'a>, process: u64) -> u64 {
+    head::id(draft, event, &mut false, process, Reach::Process).number
 }
 
 /// How far an instant reaches.
