@@ -6,11 +6,12 @@
         assert page.run("document.title") == "page"
 
 What a page writes to its console as an error, exceptions that nobody catches, and requests that it makes are kept in `page.errors` and
-`page.requests`.
+`page.requests`; requests that its policy keeps from being made are not. `browser.serve` answers for other hosts.
 """
 
 import base64
 import json
+import mimetypes
 import os
 import select
 import shutil
@@ -38,7 +39,9 @@ class Browser:
         os.close(from_browser)
         self.received = b""
         self.number = 0
+        self.answers = {}
         self.pages = {}
+        self.served = []
 
     def __enter__(self):
         return self
@@ -56,7 +59,7 @@ class Browser:
         """Opens a page and waits until it is loaded."""
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        page = self.pages[session] = Page(self, session)
+        page = self.pages[session] = Page(self, session, target)
         for domain in ["Page", "Runtime", "Network", "Log"]:
             page.send(f"{domain}.enable")
         page.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
@@ -75,15 +78,36 @@ class Browser:
         data = memoryview(json.dumps(message).encode() + b"\0")
         while data:
             data = data[os.write(self.write_end, data):]
+        return self.answer(message["id"], method)
+
+    def answer(self, number, method):
+        """Waits for an answer; what happens meanwhile may send too."""
         end = time.monotonic() + TIMEOUT
-        while True:
-            answer = self.message(end)
-            if answer.get("id") == self.number:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']}")
-                return answer["result"]
-            if answer.get("sessionId") in self.pages:
-                self.pages[answer["sessionId"]].notice(answer)
+        while number not in self.answers:
+            message = self.message(end)
+            if "id" in message:
+                self.answers[message["id"]] = message
+            elif message["method"] == "Fetch.requestPaused":
+                self.fulfill(message["params"])
+            elif message.get("sessionId") in self.pages:
+                self.pages[message["sessionId"]].notice(message)
+        answer = self.answers.pop(number)
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def serve(self, origin, files):
+        """Answers for an origin with the files of a directory, without a network."""
+        self.served.append((origin + "/", files))
+        self.send("Fetch.enable", patterns=[{"urlPattern": prefix + "*"} for prefix, _ in self.served])
+
+    def fulfill(self, paused):
+        url = paused["request"]["url"].split("#")[0].split("?")[0]
+        [file] = [files / (url[len(prefix):] or "index.html") for prefix, files in self.served if url.startswith(prefix)]
+        found = file.is_file()
+        kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        self.send("Fetch.fulfillRequest", requestId=paused["requestId"], responseCode=200 if found else 404,
+                  responseHeaders=[{"name": "Content-Type", "value": kind}], body=base64.b64encode(file.read_bytes() if found else b"").decode())
 
     def message(self, end):
         while b"\0" not in self.received:
@@ -100,11 +124,13 @@ class Browser:
 class Page:
     """A page in a tab of its own."""
 
-    def __init__(self, browser, session):
+    def __init__(self, browser, session, target):
         self.browser = browser
         self.session = session
+        self.target = target
         self.errors = []
         self.requests = []
+        self.urls = {}
 
     def send(self, method, **parameters):
         return self.browser.send(method, self.session, **parameters)
@@ -117,6 +143,14 @@ class Page:
             self.errors.append(parameters["entry"]["text"])
         elif event["method"] == "Network.requestWillBeSent":
             self.requests.append(parameters["request"]["url"][:200])
+            self.urls[parameters["requestId"]] = self.requests[-1]
+        elif event["method"] == "Network.loadingFailed" and parameters.get("blockedReason"):
+            self.requests.remove(self.urls[parameters["requestId"]])
+
+    def close(self):
+        """Closes it, as a user does."""
+        self.browser.send("Target.closeTarget", targetId=self.target)
+        del self.browser.pages[self.session]
 
     def run(self, script):
         """Returns the value of an expression of JavaScript."""
@@ -168,11 +202,14 @@ class Page:
         self.pointer("mouseWheel", x, y, deltaX=0, deltaY=by, modifiers=2 if control else 0)
         self.settle()
 
-    def press(self, key):
-        """Presses a key, such as `w` or `Enter`."""
+    def press(self, key, until=None):
+        """Presses a key, such as `w` or `Enter`, and holds it until an expression is true, if one is given."""
         text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
-        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
-        self.send("Input.dispatchKeyEvent", type="keyUp", key=key)
+        code = f"Key{key.upper()}" if len(key) == 1 and key.isalpha() else ""
+        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=code, **text)
+        if until:
+            self.wait(until)
+        self.send("Input.dispatchKeyEvent", type="keyUp", key=key, code=code)
         self.settle()
 
     def type(self, text):

@@ -438,7 +438,8 @@ pub(crate) struct MergeArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Ends when the page is closed; with the interface of ui.perfetto.dev, when that
-has the trace. The browser is $BROWSER, or what xdg-open chooses.
+has the trace: some browsers ask first whether that site may reach this device.
+The browser is $BROWSER, or what xdg-open chooses.
 
 Examples:
   trace view trace.fxt

@@ -48,7 +48,7 @@ fn view(args: &ViewArgs, file: &Path) -> Result<u8> {
     let until = match interface {
         Interface::Own(_) => "the page is closed; Ctrl-C ends it too",
         Interface::Hosted => {
-            "the page has the file; Ctrl-C ends it too (offline: trace view --setup)"
+            "ui.perfetto.dev has the trace: let it, if the browser asks; Ctrl-C ends it too"
         }
     };
     let site = Site::new(interface, trace, server.port())?;
