@@ -12,18 +12,22 @@ use std::time::{Duration, Instant};
 use trace_convert::tef;
 
 const DOCUMENT_BYTES: usize = 2 << 20;
+const RUNS: usize = 60;
 
 /// A way to go through a document.
 type Way = (&'static str, fn(&[u8]));
 
 fn main() {
-    // Also what cargo adds, which is no name of a way.
-    let only = std::env::args().nth(1).filter(|name| !name.starts_with("--"));
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // A test only sees to it that all of them work.
+    let is_bench = arguments.iter().any(|argument| argument == "--bench");
+    let (bytes, runs) = if is_bench { (DOCUMENT_BYTES, RUNS) } else { (64 << 10, 1) };
+    let only = arguments.iter().find(|argument| !argument.starts_with("--"));
     let ways: [Way; 3] = [("serde_json to Value", to_value), ("read", read), ("to FXT", convert)];
-    for (what, json) in [("as Chrome writes", chrome()), ("as clang writes", clang())] {
+    for (what, json) in [("as Chrome writes", chrome(bytes)), ("as clang writes", clang(bytes))] {
         let mut others = None;
-        for (way, run) in ways.iter().filter(|(way, _)| only.as_deref().is_none_or(|o| o == *way)) {
-            let speed = measure(&json, run);
+        for (way, run) in ways.iter().filter(|(way, _)| only.is_none_or(|only| only == way)) {
+            let speed = measure(&json, runs, run);
             let factor = speed / *others.get_or_insert(speed);
             println!("{what}: {way}: {speed:.0} MB/s, {factor:.1} times the first");
         }
@@ -46,19 +50,19 @@ fn convert(json: &[u8]) {
 }
 
 /// Returns MB/s.
-fn measure(json: &[u8], run: impl Fn(&[u8])) -> f64 {
+fn measure(json: &[u8], runs: usize, run: impl Fn(&[u8])) -> f64 {
     let time = || {
         let start = Instant::now();
         run(json);
         start.elapsed()
     };
-    let best: Duration = (0..60).map(|_| time()).min().unwrap_or_default();
+    let best: Duration = (0..runs).map(|_| time()).min().unwrap_or_default();
     json.len() as f64 / best.as_secs_f64() / 1e6
 }
 
 /// Events with the members that Chrome writes.
-fn chrome() -> Vec<u8> {
-    document(|json, number| {
+fn chrome(bytes: usize) -> Vec<u8> {
+    document(bytes, |json, number| {
         let (ts, tid) = (50_000_000_000 + number * 7, 1 + number % 9);
         let name = ["RunTask", "Layout", "Paint", "v8.compile", "ThreadProxy::Commit"];
         let name = name[number as usize % name.len()];
@@ -75,8 +79,8 @@ fn chrome() -> Vec<u8> {
 }
 
 /// Short events with one argument.
-fn clang() -> Vec<u8> {
-    document(|json, number| {
+fn clang(bytes: usize) -> Vec<u8> {
+    document(bytes, |json, number| {
         write!(
             json,
             "{{\"pid\":4711,\"tid\":4711,\"ph\":\"X\",\"ts\":{}.5,\"dur\":{},\
@@ -88,10 +92,10 @@ fn clang() -> Vec<u8> {
     })
 }
 
-fn document(event: impl Fn(&mut String, u64) -> std::fmt::Result) -> Vec<u8> {
+fn document(bytes: usize, event: impl Fn(&mut String, u64) -> std::fmt::Result) -> Vec<u8> {
     let mut json = String::from("{\"traceEvents\":[");
     let mut number = 0;
-    while json.len() < DOCUMENT_BYTES {
+    while json.len() < bytes {
         json.push_str(if number == 0 { "" } else { ",\n" });
         event(&mut json, number).unwrap();
         number += 1;

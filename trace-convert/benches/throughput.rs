@@ -1,46 +1,74 @@
-//! Megabytes of archive per second, on one core, for each way to read one.
+//! Megabytes of archive per second of one core, for each way to read one.
 //!
-//! The archives are in memory and the output goes nowhere. The best of seven
-//! runs counts.
+//! The archives are in memory and the output goes nowhere. The time is that of
+//! the processor, of the best of seven runs. The name of a way behind `--`
+//! measures that alone.
 
 use std::fmt::Write;
+use std::hint::black_box;
 use std::io;
-use std::time::{Duration, Instant};
 
-use trace_convert::{check, chrome, stats, text};
+use rustix::time::{clock_gettime, ClockId};
+use trace_convert::merge::{Clocks, Merger};
+use trace_convert::slice::{self, Selection};
+use trace_convert::stacks::Stacks;
+use trace_convert::stats::{self, Grouping};
+use trace_convert::{check, chrome, perfetto, text};
 use trace_format::{
     Argument, Arguments, Event, EventKind, Reader, Thread, ThreadKoids, Value, Writer,
 };
 
 const ARCHIVE_BYTES: usize = 32 << 20;
+const RUNS: usize = 7;
+
+/// A way to go through an archive.
+type Way = (&'static str, fn(&[u8]));
+
+const WAYS: [Way; 11] = [
+    ("decode", decode),
+    ("check", to_report),
+    ("stats", to_stats),
+    ("dump", to_text),
+    ("slice", to_slice),
+    ("merge", to_merger),
+    ("convert to JSON", to_json),
+    ("convert to pftrace", to_perfetto),
+    ("convert to folded", to_folded),
+    ("convert to CSV", to_csv),
+    ("convert to speedscope", to_speedscope),
+];
 
 fn main() {
-    let plain = archive(&[]);
-    let arguments = [
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // A test only sees to it that all of them work.
+    let is_bench = arguments.iter().any(|argument| argument == "--bench");
+    let (bytes, runs) = if is_bench { (ARCHIVE_BYTES, RUNS) } else { (64 << 10, 1) };
+    let only = arguments.iter().find(|argument| !argument.starts_with("--"));
+    let values = [
         Argument::new("bytes", Value::Int64(1_234_567)),
         Argument::new("path", Value::String("/usr/share".into())),
     ];
-    let with_arguments = archive(&arguments);
-    for (what, archive) in [("no arguments", &plain), ("two arguments", &with_arguments)] {
-        measure(&format!("chrome, {what}"), archive, to_json);
-        measure(&format!("text,   {what}"), archive, to_text);
-        measure(&format!("check,  {what}"), archive, to_report);
-        measure(&format!("stats,  {what}"), archive, to_stats);
+    let archives = [nested(bytes), archive(bytes, &[]), archive(bytes, &values)];
+    println!(
+        "| MB/s | nested scopes, 24 bytes | scopes, 32 bytes | with two arguments, 72 bytes |"
+    );
+    println!("|---|---|---|---|");
+    for (name, way) in WAYS.iter().filter(|(name, _)| only.is_none_or(|only| only == name)) {
+        let speeds = archives.each_ref().map(|archive| measure(archive, runs, *way));
+        let [nested, plain, with_values] = speeds.map(|speed| format!("{speed:.0}"));
+        println!("| {name} | {nested} | {plain} | {with_values} |");
     }
-    let nested = nested();
-    measure("check,  nested scopes of 24 bytes", &nested, to_report);
-    measure("stats,  nested scopes of 24 bytes", &nested, to_stats);
 }
 
 /// Returns an archive as `trace record` writes it: scopes in the order of their
 /// begins, in chunks that start with their thread.
-fn nested() -> Vec<u8> {
+fn nested(bytes: usize) -> Vec<u8> {
     let names = ["request", "parse", "query", "lock", "send"];
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider(1, "bench").unwrap();
     writer.initialization(2_400_000_000).unwrap();
     let mut ticks: u64 = 1 << 45;
-    for number in 0..ARCHIVE_BYTES as u64 / 24 {
+    for number in 0..bytes as u64 / 24 {
         let depth = number % 5;
         let thread = ThreadKoids::new(12_345, 12_345 + number / 2000 % 7);
         let event = Event {
@@ -58,13 +86,13 @@ fn nested() -> Vec<u8> {
 }
 
 /// Returns an archive of scopes that have ended.
-fn archive(arguments: &[Argument<'_>]) -> Vec<u8> {
+fn archive(bytes: usize, arguments: &[Argument<'_>]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider(1, "bench").unwrap();
     writer.initialization(2_400_000_000).unwrap();
     let mut ticks: u64 = 1 << 45;
-    let mut bytes = 0;
-    while bytes < ARCHIVE_BYTES {
+    let each = if arguments.is_empty() { 32 } else { 72 };
+    for _ in 0..bytes / each {
         let event = Event {
             ticks,
             thread: Thread::Inline(ThreadKoids::new(12_345, 12_345 + ticks % 7)),
@@ -75,23 +103,41 @@ fn archive(arguments: &[Argument<'_>]) -> Vec<u8> {
         };
         writer.record(&event.into()).unwrap();
         ticks += 5_000;
-        bytes += if arguments.is_empty() { 32 } else { 72 };
     }
     writer.into_inner()
 }
 
-fn measure(what: &str, archive: &[u8], run: fn(&[u8])) {
+/// Returns MB/s.
+fn measure(archive: &[u8], runs: usize, way: fn(&[u8])) -> f64 {
     let time = || {
-        let start = Instant::now();
-        run(archive);
-        start.elapsed()
+        let start = processor_seconds();
+        way(archive);
+        processor_seconds() - start
     };
-    let best: Duration = (0..7).map(|_| time()).min().unwrap_or_default();
-    println!("{what}: {:.0} MB/s", archive.len() as f64 / best.as_secs_f64() / 1e6);
+    let best = (0..runs).map(|_| time()).fold(f64::INFINITY, f64::min);
+    archive.len() as f64 / best / 1e6
 }
 
-fn to_json(archive: &[u8]) {
-    chrome::write(Reader::new(archive), io::sink()).unwrap();
+/// Returns how long this process has run.
+fn processor_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn decode(archive: &[u8]) {
+    let mut reader = Reader::new(archive);
+    while let Some(item) = reader.next().unwrap() {
+        black_box(&item);
+    }
+}
+
+fn to_report(archive: &[u8]) {
+    black_box(check::check(Reader::new(archive)).unwrap());
+}
+
+fn to_stats(archive: &[u8]) {
+    let report = stats::collect(Reader::new(archive), Grouping::Together, None).unwrap();
+    assert!(!report.durations.is_empty());
 }
 
 fn to_text(archive: &[u8]) {
@@ -101,15 +147,40 @@ fn to_text(archive: &[u8]) {
         line.clear();
         text::line(&mut line, &item).unwrap();
         line.write_char('\n').unwrap();
-        std::hint::black_box(&line);
+        black_box(&line);
     }
 }
 
-fn to_stats(archive: &[u8]) {
-    let report = stats::collect(Reader::new(archive), stats::Grouping::Together, None).unwrap();
-    assert!(!report.durations.is_empty());
+fn to_slice(archive: &[u8]) {
+    let all = Selection { to: u64::MAX, ..Selection::default() };
+    let summary = slice::write(Reader::new(archive), &all, io::sink()).unwrap();
+    assert!(summary.written > 0 && summary.left_out == 0);
 }
 
-fn to_report(archive: &[u8]) {
-    std::hint::black_box(check::check(Reader::new(archive)).unwrap());
+fn to_merger(archive: &[u8]) {
+    let clocks = [Clocks::read(Reader::new(archive)).unwrap()];
+    let mut merger = Merger::new(io::sink(), &clocks).unwrap();
+    merger.add("archive", Reader::new(archive)).unwrap();
+    assert!(merger.finish().unwrap().written > 0);
+}
+
+fn to_json(archive: &[u8]) {
+    chrome::write(Reader::new(archive), io::sink()).unwrap();
+}
+
+fn to_perfetto(archive: &[u8]) {
+    perfetto::write(Reader::new(archive), io::sink()).unwrap();
+}
+
+fn to_folded(archive: &[u8]) {
+    let stacks = Stacks::read(Reader::new(archive)).unwrap();
+    assert!(!stacks.folded(Grouping::Together).unwrap().is_empty());
+}
+
+fn to_csv(archive: &[u8]) {
+    Stacks::read(Reader::new(archive)).unwrap().csv(io::sink()).unwrap();
+}
+
+fn to_speedscope(archive: &[u8]) {
+    Stacks::read(Reader::new(archive)).unwrap().speedscope("archive", io::sink()).unwrap();
 }
