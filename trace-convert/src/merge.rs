@@ -22,7 +22,7 @@ use trace_format::{Item, Metadata, Reader, Record, WriteError, Writer};
 
 use crate::{rewrite, ConvertError, Damage};
 pub use clock::Clocks;
-use clock::Timeline;
+use clock::{Clock, Timeline};
 
 /// What a merge has come to.
 #[derive(Debug, Default)]
@@ -49,6 +49,8 @@ pub struct Merger<W> {
     summary: Summary,
     /// The providers of the archive that is added, with the number of it.
     ids: HashMap<(usize, Option<u32>), u32>,
+    /// Whose records are written now, and what its clock says.
+    current: Option<((usize, Option<u32>), Clock)>,
 }
 
 impl<W> std::fmt::Debug for Merger<W> {
@@ -77,6 +79,7 @@ impl<W: Write> Merger<W> {
             timeline: Timeline::new(clocks),
             summary: Summary::default(),
             ids: HashMap::new(),
+            current: None,
         })
     }
 
@@ -130,17 +133,42 @@ impl<W: Write> Merger<W> {
                 }
             }
             Record::Metadata(Metadata::MagicNumber)
-            | Record::Initialization { .. }
             | Record::String { .. }
             | Record::Thread { .. } => {}
-            Record::Metadata(_) => self.provider(archive, name, item)?,
+            // Its clock is another one now.
+            Record::Initialization { .. } => self.current = None,
+            Record::Metadata(_) => {
+                self.turn_to(archive, name, item)?;
+            }
             Record::Unknown(_) => self.summary.left_out += 1,
-            _ => self.keep(archive, name, item)?,
+            record => {
+                let clock = match self.current {
+                    Some((current, clock)) if current == (archive, item.provider.id()) => clock,
+                    _ => self.turn_to(archive, name, item)?,
+                };
+                match rewrite::needs_room(record) {
+                    true => self.keep(item, clock, &mut rewrite::room())?,
+                    false => self.keep(item, clock, &mut [])?,
+                }
+            }
         }
         Ok(())
     }
 
-    /// Makes the provider of `item` the one that is written to.
+    /// Makes the provider of `item` the one that is written to; returns its
+    /// clock.
+    fn turn_to(
+        &mut self,
+        archive: usize,
+        name: &str,
+        item: &Item<'_>,
+    ) -> Result<Clock, ConvertError> {
+        self.provider(archive, name, item)?;
+        let clock = self.timeline.clock(archive, item.provider);
+        self.current = Some(((archive, item.provider.id()), clock));
+        Ok(clock)
+    }
+
     fn provider(
         &mut self,
         archive: usize,
@@ -165,11 +193,13 @@ impl<W: Write> Merger<W> {
         self.writer.initialization(1_000_000_000).map_err(failed)
     }
 
-    fn keep(&mut self, archive: usize, name: &str, item: &Item<'_>) -> Result<(), ConvertError> {
-        self.provider(archive, name, item)?;
-        let clock = self.timeline.clock(archive, item.provider);
-        let mut room = rewrite::room();
-        let mut record = rewrite::with_nanos(item, &mut room, |ticks| clock.nanos(ticks));
+    fn keep<'a>(
+        &mut self,
+        item: &Item<'a>,
+        clock: Clock,
+        room: &'a mut rewrite::Room<'a>,
+    ) -> Result<(), ConvertError> {
+        let mut record = rewrite::with_nanos(item, room, |ticks| clock.nanos(ticks));
         rewrite::times(&mut record).for_each(|ticks| *ticks = clock.nanos(*ticks));
         match rewrite::write(&mut self.writer, &record)? {
             true => self.summary.written += 1,

@@ -17,11 +17,17 @@ use crate::slice::is_anchor;
 use crate::{ConvertError, Loss};
 
 /// Room for the arguments of a record.
-pub(crate) type Room<'a> = [Argument<'a>; MAX_ARGUMENTS];
+pub(crate) type Room<'a> = [Argument<'a>];
 
-/// Returns room for the arguments of a record.
-pub(crate) fn room<'a>() -> Room<'a> {
+/// Returns room for the arguments of a record. Most records have none, and need
+/// none: to make it takes its time.
+pub(crate) fn room<'a>() -> [Argument<'a>; MAX_ARGUMENTS] {
     [Argument { name: Text::EMPTY, value: Value::Null }; MAX_ARGUMENTS]
+}
+
+/// Tells whether a record has arguments, for which [`room`] is needed.
+pub(crate) fn needs_room(record: &Record<'_>) -> bool {
+    record.arguments().iter().next().is_some()
 }
 
 /// Returns the record of `item` as [`inline`] does, with the ticks that are

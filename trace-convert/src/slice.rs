@@ -236,8 +236,18 @@ impl<'s, W: Write> Slicer<'s, W> {
     }
 
     fn keep(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
-        let mut room = rewrite::room();
-        let record = rewrite::inline(item, &mut room, |_| {});
+        match rewrite::needs_room(&item.record) {
+            true => self.keep_within(item, &mut rewrite::room()),
+            false => self.keep_within(item, &mut []),
+        }
+    }
+
+    fn keep_within<'a>(
+        &mut self,
+        item: &Item<'a>,
+        room: &'a mut rewrite::Room<'a>,
+    ) -> Result<(), ConvertError> {
+        let record = rewrite::inline(item, room, |_| {});
         match rewrite::write(&mut self.writer, &record)? {
             true => self.summary.written += 1,
             false => self.summary.left_out += 1,

@@ -20,9 +20,10 @@ use wait4::Wait4;
 /// The sizes of the archives in MB, if nothing else is said.
 const SIZES: [u64; 2] = [2, 24];
 
-/// What is kept of every file until there is enough of it: events in windows,
-/// durations to be sorted, halves that wait for their other half. In MB.
-const BOUNDED: u64 = 96;
+/// What is kept of every file until there is enough of it, in MB: events in
+/// windows, durations to be sorted, a million operations and as many flows that
+/// wait for their other half.
+const BOUNDED: u64 = 256;
 
 /// Commands that read the archive `IN`, a quarter of it as `QUARTER` and as
 /// JSON `JSON`.

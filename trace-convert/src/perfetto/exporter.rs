@@ -113,18 +113,18 @@ impl Exporter {
     /// Returns the track of a thread.
     #[inline]
     pub(super) fn thread(&mut self, koids: ThreadKoids) -> Uuid {
-        if !self.tracks.has_thread(koids) {
-            self.describe_thread(koids);
+        match self.tracks.thread(koids) {
+            Some(uuid) => uuid,
+            None => self.describe_thread(koids),
         }
-        self.tracks.thread(koids)
     }
 
-    /// Describes a thread by what is known of it now.
+    /// Describes a thread by what is known of it now; returns its track.
     #[cold]
-    pub(super) fn describe_thread(&mut self, koids: ThreadKoids) {
+    pub(super) fn describe_thread(&mut self, koids: ThreadKoids) -> Uuid {
         let process = self.process(koids.process);
         let name = self.catalog.thread_name(koids);
-        self.tracks.describe_thread(&mut self.packets, process, koids, name);
+        self.tracks.describe_thread(&mut self.packets, process, koids, name)
     }
 
     /// Returns the number of a category or name of `item`'s record.

@@ -35,7 +35,7 @@ pub(super) struct Packets {
     bytes: Vec<u8>,
     is_started: bool,
     /// The strings that the next packet has to tell.
-    told: InternedData,
+    told: Option<InternedData>,
     /// Which strings, by their numbers, were told for each use.
     known: [Vec<bool>; 3],
     messages: u64,
@@ -61,10 +61,11 @@ impl Packets {
             known.resize(place + 1, false);
         }
         known[place] = true;
+        let told = self.told.get_or_insert_with(InternedData::default);
         let list = match used_as {
-            Use::Category => &mut self.told.event_categories,
-            Use::Name => &mut self.told.event_names,
-            Use::Annotation => &mut self.told.debug_annotation_names,
+            Use::Category => &mut told.event_categories,
+            Use::Name => &mut told.event_names,
+            Use::Annotation => &mut told.debug_annotation_names,
         };
         list.push(InternedString { iid: Some(u64::from(id) + 1), text: Some(text.to_owned()) });
     }
@@ -73,7 +74,8 @@ impl Packets {
     pub(super) fn log_message(&mut self, text: String) -> u64 {
         self.messages += 1;
         let iid = Some(self.messages);
-        self.told.log_message_body.push(InternedString { iid, text: Some(text) });
+        let told = self.told.get_or_insert_with(InternedData::default);
+        told.log_message_body.push(InternedString { iid, text: Some(text) });
         self.messages
     }
 
@@ -81,15 +83,11 @@ impl Packets {
     #[inline]
     pub(super) fn event(&mut self, nanos: u64, event: TrackEvent) {
         self.events += 1;
-        let told = std::mem::take(&mut self.told);
-        let is_empty = told.event_categories.is_empty()
-            && told.event_names.is_empty()
-            && told.debug_annotation_names.is_empty()
-            && told.log_message_body.is_empty();
+        let told = self.told.take();
         self.packet(TracePacket {
             timestamp: Some(nanos),
             track_event: Some(event),
-            interned_data: (!is_empty).then_some(told),
+            interned_data: told,
             sequence_flags: Some(NEEDS_STATE),
             ..TracePacket::default()
         });

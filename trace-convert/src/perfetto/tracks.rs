@@ -19,7 +19,11 @@ pub(super) type Uuid = u64;
 pub(super) struct Tracks {
     last: Uuid,
     processes: HashMap<u64, Uuid>,
-    threads: HashMap<ThreadKoids, ThreadTrack>,
+    threads: Vec<ThreadTrack>,
+    /// The place of each thread in the list.
+    places: HashMap<ThreadKoids, usize>,
+    /// The thread that was looked for last, as one after another is.
+    recent: Option<(ThreadKoids, usize)>,
     counters: HashMap<(Uuid, CounterKey), Uuid>,
     named: HashMap<(Uuid, &'static str), Uuid>,
 }
@@ -63,36 +67,47 @@ impl Tracks {
         }
     }
 
-    /// Tells whether a thread has a track.
+    /// Returns what there is of a thread.
     #[inline]
-    pub(super) fn has_thread(&self, koids: ThreadKoids) -> bool {
-        self.threads.contains_key(&koids)
+    fn of_thread(&mut self, koids: ThreadKoids) -> Option<&mut ThreadTrack> {
+        let place = match self.recent {
+            Some((recent, place)) if recent == koids => place,
+            _ => *self.places.get(&koids)?,
+        };
+        self.recent = Some((koids, place));
+        self.threads.get_mut(place)
     }
 
-    /// Describes a thread of a process, for the first time or again.
+    /// Describes a thread of a process, for the first time or again; returns its
+    /// track.
     pub(super) fn describe_thread(
         &mut self,
         packets: &mut Packets,
         process: Uuid,
         koids: ThreadKoids,
         name: &str,
-    ) {
-        let uuid = match self.threads.get(&koids) {
-            Some(track) => track.uuid,
+    ) -> Uuid {
+        let uuid = match self.thread(koids) {
+            Some(uuid) => uuid,
             None => {
                 let uuid = self.next();
-                let track = ThreadTrack { uuid, lanes: Lanes::default(), beside: Vec::new() };
-                self.threads.insert(koids, track);
+                self.places.insert(koids, self.threads.len());
+                self.threads.push(ThreadTrack {
+                    uuid,
+                    lanes: Lanes::default(),
+                    beside: Vec::new(),
+                });
                 uuid
             }
         };
         packets.descriptor(thread_descriptor(uuid, process, koids, name));
+        uuid
     }
 
-    /// Returns the track of a thread that was described.
+    /// Returns the track of a thread, if it was described.
     #[inline]
-    pub(super) fn thread(&self, koids: ThreadKoids) -> Uuid {
-        self.threads.get(&koids).map_or(ROOT, |track| track.uuid)
+    pub(super) fn thread(&mut self, koids: ThreadKoids) -> Option<Uuid> {
+        self.of_thread(koids).map(|track| track.uuid)
     }
 
     /// Returns the track for a duration of a thread that was described: its
@@ -103,18 +118,21 @@ impl Tracks {
         koids: ThreadKoids,
         (start, end): (u64, u64),
     ) -> Uuid {
-        let Some(track) = self.threads.get_mut(&koids) else {
+        let mut last = self.last;
+        let Some(track) = self.of_thread(koids) else {
             return ROOT;
         };
         let Some(beside) = track.lanes.place(start, end).checked_sub(1) else {
             return track.uuid;
         };
         while track.beside.len() <= beside {
-            self.last += 1;
-            track.beside.push(self.last);
-            packets.descriptor(plain(self.last, track.uuid, "overlapping"));
+            last += 1;
+            track.beside.push(last);
+            packets.descriptor(plain(last, track.uuid, "overlapping"));
         }
-        track.beside.get(beside).copied().unwrap_or(track.uuid)
+        let uuid = track.beside.get(beside).copied().unwrap_or(track.uuid);
+        self.last = last;
+        uuid
     }
 
     /// Returns the track of a counter.

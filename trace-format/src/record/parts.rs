@@ -4,10 +4,18 @@ use super::{Arguments, Record};
 
 impl<'a> Record<'a> {
     /// Returns the arguments, none for records that cannot have any.
+    #[inline]
     #[must_use]
     pub fn arguments(&self) -> Arguments<'a> {
-        let mut copy = *self;
-        copy.arguments_mut().map_or(Arguments::NONE, |arguments| *arguments)
+        match self {
+            Self::Event(event) => event.arguments,
+            Self::UserspaceObject(object) => object.arguments,
+            Self::KernelObject(object) => object.arguments,
+            Self::ContextSwitch(switch) => switch.arguments,
+            Self::ThreadWakeup(wakeup) => wakeup.arguments,
+            Self::LargeBlob(blob) => blob.event.map_or(Arguments::NONE, |event| event.arguments),
+            _ => Arguments::NONE,
+        }
     }
 
     /// Returns the arguments of a record that can have some.
