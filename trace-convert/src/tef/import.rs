@@ -221,10 +221,20 @@ impl<W: Write> Import<W> {
 
     /// Writes a text, of these parts, in as many blobs as it takes.
     fn blobs(&mut self, name: &str, parts: &[&str]) -> Result<(), WriteError> {
-        let whole = parts.concat();
-        let mut pieces = whole.as_bytes().chunks(MAX_BLOB_BYTES);
-        self.blob(name, pieces.next().unwrap_or_default())?;
-        pieces.try_for_each(|piece| self.blob(MORE, piece))
+        let mut name = name;
+        let mut piece = Vec::new();
+        for part in parts {
+            let mut rest = part.as_bytes();
+            while piece.len() + rest.len() > MAX_BLOB_BYTES {
+                let (fits, more) = rest.split_at(MAX_BLOB_BYTES - piece.len());
+                piece.extend_from_slice(fits);
+                self.blob(std::mem::replace(&mut name, MORE), &piece)?;
+                piece.clear();
+                rest = more;
+            }
+            piece.extend_from_slice(rest);
+        }
+        self.blob(name, &piece)
     }
 
     fn blob(&mut self, name: &str, payload: &[u8]) -> Result<(), WriteError> {
