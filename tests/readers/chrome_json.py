@@ -56,7 +56,7 @@ def add(found: Found, item: dict[str, object]) -> None:
 def event(item: dict[str, object]) -> Event:
     start = Decimal(item["ts"])
     end = start + Decimal(item["dur"]) if "dur" in item else None
-    tail = item.get("s", item.get("id"))
+    tail = item.get("s", item.get("id", item.get("id2", {}).get("local")))
     args = {key: exact(value) for key, value in item.get("args", {}).items()}
     return Event(KINDS[item["ph"]], item["cat"], item["name"], tail, args, start, end)
 

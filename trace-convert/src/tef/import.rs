@@ -11,16 +11,17 @@ use std::collections::HashSet;
 use std::io::{Read, Write};
 
 use trace_format::layout::{
-    BlobType, ObjectType, ARTIFICIAL_KOID_BIT, MAX_ARGUMENTS, MAX_BLOB_BYTES,
+    BlobType, ObjectType, ARTIFICIAL_KOID_BIT, MAX_ARGUMENTS, MAX_BLOB_BYTES, MAX_STRING_BYTES,
 };
 use trace_format::{
-    Argument, Blob, KernelObject, Text as FxtText, ThreadKoids, Value as Fxt, WriteError, Writer,
+    Argument, Blob, EventKind, KernelObject, Text as FxtText, ThreadKoids, Value as Fxt,
+    WriteError, Writer,
 };
 
 use super::carried::{ADDED, CPUS, DOCUMENT, EVENT, MEMBER, MORE};
 use super::event::Event;
 use super::reader::{Form, Item, Member, Reader, Skipped};
-use super::value::Value;
+use super::value::{Text, Value};
 use crate::ConvertError;
 use draft::Room;
 use operations::Operations;
@@ -32,6 +33,9 @@ const PROVIDER: (u32, &str) = (1, "trace event format");
 
 /// Times are in nanoseconds; what is finer is carried beside.
 const TICKS_PER_SECOND: u64 = 1_000_000_000;
+
+/// What fits of a name where there is no room for all of it.
+const FEW_BYTES: usize = 1 << 10;
 
 /// What most records have at most: to make room for all takes its time.
 const FEW_ARGUMENTS: usize = 4;
@@ -208,14 +212,28 @@ impl<W: Write> Import<W> {
 
     /// Writes an event as a whole, and what viewers can see of it.
     #[cold]
-    fn carry(&mut self, event: &Event<'_>, plan: Plan<'_>) -> Result<(), WriteError> {
+    fn carry<'a>(&mut self, event: &Event<'a>, mut plan: Plan<'a>) -> Result<(), WriteError> {
         self.summary.carried += 1;
         self.blobs(EVENT, &[event.text()])?;
-        if let Some(shadow) = plan.shadow() {
-            // One that is too long even so is of no importance.
-            self.put(&shadow)?;
-            self.room = shadow.draft.into_room();
+        let series = match plan.kind {
+            Kind::Event(EventKind::Counter { .. }) => series(event),
+            _ => Vec::new(),
+        };
+        // One place is for the mark.
+        let mut pieces = series.chunks(MAX_ARGUMENTS - 1);
+        loop {
+            let piece = pieces.next().unwrap_or_default();
+            plan.shadow(piece, MAX_STRING_BYTES);
+            if !self.put(&plan)? {
+                // Names have to do with less where there are many.
+                plan.shadow(piece, FEW_BYTES);
+                self.put(&plan)?;
+            }
+            if pieces.len() == 0 {
+                break;
+            }
         }
+        self.room = plan.draft.into_room();
         Ok(())
     }
 
@@ -241,4 +259,14 @@ impl<W: Write> Import<W> {
         let blob = Blob { name: name.into(), blob_type: BlobType::DATA, payload };
         self.writer.record(&blob.into())
     }
+}
+
+/// Returns the series of a counter; of a key that comes twice the last.
+fn series<'a>(event: &Event<'a>) -> Vec<(Text<'a>, Value<'a>)> {
+    let mut series: Vec<_> = event.arguments().collect();
+    let mut keys = HashSet::new();
+    series.reverse();
+    series.retain(|(key, value)| keys.insert(key.to_str()) && matches!(value, Value::Number(_)));
+    series.reverse();
+    series
 }

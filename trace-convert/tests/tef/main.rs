@@ -8,6 +8,7 @@ mod lenient;
 mod native;
 mod phases;
 mod round_trip;
+mod shown;
 mod system;
 
 use trace_convert::{check, chrome, tef};

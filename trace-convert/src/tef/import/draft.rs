@@ -1,6 +1,6 @@
 //! The arguments of a record that is being made.
 
-use trace_format::layout::{MAX_ARGUMENTS, MAX_STRING_BYTES};
+use trace_format::layout::{cut_str, MAX_ARGUMENTS, MAX_STRING_BYTES};
 use trace_format::{Argument, Value as Fxt};
 
 use crate::tef::carried::{is_reserved, known_member, ARGUMENT, JSON, PREFIX};
@@ -60,6 +60,22 @@ impl<'a> Draft<'a> {
 
     pub(super) fn into_room(self) -> Room {
         Room { made: self.made, list: emptied(self.list) }
+    }
+
+    /// Takes all arguments away; parts of the draft's text stay what they are.
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        self.fits = true;
+    }
+
+    /// Returns the start of a part, at most so many bytes.
+    pub(super) fn cut(&self, part: Part<'a>, bytes: usize) -> Part<'a> {
+        match part {
+            Part::Given(text) => Part::Given(cut_str(text, bytes)),
+            Part::Made { start, .. } => {
+                Part::Made { start, end: start + cut_str(self.of(part), bytes).len() }
+            }
+        }
     }
 
     /// Returns how many arguments there are.

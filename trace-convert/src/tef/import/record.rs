@@ -77,28 +77,25 @@ impl<'a> Plan<'a> {
         Self { draft, head, kind }
     }
 
-    /// Plans a record that shows viewers what they can see of an event which
-    /// is carried as a whole; `None` if they cannot see anything.
-    pub(super) fn shadow(self) -> Option<Self> {
+    /// Makes it one that shows viewers what they can see of an event which is
+    /// carried as a whole: `series`, and names of at most so many bytes.
+    pub(super) fn shadow(&mut self, series: &[(Text<'a>, Value<'a>)], bytes: usize) {
         let Self { draft, head, kind } = self;
-        let made = draft.into_room();
-        let label = |part: Part<'a>| match part {
-            Part::Given(text) => Part::Given(text),
-            Part::Made { .. } => Part::EMPTY,
-        };
-        let kind = match kind {
-            Kind::Process(name) => Kind::Process(label(name)),
-            Kind::Thread(name) => Kind::Thread(label(name)),
-            Kind::None => return None,
-            kind => kind,
-        };
-        let head = Head { name: label(head.name), category: label(head.category), ..head };
-        let mut draft = Draft::new(made);
-        if let Kind::Thread(_) = kind {
-            draft.own("process", Fxt::Koid(head.thread.process));
+        draft.clear();
+        head.name = draft.cut(head.name, bytes);
+        head.category = draft.cut(head.category, bytes);
+        match kind {
+            Kind::Process(name) => *name = draft.cut(*name, bytes),
+            Kind::Thread(name) => {
+                *name = draft.cut(*name, bytes);
+                draft.own("process", Fxt::Koid(head.thread.process));
+            }
+            _ => {}
+        }
+        for (key, value) in series {
+            draft.argument(*key, *value);
         }
         draft.own(ADDED, Fxt::Bool(true));
-        Some(Self { draft, head, kind })
     }
 
     /// Returns the record, with its arguments in `room`.

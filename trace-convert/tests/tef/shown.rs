@@ -1,0 +1,65 @@
+//! What readers of FXT see of events that are carried as a whole.
+
+use crate::json::parse;
+use crate::phases::records;
+use crate::{archive, document};
+
+/// Converts an event there, and back, where it has to be as it was; returns its
+/// records but for the event itself.
+fn shown(event: &str) -> Vec<String> {
+    let json = format!("[{event}]");
+    let (archive, summary) = archive(json.as_bytes());
+    assert_eq!(summary.carried, 1);
+    assert_eq!(parse(&document(&archive)), parse(&json));
+    let mut records = records(&archive);
+    records.retain(|record| !record.starts_with("blob "));
+    records
+}
+
+/// Returns as many members, `"k0":0` and so on.
+fn members(count: usize) -> String {
+    (0..count).map(|key| format!("\"k{key}\":{key}")).collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn names_with_escapes() {
+    let event = |more: &str| {
+        format!("{{{more},\"ts\":1,\"pid\":1,\"tid\":2,\"args\":{{{}}}}}", members(16))
+    };
+    assert_eq!(
+        shown(&event(r#""ph":"B","name":"C:\\dir","cat":"a\"b""#)),
+        [r#"duration-begin 1/2 0.000001000s "a\"b" "C:\\dir" {"tef:added": true}"#]
+    );
+    // Half of a surrogate pair has no place in UTF-8.
+    let name = r#"{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"x\ud800"}}"#;
+    assert_eq!(shown(name), [r#"kernel-object thread #2 "x�" {"process": #1, "tef:added": true}"#]);
+}
+
+#[test]
+fn long_names_are_cut() {
+    let [medium, long] = ["é".repeat(16_000), "é".repeat(20_000)];
+    let event = |cat: &str, name: &str| {
+        format!(r#"{{"ph":"i","ts":1,"pid":1,"tid":2,"cat":"{cat}","name":"{name}"}}"#)
+    };
+    let record = |cat: &str, name: &str| {
+        [format!(r#"instant 1/2 0.000001000s "{cat}" "{name}" {{"tef:added": true}}"#)]
+    };
+    assert_eq!(shown(&event("a", &long)), record("a", &medium));
+    assert_eq!(shown(&event(&long, &long)), record(&"é".repeat(512), &"é".repeat(512)));
+}
+
+#[test]
+fn all_series_of_a_counter() {
+    let counter = |series: &str| {
+        format!(r#"{{"ph":"C","name":"a\tb","ts":1,"pid":1,"tid":2,"args":{{{series}}}}}"#)
+    };
+    let series = |first: usize, last: usize| {
+        let series: Vec<_> = (first..=last).map(|key| format!("\"k{key}\": {key}, ")).collect();
+        let series = series.concat();
+        format!(r#"counter 1/2 0.000001000s "" "a\tb" id 0 (0x0) {{{series}"tef:added": true}}"#)
+    };
+    assert_eq!(shown(&counter(&members(31))), [series(0, 13), series(14, 27), series(28, 30)]);
+    assert_eq!(shown(&counter(&members(28))), [series(0, 13), series(14, 27)]);
+    let twice = format!("\"k1\":5,\"k2\":7,{},\"k2\":\"none\"", members(2));
+    assert_eq!(shown(&counter(&twice)), [series(0, 1)]);
+}
