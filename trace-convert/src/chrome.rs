@@ -68,6 +68,7 @@ mod object;
 mod profiler;
 mod restore;
 mod scheduling;
+mod spool;
 mod system;
 #[cfg(test)]
 mod tests;

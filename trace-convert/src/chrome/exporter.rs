@@ -117,11 +117,10 @@ impl Exporter {
             self.open_events();
             self.open_turns();
         }
-        if !self.finish_document() {
+        if !self.finish_document(output)? {
             self.json.raw("\n],\"otherData\":");
             self.other_data();
-            self.members_of_documents();
-            self.json.write_all(output)?;
+            self.members_of_documents(output)?;
             self.system.write(output)?;
             self.json.raw("}\n");
         }

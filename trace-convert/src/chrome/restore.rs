@@ -6,10 +6,14 @@
 mod event;
 mod overrides;
 
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
 use trace_format::layout::BlobType;
 use trace_format::{Blob, Item, Record};
 
 use super::exporter::Exporter;
+use super::spool::Spool;
 use crate::references::peek_text;
 use crate::tef::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE};
 use crate::tef::scan;
@@ -22,13 +26,13 @@ const MAX_PIECES_BYTES: usize = 257 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     /// The providers whose records are of a document.
-    providers: Vec<Option<u32>>,
+    providers: BTreeSet<Option<u32>>,
     /// The form of the document that the archive starts with, if it does.
     whole: Option<Form>,
     /// An event or member of which more may follow.
     pieces: Option<Pieces>,
     /// Members to be written behind the events.
-    members: Vec<String>,
+    members: Spool,
 }
 
 /// How the events of a document stand in it.
@@ -75,7 +79,7 @@ impl Exporter {
             b"object" => Form::Object,
             _ => return false,
         };
-        self.documents.providers.push(item.provider.id());
+        self.documents.providers.insert(item.provider.id());
         if !self.is_started {
             self.is_started = true;
             self.documents.whole = Some(form);
@@ -144,7 +148,7 @@ impl Exporter {
                 self.json.raw(&json);
             }
             Ok(json) if name == MEMBER && scan::is_member(&json) => {
-                self.member(json);
+                self.member(&json);
             }
             json => {
                 let json = json
@@ -155,11 +159,11 @@ impl Exporter {
         }
     }
 
-    fn member(&mut self, json: String) {
+    fn member(&mut self, json: &str) {
         match self.documents.whole {
             Some(Form::Object) if !self.has_events => {
                 self.json.raw("\n");
-                self.json.raw(&json);
+                self.json.raw(json);
                 self.json.raw(",");
             }
             // Of an archive that was merged: an array has no place for it.
@@ -167,10 +171,15 @@ impl Exporter {
                 self.begin_event();
                 self.json
                     .raw("{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"tef:member\",\"args\":{");
-                self.json.raw(&json);
+                self.json.raw(json);
                 self.json.raw("}}");
             }
-            _ => self.documents.members.push(json),
+            Some(Form::Object) => self.documents.members.push(&[",\n", json]),
+            None => {
+                let is_first = self.documents.members.is_empty();
+                let start = if is_first { ",\"tef:members\":[{" } else { ",{" };
+                self.documents.members.push(&[start, json, "}"]);
+            }
         }
     }
 
@@ -183,33 +192,29 @@ impl Exporter {
     }
 
     /// Ends a document; false if the archive is none.
-    pub(super) fn finish_document(&mut self) -> bool {
+    pub(super) fn finish_document(&mut self, output: &mut impl Write) -> io::Result<bool> {
         match self.documents.whole {
-            None => return false,
+            None => return Ok(false),
             Some(Form::Array) => self.json.raw("\n]\n"),
             Some(Form::Object) => {
                 self.open_events();
                 self.json.raw("\n]");
-                for member in &std::mem::take(&mut self.documents.members) {
-                    self.json.raw(",\n");
-                    self.json.raw(member);
-                }
+                self.json.write_all(output)?;
+                std::mem::take(&mut self.documents.members).write(output)?;
                 self.json.raw("}\n");
             }
         }
-        true
+        Ok(true)
     }
 
     /// Adds the members of documents that were merged with other archives.
-    pub(super) fn members_of_documents(&mut self) {
+    pub(super) fn members_of_documents(&mut self, output: &mut impl Write) -> io::Result<()> {
         let members = std::mem::take(&mut self.documents.members);
-        for (place, member) in members.iter().enumerate() {
-            self.json.raw(if place == 0 { ",\"tef:members\":[{" } else { ",{" });
-            self.json.raw(member);
-            self.json.raw("}");
-        }
         if !members.is_empty() {
+            self.json.write_all(output)?;
+            members.write(output)?;
             self.json.raw("]");
         }
+        self.json.write_all(output)
     }
 }

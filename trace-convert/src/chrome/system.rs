@@ -1,18 +1,14 @@
 //! Scheduling records as the text of ftrace, `systemTraceEvents`.
 //!
-//! Viewers draw CPUs from it. It has to stand behind the events, so it waits:
-//! some of it in memory, more in a temporary file.
+//! Viewers draw CPUs from it. It has to stand behind the events, so it waits.
 
 use std::collections::HashMap;
-use std::io::{self, BufWriter, IntoInnerError, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 
-use tempfile::SpooledTempFile;
 use trace_format::layout::ThreadState;
 
+use super::spool::Spool;
 use crate::weights::Turn;
-
-/// So much waits in memory, in bytes.
-const MEMORY_BYTES: usize = 1 << 20;
 
 /// The most names of threads that are kept.
 const MAX_NAMES: usize = 1 << 16;
@@ -21,24 +17,10 @@ const MAX_NAMES: usize = 1 << 16;
 const USUAL_PRIORITY: i64 = 120;
 
 /// The lines of ftrace, as the inside of a JSON string.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct System {
     names: HashMap<u64, Box<str>>,
-    lines: BufWriter<SpooledTempFile>,
-    is_empty: bool,
-    /// Why a line could not be kept.
-    failure: Option<io::Error>,
-}
-
-impl Default for System {
-    fn default() -> Self {
-        Self {
-            names: HashMap::new(),
-            lines: BufWriter::new(SpooledTempFile::new(MEMORY_BYTES)),
-            is_empty: true,
-            failure: None,
-        }
-    }
+    lines: Spool,
 }
 
 impl System {
@@ -106,27 +88,19 @@ impl System {
     }
 
     fn line(&mut self, line: &str) {
-        let start = if self.is_empty { "# tracer: nop\\n" } else { "" };
-        self.is_empty = false;
+        let start = if self.lines.is_empty() { "# tracer: nop\\n" } else { "" };
         let quoted = serde_json::to_string(line).unwrap_or_default();
         let inside = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
-        if let Err(error) = write!(self.lines, "{start}{inside}\\n") {
-            self.failure.get_or_insert(error);
-        }
+        self.lines.push(&[start, inside, "\\n"]);
     }
 
     /// Writes the member, if there is anything in it.
     pub(super) fn write(self, output: &mut impl Write) -> io::Result<()> {
-        if let Some(error) = self.failure {
-            return Err(error);
-        }
-        if self.is_empty {
+        if self.lines.is_empty() {
             return Ok(());
         }
         output.write_all(b",\"systemTraceEvents\":\"")?;
-        let mut lines = self.lines.into_inner().map_err(IntoInnerError::into_error)?;
-        lines.seek(SeekFrom::Start(0))?;
-        io::copy(&mut lines, output)?;
+        self.lines.write(output)?;
         output.write_all(b"\"")
     }
 }
