@@ -14,8 +14,14 @@
 //! - [`timeline`] draws an archive as a web page or an SVG.
 //! - [`spans`] puts whole durations together, for an analysis of your own.
 //!
-//! All of them go through an archive once, from a file or a pipe, in memory
-//! that does not depend on its length.
+//! All of them read an archive as a stream, in memory that does not depend on
+//! its length but on how many names and threads there are, with exceptions:
+//!
+//! - [`critical`], [`merge`], [`slice`](mod@slice), and [`stats`] with a
+//!   schedule go through it more than once.
+//! - [`critical`] holds what a process did during the operation it follows,
+//!   [`stacks`] each different stack if they are folded, and [`timeline`] all
+//!   that it draws.
 //!
 //! # Examples
 //!

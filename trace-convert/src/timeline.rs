@@ -18,10 +18,11 @@
 //!
 //! # Memory
 //!
-//! A timeline is held as a whole: 40 bytes for an event, and its arguments as
-//! they stand in the archive. There is a limit on the number of events; what is
-//! beyond it is counted in [`Timeline::left_out`]. A part of a long
-//! archive is cut out by [`slice`](crate::slice).
+//! A timeline is held as a whole: while it is put in rows, up to 80 bytes for an
+//! event, and its arguments as they stand in the archive. There is a limit on
+//! the number of events; what is beyond it is counted in
+//! [`Timeline::left_out`]. A part of a long archive is cut out by
+//! [`slice`](crate::slice).
 //!
 //! # What is not drawn
 //!
