@@ -14,13 +14,3 @@ pub struct Conversion {
     /// Durations that end before they begin; they are written with length 0.
     pub reversed_durations: u64,
 }
-
-impl Conversion {
-    /// Tells whether all of the archive could be read, and all that it refers
-    /// to was there.
-    #[must_use]
-    pub fn is_well_formed(&self) -> bool {
-        let stats = &self.damage.stats;
-        self.damage.is_readable() && stats.unknown_string_refs + stats.unknown_thread_refs == 0
-    }
-}

@@ -5,12 +5,13 @@ use std::io::Read;
 use trace_format::layout::ProviderEvent;
 use trace_format::{Item, Metadata, ReadError, Reader, Record, Stats};
 
-use crate::{ConvertError, Loss};
+use crate::{references, ConvertError, Loss};
 
 /// What is missing in an archive, or cannot be read of it.
 #[derive(Debug, Default)]
 pub struct Damage {
-    /// What was read.
+    /// What was read, and how many references to strings and threads lead
+    /// nowhere.
     pub stats: Stats,
     /// Records that are missing, of which the archive tells itself.
     pub records_dropped: u64,
@@ -24,10 +25,12 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Tells whether all that the archive is could be read.
+    /// Tells whether all that the archive is could be read, and all that it
+    /// refers to was there.
     #[must_use]
     pub fn is_readable(&self) -> bool {
-        self.cut.is_none() && self.stats.bad_records == 0
+        let Stats { bad_records, unknown_string_refs, unknown_thread_refs, .. } = self.stats;
+        self.cut.is_none() && bad_records + unknown_string_refs + unknown_thread_refs == 0
     }
 
     /// Tells whether nothing is missing either.
@@ -60,9 +63,17 @@ impl Damage {
         Ok(damage)
     }
 
-    /// Takes note of what a record says is missing.
+    /// Takes note of what is missing according to a record, or to what it
+    /// refers to.
     #[inline]
     pub(crate) fn item(&mut self, item: &Item<'_>) {
+        references::resolve(item);
+        self.told(item);
+    }
+
+    /// The same for those who follow all references of the record themselves.
+    #[inline]
+    pub(crate) fn told(&mut self, item: &Item<'_>) {
         match &item.record {
             Record::Event(event) => {
                 if let Some(loss) = Loss::of(item, event) {

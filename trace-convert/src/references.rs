@@ -70,6 +70,7 @@ pub(crate) fn said_process<'a>(item: &Item<'a>, argument: Argument<'a>) -> Optio
 }
 
 /// Resolves every string and thread of `item`'s record once.
+#[inline]
 pub(crate) fn resolve(item: &Item<'_>) {
     match &item.record {
         Record::Event(event) => {

@@ -108,8 +108,6 @@ pub(super) fn tell(path: &Path, conversion: &Conversion) -> u8 {
     let stats = conversion.damage.stats;
     let lacks = [
         ("records of unknown types, left out", stats.unknown_records),
-        ("references to strings that are not there", stats.unknown_string_refs),
-        ("references to threads that are not there", stats.unknown_thread_refs),
         ("values of counters that are no numbers, left out", conversion.counter_values_left_out),
         (
             "durations that end before they begin, written with length 0",
@@ -117,12 +115,9 @@ pub(super) fn tell(path: &Path, conversion: &Conversion) -> u8 {
         ),
     ];
     say(&format!("{} records converted to {} events", stats.records, conversion.events));
-    damage::tell(path, &conversion.damage);
+    let code = damage::tell(path, &conversion.damage);
     for (what, number) in lacks.iter().filter(|(_, number)| *number > 0) {
         say(&format!("{what}: {number}"));
     }
-    match conversion.is_well_formed() {
-        true => exit::OK,
-        false => exit::INCOMPLETE,
-    }
+    code
 }

@@ -4,10 +4,11 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
 use trace_convert::text;
-use trace_format::ReadError;
+use trace_convert::Damage;
+use trace_format::{ReadError, Stats};
 
 use crate::cli::DumpArgs;
-use crate::{exit, input, say};
+use crate::{damage, exit, input, say};
 
 pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     let mut reader = input::open_to_print(&args.file)?;
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
             Err(error) if is_no_archive(&error) => return Err(input::explain(&args.file, error)),
             Err(error) => {
                 code = exit::INCOMPLETE;
-                line = damage(&error);
+                line = replacement(&error);
                 output.flush().context(failed)?;
                 say(&format!("{:#}", input::explain(&args.file, error)));
             }
@@ -32,7 +33,9 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
         output.write_all(line.as_bytes()).context(failed)?;
     }
     output.flush().context(failed)?;
-    Ok(code)
+    // Each malformed record was told where it stands.
+    let stats = Stats { bad_records: 0, ..reader.stats() };
+    Ok(code.max(damage::tell(&args.file, &Damage { stats, ..Damage::default() })))
 }
 
 /// Tells whether there is nothing of an archive to be printed.
@@ -42,7 +45,7 @@ fn is_no_archive(error: &ReadError) -> bool {
 }
 
 /// Returns the line in place of a record that cannot be read.
-fn damage(error: &ReadError) -> String {
+fn replacement(error: &ReadError) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     format!("{:>10} ! {error}{}", "", cause.unwrap_or_default())
 }

@@ -37,7 +37,7 @@ impl Exporter {
 
     #[inline]
     pub(super) fn record(&mut self, item: &Item<'_>) {
-        self.conversion.damage.item(item);
+        self.conversion.damage.told(item);
         if !self.is_started && !self.start_with(item) {
             return;
         }

@@ -27,7 +27,7 @@ fn convert_bytes(archive: &[u8]) -> (Vec<String>, Conversion) {
 fn converted(record: Record<'_>) -> String {
     let (events, conversion) = convert_bytes(&archive(&[record]));
     assert_eq!((events.len(), conversion.events), (1, 1));
-    assert!(conversion.is_well_formed());
+    assert!(conversion.damage.is_readable());
     events.concat()
 }
 

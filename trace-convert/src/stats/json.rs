@@ -23,6 +23,8 @@ impl Report {
             "records_dropped": self.damage.records_dropped,
             "buffers_full": self.damage.buffers_full,
             "bad_records": self.damage.stats.bad_records,
+            "unknown_strings": self.damage.stats.unknown_string_refs,
+            "unknown_threads": self.damage.stats.unknown_thread_refs,
             "cut": self.damage.cut.as_ref().map(ToString::to_string),
             "begins_without_end": self.oddities.begins_without_end,
             "ends_without_begin": self.oddities.ends_without_begin,

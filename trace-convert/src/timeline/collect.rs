@@ -398,6 +398,8 @@ fn notes(damage: &Damage, places: &Places, not_drawn: u64, of_counters: NotDrawn
     let counts = [
         (damage.buffers_full, "full buffers while recording"),
         (damage.stats.bad_records, "malformed records, left out"),
+        (damage.stats.unknown_string_refs, "references to strings that are not there"),
+        (damage.stats.unknown_thread_refs, "references to threads that are not there"),
         (threads.begins, "durations whose end is missing, drawn without a right edge"),
         (threads.ends, "ends of durations whose begin is missing, not drawn"),
         (operations.begins, "operations whose end is missing, drawn without a right edge"),

@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::os::unix::fs::symlink;
 
+use trace_format::{encode, Arguments, Event, EventKind, Text, Thread};
+
 use super::{assert_failed, assert_sentence, place, COMMANDS, FROM_JSON, RECOVER, WRONG};
 use crate::compressed::{gzip, zstd};
 use crate::harness::{everything, Place};
@@ -127,6 +129,31 @@ fn cut_archives() {
     for left in [17, 41, 70, 141, whole.len() / 2, whole.len() - 8, whole.len() - 1] {
         place.put(WRONG, &whole[..left]);
         assert_partial(&place, &format!("{left} of {} bytes", whole.len()));
+    }
+}
+
+#[test]
+fn references_that_lead_nowhere() {
+    let event = Event {
+        ticks: 85,
+        thread: Thread::Indexed(200),
+        category: "net".into(),
+        name: Text::Indexed(7777),
+        kind: EventKind::Instant { scope: None },
+        arguments: Arguments::NONE,
+    };
+    let mut words = Vec::new();
+    encode::append(&mut words, &event.into()).unwrap();
+    let place = place();
+    place.put(WRONG, &[everything(), encode::to_bytes(&words)].concat());
+    assert_partial(&place, "references that lead nowhere");
+    for command in COMMANDS.iter().filter(|command| command.output.is_empty()) {
+        let run = command.run(&place, WRONG);
+        let told = run.stderr + &run.stdout;
+        for what in ["strings", "threads"] {
+            let told_of = told.contains(&format!("references to {what} that are not there: 1"));
+            assert!(told_of || command.line == "check --json IN", "{}: {told}", command.line);
+        }
     }
 }
 

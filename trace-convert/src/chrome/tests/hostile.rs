@@ -25,7 +25,7 @@ fn a_cut_archive_gives_complete_json() {
     let (events, conversion) = convert_bytes(&input);
     assert_eq!(events, [head("B") + "}"]);
     assert!(matches!(conversion.damage.cut, Some(ReadError::Truncated { .. })));
-    assert!(!conversion.is_well_formed());
+    assert!(!conversion.damage.is_readable());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn unknown_references_are_shown_and_counted_once() {
     let (events, conversion) = convert_bytes(&input);
     assert_eq!(events, [head("i").replace(":\"name\"", ":\"<unknown string>\"") + ",\"s\":\"t\"}"]);
     assert_eq!(conversion.damage.stats.unknown_string_refs, 1);
-    assert!(!conversion.is_well_formed());
+    assert!(!conversion.damage.is_readable());
 }
 
 #[test]
