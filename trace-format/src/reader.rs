@@ -30,6 +30,7 @@ mod buffer;
 mod error;
 mod item;
 mod provider;
+mod table;
 
 pub use error::ReadError;
 pub use item::{Item, UNKNOWN_STRING};

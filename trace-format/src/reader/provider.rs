@@ -2,8 +2,8 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
+use super::table::Table;
 use super::ReadError;
 use crate::layout::{ThreadKoids, MAX_STRING_INDEX};
 use crate::record::{Metadata, Record};
@@ -41,15 +41,17 @@ impl Provider {
     }
 
     /// Returns the string that was last registered for `index`.
+    #[inline]
     #[must_use]
     pub fn string(&self, index: u16) -> Option<&str> {
-        self.strings.get(&index).map(|string| &**string)
+        self.strings.get(index).map(|string| &**string)
     }
 
     /// Returns the thread that was last registered for `index`.
+    #[inline]
     #[must_use]
     pub fn thread(&self, index: u8) -> Option<ThreadKoids> {
-        self.threads.get(&u16::from(index)).copied()
+        self.threads.get(index.into()).copied()
     }
 
     /// Index 0 means the empty string; records for it are to be ignored.
@@ -62,7 +64,7 @@ impl Provider {
     /// Index 0 means an inline thread; records for it are to be ignored.
     fn register_thread(&mut self, index: u8, koids: ThreadKoids) {
         if index != 0 {
-            self.threads.insert(u16::from(index), koids);
+            self.threads.insert(index.into(), koids);
         }
     }
 }
@@ -141,32 +143,5 @@ impl Providers {
             }
         };
         Ok(())
-    }
-}
-
-/// A table by index. It is a hash map so that a single entry with a high index
-/// does not take the room of all.
-type Table<V> = HashMap<u16, V, BuildHasherDefault<IndexHasher>>;
-
-/// Spreads an index over all bits. There are so few of them that no choice of
-/// indexes can do harm.
-#[derive(Debug, Default)]
-struct IndexHasher(u64);
-
-impl Hasher for IndexHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 << 8) | u64::from(*byte);
-        }
-    }
-
-    #[inline]
-    fn write_u16(&mut self, index: u16) {
-        // The golden ratio, odd: two indexes never give the same.
-        self.0 = u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }

@@ -1,0 +1,84 @@
+//! What indexes mean, strings or threads.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A table by index, from 1. Whoever registers one index after the other has a
+/// list; the rest is a hash map, so that a single entry with a high index does
+/// not take the room of all.
+#[derive(Debug)]
+pub(super) struct Table<V> {
+    list: Vec<V>,
+    rest: HashMap<u16, V, BuildHasherDefault<IndexHasher>>,
+}
+
+impl<V> Default for Table<V> {
+    fn default() -> Self {
+        Self { list: Vec::new(), rest: HashMap::default() }
+    }
+}
+
+impl<V> Table<V> {
+    #[inline]
+    pub(super) fn get(&self, index: u16) -> Option<&V> {
+        match self.list.get(usize::from(index).wrapping_sub(1)) {
+            Some(value) => Some(value),
+            None => self.rest.get(&index),
+        }
+    }
+
+    /// Registers an index that is not 0.
+    pub(super) fn insert(&mut self, index: u16, value: V) {
+        let place = usize::from(index).wrapping_sub(1);
+        if let Some(entry) = self.list.get_mut(place) {
+            *entry = value;
+        } else if place == self.list.len() {
+            self.rest.remove(&index);
+            self.list.push(value);
+        } else {
+            self.rest.insert(index, value);
+        }
+    }
+}
+
+/// Spreads an index over all bits. There are so few of them that no choice of
+/// indexes can do harm.
+#[derive(Debug, Default)]
+struct IndexHasher(u64);
+
+impl Hasher for IndexHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 << 8) | u64::from(*byte);
+        }
+    }
+
+    #[inline]
+    fn write_u16(&mut self, index: u16) {
+        // The golden ratio, odd: two indexes never give the same.
+        self.0 = u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_value_of_each_index() {
+        let mut table = Table::default();
+        let order = [7, 1, 3, 2, 3, 1, 4, 7, u16::MAX];
+        for (value, index) in order.into_iter().enumerate() {
+            table.insert(index, value);
+        }
+        for index in 0..=u16::MAX {
+            let last = order.iter().rposition(|of| *of == index);
+            assert_eq!(table.get(index).copied(), last, "{index}");
+        }
+        assert_eq!((table.list.len(), table.rest.len()), (4, 2));
+    }
+}
