@@ -15,7 +15,8 @@ pub(crate) const FAILURE: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 
 /// It is done, but not all is there. For commands that read archives: a part of
-/// the archive could not be read. For `check`: the archive says that records are
+/// the archive could not be read, or it refers to strings or threads that are
+/// not there. For `check`: the archive says that records are
 /// missing. For `record --strict`: records are missing, there are none, or
 /// a chosen category has none.
 pub(crate) const INCOMPLETE: u8 = 3;
@@ -42,7 +43,7 @@ Exit status:
     1  the command could not do its work; check: the archive is malformed
     2  the command line is wrong
     3  done, but not all is there: a part of the archive could not be read,
-       or records are missing (check, record --strict)
+       it refers to what is not there, or records are missing (check, record --strict)
     4  something became slower (diff --fail-over)
   record -- COMMAND returns the status of COMMAND, and:
   125  recording failed

@@ -3,7 +3,7 @@
 use anyhow::{bail, Result};
 use serde_json::json;
 use trace_convert::critical::{self, Choice, Chosen, Found, Segment};
-use trace_convert::ConvertError;
+use trace_convert::{exact, ConvertError};
 use trace_protocol::categories::CategorySet;
 
 use crate::cli::TopArgs;
@@ -107,16 +107,16 @@ fn json(chosen: &Chosen, segments: &[Segment]) -> Result<String> {
             "category": part.category,
             "name": part.name,
             "runs": part.thread.is_some(),
-            "process": part.thread.map(|koids| koids.process),
-            "thread": part.thread.map(|koids| koids.thread),
+            "process": part.thread.map(|koids| exact(koids.process)),
+            "thread": part.thread.map(|koids| exact(koids.thread)),
         })
     };
     let value = json!({
         "kind": if chosen.is_flow { "flow" } else { "async" },
         "category": chosen.category,
         "name": chosen.name,
-        "id": chosen.id,
-        "process": chosen.process,
+        "id": exact(chosen.id),
+        "process": exact(chosen.process),
         "begin_ns": chosen.begin,
         "end_ns": chosen.end,
         "path": segments.iter().map(part).collect::<Vec<_>>(),

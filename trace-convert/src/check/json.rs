@@ -3,6 +3,7 @@
 use serde_json::{json, Value};
 
 use super::{Dropped, OpenScope, ProviderReport, Report, Verdict};
+use crate::exact;
 
 impl Report {
     /// Returns the report as a JSON object, for programs.
@@ -48,8 +49,8 @@ fn provider(provider: &ProviderReport) -> Value {
 fn dropped(dropped: &Dropped) -> Value {
     json!({
         "provider": dropped.provider,
-        "process": dropped.thread.process,
-        "thread": dropped.thread.thread,
+        "process": exact(dropped.thread.process),
+        "thread": exact(dropped.thread.thread),
         "reason": dropped.reason,
         "number": dropped.number,
     })
@@ -57,8 +58,8 @@ fn dropped(dropped: &Dropped) -> Value {
 
 fn open_scope(scope: &OpenScope) -> Value {
     json!({
-        "process": scope.thread.process,
-        "thread": scope.thread.thread,
+        "process": exact(scope.thread.process),
+        "thread": exact(scope.thread.thread),
         "category": scope.category,
         "name": scope.name,
         "ns": scope.nanos,

@@ -4,12 +4,10 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use crate::base64;
+use crate::exact::MAX_SAFE_INTEGER;
 
 /// The size of the pieces that are written, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
-
-/// The largest integer that JavaScript does not round, 2^53 - 1.
-const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 const NO_FAILURE: &str = "writing strings and numbers to memory does not fail";
 

@@ -3,6 +3,7 @@
 use serde_json::{json, Map, Value};
 
 use super::{CounterRow, Group, Report, Row};
+use crate::exact;
 
 /// The percentiles that are told, with what they are called.
 pub const PERCENTILES: [(&str, f64); 4] =
@@ -43,10 +44,10 @@ fn names(category: &str, name: &str, group: Option<&Group>) -> Map<String, Value
     object.insert("category".to_owned(), category.into());
     object.insert("name".to_owned(), name.into());
     if let Some(group) = group {
-        object.insert("process".to_owned(), group.koids.process.into());
+        object.insert("process".to_owned(), exact(group.koids.process));
         object.insert("process_name".to_owned(), group.process_name.as_str().into());
         if group.koids.thread != 0 {
-            object.insert("thread".to_owned(), group.koids.thread.into());
+            object.insert("thread".to_owned(), exact(group.koids.thread));
             object.insert("thread_name".to_owned(), group.thread_name.as_str().into());
         }
     }
@@ -87,7 +88,7 @@ fn lengths_object(row: &Row) -> Map<String, Value> {
 
 fn counter(row: &CounterRow) -> Value {
     let mut object = names(&row.category, &row.name, row.group.as_ref());
-    object.insert("id".to_owned(), row.id.into());
+    object.insert("id".to_owned(), exact(row.id));
     object.insert("series".to_owned(), row.series.as_str().into());
     object.insert("count".to_owned(), row.count.into());
     for (key, value) in [

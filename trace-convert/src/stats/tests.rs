@@ -166,8 +166,23 @@ fn groups_have_names() {
     assert_eq!((group.process_name.as_str(), group.thread_name.as_str()), ("app", "main"));
     let json = report.to_json();
     assert_eq!(json["durations"][0]["thread_name"], "main");
+    assert_eq!(json["durations"][0]["thread"], 2);
     assert_eq!(json["durations"][0]["p99.9_ns"], 1);
     assert_eq!(json["complete"], true);
+}
+
+/// Readers take numbers for floats: they would round those of tracks.
+#[test]
+fn large_ids_are_strings() {
+    let track = (1 << 53, 1 << 63 | 1);
+    let value = [Argument::new("a", Value::Int32(1))];
+    let counter = event(track, 1, "n", Counter { id: u64::MAX });
+    let counter = Event { arguments: (&value).into(), ..counter };
+    let events = [counter, event(track, 1, "x", DurationComplete { end: 2 })];
+    let json = report(&archive(&events), Grouping::Thread).to_json();
+    assert_eq!(json["counters"][0]["id"], "18446744073709551615");
+    assert_eq!(json["durations"][0]["process"], "9007199254740992");
+    assert_eq!(json["durations"][0]["thread"], "9223372036854775809");
 }
 
 #[test]
