@@ -108,3 +108,22 @@ fn assert_sentence(run: &Run, what: &str) {
     }
     assert!(!run.stderr.contains("panicked"), "{what}: {run:?}");
 }
+
+/// A new command belongs in the table; `record` reads no files, and `view` has
+/// tests of its own.
+#[test]
+fn every_command_is_in_the_table() {
+    let help = Place::new().run(&["--help"]).stdout;
+    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    // What is further in continues a line.
+    let lines = commands.lines().filter(|line| !line.starts_with("   "));
+    let names = lines.filter_map(|line| line.split_whitespace().next());
+    let tested = COMMANDS.iter().chain([&RECOVER]).map(|command| command.line);
+    let tested: Vec<&str> = tested.filter_map(|line| line.split(' ').next()).collect();
+    let mut known = 0;
+    for name in names.filter(|name| !["record", "view", "help"].contains(name)) {
+        assert!(tested.contains(&name), "{name}");
+        known += 1;
+    }
+    assert!(known >= 11, "{help}");
+}
