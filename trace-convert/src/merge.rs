@@ -18,7 +18,7 @@ mod clock;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 
-use trace_format::{Item, Metadata, Reader, Record, WriteError, Writer};
+use trace_format::{Item, Metadata, Reader, Record, Writer};
 
 use crate::{rewrite, ConvertError, Damage};
 pub use clock::Clocks;
@@ -59,13 +59,6 @@ impl<W> std::fmt::Debug for Merger<W> {
     }
 }
 
-fn failed(error: WriteError) -> ConvertError {
-    ConvertError::Write(match error {
-        WriteError::Io(error) => error,
-        error => std::io::Error::other(error),
-    })
-}
-
 impl<W: Write> Merger<W> {
     /// Starts an archive of those with these clocks, which are to be added in
     /// the same order.
@@ -75,7 +68,7 @@ impl<W: Write> Merger<W> {
     /// Writing failed.
     pub fn new(output: W, clocks: &[Clocks]) -> Result<Self, ConvertError> {
         Ok(Self {
-            writer: Writer::new(output).map_err(failed)?,
+            writer: Writer::new(output)?,
             timeline: Timeline::new(clocks),
             summary: Summary::default(),
             ids: HashMap::new(),
@@ -120,7 +113,7 @@ impl<W: Write> Merger<W> {
     ///
     /// Writing failed.
     pub fn finish(mut self) -> Result<Summary, ConvertError> {
-        self.writer.flush().map_err(failed)?;
+        self.writer.flush()?;
         Ok(self.summary)
     }
 
@@ -129,7 +122,7 @@ impl<W: Write> Merger<W> {
             Record::Metadata(Metadata::ProviderEvent { id, event }) => {
                 // Of a provider that has written nothing there is nothing else.
                 if let Some(id) = self.ids.get(&(archive, Some(*id))) {
-                    self.writer.provider_event(*id, *event).map_err(failed)?;
+                    self.writer.provider_event(*id, *event)?;
                 }
             }
             Record::Metadata(Metadata::MagicNumber)
@@ -177,7 +170,7 @@ impl<W: Write> Merger<W> {
     ) -> Result<(), ConvertError> {
         let key = (archive, item.provider.id());
         if let Some(id) = self.ids.get(&key) {
-            return self.writer.section(*id).map_err(failed);
+            return Ok(self.writer.section(*id)?);
         }
         self.summary.providers += 1;
         let id = self.summary.providers;
@@ -189,8 +182,8 @@ impl<W: Write> Merger<W> {
         if !self.timeline.knows(archive, item.provider.id()) {
             self.summary.without_anchor.push(name.to_owned());
         }
-        self.writer.provider(id, name).map_err(failed)?;
-        self.writer.initialization(1_000_000_000).map_err(failed)
+        self.writer.provider(id, name)?;
+        Ok(self.writer.initialization(1_000_000_000)?)
     }
 
     fn keep<'a>(

@@ -79,12 +79,8 @@ struct Slicer<'s, W> {
 
 impl<'s, W: Write> Slicer<'s, W> {
     fn new(selection: &'s Selection<'s>, output: W) -> Result<Self, ConvertError> {
-        let writer = Writer::new(output).map_err(|error| match error {
-            trace_format::WriteError::Io(error) => ConvertError::Write(error),
-            error => ConvertError::Write(std::io::Error::other(error)),
-        })?;
         Ok(Self {
-            writer,
+            writer: Writer::new(output)?,
             filter: Filter::new(selection),
             catalog: Catalog::default(),
             open: Open::default(),
@@ -266,10 +262,7 @@ impl<'s, W: Write> Slicer<'s, W> {
         for held in self.open.release_all() {
             self.write_held(&held)?;
         }
-        self.writer.flush().map_err(|error| match error {
-            trace_format::WriteError::Io(error) => ConvertError::Write(error),
-            error => ConvertError::Write(std::io::Error::other(error)),
-        })
+        Ok(self.writer.flush()?)
     }
 }
 
