@@ -305,7 +305,7 @@ Examples:
   trace top trace.fxt -n request
   trace top trace.fxt --flow -c queue")]
 pub(crate) struct TopArgs {
-    /// The archive; it is read more than once, so a pipe will not do
+    /// The archive; `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
@@ -418,7 +418,7 @@ pub(crate) struct SliceArgs {
 Example:
   trace merge client.fxt server.fxt.gz -o both.fxt")]
 pub(crate) struct MergeArgs {
-    /// The archives; they are read twice, so pipes will not do
+    /// The archives; `-` for standard input
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 

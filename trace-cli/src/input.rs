@@ -1,5 +1,7 @@
 //! Opening archives, and what to say of files that are none.
 
+mod again;
+
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
@@ -11,6 +13,7 @@ use trace_protocol::buffer::saved::buffer_path;
 
 use crate::compression::decompress;
 use crate::progress::Watched;
+pub(crate) use again::{copy_to, no_room, Again};
 
 /// The path that stands for standard input or output.
 pub(crate) const STANDARD: &str = "-";
@@ -71,16 +74,6 @@ fn open_bytes(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Resul
 /// Tells whether what is read at `path` can be read again.
 pub(crate) fn is_file(path: &Path) -> bool {
     path != Path::new(STANDARD) && path.is_file()
-}
-
-/// Refuses what can be read once only, and says `why`. What is missing or
-/// a directory is told by opening it.
-pub(crate) fn refuse_pipe(path: &Path, why: &str) -> Result<()> {
-    let is_there = path == Path::new(STANDARD) || path.exists() && !path.is_dir();
-    if is_there && !is_file(path) {
-        bail!("'{}' is no file: {why}", path.display());
-    }
-    Ok(())
 }
 
 /// What to do if there is no archive yet, but what a killed program left of it.

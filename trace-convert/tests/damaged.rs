@@ -101,7 +101,8 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     }
     let mut output = Vec::new();
     let selection = Selection { from: 15_000, to: 75_000, ..Selection::default() };
-    slice::write(Reader::new(archive), &selection, &mut output)?;
+    let plan = slice::Plan::read(Reader::new(archive), &selection)?;
+    slice::write(Reader::new(archive), &plan, &mut output)?;
     good(&output);
     let clocks = [Clocks::read(Reader::new(archive))?, Clocks::read(Reader::new(archive))?];
     let mut output = Vec::new();

@@ -1,38 +1,46 @@
 //! `trace merge`
 
+use std::path::Path;
+
 use anyhow::Result;
 use trace_convert::merge::{Clocks, Merger, Summary};
 
 use crate::cli::MergeArgs;
 use crate::damage::{explained, explained_writing};
+use crate::input::Again;
 use crate::output::{self, Output};
-use crate::{damage, exit, input, say};
+use crate::{damage, exit, say};
 
 pub(crate) fn run(args: &MergeArgs) -> Result<u8> {
-    let mut clocks = Vec::new();
+    let (mut inputs, mut clocks) = (Vec::new(), Vec::new());
     for path in &args.files {
         output::refuse_same_file(path, &args.output)?;
-        input::refuse_pipe(path, "archives to be merged are read twice")?;
-        clocks.push(explained(path, Clocks::read(input::open(path)?))?);
+        let input = Again::new(path)?;
+        clocks.push(explained(path, Clocks::read(input.open()?))?);
+        inputs.push((&**path, input));
     }
     let mut output = Output::create(&args.output)?;
-    let summary = merge(args, &clocks, &mut output)?;
+    let summary = merge(&args.output, &inputs, &clocks, &mut output)?;
     output.finish_as(&args.output)?;
     tell(&summary);
     let codes = args.files.iter().zip(&summary.damage);
     Ok(codes.map(|(path, damage)| damage::tell(path, damage)).max().unwrap_or(exit::OK))
 }
 
-fn merge(args: &MergeArgs, clocks: &[Clocks], output: &mut Output) -> Result<Summary> {
-    let to = &args.output;
+fn merge(
+    to: &Path,
+    inputs: &[(&Path, Again<'_>)],
+    clocks: &[Clocks],
+    output: &mut Output,
+) -> Result<Summary> {
     let buffered = std::io::BufWriter::new(output);
     let mut merger = explained_writing(to, to, Merger::new(buffered, clocks))?;
     if merger.is_realtime() {
         say("the archives are not of one boot of one machine: they are aligned by the wall clock");
     }
-    for path in &args.files {
+    for (path, input) in inputs {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        explained_writing(path, to, merger.add(&name, input::open(path)?))?;
+        explained_writing(path, to, merger.add(&name, input.open()?))?;
     }
     explained_writing(to, to, merger.finish())
 }

@@ -2,20 +2,22 @@
 
 mod scan;
 
-use anyhow::{bail, Result};
-use trace_convert::slice::{self, Selection, Summary};
+use anyhow::{bail, ensure, Result};
+use trace_convert::slice::{self, Plan, Selection, Summary};
 use trace_protocol::categories::CategorySet;
 
 use crate::args::Moment;
 use crate::cli::SliceArgs;
-use crate::damage::explained_writing;
+use crate::damage::{explained, explained_writing};
+use crate::input::Again;
 use crate::output::{self, Output};
-use crate::{damage, input, say};
+use crate::{damage, say};
 use scan::Scan;
 
 pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     output::refuse_same_file(&args.file, &args.output)?;
-    let scan = scan(args)?;
+    let input = Again::new(&args.file)?;
+    let scan = scan(args, &input)?;
     let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
     let category = |category: &str| categories.matches(category);
     let name = |name: &str| names.matches(name);
@@ -36,9 +38,16 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     if selection.from >= selection.to {
         bail!("--from is not before --to");
     }
-    let reader = input::open(&args.file)?;
+    let plan = explained(&args.file, Plan::read(input.open()?, &selection))?;
+    for (what, missing) in [("process", plan.missing_process()), ("thread", plan.missing_thread())]
+    {
+        if let Some(koid) = missing {
+            bail!("the archive has no {what} {koid}");
+        }
+    }
+    let reader = input.open()?;
     let mut output = Output::create(&args.output)?;
-    let summary = slice::write(reader, &selection, std::io::BufWriter::new(&mut output));
+    let summary = slice::write(reader, &plan, std::io::BufWriter::new(&mut output));
     let summary = explained_writing(&args.file, &args.output, summary)?;
     output.finish_as(&args.output)?;
     tell(&summary);
@@ -46,19 +55,14 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
 }
 
 /// Looks at all of the archive first, if that is needed.
-fn scan(args: &SliceArgs) -> Result<Scan> {
+fn scan(args: &SliceArgs, input: &Again<'_>) -> Result<Scan> {
     let is_relative = |moment: Option<Moment>| matches!(moment, Some(Moment::SinceStart(1..)));
-    let names = args.process.iter().chain(&args.thread);
-    let has_names = names.map(|who| who.parse::<u64>()).any(|koid| koid.is_err());
-    if !has_names && !is_relative(args.from) && !is_relative(args.to) {
-        return Ok(Scan::default());
+    let mut names = args.process.iter().chain(&args.thread);
+    let has_names = names.any(|who| who.parse::<u64>().is_err());
+    match has_names || is_relative(args.from) || is_relative(args.to) {
+        true => Scan::read(&args.file, input),
+        false => Ok(Scan::default()),
     }
-    input::refuse_pipe(
-        &args.file,
-        "times since the first event, and names of processes and threads, take a file that can \
-         be read twice: give @ and a time of the clock, and ids",
-    )?;
-    Scan::read(&args.file)
 }
 
 /// Returns the koids of what the user named; `None` for all.
@@ -67,25 +71,27 @@ fn koids(
     what: &str,
     named: impl Fn(&str) -> Vec<u64>,
 ) -> Result<Option<Vec<u64>>> {
-    if whos.is_empty() {
-        return Ok(None);
-    }
     let mut koids = Vec::new();
     for who in whos {
         match who.parse() {
             Ok(koid) => koids.push(koid),
-            Err(_) => koids.extend(named(who)),
-        }
-        if koids.is_empty() {
-            bail!("the archive has no {what} of the name '{who}'");
+            Err(_) => {
+                let of_name = named(who);
+                ensure!(!of_name.is_empty(), "the archive has no {what} of the name '{who}'");
+                koids.extend(of_name);
+            }
         }
     }
-    Ok(Some(koids))
+    Ok((!whos.is_empty()).then_some(koids))
 }
 
 fn tell(summary: &Summary) {
     say(&format!("{} records kept, {} left out", summary.written, summary.left_out));
     if summary.unknown > 0 {
         say(&format!("records of unknown types, left out: {}", summary.unknown));
+    }
+    if summary.forgotten > 0 {
+        let number = summary.forgotten;
+        say(&format!("durations and operations whose end was not looked for any more: {number}"));
     }
 }

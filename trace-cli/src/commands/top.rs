@@ -7,18 +7,19 @@ use trace_convert::{exact, ConvertError};
 use trace_protocol::categories::CategorySet;
 
 use crate::cli::TopArgs;
+use crate::damage;
 use crate::damage::explained;
+use crate::input::Again;
 use crate::table::{self, human_nanos, Table};
-use crate::{damage, input};
 
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {
-    input::refuse_pipe(&args.file, "it is to be read more than once")?;
+    let input = Again::new(&args.file)?;
     let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
     let category = |category: &str| categories.matches(category);
     let name = |name: &str| names.matches(name);
     let choice =
         Choice { flows: args.flow, category: Some(&category), name: Some(&name), id: args.id };
-    let found = critical::slowest(input::open(&args.file)?, &choice);
+    let found = critical::slowest(input.open()?, &choice);
     let Found { slowest, unpaired, damage } = explained(&args.file, found)?;
     let counts =
         if args.flow { damage::of_flows(&unpaired) } else { damage::of_operations(&unpaired) };
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
         let what = if args.flow { "flow" } else { "async operation" };
         bail!("'{}' has no {what} of that kind with begin and end", args.file.display());
     };
-    let segments = critical::path(&chosen, || Ok::<_, Failed>(input::open(&args.file)?));
+    let segments = critical::path(&chosen, || Ok::<_, Failed>(input.open()?));
     let segments = segments.or_else(|error| match error {
         Failed::Convert(error) => explained(&args.file, Err(error)),
         Failed::Open(error) => Err(error),

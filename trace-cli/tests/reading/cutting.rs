@@ -35,8 +35,7 @@ fn by_time_and_by_who() {
     };
     assert!(kept(&["--from", "1us"]) && !kept(&["--from", "3us"]));
     assert!(kept(&["--from", "@6us", "--to", "@6500ns"]) && !kept(&["--to", "@5us"]));
-    assert!(kept(&["-p", "./app"]) && kept(&["-p", "12"]) && !kept(&["-p", "13"]));
-    assert!(kept(&["-t", "34"]) && !kept(&["-t", "35"]));
+    assert!(kept(&["-p", "./app"]) && kept(&["-p", "12"]) && kept(&["-t", "34"]));
     assert!(kept(&["-c", "n*"]) && !kept(&["-c", "-net"]));
 }
 
@@ -72,9 +71,12 @@ fn what_is_wrong_is_told() {
     failed(&["slice", "text", "-o", "out"], "'text' is no trace archive");
     failed(&["merge", "in.fxt", "text", "-o", "out"], "'text' is no trace archive");
     failed(&["merge", ".", "-o", "out"], "'.' is a directory");
-    failed(&["merge", "-", "-o", "out"], "are read twice");
-    failed(&["slice", "-", "--from", "1s", "-o", "out"], "can be read twice");
-    failed(&["slice", "in.fxt", "-p", "nobody", "-o", "out"], "no process of the name 'nobody'");
+    for who in [&["-p", "nobody"][..], &["-p", "./app", "-p", "nobody"]] {
+        let line = [&["slice", "in.fxt", "-o", "out"], who].concat();
+        failed(&line, "no process of the name 'nobody'");
+    }
+    failed(&["slice", "in.fxt", "-p", "12", "-p", "13", "-o", "out"], "no process 13");
+    failed(&["slice", "in.fxt", "-t", "35", "-o", "out"], "no thread 35");
     failed(&["slice", "in.fxt", "--from", "2s", "--to", "1s", "-o", "out"], "not before --to");
     failed(&["slice", "in.fxt", "-o", "missing/out"], "cannot write 'missing/out'");
     for command in ["slice", "merge"] {

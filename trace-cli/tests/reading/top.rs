@@ -75,7 +75,7 @@ fn what_is_wrong_is_told() {
     failed(&["top", "in.fxt"], "no async operation of that kind");
     failed(&["top", "in.fxt", "--flow"], "no flow of that kind");
     failed(&["top", "text"], "'text' is no trace archive");
-    failed(&["top", "-"], "'-' is no file");
+    failed(&["top", "-"], "'-' is no trace archive");
     failed(&["top", "."], "'.' is a directory");
     failed(&["top", "missing"], "cannot open 'missing'");
 }

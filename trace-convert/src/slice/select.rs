@@ -6,7 +6,8 @@ use trace_format::{Event, EventKind, Item, Process, Record, Thread, ThreadKoids}
 
 use crate::catalog::{Catalog, LabelId};
 use crate::references::{peek_text, peek_thread};
-use crate::rewrite;
+use crate::tef::carried::PREFIX;
+use crate::{rewrite, Loss};
 
 /// What is to be in a slice.
 pub struct Selection<'a> {
@@ -53,11 +54,7 @@ impl<'a> Filter<'a> {
         Self { selection, labels: Vec::new() }
     }
 
-    pub(super) fn is_before(&self, nanos: u64) -> bool {
-        nanos < self.selection.from
-    }
-
-    pub(super) fn is_in_time(&self, nanos: u64) -> bool {
+    fn is_in_time(&self, nanos: u64) -> bool {
         (self.selection.from..self.selection.to).contains(&nanos)
     }
 
@@ -65,9 +62,32 @@ impl<'a> Filter<'a> {
         begin < self.selection.to && end.max(begin) >= self.selection.from
     }
 
+    /// Tells whether a record stays, as far as it tells that by itself: what
+    /// begins has no end, and what ends has no begin.
+    pub(super) fn stays(&mut self, catalog: &mut Catalog, item: &Item<'_>) -> bool {
+        let event = match &item.record {
+            Record::Event(event) => event,
+            record => return self.record(item, record),
+        };
+        let nanos = item.nanos(event.ticks);
+        let is_in = match event.kind {
+            EventKind::DurationComplete { end } => self.reaches_in(nanos, item.nanos(end)),
+            EventKind::DurationBegin | EventKind::AsyncBegin { .. } => nanos < self.selection.to,
+            _ => self.is_in_time(nanos),
+        };
+        is_anchor(item, event)
+            || is_in && (Loss::of(item, event).is_some() || self.wants(catalog, item, event))
+    }
+
     /// Tells whether an event is wanted, whatever its time.
-    pub(super) fn event(&mut self, catalog: &Catalog, label: LabelId, koids: ThreadKoids) -> bool {
-        self.thread(koids) && self.label(catalog, label)
+    pub(super) fn wants(
+        &mut self,
+        catalog: &mut Catalog,
+        item: &Item<'_>,
+        event: &Event<'_>,
+    ) -> bool {
+        let label = catalog.label(item, event.category, event.name);
+        self.thread(peek_thread(item, event.thread)) && self.label(catalog, label)
     }
 
     fn label(&mut self, catalog: &Catalog, label: LabelId) -> bool {
@@ -93,9 +113,11 @@ impl<'a> Filter<'a> {
     }
 
     /// Tells whether a record that is no event stays.
-    pub(super) fn record(&self, item: &Item<'_>, record: &Record<'_>) -> bool {
-        if matches!(record, Record::KernelObject(_)) {
-            return true;
+    fn record(&self, item: &Item<'_>, record: &Record<'_>) -> bool {
+        match record {
+            Record::KernelObject(_) => return true,
+            Record::Blob(blob) if peek_text(item, blob.name).starts_with(PREFIX) => return true,
+            _ => {}
         }
         let ticks = rewrite::ticks(record);
         ticks.is_none_or(|ticks| self.is_in_time(item.nanos(ticks)))

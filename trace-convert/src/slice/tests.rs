@@ -1,5 +1,8 @@
+use proptest::prelude::*;
 use trace_format::layout::ObjectType;
-use trace_format::{Argument, Arguments, KernelObject, Log, Text, Thread, ThreadKoids, Value};
+use trace_format::{
+    Argument, Arguments, Event, EventKind, KernelObject, Log, Text, Thread, ThreadKoids, Value,
+};
 
 use super::*;
 use crate::check::{self, Verdict};
@@ -7,6 +10,7 @@ use crate::text;
 use EventKind::*;
 
 const MAIN: ThreadKoids = ThreadKoids::new(1, 2);
+const OTHER_OF_MAIN: ThreadKoids = ThreadKoids::new(1, 3);
 const OTHER: ThreadKoids = ThreadKoids::new(5, 6);
 
 fn event<'a>(koids: ThreadKoids, ticks: u64, name: &'a str, kind: EventKind) -> Record<'a> {
@@ -63,7 +67,8 @@ fn archive() -> Vec<u8> {
 /// Cuts and returns the lines of records that have a time.
 fn cut(selection: &Selection<'_>) -> Vec<String> {
     let mut output = Vec::new();
-    let summary = write(Reader::new(&*archive()), selection, &mut output).unwrap();
+    let plan = Plan::read(Reader::new(&*archive()), selection).unwrap();
+    let summary = write(Reader::new(&*archive()), &plan, &mut output).unwrap();
     let report = check::check(Reader::new(&*output)).unwrap();
     assert_ne!(report.verdict(), Verdict::Malformed, "{report:?}");
     assert_eq!(report.ends_without_begin, 0);
@@ -88,18 +93,18 @@ fn by_time() {
         cut(&selection),
         [
             "kernel-object process #1 \"app\"",
+            "duration-begin 1/2 010s \"cat\" \"outer\"",
             "duration-complete 1/2 040s \"cat\" \"reaches in\" 70ns",
+            "async-begin 1/2 050s \"cat\" \"op\" id 1 (0x1)",
+            "duration-begin 5/6 095s \"cat\" \"open\"",
             "duration-complete 1/2 120s \"cat\" \"inside\" 10ns",
             "counter 5/6 140s \"cat\" \"other\" id 1 (0x1)",
             "instant 5/6 150s \"trace\" \"records dropped\" {\"number\": 3}",
             "log 1/2 160s \"hello\"",
-            "duration-begin 1/2 010s \"cat\" \"outer\"",
             "duration-begin 1/2 190s \"cat\" \"reaches out\"",
             "duration-end 1/2 230s \"cat\" \"reaches out\"",
-            "async-begin 1/2 050s \"cat\" \"op\" id 1 (0x1)",
             "async-end 1/2 240s \"cat\" \"op\" id 1 (0x1)",
             "duration-end 1/2 250s \"cat\" \"outer\"",
-            "duration-begin 5/6 095s \"cat\" \"open\"",
         ]
     );
 }
@@ -124,4 +129,72 @@ fn by_process_and_name() {
 fn all_of_an_archive() {
     let lines = cut(&Selection::default());
     assert_eq!(lines.len(), 21, "{lines:?}");
+}
+
+/// A duration, or an operation with this id, from its begin to its end.
+#[derive(Debug, Clone, Copy)]
+struct Whole {
+    id: Option<u64>,
+    begin: u64,
+    end: u64,
+}
+
+/// Returns durations one after another, and operations that overlap.
+fn wholes() -> impl Strategy<Value = Vec<Whole>> {
+    let operation = |(id, (begin, length)): (usize, (u64, u64))| Whole {
+        id: Some(id as u64),
+        begin,
+        end: begin + length,
+    };
+    let operations = prop::collection::vec((0_u64..1000, 0_u64..300), 0..20)
+        .prop_map(move |list| list.into_iter().enumerate().map(operation).collect::<Vec<_>>());
+    let durations = prop::collection::vec((1_u64..100, 1_u64..100), 0..20).prop_map(|list| {
+        let mut now = 0;
+        let duration = |(gap, length)| {
+            now += gap + length;
+            Whole { id: None, begin: now - length, end: now }
+        };
+        list.into_iter().map(duration).collect::<Vec<_>>()
+    });
+    (operations, durations).prop_map(|(operations, durations)| [operations, durations].concat())
+}
+
+proptest! {
+    #[test]
+    fn halves_stay_together_in_any_order(
+        wholes in wholes(),
+        order in prop::collection::vec(any::<u32>(), 100),
+        from in 0_u64..1000,
+        length in 1_u64..1000,
+    ) {
+        let halves = |whole: &Whole| match whole.id {
+            Some(id) => [
+                event(MAIN, whole.begin, "op", AsyncBegin { id }),
+                event(OTHER_OF_MAIN, whole.end, "op", AsyncEnd { id }),
+            ],
+            None => [
+                event(MAIN, whole.begin, "scope", DurationBegin),
+                event(MAIN, whole.end, "scope", DurationEnd),
+            ],
+        };
+        let mut records: Vec<_> = wholes.iter().flat_map(halves).zip(order).collect();
+        records.sort_by_key(|(_, place)| *place);
+        let records: Vec<Record<'_>> = records.into_iter().map(|(record, _)| record).collect();
+        let archive = crate::testing::archive(&records);
+        let selection = Selection { from, to: from + length, ..Selection::default() };
+        let plan = Plan::read(Reader::new(&*archive), &selection).unwrap();
+        let mut output = Vec::new();
+        write(Reader::new(&*archive), &plan, &mut output).unwrap();
+
+        let reaches_in = |whole: &&Whole| whole.begin < from + length && whole.end >= from;
+        let mut expected: Vec<u64> =
+            wholes.iter().filter(reaches_in).flat_map(|whole| [whole.begin, whole.end]).collect();
+        let (mut kept, mut reader) = (Vec::new(), Reader::new(&*output));
+        while let Some(item) = reader.next().unwrap() {
+            kept.extend(rewrite::ticks(&item.record));
+        }
+        expected.sort_unstable();
+        kept.sort_unstable();
+        prop_assert_eq!(kept, expected);
+    }
 }

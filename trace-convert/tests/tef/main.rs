@@ -9,6 +9,7 @@ mod native;
 mod phases;
 mod round_trip;
 mod shown;
+mod sliced;
 mod system;
 
 use trace_convert::{check, chrome, tef};

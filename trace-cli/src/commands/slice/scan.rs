@@ -6,15 +6,15 @@ use anyhow::Result;
 use trace_convert::extent::{self, Extent};
 
 use crate::damage::explained;
-use crate::input;
+use crate::input::Again;
 
 /// When an archive starts, and the names in it.
 #[derive(Debug, Default)]
 pub(super) struct Scan(Extent);
 
 impl Scan {
-    pub(super) fn read(path: &Path) -> Result<Self> {
-        explained(path, extent::read(input::open(path)?)).map(Self)
+    pub(super) fn read(path: &Path, input: &Again<'_>) -> Result<Self> {
+        explained(path, extent::read(input.open()?)).map(Self)
     }
 
     /// Returns the time of the first event.

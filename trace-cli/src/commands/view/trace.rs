@@ -1,8 +1,7 @@
 //! What is shown: a trace in the form that shows most.
 
-use std::env;
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -11,6 +10,7 @@ use trace_format::Reader;
 
 use super::site::plain;
 use crate::commands::convert;
+use crate::input::{copy_to, no_room};
 use crate::{damage, exit, input};
 
 /// So much of a file is looked at to tell whether it is one of Perfetto's own.
@@ -42,11 +42,11 @@ pub(super) fn prepare(path: &Path) -> Result<(Trace, u8)> {
     let is_perfetto = is_perfetto(&start);
     let input = Cursor::new(start).chain(input);
     let content = tempfile::tempfile().with_context(no_room)?;
-    let (code, ending) = match (is_json, is_perfetto) {
-        (true, _) => (copy(path, input, &content)?, ".json"),
-        (_, true) => (copy(path, input, &content)?, ".pftrace"),
-        _ => (convert(path, input, &content)?, ".pftrace"),
-    };
+    let (mut code, ending) = (exit::OK, if is_json { ".json" } else { ".pftrace" });
+    match is_json || is_perfetto {
+        true => copy_to(path, input, &content)?,
+        false => code = convert(path, input, &content)?,
+    }
     Ok((Trace { content, name: name(path, ending) }, code))
 }
 
@@ -68,33 +68,12 @@ fn is_perfetto(start: &[u8]) -> bool {
     }
 }
 
-fn copy(path: &Path, mut input: impl Read, mut content: &File) -> Result<u8> {
-    let mut piece = vec![0; 64 << 10];
-    loop {
-        let read = match input.read(&mut piece) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read.with_context(|| format!("cannot read '{}'", path.display()))?,
-        };
-        match piece.get(..read) {
-            Some(bytes) if read > 0 => {
-                io::Write::write_all(&mut content, bytes).with_context(no_room)?
-            }
-            _ => return Ok(exit::OK),
-        }
-    }
-}
-
 fn convert(path: &Path, input: impl Read, content: &File) -> Result<u8> {
     let conversion = match perfetto::write(Reader::new(input), content) {
         Err(ConvertError::Write(error)) => return Err(error).with_context(no_room),
         written => damage::explained(path, written)?,
     };
     Ok(convert::tell(path, &conversion))
-}
-
-fn no_room() -> String {
-    let place = env::temp_dir();
-    format!("cannot write a temporary file in '{}' (TMPDIR names another place)", place.display())
 }
 
 /// Returns what a file is called in the interface: its own name, with an ending

@@ -1,0 +1,68 @@
+//! Which records cannot tell by themselves whether they stay.
+
+use trace_format::{Event, EventKind, Item, Record, Value};
+
+use crate::references::peek_text;
+use crate::tef::carried::{ADDED, EVENT, MORE};
+
+/// Numbers the records that cannot tell by themselves whether they stay, the
+/// same in each pass: begins and ends, and events that are carried whole, with
+/// the record behind that shows them.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    next: usize,
+    /// The provider and number of an event that is carried whole.
+    carried: Option<(Option<u32>, usize)>,
+}
+
+impl Numbers {
+    /// Returns the number of a record, if it has one.
+    pub(super) fn of(&mut self, item: &Item<'_>) -> Option<usize> {
+        let name = match &item.record {
+            // They can come between.
+            Record::String { .. }
+            | Record::Thread { .. }
+            | Record::Metadata(_)
+            | Record::Initialization { .. } => return None,
+            Record::Blob(blob) => peek_text(item, blob.name),
+            record => return self.of_other(item, record),
+        };
+        let of_provider = |carried: &(Option<u32>, usize)| carried.0 == item.provider.id();
+        self.carried = match &*name {
+            MORE => self.carried.filter(of_provider),
+            EVENT => Some((item.provider.id(), self.new_number())),
+            _ => None,
+        };
+        self.carried.map(|(_, number)| number)
+    }
+
+    fn of_other(&mut self, item: &Item<'_>, record: &Record<'_>) -> Option<usize> {
+        match (self.carried.take(), record) {
+            (Some((provider, number)), _)
+                if provider == item.provider.id() && is_added(item, record) =>
+            {
+                Some(number)
+            }
+            (_, Record::Event(event)) if is_half(event) => Some(self.new_number()),
+            _ => None,
+        }
+    }
+
+    fn new_number(&mut self) -> usize {
+        self.next += 1;
+        self.next - 1
+    }
+}
+
+/// Tells whether a record only shows what a blob carries.
+fn is_added(item: &Item<'_>, record: &Record<'_>) -> bool {
+    record.arguments().iter().any(|argument| {
+        argument.value == Value::Bool(true) && peek_text(item, argument.name) == ADDED
+    })
+}
+
+/// Tells whether an event has another half.
+fn is_half(event: &Event<'_>) -> bool {
+    use EventKind::{AsyncBegin, AsyncEnd, DurationBegin, DurationEnd};
+    matches!(event.kind, DurationBegin | DurationEnd | AsyncBegin { .. } | AsyncEnd { .. })
+}

@@ -1,0 +1,179 @@
+//! What stays of the records that cannot tell it by themselves.
+
+use std::io::Read;
+
+use trace_format::layout::ObjectType;
+use trace_format::{Event, EventKind, Item, Reader, Record, Thread, ThreadKoids};
+
+use super::halves::{Half, Halves, Key, Pair};
+use super::numbers::Numbers;
+use super::select::{Filter, Selection};
+use crate::catalog::Catalog;
+use crate::references::peek_thread;
+use crate::{ConvertError, Damage};
+
+/// What is to stay of an archive.
+///
+/// It takes a bit for each begin, end, and event that is carried whole.
+#[derive(Debug)]
+pub struct Plan<'s> {
+    pub(super) selection: &'s Selection<'s>,
+    pub(super) kept: Marks,
+    pub(super) forgotten: u64,
+    /// Processes and threads that were asked for, and are not there.
+    missing: (Vec<u64>, Vec<u64>),
+}
+
+impl<'s> Plan<'s> {
+    /// Reads all of an archive to see what is to stay of it.
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading it failed.
+    pub fn read<R: Read>(
+        reader: Reader<R>,
+        selection: &'s Selection<'s>,
+    ) -> Result<Self, ConvertError> {
+        let mut planner = Planner::new(selection);
+        Damage::of_all(reader, |item| planner.record(item))?;
+        Ok(planner.finish())
+    }
+
+    /// Returns a process that was asked for and is not in the archive.
+    #[must_use]
+    pub fn missing_process(&self) -> Option<u64> {
+        self.missing.0.first().copied()
+    }
+
+    /// Returns a thread that was asked for and is not in the archive.
+    #[must_use]
+    pub fn missing_thread(&self) -> Option<u64> {
+        self.missing.1.first().copied()
+    }
+}
+
+/// A bit for each number; those that were not set are true.
+#[derive(Debug, Default)]
+pub(super) struct Marks(Vec<u64>);
+
+impl Marks {
+    fn set(&mut self, number: usize, mark: bool) {
+        let (place, bit) = (number / 64, 1 << (number % 64));
+        if self.0.len() <= place {
+            self.0.resize(place + 1, u64::MAX);
+        }
+        if let Some(word) = self.0.get_mut(place) {
+            *word = if mark { *word | bit } else { *word & !bit };
+        }
+    }
+
+    pub(super) fn get(&self, number: usize) -> bool {
+        self.0.get(number / 64).is_none_or(|word| word >> (number % 64) & 1 == 1)
+    }
+}
+
+struct Planner<'s> {
+    plan: Plan<'s>,
+    filter: Filter<'s>,
+    catalog: Catalog,
+    numbers: Numbers,
+    halves: Halves,
+}
+
+impl<'s> Planner<'s> {
+    fn new(selection: &'s Selection<'s>) -> Self {
+        let koids = |koids: Option<&[u64]>| koids.unwrap_or_default().to_vec();
+        let missing = (koids(selection.processes), koids(selection.threads));
+        Self {
+            plan: Plan { selection, kept: Marks::default(), forgotten: 0, missing },
+            filter: Filter::new(selection),
+            catalog: Catalog::default(),
+            numbers: Numbers::default(),
+            halves: Halves::default(),
+        }
+    }
+
+    fn record(&mut self, item: &Item<'_>) {
+        self.catalog.note(item);
+        self.note_who(item);
+        let Some(number) = self.numbers.of(item) else { return };
+        if let Record::Blob(_) = item.record {
+            // It stays, unless the record behind it says otherwise.
+            return;
+        }
+        self.plan.kept.set(number, self.filter.stays(&mut self.catalog, item));
+        if let Record::Event(event) = &item.record {
+            self.event(item, event, number);
+        }
+    }
+
+    fn event(&mut self, item: &Item<'_>, event: &Event<'_>, number: usize) {
+        let (is_end, id) = match event.kind {
+            EventKind::DurationBegin => (false, None),
+            EventKind::DurationEnd => (true, None),
+            EventKind::AsyncBegin { id } => (false, Some(id)),
+            EventKind::AsyncEnd { id } => (true, Some(id)),
+            _ => return,
+        };
+        let key = match id {
+            Some(id) => Key::Operation { process: peek_thread(item, event.thread).process, id },
+            None => Key::Thread(self.catalog.thread(item, event.thread)),
+        };
+        let label = self.catalog.label(item, event.category, event.name);
+        let at = item.nanos(event.ticks);
+        let is_wanted = self.filter.wants(&mut self.catalog, item, event);
+        let half = Half { key, at, number, label, is_end, is_wanted };
+        let Self { plan, filter, catalog, halves, .. } = self;
+        halves.push(catalog, half, &mut |pair| plan.pair(filter, &pair));
+    }
+
+    /// Takes note of who is there of those that were asked for.
+    fn note_who(&mut self, item: &Item<'_>) {
+        let (processes, threads) = &mut self.plan.missing;
+        if processes.is_empty() && threads.is_empty() {
+            return;
+        }
+        let (process, thread) = who(&item.record);
+        processes.retain(|koid| Some(*koid) != process);
+        threads.retain(|koid| Some(*koid) != thread);
+    }
+
+    fn finish(mut self) -> Plan<'s> {
+        let Self { plan, filter, catalog, halves, .. } = &mut self;
+        halves.finish(catalog, &mut |pair| plan.pair(filter, &pair));
+        plan.forgotten = halves.forgotten;
+        self.plan
+    }
+}
+
+impl Plan<'_> {
+    /// Halves stay or go together.
+    fn pair(&mut self, filter: &Filter<'_>, pair: &Pair) {
+        let Pair { begin, over, end } = pair;
+        let is_kept = begin.is_wanted && filter.reaches_in(begin.at, *over);
+        self.kept.set(begin.number, is_kept);
+        if let Some(end) = end {
+            self.kept.set(*end, is_kept);
+        }
+    }
+}
+
+/// Returns the process and the thread that a record names.
+fn who(record: &Record<'_>) -> (Option<u64>, Option<u64>) {
+    let of = |koids: ThreadKoids| (Some(koids.process), Some(koids.thread));
+    match record {
+        Record::Thread { koids, .. } => of(*koids),
+        Record::Event(Event { thread: Thread::Inline(koids), .. }) => of(*koids),
+        Record::Log(log) => match log.thread {
+            Thread::Inline(koids) => of(koids),
+            Thread::Indexed(_) => (None, None),
+        },
+        Record::KernelObject(object) if object.object_type == ObjectType::PROCESS => {
+            (Some(object.koid), None)
+        }
+        Record::KernelObject(object) if object.object_type == ObjectType::THREAD => {
+            (None, Some(object.koid))
+        }
+        _ => (None, None),
+    }
+}
