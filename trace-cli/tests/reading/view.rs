@@ -203,13 +203,18 @@ fn a_part_that_cannot_be_read_is_in_the_exit_code() {
 fn the_browser_gets_an_address_for_once() {
     let place = place();
     place.put("in.fxt", &good());
-    let browser = program(&place, "browser", "echo \"$1\" > asked.new; mv asked.new asked; exit 7");
+    let browser = program(
+        &place,
+        "browser",
+        "cut -d ' ' -f 5 /proc/$$/stat > group; echo $$ > own; echo \"$1\" > asked; exit 7",
+    );
     let mut command = command(&place, &["in.fxt"]);
     command.env("BROWSER", browser);
     let mut view = View::start(command);
     let mut said = BufReader::new(view.child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let said = said.find(|line| line.contains("cannot open a browser")).unwrap();
     assert!(said.ends_with("browser: exit status: 7; open the address above"), "{said}");
+    assert_eq!(place.text("group"), place.text("own"), "Ctrl-C would end it");
     let asked = place.text("asked");
     let path = asked.trim_end().strip_prefix(&format!("http://{}", view.host)).unwrap();
     let location = format!("\r\nLocation: http://{}{}#!/?url=http://", view.host, view.directory);

@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -26,6 +27,8 @@ pub(super) fn open(address: &str) {
 fn run(browser: &OsString, address: &str) -> io::Result<()> {
     let mut command = Command::new(browser);
     command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Else Ctrl-C, which ends the command, would end the browser with it.
+    command.process_group(0);
     match command.status()? {
         status if status.success() => Ok(()),
         status => Err(io::Error::other(status.to_string())),

@@ -121,7 +121,7 @@ fn answer(site: &Site, pages: &Pages, stream: &TcpStream) -> io::Result<()> {
         Wanted::Forbidden => Answer::status("403 Forbidden"),
         Wanted::Nothing => Answer::status("404 Not Found"),
         Wanted::Method => Answer::status("405 Method Not Allowed").header("Allow", "GET, HEAD"),
-        Wanted::Preflight => allowed(Answer::status("204 No Content")),
+        Wanted::Preflight => allowed(Answer::status("200 OK")),
         Wanted::Page(address) => Answer::status("302 Found").header("Location", &address),
         Wanted::Trace if site.is_own() => trace(site)?,
         Wanted::Trace => allowed(trace(site)?),
