@@ -20,6 +20,7 @@ import check_async_tasks
 import check_attributes
 import check_every_macro
 import check_file_search
+import check_operations
 import check_pftrace
 import check_scheduling
 import check_tracing_bridge
@@ -117,6 +118,7 @@ def groups(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
         yield f"known_events ({way})", lambda: what_is_left(programs, engine, way)
     yield "scheduling", lambda: (Check(*pair) for pair in check_pftrace.scheduling(programs, engine))
     yield "scheduling", lambda: (Check(*pair) for pair in check_scheduling.checks(programs, engine))
+    yield "ids", lambda: (Check(*pair) for pair in check_operations.checks(programs, engine))
     for way in ROOMY:
         yield f"every_macro ({way})", lambda: (Check(*pair) for pair in check_every_macro.checks(programs, engine, way))
         yield f"every_macro ({way})", lambda: (Check(*pair) for pair in check_pftrace.every_macro(programs, engine, way))

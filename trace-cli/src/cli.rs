@@ -132,7 +132,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) to: Option<Format>,
 
-    /// Leave out events of JSON that cannot be read, and count them
+    /// Leave out what cannot be read of JSON, and tell how much that is
     #[arg(long)]
     pub(crate) lenient: bool,
 }
