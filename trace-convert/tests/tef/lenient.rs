@@ -53,8 +53,9 @@ fn event() -> impl Strategy<Value = String> {
         "{\"text\":\"},{\\\"ph\\\":1\"}",
         "[[],{\"x\":{}}]",
     ];
-    (0u32..1000, select(ARGS))
-        .prop_map(|(ts, args)| format!("{{\"ts\":{ts},\"ph\":\"i\",\"args\":{args}}}"))
+    (0u32..1000, select(ARGS), select(&["", " ", "\n"][..])).prop_map(|(ts, args, space)| {
+        format!("{{{space}\"ts\":{ts},{space}\"ph\": \"i\",\"args\":{args}{space}}}")
+    })
 }
 
 /// Returns a text with one place changed.

@@ -125,7 +125,7 @@ fn lenient_readers_go_on() {
     );
     let cases: [(&str, &[&str], u64); 8] = [
         ("[{}{\"b\":1} {}]", &["{}", "{\"b\":1}", "{}"], 2),
-        ("[{\"a\":\"x},\n{\"b\":1}]", &["{\"b\":1}"], 1),
+        ("[{\"a\":\"x},\n{\"ph\":1}]", &["{\"ph\":1}"], 1),
         ("[{},5,nonsense,{\"b\":1},\"s\"]", &["{}", "{\"b\":1}"], 3),
         ("[{\"a\":[{\"x\":bad}]},{}]", &["{}"], 1),
         ("[{},{\"a\":", &["{}"], 1),
@@ -139,6 +139,8 @@ fn lenient_readers_go_on() {
         assert_eq!(events, skipped, "{json}");
     }
     assert_eq!(lenient(b"[{\"a\":\"\xff\"},{}]").0, ["{}"]);
+    let lines = "[{\n\"a\":\"x,\n\"b\":[1],\n\"c\":2\n},\n{\n\"b\":1\n}]";
+    assert_eq!((lenient(lines).0, lenient(lines).1), (vec!["{\n\"b\":1\n}".to_owned()], 1));
 }
 
 #[test]

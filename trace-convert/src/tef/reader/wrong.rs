@@ -21,8 +21,7 @@ enum Place {
 
 /// How far something wrong has been gone over.
 ///
-/// A string that does not end in its line ends there, and so does the event
-/// that it is in.
+/// A string that does not end in its line ends there.
 #[derive(Debug)]
 struct Wrong {
     state: State,
@@ -60,6 +59,10 @@ impl Wrong {
                 self.before = *byte;
             }
             let end = match self.state {
+                _ if self.in_string => {
+                    self.string(*byte);
+                    None
+                }
                 State::Events { .. } => self.event_ends_at(*byte),
                 State::Members { .. } => self.member_ends_at(*byte).then_some(0),
                 _ => None,
@@ -74,7 +77,6 @@ impl Wrong {
     /// Returns 1 if the event ends with this byte, 0 if before it.
     fn event_ends_at(&mut self, byte: u8) -> Option<usize> {
         match byte {
-            _ if self.in_string => return self.string(byte).then_some(1),
             b'"' => self.in_string = true,
             b'{' | b'[' => self.depth += 1,
             b']' | b',' if self.depth == 0 => return Some(usize::from(byte == b',')),
@@ -91,7 +93,6 @@ impl Wrong {
     /// Tells whether the member ends before this byte.
     fn member_ends_at(&mut self, byte: u8) -> bool {
         match byte {
-            _ if self.in_string => self.in_string = !self.string(byte) && self.in_string,
             b'"' => self.in_string = true,
             b'{' | b'[' => self.depth += 1,
             b'}' | b',' if self.depth == 0 => return true,
@@ -101,12 +102,14 @@ impl Wrong {
         false
     }
 
-    /// Goes over a byte of a string; true if the line ends.
-    fn string(&mut self, byte: u8) -> bool {
-        let was_escaped = self.is_escaped;
-        self.is_escaped = byte == b'\\' && !was_escaped;
-        self.in_string = byte != b'"' || was_escaped;
-        byte == b'\n'
+    fn string(&mut self, byte: u8) {
+        let was_escaped = std::mem::take(&mut self.is_escaped);
+        match byte {
+            b'\n' => self.in_string = false,
+            b'\\' => self.is_escaped = !was_escaped,
+            b'"' => self.in_string = was_escaped,
+            _ => {}
+        }
     }
 }
 
