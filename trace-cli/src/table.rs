@@ -79,11 +79,14 @@ pub(crate) fn human_nanos(nanos: u64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// Writes all of `text` to standard output.
+/// Writes all of `text` to standard output. What a command found stays what it
+/// is if the reader wants no more of it: its exit code is to tell.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.context("cannot write to standard output")
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("cannot write to standard output"),
+    }
 }
 
 #[cfg(test)]

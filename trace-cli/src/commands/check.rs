@@ -1,13 +1,11 @@
 //! `trace check`
 
-use std::io::{self, Write};
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use trace_convert::check::{self, Report, Verdict};
 use trace_convert::ConvertError;
 
 use crate::cli::CheckArgs;
-use crate::{exit, input, say};
+use crate::{exit, input, say, table};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
     let report = match check::check(input::open(&args.file)?) {
@@ -15,10 +13,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
         Err(ConvertError::Read(error)) => return Err(input::explain(&args.file, error)),
         Err(error) => return Err(error.into()),
     };
-    let text = if args.json { json(&report)? } else { text(&report) };
-    let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.context("cannot write to standard output")?;
+    table::print(&if args.json { json(&report)? } else { text(&report) })?;
     let code = match report.verdict() {
         Verdict::Complete => exit::OK,
         Verdict::Lossy => exit::INCOMPLETE,

@@ -9,10 +9,11 @@ use std::process::{Command as Process, Stdio};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use trace_format::EventKind;
+use trace_format::layout::ThreadState;
+use trace_format::{Arguments, ContextSwitch, EventKind, Writer};
 
 use super::{assert_failed, place, Command, COMMANDS, FROM_JSON, GOOD};
-use crate::harness::{events, everything, Place, Run};
+use crate::harness::{cut, events, everything, Place, Run};
 
 const JSON: &str = "good.json";
 
@@ -145,6 +146,20 @@ fn standard_output_that_is_closed() {
     }
 }
 
+/// What was found is told by the exit code all the same.
+#[test]
+fn an_answer_that_nobody_reads() {
+    let place = place();
+    place.put("cut.fxt", &cut());
+    for (line, code) in [("check cut.fxt", 1), ("check --json cut.fxt", 1), ("stats cut.fxt", 3)] {
+        let (reader, writer) = UnixStream::pair().unwrap();
+        drop(reader);
+        let mut process = place.command(&line.split(' ').collect::<Vec<_>>());
+        let run = Run::of(process.stdout(OwnedFd::from(writer)).output().unwrap());
+        assert_eq!(run.code, code, "{line}: {run:?}");
+    }
+}
+
 /// Many durations do not wait in memory.
 #[test]
 fn no_place_for_temporary_files() {
@@ -162,6 +177,30 @@ fn no_place_for_temporary_files() {
         assert_failed(&place, &files, &run, "many.fxt", command.line);
         assert!(run.stderr.contains("a temporary file in '/missing'"), "{run:?}");
     }
+}
+
+/// Nor does more than a megabyte of what goes behind the events of JSON.
+#[test]
+fn no_place_for_scheduling_records() {
+    let place = place();
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for ticks in 0..20_000 {
+        let switch = ContextSwitch {
+            ticks,
+            cpu: 0,
+            outgoing_state: ThreadState::BLOCKED,
+            outgoing_thread: 1,
+            incoming_thread: 2,
+            arguments: Arguments::NONE,
+        };
+        writer.record(&switch.into()).unwrap();
+    }
+    place.put("switches.fxt", &writer.into_inner());
+    let files = place.names();
+    let mut process = place.command(&["convert", "switches.fxt", "-o", "out.json"]);
+    let run = Run::of(process.env("TMPDIR", "/missing").output().unwrap());
+    assert_failed(&place, &files, &run, "out.json", "convert");
+    assert!(run.stderr.contains("a temporary file in '/missing'"), "{run:?}");
 }
 
 /// What is killed in the middle leaves nothing, and the output of before, where
