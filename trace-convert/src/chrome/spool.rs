@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, IntoInnerError, Seek, SeekFrom, Write};
 
 use tempfile::SpooledTempFile;
 
+use crate::error::temporary;
+
 /// So much waits in memory, in bytes.
 const MEMORY_BYTES: usize = 1 << 20;
 
@@ -44,16 +46,9 @@ impl Spool {
             None => self.text.into_inner().map_err(IntoInnerError::into_error),
         };
         let rewound = kept.and_then(|mut text| text.seek(SeekFrom::Start(0)).map(|_| text));
-        io::copy(&mut rewound.map_err(explained)?, output)?;
+        io::copy(&mut rewound.map_err(temporary)?, output)?;
         Ok(())
     }
-}
-
-/// The output is not what failed.
-fn explained(error: io::Error) -> io::Error {
-    let directory = std::env::temp_dir();
-    let message = format!("in a temporary file in '{}': {error}", directory.display());
-    io::Error::new(error.kind(), message)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::os::unix::fs::FileExt;
 
 use super::Duration;
 use crate::catalog::{LabelId, ThreadId};
+use crate::error::temporary;
 
 /// So many durations are in memory and sorted at a time.
 const RUN: usize = 1 << 17;
@@ -231,14 +232,6 @@ impl Duration {
         let (begin, end) = (u64::from_le_bytes(*begin), u64::from_le_bytes(*end));
         Some(Self { begin, end, label: LabelId(u32::from_le_bytes(*label)), thread })
     }
-}
-
-/// Says of an error which file it is about.
-fn temporary(error: io::Error) -> io::Error {
-    let place = std::env::temp_dir();
-    let text =
-        format!("a temporary file in '{}' (TMPDIR says where else): {error}", place.display());
-    io::Error::new(error.kind(), text)
 }
 
 #[cfg(test)]
