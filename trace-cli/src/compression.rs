@@ -3,6 +3,7 @@
 use std::io::{self, Cursor, ErrorKind, Read, Write};
 use std::path::Path;
 
+use anyhow::{bail, Result};
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
@@ -14,23 +15,29 @@ pub(crate) enum Compression {
     Zstd,
 }
 
+/// Ends of names that ask for a compression that there is not.
+const UNKNOWN: [&str; 9] = ["xz", "bz2", "lz4", "lzma", "br", "zip", "z", "zstd", "gzip"];
+
 impl Compression {
     /// Returns what the end of a name asks for.
-    pub(crate) fn of(path: &Path) -> Self {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("gz") => Self::Gzip,
-            Some("zst") => Self::Zstd,
-            _ => Self::None,
+    pub(crate) fn of(path: &Path) -> Result<Self> {
+        match end_of(path).as_deref() {
+            Some("gz") => Ok(Self::Gzip),
+            Some("zst") => Ok(Self::Zstd),
+            Some(end) if UNKNOWN.contains(&end) => {
+                bail!(
+                    "cannot compress '{}': .{end} is not known, but .gz and .zst are",
+                    path.display()
+                )
+            }
+            _ => Ok(Self::None),
         }
     }
 }
 
-/// Returns the end of a name that asks for a compression that there is not.
-pub(crate) fn unknown_suffix(path: &Path) -> Option<&str> {
-    let suffix = path.extension()?.to_str()?;
-    ["xz", "bz2", "lz4", "lzma", "br", "zip", "Z", "zstd", "gzip"]
-        .contains(&suffix)
-        .then_some(suffix)
+/// Returns what a name ends with behind its last dot, in small letters.
+pub(crate) fn end_of(path: &Path) -> Option<String> {
+    Some(path.extension()?.to_str()?.to_ascii_lowercase())
 }
 
 /// Returns what is behind the compression that `input` starts with, if any.
@@ -167,14 +174,15 @@ mod tests {
 
     #[test]
     fn names_tell_the_compression() {
-        let of = |name: &str| Compression::of(Path::new(name));
-        assert_eq!(of("a.fxt.gz"), Compression::Gzip);
-        assert_eq!(of("a.zst"), Compression::Zstd);
-        assert_eq!(
-            (of("a.fxt"), of(".gz"), of("-")),
-            (Compression::None, Compression::None, Compression::None)
-        );
-        assert_eq!(unknown_suffix(Path::new("a.fxt.xz")), Some("xz"));
-        assert_eq!(unknown_suffix(Path::new("a.fxt.gz")), None);
+        let of = |name: &str| Compression::of(Path::new(name)).map_err(|error| error.to_string());
+        assert_eq!(of("a.fxt.gz"), Ok(Compression::Gzip));
+        assert_eq!(of("A.FXT.GZ"), Ok(Compression::Gzip));
+        assert_eq!(of("a.zst"), Ok(Compression::Zstd));
+        for name in ["a.fxt", ".gz", "-", "/dev/null"] {
+            assert_eq!(of(name), Ok(Compression::None), "{name}");
+        }
+        for name in ["a.fxt.xz", "a.Z"] {
+            assert!(of(name).unwrap_err().contains("is not known, but .gz and .zst are"));
+        }
     }
 }

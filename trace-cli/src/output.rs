@@ -39,8 +39,9 @@ pub(crate) struct Output(Compressor<Target>);
 impl Output {
     /// Starts writing to `path`, `-` for standard output.
     pub(crate) fn create(path: &Path) -> Result<Self> {
+        let compression = Compression::of(path)?;
         let target = Target::create(path)?;
-        let compressor = Compressor::new(target, Compression::of(path));
+        let compressor = Compressor::new(target, compression);
         compressor.map(Self).with_context(|| format!("cannot write '{}'", path.display()))
     }
 

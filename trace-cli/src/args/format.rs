@@ -1,10 +1,13 @@
-//! What `convert` writes.
+//! What is written to a file, and what its name says of that.
 
 use std::path::Path;
 
+use anyhow::{bail, Result};
 use clap::ValueEnum;
 
-/// What `convert` writes.
+use crate::compression::{end_of, Compression};
+
+/// What is written to a file; those that `convert` writes can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Chrome's JSON, the Trace Event Format
@@ -19,23 +22,47 @@ pub(crate) enum Format {
     Speedscope,
     /// A line for each duration, for spreadsheets
     Csv,
+    #[value(skip)]
+    Svg,
+    #[value(skip)]
+    Html,
 }
 
 impl Format {
-    /// Returns what the name of a file says.
-    pub(crate) fn of(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-        let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-        if name.ends_with(".speedscope.json") {
-            return Some(Self::Speedscope);
-        }
-        match name.rsplit_once('.')?.1 {
-            "json" => Some(Self::Json),
-            "fxt" => Some(Self::Fxt),
-            "pftrace" | "perfetto-trace" => Some(Self::Pftrace),
-            "folded" => Some(Self::Folded),
-            "csv" => Some(Self::Csv),
-            _ => None,
+    /// Returns what the name of a file says; `None` if it says nothing.
+    pub(crate) fn of(path: &Path) -> Result<Option<Self>> {
+        let plain = match Compression::of(path)? {
+            Compression::None => path.to_owned(),
+            _ => path.with_extension(""),
+        };
+        let Some(end) = end_of(&plain) else { return Ok(None) };
+        let stem = plain.file_stem().map(Path::new).and_then(end_of);
+        let format = match (stem.as_deref(), end.as_str()) {
+            (Some("speedscope"), "json") => Self::Speedscope,
+            (_, "json") => Self::Json,
+            (_, "fxt") => Self::Fxt,
+            (_, "pftrace" | "perfetto-trace") => Self::Pftrace,
+            (_, "folded") => Self::Folded,
+            (_, "csv") => Self::Csv,
+            (_, "svg") => Self::Svg,
+            (_, "html" | "htm") => Self::Html,
+            _ => bail!(
+                "'{}': .{end} is not known: expected .json, .fxt, .pftrace, .folded, \
+                 .speedscope.json or .csv, or --to",
+                path.display()
+            ),
+        };
+        Ok(Some(format))
+    }
+
+    /// Sees to it that a name does not say that another format is in the file.
+    pub(crate) fn refuse_other(self, path: &Path) -> Result<()> {
+        Compression::of(path)?;
+        match Self::of(path) {
+            Ok(Some(other)) if other != self => {
+                bail!("'{}': the name says {other:?}, but {self:?} is written", path.display())
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -46,17 +73,33 @@ mod tests {
 
     #[test]
     fn names_say_formats() {
-        let of = |name: &str| Format::of(Path::new(name));
-        assert_eq!(of("a.json"), Some(Format::Json));
-        assert_eq!(of("d/a.b.JSON.GZ"), Some(Format::Json));
-        assert_eq!(of("a.fxt"), Some(Format::Fxt));
-        assert_eq!(of("a.speedscope.json.gz"), Some(Format::Speedscope));
-        assert_eq!((of("a.csv"), of("a.folded")), (Some(Format::Csv), Some(Format::Folded)));
-        assert_eq!(of("a.pftrace"), Some(Format::Pftrace));
-        assert_eq!(of("a.perfetto-trace.gz"), Some(Format::Pftrace));
-        assert_eq!(of("a.fxt.zst"), Some(Format::Fxt));
-        for other in ["-", "json", "a.gz", "a.txt", "/dev/null"] {
-            assert_eq!(of(other), None, "{other}");
+        for (name, format) in [
+            ("a.json", Format::Json),
+            ("d/a.b.JSON.GZ", Format::Json),
+            ("a.fxt", Format::Fxt),
+            ("a.speedscope.json.gz", Format::Speedscope),
+            ("a.csv", Format::Csv),
+            ("a.folded", Format::Folded),
+            ("a.pftrace", Format::Pftrace),
+            ("a.perfetto-trace.gz", Format::Pftrace),
+            ("a.fxt.zst", Format::Fxt),
+            ("a.SVG", Format::Svg),
+            ("a.htm.zst", Format::Html),
+        ] {
+            assert_eq!(Format::of(Path::new(name)).unwrap(), Some(format), "{name}");
         }
+        for name in ["-", "json", "a.gz", "/dev/null", "/dev/fd/63"] {
+            assert_eq!(Format::of(Path::new(name)).unwrap(), None, "{name}");
+        }
+        for name in ["a.txt", "a.json.xz", "a.json.gz.zst", "a.fxt.bak"] {
+            assert!(Format::of(Path::new(name)).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_do_not_say_something_else() {
+        let refused = |name: &str| Format::Fxt.refuse_other(Path::new(name)).is_err();
+        assert!(refused("a.json") && refused("a.html.gz") && refused("a.fxt.xz"));
+        assert!(!refused("a.fxt") && !refused("run.1") && !refused("-") && !refused("a"));
     }
 }

@@ -22,9 +22,15 @@ const PIECE_BYTES: usize = 64 << 10;
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
     output::refuse_same_file(&args.input, &args.output)?;
+    let wanted = match args.to {
+        Some(format) => Some(format),
+        None => Format::of(&args.output)?,
+    };
     let (is_json, input) = input::open_any(&args.input)?;
-    let wanted = args.to.or_else(|| Format::of(&args.output));
     match (is_json, wanted) {
+        (_, Some(Format::Svg | Format::Html)) => {
+            bail!("'{}': trace timeline and trace flamegraph draw", args.output.display())
+        }
         (true, None | Some(Format::Fxt)) => to_fxt(args, input),
         (false, None | Some(Format::Json)) => to_json(args, input),
         (false, Some(format @ (Format::Folded | Format::Speedscope | Format::Csv))) => {

@@ -9,6 +9,7 @@ use inferno::flamegraph::{self, Options, TextTruncateDirection};
 use trace_convert::stacks::{Folded, Stacks};
 use trace_convert::stats::Grouping;
 
+use crate::args::Format;
 use crate::cli::FlamegraphArgs;
 use crate::damage::explained;
 use crate::input::STANDARD;
@@ -17,6 +18,7 @@ use crate::{damage, input};
 
 pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     output::refuse_same_file(&args.file, &args.output)?;
+    Format::Svg.refuse_other(&args.output)?;
     let by = args.by.map(Into::into).unwrap_or_default();
     let (after, mut code) = read(&args.file, by)?;
     if after.stacks().next().is_none() {

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use trace_convert::merge::{Clocks, Merger, Summary};
 
+use crate::args::Format;
 use crate::cli::MergeArgs;
 use crate::damage::{explained, explained_writing};
 use crate::input::Again;
@@ -12,6 +13,7 @@ use crate::output::{self, Output};
 use crate::{damage, exit, say};
 
 pub(crate) fn run(args: &MergeArgs) -> Result<u8> {
+    Format::Fxt.refuse_other(&args.output)?;
     let (mut inputs, mut clocks) = (Vec::new(), Vec::new());
     for path in &args.files {
         output::refuse_same_file(path, &args.output)?;

@@ -14,13 +14,13 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
 use trace_manager::{
     ArchiveTarget, Manager, SessionConfig, SessionHandle, SessionState, SessionSummary,
 };
 
+use crate::args::Format;
 use crate::cli::RecordArgs;
-use crate::compression::unknown_suffix;
 use crate::exit;
 use crate::input::STANDARD;
 
@@ -59,12 +59,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
 }
 
 fn record(args: &RecordArgs) -> Result<u8> {
-    if let Some(suffix) = unknown_suffix(&args.output) {
-        bail!(
-            "cannot compress '{}': .{suffix} is not known, but .gz and .zst are",
-            args.output.display()
-        );
-    }
+    Format::Fxt.refuse_other(&args.output)?;
     let place = Place::choose(args)?;
     // It goes last: it ends when the session has.
     let (guard, _process) = guard::start(place.private_directory());

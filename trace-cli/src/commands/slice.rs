@@ -6,7 +6,7 @@ use anyhow::{bail, ensure, Result};
 use trace_convert::slice::{self, Plan, Selection, Summary};
 use trace_protocol::categories::CategorySet;
 
-use crate::args::Moment;
+use crate::args::{Format, Moment};
 use crate::cli::SliceArgs;
 use crate::damage::{explained, explained_writing};
 use crate::input::Again;
@@ -16,6 +16,7 @@ use scan::Scan;
 
 pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     output::refuse_same_file(&args.file, &args.output)?;
+    Format::Fxt.refuse_other(&args.output)?;
     let input = Again::new(&args.file)?;
     let scan = scan(args, &input)?;
     let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));

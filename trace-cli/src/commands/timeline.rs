@@ -7,44 +7,35 @@ use anyhow::{bail, Context, Result};
 use trace_convert::timeline::{Drawn, Timeline};
 use trace_format::Reader;
 
+use crate::args::Format;
 use crate::cli::TimelineArgs;
 use crate::damage::explained;
 use crate::input::STANDARD;
 use crate::output::{self, Output};
 use crate::{damage, input, say};
 
-/// What is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Page,
-    Svg,
-}
-
 pub(crate) fn run(args: &TimelineArgs) -> Result<u8> {
     output::refuse_same_file(&args.file, &args.output)?;
-    let kind = kind_of(&args.output)?;
+    let format = format_of(&args.output)?;
     let timeline = read(args)?;
     let mut output = BufWriter::new(Output::create(&args.output)?);
     let title = args.file.file_name().unwrap_or(args.file.as_os_str()).to_string_lossy();
     let failed = || format!("cannot write '{}'", args.output.display());
-    match kind {
-        Kind::Page => timeline.html(&title, &mut output).with_context(failed)?,
-        Kind::Svg => tell(&args.file, timeline.svg(&title, &mut output).with_context(failed)?),
+    match format {
+        Format::Svg => tell(&args.file, timeline.svg(&title, &mut output).with_context(failed)?),
+        _ => timeline.html(&title, &mut output).with_context(failed)?,
     }
     output.flush().with_context(failed)?;
     output.into_inner().map_err(|error| error.into_error())?.finish_as(&args.output)?;
     Ok(damage::tell(&args.file, &timeline.damage))
 }
 
-fn kind_of(output: &Path) -> Result<Kind> {
-    let name = output.to_string_lossy();
-    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
-    if name.ends_with(".svg") {
-        Ok(Kind::Svg)
-    } else if name.ends_with(".html") || name.ends_with(".htm") || output == Path::new(STANDARD) {
-        Ok(Kind::Page)
-    } else {
-        bail!("'{}': expected a name that ends in .html or .svg", output.display())
+/// Returns what is to be drawn: a page or a picture.
+fn format_of(output: &Path) -> Result<Format> {
+    match Format::of(output) {
+        Ok(Some(format @ (Format::Svg | Format::Html))) => Ok(format),
+        Ok(None) if output == Path::new(STANDARD) => Ok(Format::Html),
+        _ => bail!("'{}': expected a name that ends in .html or .svg", output.display()),
     }
 }
 

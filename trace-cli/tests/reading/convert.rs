@@ -154,3 +154,39 @@ fn an_output_is_wanted() {
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("--output <OUT>"), "{}", run.stderr);
 }
+
+/// A name that says something else, or nothing that is known, is not believed
+/// and not ignored.
+#[test]
+fn names_that_say_something_else() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    place.put("in.json", b"[]");
+    let files = place.names();
+    for line in [
+        "convert in.json -o a.html",
+        "convert in.fxt -o a.svg",
+        "convert in.fxt -o a.txt",
+        "convert in.fxt -o a.json.xz",
+        "convert in.fxt -o a.json.xz --to json",
+        "slice in.fxt -o a.json",
+        "slice in.fxt -o a.fxt.xz",
+        "merge in.fxt in.fxt -o a.html",
+        "flamegraph in.fxt -o a.html",
+        "timeline in.fxt -o a.fxt",
+        "record -o a.json -- true",
+    ] {
+        let run = place.run(&line.split(' ').collect::<Vec<_>>());
+        assert!(
+            matches!(run.code, 1 | 125) && run.stderr.starts_with("trace: "),
+            "{line}: {run:?}"
+        );
+        assert_eq!(place.names(), files, "{line}");
+    }
+    assert_eq!(place.run(&["convert", "in.fxt", "-o", "a.txt", "--to", "json"]).code, 0);
+    assert!(place.text("a.txt").starts_with('{'));
+    assert_eq!(place.run(&["convert", "in.fxt", "-o", "A.JSON.GZ"]).code, 0);
+    let gzip = std::fs::read(place.path("A.JSON.GZ")).unwrap();
+    assert_eq!(gzip[..2], [0x1f, 0x8b]);
+    assert_eq!(place.run(&["timeline", "in.fxt", "-o", "T.HTML.zst"]).code, 0);
+}

@@ -16,7 +16,7 @@ use crate::output::Output;
 /// which goes back in it, and after a kill its guard's. So a killed `record`
 /// leaves a good archive that is not compressed, whatever its name.
 pub(super) fn if_wanted(path: &Path) -> Result<()> {
-    if path == Path::new(STANDARD) || Compression::of(path) == Compression::None {
+    if path == Path::new(STANDARD) || Compression::of(path)? == Compression::None {
         return Ok(());
     }
     let failed = || format!("cannot compress '{}'; it stays as it is", path.display());
