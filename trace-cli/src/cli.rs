@@ -124,7 +124,8 @@ pub(crate) struct ConvertArgs {
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 
-    /// The file to write, .json or .fxt; `-` for standard output
+    /// The file to write: .json, .fxt, .pftrace, .folded, .speedscope.json or .csv, and
+    /// .gz or .zst behind it; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
 
@@ -220,27 +221,37 @@ pub(crate) struct StatsArgs {
 /// Tell what became slower or faster from one archive to another
 ///
 /// Durations, async operations and flows of the same category and name are
-/// compared by all of their lengths. What is shown is beyond chance (the
-/// Mann-Whitney test, corrected for the number of rows) and changed by more
-/// than the threshold: the middle one of the changes of the percentiles 1 to
-/// 99. What costs most time comes first.
+/// compared by their middle lengths. What is shown is beyond chance, corrected for
+/// the number of rows, and changed by more than the threshold. What is alike would
+/// have been seen with such a change; what is unclear would not: it is too rare,
+/// too short, or too different each time. What costs most time comes first.
+///
+/// Of one archive a side, stretches of time are compared, since lengths that
+/// follow one another hang together; what the machine did all through one run
+/// looks like the program's doing. Several archives a side tell the two apart:
+/// five or more, recorded in turns.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Exits with 4 if --fail-over is given and something is slower by more than that.
 
 Examples:
   trace diff before.fxt after.fxt
-  trace diff main.fxt.zst branch.fxt.zst --fail-over 5% -c 'server*'")]
+  trace diff main.fxt.zst branch.fxt.zst --fail-over 5% -c 'server*'
+  trace diff --before main-*.fxt --after branch-*.fxt --fail-over 5%")]
 pub(crate) struct DiffArgs {
-    /// The archive of before; `-` for standard input
-    #[arg(value_name = "A")]
-    pub(crate) before: PathBuf,
+    /// The archives of before and after; `-` for standard input
+    #[arg(num_args = 2, value_names = ["A", "B"], required_unless_present = "before", conflicts_with = "before")]
+    pub(crate) files: Vec<PathBuf>,
 
-    /// The archive of after; `-` for standard input
-    #[arg(value_name = "B")]
-    pub(crate) after: PathBuf,
+    /// Several archives of before, at least 3, each a run of its own
+    #[arg(long, num_args = 1.., value_name = "FILE", requires = "after")]
+    pub(crate) before: Vec<PathBuf>,
 
-    /// The smallest change that is shown
+    /// Several archives of after
+    #[arg(long, num_args = 1.., value_name = "FILE", requires = "before")]
+    pub(crate) after: Vec<PathBuf>,
+
+    /// The smallest change that is shown, at most that of --fail-over
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = parse_share)]
     pub(crate) threshold: f64,
 
@@ -252,7 +263,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "PERCENT", value_parser = parse_share)]
     pub(crate) fail_over: Option<f64>,
 
-    /// Show also what is alike, new, gone, or too rare to tell
+    /// Show also what is alike, unclear, new, or gone
     #[arg(long)]
     pub(crate) all: bool,
 

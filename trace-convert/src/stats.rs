@@ -25,6 +25,7 @@ mod collector;
 mod counters;
 mod distribution;
 mod json;
+mod sample;
 mod table;
 
 use std::io::Read;
@@ -39,6 +40,7 @@ use collector::Collector;
 pub use counters::CounterRow;
 pub use distribution::Distribution;
 pub use json::PERCENTILES;
+pub(crate) use sample::Sample;
 
 /// What has rows of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,6 +81,8 @@ pub struct Row {
     /// Of durations, how much of it they were on a processor; `None` if
     /// that is not known.
     pub on_cpu_nanos: Option<u64>,
+    /// Some of them with their times, of those that [`diff`](crate::diff) reads.
+    pub(crate) sample: Sample,
 }
 
 /// What an archive's events have in common.
@@ -119,7 +123,15 @@ pub fn collect<R: Read>(
     grouping: Grouping,
     schedule: Option<&Schedule>,
 ) -> Result<Report, ConvertError> {
-    let mut collector = Collector::new(grouping, schedule);
+    run(reader, Collector::new(grouping, schedule, false))
+}
+
+/// The same of all threads together, with samples.
+pub(crate) fn sampled<R: Read>(reader: Reader<R>) -> Result<Report, ConvertError> {
+    run(reader, Collector::new(Grouping::Together, None, true))
+}
+
+fn run<R: Read>(reader: Reader<R>, mut collector: Collector<'_>) -> Result<Report, ConvertError> {
     let damage = Damage::of_all(reader, |item| collector.record(item))?;
     Ok(Report { damage, ..collector.report() })
 }

@@ -85,7 +85,7 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     let schedule = Schedule::read(Reader::new(archive))?;
     let report = stats::collect(Reader::new(archive), Grouping::Thread, Some(&schedule))?;
     assert!(report.to_json().is_object());
-    let report = stats::collect(Reader::new(archive), Grouping::Together, None)?;
+    let report = [diff::read(Reader::new(archive))?];
     let changes = diff::compare(&report, &report, &diff::Options::default());
     assert!(changes.iter().all(|change| change.verdict != diff::Verdict::Slower));
     let stacks = Stacks::read(Reader::new(archive))?;

@@ -1,11 +1,12 @@
 //! `trace diff`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::slice;
 
 use anyhow::{bail, Result};
 use serde_json::{json, Value};
 use trace_convert::diff::{self, Change, Options, Verdict};
-use trace_convert::stats::{self, Grouping, Report};
+use trace_convert::stats::Report;
 use trace_protocol::categories::CategorySet;
 
 use crate::cli::DiffArgs;
@@ -14,16 +15,19 @@ use crate::input::STANDARD;
 use crate::table::{self, human_nanos, Table};
 use crate::{damage, exit, input, say};
 
+/// So many archives tell a run from another.
+const MIN_ARCHIVES: usize = 3;
+
 pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
-    if args.before == Path::new(STANDARD) && args.after == Path::new(STANDARD) {
-        bail!("standard input cannot be both archives: give the name of a file");
-    }
-    let (before, after) = (read(&args.before)?, read(&args.after)?);
-    let options = Options { threshold: args.threshold, significance: args.significance };
-    let mut changes = diff::compare(&before, &after, &options);
+    let (before, after) = sides(args)?;
     let categories = CategorySet::new(&args.categories);
-    changes.retain(|change| categories.matches(&change.category));
+    let read = |path: &PathBuf| read(path, &categories);
+    let read_all = |paths: &[PathBuf]| paths.iter().map(read).collect::<Result<Vec<Report>>>();
+    let (reports_before, reports_after) = (read_all(before)?, read_all(after)?);
     let limit = args.fail_over.unwrap_or(f64::INFINITY);
+    let threshold = args.threshold.min(limit);
+    let options = Options { threshold, significance: args.significance };
+    let changes = diff::compare(&reports_before, &reports_after, &options);
     let is_over = |change: &&Change| {
         change.verdict == Verdict::Slower && change.change.is_some_and(|change| change > limit)
     };
@@ -32,8 +36,17 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
         true => json(&changes, over.len())?,
         false => text(args, &changes),
     })?;
-    let code = damage::tell(&args.before, &before.damage);
-    let code = code.max(damage::tell(&args.after, &after.damage));
+    let paths = before.iter().chain(after);
+    let reports = paths.zip(reports_before.iter().chain(&reports_after));
+    let code = reports.map(|(path, report)| tell(path, report)).max().unwrap_or(exit::OK);
+    let unclear = count(&changes, Verdict::Unclear);
+    if args.fail_over.is_some() && unclear > 0 {
+        say(&format!(
+            "unclear: {unclear}: too rare, too short, or too different each time to see a change \
+             of {}; several archives a side (--before, --after) tell more",
+            percent(Some(threshold))
+        ));
+    }
     for change in &over {
         let percent = percent(change.change);
         say(&format!("{} is slower by {percent}, more than allowed", label(change)));
@@ -41,8 +54,42 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     Ok(if over.is_empty() { code } else { exit::SLOWER })
 }
 
-fn read(path: &Path) -> Result<Report> {
-    explained(path, stats::collect(input::open(path)?, Grouping::Together, None))
+/// Returns the archives of before and of after.
+fn sides(args: &DiffArgs) -> Result<(&[PathBuf], &[PathBuf])> {
+    let (before, after) = match &args.files[..] {
+        [before, after] => (slice::from_ref(before), slice::from_ref(after)),
+        _ => (&args.before[..], &args.after[..]),
+    };
+    let standard = before.iter().chain(after).filter(|path| *path == Path::new(STANDARD));
+    if standard.count() > 1 {
+        bail!("standard input cannot be two archives: give the name of a file");
+    }
+    let (least, most) = (before.len().min(after.len()), before.len().max(after.len()));
+    if most > 1 && least < MIN_ARCHIVES {
+        bail!(
+            "expected one archive a side or at least {MIN_ARCHIVES}, found {} before and {} after",
+            before.len(),
+            after.len()
+        );
+    }
+    Ok((before, after))
+}
+
+/// Reads of an archive what is asked about.
+fn read(path: &Path, categories: &CategorySet) -> Result<Report> {
+    let mut report = explained(path, diff::read(input::open(path)?))?;
+    for rows in [&mut report.durations, &mut report.operations, &mut report.flows] {
+        rows.retain(|row| categories.matches(&row.category));
+    }
+    Ok(report)
+}
+
+/// Tells what an archive lacks.
+fn tell(path: &Path, report: &Report) -> u8 {
+    damage::tell_counts(path, &damage::of_durations(&report.oddities));
+    damage::tell_counts(path, &damage::of_operations(&report.unpaired_operations));
+    damage::tell_counts(path, &damage::of_flows(&report.unpaired_flows));
+    damage::tell(path, &report.damage)
 }
 
 fn json(changes: &[Change], over: usize) -> Result<String> {
@@ -60,7 +107,7 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
         let (before, after) = (&change.before, &change.after);
         table.push(vec![
             percent(change.change),
-            change.p.map_or("-".to_owned(), |p| format!("{p:.1e}")),
+            change.p.map_or("-".to_owned(), probability),
             human_nanos(before.quantile(0.5)),
             human_nanos(after.quantile(0.5)),
             human_nanos(before.mean()),
@@ -71,18 +118,29 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
             label(change),
         ]);
     }
-    let count = |verdict| changes.iter().filter(|change| change.verdict == verdict).count();
     let mut text = if table.is_empty() { String::new() } else { table.text() };
     text.push_str(&format!(
-        "{} slower, {} faster, {} alike, {} too rare to tell, {} new, {} gone\n",
-        count(Verdict::Slower),
-        count(Verdict::Faster),
-        count(Verdict::Alike),
-        count(Verdict::TooFew),
-        count(Verdict::New),
-        count(Verdict::Gone),
+        "{} slower, {} faster, {} alike, {} unclear, {} new, {} gone\n",
+        count(changes, Verdict::Slower),
+        count(changes, Verdict::Faster),
+        count(changes, Verdict::Alike),
+        count(changes, Verdict::Unclear),
+        count(changes, Verdict::New),
+        count(changes, Verdict::Gone),
     ));
     text
+}
+
+fn count(changes: &[Change], verdict: Verdict) -> usize {
+    changes.iter().filter(|change| change.verdict == verdict).count()
+}
+
+/// Returns a probability; one that is nothing is told as what it is below.
+fn probability(p: f64) -> String {
+    match p < 1e-99 {
+        true => "<1e-99".to_owned(),
+        false => format!("{p:.1e}"),
+    }
 }
 
 fn percent(share: Option<f64>) -> String {

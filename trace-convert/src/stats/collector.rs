@@ -23,7 +23,7 @@ pub(super) struct Collector<'s> {
 }
 
 /// Operations or flows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Linked {
     rows: Table,
     links: Links,
@@ -52,14 +52,19 @@ struct Found<'s> {
 }
 
 impl<'s> Collector<'s> {
-    pub(super) fn new(grouping: Grouping, schedule: Option<&'s Schedule>) -> Self {
+    pub(super) fn new(
+        grouping: Grouping,
+        schedule: Option<&'s Schedule>,
+        is_sampled: bool,
+    ) -> Self {
         let groups = Groups::new(grouping);
+        let linked = || Linked { rows: Table::new(is_sampled), links: Links::default() };
         Self {
             spans: Spans::default(),
-            found: Found { groups, durations: Table::default(), schedule },
+            found: Found { groups, durations: Table::new(is_sampled), schedule },
             instants: Table::default(),
-            operations: Linked::default(),
-            flows: Linked::default(),
+            operations: linked(),
+            flows: linked(),
             counters: Counters::default(),
             context_switches: 0,
         }
@@ -134,6 +139,9 @@ impl Found<'_> {
         let group = self.groups.of(span.koids);
         let row = self.durations.row(group, span.label);
         row.lengths.add(span.nanos());
+        if let Some(sample) = &mut row.sample {
+            sample.add(span.rate.to_nanos(span.begin), span.nanos());
+        }
         row.self_nanos = row.self_nanos.saturating_add(span.self_nanos());
         if let Some(schedule) = self.schedule {
             let (from, to) = (span.rate.to_nanos(span.begin), span.rate.to_nanos(span.end));

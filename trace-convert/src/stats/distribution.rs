@@ -23,12 +23,20 @@ enum Values {
     Exact(Vec<u64>),
     /// How many there are in each class. Page 0 has the numbers below 256, page
     /// p those from 256 << (p - 1) to below the double of it.
-    Classes(Vec<Option<Box<[u64; CLASSES]>>>),
+    Classes(Pages),
+}
+
+type Pages = Vec<Option<Box<[u64; CLASSES]>>>;
+
+impl Default for Values {
+    fn default() -> Self {
+        Self::Exact(Vec::new())
+    }
 }
 
 impl Default for Distribution {
     fn default() -> Self {
-        Self { count: 0, sum: 0, min: u64::MAX, max: 0, values: Values::Exact(Vec::new()) }
+        Self { count: 0, sum: 0, min: u64::MAX, max: 0, values: Values::default() }
     }
 }
 
@@ -41,22 +49,42 @@ impl Distribution {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         match &mut self.values {
-            Values::Classes(pages) => count(pages, value),
+            Values::Classes(pages) => count(pages, value, 1),
             Values::Exact(values) if values.len() < MAX_EXACT => values.push(value),
             Values::Exact(_) => self.classify(value),
         }
     }
 
-    /// Goes over to classes, because there are too many values.
+    /// Adds a value of those that are too many to be kept as they are.
     #[cold]
     #[inline(never)]
     fn classify(&mut self, value: u64) {
-        let mut pages = Vec::new();
-        if let Values::Exact(values) = &self.values {
-            values.iter().for_each(|value| count(&mut pages, *value));
-        }
-        count(&mut pages, value);
+        self.add_to_classes([(value, 1)]);
+    }
+
+    fn add_to_classes(&mut self, values: impl IntoIterator<Item = (u64, u64)>) {
+        let mut pages = match std::mem::take(&mut self.values) {
+            Values::Classes(pages) => pages,
+            Values::Exact(values) => {
+                let mut pages = Pages::new();
+                values.into_iter().for_each(|value| count(&mut pages, value, 1));
+                pages
+            }
+        };
+        values.into_iter().for_each(|(value, number)| count(&mut pages, value, number));
         self.values = Values::Classes(pages);
+    }
+
+    /// Adds all values of another one.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        if let Values::Exact(values) = &other.values {
+            return values.iter().for_each(|value| self.add(*value));
+        }
+        self.add_to_classes(other.classes());
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
     }
 
     /// Returns how many values there are.
@@ -101,27 +129,6 @@ impl Distribution {
             seen >= rank
         });
         found.map_or(self.max, |(value, _)| value)
-    }
-
-    /// Tells whether all values are kept as they are.
-    pub(crate) fn is_exact(&self) -> bool {
-        matches!(self.values, Values::Exact(_))
-    }
-
-    /// Returns the middle of each class, also of values that are kept as they
-    /// are, with how many there are in it.
-    pub(crate) fn coarse_classes(&self) -> Vec<(u64, u64)> {
-        let class = |(value, number)| {
-            let (page, class) = class_of(value);
-            (middle(page, class), number)
-        };
-        let mut classes: Vec<(u64, u64)> = self.classes().into_iter().map(class).collect();
-        classes.dedup_by(|next, kept| {
-            let is_same = next.0 == kept.0;
-            kept.1 += if is_same { next.1 } else { 0 };
-            is_same
-        });
-        classes
     }
 
     /// Returns the values in order, each with how often it occurred; where
@@ -169,7 +176,7 @@ fn middle(page: usize, class: usize) -> u64 {
 }
 
 #[inline]
-fn count(pages: &mut Vec<Option<Box<[u64; CLASSES]>>>, value: u64) {
+fn count(pages: &mut Pages, value: u64, number: u64) {
     let (page, class) = class_of(value);
     while pages.len() <= page {
         pages.push(None);
@@ -177,7 +184,7 @@ fn count(pages: &mut Vec<Option<Box<[u64; CLASSES]>>>, value: u64) {
     if let Some(counts) = pages.get_mut(page) {
         let counts = counts.get_or_insert_with(|| Box::new([0; CLASSES]));
         if let Some(count) = counts.get_mut(class) {
-            *count += 1;
+            *count += number;
         }
     }
 }
@@ -205,6 +212,19 @@ mod tests {
         assert_eq!((ten.quantile(0.0), ten.quantile(1.0)), (1, 10));
         let thousand = of((1..=1000).rev());
         assert_eq!((thousand.quantile(0.999), thousand.quantile(0.99)), (999, 990));
+    }
+
+    #[test]
+    fn some_and_more() {
+        let values = |count: u64| (0..count).map(|number| number * number);
+        for (some, more) in [(10, 20), (10, 5000), (5000, 10), (5000, 5000)] {
+            let mut sum = of(values(some));
+            sum.extend(&of(values(more)));
+            let expected = of(values(some).chain(values(more)));
+            assert_eq!((sum.count(), sum.sum()), (expected.count(), expected.sum()));
+            assert_eq!((sum.min(), sum.max()), (expected.min(), expected.max()));
+            assert_eq!(sum.quantile(0.7), expected.quantile(0.7), "{some} and {more}");
+        }
     }
 
     proptest! {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use trace_format::ThreadKoids;
 
-use super::{Distribution, Group, Grouping, Row};
+use super::{Distribution, Group, Grouping, Row, Sample};
 use crate::catalog::{Catalog, DenseMap, LabelId};
 use crate::links::Link;
 
@@ -66,6 +66,7 @@ impl Groups {
 pub(super) struct Table {
     ids: DenseMap<u32>,
     rows: Vec<Entry>,
+    is_sampled: bool,
 }
 
 /// A row without its names.
@@ -76,9 +77,15 @@ pub(super) struct Entry {
     pub(super) lengths: Distribution,
     pub(super) self_nanos: u64,
     pub(super) on_cpu_nanos: Option<u64>,
+    pub(super) sample: Option<Sample>,
 }
 
 impl Table {
+    /// With samples, if they are wanted.
+    pub(super) fn new(is_sampled: bool) -> Self {
+        Self { is_sampled, ..Self::default() }
+    }
+
     /// Returns the row for a group and a label.
     #[inline]
     pub(super) fn row(&mut self, group: u32, label: LabelId) -> &mut Entry {
@@ -94,13 +101,18 @@ impl Table {
     /// Adds an operation or a flow to its row.
     pub(super) fn link(&mut self, groups: &mut Groups, link: &Link) {
         let row = self.row(groups.of(link.begin.thread), link.key.label);
-        row.lengths.add(link.end.saturating_sub(link.begin.nanos));
+        let length = link.end.saturating_sub(link.begin.nanos);
+        row.lengths.add(length);
+        if let Some(sample) = &mut row.sample {
+            sample.add(link.begin.nanos, length);
+        }
     }
 
     #[cold]
     fn new_row(&mut self, group: u32, label: LabelId) {
         let lengths = Distribution::default();
-        self.rows.push(Entry { group, label, lengths, self_nanos: 0, on_cpu_nanos: None });
+        let sample = self.is_sampled.then(Sample::default);
+        self.rows.push(Entry { group, label, lengths, self_nanos: 0, on_cpu_nanos: None, sample });
     }
 
     /// Returns all rows with their names; those that took longest first.
@@ -112,6 +124,7 @@ impl Table {
             lengths: entry.lengths,
             self_nanos: entry.self_nanos,
             on_cpu_nanos: entry.on_cpu_nanos,
+            sample: entry.sample.unwrap_or_default(),
         };
         let mut rows: Vec<Row> = self.rows.into_iter().map(row).collect();
         rows.sort_by(|a, b| {
