@@ -5,9 +5,11 @@
 //! nanoseconds of one clock, by the clock anchors that `trace record` writes
 //! for each provider: when every archive with anchors is of the same boot of
 //! the same machine, it is `CLOCK_BOOTTIME`, else `CLOCK_REALTIME` less the
-//! earliest time of all, so that numbers stay small. Between the first and the
-//! last anchor of a provider its clock is taken as steady. A provider without
-//! anchors keeps its times, and is told in [`Summary::without_anchor`].
+//! earliest time of all, so that numbers stay small. The wall clock can be set
+//! while a provider is recorded: it says when the first anchor was, and how long
+//! things took is from `CLOCK_BOOTTIME`. Between the first and the last anchor of
+//! a provider its clock is taken as steady. A provider without anchors keeps its
+//! times, and is told in [`Summary::without_anchor`].
 //!
 //! The records of each archive stay in their order, archive behind archive:
 //! readers put them in the order of time. A process that has the same koid in
@@ -29,12 +31,17 @@ use clock::{Clock, Timeline};
 pub struct Summary {
     /// Records written, without those about tables.
     pub written: u64,
-    /// Records that do not fit, and those of unknown types; they are left out.
+    /// Records that do not fit; they are left out.
     pub left_out: u64,
+    /// Records of unknown types, left out too.
+    pub unknown: u64,
     /// Providers in the result.
     pub providers: u32,
     /// Providers whose clock is not known, by name.
     pub without_anchor: Vec<String>,
+    /// Providers while which were recorded the wall clock was set, by name and
+    /// by how many nanoseconds, if archives are aligned by it.
+    pub wall_clock_set: Vec<(String, i64)>,
     /// What is missing in each archive.
     pub damage: Vec<Damage>,
 }
@@ -120,10 +127,14 @@ impl<W: Write> Merger<W> {
     fn record(&mut self, archive: usize, name: &str, item: &Item<'_>) -> Result<(), ConvertError> {
         match &item.record {
             Record::Metadata(Metadata::ProviderEvent { id, event }) => {
-                // Of a provider that has written nothing there is nothing else.
-                if let Some(id) = self.ids.get(&(archive, Some(*id))) {
-                    self.writer.provider_event(*id, *event)?;
-                }
+                let id = match self.ids.get(&(archive, Some(*id))) {
+                    Some(id) => *id,
+                    None => {
+                        self.current = None;
+                        self.introduce((archive, Some(*id)), name)?
+                    }
+                };
+                self.writer.provider_event(id, *event)?;
             }
             Record::Metadata(Metadata::MagicNumber)
             | Record::String { .. }
@@ -133,7 +144,7 @@ impl<W: Write> Merger<W> {
             Record::Metadata(_) => {
                 self.turn_to(archive, name, item)?;
             }
-            Record::Unknown(_) => self.summary.left_out += 1,
+            Record::Unknown(_) => self.summary.unknown += 1,
             record => {
                 let clock = match self.current {
                     Some((current, clock)) if current == (archive, item.provider.id()) => clock,
@@ -172,18 +183,28 @@ impl<W: Write> Merger<W> {
         if let Some(id) = self.ids.get(&key) {
             return Ok(self.writer.section(*id)?);
         }
-        self.summary.providers += 1;
-        let id = self.summary.providers;
-        self.ids.insert(key, id);
         let name = match item.provider.name() {
             "" => name,
             name => name,
         };
-        if !self.timeline.knows(archive, item.provider.id()) {
+        self.introduce(key, name).map(|_| ())
+    }
+
+    /// Makes a provider of the result; returns its id.
+    fn introduce(&mut self, key: (usize, Option<u32>), name: &str) -> Result<u32, ConvertError> {
+        self.summary.providers += 1;
+        let id = self.summary.providers;
+        self.ids.insert(key, id);
+        let (archive, provider) = key;
+        if !self.timeline.knows(archive, provider) {
             self.summary.without_anchor.push(name.to_owned());
         }
+        if let Some(nanos) = self.timeline.wall_clock_set(archive, provider) {
+            self.summary.wall_clock_set.push((name.to_owned(), nanos));
+        }
         self.writer.provider(id, name)?;
-        Ok(self.writer.initialization(1_000_000_000)?)
+        self.writer.initialization(1_000_000_000)?;
+        Ok(id)
     }
 
     fn keep<'a>(

@@ -1,15 +1,14 @@
 //! Records of one archive, made ready for another one.
 //!
 //! An index means something in its own archive only: what a [`Writer`] is given
-//! has its strings and threads inline.
+//! has its strings and threads inline. A reference that leads nowhere still leads
+//! nowhere there.
 
 use std::io::Write;
 
-use trace_format::layout::MAX_ARGUMENTS;
-use trace_format::reader::UNKNOWN_STRING;
+use trace_format::layout::{MAX_ARGUMENTS, MAX_THREAD_INDEX};
 use trace_format::{
-    Argument, Arguments, Event, Item, Process, Record, Text, Thread, ThreadKoids, Value,
-    WriteError, Writer,
+    Argument, Arguments, Event, Item, Process, Record, Text, Thread, Value, WriteError, Writer,
 };
 
 use crate::references::unsigned;
@@ -111,7 +110,7 @@ pub(crate) fn inline<'a>(
 fn text<'a>(item: &Item<'a>, text: Text<'a>) -> Text<'a> {
     match text {
         Text::Inline(_) => text,
-        Text::Indexed(index) => item.provider.string(index).unwrap_or(UNKNOWN_STRING).into(),
+        Text::Indexed(index) => item.provider.string(index).map_or(Text::UNKNOWN, Text::from),
     }
 }
 
@@ -122,18 +121,22 @@ fn value<'a>(item: &Item<'a>, value: Value<'a>) -> Value<'a> {
     }
 }
 
-fn koids(item: &Item<'_>, thread: Thread) -> ThreadKoids {
-    crate::references::peek_thread(item, thread)
-}
-
 fn thread(item: &Item<'_>, thread: Thread) -> Thread {
-    Thread::Inline(koids(item, thread))
+    match thread {
+        Thread::Inline(_) => thread,
+        Thread::Indexed(index) => {
+            item.provider.thread(index).map_or(Thread::UNKNOWN, Thread::Inline)
+        }
+    }
 }
 
 fn process(item: &Item<'_>, process: Process) -> Process {
     match process {
         Process::Inline(_) => process,
-        Process::Indexed(index) => Process::Inline(koids(item, Thread::Indexed(index)).process),
+        Process::Indexed(index) => match item.provider.thread(index) {
+            Some(koids) => Process::Inline(koids.process),
+            None => Process::Indexed(MAX_THREAD_INDEX),
+        },
     }
 }
 

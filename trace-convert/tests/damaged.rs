@@ -13,7 +13,7 @@ use trace_convert::stats::{self, Grouping};
 use trace_convert::ConvertError;
 use trace_format::layout::{ObjectType, ThreadState};
 use trace_format::{
-    Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Reader, Record,
+    Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Reader, Record, Stats,
     Thread, ThreadKoids, Value, Writer,
 };
 
@@ -102,21 +102,31 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     let mut output = Vec::new();
     let selection = Selection { from: 15_000, to: 75_000, ..Selection::default() };
     let plan = slice::Plan::read(Reader::new(archive), &selection)?;
-    slice::write(Reader::new(archive), &plan, &mut output)?;
-    good(&output);
+    let summary = slice::write(Reader::new(archive), &plan, &mut output)?;
+    assert!(good(&output) <= lead_nowhere(&summary.damage.stats));
     let clocks = [Clocks::read(Reader::new(archive))?, Clocks::read(Reader::new(archive))?];
     let mut output = Vec::new();
     let mut merger = Merger::new(&mut output, &clocks)?;
     merger.add("one", Reader::new(archive))?;
     merger.add("other", Reader::new(archive))?;
-    merger.finish()?;
-    good(&output);
+    let summary = merger.finish()?;
+    let told = summary.damage.iter().map(|damage| lead_nowhere(&damage.stats));
+    assert!(good(&output) <= told.sum::<u64>());
     Ok(())
 }
 
-fn good(archive: &[u8]) {
+/// Asserts that nothing is wrong in an archive but references that lead nowhere;
+/// returns how many.
+fn good(archive: &[u8]) -> u64 {
     let report = check::check(Reader::new(archive)).unwrap();
-    assert_ne!(report.verdict(), Verdict::Malformed, "{report:?}");
+    let lead_nowhere = lead_nowhere(&report.stats);
+    assert_eq!(report.verdict() == Verdict::Malformed, lead_nowhere > 0, "{report:?}");
+    assert_eq!(report.error_count, 0, "{report:?}");
+    lead_nowhere
+}
+
+fn lead_nowhere(stats: &Stats) -> u64 {
+    stats.unknown_string_refs + stats.unknown_thread_refs
 }
 
 fn bytes(words: &[u64]) -> Vec<u8> {

@@ -118,8 +118,9 @@ struct Tables {
 impl Default for Tables {
     fn default() -> Self {
         Self {
-            strings: Interner::new(MAX_STRING_INDEX),
-            threads: Interner::new(u16::from(MAX_THREAD_INDEX)),
+            // The last index stands for what is not there.
+            strings: Interner::new(MAX_STRING_INDEX - 1),
+            threads: Interner::new(u16::from(MAX_THREAD_INDEX) - 1),
         }
     }
 }
@@ -203,7 +204,8 @@ impl<W: Write> Writer<W> {
     ///
     /// The record does not fit the format, or writing failed. Indexes are the
     /// writer's to give: a record that has one, or that registers one, is
-    /// refused. So are metadata records, which have methods of their own.
+    /// refused, unless it is that of [`Text::UNKNOWN`] or [`Thread::UNKNOWN`]. So
+    /// are metadata records, which have methods of their own.
     pub fn record(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
         if let Some(index) = first_index(record) {
             return Err(EncodeError::Index { index }.into());

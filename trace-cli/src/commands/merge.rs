@@ -48,10 +48,19 @@ fn merge(
 }
 
 fn tell(summary: &Summary) {
-    let Summary { written, providers, left_out, .. } = summary;
+    let Summary { written, providers, left_out, unknown, .. } = summary;
     say(&format!("{written} records of {providers} providers"));
+    if *unknown > 0 {
+        say(&format!("records of unknown types, left out: {unknown}"));
+    }
     if *left_out > 0 {
-        say(&format!("records of unknown types, left out: {left_out}"));
+        say(&format!("records that do not fit, left out: {left_out}"));
+    }
+    for (name, nanos) in &summary.wall_clock_set {
+        let seconds = *nanos as f64 / 1e9;
+        say(&format!(
+            "{name:?}: the wall clock was set by {seconds:+.3} s while it was recorded: it is aligned by the first anchor"
+        ));
     }
     for name in &summary.without_anchor {
         say(&format!("{name:?} has no clock anchor: its times are taken as they are"));

@@ -16,6 +16,10 @@ const SAME_BOOT_NANOS: u64 = 2_000_000_000;
 /// Anchors nearer than this say less of a clock's rate than its archive does.
 const MIN_APART_NANOS: u64 = 1_000_000_000;
 
+/// A wall clock that goes wrong by less, and by less than a thousandth, was not
+/// set but kept right.
+const MIN_SET_NANOS: u64 = 1_000_000;
+
 /// A time in a provider's ticks and in others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Anchor {
@@ -95,6 +99,17 @@ impl Timeline {
         self.archives.get(archive).and_then(|clocks| clocks.anchors.get(&provider)).copied()
     }
 
+    /// Returns by how much the wall clock was set while a provider was recorded,
+    /// in nanoseconds, if that matters and is more than to keep it right.
+    pub(super) fn wall_clock_set(&self, archive: usize, provider: Option<u32>) -> Option<i64> {
+        self.realtime_less?;
+        let (first, last) = self.anchors(archive, provider)?;
+        let apart = last.boottime.wrapping_sub(first.boottime) as i64;
+        let by_wall_clock = last.realtime.wrapping_sub(first.realtime) as i64;
+        let set = by_wall_clock.wrapping_sub(apart);
+        (set.unsigned_abs() > MIN_SET_NANOS + apart.unsigned_abs() / 1000).then_some(set)
+    }
+
     pub(super) fn knows(&self, archive: usize, provider: Option<u32>) -> bool {
         self.anchors(archive, provider).is_some()
     }
@@ -109,11 +124,11 @@ impl Timeline {
             Some(less) => anchor.realtime.saturating_sub(less),
             None => anchor.boottime,
         };
-        let (from, to) = (nanos(first), nanos(last));
-        let apart = to.saturating_sub(from);
+        // The wall clock may be set in between.
+        let apart = last.boottime.saturating_sub(first.boottime);
         let is_slope = apart >= MIN_APART_NANOS && last.ticks > first.ticks;
         let slope = is_slope.then(|| (apart, last.ticks - first.ticks));
-        Clock { rate, ticks: first.ticks, nanos: from, slope }
+        Clock { rate, ticks: first.ticks, nanos: nanos(first), slope }
     }
 }
 

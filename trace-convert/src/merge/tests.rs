@@ -1,7 +1,9 @@
+use trace_format::layout::ProviderEvent;
 use trace_format::{Argument, Arguments, Event, EventKind, Text, Thread, ThreadKoids, Value};
 
 use super::*;
 use crate::check::{self, Verdict};
+use crate::slice::{self, Plan, Selection};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -12,6 +14,8 @@ struct Machine {
     ticks_per_second: u64,
     /// The provider's ticks at boot.
     ticks_at_boot: u64,
+    /// By how much the wall clock is set between the anchors.
+    set: u64,
 }
 
 impl Machine {
@@ -20,11 +24,11 @@ impl Machine {
         self.ticks_at_boot + (ticks / u128::from(SECOND)) as u64
     }
 
-    fn anchor(&self, writer: &mut Writer<Vec<u8>>, since_boot: u64) {
+    fn anchor(&self, writer: &mut Writer<Vec<u8>>, since_boot: u64, set: u64) {
         let ticks = self.ticks(since_boot);
         let arguments = [
             Argument::new("ticks", Value::Uint64(ticks)),
-            Argument::new("realtime_ns", Value::Uint64(self.boot + since_boot)),
+            Argument::new("realtime_ns", Value::Uint64(self.boot + since_boot + set)),
             Argument::new("boottime_ns", Value::Uint64(since_boot)),
         ];
         let kind = EventKind::Instant { scope: None };
@@ -39,10 +43,10 @@ impl Machine {
         writer.provider(7, "app").unwrap();
         // The rate is a little wrong, as it is where it was only estimated.
         writer.initialization(self.ticks_per_second + 1000).unwrap();
-        self.anchor(&mut writer, begin - SECOND);
+        self.anchor(&mut writer, begin - SECOND, 0);
         let kind = EventKind::DurationComplete { end: self.ticks(end) };
         writer.record(&event("cat", name, self.ticks(begin), kind).into()).unwrap();
-        self.anchor(&mut writer, end + SECOND);
+        self.anchor(&mut writer, end + SECOND, self.set);
         writer.into_inner()
     }
 }
@@ -86,8 +90,10 @@ const WALL: u64 = 1_700_000_000 * SECOND;
 
 #[test]
 fn archives_of_one_boot() {
-    let fast = Machine { boot: WALL, ticks_per_second: 2_400_000_000, ticks_at_boot: 1 << 50 };
-    let slow = Machine { boot: WALL + 1000, ticks_per_second: 24_000_000, ticks_at_boot: 0 };
+    let fast =
+        Machine { boot: WALL, ticks_per_second: 2_400_000_000, ticks_at_boot: 1 << 50, set: 0 };
+    let slow =
+        Machine { boot: WALL + 1000, ticks_per_second: 24_000_000, ticks_at_boot: 0, set: 0 };
     let archives = [
         fast.archive("a", 100 * SECOND, 101 * SECOND),
         slow.archive("b", 200 * SECOND, 205 * SECOND),
@@ -110,8 +116,9 @@ fn archives_of_one_boot() {
 
 #[test]
 fn archives_of_two_machines() {
-    let one = Machine { boot: WALL, ticks_per_second: SECOND, ticks_at_boot: 0 };
-    let other = Machine { boot: WALL - 5000 * SECOND, ticks_per_second: SECOND, ticks_at_boot: 9 };
+    let one = Machine { boot: WALL, ticks_per_second: SECOND, ticks_at_boot: 0, set: 0 };
+    let other =
+        Machine { boot: WALL - 5000 * SECOND, ticks_per_second: SECOND, ticks_at_boot: 9, set: 0 };
     // Both at the same time.
     let archives = [
         one.archive("a", 100 * SECOND, 101 * SECOND),
@@ -131,4 +138,50 @@ fn without_anchors_times_stay() {
     let (output, summary, _) = merged(&[archive.clone(), archive]);
     assert_eq!(summary.without_anchor, ["app", "app"]);
     assert_eq!(events(&output), [(1, "x".to_owned(), 5, 9), (2, "x".to_owned(), 5, 9)]);
+}
+
+#[test]
+fn a_wall_clock_that_is_set() {
+    let steady = Machine { boot: WALL, ticks_per_second: SECOND, ticks_at_boot: 0, set: 0 };
+    let other = Machine { boot: WALL - 5000 * SECOND, set: 10 * SECOND, ..steady };
+    let archives = [
+        steady.archive("a", 100 * SECOND, 101 * SECOND),
+        other.archive("b", 5100 * SECOND, 5101 * SECOND),
+    ];
+    let (output, summary, is_realtime) = merged(&archives);
+    assert!(is_realtime);
+    let events = events(&output);
+    assert_eq!((events[0].2, events[0].3), (events[1].2, events[1].3));
+    assert_eq!(summary.wall_clock_set, [("app".to_owned(), 10 * SECOND as i64)]);
+}
+
+#[test]
+fn what_is_said_of_a_provider_that_has_written_nothing() {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider_event(7, ProviderEvent::BUFFER_FULL).unwrap();
+    writer.provider(8, "app").unwrap();
+    writer.record(&event("cat", "x", 5, EventKind::DurationBegin).into()).unwrap();
+    let (output, summary, _) = merged(&[writer.into_inner()]);
+    assert_eq!((summary.providers, summary.damage[0].buffers_full), (2, 1));
+    assert_eq!(check::check(Reader::new(&*output)).unwrap().buffers_full, 1);
+}
+
+#[test]
+fn references_that_lead_nowhere() {
+    let broken = Event {
+        thread: Thread::UNKNOWN,
+        name: Text::UNKNOWN,
+        ..event("cat", "", 5, EventKind::DurationBegin)
+    };
+    let archive = crate::testing::archive(&[broken.into()]);
+    let verdict = |archive: &[u8]| {
+        let report = check::check(Reader::new(archive)).unwrap();
+        (report.verdict(), report.stats.unknown_string_refs, report.stats.unknown_thread_refs)
+    };
+    assert_eq!(verdict(&archive), (Verdict::Malformed, 1, 1));
+    assert_eq!(verdict(&merged(std::slice::from_ref(&archive)).0), (Verdict::Malformed, 1, 1));
+    let (selection, mut output) = (Selection::default(), Vec::new());
+    let plan = Plan::read(Reader::new(&*archive), &selection).unwrap();
+    slice::write(Reader::new(&*archive), &plan, &mut output).unwrap();
+    assert_eq!(verdict(&output), (Verdict::Malformed, 1, 1));
 }

@@ -1,6 +1,8 @@
 //! Strings and threads as they stand in a record.
 
-use crate::layout::{StringRef, ThreadKoids, ThreadRef, MAX_STRING_BYTES};
+use crate::layout::{
+    StringRef, ThreadKoids, ThreadRef, MAX_STRING_BYTES, MAX_STRING_INDEX, MAX_THREAD_INDEX,
+};
 
 /// A string of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,6 +18,10 @@ pub enum Text<'a> {
 impl<'a> Text<'a> {
     /// The empty string.
     pub const EMPTY: Text<'static> = Text::Inline(&[]);
+
+    /// A string that is not there: an index that no [`Writer`](crate::Writer)
+    /// registers.
+    pub const UNKNOWN: Text<'static> = Text::Indexed(MAX_STRING_INDEX);
 
     /// Returns the reference to be stored and the bytes that go with it.
     #[inline]
@@ -74,6 +80,10 @@ pub enum Thread {
 }
 
 impl Thread {
+    /// A thread that is not there: an index that no [`Writer`](crate::Writer)
+    /// registers.
+    pub const UNKNOWN: Self = Self::Indexed(MAX_THREAD_INDEX);
+
     /// Returns the reference to be stored and the koids that go with it.
     pub(crate) fn stored(self) -> (ThreadRef, Option<ThreadKoids>) {
         match self {

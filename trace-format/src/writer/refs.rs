@@ -1,8 +1,10 @@
 //! The references in a record.
 
+use crate::layout::{MAX_STRING_INDEX, MAX_THREAD_INDEX};
 use crate::record::{Argument, Process, Record, Text, Thread, Value};
 
-/// Returns an index that `record` has or registers; 0 for metadata records,
+/// Returns an index that `record` has or registers, other than for what is not
+/// there; 0 for metadata records,
 /// which are of no table.
 pub(super) fn first_index(record: &Record<'_>) -> Option<u16> {
     match record {
@@ -48,21 +50,21 @@ fn of_argument(argument: Argument<'_>) -> Option<u16> {
 
 fn of_text(text: Text<'_>) -> Option<u16> {
     match text {
+        Text::Inline(_) | Text::Indexed(MAX_STRING_INDEX) => None,
         Text::Indexed(index) => Some(index),
-        Text::Inline(_) => None,
     }
 }
 
 fn of_thread(thread: Thread) -> Option<u16> {
     match thread {
+        Thread::Inline(_) | Thread::Indexed(MAX_THREAD_INDEX) => None,
         Thread::Indexed(index) => Some(u16::from(index)),
-        Thread::Inline(_) => None,
     }
 }
 
 fn of_process(process: Process) -> Option<u16> {
     match process {
+        Process::Inline(_) | Process::Indexed(MAX_THREAD_INDEX) => None,
         Process::Indexed(index) => Some(u16::from(index)),
-        Process::Inline(_) => None,
     }
 }
