@@ -423,7 +423,8 @@ pub(crate) struct SliceArgs {
 /// Put archives together, with their clocks aligned
 ///
 /// Times become those of one clock, by the clock anchors that `trace record`
-/// writes. Archives of different machines are aligned by their wall clocks.
+/// writes. Archives of different machines are aligned by their wall clocks, and
+/// their processes and threads are kept apart. Flows of equal ids are one.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:

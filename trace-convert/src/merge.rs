@@ -12,19 +12,35 @@
 //! times, and is told in [`Summary::without_anchor`].
 //!
 //! The records of each archive stay in their order, archive behind archive:
-//! readers put them in the order of time. A process that has the same koid in
-//! two archives is one process in the result.
+//! readers put them in the order of time.
+//!
+//! # What is one, and what is not
+//!
+//! - A process that has the same koid in two archives of one boot is one process
+//!   in the result, and so is one of an archive without anchors.
+//! - Koids of another boot mean others: those that its kernel gave are raised, so
+//!   that they differ; see [`Merger::raised_by`]. Processors keep their numbers.
+//! - Ids of async operations, counters and objects are of their process.
+//! - Ids of flows stay: a program may hand them to another one, on another
+//!   machine too. Those of `trace_nonce!` are of one flow everywhere; others,
+//!   that each program counts by itself, may be the same by chance. A flow begins
+//!   once: [`Summary::flows_begun_again`] counts those that do not.
 
 mod clock;
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 
-use trace_format::{Item, Metadata, Reader, Record, Writer};
+use trace_format::{Event, EventKind, Item, Metadata, Reader, Record, Writer};
 
+use crate::references::peek_text;
 use crate::{rewrite, ConvertError, Damage};
 pub use clock::Clocks;
 use clock::{Clock, Timeline};
+
+/// The most flows of which it is remembered where they begin.
+const MAX_FLOWS: usize = 1 << 20;
 
 /// What a merge has come to.
 #[derive(Debug, Default)]
@@ -42,6 +58,8 @@ pub struct Summary {
     /// Providers while which were recorded the wall clock was set, by name and
     /// by how many nanoseconds, if archives are aligned by it.
     pub wall_clock_set: Vec<(String, i64)>,
+    /// Flows that begin in more than one archive.
+    pub flows_begun_again: u64,
     /// What is missing in each archive.
     pub damage: Vec<Damage>,
 }
@@ -56,6 +74,8 @@ pub struct Merger<W> {
     summary: Summary,
     /// The providers of the archive that is added, with the number of it.
     ids: HashMap<(usize, Option<u32>), u32>,
+    /// In which archive flows begin, by a hash of what they are.
+    flows: HashMap<u64, usize>,
     /// Whose records are written now, and what its clock says.
     current: Option<((usize, Option<u32>), Clock)>,
 }
@@ -79,6 +99,7 @@ impl<W: Write> Merger<W> {
             timeline: Timeline::new(clocks),
             summary: Summary::default(),
             ids: HashMap::new(),
+            flows: HashMap::new(),
             current: None,
         })
     }
@@ -88,6 +109,13 @@ impl<W: Write> Merger<W> {
     #[must_use]
     pub fn is_realtime(&self) -> bool {
         self.timeline.is_realtime()
+    }
+
+    /// Returns what is added to the koids of processes and threads of an archive,
+    /// because it is of another boot than the first.
+    #[must_use]
+    pub fn raised_by(&self, archive: usize) -> u64 {
+        self.timeline.raised_by(archive)
     }
 
     /// Adds all records of the next archive. `name` is for a provider that has
@@ -150,6 +178,9 @@ impl<W: Write> Merger<W> {
                     Some((current, clock)) if current == (archive, item.provider.id()) => clock,
                     _ => self.turn_to(archive, name, item)?,
                 };
+                if let Record::Event(event) = record {
+                    self.note_flow(archive, item, event);
+                }
                 match rewrite::needs_room(record) {
                     true => self.keep(item, clock, &mut rewrite::room())?,
                     false => self.keep(item, clock, &mut [])?,
@@ -157,6 +188,19 @@ impl<W: Write> Merger<W> {
             }
         }
         Ok(())
+    }
+
+    /// Takes note of where a flow begins.
+    fn note_flow(&mut self, archive: usize, item: &Item<'_>, event: &Event<'_>) {
+        let EventKind::FlowBegin { id } = event.kind else { return };
+        let mut hasher = DefaultHasher::new();
+        (peek_text(item, event.category), peek_text(item, event.name), id).hash(&mut hasher);
+        let hash = hasher.finish();
+        let before = match self.flows.len() < MAX_FLOWS {
+            true => *self.flows.entry(hash).or_insert(archive),
+            false => self.flows.get(&hash).copied().unwrap_or(archive),
+        };
+        self.summary.flows_begun_again += u64::from(before != archive);
     }
 
     /// Makes the provider of `item` the one that is written to; returns its
@@ -213,7 +257,9 @@ impl<W: Write> Merger<W> {
         clock: Clock,
         room: &'a mut rewrite::Room<'a>,
     ) -> Result<(), ConvertError> {
-        let mut record = rewrite::with_nanos(item, room, |ticks| clock.nanos(ticks));
+        let (nanos, koid) = (|ticks| clock.nanos(ticks), |koid| clock.koid(koid));
+        let mut record = rewrite::with_nanos(item, room, nanos, koid);
+        rewrite::koids(&mut record, koid);
         rewrite::times(&mut record).for_each(|ticks| *ticks = clock.nanos(*ticks));
         match rewrite::write(&mut self.writer, &record)? {
             true => self.summary.written += 1,

@@ -5,9 +5,11 @@
 
 use std::borrow::Cow;
 
+use trace_format::layout::ObjectType;
 use trace_format::reader::UNKNOWN_STRING;
 use trace_format::{
-    Argument, Arguments, Item, KernelObject, Process, Record, Text, Thread, ThreadKoids, Value,
+    Argument, Arguments, Event, Item, KernelObject, Process, Record, Text, Thread, ThreadKoids,
+    Value,
 };
 
 /// Returns a string of `item`'s record as [`Item::text`] does.
@@ -66,6 +68,26 @@ pub(crate) fn said_process<'a>(item: &Item<'a>, argument: Argument<'a>) -> Optio
     match argument.value {
         Value::Koid(koid) if peek_text(item, argument.name) == "process" => Some(koid),
         _ => None,
+    }
+}
+
+/// Returns the process and the thread that a record names.
+pub(crate) fn who(record: &Record<'_>) -> (Option<u64>, Option<u64>) {
+    let of = |koids: ThreadKoids| (Some(koids.process), Some(koids.thread));
+    match record {
+        Record::Thread { koids, .. } => of(*koids),
+        Record::Event(Event { thread: Thread::Inline(koids), .. }) => of(*koids),
+        Record::Log(log) => match log.thread {
+            Thread::Inline(koids) => of(koids),
+            Thread::Indexed(_) => (None, None),
+        },
+        Record::KernelObject(object) if object.object_type == ObjectType::PROCESS => {
+            (Some(object.koid), None)
+        }
+        Record::KernelObject(object) if object.object_type == ObjectType::THREAD => {
+            (None, Some(object.koid))
+        }
+        _ => (None, None),
     }
 }
 

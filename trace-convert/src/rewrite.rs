@@ -8,7 +8,8 @@ use std::io::Write;
 
 use trace_format::layout::{MAX_ARGUMENTS, MAX_THREAD_INDEX};
 use trace_format::{
-    Argument, Arguments, Event, Item, Process, Record, Text, Thread, Value, WriteError, Writer,
+    Argument, Arguments, Event, Item, Process, Record, Text, Thread, ThreadKoids, Value,
+    WriteError, Writer,
 };
 
 use crate::references::unsigned;
@@ -30,11 +31,13 @@ pub(crate) fn needs_room(record: &Record<'_>) -> bool {
 }
 
 /// Returns the record of `item` as [`inline`] does, with the ticks that are
-/// arguments of the tracing system's own events as nanoseconds.
+/// arguments of the tracing system's own events as nanoseconds, and the koids
+/// that are arguments as `koid` says.
 pub(crate) fn with_nanos<'a>(
     item: &Item<'a>,
     room: &'a mut Room<'a>,
     nanos: impl Fn(u64) -> u64,
+    koid: impl Fn(u64) -> u64,
 ) -> Record<'a> {
     let has_ticks = matches!(&item.record, Record::Event(event) if tells_ticks(item, event));
     inline(item, room, |argument| {
@@ -42,6 +45,9 @@ pub(crate) fn with_nanos<'a>(
             if let Some(ticks) = unsigned(item, argument.value) {
                 argument.value = Value::Uint64(nanos(ticks));
             }
+        }
+        if let Value::Koid(of) = &mut argument.value {
+            *of = koid(*of);
         }
     })
 }
@@ -137,6 +143,45 @@ fn process(item: &Item<'_>, process: Process) -> Process {
             Some(koids) => Process::Inline(koids.process),
             None => Process::Indexed(MAX_THREAD_INDEX),
         },
+    }
+}
+
+/// Changes the koids of processes and threads that a record is about, which
+/// stand in it inline.
+pub(crate) fn koids(record: &mut Record<'_>, change: impl Fn(u64) -> u64) {
+    let thread = |thread: &mut Thread| {
+        if let Thread::Inline(koids) = thread {
+            *koids = ThreadKoids::new(change(koids.process), change(koids.thread));
+        }
+    };
+    let process = |process: &mut Process| {
+        if let Process::Inline(koid) = process {
+            *koid = change(*koid);
+        }
+    };
+    match record {
+        Record::Event(event) => thread(&mut event.thread),
+        Record::UserspaceObject(object) => process(&mut object.process),
+        Record::KernelObject(object) => object.koid = change(object.koid),
+        Record::LegacyContextSwitch(switch) => {
+            thread(&mut switch.outgoing);
+            thread(&mut switch.incoming);
+        }
+        Record::ContextSwitch(switch) => {
+            switch.outgoing_thread = change(switch.outgoing_thread);
+            switch.incoming_thread = change(switch.incoming_thread);
+        }
+        Record::ThreadWakeup(wakeup) => wakeup.thread = change(wakeup.thread),
+        Record::Log(log) => thread(&mut log.thread),
+        Record::Module(module) => process(&mut module.process),
+        Record::Mmap(mmap) => process(&mut mmap.process),
+        Record::Backtrace(backtrace) => thread(&mut backtrace.thread),
+        Record::LargeBlob(blob) => {
+            if let Some(event) = &mut blob.event {
+                thread(&mut event.thread);
+            }
+        }
+        _ => {}
     }
 }
 

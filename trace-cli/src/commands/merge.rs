@@ -40,7 +40,14 @@ fn merge(
     if merger.is_realtime() {
         say("the archives are not of one boot of one machine: they are aligned by the wall clock");
     }
-    for (path, input) in inputs {
+    for (archive, (path, input)) in inputs.iter().enumerate() {
+        let raised_by = merger.raised_by(archive);
+        if raised_by > 0 {
+            let name = path.display();
+            say(&format!(
+                "'{name}' is of another boot: the ids of its processes are raised by {raised_by}"
+            ));
+        }
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         explained_writing(path, to, merger.add(&name, input.open()?))?;
     }
@@ -55,6 +62,10 @@ fn tell(summary: &Summary) {
     }
     if *left_out > 0 {
         say(&format!("records that do not fit, left out: {left_out}"));
+    }
+    if summary.flows_begun_again > 0 {
+        let number = summary.flows_begun_again;
+        say(&format!("flows that begin in more than one archive, taken as the same: {number}"));
     }
     for (name, nanos) in &summary.wall_clock_set {
         let seconds = *nanos as f64 / 1e9;

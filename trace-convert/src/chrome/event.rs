@@ -32,7 +32,8 @@ impl Exporter {
             EventKind::Instant { .. } if tells_ticks(item, event) => {
                 self.particular(event.kind);
                 let mut room = rewrite::room();
-                let record = rewrite::with_nanos(item, &mut room, |ticks| item.nanos(ticks));
+                let record =
+                    rewrite::with_nanos(item, &mut room, |ticks| item.nanos(ticks), |koid| koid);
                 self.arguments(item, &record.arguments());
             }
             kind => {

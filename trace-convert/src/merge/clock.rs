@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::io::Read;
 
+use trace_format::layout::ARTIFICIAL_KOID_BIT;
 use trace_format::{Event, Item, Provider, Reader, Record, TickRate};
 
-use crate::references::peek_unsigned;
+use crate::references::{peek_unsigned, who};
 use crate::slice::is_anchor;
 use crate::{ConvertError, Damage};
 
@@ -33,6 +34,8 @@ struct Anchor {
 pub struct Clocks {
     /// The first and the last anchor of each provider.
     anchors: HashMap<Option<u32>, (Anchor, Anchor)>,
+    /// The largest koid of a process or thread that the kernel gave.
+    largest_koid: u64,
 }
 
 impl Clocks {
@@ -47,6 +50,9 @@ impl Clocks {
             if let Record::Event(event) = &item.record {
                 clocks.event(item, event);
             }
+            let (process, thread) = who(&item.record);
+            let given = [process, thread].into_iter().flatten().filter(|koid| is_given(*koid));
+            clocks.largest_koid = given.fold(clocks.largest_koid, u64::max);
         })?;
         Ok(clocks)
     }
@@ -77,6 +83,8 @@ pub(super) struct Timeline {
     archives: Vec<Clocks>,
     /// What is taken off the wall clock; `None` if times are since boot.
     realtime_less: Option<u64>,
+    /// What is added to the koids of each archive.
+    raised_by: Vec<u64>,
 }
 
 impl Timeline {
@@ -88,7 +96,13 @@ impl Timeline {
         let start = || anchors().map(|(first, _)| first.realtime).min().unwrap_or(0);
         // The oldest event may be older than the oldest anchor, by a day at most.
         let start = || start().saturating_sub(86_400_000_000_000);
-        Self { archives: clocks.to_vec(), realtime_less: (!is_one_boot).then(start) }
+        let realtime_less = (!is_one_boot).then(start);
+        Self { archives: clocks.to_vec(), realtime_less, raised_by: raised_by(clocks) }
+    }
+
+    /// Returns what is added to koids, so that those of several boots differ.
+    pub(super) fn raised_by(&self, archive: usize) -> u64 {
+        self.raised_by.get(archive).copied().unwrap_or(0)
     }
 
     pub(super) fn is_realtime(&self) -> bool {
@@ -118,7 +132,7 @@ impl Timeline {
     pub(super) fn clock(&self, archive: usize, provider: &Provider) -> Clock {
         let rate = provider.tick_rate();
         let Some((first, last)) = self.anchors(archive, provider.id()) else {
-            return Clock { rate, ticks: 0, nanos: 0, slope: None };
+            return Clock { rate, ticks: 0, nanos: 0, slope: None, raised_by: 0 };
         };
         let nanos = |anchor: Anchor| match self.realtime_less {
             Some(less) => anchor.realtime.saturating_sub(less),
@@ -128,11 +142,41 @@ impl Timeline {
         let apart = last.boottime.saturating_sub(first.boottime);
         let is_slope = apart >= MIN_APART_NANOS && last.ticks > first.ticks;
         let slope = is_slope.then(|| (apart, last.ticks - first.ticks));
-        Clock { rate, ticks: first.ticks, nanos: nanos(first), slope }
+        Clock {
+            rate,
+            ticks: first.ticks,
+            nanos: nanos(first),
+            slope,
+            raised_by: self.raised_by(archive),
+        }
     }
 }
 
-/// How ticks of a provider are to be converted.
+/// Returns what is to be added to the koids of each archive: nothing for those
+/// of the first boot, and of an unknown one.
+fn raised_by(clocks: &[Clocks]) -> Vec<u64> {
+    let largest = clocks.iter().map(|clocks| clocks.largest_koid).max().unwrap_or(0);
+    // Viewers take 32 bits, of which Linux uses 22.
+    let unit = (largest.min(1 << 40) + 1).next_power_of_two().max(1 << 22);
+    let mut known: Vec<u64> = Vec::new();
+    let of = |clocks: &Clocks| {
+        let Some(boot) = clocks.boots().min() else { return 0 };
+        let is_same = |other: &u64| other.abs_diff(boot) <= SAME_BOOT_NANOS;
+        let place = known.iter().position(is_same).unwrap_or_else(|| {
+            known.push(boot);
+            known.len() - 1
+        });
+        unit.wrapping_mul(place as u64)
+    };
+    clocks.iter().map(of).collect()
+}
+
+/// Tells whether a koid was given by a kernel to a process or thread.
+fn is_given(koid: u64) -> bool {
+    koid != 0 && koid & ARTIFICIAL_KOID_BIT == 0
+}
+
+/// How ticks and koids of a provider are to be converted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     rate: TickRate,
@@ -141,6 +185,8 @@ pub(super) struct Clock {
     nanos: u64,
     /// So many nanoseconds are so many ticks, if that was measured.
     slope: Option<(u64, u64)>,
+    /// What is added to koids. Those of a provider without anchors stay.
+    raised_by: u64,
 }
 
 impl Clock {
@@ -148,6 +194,14 @@ impl Clock {
         match ticks.checked_sub(self.ticks) {
             Some(since) => self.nanos.saturating_add(self.length(since)),
             None => self.nanos.saturating_sub(self.length(self.ticks - ticks)),
+        }
+    }
+
+    pub(super) fn koid(&self, koid: u64) -> u64 {
+        if is_given(koid) {
+            koid.wrapping_add(self.raised_by)
+        } else {
+            koid
         }
     }
 

@@ -185,3 +185,55 @@ fn references_that_lead_nowhere() {
     slice::write(Reader::new(&*archive), &plan, &mut output).unwrap();
     assert_eq!(verdict(&output), (Verdict::Malformed, 1, 1));
 }
+
+/// Returns the koids and flow ids of all events.
+fn who(archive: &[u8]) -> Vec<(u64, u64, Option<u64>)> {
+    let (mut all, mut reader) = (Vec::new(), Reader::new(archive));
+    while let Some(item) = reader.next().unwrap() {
+        if let Record::Event(event) = &item.record {
+            let ThreadKoids { process, thread } = item.thread(event.thread);
+            let id = match event.kind {
+                EventKind::FlowBegin { id } | EventKind::FlowEnd { id } => Some(id),
+                _ => None,
+            };
+            all.push((process, thread, id));
+        }
+    }
+    all
+}
+
+#[test]
+fn processes_of_another_boot_are_others() {
+    const UNIT: u64 = 1 << 22;
+    let one = Machine { boot: WALL, ticks_per_second: SECOND, ticks_at_boot: 0, set: 0 };
+    let other = Machine { boot: WALL - 5000 * SECOND, ..one };
+    let archives = [
+        one.archive("a", 100 * SECOND, 101 * SECOND),
+        other.archive("b", 5100 * SECOND, 5101 * SECOND),
+        one.archive("c", 200 * SECOND, 201 * SECOND),
+    ];
+    let koids = [(1, 2, None), (1 + UNIT, 2 + UNIT, None), (1, 2, None)];
+    let output = merged(&archives).0;
+    assert_eq!(who(&output), koids.map(|koids| [koids; 3]).concat());
+    // What was raised already stays apart from a third.
+    let third = Machine { boot: WALL + 5000 * SECOND, ..one };
+    let more = [output, third.archive("d", 2 * SECOND, 3 * SECOND)];
+    let processes: Vec<u64> = who(&merged(&more).0).iter().map(|who| who.0).collect();
+    assert_eq!(processes[..9], koids.map(|koids| [koids.0; 3]).concat());
+    assert_eq!(processes[9..], [1 + 2 * UNIT; 3]);
+}
+
+#[test]
+fn flows_that_begin_twice() {
+    let flow = |begins: &[u64], ends: &[u64]| {
+        let begins = begins.iter().map(|id| EventKind::FlowBegin { id: *id });
+        let kinds = begins.chain(ends.iter().map(|id| EventKind::FlowEnd { id: *id }));
+        let records: Vec<Record<'_>> =
+            kinds.map(|kind| event("cat", "flow", 5, kind).into()).collect();
+        crate::testing::archive(&records)
+    };
+    let (output, summary, _) = merged(&[flow(&[1, 2, 3], &[1]), flow(&[1], &[1, 2])]);
+    assert_eq!(summary.flows_begun_again, 1);
+    let ids: Vec<u64> = who(&output).iter().filter_map(|who| who.2).collect();
+    assert_eq!(ids, [1, 2, 3, 1, 1, 1, 2]);
+}

@@ -2,14 +2,13 @@
 
 use std::io::Read;
 
-use trace_format::layout::ObjectType;
-use trace_format::{Event, EventKind, Item, Reader, Record, Thread, ThreadKoids};
+use trace_format::{Event, EventKind, Item, Reader, Record};
 
 use super::halves::{Half, Halves, Key, Pair};
 use super::numbers::Numbers;
 use super::select::{Filter, Selection};
 use crate::catalog::Catalog;
-use crate::references::peek_thread;
+use crate::references::{peek_thread, who};
 use crate::{ConvertError, Damage};
 
 /// What is to stay of an archive.
@@ -155,25 +154,5 @@ impl Plan<'_> {
         if let Some(end) = end {
             self.kept.set(*end, is_kept);
         }
-    }
-}
-
-/// Returns the process and the thread that a record names.
-fn who(record: &Record<'_>) -> (Option<u64>, Option<u64>) {
-    let of = |koids: ThreadKoids| (Some(koids.process), Some(koids.thread));
-    match record {
-        Record::Thread { koids, .. } => of(*koids),
-        Record::Event(Event { thread: Thread::Inline(koids), .. }) => of(*koids),
-        Record::Log(log) => match log.thread {
-            Thread::Inline(koids) => of(koids),
-            Thread::Indexed(_) => (None, None),
-        },
-        Record::KernelObject(object) if object.object_type == ObjectType::PROCESS => {
-            (Some(object.koid), None)
-        }
-        Record::KernelObject(object) if object.object_type == ObjectType::THREAD => {
-            (None, Some(object.koid))
-        }
-        _ => (None, None),
     }
 }
