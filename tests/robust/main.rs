@@ -4,6 +4,7 @@
 mod harness;
 
 mod alerts;
+mod comparing;
 mod ending;
 mod forking;
 mod hanging;
