@@ -42,10 +42,10 @@ pub(crate) enum Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use std::path::PathBuf;
     use std::time::Duration;
+
+    use clap::CommandFactory;
 
     use super::*;
     use crate::args::Mode;

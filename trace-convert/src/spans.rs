@@ -70,18 +70,18 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns how long it took, in nanoseconds.
+    /// Returns how long it took, in nanoseconds, rounded to the nearest.
     #[inline]
     #[must_use]
     pub fn nanos(&self) -> u64 {
-        self.rate.to_nanos(self.end - self.begin)
+        self.rate.length_to_nanos(self.end - self.begin)
     }
 
     /// Returns how much of that no duration directly in it takes.
     #[inline]
     #[must_use]
     pub fn self_nanos(&self) -> u64 {
-        self.rate.to_nanos(self.self_ticks)
+        self.rate.length_to_nanos(self.self_ticks)
     }
 }
 

@@ -47,6 +47,24 @@ impl TickRate {
         nanos.saturating_add(self.part_to_nanos(rest))
     }
 
+    /// Returns a length of `ticks` in nanoseconds, rounded to the nearest, so
+    /// that a sum of many is not low.
+    ///
+    /// What is beyond `u64::MAX` nanoseconds gives `u64::MAX`.
+    #[inline]
+    #[must_use]
+    pub const fn length_to_nanos(self, ticks: u64) -> u64 {
+        if self.ticks_per_second == NANOS_PER_SECOND {
+            return ticks;
+        }
+        let half = self.ticks_per_second / 2;
+        match ticks.checked_mul(NANOS_PER_SECOND) {
+            Some(product) if product <= u64::MAX - half => (product + half) / self.ticks_per_second,
+            // From 6 s on, with 3 GHz; there half a nanosecond is nothing.
+            _ => self.to_nanos(ticks),
+        }
+    }
+
     /// Converts less than one second.
     const fn part_to_nanos(self, ticks: u64) -> u64 {
         match ticks.checked_mul(NANOS_PER_SECOND) {
@@ -88,6 +106,15 @@ mod tests {
         assert_eq!(nanos(1, 2), 2_000_000_000);
         assert_eq!(nanos(1, u64::MAX), u64::MAX);
         assert_eq!(nanos(u64::MAX, u64::MAX - 1), 999_999_999);
+    }
+
+    #[test]
+    fn lengths_are_not_low() {
+        let rate = TickRate::from_ticks_per_second(3_000_000_000).unwrap();
+        let lengths = [1, 2, 4, 5, 7_000_000_000_000].map(|ticks| rate.length_to_nanos(ticks));
+        assert_eq!(lengths, [0, 1, 1, 2, 2_333_333_333_333]);
+        let sum: u64 = (0..3_000).map(|ticks| rate.length_to_nanos(ticks)).sum();
+        assert_eq!(sum, (0..3_000).sum::<u64>() / 3);
     }
 
     proptest! {
