@@ -29,7 +29,7 @@ pub(crate) fn tell(path: &Path, damage: &Damage) -> u8 {
         say(&format!("'{name}': the first malformed record: {}", chain(error)));
     }
     if let Some(error) = &damage.cut {
-        say(&format!("'{name}': {error}; what stands before it counts"));
+        say(&format!("'{name}': {}; what stands before it counts", chain(error)));
     }
     if damage.is_readable() {
         exit::OK

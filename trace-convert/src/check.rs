@@ -91,7 +91,7 @@ impl Checker {
         if self.errors.len() < MAX_ERRORS {
             self.errors.push(message(&error));
         }
-        if ConvertError::is_no_archive(&error) {
+        if error.is_no_archive() {
             self.no_archive = Some(error);
         }
     }

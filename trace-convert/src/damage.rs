@@ -91,7 +91,7 @@ impl Damage {
 
     /// Takes note of damage; an error that is more than that is passed on.
     pub(crate) fn read_error(&mut self, error: ReadError) -> Result<(), ConvertError> {
-        if ConvertError::is_no_archive(&error) {
+        if error.is_no_archive() {
             return Err(ConvertError::Read(error));
         }
         let place = match error.is_fatal() {

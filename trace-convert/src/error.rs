@@ -22,15 +22,6 @@ pub enum ConvertError {
     Write(io::Error),
 }
 
-impl ConvertError {
-    /// Tells whether `error` leaves nothing to be converted; else it is damage
-    /// to an archive whose start is good.
-    pub(crate) fn is_no_archive(error: &ReadError) -> bool {
-        use ReadError::{BigEndian, Io, NotAnArchive};
-        matches!(error, Io { .. } | NotAnArchive { .. } | BigEndian)
-    }
-}
-
 impl fmt::Display for ConvertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
         match reader.next() {
             Ok(Some(item)) => text::line(&mut line, &item).context(failed)?,
             Ok(None) => break,
-            Err(error) if is_no_archive(&error) => return Err(input::explain(&args.file, error)),
+            Err(error) if error.is_no_archive() => return Err(input::explain(&args.file, error)),
             Err(error) => {
                 code = exit::INCOMPLETE;
                 line = replacement(&error);
@@ -36,12 +36,6 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     // Each malformed record was told where it stands.
     let stats = Stats { bad_records: 0, ..reader.stats() };
     Ok(code.max(damage::tell(&args.file, &Damage { stats, ..Damage::default() })))
-}
-
-/// Tells whether there is nothing of an archive to be printed.
-fn is_no_archive(error: &ReadError) -> bool {
-    use ReadError::{BigEndian, Io, NotAnArchive};
-    matches!(error, Io { .. } | NotAnArchive { .. } | BigEndian)
 }
 
 /// Returns the line in place of a record that cannot be read.

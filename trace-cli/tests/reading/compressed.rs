@@ -68,6 +68,30 @@ fn damaged_compression_is_told() {
     assert!(twice.contains("it is compressed twice, unpack it with gzip -d"), "{twice}");
 }
 
+/// As before the end of an archive that is cut off.
+#[test]
+fn what_stands_before_the_end_of_cut_data_counts() {
+    let place = Place::new();
+    let whole = crate::dump::large();
+    place.put("whole", &whole);
+    let lines = place.run(&["dump", "whole"]).stdout;
+    for (kind, bytes) in [("gzip", gzip(&whole)), ("zstd", zstd(&whole))] {
+        place.put("cut", &bytes[..bytes.len() / 2]);
+        let dump = place.run(&["dump", "cut"]);
+        assert_eq!(dump.code, 3, "{kind}");
+        let (there, last) = dump.stdout.trim_end().rsplit_once('\n').unwrap();
+        assert!(there.lines().count() > 10_000 && lines.starts_with(there), "{kind}");
+        assert!(last.ends_with(&format!(": the {kind} data is cut off")), "{last}");
+        let stats = place.run(&["stats", "cut"]);
+        assert_eq!(stats.code, 3, "{kind}");
+        let told = format!("the {kind} data is cut off; what stands before it counts");
+        assert!(stats.stderr.contains(&told), "{}", stats.stderr);
+        assert_eq!(place.run(&["check", "cut"]).code, 1, "{kind}");
+        assert_eq!(place.run(&["convert", "cut", "-o", "out.json"]).code, 3, "{kind}");
+        assert!(serde_json::from_str::<serde_json::Value>(&place.text("out.json")).is_ok());
+    }
+}
+
 #[test]
 fn a_full_disk_is_told() {
     let place = Place::new();

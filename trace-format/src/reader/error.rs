@@ -1,5 +1,6 @@
 //! Why an archive could not be read, or a part of it.
 
+use std::io::ErrorKind;
 use std::{fmt, io};
 
 use crate::decode::DecodeError;
@@ -68,6 +69,18 @@ impl ReadError {
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         !matches!(self, Self::Record { .. } | Self::RecordTooLarge { .. })
+    }
+
+    /// Tells whether there is no archive, or none that can be read; else it is
+    /// damage to one, and what was read before it counts. So it does where the
+    /// input ends before it should, as compressed data that is cut off.
+    #[must_use]
+    pub fn is_no_archive(&self) -> bool {
+        match self {
+            Self::Io { offset, error } => *offset == 0 || error.kind() != ErrorKind::UnexpectedEof,
+            Self::NotAnArchive { .. } | Self::BigEndian => true,
+            _ => false,
+        }
     }
 }
 

@@ -81,7 +81,7 @@ fn assert_partial(place: &Place, what: &str) {
     for command in &COMMANDS {
         let what = format!("{} with {what}", command.line);
         let run = command.run(place, WRONG);
-        if run.code == 1 && !command.line.starts_with("check") {
+        if run.code == 1 && run.stdout.is_empty() {
             assert_failed(place, &files, &run, WRONG, &what);
             continue;
         }
@@ -165,14 +165,7 @@ fn cut_compressed_archives() {
     for (what, whole) in [("gzip", gzip(&everything())), ("zstd", zstd(&everything()))] {
         for left in [20, whole.len() / 2, whole.len() - 5, whole.len() - 1] {
             place.put(WRONG, &whole[..left]);
-            let files = place.names();
-            for command in &COMMANDS {
-                let what =
-                    format!("{} with {left} of {} bytes of {what}", command.line, whole.len());
-                let run = command.run(&place, WRONG);
-                assert_failed(&place, &files, &run, WRONG, &what);
-                assert!(run.stderr.contains("data is cut off"), "{what}: {run:?}");
-            }
+            assert_partial(&place, &format!("{left} of {} bytes of {what}", whole.len()));
         }
     }
 }
