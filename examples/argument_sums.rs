@@ -6,11 +6,22 @@ use std::collections::BTreeMap;
 use std::env;
 use std::error::Error;
 use std::fs::File;
+use std::process::ExitCode;
 
 use trace_convert::Loss;
 use trace_format::{Reader, Record};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match sums() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("argument_sums: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn sums() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
     let file = arguments.next().ok_or("expected the name of an archive")?;
     let wanted = arguments.next().ok_or("expected the name of an argument")?;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +29,8 @@ def checks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[str, Ca
     yield "perfetto", lambda: perfetto_faults(engine, archive, files)
     sums = run([str(programs.example("argument_sums")), str(archive), "bytes"], {})
     yield "argument_sums", lambda: sums_faults(sums.stdout.splitlines(), tree)
+    longest = run([str(programs.example("longest")), str(archive), "read"], {})
+    yield "longest", lambda: longest_faults(longest.stdout.splitlines(), fxt_package.read(archive))
     nothing = programs.record(way, archive, [*program, "not there", str(tree)])
     yield "nothing found", lambda: output_faults(nothing.returncode - 1, nothing.stdout.splitlines(), [])
     wrong = programs.record(way, archive, [*program, TEXT, str(tree / "missing")])
@@ -103,6 +106,18 @@ def sums_faults(printed: list[str], tree: Path) -> list[str]:
     wanted = f"matching lines: bytes = {sum(searched)} in {len(searched)} events"
     told = [] if wanted in printed else [f"{printed}, not {wanted}"]
     return told + ([] if printed and printed[-1].endswith(" records read, 0 lost while recording") else [f"at its end {printed}"])
+
+
+def longest_faults(printed: list[str], found: Found) -> list[str]:
+    """Of each thread that read anything, the longest time; those of whole events are known here too, to the nanosecond."""
+    told = dict(re.fullmatch(r"thread (\d+): (\d+) ns", line).groups() for line in printed[:-1])
+    faults = [] if told else [f"no threads: {printed}"]
+    for thread, events in found.events.items():
+        lengths = [event.end - event.start for event in events if event.name == "read" and event.end is not None]
+        in_two = any(event.kind == "duration_begin" and event.name == "read" for event in events)
+        beyond = int(told.get(str(thread), 0)) - max(lengths, default=0)
+        faults += [] if abs(beyond) <= 1 or (in_two and beyond > 0) else [f"thread {thread} is off by {beyond} ns"]
+    return faults
 
 
 def perfetto_faults(engine: Path, archive: Path, files: int) -> list[str]:

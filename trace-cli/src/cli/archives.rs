@@ -71,7 +71,9 @@ pub(crate) struct CheckArgs {
 ///
 /// What is in the time and passes all filters stays, with what it takes to
 /// understand it. Durations and async operations that reach into the time stay
-/// whole.
+/// whole: `trace stats` of a slice counts them with their whole length, and for
+/// SELF what is in them and left out counts as theirs. Of flows only the events
+/// in the time stay.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
