@@ -11,6 +11,7 @@ mod input;
 mod output;
 mod progress;
 mod table;
+mod unmatched;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -9,7 +9,7 @@ mod hash;
 mod people;
 mod tables;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use trace_format::{Item, Record, Text, Thread, ThreadKoids};
 
@@ -163,6 +163,11 @@ impl Catalog {
     /// Returns category and name of all labels, in the order of their numbers.
     pub(crate) fn labels(&self) -> &[(u32, u32)] {
         &self.labels
+    }
+
+    /// Returns the categories of all labels.
+    pub(crate) fn categories(&self) -> BTreeSet<String> {
+        self.labels.iter().map(|(category, _)| self.string(*category).to_owned()).collect()
     }
 
     /// Returns the string with a number of [`Catalog::text`].

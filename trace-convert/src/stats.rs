@@ -28,6 +28,7 @@ mod json;
 mod sample;
 mod table;
 
+use std::collections::BTreeSet;
 use std::io::Read;
 
 use trace_format::{Reader, ThreadKoids};
@@ -88,6 +89,8 @@ pub struct Row {
 /// What an archive's events have in common.
 #[derive(Debug, Default)]
 pub struct Report {
+    /// The categories of all events.
+    pub categories: BTreeSet<String>,
     /// Durations on threads.
     pub durations: Vec<Row>,
     /// Operations across threads.

@@ -74,7 +74,10 @@ pub(crate) struct StatsArgs {
 /// five or more, recorded in turns.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Exits with 4 if --fail-over is given and something is slower by more than that.
+P50 is the middle length; the change is that of the middle lengths.
+
+Exits with 4 if --fail-over is given and something is slower by more than that,
+and with 3 if nothing is in both, so that nothing was compared.
 
 Examples:
   trace diff before.fxt after.fxt

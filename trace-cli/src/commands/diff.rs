@@ -6,17 +6,31 @@ use std::slice;
 use anyhow::{bail, Result};
 use serde_json::{json, Value};
 use trace_convert::diff::{self, Change, Options, Verdict};
-use trace_convert::stats::Report;
+use trace_convert::stats::{Distribution, Report};
 use trace_protocol::categories::CategorySet;
 
 use crate::cli::DiffArgs;
 use crate::damage::explained;
 use crate::input::STANDARD;
 use crate::table::{self, human_nanos, Table};
-use crate::{damage, exit, input, say};
+use crate::{damage, exit, input, say, unmatched};
 
 /// So many archives tell a run from another.
 const MIN_ARCHIVES: usize = 3;
+
+/// The table's columns.
+const HEADS: [&str; 10] = [
+    "change",
+    "p",
+    "p50 before",
+    "p50 after",
+    "mean before",
+    "mean after",
+    "count before",
+    "count after",
+    "verdict",
+    "name",
+];
 
 pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     let (before, after) = sides(args)?;
@@ -37,15 +51,13 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
         false => text(args, &changes),
     })?;
     let paths = before.iter().chain(after);
-    let reports = paths.zip(reports_before.iter().chain(&reports_after));
-    let code = reports.map(|(path, report)| tell(path, report)).max().unwrap_or(exit::OK);
-    let unclear = count(&changes, Verdict::Unclear);
-    if args.fail_over.is_some() && unclear > 0 {
-        say(&format!(
-            "unclear: {unclear}: too rare, too short, or too different each time to see a change \
-             of {}; several archives a side (--before, --after) tell more",
-            percent(Some(threshold))
-        ));
+    let reports = || reports_before.iter().chain(&reports_after);
+    let code = paths.zip(reports()).map(|(path, report)| tell(path, report)).max();
+    let found = reports().flat_map(|report| report.categories.iter().cloned()).collect();
+    unmatched::tell(&categories, &found);
+    let code = code.unwrap_or(exit::OK).max(tell_uncompared(&changes));
+    if args.fail_over.is_some() {
+        tell_doubts(&changes, threshold);
     }
     for change in &over {
         let percent = percent(change.change);
@@ -92,15 +104,41 @@ fn tell(path: &Path, report: &Report) -> u8 {
     damage::tell(path, &report.damage)
 }
 
+/// Tells if there is nothing to compare, which is no sign that all is well.
+fn tell_uncompared(changes: &[Change]) -> u8 {
+    let (new, gone) = (count(changes, Verdict::New), count(changes, Verdict::Gone));
+    if new + gone < changes.len() {
+        return exit::OK;
+    }
+    say(&format!(
+        "nothing was compared: no duration, async operation or flow is both before and after: \
+         {gone} before only, {new} after only"
+    ));
+    exit::INCOMPLETE
+}
+
+/// Tells what may have become slower without being seen.
+fn tell_doubts(changes: &[Change], threshold: f64) {
+    let (unclear, gone) = (count(changes, Verdict::Unclear), count(changes, Verdict::Gone));
+    if unclear > 0 {
+        say(&format!(
+            "unclear: {unclear}: too rare, too short, or too different each time to see a change \
+             of {}; several archives a side (--before, --after) tell more",
+            percent(Some(threshold))
+        ));
+    }
+    if gone > 0 {
+        say(&format!("gone: {gone}: not compared, since they are before only; --all shows them"));
+    }
+}
+
 fn json(changes: &[Change], over: usize) -> Result<String> {
     let rows: Vec<Value> = changes.iter().map(Change::to_json).collect();
     Ok(serde_json::to_string_pretty(&json!({ "changes": rows, "over": over }))? + "\n")
 }
 
 fn text(args: &DiffArgs, changes: &[Change]) -> String {
-    let heads =
-        vec!["change", "p", "before", "after", "mean", "now", "count", "now", "verdict", "name"];
-    let mut table = Table::new(heads, 8);
+    let mut table = Table::new(HEADS.to_vec(), 8);
     let is_shown =
         |change: &&Change| args.all || matches!(change.verdict, Verdict::Slower | Verdict::Faster);
     for change in changes.iter().filter(is_shown) {
@@ -108,12 +146,12 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
         table.push(vec![
             percent(change.change),
             change.p.map_or("-".to_owned(), probability),
-            human_nanos(before.quantile(0.5)),
-            human_nanos(after.quantile(0.5)),
-            human_nanos(before.mean()),
-            human_nanos(after.mean()),
-            before.count().to_string(),
-            after.count().to_string(),
+            of_some(before, |lengths| human_nanos(lengths.quantile(0.5))),
+            of_some(after, |lengths| human_nanos(lengths.quantile(0.5))),
+            of_some(before, |lengths| human_nanos(lengths.mean())),
+            of_some(after, |lengths| human_nanos(lengths.mean())),
+            of_some(before, |lengths| lengths.count().to_string()),
+            of_some(after, |lengths| lengths.count().to_string()),
             change.verdict.as_str().to_owned(),
             label(change),
         ]);
@@ -129,6 +167,14 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
         count(changes, Verdict::Gone),
     ));
     text
+}
+
+/// Returns a cell about lengths, if there are any.
+fn of_some(lengths: &Distribution, cell: impl Fn(&Distribution) -> String) -> String {
+    match lengths.count() {
+        0 => "-".to_owned(),
+        _ => cell(lengths),
+    }
 }
 
 fn count(changes: &[Change], verdict: Verdict) -> usize {

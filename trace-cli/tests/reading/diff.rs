@@ -148,10 +148,69 @@ fn what_is_wrong_is_told() {
     place.put("a.fxt", &good());
     place.put("cut.fxt", &cut());
     place.put("text", b"no archive");
+    place.put("read.fxt", &archive(1, 0));
+    let run = place.run(&["diff", "read.fxt", "read.fxt"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     assert_eq!(place.run(&["diff", "a.fxt", "cut.fxt"]).code, 3);
     let run = place.run(&["diff", "a.fxt", "text"]);
     assert_eq!(run.code, 1);
     assert!(run.stderr.starts_with("trace: 'text' is no trace archive"), "{}", run.stderr);
     assert_eq!(place.run(&["diff", "-", "-"]).code, 1);
     assert_eq!(place.run(&["diff", "a.fxt", "a.fxt", "--threshold", "x"]).code, 2);
+}
+
+/// A misspelt category, or archives of other programs, are no sign that all is
+/// well.
+#[test]
+fn nothing_to_compare_is_told_and_incomplete() {
+    let place = Place::new();
+    place.put("a.fxt", &archive(1, 0));
+    place.put("empty.fxt", &Writer::new(Vec::new()).unwrap().into_inner());
+    let nothing = |before, after| {
+        format!(
+            "trace: nothing was compared: no duration, async operation or flow is both before \
+             and after: {before} before only, {after} after only\n"
+        )
+    };
+    let misspelt = "trace: no event of category 'evn': known are even, odd\n";
+    let gone = "trace: gone: 2: not compared, since they are before only; --all shows them\n";
+    let limit = ["--fail-over", "5%"];
+    for (line, stderr) in [
+        (&["a.fxt", "a.fxt", "-c", "evn"][..], misspelt.to_owned() + &nothing(0, 0)),
+        (&["a.fxt", "a.fxt", "-c", "-even,-odd"], nothing(0, 0)),
+        (&["empty.fxt", "empty.fxt"], nothing(0, 0)),
+        (&["empty.fxt", "a.fxt"], nothing(0, 2)),
+        (&["a.fxt", "empty.fxt"], nothing(2, 0)),
+    ] {
+        let run = place.run(&[&["diff"], line].concat());
+        assert_eq!((run.code, &run.stderr), (3, &stderr), "{line:?}");
+        let run = place.run(&[&["diff"], line, &limit].concat());
+        let lost = if line == ["a.fxt", "empty.fxt"] { gone } else { "" };
+        assert_eq!((run.code, run.stderr), (3, stderr + lost), "{line:?}");
+    }
+    let run = place.run(&["diff", "a.fxt", "a.fxt", "-c", "evn,odd"]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, misspelt));
+}
+
+/// What is on one side only has no length on the other.
+#[test]
+fn what_is_not_there_has_no_length() {
+    let place = Place::new();
+    place.put("a.fxt", &archive(1, 0));
+    place.put("empty.fxt", &Writer::new(Vec::new()).unwrap().into_inner());
+    let cells = |before, after| {
+        let run = place.run(&["diff", before, after, "--all", "-c", "odd"]);
+        let row = run.stdout.lines().nth(1).unwrap().split_whitespace();
+        let heads = run.stdout.lines().next().unwrap().split("  ").map(str::trim);
+        let heads: Vec<String> = heads.filter(|head| !head.is_empty()).map(str::to_owned).collect();
+        assert_eq!(
+            heads[2..8].concat(),
+            "P50 BEFOREP50 AFTERMEAN BEFOREMEAN AFTERCOUNT BEFORECOUNT AFTER"
+        );
+        row.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (gone, new) = (cells("a.fxt", "empty.fxt"), cells("empty.fxt", "a.fxt"));
+    assert_eq!([&gone[3], &gone[5], &gone[7]], ["-"; 3], "{gone:?}");
+    assert_eq!([&new[2], &new[4], &new[6]], ["-"; 3], "{new:?}");
+    assert_eq!((&*gone[6], &*new[7]), ("2000", "2000"));
 }

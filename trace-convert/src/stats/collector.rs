@@ -118,6 +118,7 @@ impl<'s> Collector<'s> {
         let unpaired_flows = self.flows.finish(&mut self.found.groups);
         let (groups, catalog) = (&self.found.groups, self.spans.catalog());
         Report {
+            categories: catalog.categories(),
             durations: self.found.durations.into_rows(groups, catalog),
             operations: self.operations.rows.into_rows(groups, catalog),
             flows: self.flows.rows.into_rows(groups, catalog),

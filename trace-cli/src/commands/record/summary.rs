@@ -10,6 +10,7 @@ use trace_manager::{ProviderSummary, SessionSummary, SnapshotSummary};
 
 use crate::cli::RecordArgs;
 use crate::input::STANDARD;
+use crate::unmatched;
 
 /// Prints the summary: to standard output as JSON if asked for, else to standard error.
 pub(super) fn print(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
@@ -109,7 +110,7 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
         lines.push(no_events(args));
     }
     for category in summary.categories_without_events() {
-        lines.push(format!("no event of category '{category}': {}", known(summary)));
+        lines.push(unmatched::no_event(&category, known(summary)));
     }
     for provider in summary.providers.iter().filter(|provider| provider.dropped > 0) {
         let (name, dropped) = (&provider.name, HumanCount(provider.dropped));
@@ -147,11 +148,9 @@ fn nobody(args: &RecordArgs) -> String {
 }
 
 /// The categories that the programs have, for who asked for another one.
-fn known(summary: &SessionSummary) -> String {
+fn known(summary: &SessionSummary) -> impl Iterator<Item = &str> {
     let all = summary.providers.iter().flat_map(|provider| &provider.known_categories);
-    let known: std::collections::BTreeSet<&str> = all.map(String::as_str).collect();
-    let known: Vec<&str> = known.into_iter().collect();
-    format!("known are {}", known.join(", "))
+    all.map(String::as_str)
 }
 
 fn as_json(args: &RecordArgs, summary: &SessionSummary, advice: &[String]) -> Value {
