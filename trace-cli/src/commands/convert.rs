@@ -7,6 +7,7 @@ use std::io::{BufWriter, Read};
 use std::path::Path;
 
 use anyhow::{anyhow, bail, Context, Result};
+use clap::ValueEnum;
 use trace_convert::tef::{self, JsonError, Skipped};
 use trace_convert::{chrome, Conversion, ConvertError};
 use trace_format::Reader;
@@ -38,24 +39,35 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
         }
         (false, Some(Format::Pftrace)) => pftrace::convert(args, Reader::new(input)),
         (true, Some(Format::Pftrace | Format::Folded | Format::Speedscope | Format::Csv)) => {
-            bail!("'{}' is JSON: convert it to FXT first", args.input.display())
+            bail!(through_fxt(args))
         }
         (true, Some(Format::Json)) => bail!("'{}' is JSON already", args.input.display()),
         (false, Some(Format::Fxt)) => {
             // What is no archive either is to be called that.
             let reader = Reader::new(input);
-            bail!(not_json(&args.input, reader))
+            bail!(not_json(args, reader))
         }
     }
 }
 
 /// Says what is wrong with an input that was to be JSON.
-fn not_json(path: &Path, mut reader: Reader<Box<dyn Read>>) -> String {
-    let name = path.display();
+fn not_json(args: &ConvertArgs, mut reader: Reader<Box<dyn Read>>) -> String {
+    let (name, to) = (args.input.display(), args.output.display());
     match reader.next() {
-        Ok(_) => format!("'{name}' is an archive already"),
+        Ok(_) => format!("'{name}' is an archive already: trace slice {name} -o {to}"),
         Err(_) => format!("'{name}' is no JSON: expected `{{` or `[` at its start"),
     }
+}
+
+/// Says by which way JSON becomes what only archives are made into.
+fn through_fxt(args: &ConvertArgs) -> String {
+    let (name, to) = (args.input.display(), args.output.display());
+    let format = args.to.and_then(|format| format.to_possible_value());
+    let format = format.map_or(String::new(), |format| format!(" --to {}", format.get_name()));
+    format!(
+        "'{name}' is JSON: expected an archive; \
+         trace convert {name} -o - | trace convert - -o {to}{format}"
+    )
 }
 
 fn to_json(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {

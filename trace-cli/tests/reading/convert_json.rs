@@ -98,7 +98,7 @@ fn there_must_be_something_to_convert() {
     place.put("zeros", &[0; 64]);
     let cases = [
         ("in.json", "'in.json' is JSON already", "out.json"),
-        ("in.fxt", "'in.fxt' is an archive already", "out.fxt"),
+        ("in.fxt", "'in.fxt' is an archive already: trace slice in.fxt -o out.fxt", "out.fxt"),
         ("zeros", "'zeros' is no JSON: expected `{` or `[` at its start", "out.fxt"),
     ];
     for (input, said, output) in cases {
@@ -107,6 +107,26 @@ fn there_must_be_something_to_convert() {
     }
     let to = place.run(&["convert", "in.json", "-o", "out", "--to", "json"]);
     assert_eq!(to.stderr, "trace: 'in.json' is JSON already\n");
+}
+
+/// What is advised does what was asked for.
+#[test]
+fn json_becomes_other_formats_by_way_of_an_archive() {
+    let place = Place::new();
+    place.put("in.json", JSON.as_bytes());
+    place.run(&["convert", "in.json", "-o", "in.fxt"]);
+    for (name, to) in [("out.csv", &[][..]), ("out.folded", &[]), ("out", &["--to", "csv"])] {
+        let run = place.run(&[&["convert", "in.json", "-o", name], to].concat());
+        let advice = "trace convert in.json -o - | trace convert - -o";
+        let to = [&[name], to].concat().join(" ");
+        let said = format!("trace: 'in.json' is JSON: expected an archive; {advice} {to}\n");
+        assert_eq!((run.code, run.stderr), (1, said));
+        let archive = place.command(&["convert", "in.json", "-o", "-"]).output().unwrap().stdout;
+        let line: Vec<&str> = ["convert", "-", "-o"].into_iter().chain(to.split(' ')).collect();
+        let run = place.run_with(&line, &archive);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(place.path(name).exists());
+    }
 }
 
 #[test]
