@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use trace_format::layout::ObjectType;
-use trace_format::{EventKind, Reader, Record};
+use trace_format::{Event, EventKind, Item, Reader, Record};
 
+use crate::references::peek_text;
 use crate::{ConvertError, Damage};
 
 /// The most names of each kind.
@@ -36,8 +37,7 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ConvertError> {
     let (mut processes, mut threads) = (BTreeSet::new(), BTreeSet::new());
     Damage::of_all(reader, |item| match &item.record {
         Record::Event(event) => {
-            let is_instant = matches!(event.kind, EventKind::Instant { .. });
-            if is_instant && crate::references::peek_text(item, event.category) == "trace" {
+            if is_own(item, event) {
                 return;
             }
             let nanos = item.nanos(event.ticks);
@@ -62,6 +62,11 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ConvertError> {
     })?;
     let (processes, threads) = (processes.into_iter().collect(), threads.into_iter().collect());
     Ok(Extent { start, end, processes, threads })
+}
+
+/// Tells whether an event is what the tracing system says of itself.
+pub(crate) fn is_own(item: &Item<'_>, event: &Event<'_>) -> bool {
+    matches!(event.kind, EventKind::Instant { .. }) && peek_text(item, event.category) == "trace"
 }
 
 #[cfg(test)]

@@ -26,11 +26,13 @@ mod numbers;
 mod plan;
 mod select;
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 
 use trace_format::{Item, Metadata, Reader, Record, Writer};
 
 use crate::catalog::Catalog;
+use crate::extent::is_own;
 use crate::{rewrite, ConvertError, Damage};
 use numbers::Numbers;
 pub use plan::Plan;
@@ -41,6 +43,10 @@ pub use select::Selection;
 /// What a slice has come to.
 #[derive(Debug, Default)]
 pub struct Summary {
+    /// The categories of all events of the archive.
+    pub categories: BTreeSet<String>,
+    /// An event is left, other than those of the tracing system itself.
+    pub has_events: bool,
     /// Records of the slice, without those about its tables.
     pub written: u64,
     /// Records that were left out.
@@ -77,7 +83,7 @@ pub fn write<R: Read, W: Write>(
     }
     damage.stats = reader.stats();
     slicer.finish()?;
-    Ok(Summary { damage, ..slicer.summary })
+    Ok(Summary { damage, categories: slicer.catalog.categories(), ..slicer.summary })
 }
 
 struct Slicer<'p, W> {
@@ -113,6 +119,10 @@ impl<'p, W: Write> Slicer<'p, W> {
                 self.summary.unknown += 1;
                 Ok(())
             }
+            Record::Event(event) => {
+                self.catalog.label(item, event.category, event.name);
+                self.keep_or_leave_out(item)
+            }
             _ => self.keep_or_leave_out(item),
         }
     }
@@ -137,7 +147,10 @@ impl<'p, W: Write> Slicer<'p, W> {
                 false => self.write(item, &mut [])?,
             };
         match is_written {
-            true => self.summary.written += 1,
+            true => {
+                self.summary.written += 1;
+                self.summary.has_events = self.summary.has_events || is_of_program(item);
+            }
             false => self.summary.left_out += 1,
         }
         Ok(())
@@ -155,6 +168,11 @@ impl<'p, W: Write> Slicer<'p, W> {
     fn finish(&mut self) -> Result<(), ConvertError> {
         Ok(self.writer.flush()?)
     }
+}
+
+/// Tells whether a record is an event, and not one of the tracing system's own.
+fn is_of_program(item: &Item<'_>) -> bool {
+    matches!(&item.record, Record::Event(event) if !is_own(item, event))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::cli::SliceArgs;
 use crate::damage::{explained, explained_writing};
 use crate::input::Again;
 use crate::output::{self, Output};
-use crate::{damage, say};
+use crate::{damage, say, unmatched};
 use scan::Scan;
 
 pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
@@ -52,6 +52,9 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let summary = explained_writing(&args.file, &args.output, summary)?;
     output.finish_as(&args.output)?;
     tell(&summary);
+    if !unmatched::tell(&categories, &summary.categories) && !summary.has_events {
+        say(&Scan::read(&args.file, &input)?.no_event());
+    }
     Ok(damage::tell(&args.file, &summary.damage))
 }
 

@@ -11,7 +11,7 @@ use trace_protocol::categories::CategorySet;
 use crate::cli::StatsArgs;
 use crate::damage::explained;
 use crate::table::{self, Table};
-use crate::{damage, input, say};
+use crate::{damage, input, say, unmatched};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     let mut report = read(args)?;
@@ -24,6 +24,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         rows::text(args, &report)
     };
     table::print(&text)?;
+    unmatched::tell(&CategorySet::new(&args.categories), &report.categories);
     tell(args, &report);
     Ok(damage::tell(&args.file, &report.damage))
 }

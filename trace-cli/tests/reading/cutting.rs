@@ -1,5 +1,7 @@
 //! `trace slice` and `trace merge`
 
+use trace_format::Writer;
+
 use crate::harness::{cut, good, lossy, Place, Run};
 
 #[test]
@@ -37,6 +39,28 @@ fn by_time_and_by_who() {
     assert!(kept(&["--from", "@6us", "--to", "@6500ns"]) && !kept(&["--to", "@5us"]));
     assert!(kept(&["-p", "./app"]) && kept(&["-p", "12"]) && kept(&["-t", "34"]));
     assert!(kept(&["-c", "n*"]) && !kept(&["-c", "-net"]));
+}
+
+/// `good` has one event, of the category net, 2 µs long.
+#[test]
+fn what_leaves_nothing_is_told() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    place.put("empty.fxt", &Writer::new(Vec::new()).unwrap().into_inner());
+    let told = |line: &[&str]| {
+        let run = place.run(&[&["slice"], line, &["-o", "out.fxt"]].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        run.stderr.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let misspelt = ["trace: no event of category 'nit': known are net"];
+    assert_eq!(told(&["in.fxt", "-c", "nit"]), misspelt);
+    assert_eq!(told(&["in.fxt", "-c", "nit,net"]), misspelt);
+    let none = ["trace: no event is left; the trace is 2.000µs long"];
+    for line in [&["--from", "100ms"][..], &["-c", "-net"], &["-n", "pull"]] {
+        assert_eq!(told(&[&["in.fxt"], line].concat()), none, "{line:?}");
+    }
+    assert_eq!(told(&["empty.fxt"]), ["trace: no event is left; the trace has none"]);
+    assert_eq!(told(&["in.fxt", "-c", "n*,-nit"]), [""; 0]);
 }
 
 #[test]

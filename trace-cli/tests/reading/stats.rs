@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::harness::{cut, good, lossy, Place, Run};
+use crate::harness::{cut, everything, good, lossy, Place, Run};
 
 const GOOD: &str = "\
 durations
@@ -74,4 +74,14 @@ fn standard_output_that_is_full() {
     let run = Run::of(command.stdout(full).stderr(Stdio::piped()).output().unwrap());
     let stderr = "trace: cannot write to standard output: No space left on device (os error 28)\n";
     assert_eq!((run.code, run.stderr.as_str()), (1, stderr));
+}
+
+#[test]
+fn a_category_that_is_not_there_is_told() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let run = place.run(&["stats", "in.fxt", "-c", "nit"]);
+    let told = "trace: no event of category 'nit': known are net\n";
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "nothing of that kind\n", told));
+    assert_eq!(place.run(&["stats", "in.fxt", "-c", "n*,-nit"]).stderr, "");
 }

@@ -7,6 +7,7 @@ use trace_convert::extent::{self, Extent};
 
 use crate::damage::explained;
 use crate::input::Again;
+use crate::table::human_nanos;
 
 /// When an archive starts, and the names in it.
 #[derive(Debug, Default)]
@@ -20,6 +21,17 @@ impl Scan {
     /// Returns the time of the first event.
     pub(super) fn start(&self) -> u64 {
         self.0.start.unwrap_or(0)
+    }
+
+    /// Says that no event is in a slice, and what there was to choose from.
+    pub(super) fn no_event(&self) -> String {
+        match (self.0.start, self.0.end) {
+            (Some(start), Some(end)) => {
+                let length = human_nanos(end.saturating_sub(start));
+                format!("no event is left; the trace is {length} long")
+            }
+            _ => "no event is left; the trace has none".to_owned(),
+        }
     }
 
     /// Returns the koids of the processes of this name.
