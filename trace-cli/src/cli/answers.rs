@@ -31,12 +31,16 @@ pub(crate) struct StatsArgs {
     pub(crate) by: Option<GroupBy>,
 
     /// The values of counters instead
-    #[arg(long, conflicts_with = "flows")]
+    #[arg(long, conflicts_with_all = ["flows", "instants"])]
     pub(crate) counters: bool,
 
     /// Flows instead: how long from begin to end
-    #[arg(long)]
+    #[arg(long, conflicts_with = "instants")]
     pub(crate) flows: bool,
+
+    /// Instants instead: how many there are
+    #[arg(long)]
+    pub(crate) instants: bool,
 
     /// Only these categories: names, `prefix*`, and `-name` or `-prefix*` to
     /// leave out

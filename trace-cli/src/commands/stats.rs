@@ -8,6 +8,7 @@ use trace_convert::schedule::Schedule;
 use trace_convert::stats::{self, Report, Row};
 use trace_protocol::categories::CategorySet;
 
+use crate::args::SortBy;
 use crate::cli::StatsArgs;
 use crate::damage::explained;
 use crate::table::{self, Table};
@@ -56,11 +57,16 @@ fn read(args: &StatsArgs) -> Result<Report> {
 fn arrange(args: &StatsArgs, report: &mut Report) {
     let categories = CategorySet::new(&args.categories);
     let limit = args.limit.unwrap_or(usize::MAX);
-    for rows in
-        [&mut report.durations, &mut report.operations, &mut report.flows, &mut report.instants]
-    {
+    // Instants take no time: most comes first of them.
+    let of_instants = if args.sort == SortBy::Name { SortBy::Name } else { SortBy::Count };
+    for (rows, by) in [
+        (&mut report.durations, args.sort),
+        (&mut report.operations, args.sort),
+        (&mut report.flows, args.sort),
+        (&mut report.instants, of_instants),
+    ] {
         rows.retain(|row| categories.matches(&row.category));
-        rows::sort(rows, args.sort);
+        rows::sort(rows, by);
         rows.truncate(limit);
     }
     report.counters.retain(|row| categories.matches(&row.category));
@@ -87,6 +93,7 @@ fn tell(args: &StatsArgs, report: &Report) {
         (true, ..) => [&of_durations[..], &of_flows, &of_counters].concat(),
         (_, true, _) => of_counters.into(),
         (.., true) => of_flows.into(),
+        _ if args.instants => Vec::new(),
         _ => of_durations,
     };
     damage::tell_counts(&args.file, &counts);

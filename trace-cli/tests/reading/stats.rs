@@ -85,3 +85,20 @@ fn a_category_that_is_not_there_is_told() {
     assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "nothing of that kind\n", told));
     assert_eq!(place.run(&["stats", "in.fxt", "-c", "n*,-nit"]).stderr, "");
 }
+
+#[test]
+fn instants_are_counted() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let stats = |line: &[&str]| place.run(&[&["stats", "in.fxt", "--instants"], line].concat());
+    let run = stats(&[]);
+    let text = "instants\nCOUNT  NAME\n    1  net:moment\n";
+    assert_eq!(run, Run { code: 0, stdout: text.to_owned(), stderr: String::new() });
+    let csv = "category,name,process,process_name,count\nnet,moment,12,./app,1\n";
+    assert_eq!(stats(&["--csv", "--by", "process"]).stdout, csv);
+    let text = "instants\nCOUNT  NAME        BY\n    1  net:moment  ./app (12)\n";
+    assert_eq!(stats(&["--by", "process"]).stdout, text);
+    assert_eq!(stats(&["-c", "-net"]).stdout, "nothing of that kind\n");
+    assert_eq!(stats(&["--flows"]).code, 2);
+    assert_eq!(stats(&["--counters"]).code, 2);
+}

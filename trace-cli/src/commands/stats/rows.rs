@@ -41,6 +41,8 @@ pub(super) fn text(args: &StatsArgs, report: &Report) -> String {
         section(&mut text, "counters", &counters(args, &report.counters, true));
     } else if args.flows {
         section(&mut text, "flows, from begin to end", &lengths(args, &report.flows));
+    } else if args.instants {
+        section(&mut text, "instants", &instants(args, &report.instants, true));
     } else {
         section(&mut text, "durations", &lengths(args, &report.durations));
         section(&mut text, "async operations", &lengths(args, &report.operations));
@@ -55,6 +57,9 @@ pub(super) fn text(args: &StatsArgs, report: &Report) -> String {
 pub(super) fn csv(args: &StatsArgs, report: &Report) -> String {
     if args.counters {
         return counters(args, &report.counters, false).csv();
+    }
+    if args.instants {
+        return instants(args, &report.instants, false).csv();
     }
     let mut heads = vec!["kind", "category", "name"];
     heads.extend(group_heads(args));
@@ -140,6 +145,37 @@ fn who(group: &Group) -> String {
         0 => process,
         thread => format!("{process} / {}", named(thread, &group.thread_name)),
     }
+}
+
+/// Returns a table of how many there are.
+fn instants(args: &StatsArgs, rows: &[Row], for_people: bool) -> Table {
+    let mut heads = Vec::new();
+    match for_people {
+        true => {
+            heads.extend(["count", "name"]);
+            heads.extend(args.by.map(|_| "by"));
+        }
+        false => {
+            heads.extend(["category", "name"]);
+            heads.extend(group_heads(args));
+            heads.push("count");
+        }
+    }
+    let mut table = Table::new(heads, usize::from(for_people));
+    for row in rows {
+        let count = row.lengths.count().to_string();
+        let mut cells = Vec::new();
+        if for_people {
+            cells.extend([count, label(row)]);
+            cells.extend(row.group.as_ref().map(who));
+        } else {
+            cells.extend([row.category.clone(), row.name.clone()]);
+            cells.extend(group_cells(args, row.group.as_ref()));
+            cells.push(count);
+        }
+        table.push(cells);
+    }
+    table
 }
 
 fn counters(args: &StatsArgs, rows: &[CounterRow], for_people: bool) -> Table {
