@@ -53,8 +53,8 @@ pub struct Summary {
     pub unknown: u64,
     /// Providers in the result.
     pub providers: u32,
-    /// Providers whose clock is not known, by name.
-    pub without_anchor: Vec<String>,
+    /// Providers whose clock is not known, by the archive's place and by name.
+    pub without_anchor: Vec<(usize, String)>,
     /// Providers while which were recorded the wall clock was set, by name and
     /// by how many nanoseconds, if archives are aligned by it.
     pub wall_clock_set: Vec<(String, i64)>,
@@ -241,7 +241,7 @@ impl<W: Write> Merger<W> {
         self.ids.insert(key, id);
         let (archive, provider) = key;
         if !self.timeline.knows(archive, provider) {
-            self.summary.without_anchor.push(name.to_owned());
+            self.summary.without_anchor.push((archive, name.to_owned()));
         }
         if let Some(nanos) = self.timeline.wall_clock_set(archive, provider) {
             self.summary.wall_clock_set.push((name.to_owned(), nanos));

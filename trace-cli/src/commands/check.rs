@@ -35,6 +35,9 @@ fn text(report: &Report) -> String {
             Verdict::Complete if report.buffers_overwritten > 0 => {
                 "well-formed, the newest records of a circular buffer"
             }
+            Verdict::Complete if report.ends_without_begin + report.open_scope_count > 0 => {
+                "well-formed, no loss is told of, but durations lack a begin or an end"
+            }
             Verdict::Complete => "well-formed, nothing is missing",
             Verdict::Lossy => "well-formed, but records are missing",
             Verdict::Malformed => "malformed",

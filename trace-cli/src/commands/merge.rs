@@ -1,6 +1,8 @@
 //! `trace merge`
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use trace_convert::merge::{Clocks, Merger, Summary};
@@ -24,7 +26,8 @@ pub(crate) fn run(args: &MergeArgs) -> Result<u8> {
     let mut output = Output::create(&args.output)?;
     let summary = merge(&args.output, &inputs, &clocks, &mut output)?;
     output.finish_as(&args.output)?;
-    tell(&summary);
+    tell_given_again(&args.files);
+    tell(&args.files, &summary);
     let codes = args.files.iter().zip(&summary.damage);
     Ok(codes.map(|(path, damage)| damage::tell(path, damage)).max().unwrap_or(exit::OK))
 }
@@ -54,7 +57,19 @@ fn merge(
     explained_writing(to, to, merger.finish())
 }
 
-fn tell(summary: &Summary) {
+/// Tells which files are given more than once, by whatever name.
+fn tell_given_again(files: &[PathBuf]) {
+    let mut seen = HashSet::new();
+    for path in files {
+        let is_again = fs::canonicalize(path).is_ok_and(|file| !seen.insert(file));
+        if is_again {
+            let name = path.display();
+            say(&format!("'{name}' is given more than once: what is in it is there as often"));
+        }
+    }
+}
+
+fn tell(files: &[PathBuf], summary: &Summary) {
     let Summary { written, providers, left_out, unknown, .. } = summary;
     say(&format!("{written} records of {providers} providers"));
     if *unknown > 0 {
@@ -73,7 +88,8 @@ fn tell(summary: &Summary) {
             "{name:?}: the wall clock was set by {seconds:+.3} s while it was recorded: it is aligned by the first anchor"
         ));
     }
-    for name in &summary.without_anchor {
-        say(&format!("{name:?} has no clock anchor: its times are taken as they are"));
+    for (archive, name) in &summary.without_anchor {
+        let path = files.get(*archive).map_or(Path::new(""), |path| path).display();
+        say(&format!("'{path}': {name:?} has no clock anchor: its times are taken as they are"));
     }
 }

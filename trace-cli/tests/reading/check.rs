@@ -1,6 +1,8 @@
 //! `trace check`
 
-use crate::harness::{cut, good, lossy, Place, Run};
+use trace_format::EventKind;
+
+use crate::harness::{cut, events, good, lossy, Place, Run};
 
 fn check(archive: &[u8]) -> Run {
     Place::new().run_with(&["check", "-"], archive)
@@ -13,6 +15,20 @@ fn a_good_archive() {
                   provider 1 \"app\": 8 records, 1 events, 0 dropped\n"
         .to_owned();
     assert_eq!(check(&good()), Run { code: 0, stdout, stderr: String::new() });
+}
+
+/// Nobody can tell whether the other halves are lost or never were.
+#[test]
+fn halves_are_not_called_nothing() {
+    for (kind, what) in [
+        (EventKind::DurationBegin, "durations that have not ended: 3"),
+        (EventKind::DurationEnd, "duration ends without a begin: 3"),
+    ] {
+        let run = check(&events(3, |_| kind));
+        let said = "well-formed, no loss is told of, but durations lack a begin or an end\n";
+        assert!(run.stdout.starts_with(said) && run.stdout.contains(what), "{run:?}");
+        assert_eq!(run.code, 0);
+    }
 }
 
 #[test]

@@ -71,7 +71,11 @@ fn merged_archives() {
     let run = place.run(&["merge", "a.fxt", "b.fxt", "-o", "out.fxt"]);
     assert_eq!(run.code, 0, "{run:?}");
     assert!(run.stderr.starts_with("trace: 6 records of 2 providers\n"), "{}", run.stderr);
-    assert!(run.stderr.contains("\"app\" has no clock anchor"), "{}", run.stderr);
+    assert!(run.stderr.contains("'b.fxt': \"app\" has no clock anchor"), "{}", run.stderr);
+    assert!(!run.stderr.contains("more than once"), "{run:?}");
+    let twice = place.run(&["merge", "a.fxt", "b.fxt", "./a.fxt", "-o", "twice.fxt"]);
+    let told = "trace: './a.fxt' is given more than once: what is in it is there as often\n";
+    assert!(twice.code == 0 && twice.stderr.starts_with(told), "{twice:?}");
     let check = place.run(&["check", "out.fxt"]);
     assert!(check.stdout.contains("provider 2 \"app\""), "{check:?}");
     assert!(check.stdout.contains("records dropped: 40"), "{check:?}");

@@ -136,7 +136,7 @@ fn without_anchors_times_stay() {
     let records = [Record::from(event("cat", "x", 5, EventKind::DurationComplete { end: 9 }))];
     let archive = crate::testing::archive(&records);
     let (output, summary, _) = merged(&[archive.clone(), archive]);
-    assert_eq!(summary.without_anchor, ["app", "app"]);
+    assert_eq!(summary.without_anchor, [(0, "app".to_owned()), (1, "app".to_owned())]);
     assert_eq!(events(&output), [(1, "x".to_owned(), 5, 9), (2, "x".to_owned(), 5, 9)]);
 }
 
