@@ -28,7 +28,8 @@
 //!
 //! Objects, blobs that have no time, records of profilers and of unknown types;
 //! values of counters that are no finite numbers, or of more than 64 series.
-//! They are counted, and the page says so.
+//! They are counted, and the page says so; what an archive only carries for the
+//! JSON that it was made of is not.
 
 mod arguments;
 mod bytes;
@@ -44,6 +45,7 @@ mod series;
 mod svg;
 #[cfg(test)]
 mod tests;
+mod undrawn;
 mod visible;
 
 use std::io::Read;

@@ -55,7 +55,7 @@ fn read(args: &TimelineArgs) -> Result<Timeline> {
     if timeline.events == 0 {
         let others = match timeline.not_drawn {
             0 => String::new(),
-            number => format!(", but {number} objects, blobs or other records"),
+            number => format!(", but objects, blobs or other records: {number}"),
         };
         bail!("'{name}' has no events to draw{others}");
     }

@@ -123,7 +123,7 @@ fn what_is_wrong_is_told() {
     assert_eq!(place.run(&["convert", "object.json", "-o", "object.fxt"]).code, 0);
     failed(
         &["timeline", "object.fxt", "-o", "out.html"],
-        "'object.fxt' has no events to draw, but 2 objects, blobs or other records",
+        "'object.fxt' has no events to draw, but objects, blobs or other records: 1",
     );
     failed(&["timeline", ".", "-o", "out.html"], "'.' is a directory");
     failed(&["timeline", "in.fxt", "-o", "out"], "a name that ends in .html or .svg");

@@ -12,6 +12,7 @@ use super::nest::{self, Halves, Piece, PieceKind};
 use super::operations::{Half, Operations};
 use super::rows::{nested, Group, Loss, Point, PointKind, Row};
 use super::series::{Counters, NotDrawn};
+use super::undrawn::Undrawn;
 use super::Timeline;
 use crate::catalog::{Catalog, LabelId};
 use crate::references::{peek_thread, peek_unsigned};
@@ -24,7 +25,7 @@ pub(super) struct Collector {
     limit: u64,
     events: u64,
     left_out: u64,
-    not_drawn: u64,
+    undrawn: Undrawn,
     catalog: Catalog,
     arguments: Vec<u8>,
     threads: BTreeMap<ThreadKoids, ThreadParts>,
@@ -50,7 +51,7 @@ impl Collector {
             limit,
             events: 0,
             left_out: 0,
-            not_drawn: 0,
+            undrawn: Undrawn::default(),
             catalog: Catalog::default(),
             arguments: Vec::new(),
             threads: BTreeMap::new(),
@@ -66,7 +67,7 @@ impl Collector {
     pub(super) fn record(&mut self, item: &Item<'_>) {
         self.catalog.note(item);
         if !is_drawn(&item.record) {
-            self.not_drawn += u64::from(is_content(&item.record));
+            self.undrawn.note(item);
         } else if self.events >= self.limit {
             self.left_out += 1;
         } else {
@@ -257,8 +258,8 @@ impl Collector {
         let groups: Vec<Group> = cpus.into_iter().chain(processes).collect();
         let rows: Vec<&Row> = groups.iter().flat_map(|group| &group.rows).collect();
         let arrows = std::mem::take(&mut self.flows).arrows(&places.koids, &rows);
-        let Self { catalog, arguments, events, left_out, not_drawn, .. } = self;
-        let notes = notes(&damage, &places, not_drawn, of_counters);
+        let Self { catalog, arguments, events, left_out, undrawn, .. } = self;
+        let notes = notes(&damage, &places, &undrawn, of_counters);
         Timeline {
             catalog,
             arguments,
@@ -269,7 +270,7 @@ impl Collector {
             notes,
             events,
             left_out,
-            not_drawn,
+            not_drawn: undrawn.number(),
             damage,
         }
     }
@@ -345,20 +346,6 @@ fn is_drawn(record: &Record<'_>) -> bool {
     }
 }
 
-/// Tells whether a record that is not drawn would be missed.
-fn is_content(record: &Record<'_>) -> bool {
-    matches!(
-        record,
-        Record::Blob(_)
-            | Record::LargeBlob(_)
-            | Record::UserspaceObject(_)
-            | Record::Module(_)
-            | Record::Mmap(_)
-            | Record::Backtrace(_)
-            | Record::Unknown(_)
-    )
-}
-
 fn point_kind(scope: Option<InstantScope>) -> PointKind {
     match scope {
         Some(InstantScope::Global) => PointKind::Global,
@@ -393,7 +380,12 @@ fn process_name(catalog: &Catalog, process: u64) -> String {
 }
 
 /// Returns what the page has to say beside what is drawn.
-fn notes(damage: &Damage, places: &Places, not_drawn: u64, of_counters: NotDrawn) -> Vec<String> {
+fn notes(
+    damage: &Damage,
+    places: &Places,
+    undrawn: &Undrawn,
+    of_counters: NotDrawn,
+) -> Vec<String> {
     let (threads, operations) = (&places.halves, &places.operation_halves);
     let counts = [
         (damage.buffers_full, "full buffers while recording"),
@@ -406,14 +398,11 @@ fn notes(damage: &Damage, places: &Places, not_drawn: u64, of_counters: NotDrawn
         (operations.ends, "ends of operations whose begin is missing, not drawn"),
         (of_counters.not_finite, "values of counters that are no finite numbers, not drawn"),
         (of_counters.beyond, "values of counters with more than 64 series, not drawn"),
-        (
-            not_drawn,
-            "objects, blobs without a time, records of profilers and of unknown types, not drawn",
-        ),
     ];
     let counted = counts.iter().filter(|(number, _)| *number > 0);
     let mut notes: Vec<String> =
         counted.map(|(number, what)| format!("{what}: {number}")).collect();
+    notes.extend(undrawn.notes());
     notes.extend(damage.cut.as_ref().map(|error| format!("the archive is cut: {error}")));
     notes
 }

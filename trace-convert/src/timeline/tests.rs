@@ -1,4 +1,4 @@
-use trace_format::layout::{InstantScope, ObjectType, ThreadState};
+use trace_format::layout::{BlobType, InstantScope, ObjectType, ThreadState};
 use trace_format::{
     Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Reader, Record, Text,
     Thread, ThreadKoids, ThreadWakeup, Value,
@@ -385,4 +385,28 @@ fn too_many_rows_are_told() {
     let drawn = read(&records).svg("t", &mut svg).unwrap();
     assert_eq!((drawn.rows_cut, drawn.shapes_left_out), (200, 0));
     assert!(String::from_utf8(svg).unwrap().contains("200 rows are not drawn"));
+}
+
+#[test]
+fn what_is_not_drawn_is_told_by_kind() {
+    let blob = |name: &'static str| {
+        let (name, payload) = (name.into(), b"{}".as_slice());
+        Record::Blob(trace_format::Blob { name, blob_type: BlobType::DATA, payload })
+    };
+    let table: &[(&[&'static str], &[&str])] = &[
+        (&["tef:document", "tef:member", "tef:more", "tef:added"], &[]),
+        (
+            &["picture", "tef:event", "picture"],
+            &[
+                "blobs without a time, not drawn: 2",
+                "events of JSON that FXT has no place for, not drawn: 1",
+            ],
+        ),
+    ];
+    for (names, notes) in table {
+        let blobs = names.iter().map(|name| blob(name));
+        let records: Vec<_> = blobs.chain([at(1, "i", INSTANT)]).collect();
+        let timeline = read(&records);
+        assert_eq!(timeline.notes, *notes, "{names:?}");
+    }
 }
