@@ -303,8 +303,75 @@ def svg_is_a_picture(work, browser, dark):
         assert page.errors == [], page.errors
 
 
+def arrows_do_not_hide_the_picture(work, browser, dark):
+    page = work.open(browser, "arrows", dark)
+    assert page.text("#arrows").startswith(f"{ARROWS} arrows: zoom in"), page.text("#arrows")
+    drawn = lambda: page.run("timeline.drawnArrows()")
+    assert drawn() == [0, 0], drawn()
+    page.screenshot(work.path(f"arrows-{dark}.png"))
+    # A duration shows its own one.
+    page.run("document.getElementById('canvas').focus()")
+    click_on(page, "send", 500)
+    assert details(page)[0] == "send" and drawn() == [1, 0], drawn()
+    page.press("f")
+    [own, others] = drawn()
+    assert own == 1 and others < 10 and page.text("#arrows") == "", drawn()
+    page.screenshot(work.path(f"arrow-{dark}.png"))
+    page.press("Escape")
+    assert drawn() == [0, others + 1], drawn()
+    page.press("r")
+    assert drawn() == [0, 0] and "switched off" in page.text("#arrows"), page.text("#arrows")
+    page.press("r")
+    assert drawn() == [0, others + 1], drawn()
+    page.press("?")
+    assert "arrows off" in page.text("#help")
+    # No note is on what the archive carries for its JSON.
+    assert page.text("#notes") == "", page.text("#notes")
+    is_clean(page, "arrows")
+
+
+def only_what_is_found_stays_bright(work, browser, dark):
+    page = work.open(browser, "arrows", dark)
+    search_for(page, "only-500")
+    page.run("document.getElementById('canvas').focus()")
+    for key in ["f", "s", "r", "/", "Escape", "Escape"]:
+        page.press(key)
+
+    def colour(place):
+        # Behind the edge, where no letter is.
+        x, y, width, height = page.run(f"(() => {{ const box = timeline.box(timeline.find('send')[{place}].item); return [box.x, box.y, box.width, box.height]; }})()")
+        ratio = page.run("devicePixelRatio")
+        return pixel(page, int((x + width * 0.75) * ratio), int((y + 2) * ratio))
+
+    bright = colour(500)
+    assert colour(501) == bright
+    page.press("/")
+    page.type("only-500")
+    page.wait("document.getElementById('matches').textContent === '1 found'")
+    page.settle()
+    page.screenshot(work.path(f"found-{dark}.png"))
+    assert colour(500) == bright and colour(501) != bright, (bright, colour(500), colour(501))
+    is_clean(page, "arrows")
+
+
+ARROWS = 900
+
+
+def sends():
+    """Durations of a thread, each with an arrow to one of another thread."""
+    for number in range(ARROWS):
+        at, thread = 100 * number, {"pid": 1, "tid": 2}
+        other = {"pid": 1, "tid": 3}
+        flow = {"cat": "c", "name": "f", "id": number}
+        yield {"ph": "X", **thread, "ts": at, "dur": 60, "cat": "c", "name": "send", "args": {"to": f"only-{number}"}}
+        yield {"ph": "s", **thread, **flow, "ts": at + 10}
+        yield {"ph": "X", **other, "ts": at + 30, "dur": 40, "cat": "c", "name": "take"}
+        yield {"ph": "f", "bp": "e", **other, **flow, "ts": at + 40}
+
+
 TESTS = [everything_that_was_recorded, colours_follow_the_system_and_the_switch, a_click_tells_all, zoom_pan_and_fit, search_and_keys, loss_is_told,
-         every_kind_of_event, tasks_have_rows, cpus_have_rows, hostile_texts_are_texts, svg_is_a_picture]
+         every_kind_of_event, tasks_have_rows, cpus_have_rows, hostile_texts_are_texts, svg_is_a_picture, arrows_do_not_hide_the_picture,
+         only_what_is_found_stays_bright]
 
 
 def prepare(work):
@@ -317,6 +384,9 @@ def prepare(work):
     work.path("hostile.json").write_text(json.dumps([name, event]))
     work.run("convert", work.path("hostile.json"), "-o", work.path("hostile.fxt"))
     work.page("hostile")
+    work.path("arrows.json").write_text(json.dumps(list(sends())))
+    work.run("convert", work.path("arrows.json"), "-o", work.path("arrows.fxt"))
+    work.page("arrows")
     work.path("cpus.fxt").write_bytes(scheduling())
     work.page("cpus")
 

@@ -1,7 +1,6 @@
 // Drawing.
 
 const FONT = '11px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace';
-const MAX_ARROWS = 5000;
 const THEMES = {
   light: {back: '#ffffff', front: '#1c1f26', soft: '#5b6270', line: '#e3e6ec', bar: '#f3f5f9', mark: '#1565c0', loss: '#c62828', box: [62, 80], text: '#14161b', dim: 0.25},
   dark: {back: '#14161b', front: '#e4e7ee', soft: '#9aa3b2', line: '#2a2f39', bar: '#1d2027', mark: '#82b1ff', loss: '#ff5252', box: [38, 34], text: '#f2f4f8', dim: 0.25},
@@ -29,12 +28,13 @@ class Painter {
     this.scene.resize(width, height);
   }
 
-  // Draws everything. `matches` is a set of labels, or null if nothing is
+  // Draws everything. `hits` are what a search has found, or null if nothing is
   // searched for.
-  draw(selected, matches) {
+  draw(selected, hits) {
     const {context, scene, theme} = this;
     const ratio = window.devicePixelRatio || 1;
-    this.matches = matches;
+    this.hits = hits;
+    this.captions = [];
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = theme.back;
     context.fillRect(0, 0, scene.width, scene.height);
@@ -45,10 +45,11 @@ class Painter {
       this.grid();
       for (const row of scene.rows) if (this.isSeen(row)) this.row(row);
       this.globals();
-      this.arrows(selected?.arrow);
+      this.arrows(selected);
+      this.names();
       if (selected) this.selection(selected);
     });
-    this.clipped(0, RULER_HEIGHT, () => this.names());
+    this.clipped(0, RULER_HEIGHT, () => this.gutter());
     this.ruler();
   }
 
@@ -114,17 +115,37 @@ class Painter {
       const x = Math.max(scene.x(lane.begin[place]), scene.gutter - 5);
       const right = Math.min(scene.x(lane.end[place]), scene.width + 5);
       const width = Math.max(right - x, 1);
-      const label = lane.label[place];
-      context.globalAlpha = this.matches && !this.matches.has(label) ? theme.dim : 1;
+      const next = width > 1 ? place + 1 : lowerBound(lane.end, scene.time(x + 1), place + 1);
+      const hit = this.hit(lane, place, next);
+      const label = lane.label[hit ?? place];
+      const alpha = context.globalAlpha = hit === null ? theme.dim : 1;
       context.fillStyle = this.colour(label);
       context.fillRect(x, y, width - (width > 3 ? 0.5 : 0), height);
       if (lane.open[place]) this.tornEdge(right, y, height);
       if (width > 24 && height > 10) {
-        context.fillStyle = theme.text;
         const left = Math.max(x, scene.gutter);
-        this.text(this.name(label), left + 3, y + height / 2 + 0.5, right - left - 6);
+        this.captions.push({label, alpha, x: left + 3, y: y + height / 2 + 0.5, width: right - left - 6});
       }
-      place = width > 1 ? place + 1 : lowerBound(lane.end, scene.time(x + 1), place + 1);
+      place = next;
+    }
+    context.globalAlpha = 1;
+  }
+
+  // The first of a run of slices or points that is not to be dimmed, or null.
+  hit(of, place, next) {
+    if (!this.hits) return place;
+    const hits = this.hits.get(of) ?? [];
+    const hit = hits[lowerBound(hits, place)];
+    return hit < next ? hit : null;
+  }
+
+  // The names of slices, over the arrows.
+  names() {
+    const {context, theme} = this;
+    context.fillStyle = theme.text;
+    for (const {label, alpha, x, y, width} of this.captions) {
+      context.globalAlpha = alpha;
+      this.text(this.name(label), x, y, width);
     }
     context.globalAlpha = 1;
   }
@@ -138,26 +159,24 @@ class Painter {
 
   points(row) {
     const {context, scene, theme} = this;
-    const {at, kind, label} = row.points;
+    const {at, kind} = row.points;
     const y = scene.rowY(row);
-    for (let point = lowerBound(at, scene.time(scene.gutter - 6)), last = -9; point < at.length && at[point] <= scene.to; point++) {
-      const x = scene.x(at[point]);
-      if (x - last < 1) {
-        // Many at the same place are one.
-        point = Math.max(point, lowerBound(at, scene.time(last + 1)) - 1);
-        continue;
-      }
-      last = x;
-      context.globalAlpha = this.matches && !this.matches.has(label[point]) ? theme.dim : 1;
-      context.fillStyle = kind[point] === 3 ? theme.soft : theme.mark;
+    for (let point = lowerBound(at, scene.time(scene.gutter - 6)); point < at.length && at[point] <= scene.to;) {
+      // Many at the same place are one.
+      const x = scene.x(at[point]), next = lowerBound(at, scene.time(x + 1), point + 1);
+      const hit = this.hit(row.points, point, next);
+      context.globalAlpha = hit === null ? theme.dim : 1;
+      const isLog = kind[hit ?? point] === 3;
+      context.fillStyle = isLog ? theme.soft : theme.mark;
       context.beginPath();
-      if (kind[point] === 3) context.rect(x - 3, y + 2, 6, 8);
+      if (isLog) context.rect(x - 3, y + 2, 6, 8);
       else {
         context.moveTo(x, y + 1);
         context.lineTo(x + 5, y + 10);
         context.lineTo(x - 5, y + 10);
       }
       context.fill();
+      point = next;
     }
     context.globalAlpha = 1;
   }
@@ -225,30 +244,23 @@ class Painter {
     context.globalAlpha = 1;
   }
 
-  // Draws arrows, no more than can be told apart.
+  // Draws arrows, those of the selection over the others.
   arrows(selected) {
-    const {context, scene, theme} = this;
-    let room = MAX_ARROWS;
-    for (const arrow of scene.data.arrows) {
-      if (room && arrow !== selected && this.arrow(arrow, false)) room--;
-    }
-    if (selected) this.arrow(selected, true);
-    if (room) return;
-    context.fillStyle = theme.soft;
-    context.fillText(`Only ${MAX_ARROWS} arrows are drawn: zoom in to see the others.`, scene.gutter + 8, scene.height - 10);
+    const {scene, theme, hits} = this;
+    const {own, others} = scene.chooseArrows(selected);
+    const alpha = hits || own.length ? 0.15 : Math.min(0.6, Math.max(0.25, 20 / others.length));
+    others.forEach((arrow) => this.arrow(arrow, theme.soft, 1, alpha));
+    const most = scene.mostArrows();
+    own.forEach((arrow) => this.arrow(arrow, theme.mark, own.length > most ? 1 : 2, Math.max(0.1, Math.min(1, most / own.length))));
   }
 
-  // Draws an arrow, if it can be seen.
-  arrow(arrow, isSelected) {
-    const {context, scene, theme} = this;
-    if (arrow.to.at < scene.from || arrow.from.at > scene.to) return false;
+  arrow(arrow, colour, width, alpha) {
+    const {context, scene} = this;
     const [fromX, fromY] = scene.tip(arrow.from), [toX, toY] = scene.tip(arrow.to);
-    if (Math.max(fromY, toY) < RULER_HEIGHT || Math.min(fromY, toY) > scene.height) return false;
-    if (Math.abs(toX - fromX) < 2 && Math.abs(toY - fromY) < 2) return false;
     const bend = bendOf(fromX, toX), rise = riseOf(fromY, toY);
-    context.strokeStyle = context.fillStyle = isSelected ? theme.mark : theme.soft;
-    context.lineWidth = isSelected ? 2 : 1;
-    context.globalAlpha = isSelected ? 1 : this.matches ? theme.dim : 0.6;
+    context.strokeStyle = context.fillStyle = colour;
+    context.lineWidth = width;
+    context.globalAlpha = alpha;
     context.beginPath();
     context.moveTo(fromX, fromY);
     context.bezierCurveTo(fromX + bend, fromY - rise, toX - bend, toY - rise, toX, toY);
@@ -259,7 +271,6 @@ class Painter {
     context.lineTo(toX - 6, toY + 3);
     context.fill();
     context.globalAlpha = context.lineWidth = 1;
-    return true;
   }
 
   selection(item) {
@@ -273,7 +284,7 @@ class Painter {
     context.lineWidth = 1;
   }
 
-  names() {
+  gutter() {
     const {context, scene, theme} = this;
     context.fillStyle = theme.bar;
     context.fillRect(0, 0, scene.gutter, scene.height);

@@ -14,8 +14,15 @@ function start() {
     isAsked = true;
     requestAnimationFrame(() => {
       isAsked = false;
-      painter.draw(selected, matches?.labels ?? null);
+      painter.draw(selected, matches?.hits ?? null);
+      tellArrows();
     });
+  }
+
+  function tellArrows() {
+    const {hidden} = scene.arrows, told = scene.hasArrows ? 'zoom in, or click a duration to see its own' : 'switched off, r shows them';
+    const text = hidden ? `${count(hidden, 'arrow')}: ${told}` : '';
+    if (by('arrows').textContent !== text) by('arrows').textContent = text;
   }
 
   // What was clicked is in view, and stays where it is.
@@ -107,6 +114,7 @@ function start() {
     f: fit, 0: () => scene.showAll(),
     ',': () => steps(-1), '.': () => steps(1),
     n: () => goTo(1), p: () => goTo(current < 0 ? 0 : -1), l: nextLoss,
+    r: () => scene.hasArrows = !scene.hasArrows,
     '/': () => query.focus(), '?': help,
     Escape: () => select(null),
   };
@@ -214,6 +222,7 @@ function start() {
     box: (item) => scene.box(item),
     rows: () => data.groups.map((group) => [group.name, ...group.rows.map((row) => row.name)]),
     arrows: () => data.arrows.map((arrow) => ({item: {arrow}, ...describe(scene, {arrow})})),
+    drawnArrows: () => [scene.arrows.own.length, scene.arrows.others.length],
   };
 }
 

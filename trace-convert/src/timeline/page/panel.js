@@ -84,7 +84,8 @@ function tipText(scene, item) {
 const MAX_MATCHES = 100000;
 
 // Finds events whose name, category or arguments have `query` in them, in the
-// order of rows and times.
+// order of rows and times; `hits` are the places of all by their lanes and
+// points.
 function search(scene, query) {
   const {data} = scene;
   const wanted = query.toLowerCase();
@@ -92,22 +93,23 @@ function search(scene, query) {
   const labels = data.labels.map(([category, name]) => strings[category] || strings[name]);
   const argued = (place) =>
     readArguments(data, place).some(([name, text]) => `${name}: ${text}`.toLowerCase().includes(wanted));
-  const found = [], seen = new Set();
+  const found = [], hits = new Map();
   let total = 0;
-  const add = (item, label) => {
+  const add = (item, of, place) => {
     total++;
-    seen.add(label);
+    if (of && !hits.has(of)) hits.set(of, []);
+    if (of) hits.get(of).push(place);
     if (found.length < MAX_MATCHES) found.push(item);
   };
   for (const row of scene.rows) {
     row.lanes.forEach((lane, number) => {
       for (let place = 0; place < lane.label.length; place++) {
-        if (labels[lane.label[place]] || argued(lane.arguments[place])) add({row, lane: number, place}, lane.label[place]);
+        if (labels[lane.label[place]] || argued(lane.arguments[place])) add({row, lane: number, place}, lane, place);
       }
     });
     const {points} = row;
     for (let point = 0; point < points.label.length; point++) {
-      if (labels[points.label[point]] || argued(points.arguments[point])) add({row, point}, points.label[point]);
+      if (labels[points.label[point]] || argued(points.arguments[point])) add({row, point}, points, point);
     }
     for (const loss of row.losses) {
       if (`${count(loss.count, 'record')} lost: ${loss.reason}`.toLowerCase().includes(wanted)) add({row, loss});
@@ -115,6 +117,6 @@ function search(scene, query) {
     if (row.series.length && row.name.toLowerCase().includes(wanted)) add({row, series: row.series[0], sample: 0});
   }
   found.sort((a, b) => scene.times(a)[0] - scene.times(b)[0]);
-  return {found, labels: seen, count: total};
+  return {found, hits, count: total};
 }
 

@@ -11,6 +11,8 @@ const GRAPH_HEIGHT = 44;
 const GROUP_HEIGHT = 22;
 const RULER_HEIGHT = 24;
 const ROW_GAP = 3;
+// There is an arrow for each so many pixels at most.
+const ARROW_ROOM = 4;
 const POINT_KINDS = ['instant', 'instant of the process', 'instant of the whole trace', 'log message', 'step of an operation', 'blob', 'wake-up'];
 
 class Scene {
@@ -31,6 +33,8 @@ class Scene {
     this.width = 1;
     this.height = 1;
     this.gutter = 200;
+    this.hasArrows = true;
+    this.arrows = {own: [], others: [], hidden: 0};
     this.layOut();
   }
 
@@ -128,6 +132,40 @@ class Scene {
     return [this.x(at), y];
   }
 
+  // Arrows.
+
+  mostArrows() { return Math.floor((this.width - this.gutter) / ARROW_ROOM); }
+
+  // Chooses the arrows to draw: those of the selection, and the others unless
+  // they are too many to be told apart; then they are counted only.
+  chooseArrows(selected) {
+    const own = [], others = [];
+    for (const arrow of this.data.arrows) {
+      if (arrow.from.at > this.to) break;
+      if (arrow.to.at < this.from || !this.isArrowSeen(arrow)) continue;
+      (this.isOwnArrow(arrow, selected) ? own : others).push(arrow);
+    }
+    if (!this.hasArrows) this.arrows = {own: [], others: [], hidden: own.length + others.length};
+    else if (own.length + others.length <= this.mostArrows()) this.arrows = {own, others, hidden: 0};
+    else this.arrows = {own, others: [], hidden: others.length};
+    return this.arrows;
+  }
+
+  isArrowSeen({from, to}) {
+    const [fromX, fromY] = this.tip(from), [toX, toY] = this.tip(to);
+    if (Math.max(fromY, toY) < RULER_HEIGHT || Math.min(fromY, toY) > this.height) return false;
+    return Math.abs(toX - fromX) >= 2 || Math.abs(toY - fromY) >= 2;
+  }
+
+  // An arrow is of the duration that it comes from or goes to.
+  isOwnArrow(arrow, selected) {
+    if (!selected) return false;
+    if (selected.place === undefined) return selected.arrow === arrow;
+    const {row, lane, place} = selected;
+    const isTip = (tip) => this.rows[tip.row] === row && tip.lane === lane && upperBound(row.lanes[lane].begin, tip.at) - 1 === place;
+    return isTip(arrow.from) || isTip(arrow.to);
+  }
+
   // Brings an item into view, with room around it.
   reveal(item, isClose) {
     const row = item.row ?? this.rows[item.arrow.from.row];
@@ -199,7 +237,7 @@ class Scene {
   }
 
   arrowAt(x, y) {
-    for (const arrow of this.data.arrows) {
+    for (const arrow of [...this.arrows.own, ...this.arrows.others]) {
       const [fromX, fromY] = this.tip(arrow.from), [toX, toY] = this.tip(arrow.to);
       if (x < Math.min(fromX, toX) - 4 || x > Math.max(fromX, toX) + 4) continue;
       for (const part of [0, 0.25, 0.5, 0.75, 1]) {
