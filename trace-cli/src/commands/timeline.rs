@@ -68,6 +68,7 @@ fn tell(path: &Path, drawn: Drawn) {
     let counts = [
         ("rows without room in the SVG, or not for all of their lanes", drawn.rows_cut),
         ("boxes and marks beyond what the SVG holds", drawn.shapes_left_out),
+        ("arrows, that would hide all else in the SVG", drawn.arrows_left_out),
     ];
     for (what, number) in counts.iter().filter(|(_, number)| *number > 0) {
         say(&format!("'{name}': {what}: {number}; trace timeline -o out.html shows all"));

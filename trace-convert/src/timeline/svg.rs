@@ -1,5 +1,11 @@
 //! A still picture.
 
+mod arrows;
+mod colours;
+mod ruler;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::encode::told;
@@ -20,14 +26,11 @@ const MAX_LANES_OF_ROW: usize = 100;
 /// The most boxes and marks.
 const MAX_SHAPES: u64 = 100_000;
 
-const STYLE: &str = "text{font:10px ui-monospace,monospace;fill:#222}\
-.bg{fill:#fff}.group{fill:#e8eaf0}.loss{fill:#d32f2f;fill-opacity:.35}.point{fill:#1565c0}\
-.graph{fill:#5c6bc0;fill-opacity:.3;stroke:#5c6bc0}.arrow{fill:none;stroke:#555;stroke-opacity:.6}\
-.h0{fill:#bbdefb}.h1{fill:#c8e6c9}.h2{fill:#ffe0b2}.h3{fill:#e1bee7}.h4{fill:#b2ebf2}.h5{fill:#f0f4c3}\
-.h6{fill:#ffcdd2}.h7{fill:#d7ccc8}.open{stroke:#d32f2f;stroke-dasharray:3 2}\
-@media(prefers-color-scheme:dark){text{fill:#ddd}.bg{fill:#16181d}.group{fill:#262a33}.arrow{stroke:#aaa}\
-.h0{fill:#1d4a77}.h1{fill:#2b5a2e}.h2{fill:#70491a}.h3{fill:#5a2f66}.h4{fill:#1c5c66}.h5{fill:#585b22}\
-.h6{fill:#74303a}.h7{fill:#4f433e}}";
+const STYLE: &str = "text{font:10px ui-monospace,monospace;fill:#222}.name{pointer-events:none}\
+.bg{fill:#fff}.grid{stroke:#e3e6ec}.group{fill:#e8eaf0}.loss{fill:#d32f2f;fill-opacity:.35}.point{fill:#1565c0}\
+.graph{fill:#5c6bc0;fill-opacity:.3;stroke:#5c6bc0}.arrow{fill:none;stroke:#555;stroke-opacity:.4}\
+.open{stroke:#d32f2f;stroke-dasharray:3 2}\
+@media(prefers-color-scheme:dark){text{fill:#ddd}.bg{fill:#16181d}.grid{stroke:#2a2f39}.group{fill:#262a33}.arrow{stroke:#aaa}}";
 
 /// What a picture has left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,6 +39,8 @@ pub struct Drawn {
     pub rows_cut: u64,
     /// Boxes and marks beyond the limit.
     pub shapes_left_out: u64,
+    /// Arrows, none of which is drawn if they are too many to be told apart.
+    pub arrows_left_out: u64,
 }
 
 /// A picture under way.
@@ -50,6 +55,9 @@ struct Picture<'t, W> {
     /// drawn.
     places: Vec<(f64, usize)>,
     lanes: usize,
+    /// Names of slices, over the arrows.
+    names: String,
+    hues: BTreeSet<u16>,
 }
 
 impl Timeline {
@@ -69,19 +77,24 @@ impl Timeline {
             y: 44.0,
             places: Vec::new(),
             lanes: 0,
+            names: String::new(),
+            hues: BTreeSet::new(),
         };
         self.groups.iter().try_for_each(|group| picture.group(group))?;
         picture.arrows()?;
+        picture.output.write_all(picture.names.as_bytes())?;
+        let bottom = picture.y;
         picture.notes()?;
+        let colours = colours::rules(&picture.hues);
         let (drawn, height) = (picture.drawn, picture.y + 8.0);
         let title = escaped(&visible(title));
         writeln!(
             output,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-             height=\"{height}\" role=\"img\" aria-label=\"{title}\"><title>{title}</title><style>{STYLE}</style>\
+             height=\"{height}\" role=\"img\" aria-label=\"{title}\"><title>{title}</title><style>{STYLE}{colours}</style>\
              <rect class=\"bg\" width=\"100%\" height=\"100%\"/><text x=\"8\" y=\"16\">{title}</text>"
         )?;
-        self.ruler(output)?;
+        self.ruler(bottom, output)?;
         output.write_all(&body)?;
         writeln!(output, "</svg>")?;
         Ok(drawn)
@@ -95,12 +108,15 @@ impl Timeline {
         LEFT + (since / length * (WIDTH - LEFT - 8.0)).clamp(0.0, WIDTH - LEFT - 8.0)
     }
 
-    fn ruler(&self, output: &mut impl Write) -> io::Result<()> {
+    fn ruler(&self, bottom: f64, output: &mut impl Write) -> io::Result<()> {
         let (first, last) = self.view;
-        for part in 0..=8 {
-            let since = (u128::from(last - first) * part / 8) as u64;
-            let x = self.x(first + since).min(WIDTH - 60.0);
-            writeln!(output, "<text x=\"{x:.1}\" y=\"34\">{}</text>", length(since))?;
+        for (since, label) in ruler::ticks(last - first) {
+            let x = self.x(first + since);
+            let (at, anchor) = if x > WIDTH - 60.0 { (x - 3.0, "end") } else { (x + 3.0, "start") };
+            writeln!(
+                output,
+                "<path class=\"grid\" d=\"M{x:.1} 24V{bottom}\"/><text x=\"{at:.1}\" y=\"34\" text-anchor=\"{anchor}\">{label}</text>"
+            )?;
         }
         Ok(())
     }
@@ -189,30 +205,40 @@ impl<W: Write> Picture<'_, W> {
             }
             number => format!("{number} durations, too short to be seen"),
         };
-        let hue = first.label.0 % 8;
+        let catalog = &self.timeline.catalog;
+        let name = match catalog.name(first.label) {
+            "" => visible(catalog.category(first.label)),
+            name => visible(name),
+        };
+        let hue = colours::hue_of(&name);
+        self.hues.insert(hue);
+        self.caption(&name, (x, y), width);
         let open = if first.is_open { " open" } else { "" };
         writeln!(
             self.output,
-            "<g><title>{}</title><rect class=\"h{hue}{open}\" x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\"/>{}</g>",
+            "<g><title>{}</title><rect class=\"h{hue}{open}\" x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\"/></g>",
             escaped(&told),
             LANE - 1.0,
-            self.caption(first, (x, y), width),
         )
     }
 
-    /// Returns the name of a slice, as far as it fits.
-    fn caption(&self, slice: Slice, (x, y): (f64, f64), width: f64) -> String {
+    /// Adds the name of a slice, as far as it fits.
+    fn caption(&mut self, name: &str, (x, y): (f64, f64), width: f64) {
         let room = ((width - 6.0) / CHARACTER).max(0.0) as usize;
         if room < 3 {
-            return String::new();
+            return;
         }
-        let name = visible(self.timeline.catalog.name(slice.label));
         let mut shown: String = name.chars().take(room).collect();
         if shown.len() < name.len() {
             shown.pop();
             shown.push('…');
         }
-        format!("<text x=\"{:.2}\" y=\"{}\">{}</text>", x + 3.0, y + 11.0, escaped(&shown))
+        let (x, y) = (x + 3.0, y + 11.0);
+        let _ = writeln!(
+            self.names,
+            "<text class=\"name\" x=\"{x:.2}\" y=\"{y}\">{}</text>",
+            escaped(&shown)
+        );
     }
 
     fn graphs(&mut self, row: &Row) -> io::Result<()> {
@@ -280,36 +306,19 @@ impl<W: Write> Picture<'_, W> {
         Ok(())
     }
 
-    fn arrows(&mut self) -> io::Result<()> {
-        for arrow in &self.timeline.arrows {
-            let at = |tip: &super::flows::Tip| {
-                let (y, lanes) = self.places.get(tip.row as usize)?;
-                let lane = (tip.lane as usize).min(lanes.saturating_sub(1)) as f64;
-                Some((self.timeline.x(tip.at), y + lane * LANE + LANE / 2.0))
-            };
-            let (Some((x, y)), Some((to_x, to_y))) = (at(&arrow.from), at(&arrow.to)) else {
-                continue;
-            };
-            if self.shape() {
-                let told = escaped(&told(self.timeline, arrow.label, 0));
-                writeln!(
-                    self.output,
-                    "<path class=\"arrow\" d=\"M{x:.1} {y}C{:.1} {y} {:.1} {to_y} {to_x:.1} {to_y}\"><title>{told}, flow {:#x}</title></path>",
-                    x + 20.0, to_x - 20.0, arrow.id
-                )?;
-            }
-        }
-        Ok(())
-    }
-
     fn notes(&mut self) -> io::Result<()> {
         let mut notes = self.timeline.notes.clone();
-        let Drawn { rows_cut, shapes_left_out } = self.drawn;
+        let Drawn { rows_cut, shapes_left_out, arrows_left_out } = self.drawn;
         if rows_cut > 0 {
             notes.push(format!("{rows_cut} rows are not drawn, or not with all of their lanes"));
         }
         if shapes_left_out > 0 {
             notes.push(format!("{shapes_left_out} boxes and marks are not drawn"));
+        }
+        if arrows_left_out > 0 {
+            notes.push(format!(
+                "{arrows_left_out} arrows are not drawn, they would hide all; a slice has fewer"
+            ));
         }
         for note in notes {
             self.y += LANE;

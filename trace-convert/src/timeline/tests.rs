@@ -387,6 +387,42 @@ fn too_many_rows_are_told() {
     assert!(String::from_utf8(svg).unwrap().contains("200 rows are not drawn"));
 }
 
+/// An archive of a long duration on each of two threads, with `number` arrows
+/// between them.
+fn with_arrows(number: u64) -> Timeline {
+    let other = ThreadKoids::new(12, 35);
+    let long = EventKind::DurationComplete { end: 1_000_000 };
+    let mut records = vec![at(0, "long", long), on(other, 0, "long", long).into()];
+    for id in 0..number {
+        records.push(at(1000 * id, "f", EventKind::FlowBegin { id }));
+        records.push(on(other, 1000 * id + 500, "f", EventKind::FlowEnd { id }).into());
+    }
+    read(&records)
+}
+
+fn svg(timeline: &Timeline) -> (Drawn, String) {
+    let mut svg = Vec::new();
+    let drawn = timeline.svg("t", &mut svg).unwrap();
+    (drawn, String::from_utf8(svg).unwrap())
+}
+
+#[test]
+fn arrows_are_drawn_below_names_or_not_at_all() {
+    let (drawn, few) = svg(&with_arrows(20));
+    assert_eq!((drawn, few.matches("class=\"arrow\"").count()), (Drawn::default(), 20));
+    assert!(few.rfind("class=\"arrow\"") < few.find(">long</text>"), "{few}");
+    let (drawn, many) = svg(&with_arrows(900));
+    assert_eq!((drawn.arrows_left_out, many.matches("class=\"arrow\"").count()), (900, 0));
+    assert!(many.contains("900 arrows are not drawn") && many.contains(">long</text>"), "{many}");
+}
+
+#[test]
+fn boxes_of_the_svg_have_the_colours_of_the_page() {
+    let (_, svg) = svg(&with_arrows(0));
+    // 7 in base 31 with the units of the name behind it, times 47, modulo 360.
+    assert!(svg.contains(".h293{fill:#") && svg.contains("class=\"h293\""), "{svg}");
+}
+
 #[test]
 fn what_is_not_drawn_is_told_by_kind() {
     let blob = |name: &'static str| {
