@@ -1,6 +1,8 @@
 //! `trace top`
 
-use anyhow::{bail, Result};
+mod nothing;
+
+use anyhow::Result;
 use serde_json::json;
 use trace_convert::critical::{self, Choice, Chosen, Found, Segment};
 use trace_convert::{exact, ConvertError};
@@ -26,8 +28,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     damage::tell_counts(&args.file, &counts);
     let code = damage::tell(&args.file, &damage);
     let Some(chosen) = slowest else {
-        let what = if args.flow { "flow" } else { "async operation" };
-        bail!("'{}' has no {what} of that kind with begin and end", args.file.display());
+        return Err(nothing::error(args, &input)?);
     };
     let segments = critical::path(&chosen, || Ok::<_, Failed>(input.open()?));
     let segments = segments.or_else(|error| match error {

@@ -72,10 +72,42 @@ fn what_is_wrong_is_told() {
         assert_eq!(run.code, 1, "{run:?}");
         assert!(run.stderr.contains(part), "{run:?}");
     };
-    failed(&["top", "in.fxt"], "no async operation of that kind");
-    failed(&["top", "in.fxt", "--flow"], "no flow of that kind");
+    failed(&["top", "in.fxt"], "no async operation with begin and end");
+    failed(&["top", "in.fxt", "--flow"], "no flow with begin and end");
     failed(&["top", "text"], "'text' is no trace archive");
     failed(&["top", "-"], "'-' is no trace archive");
     failed(&["top", "."], "'.' is a directory");
     failed(&["top", "missing"], "cannot open 'missing'");
+}
+
+/// Who asks for the wrong kind is told where the right one is.
+#[test]
+fn what_there_is_instead_is_told() {
+    let place = Place::new();
+    place.put("in.fxt", &archive());
+    place.put("good.fxt", &good());
+    let no = |what: &str| format!("trace: 'in.fxt' has no {what}\n");
+    let misspelt = "trace: no event of category 'cot': known are cat\n".to_owned();
+    for (line, stderr) in [
+        (
+            &["-n", "job"][..],
+            no("async operation of that kind with begin and end; of that kind it has 1 flows (--flow)"),
+        ),
+        (
+            &["-n", "send"],
+            no("async operation of that kind with begin and end; of that kind it has 1 durations (trace stats)"),
+        ),
+        (
+            &["-n", "read", "--flow"],
+            no("flow of that kind with begin and end; of that kind it has 1 async operations (without --flow)"),
+        ),
+        (&["--id", "7"], no("async operation of that kind with begin and end")),
+        (&["-c", "cot"], misspelt + &no("async operation of that kind with begin and end")),
+    ] {
+        let run = place.run(&[&["top", "in.fxt"], line].concat());
+        assert_eq!((run.code, run.stderr), (1, stderr), "{line:?}");
+    }
+    let said = "trace: 'good.fxt' has no async operation with begin and end; \
+                it has 1 durations (trace stats)\n";
+    assert_eq!(place.run(&["top", "good.fxt"]).stderr, said);
 }
