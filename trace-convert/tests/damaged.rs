@@ -10,7 +10,8 @@ use trace_convert::schedule::Schedule;
 use trace_convert::slice::{self, Selection};
 use trace_convert::stacks::Stacks;
 use trace_convert::stats::{self, Grouping};
-use trace_convert::ConvertError;
+use trace_convert::timeline::Timeline;
+use trace_convert::{chrome, perfetto, ConvertError};
 use trace_format::layout::{ObjectType, ThreadState};
 use trace_format::{
     Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Reader, Record, Stats,
@@ -93,6 +94,11 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     assert!(folded.stacks().all(|(stack, _)| stack.matches(';').count() > 1));
     stacks.csv(std::io::sink()).unwrap();
     stacks.speedscope("x", std::io::sink()).unwrap();
+    chrome::write(Reader::new(archive), std::io::sink())?;
+    perfetto::write(Reader::new(archive), std::io::sink())?;
+    let timeline = Timeline::read(Reader::new(archive), 1_000)?;
+    timeline.html("x", &mut std::io::sink()).unwrap();
+    timeline.svg("x", &mut std::io::sink()).unwrap();
     for flows in [false, true] {
         let choice = Choice { flows, ..Choice::default() };
         if let Some(chosen) = critical::slowest(Reader::new(archive), &choice)?.slowest {
