@@ -1,10 +1,11 @@
-//! For bridges from other instrumentation, and for languages that have no macros of ours: trace points that are made at run time, and
-//! records written word by word.
+//! For bridges from other instrumentation, and for languages that have no macros of ours: trace
+//! points that are made at run time, and records written word by word.
 //!
 //! # Trace points
 //!
-//! A trace point of a macro is a static. One that is made here has the same costs while the program runs; making it takes a lock,
-//! allocates, and is for ever: make it once for each place in the program, and keep it.
+//! A trace point of a macro is a static. One that is made here has the same costs while the program
+//! runs; making it takes a lock, allocates, and is for ever: make it once for each place in the
+//! program, and keep it.
 //!
 //! ```
 //! use trace_runtime::context::{EventType, TracePoint, Value};
@@ -17,7 +18,8 @@
 //!
 //! # Records
 //!
-//! A [`Context`] writes records that the program has made itself, of any type of the format that a provider may write.
+//! A [`Context`] writes records that the program has made itself, of any type of the format that a
+//! provider may write.
 //!
 //! ```
 //! use trace_runtime::context::format::record::{Log, Record, Thread};
@@ -37,13 +39,14 @@
 
 mod value;
 
-traced! {
-    mod point;
-    mod raw;
-
-    pub use point::TracePoint;
-    pub use raw::Context;
-}
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod point;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod raw;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+pub use point::TracePoint;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+pub use raw::Context;
 
 /// The trace format: records to encode, and the layout of their words.
 pub use trace_format as format;

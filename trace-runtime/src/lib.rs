@@ -1,15 +1,5 @@
 #![doc = include_str!("guide.md")]
 
-/// What there is only where tracing is compiled in.
-macro_rules! traced {
-    ($($item:item)*) => {
-        $(
-            #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
-            $item
-        )*
-    };
-}
-
 mod alert_name;
 pub mod context;
 #[cfg(feature = "attributes")]
@@ -25,28 +15,39 @@ pub mod task;
 )]
 mod value;
 
-traced! {
-    mod clock;
-    #[doc(hidden)]
-    pub mod foreign;
-    mod nonce;
-    mod point;
-    mod provider;
-    mod recorder;
-    mod thread;
-    mod timestamp;
-    mod track;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod clock;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+#[doc(hidden)]
+pub mod foreign;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod nonce;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod point;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod provider;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod recorder;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod thread;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod timestamp;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod track;
 
-    pub use point::scopes::{AsyncScope, TrackScope};
-    pub use point::alert::raise_alert;
-    pub use point::write::DurationScope;
-    pub use provider::{builder, init, observe, trace_state, Builder, Observer, Trace};
-    pub use task::{TraceFuture, TraceFutureArgs, TraceFutureExt};
-    pub use timestamp::Timestamp;
-    pub use track::Track;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+pub use {
+    point::alert::raise_alert,
+    point::scopes::{AsyncScope, TrackScope},
+    point::write::DurationScope,
+    provider::{builder, init, observe, trace_state, Builder, Observer, Trace},
+    task::{TraceFuture, TraceFutureArgs, TraceFutureExt},
+    timestamp::Timestamp,
+    track::Track,
+};
 
-    pub(crate) use recorder::RECORDER;
-}
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+pub(crate) use recorder::RECORDER;
 
 #[doc(hidden)]
 pub use alert_name::check_alert_name as __check_alert_name;
@@ -120,7 +121,8 @@ pub mod __private {
     }
 }
 
-/// What `#[trace_fn]` expands to, beside the macros. Not for use by hand: it changes without notice.
+/// What `#[trace_fn]` expands to, beside the macros. Not for use by hand: it changes without
+/// notice.
 #[doc(hidden)]
 #[cfg(feature = "attributes")]
 pub mod __attribute {

@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use trace_format::layout::{argument, cut_str, ArgumentType};
 
-traced! {
-    pub(crate) use text::encode_bytes;
-}
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+pub(crate) use text::encode_bytes;
 pub(crate) use text::{encode_text, inline_ref};
 
 /// A value that can be recorded as an argument.
 ///
-/// Integers of up to 64 bits, floating point numbers, `bool`, `char`, `str`, `String`, `Cow<str>`, raw pointers, `()`, [`Koid`], [`Pointer`],
-/// and references, boxes and `Option`s of these are. A text is recorded up to 32,000 bytes, cut at a character; where a record would
-/// be larger than 32 KB, its texts are cut to 1,800 bytes each.
+/// Integers of up to 64 bits, floating point numbers, `bool`, `char`, `str`, `String`, `Cow<str>`,
+/// raw pointers, `()`, [`Koid`], [`Pointer`], and references, boxes and `Option`s of these are. A
+/// text is recorded up to 32,000 bytes, cut at a character; where a record would be larger than 32
+/// KB, its texts are cut to 1,800 bytes each.
 ///
 /// Implement it for your own types by saying which value stands for them:
 ///
@@ -79,11 +79,13 @@ impl<'a, A, T: ArgValue<Arg<'a> = A> + ?Sized + 'a> RecordedAs<'a, A> for T {
     }
 }
 
-/// A value with a type of the format ("Argument Types" of the specification): `()` (null), `bool`, `i32`, `u32`, `i64`, `u64`, `f64`,
-/// `&str`, `char` (a string), [`Pointer`], [`Koid`], or an `Option` of one of them, of which `None` is null.
+/// A value with a type of the format ("Argument Types" of the specification): `()` (null), `bool`,
+/// `i32`, `u32`, `i64`, `u64`, `f64`, `&str`, `char` (a string), [`Pointer`], [`Koid`], or an
+/// `Option` of one of them, of which `None` is null.
 pub trait Arg: sealed::Encode {}
 
-/// A kernel object's id: a process or a thread as Linux numbers it. Viewers show it with the object's name.
+/// A kernel object's id: a process or a thread as Linux numbers it. Viewers show it with the
+/// object's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Koid(pub u64);
 
@@ -91,7 +93,8 @@ pub struct Koid(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pointer(pub u64);
 
-/// The longest string in a record of which a string was cut to make it fit, in bytes. Name, category and 15 strings of this length fit.
+/// The longest string in a record of which a string was cut to make it fit, in bytes. Name,
+/// category and 15 strings of this length fit.
 const SHORT: usize = 1800;
 
 /// How long strings may be in one record, in bytes.
