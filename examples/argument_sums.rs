@@ -1,4 +1,5 @@
-//! An analysis of your own: what a numeric argument comes to over all events that have it, by their names.
+//! An analysis of your own: what a numeric argument comes to over all events that have it, by their
+//! names.
 //!
 //!     argument_sums search.fxt bytes
 

@@ -4,8 +4,8 @@
 //! trace record -o tasks.fxt -- cargo run --example async_tasks
 //! ```
 //!
-//! Open the archive in <https://ui.perfetto.dev>: each task has a track of its own, and its polls are on the threads that ran them,
-//! joined by arrows.
+//! Open the archive in <https://ui.perfetto.dev>: each task has a track of its own, and its polls
+//! are on the threads that ran them, joined by arrows.
 
 use std::time::Duration;
 

@@ -43,7 +43,8 @@ fn received(order: &Order) {
     let _ = order;
 }
 
-/// A result and an error: each outcome has its record. The order has neither a typed form nor `Display`, so it is shown by `Debug`.
+/// A result and an error: each outcome has its record. The order has neither a typed form nor
+/// `Display`, so it is shown by `Debug`.
 #[trace_fn(category = "orders", args(order), flow_end = order.id, ret, err)]
 fn shipped(inventory: &mut Inventory, order: &Order) -> Result<u32, String> {
     let stock = inventory.stock(&order.article).ok_or("we do not have that")?;

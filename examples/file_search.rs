@@ -1,15 +1,18 @@
-//! Prints the lines of all files under a directory that contain a text: a tool that uses its threads, and shows what they do.
+//! Prints the lines of all files under a directory that contain a text: a tool that uses its
+//! threads, and shows what they do.
 //!
 //! ```text
 //! trace record -- cargo run --release --example file_search -- [--threads N] TEXT DIRECTORY
 //! ```
 //!
-//! The main thread walks the directories and puts files into a queue; workers take them out and search them. In the trace, arrows lead
-//! from each file's `push` to its `search file`, and the counter `queue` shows who waits for whom: a full queue for the disk's sake,
-//! or an empty one for the walker's.
+//! The main thread walks the directories and puts files into a queue; workers take them out and
+//! search them. In the trace, arrows lead from each file's `push` to its `search file`, and the
+//! counter `queue` shows who waits for whom: a full queue for the disk's sake, or an empty one for
+//! the walker's.
 //!
-//! Hidden files are left out, so are files with zero bytes at their beginning; symbolic links are not followed. Exits with 0 if
-//! a line was found, with 1 if none was, with 2 if something went wrong.
+//! Hidden files are left out, so are files with zero bytes at their beginning; symbolic links are
+//! not followed. Exits with 0 if a line was found, with 1 if none was, with 2 if something went
+//! wrong.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,12 @@
-//! A program that is instrumented with `tracing` and `log`, on tokio: two lines each make what it says part of the trace.
+//! A program that is instrumented with `tracing` and `log`, on tokio: two lines each make what it
+//! says part of the trace.
 //!
 //! ```text
 //! trace record -o bridge.fxt -- cargo run --example tracing_bridge
 //! ```
 //!
-//! Open the archive in <https://ui.perfetto.dev>: each order has a track of its own, below that of the shop, and its polls are on the
-//! threads that ran them. `trace dump` shows the log.
+//! Open the archive in <https://ui.perfetto.dev>: each order has a track of its own, below that of
+//! the shop, and its polls are on the threads that ran them. `trace dump` shows the log.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use tracing_subscriber::prelude::*;
 const ORDERS: u64 = 8;
 
 fn main() {
-    // The two lines: this one, and `trace_runtime::init`. The layer for people stands beside it, with a filter of its own.
+    // The two lines: this one, and `trace_runtime::init`. The layer for people stands beside it,
+    // with a filter of its own.
     tracing_subscriber::registry().with(trace_tracing::layer()).with(for_people()).init();
     if let Err(error) = trace_log::init() {
         eprintln!("tracing_bridge: no log: {error}");

@@ -1,5 +1,5 @@
-//! What spans, events and log records that come through bridges do not do, as the allocator counts it: no allocation, once a thread
-//! has memory for its values.
+//! What spans, events and log records that come through bridges do not do, as the allocator counts
+//! it: no allocation, once a thread has memory for its values.
 
 #[path = "counting/mod.rs"]
 mod counting;

@@ -1,5 +1,5 @@
-//! What a trace point does not do, as the kernel and the allocator count it: no system call, no allocation, no page fault, also not the
-//! first one of a thread.
+//! What a trace point does not do, as the kernel and the allocator count it: no system call, no
+//! allocation, no page fault, also not the first one of a thread.
 
 #[path = "counting/mod.rs"]
 mod counting;
@@ -94,7 +94,8 @@ fn counted(rounds: u64) -> Counted {
     Counted { page_faults: page_faults() - faults, allocations: allocations() - before }
 }
 
-/// From here on every system call of the calling thread but `exit` and those in `allowed` kills the process.
+/// From here on every system call of the calling thread but `exit` and those in `allowed` kills the
+/// process.
 fn forbid_system_calls(allowed: &[libc::c_long]) {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -126,7 +127,8 @@ fn without_system_calls(wake_ups: bool, trace: impl FnOnce() + Send + 'static) {
         forbid_system_calls(if wake_ups { &[libc::SYS_write] } else { &[] });
         trace();
         DONE.store(true, Ordering::SeqCst);
-        // SAFETY: ends this thread; what would run at its end makes system calls. Nothing of it is joined.
+        // SAFETY: ends this thread; what would run at its end makes system calls. Nothing of it is
+        // joined.
         unsafe { libc::syscall(libc::SYS_exit, 0) };
     });
     while !DONE.load(Ordering::SeqCst) {

@@ -1,11 +1,13 @@
-//! What trace points cost to compile: a crate with 1,000 scopes and one with 500 attributes, with this tracer, with others, and without.
+//! What trace points cost to compile: a crate with 1,000 scopes and one with 500 attributes, with
+//! this tracer, with others, and without.
 //!
 //! ```text
 //! cargo bench --bench compile
 //! ```
 //!
-//! Each line is a package of its own in a scratch directory; cargo fetches the others' newest versions. "All" is the first build, with
-//! everything it depends on; "crate" is the crate alone, built again, the least of three times.
+//! Each line is a package of its own in a scratch directory; cargo fetches the others' newest
+//! versions. "All" is the first build, with everything it depends on; "crate" is the crate alone,
+//! built again, the least of three times.
 
 mod package;
 mod subjects;

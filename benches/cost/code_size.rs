@@ -1,5 +1,5 @@
-//! Bytes of machine code that one `trace_duration!` adds to a function: the same function with and without it, found in the symbol
-//! table of this very program.
+//! Bytes of machine code that one `trace_duration!` adds to a function: the same function with and
+//! without it, found in the symbol table of this very program.
 
 use std::hint::black_box;
 

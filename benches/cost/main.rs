@@ -4,8 +4,9 @@
 //! cargo bench --bench cost
 //! ```
 //!
-//! Each figure is the minimum over interleaved repetitions of the traced thread's CPU time: other load on the machine makes times
-//! longer, never shorter. "Two threads" runs one on each of two cores.
+//! Each figure is the minimum over interleaved repetitions of the traced thread's CPU time: other
+//! load on the machine makes times longer, never shorter. "Two threads" runs one on each of two
+//! cores.
 
 mod code_size;
 mod measure;

@@ -1,4 +1,5 @@
-//! The loops that are measured. Each is a function of its own, so that one does not disturb another.
+//! The loops that are measured. Each is a function of its own, so that one does not disturb
+//! another.
 
 use std::future::{poll_fn, Future};
 use std::hint::black_box;

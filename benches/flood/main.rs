@@ -1,4 +1,5 @@
-//! Ten million scopes from one thread at full speed, under a manager on the other core: what is lost, what the end takes, what memory.
+//! Ten million scopes from one thread at full speed, under a manager on the other core: what is
+//! lost, what the end takes, what memory.
 //!
 //! ```text
 //! cargo bench --bench flood

@@ -1,10 +1,12 @@
-//! Does a known set of events, and writes down what it did, so that readers of the trace can be compared with it event by event.
+//! Does a known set of events, and writes down what it did, so that readers of the trace can be
+//! compared with it event by event.
 //!
 //! ```text
 //! KNOWN_EVENTS=expected.jsonl trace record -- cargo run --example known_events
 //! ```
 //!
-//! Each line of the file at `KNOWN_EVENTS` is a JSON object: see `notes.rs`. The events of one thread are in their order.
+//! Each line of the file at `KNOWN_EVENTS` is a JSON object: see `notes.rs`. The events of one
+//! thread are in their order.
 
 #![forbid(unsafe_code)]
 

@@ -14,9 +14,10 @@ use crate::value::{text, Value};
 /// {"kind": "instant", "thread": 8, "category": "c", "name": "n", "tail": "1", "args": [["key", "u64", "5"]]}
 /// ```
 ///
-/// The kinds of events are `instant`, `counter`, `duration_begin`, `duration_end`, `scope_begin`, `scope_end`, `async_begin`,
-/// `async_instant`, `async_end`, `flow_begin`, `flow_step` and `flow_end`. `tail` is the id or the scope (0 thread, 1 process, 2 global).
-/// Numbers of 64 bits are text, of an `f64` these are its bits.
+/// The kinds of events are `instant`, `counter`, `duration_begin`, `duration_end`, `scope_begin`,
+/// `scope_end`, `async_begin`, `async_instant`, `async_end`, `flow_begin`, `flow_step` and
+/// `flow_end`. `tail` is the id or the scope (0 thread, 1 process, 2 global). Numbers of 64 bits
+/// are text, of an `f64` these are its bits.
 pub(crate) struct Notes {
     thread: u64,
     lines: String,
@@ -83,7 +84,8 @@ fn this_thread() -> u64 {
     number.expect("the link ends with the thread's number")
 }
 
-/// Passes a trace point and notes it: `notes, macro, category, name, [id or scope], key => value, …`.
+/// Passes a trace point and notes it: `notes, macro, category, name, [id or scope], key => value,
+/// …`.
 #[macro_export]
 macro_rules! known {
     ($notes:expr, $point:ident, $category:tt, $name:tt, [$($tail:expr)?] $(, $key:literal => $value:expr)* $(,)?) => {{

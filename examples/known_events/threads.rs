@@ -14,7 +14,8 @@ pub(crate) fn threads(notes: &mut Notes) -> Vec<Notes> {
     others
 }
 
-/// Asynchronous operations that begin here, have a moment elsewhere and end here; the second one within the first.
+/// Asynchronous operations that begin here, have a moment elsewhere and end here; the second one
+/// within the first.
 fn requests(notes: &mut Notes) -> Notes {
     let (outer, inner) = (u64::MAX, trace_nonce!());
     known!(notes, trace_async_begin, "async", "request", [outer], "url" => "/index.html");

@@ -8,7 +8,8 @@ use trace_runtime::{
 use crate::notes::Notes;
 use crate::value::Known;
 
-/// Passes a trace point on a track and notes it: `notes, track, kind, category, name, [id], key => value, …`.
+/// Passes a trace point on a track and notes it: `notes, track, kind, category, name, [id], key =>
+/// value, …`.
 macro_rules! on {
     ($notes:expr, $track:expr, $kind:ident, $category:literal, $name:tt, [$($tail:expr)?] $(, $key:literal => $value:expr)*) => {{
         trace_track!($track, $kind($category, $name $(, $tail)? $(, $key => $value)*));

@@ -1,5 +1,6 @@
-//! `trace record` is killed, alone or with the program that it records, at moments of chance; the guard
-//! completes the archive. Every number that a program is known to have recorded is there once.
+//! `trace record` is killed, alone or with the program that it records, at moments of chance; the
+//! guard completes the archive. Every number that a program is known to have recorded is there
+//! once.
 
 mod numbers;
 mod program;

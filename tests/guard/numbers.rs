@@ -37,7 +37,8 @@ impl Counted {
         self.number += 1;
     }
 
-    /// How many are missing that `known` says were there: from the first on, but in a circular buffer.
+    /// How many are missing that `known` says were there: from the first on, but in a circular
+    /// buffer.
     fn missing(&self, mode: &str, known: u64) -> u64 {
         let first = if mode == "circular" { self.first } else { 1 };
         (self.last.max(known) + 1 - first).saturating_sub(self.number)
@@ -69,8 +70,9 @@ impl Numbers {
         numbers
     }
 
-    /// Checks that no number is there twice, and that what is known to be recorded is there: all that is
-    /// missing the program has dropped, and said so. Returns whether it has dropped nothing.
+    /// Checks that no number is there twice, and that what is known to be recorded is there: all
+    /// that is missing the program has dropped, and said so. Returns whether it has dropped
+    /// nothing.
     pub(crate) fn check(&self, mode: &str, known: &[u64], context: &str) -> bool {
         assert!(self.threads.iter().all(|it| it.astray.is_empty()), "{context}: {self:?}");
         let missing = self.threads.iter().zip(known).map(|(it, known)| it.missing(mode, *known));

@@ -111,8 +111,8 @@ impl Stage {
         wait_until("the program is dead", || !is_running(pid));
     }
 
-    /// Waits until the archive is complete, and checks that the guard said so or the session ended by
-    /// itself.
+    /// Waits until the archive is complete, and checks that the guard said so or the session ended
+    /// by itself.
     pub(crate) fn wait_for_archive(&self, context: &str) {
         self.wait_for_guard_to_end();
         assert!(self.archive().exists(), "{context}: {}", self.stderr());
@@ -182,7 +182,8 @@ impl Stage {
         assert!(status.success(), "{}", self.stderr());
     }
 
-    /// Has `trace check` look at the archive: it has to find it well-formed, whatever the program has dropped.
+    /// Has `trace check` look at the archive: it has to find it well-formed, whatever the program
+    /// has dropped.
     pub(crate) fn check_archive(&self, context: &str) {
         let check =
             Command::new(trace()).arg("check").arg(self.archive()).output().expect("it runs");

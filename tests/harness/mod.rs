@@ -1,4 +1,5 @@
-//! What the tests of whole processes share: the programs, running them, and reading what they recorded.
+//! What the tests of whole processes share: the programs, running them, and reading what they
+//! recorded.
 
 pub(crate) mod archive;
 pub(crate) mod programs;

@@ -1,4 +1,5 @@
-//! With tracing compiled out, trace points leave no machine code: that of functions with them is that of functions without.
+//! With tracing compiled out, trace points leave no machine code: that of functions with them is
+//! that of functions without.
 
 use std::fs;
 use std::path::{Path, PathBuf};

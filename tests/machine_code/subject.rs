@@ -1,4 +1,5 @@
-//! Functions that are compiled with and without trace points; `tests/machine_code` compares what becomes of them.
+//! Functions that are compiled with and without trace points; `tests/machine_code` compares what
+//! becomes of them.
 #![allow(unused_variables, dead_code)]
 
 use std::future::Future;

@@ -160,7 +160,8 @@ fn a_snapshot_is_what_there_was_so_far_and_recording_goes_on() {
     }
 }
 
-/// A flight recorder: what came before the alert is in the snapshot, although the end of the recording has overwritten it.
+/// A flight recorder: what came before the alert is in the snapshot, although the end of the
+/// recording has overwritten it.
 #[test]
 fn a_circular_snapshot_holds_the_moments_before_the_alert() {
     let options = ["-m", "circular", "-b", "512K", "--trigger", "slow:snapshot"];
@@ -174,7 +175,8 @@ fn a_circular_snapshot_holds_the_moments_before_the_alert() {
     assert_eq!(snapshot.only().count("after"), 0);
 }
 
-/// Alerts that come while a snapshot is written have one together, and the last alert has one that was taken after it.
+/// Alerts that come while a snapshot is written have one together, and the last alert has one that
+/// was taken after it.
 #[test]
 fn the_last_alert_has_a_snapshot() {
     for mode in ["streaming", "circular"] {
@@ -230,7 +232,8 @@ fn snapshots_of_a_pipe_and_triggers_that_mean_nothing_are_refused() {
     }
 }
 
-/// The program dies while snapshots of it are taken: each that has its name is whole, and the archive is complete.
+/// The program dies while snapshots of it are taken: each that has its name is whole, and the
+/// archive is complete.
 #[test]
 fn a_kill_during_a_snapshot_spoils_neither() {
     for (round, mode) in ["streaming", "circular"].into_iter().cycle().take(10).enumerate() {
@@ -246,7 +249,8 @@ fn a_kill_during_a_snapshot_spoils_neither() {
     }
 }
 
-/// The manager dies while it takes snapshots: its guard completes the archive, and each snapshot that has its name is whole.
+/// The manager dies while it takes snapshots: its guard completes the archive, and each snapshot
+/// that has its name is whole.
 #[test]
 fn a_kill_of_the_manager_during_a_snapshot_spoils_neither() {
     for (round, mode) in ["streaming", "circular", "streaming", "circular"].iter().enumerate() {
@@ -276,7 +280,8 @@ fn each_alert_arrives() {
     assert_eq!(told(&recorded.run, "at run time"), 1500);
 }
 
-/// A program that raises them faster than a manager takes them is not cut off: those that are not sent are told.
+/// A program that raises them faster than a manager takes them is not cut off: those that are not
+/// sent are told.
 #[test]
 fn alerts_that_are_not_sent_are_told() {
     let recorded = Recorded::of(&["--json"], &["alert-many", "100000"]);

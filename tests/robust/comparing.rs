@@ -1,4 +1,5 @@
-//! What `trace diff` says of real runs: of one program nothing, of a program that works longer what is longer, and only that.
+//! What `trace diff` says of real runs: of one program nothing, of a program that works longer what
+//! is longer, and only that.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! Records that are no plain events, through a manager: none is refused, and what is durable survives a circular buffer.
+//! Records that are no plain events, through a manager: none is refused, and what is durable
+//! survives a circular buffer.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -18,7 +19,8 @@ fn run(mode: &str) -> Archive {
     session.end().0
 }
 
-/// Names that the application gave are there in every mode, however much was overwritten or dropped.
+/// Names that the application gave are there in every mode, however much was overwritten or
+/// dropped.
 #[test]
 fn given_names_survive_in_every_mode() {
     for mode in MODES {

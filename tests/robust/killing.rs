@@ -16,7 +16,8 @@ struct Published {
     ended: u64,
 }
 
-/// Reads what a process published: its threads' numbers. None if it was killed before it came to that.
+/// Reads what a process published: its threads' numbers. None if it was killed before it came to
+/// that.
 fn published(directory: &Path, pid: u64) -> Vec<Published> {
     let bytes = std::fs::read(directory.join(format!("{pid}.numbers"))).unwrap_or_default();
     let numbers: Vec<u64> =
@@ -43,7 +44,8 @@ fn distinct<'a>(events: impl Iterator<Item = &'a Event>) -> BTreeSet<u64> {
     numbers
 }
 
-/// How many of the numbers below `end` are missing: all of them are expected, or, with `newest_only`, those from the first found on.
+/// How many of the numbers below `end` are missing: all of them are expected, or, with
+/// `newest_only`, those from the first found on.
 fn missing(found: &BTreeSet<u64>, end: u64, newest_only: bool) -> u64 {
     let start = if newest_only { found.first().copied().unwrap_or(end).min(end) } else { 0 };
     (end - start) - found.range(start..end).count() as u64
@@ -56,7 +58,8 @@ struct Scopes {
     closed: BTreeSet<u64>,
 }
 
-/// Puts durations together: the end of one whose buffer was handed over before it ended is a record of its own.
+/// Puts durations together: the end of one whose buffer was handed over before it ended is a record
+/// of its own.
 fn scopes(events: &[&Event]) -> Scopes {
     let mut scopes = Scopes::default();
     let mut stack = Vec::new();
@@ -88,7 +91,8 @@ fn check(provider: &Provider, published: &[Published], mode: &str) -> usize {
     provider.events.len()
 }
 
-/// Checks one thread of a killed process. Returns how many of the records that were committed are missing.
+/// Checks one thread of a killed process. Returns how many of the records that were committed are
+/// missing.
 fn check_thread(provider: &Provider, thread: u64, published: &Published, mode: &str) -> u64 {
     let said = |event: &&Event| event.numbers.get("thread") == Some(&thread);
     let Some(koid) = provider.events.iter().find(said).map(|event| event.thread) else {

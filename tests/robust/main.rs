@@ -1,4 +1,5 @@
-//! Nothing breaks it: whole processes that are killed, fork, panic, are interrupted, hang and end in every way.
+//! Nothing breaks it: whole processes that are killed, fork, panic, are interrupted, hang and end
+//! in every way.
 
 #[path = "../harness/mod.rs"]
 mod harness;

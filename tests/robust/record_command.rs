@@ -86,7 +86,8 @@ fn recording_ends_after_the_duration_and_the_command_with_it() {
     assert!(archive.unwrap().providers.len() <= 1);
 }
 
-/// Starts a role under `trace record`, waits until it says that it is ready, and sends the recorder a signal.
+/// Starts a role under `trace record`, waits until it says that it is ready, and sends the recorder
+/// a signal.
 fn signal(role: &str, signal: Signal) -> (Run, Archive) {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");

@@ -1,4 +1,5 @@
-//! Places and sizes that `trace record` can or cannot work with: it says which, and the command runs or does not.
+//! Places and sizes that `trace record` can or cannot work with: it says which, and the command
+//! runs or does not.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -139,7 +139,8 @@ fn a_program_lives_on_when_its_manager_is_killed() {
     assert_eq!(Archive::read(&output).only().count("last word"), 1);
 }
 
-/// Of each thread's numbers between the first and the last that were recorded, all are there or told as lost.
+/// Of each thread's numbers between the first and the last that were recorded, all are there or
+/// told as lost.
 fn check_storm(provider: &Provider) {
     for name in ["instant", "outer"] {
         let mut numbers: BTreeMap<u64, Vec<u64>> = BTreeMap::new();

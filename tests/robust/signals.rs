@@ -2,7 +2,8 @@
 
 use crate::harness::{Provider, Run, Session, Shape, MODES};
 
-/// Runs a role that says how often its handler was called, and its main thread traced, and looks at that and what was recorded.
+/// Runs a role that says how often its handler was called, and its main thread traced, and looks at
+/// that and what was recorded.
 fn run(mode: &str, size: u64, role: &[&str], look: impl FnOnce(&Provider, u64, u64)) {
     let session = Session::start(mode, size);
     let child = session.subject(role).stdout(std::process::Stdio::piped()).spawn().unwrap();
@@ -14,7 +15,8 @@ fn run(mode: &str, size: u64, role: &[&str], look: impl FnOnce(&Provider, u64, u
     look(archive.only(), handled.parse().unwrap(), rounds.parse().unwrap());
 }
 
-/// Records of the handlers: those in the archive are there once and in order, and the others are counted.
+/// Records of the handlers: those in the archive are there once and in order, and the others are
+/// counted.
 fn check_handlers(provider: &Provider, handled: u64) {
     for name in ["handler", "handler scope"] {
         let numbers = provider.numbers(name);
@@ -74,7 +76,8 @@ fn what_a_signal_handler_traces_over_many_small_buffers_is_recorded_or_counted()
             }
             let all = 2 * handled + 2 * rounds;
             match mode {
-                // Ends of scopes are records of their own there, and so may be lost beside their beginnings.
+                // Ends of scopes are records of their own there, and so may be lost beside their
+                // beginnings.
                 "streaming" => assert!(recorded <= all && recorded + provider.lost() >= all),
                 "oneshot" => assert_eq!(recorded + provider.lost(), all),
                 _ => assert!(recorded <= all),

@@ -1,8 +1,9 @@
-//! A thousand tasks on two threads: their times in the archive are those that they measured themselves.
+//! A thousand tasks on two threads: their times in the archive are those that they measured
+//! themselves.
 //!
-//! A task measures from inside, at its first and last line and around each of its polls; what wraps the traced future measures
-//! from outside. The archive's times lie in between. So nothing depends on how often other processes take the processor away: where
-//! they do, both measure it.
+//! A task measures from inside, at its first and last line and around each of its polls; what wraps
+//! the traced future measures from outside. The archive's times lie in between. So nothing depends
+//! on how often other processes take the processor away: where they do, both measure it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +20,8 @@ const TASKS: u64 = 1000;
 /// CPU time of a task: most of what its polls take.
 const BURNS: u32 = 4;
 const BURN: Duration = Duration::from_micros(250);
-/// What the clocks may differ by: the archive's is measured against the system's over the recording.
+/// What the clocks may differ by: the archive's is measured against the system's over the
+/// recording.
 const CLOCKS: Duration = Duration::from_micros(200);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
@@ -182,13 +184,15 @@ fn check_wall(pairs: &[(&Task, Measured)]) {
         assert!(inner <= wall + CLOCKS && wall <= outer + CLOCKS, "{wall:?} {measured:?}");
         all += 1;
         close += usize::from(wall.abs_diff(inner) <= MILLISECOND);
-        // Beyond that a thread lost its processor in between, which the measurement from outside has seen.
+        // Beyond that a thread lost its processor in between, which the measurement from outside
+        // has seen.
         assert!(wall.abs_diff(inner) <= MILLISECOND + (outer - inner), "{wall:?} {measured:?}");
     }
     assert!(close * 100 >= all * 99, "{close} of {all} within a millisecond");
 }
 
-/// The sum of the polls is the CPU time, to 5 %, once the time is taken off in which others had the processor.
+/// The sum of the polls is the CPU time, to 5 %, once the time is taken off in which others had the
+/// processor.
 fn check_cpu(pairs: &[(&Task, Measured)]) {
     let sum = |of: &dyn Fn(&(&Task, Measured)) -> Duration| pairs.iter().map(of).sum::<Duration>();
     let polls = sum(&|(task, _)| Duration::from_nanos(task.poll_nanos()));
@@ -196,7 +200,8 @@ fn check_cpu(pairs: &[(&Task, Measured)]) {
     assert!(inner <= polls + CLOCKS && polls <= outer + CLOCKS, "{inner:?} {polls:?} {outer:?}");
     let cpu = sum(&|(_, m)| m.outer_cpu);
     assert!(cpu > BURN * BURNS * TASKS as u32 / 2, "the tasks have computed: {cpu:?}");
-    // At least and at most what others took of the polls: the difference is what they took between the two measurements.
+    // At least and at most what others took of the polls: the difference is what they took between
+    // the two measurements.
     let least = inner.saturating_sub(sum(&|(_, m)| m.inner_cpu));
     let most = outer.saturating_sub(cpu);
     let [least, most] =

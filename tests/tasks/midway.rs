@@ -1,6 +1,7 @@
 //! Recordings that begin and end in the middle of a task's life.
 //!
-//! Each test has a category of its own, since it polls futures while those of other tests may be recorded.
+//! Each test has a category of its own, since it polls futures while those of other tests may be
+//! recorded.
 
 use std::future::{pending, Future};
 use std::pin::Pin;

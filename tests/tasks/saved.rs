@@ -10,7 +10,8 @@ use trace_runtime::{trace_future_args, trace_instant, TraceFutureExt};
 use crate::archive::{Event, Provider, Shape};
 use crate::Recording;
 
-/// Of each recording here, in bytes: two rolling buffers of about 245,000, each of which has room for some 6,000 instants.
+/// Of each recording here, in bytes: two rolling buffers of about 245,000, each of which has room
+/// for some 6,000 instants.
 const BUFFER: usize = 512 << 10;
 
 /// A future of two polls, in the first of which so many instants are written, slowly.

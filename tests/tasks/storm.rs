@@ -17,7 +17,8 @@ const THREADS: u64 = 3;
 
 /// Polls of all threads, since a recording began.
 static POLLS: AtomicU64 = AtomicU64::new(0);
-/// A recording ends after so many of them. The threads go on, slowly after as many again: its buffer has room for that.
+/// A recording ends after so many of them. The threads go on, slowly after as many again: its
+/// buffer has room for that.
 const ENOUGH: u64 = 100;
 const MOST: u64 = 2 * ENOUGH;
 

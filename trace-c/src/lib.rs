@@ -1,14 +1,16 @@
 //! Trace points for C and C++, which write into the same buffer as those of Rust.
 //!
-//! The header is `include/trace.h`, and what a program of C or C++ needs to know stands there. This crate is what it calls: a static
-//! library for programs of C and C++, or a dependency of a program of Rust that has parts in C or C++:
+//! The header is `include/trace.h`, and what a program of C or C++ needs to know stands there. This
+//! crate is what it calls: a static library for programs of C and C++, or a dependency of a program
+//! of Rust that has parts in C or C++:
 //!
 //! ```
 //! // So that the parts in C find the library, although nothing in Rust does:
 //! extern crate trace_c as _;
 //! ```
 //!
-//! No function of this crate unwinds. Those that trace points call have nothing in them that could panic; the others catch it.
+//! No function of this crate unwinds. Those that trace points call have nothing in them that could
+//! panic; the others catch it.
 
 use std::ffi::{c_char, CStr};
 use std::hint::black_box;
@@ -28,7 +30,8 @@ pub extern "C" fn trace_init() {
     contain(|| hold(Some(trace_runtime::init())));
 }
 
-/// Like [`trace_init`], with a name for the provider. Without one (null) it has that of the process.
+/// Like [`trace_init`], with a name for the provider. Without one (null) it has that of the
+/// process.
 ///
 /// # Safety
 /// `name` is null or a text with a zero at its end.
@@ -42,7 +45,8 @@ pub unsafe extern "C" fn trace_init_named(name: *const c_char) {
     contain(|| hold(Some(trace_runtime::builder().name(name.to_string_lossy()).init())));
 }
 
-/// Ends what [`trace_init`] began, however often it was called: what was recorded reaches the archive.
+/// Ends what [`trace_init`] began, however often it was called: what was recorded reaches the
+/// archive.
 #[no_mangle]
 pub extern "C" fn trace_shutdown() {
     contain(|| hold(None));
@@ -68,13 +72,15 @@ pub unsafe extern "C" fn trace_c_alert(name: *const c_char) {
     }
 }
 
-/// Takes the sites of a module that is being loaded. Its header calls this before `main`, or within `dlopen`.
+/// Takes the sites of a module that is being loaded. Its header calls this before `main`, or within
+/// `dlopen`.
 ///
 /// # Safety
 /// As for [`foreign::load`].
 #[no_mangle]
 pub unsafe extern "C" fn trace_c_load(module: *const Module) {
-    // A library that is loaded later may need what the program itself does not call: the linker is to take all of this.
+    // A library that is loaded later may need what the program itself does not call: the linker is
+    // to take all of this.
     black_box(&EXPORTED);
     // SAFETY: by the contract.
     contain(|| unsafe { foreign::load(module) });
@@ -154,7 +160,8 @@ fn hold(trace: Option<Trace>) {
     let new = trace.map_or(null_mut(), |trace| Box::into_raw(Box::new(trace)));
     let old = TRACE.swap(new, Ordering::AcqRel);
     if !old.is_null() {
-        // SAFETY: what is not null came from `Box::into_raw` above, and this thread alone has taken it out.
+        // SAFETY: what is not null came from `Box::into_raw` above, and this thread alone has taken
+        // it out.
         drop(unsafe { Box::from_raw(old) });
     }
 }

@@ -7,14 +7,13 @@
 //! - *Is it chance?* Lengths within a run hang together: they wait in the same
 //!   queue and share the machine with the same other programs. So not each of
 //!   them is taken for a sample of what the program does.
-//!   - Of one archive against one, each run is cut into 64 stretches of time,
-//!     with as many lengths each. The middle length of each is compared with that
-//!     of the same stretch of the other run, since a program often does the same
-//!     in the same order; what is asked is whether the changes go one way, by
-//!     Student's test. The more a stretch is like the one before it, the less it
-//!     counts; the same is done with 32 stretches, for operations and flows, which
-//!     wait, also with 16 and 8, and the most doubtful answer is taken. A row with few lengths has fewer stretches, of 2 lengths
-//!     at least; one with fewer than 32 of them, or with less than 0.1 s from the
+//!   - Of one archive against one, each run is cut into 64 stretches of time, with as many lengths
+//!     each. The middle length of each is compared with that of the same stretch of the other run,
+//!     since a program often does the same in the same order; what is asked is whether the changes
+//!     go one way, by Student's test. The more a stretch is like the one before it, the less it
+//!     counts; the same is done with 32 stretches, for operations and flows, which wait, also with
+//!     16 and 8, and the most doubtful answer is taken. A row with few lengths has fewer stretches,
+//!     of 2 lengths at least; one with fewer than 32 of them, or with less than 0.1 s from the
 //!     first begin to the last, has no answer.
 //!   - Of several archives against several, at least 3 on each side, each archive
 //!     is one sample: its middle length (Welch's test). Only this tells what a

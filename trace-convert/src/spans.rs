@@ -9,12 +9,11 @@
 //!
 //! # How
 //!
-//! Each thread of each provider is by itself: its times are ticks of one
-//! clock. If the provider says that its clock has another rate from now on, what
-//! is open by then ends with the old one, without an end. Its events pass through a window that puts them in the order of
-//! time, and then over a stack of the durations that are open there. A duration
-//! that comes behind what is in it takes over the closed durations that it
-//! encloses; their lengths are kept for that.
+//! Each thread of each provider is by itself: its times are ticks of one clock. If the provider
+//! says that its clock has another rate from now on, what is open by then ends with the old one,
+//! without an end. Its events pass through a window that puts them in the order of time, and then
+//! over a stack of the durations that are open there. A duration that comes behind what is in it
+//! takes over the closed durations that it encloses; their lengths are kept for that.
 //!
 //! # What is exact
 //!

@@ -11,8 +11,9 @@ use crate::levels;
 ///
 /// # Errors
 ///
-/// There is a logger already. [`Bridge::wrap`] takes one that is not in place yet; if it is that of `tracing-subscriber`, the
-/// [documentation of the crate](crate#beside-another-logger) says what to do.
+/// There is a logger already. [`Bridge::wrap`] takes one that is not in place yet; if it is that of
+/// `tracing-subscriber`, the [documentation of the crate](crate#beside-another-logger) says what to
+/// do.
 pub fn init() -> Result<(), SetLoggerError> {
     Bridge::new().init()
 }
@@ -50,7 +51,8 @@ impl Bridge {
         self
     }
 
-    /// Makes this the logger of the program, and sets `log::max_level()`, now and whenever a recording begins or ends.
+    /// Makes this the logger of the program, and sets `log::max_level()`, now and whenever a
+    /// recording begins or ends.
     ///
     /// # Errors
     ///

@@ -6,9 +6,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use log::LevelFilter;
 use trace_runtime::{observe, trace_state, Observer, TraceState};
 
-/// What the application wanted when the level was raised, or [`NOT_RAISED`]. The level itself is `log`'s.
+/// What the application wanted when the level was raised, or [`NOT_RAISED`]. The level itself is
+/// `log`'s.
 ///
-/// Rules: stored under the lock of [`CHANGING`], before the level is raised, and after it is set back.
+/// Rules: stored under the lock of [`CHANGING`], before the level is raised, and after it is set
+/// back.
 static FROM: AtomicUsize = AtomicUsize::new(NOT_RAISED);
 
 /// What the level was raised to. Rules: as for [`FROM`].

@@ -1,4 +1,5 @@
-//! A bridge around another logger: both get what they want, and nothing else, before, during and after a recording.
+//! A bridge around another logger: both get what they want, and nothing else, before, during and
+//! after a recording.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 use std::cell::Cell;
@@ -79,7 +80,8 @@ fn both_get_what_they_want() {
         info!(target: "on", "{}", "é".repeat(20_000));
         drop(recording);
         assert_eq!(log::max_level(), LevelFilter::Info);
-        // Formatted once for the other logger, once for its text here, and once more for the details.
+        // Formatted once for the other logger, once for its text here, and once more for the
+        // details.
         assert_eq!(count.take(), 3);
         assert_eq!(seen().len(), 3);
         let messages = messages(&path);

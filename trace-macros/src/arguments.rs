@@ -80,8 +80,8 @@ fn listed(
     list.iter().map(value).collect()
 }
 
-/// The runtime's path where errors about what is written with it are to be shown. A path that was given stays: its words may be
-/// known only where they stand.
+/// The runtime's path where errors about what is written with it are to be shown. A path that was
+/// given stays: its words may be known only where they stand.
 pub(crate) fn at(runtime: &Path, span: Span) -> TokenStream {
     let is_default = runtime.to_token_stream().to_string() == ":: trace_runtime";
     if is_default {

@@ -167,7 +167,8 @@ fn set<T>(
 
 /// `= "text"` behind an option.
 ///
-/// A literal, because the trace point's strings are part of a static that exists before the program runs.
+/// A literal, because the trace point's strings are part of a static that exists before the program
+/// runs.
 fn string(option: &Ident, input: ParseStream<'_>) -> Result<LitStr> {
     equals(option, "\"...\"", input)?;
     let span = input.span();

@@ -2,7 +2,8 @@
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
-/// Macros that do not leave the function around them: the standard library's, and those that write logs.
+/// Macros that do not leave the function around them: the standard library's, and those that write
+/// logs.
 const STAYING: [&str; 43] = [
     "addr_of",
     "addr_of_mut",
@@ -52,8 +53,8 @@ const STAYING: [&str; 43] = [
 /// Words that are no macro although `!` and parentheses follow them: the first is an operator then.
 const BEFORE_NOT: [&str; 7] = ["break", "else", "if", "in", "match", "return", "while"];
 
-/// Whether a body may end before its end: by `return`, `?`, or a macro, which may stand for one of these. What is in async blocks ends
-/// these.
+/// Whether a body may end before its end: by `return`, `?`, or a macro, which may stand for one of
+/// these. What is in async blocks ends these.
 pub(crate) fn may_return_early(body: TokenStream) -> bool {
     returns(body, |_| false)
 }
@@ -97,8 +98,9 @@ fn stays(name: &Ident) -> bool {
     STAYING.contains(&text.as_str()) || text.starts_with("trace_") || text.ends_with("_span")
 }
 
-/// Splits a body that ends with `Box::pin(future)`, and does not end elsewhere, into what comes before the parentheses
-/// and what is in them. Macros that one knows are trusted: without that, a function that writes a log would not have its future traced.
+/// Splits a body that ends with `Box::pin(future)`, and does not end elsewhere, into what comes
+/// before the parentheses and what is in them. Macros that one knows are trusted: without that, a
+/// function that writes a log would not have its future traced.
 pub(crate) fn boxed_tail(body: &TokenStream) -> Option<(TokenStream, Group)> {
     let mut tokens: Vec<TokenTree> = body.clone().into_iter().collect();
     let Some(TokenTree::Group(boxed)) = tokens.pop() else { return None };

@@ -1,7 +1,7 @@
 //! Finding the functions, and the options that hold for each of them.
 //!
-//! A mistake never takes the item away: it is emitted untraced beside the error, so that the compiler does
-//! not go on to report every use of it.
+//! A mistake never takes the item away: it is emitted untraced beside the error, so that the
+//! compiler does not go on to report every use of it.
 
 use proc_macro2::TokenStream;
 use quote::{quote, ToTokens};

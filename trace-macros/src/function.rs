@@ -220,8 +220,9 @@ impl<'f> Point<'f> {
 
     /// A task within the box that is returned.
     ///
-    /// A box that the function has from elsewhere is not put into another one: `dyn Future<Output = T> + 'static` outlives
-    /// `'static` for the compiler only if `T` does, which a generic function need not say.
+    /// A box that the function has from elsewhere is not put into another one: `dyn Future<Output =
+    /// T> + 'static` outlives `'static` for the compiler only if `T` does, which a generic function
+    /// need not say.
     fn boxed_future(&self, body: &TokenStream) -> TokenStream {
         let Some((call, boxed)) = boxed_tail(body) else { return self.plain(body) };
         let (begin, task) = self.make_task();
@@ -230,7 +231,8 @@ impl<'f> Point<'f> {
         quote_spanned!(boxed.span()=> #begin #flow_id #call(#future))
     }
 
-    /// A task of a future that is polled later, or never. Where there is nothing to record of the call it begins with the first poll.
+    /// A task of a future that is polled later, or never. Where there is nothing to record of the
+    /// call it begins with the first poll.
     fn make_task(&self) -> (TokenStream, Ident) {
         if !self.values.is_empty() {
             return self.begin_task();

@@ -1,7 +1,8 @@
 //! Reading what the attribute stands on: a function, or a block of them.
 //!
-//! Statements are kept as the tokens they are. They need not be understood to put others around them, so a body may use
-//! syntax that this crate's parser does not know yet, and parsing it costs nothing.
+//! Statements are kept as the tokens they are. They need not be understood to put others around
+//! them, so a body may use syntax that this crate's parser does not know yet, and parsing it costs
+//! nothing.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{quote, ToTokens};
@@ -107,7 +108,8 @@ fn after_attributes(input: ParseStream<'_>) -> Result<proc_macro2::Span> {
 
 /// The attributes of this crate, and the others.
 ///
-/// By the last word of the path, since `use` may have brought it in as `trace_fn` or `trace_runtime::trace_fn`.
+/// By the last word of the path, since `use` may have brought it in as `trace_fn` or
+/// `trace_runtime::trace_fn`.
 fn attributes(input: ParseStream<'_>) -> Result<(Vec<Attribute>, Vec<Attribute>)> {
     let is_own = |attribute: &Attribute| {
         attribute.path().segments.last().is_some_and(|segment| segment.ident == "trace_fn")
@@ -144,8 +146,9 @@ impl Parse for Function {
 
 /// The `use`, `fn`, `const` and so on that a body begins with.
 ///
-/// An item means the same wherever it stands in its block, but `clippy::items_after_statements` reports one that
-/// follows a statement, so ours may not come first. Macro calls are not taken along: they may be statements.
+/// An item means the same wherever it stands in its block, but `clippy::items_after_statements`
+/// reports one that follows a statement, so ours may not come first. Macro calls are not taken
+/// along: they may be statements.
 fn leading_items(input: ParseStream<'_>) -> Vec<syn::Item> {
     let mut items = Vec::new();
     loop {
@@ -170,7 +173,8 @@ impl Block {
 
 /// Splits a block at its braces.
 ///
-/// Its header may have braces too, as in `impl Ring<{ 1 << 4 }>`: it ends where the parser takes it for whole.
+/// Its header may have braces too, as in `impl Ring<{ 1 << 4 }>`: it ends where the parser takes it
+/// for whole.
 fn header_and_body(kind: Kind, input: ParseStream<'_>) -> Result<(TokenStream, Group)> {
     let mut header = TokenStream::new();
     loop {
@@ -230,8 +234,8 @@ fn member(kind: Kind, input: ParseStream<'_>) -> Result<Member> {
 }
 
 impl Function {
-    /// A block as one of the function's: braces of this crate's would be of its edition, which has a say in when the temporaries of a
-    /// tail are dropped.
+    /// A block as one of the function's: braces of this crate's would be of its edition, which has
+    /// a say in when the temporaries of a tail are dropped.
     pub(crate) fn block(&self, statements: TokenStream) -> Group {
         let mut block = Group::new(Delimiter::Brace, statements);
         block.set_span(self.brace.span.join());

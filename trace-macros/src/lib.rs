@@ -1,9 +1,10 @@
 //! The `#[trace_fn]` attribute of `trace-runtime`.
 //!
-//! Programs use it as `trace_runtime::trace_fn`; this crate exists because an attribute has to live in a
-//! crate of its own. It reads the attribute's options (`attr`) and the item as far as needed (`item`), finds the functions in it
-//! and what holds for each (`expand`), and puts the runtime's macros into them (`function`), by what kind of function it is (`shape`, `body`)
-//! and what its parameters are (`parameters`, `arguments`).
+//! Programs use it as `trace_runtime::trace_fn`; this crate exists because an attribute has to live
+//! in a crate of its own. It reads the attribute's options (`attr`) and the item as far as needed
+//! (`item`), finds the functions in it and what holds for each (`expand`), and puts the runtime's
+//! macros into them (`function`), by what kind of function it is (`shape`, `body`) and what its
+//! parameters are (`parameters`, `arguments`).
 
 #![forbid(unsafe_code)]
 
@@ -70,16 +71,20 @@ use expand::Mode;
 /// # assert_eq!((cache.get(0), cache.len()), (Some(&5), 1));
 /// ```
 ///
-/// It stands on a function or method with a body, or on a block, and then holds for all functions in it: an `impl` block, a trait (its
-/// default methods), or a module that is written in place, with all that is in it. `#[trace_fn(skip)]` leaves one out, and so it does a
-/// block within the block; a function's own `#[trace_fn(...)]` comes first. A `const fn`, which may run in the compiler, is left out of
-/// a block silently, and so are functions that a macro makes inside it and those inside functions.
+/// It stands on a function or method with a body, or on a block, and then holds for all functions
+/// in it: an `impl` block, a trait (its default methods), or a module that is written in place,
+/// with all that is in it. `#[trace_fn(skip)]` leaves one out, and so it does a block within the
+/// block; a function's own `#[trace_fn(...)]` comes first. A `const fn`, which may run in the
+/// compiler, is left out of a block silently, and so are functions that a macro makes inside it and
+/// those inside functions.
 ///
 /// # Names
 ///
-/// The category is the name of the crate, `my_app`. The name is the function's path without the crate, `shapes::area`, and
-/// `Ring::push` for what belongs to a type or a trait. Types have neither modules nor generic arguments; for a trait's default method it is the
-/// trait, for an implementation the type: `Ring::fmt`. Both are made when a recording starts, and cost a call nothing.
+/// The category is the name of the crate, `my_app`. The name is the function's path without the
+/// crate, `shapes::area`, and `Ring::push` for what belongs to a type or a trait. Types have
+/// neither modules nor generic arguments; for a trait's default method it is the trait, for an
+/// implementation the type: `Ring::fmt`. Both are made when a recording starts, and cost a call
+/// nothing.
 ///
 /// # Options
 ///
@@ -100,17 +105,20 @@ use expand::Mode;
 ///
 /// ## Values
 ///
-/// A value is recorded typed if its type has an `ArgValue`; else as the text of its `Display`, else of its `Debug`. Bare `args` leaves out
-/// what has none of them, such as a `T` without bounds; elsewhere that is an error. At most 15 arguments are recorded, 14 of an async
-/// function; bare `args` takes the first ones. Text is made in place up to 128 bytes, and in a `String` beyond, up to the 32,000 bytes
-/// that a record can have. **Nothing is evaluated or formatted while the category is off**, and no code of yours runs while a record is
-/// being written. What a `Debug` or `Display` of yours does, it does in the function while that is recorded: with bare `args` too, a large
-/// value takes long, and one that locks may wait. Leave such parameters out with `skip(...)`. A panic in it ends there, unless panics
-/// abort; the text then ends with `<panicked>`.
+/// A value is recorded typed if its type has an `ArgValue`; else as the text of its `Display`, else
+/// of its `Debug`. Bare `args` leaves out what has none of them, such as a `T` without bounds;
+/// elsewhere that is an error. At most 15 arguments are recorded, 14 of an async function; bare
+/// `args` takes the first ones. Text is made in place up to 128 bytes, and in a `String` beyond, up
+/// to the 32,000 bytes that a record can have. **Nothing is evaluated or formatted while the
+/// category is off**, and no code of yours runs while a record is being written. What a `Debug` or
+/// `Display` of yours does, it does in the function while that is recorded: with bare `args` too, a
+/// large value takes long, and one that locks may wait. Leave such parameters out with `skip(...)`.
+/// A panic in it ends there, unless panics abort; the text then ends with `<panicked>`.
 ///
 /// ## Results
 ///
-/// With `ret` or `err` the body becomes a closure that is called in place. An instant is recorded inside the duration.
+/// With `ret` or `err` the body becomes a closure that is called in place. An instant is recorded
+/// inside the duration.
 ///
 /// ```
 /// # use trace_runtime::trace_fn;
@@ -148,17 +156,21 @@ use expand::Mode;
 ///
 /// # Async
 ///
-/// An `async fn` is recorded as a task: its polls as durations on the threads that run them, joined by a flow, and a track with its
-/// wall-clock time, which ends also when it is cancelled. So is a function that returns `impl Future` (with `Send`, `Sync`, `Unpin` and
-/// lifetimes, and no other trait beside it), `Pin<Box<dyn Future>>`, `BoxFuture` or `LocalBoxFuture`, and what `async_trait` makes,
-/// whichever of the two attributes comes first. A flow is recorded at the first poll, a result at the last.
+/// An `async fn` is recorded as a task: its polls as durations on the threads that run them, joined
+/// by a flow, and a track with its wall-clock time, which ends also when it is cancelled. So is a
+/// function that returns `impl Future` (with `Send`, `Sync`, `Unpin` and lifetimes, and no other
+/// trait beside it), `Pin<Box<dyn Future>>`, `BoxFuture` or `LocalBoxFuture`, and what
+/// `async_trait` makes, whichever of the two attributes comes first. A flow is recorded at the
+/// first poll, a result at the last.
 ///
-/// The task begins with the first poll; a future that is never polled leaves nothing. Where a function that is not an `async fn`
-/// records arguments, which are there when it is called and may be gone later, it begins with the call.
+/// The task begins with the first poll; a future that is never polled leaves nothing. Where a
+/// function that is not an `async fn` records arguments, which are there when it is called and may
+/// be gone later, it begins with the call.
 ///
-/// The parent is the task in whose poll the function's code begins to run. That of an `async fn` begins at its first poll:
-/// with `tokio::spawn(child())` it has no parent, since the executor polls it outside of any task. Trace what is spawned where it is
-/// spawned, with `TraceFutureExt::trace`:
+/// The parent is the task in whose poll the function's code begins to run. That of an `async fn`
+/// begins at its first poll: with `tokio::spawn(child())` it has no parent, since the executor
+/// polls it outside of any task. Trace what is spawned where it is spawned, with
+/// `TraceFutureExt::trace`:
 ///
 /// ```
 /// use trace_runtime::{trace_future_args, TraceFutureExt};
@@ -171,9 +183,11 @@ use expand::Mode;
 /// spawn(child().trace(trace_future_args!("app", "child")));
 /// ```
 ///
-/// **Put `#[trace_fn]` above attributes that rewrite an async function**, such as `#[tokio::main]` and `#[tokio::test]`. Below them it
-/// stands on a function that is no longer async, which starts the executor: it is recorded as a duration of its thread. And what runs before
-/// `trace_runtime::init()` is in no trace: a function that calls it is not, an async one only from its next poll on.
+/// **Put `#[trace_fn]` above attributes that rewrite an async function**, such as `#[tokio::main]`
+/// and `#[tokio::test]`. Below them it stands on a function that is no longer async, which starts
+/// the executor: it is recorded as a duration of its thread. And what runs before
+/// `trace_runtime::init()` is in no trace: a function that calls it is not, an async one only from
+/// its next poll on.
 ///
 /// ```ignore
 /// #[trace_fn]
@@ -181,43 +195,53 @@ use expand::Mode;
 /// async fn answers() {}
 /// ```
 ///
-/// What is passed to an `async fn` by value is in its future twice, outside and inside of what is traced.
+/// What is passed to an `async fn` by value is in its future twice, outside and inside of what is
+/// traced.
 ///
-/// A boxed future is one where the function ends with `Box::pin(...)`, without `return` or `?` before that, nor a macro that may stand for
-/// one of them, as `bail!` does: the future in the box is traced. A box that the function has from elsewhere is passed on as it is, and the
-/// function recorded for as long as it runs.
+/// A boxed future is one where the function ends with `Box::pin(...)`, without `return` or `?`
+/// before that, nor a macro that may stand for one of them, as `bail!` does: the future in the box
+/// is traced. A box that the function has from elsewhere is passed on as it is, and the function
+/// recorded for as long as it runs.
 ///
 /// # What stays as it is
 ///
-/// Signature, visibility, attributes, documentation, type inference, borrows, and the order in which parameters and locals are dropped;
-/// there are no lints that the function would not have had by itself. The duration ends when the locals have been dropped, and before
-/// the parameters are; with `ret` or `err`, after both.
+/// Signature, visibility, attributes, documentation, type inference, borrows, and the order in
+/// which parameters and locals are dropped; there are no lints that the function would not have had
+/// by itself. The duration ends when the locals have been dropped, and before the parameters are;
+/// with `ret` or `err`, after both.
 ///
 /// # Cost
 ///
-/// What `trace_duration!` costs: two reads of the clock while recorded, one load and a branch while not. Each of `ret`,
-/// `err` and `flow` is an event of its own, with one read of the clock. A text costs its formatting. With the feature `ntrace` the
-/// machine code is the function's own.
+/// What `trace_duration!` costs: two reads of the clock while recorded, one load and a branch while
+/// not. Each of `ret`, `err` and `flow` is an event of its own, with one read of the clock. A text
+/// costs its formatting. With the feature `ntrace` the machine code is the function's own.
 ///
 /// # Limits
 ///
-/// * A `const fn` and a naked function are rejected, and so is `ret` or `err` with `#[track_caller]`, on a function that is not async: a
-///   closure cannot have it.
-/// * With `ret`, `err`, and in an `async fn`, a parameter that may have something to drop counts as used; the compiler does not warn of it.
-///   What such a function leaves of a parameter that it takes apart (`(a, _): (A, B)`) is dropped after all other parameters.
-/// * A trait's method without a body has nothing to record: put the attribute on the implementation.
-/// * What a macro does is not known, only that those of the standard library (without `ready!`), those that write logs (`debug!`, `info!`,
-///   `info_span!`, …) and `trace_…!` do not leave a function. Another one before the `Box::pin(...)` of a boxed future makes the function one
-///   that is recorded for as long as it runs, and its future is not. With `async fn` and `impl Future` any macro will do.
-/// * `impl Future` without an `Output` in it (`impl Future<Item = T>` of `futures` 0.1, or one that nobody is to look at) is not traced, only
-///   the call is. A trait of your own that is named `Future` and has an `Output` is taken for the standard library's.
-/// * `async_trait` gives other names to parameters that are patterns; they cannot be recorded when it is expanded first.
+/// * A `const fn` and a naked function are rejected, and so is `ret` or `err` with
+///   `#[track_caller]`, on a function that is not async: a closure cannot have it.
+/// * With `ret`, `err`, and in an `async fn`, a parameter that may have something to drop counts as
+///   used; the compiler does not warn of it. What such a function leaves of a parameter that it
+///   takes apart (`(a, _): (A, B)`) is dropped after all other parameters.
+/// * A trait's method without a body has nothing to record: put the attribute on the
+///   implementation.
+/// * What a macro does is not known, only that those of the standard library (without `ready!`),
+///   those that write logs (`debug!`, `info!`, `info_span!`, …) and `trace_…!` do not leave a
+///   function. Another one before the `Box::pin(...)` of a boxed future makes the function one that
+///   is recorded for as long as it runs, and its future is not. With `async fn` and `impl Future`
+///   any macro will do.
+/// * `impl Future` without an `Output` in it (`impl Future<Item = T>` of `futures` 0.1, or one that
+///   nobody is to look at) is not traced, only the call is. A trait of your own that is named
+///   `Future` and has an `Output` is taken for the standard library's.
+/// * `async_trait` gives other names to parameters that are patterns; they cannot be recorded when
+///   it is expanded first.
 #[proc_macro_attribute]
 pub fn trace_fn(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::trace_fn(Mode::Traced, options.into(), item.into()).into()
 }
 
-/// The attribute where tracing is compiled out: it takes the same options, checks them, and records nothing.
+/// The attribute where tracing is compiled out: it takes the same options, checks them, and records
+/// nothing.
 ///
 /// Programs use it as `trace_runtime::ntrace::trace_fn`.
 #[proc_macro_attribute]

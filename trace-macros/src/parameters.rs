@@ -56,16 +56,17 @@ impl<'a> Parameters<'a> {
         Err(Error::new(word.span(), self.unknown(word)))
     }
 
-    /// What can be recorded of a function about which nothing is said: all parameters but `self`, and but those that
-    /// the function itself says it does not use, by an underscore.
+    /// What can be recorded of a function about which nothing is said: all parameters but `self`,
+    /// and but those that the function itself says it does not use, by an underscore.
     pub(crate) fn recordable(&self) -> impl Iterator<Item = &Ident> {
         let words = self.bound.iter().filter(|bound| !bound.may_be_absent).map(|bound| &bound.word);
         words.filter(|word| *word != "self" && !word.to_string().starts_with('_'))
     }
 
-    /// A statement that makes a closure, or an async block, that moves its captures have all parameters whose drop may
-    /// be seen, whole. They are then dropped where it ends, and in the order in which the function drops them:
-    /// captures are in the order in which they are first mentioned, parameters from the last to the first.
+    /// A statement that makes a closure, or an async block, that moves its captures have all
+    /// parameters whose drop may be seen, whole. They are then dropped where it ends, and in the
+    /// order in which the function drops them: captures are in the order in which they are first
+    /// mentioned, parameters from the last to the first.
     pub(crate) fn capture(&self) -> TokenStream {
         let words: Vec<&Ident> = self
             .bound
@@ -130,7 +131,8 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Whether values of a type may have something to do when they are dropped. References and numbers have not.
+/// Whether values of a type may have something to do when they are dropped. References and numbers
+/// have not.
 fn may_drop(of: &Type) -> bool {
     match of {
         Type::Group(group) => may_drop(&group.elem),

@@ -46,7 +46,8 @@ impl Shape {
 
 /// Whether the bounds ask for a future and for nothing that a wrapped future may not have.
 ///
-/// A future says what its `Output` is. Where that is left out, `Future` is perhaps another trait, such as that of `futures` before 0.2.
+/// A future says what its `Output` is. Where that is left out, `Future` is perhaps another trait,
+/// such as that of `futures` before 0.2.
 fn is_future<'a>(bounds: impl IntoIterator<Item = &'a TypeParamBound>) -> bool {
     let mut future = false;
     for bound in bounds {
@@ -104,7 +105,8 @@ fn last_segment(of: &Type) -> Option<(String, Option<&Type>)> {
     Some((last.ident.to_string(), argument))
 }
 
-/// What a function or its future gives, as a type that can stand in a body: `_` for what has no name. `None` if there is none.
+/// What a function or its future gives, as a type that can stand in a body: `_` for what has no
+/// name. `None` if there is none.
 pub(crate) fn nameable_output(signature: &Signature) -> Option<TokenStream> {
     match &signature.output {
         ReturnType::Default => Some(quote::quote!(())),
@@ -118,7 +120,8 @@ pub(crate) fn nameable_output(signature: &Signature) -> Option<TokenStream> {
     }
 }
 
-/// What a function or its future gives, if all of it has a name: where there is no value to infer from, `_` says too little.
+/// What a function or its future gives, if all of it has a name: where there is no value to infer
+/// from, `_` says too little.
 pub(crate) fn named_output(signature: &Signature) -> Option<TokenStream> {
     let has_impl = has_word(signature.output.to_token_stream(), "impl");
     nameable_output(signature).filter(|_| !has_impl)

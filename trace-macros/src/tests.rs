@@ -1,5 +1,5 @@
-//! Expansions compared token by token. Errors are compared as the compiler shows them, in `tests/ui`; what expansions do is
-//! in `tests/shapes`.
+//! Expansions compared token by token. Errors are compared as the compiler shows them, in
+//! `tests/ui`; what expansions do is in `tests/shapes`.
 
 use proc_macro2::TokenStream;
 use quote::quote;

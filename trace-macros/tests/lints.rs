@@ -1,4 +1,5 @@
-//! Code that has no warning without the attribute has none with it, by the compiler and by all of Clippy's lints that look for style.
+//! Code that has no warning without the attribute has none with it, by the compiler and by all of
+//! Clippy's lints that look for style.
 //!
 //! Compiling this is the test; `cargo clippy --all-targets` is the other half of it.
 #![deny(warnings, rust_2018_idioms, clippy::all, clippy::pedantic)]
@@ -75,7 +76,8 @@ impl<T: Clone + fmt::Debug> Ring<T> {
         async move { length }
     }
 
-    /// Returns a future, and does nothing else: braces around one line are found unnecessary more easily.
+    /// Returns a future, and does nothing else: braces around one line are found unnecessary more
+    /// easily.
     #[rustfmt::skip]
     pub fn only_future(&self) -> impl Future<Output = usize> + '_ { async move { self.items.len() } }
 

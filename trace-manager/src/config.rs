@@ -11,8 +11,8 @@ use crate::memory::available_memory;
 pub struct SessionConfig {
     /// What happens when a buffer fills; default oneshot.
     pub mode: BufferingMode,
-    /// The size of each provider's buffer in bytes; default 4 MiB. Rounded to what works: at least a
-    /// page for each part, more where a provider has much to put into its durable buffer.
+    /// The size of each provider's buffer in bytes; default 4 MiB. Rounded to what works: at least
+    /// a page for each part, more where a provider has much to put into its durable buffer.
     pub buffer_size: u64,
     /// Category patterns; see [`CategorySet`](trace_protocol::categories::CategorySet). None means
     /// all.

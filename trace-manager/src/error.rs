@@ -33,8 +33,8 @@ pub enum ManagerError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// An alert has a trigger that takes snapshots, or one was asked for, and the archive is a pipe or a socket: what has been written
-    /// cannot be read again.
+    /// An alert has a trigger that takes snapshots, or one was asked for, and the archive is a pipe
+    /// or a socket: what has been written cannot be read again.
     SnapshotOfStream,
     /// There is not the memory for a copy of the providers' buffers.
     SnapshotTooLarge {

@@ -1,7 +1,7 @@
 //! The thread that reads what providers leave behind.
 //!
-//! A buffer may be large and a provider may die at any time; read in the event loop, its remains would
-//! keep the others waiting.
+//! A buffer may be large and a provider may die at any time; read in the event loop, its remains
+//! would keep the others waiting.
 
 use std::io;
 use std::thread;

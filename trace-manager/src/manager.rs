@@ -73,11 +73,11 @@ impl Manager {
         self.start_with(config, target, None)
     }
 
-    /// Starts a session as [`start`](Self::start) does, of which a guard completes the archive if this
-    /// process is killed: what providers had recorded is not lost.
+    /// Starts a session as [`start`](Self::start) does, of which a guard completes the archive if
+    /// this process is killed: what providers had recorded is not lost.
     ///
-    /// An archive that is a pipe or a socket cannot be completed. A guard that ends early does the session no
-    /// harm.
+    /// An archive that is a pipe or a socket cannot be completed. A guard that ends early does the
+    /// session no harm.
     ///
     /// # Errors
     ///
@@ -188,17 +188,21 @@ impl SessionHandle {
         let _ = self.mailbox.send(Command::Flush);
     }
 
-    /// Writes an archive of what there is so far to `path`, and waits until that is done. Returns its size in bytes.
+    /// Writes an archive of what there is so far to `path`, and waits until that is done. Returns
+    /// its size in bytes.
     ///
-    /// It holds what the session's own archive holds, and what is in the providers' buffers: in streaming mode all so far, in circular mode
-    /// the last moments. Scopes that are open are begins without an end. The file gets its name when it is whole. Recording goes on, and
+    /// It holds what the session's own archive holds, and what is in the providers' buffers: in
+    /// streaming mode all so far, in circular mode the last moments. Scopes that are open are
+    /// begins without an end. The file gets its name when it is whole. Recording goes on, and
     /// nothing of it is missing in the session's archive.
     ///
-    /// The copy of the buffers is made at once, while no other provider is served: that takes a few milliseconds for 16 MiB.
+    /// The copy of the buffers is made at once, while no other provider is served: that takes a few
+    /// milliseconds for 16 MiB.
     ///
     /// # Errors
     ///
-    /// [`ManagerError::Snapshot`] when the file cannot be written; [`ManagerError::SnapshotOfStream`] when the session's archive is none;
+    /// [`ManagerError::Snapshot`] when the file cannot be written;
+    /// [`ManagerError::SnapshotOfStream`] when the session's archive is none;
     /// [`ManagerError::SnapshotTooLarge`]; [`ManagerError::SessionOver`].
     pub fn snapshot(&self, path: &Path) -> Result<u64, ManagerError> {
         let (answer, answered) = crossbeam_channel::bounded(1);
@@ -209,7 +213,8 @@ impl SessionHandle {
 
     /// Waits for the next thing that the session has to tell, `timeout` at most.
     ///
-    /// A caller who does not look misses what comes when about a thousand wait; alerts are left out first. The summary has them all.
+    /// A caller who does not look misses what comes when about a thousand wait; alerts are left out
+    /// first. The summary has them all.
     pub fn next_notice(&self, timeout: Duration) -> Option<Notice> {
         self.noticed.recv_timeout(timeout).ok()
     }
@@ -224,7 +229,8 @@ impl SessionHandle {
         self.shared.wait(timeout, |progress| progress.joined > 0)
     }
 
-    /// Waits until the session stands in `state` or beyond, `timeout` at most. Tells whether it does.
+    /// Waits until the session stands in `state` or beyond, `timeout` at most. Tells whether it
+    /// does.
     pub fn wait_state(&self, state: SessionState, timeout: Duration) -> bool {
         self.shared.wait(timeout, |progress| progress.state >= state)
     }

@@ -1,7 +1,7 @@
 //! How much memory a buffer may take.
 //!
-//! The kernel promises more memory than it has and kills a process when the promise is called in. So
-//! a buffer, which is there from the start, is held against what is available first.
+//! The kernel promises more memory than it has and kills a process when the promise is called in.
+//! So a buffer, which is there from the start, is held against what is available first.
 
 use std::fs;
 use std::path::Path;

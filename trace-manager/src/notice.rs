@@ -6,10 +6,12 @@ use crossbeam_channel::{Receiver, Sender};
 
 use crate::summary::SnapshotSummary;
 
-/// Notices that wait for the caller. Beyond half of that, alerts are left out; what they did is told all the same.
+/// Notices that wait for the caller. Beyond half of that, alerts are left out; what they did is
+/// told all the same.
 const MAX_WAITING: usize = 1024;
 
-/// What a session tells its caller; see [`SessionHandle::next_notice`](crate::SessionHandle::next_notice).
+/// What a session tells its caller; see
+/// [`SessionHandle::next_notice`](crate::SessionHandle::next_notice).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {

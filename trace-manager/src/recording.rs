@@ -1,8 +1,8 @@
 //! What a session collects: its providers' buffers on one side, its archive on the other.
 //!
-//! A save has two halves. [`Recording::save`] copies the rolling buffer, after which the provider may
-//! be told that it is saved. [`Recording::sanitize_one`] turns the oldest copy into records of the
-//! archive; the loop calls it when no provider waits.
+//! A save has two halves. [`Recording::save`] copies the rolling buffer, after which the provider
+//! may be told that it is saved. [`Recording::sanitize_one`] turns the oldest copy into records of
+//! the archive; the loop calls it when no provider waits.
 
 mod copies;
 mod snapshots;
@@ -27,8 +27,8 @@ use crate::snapshot::{LastSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 use crate::tape::{Departure, Tape};
 
-/// The age beyond which a sample of the clocks is not compared with: the machine may have slept, and
-/// with it the counter.
+/// The age beyond which a sample of the clocks is not compared with: the machine may have slept,
+/// and with it the counter.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// The rate of a provider whose ticks are those of `CLOCK_BOOTTIME`.
@@ -102,8 +102,8 @@ pub(crate) struct Recorded {
 impl Recording {
     /// Begins an archive.
     ///
-    /// `earlier` is a sample from before: if it is not too new, nothing needs to be waited for, and if
-    /// it is too old, it is taken anew.
+    /// `earlier` is a sample from before: if it is not too new, nothing needs to be waited for, and
+    /// if it is too old, it is taken anew.
     pub(crate) fn begin(
         config: SessionConfig,
         mut writer: ArchiveWriter,

@@ -1,7 +1,8 @@
 //! Making an archive of what a process left that traced itself and was killed.
 //!
-//! The process had an archive under way and a buffer, as files (see [`trace_protocol::buffer::saved`]). The part of the archive that
-//! the buffer's header vouches for is kept; what is in the buffer and not in that part follows.
+//! The process had an archive under way and a buffer, as files (see
+//! [`trace_protocol::buffer::saved`]). The part of the archive that the buffer's header vouches for
+//! is kept; what is in the buffer and not in that part follows.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -65,7 +66,8 @@ pub enum RecoverError {
         /// Its buffer.
         path: PathBuf,
     },
-    /// The process was killed before it recorded anything, or another process's files were mixed up.
+    /// The process was killed before it recorded anything, or another process's files were mixed
+    /// up.
     NothingRecorded {
         /// The partial archive.
         path: PathBuf,
@@ -94,7 +96,8 @@ impl fmt::Display for RecoverError {
 // The texts say what is wrong: there is no source to add.
 impl std::error::Error for RecoverError {}
 
-/// Makes the archive `output` of what the process left that traced itself into it, and then removes that.
+/// Makes the archive `output` of what the process left that traced itself into it, and then removes
+/// that.
 ///
 /// `output` is what the process was given as `TRACE_OUTPUT`, or one of the files beside it.
 ///
@@ -203,7 +206,8 @@ impl Beginning {
         Ok(Self { identity, first: first.ok_or_else(nothing)?, told })
     }
 
-    /// Says what was lost and is not told yet. When it was is known only as: between the first event and the last.
+    /// Says what was lost and is not told yet. When it was is known only as: between the first
+    /// event and the last.
     fn tell_losses(&self, collector: &Collector, words: &mut Vec<u64>) {
         let to = collector.stats().last_ticks.max(self.first);
         Closing::of(collector, self.told, self.first, to).write(words, &self.identity);

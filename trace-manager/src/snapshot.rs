@@ -9,8 +9,8 @@
 //!    its collector's state, cloned
 //! ```
 //!
-//! The session's own archive and its collectors are left as they are, and so its guard has nothing to do with it. Providers learn
-//! nothing of it.
+//! The session's own archive and its collectors are left as they are, and so its guard has nothing
+//! to do with it. Providers learn nothing of it.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -53,7 +53,8 @@ pub(crate) struct Extract {
 }
 
 impl Extract {
-    /// Returns the records, with a section record before them and what stands at the end of a provider behind them.
+    /// Returns the records, with a section record before them and what stands at the end of a
+    /// provider behind them.
     pub(crate) fn into_records(self) -> Vec<u64> {
         let Self { identity, mut collector, copy, joined_at, now } = self;
         let mut words = Vec::new();
@@ -114,7 +115,8 @@ impl Tape {
         self.collector.dropped()
     }
 
-    /// Copies a rolling buffer, to `slot` if there is one. After this the provider may write it again.
+    /// Copies a rolling buffer, to `slot` if there is one. After this the provider may write it
+    /// again.
     pub(crate) fn copy(&mut self, request: SaveRequest, slot: Option<SaveSlot>) {
         let SaveRequest { wrapped_count, durable_data_end } = request;
         let seen = slot.is_some();
@@ -141,7 +143,8 @@ impl Tape {
         self.copies.pop_front()
     }
 
-    /// Appends the well-formed records of a copy. Returns what the guard is to know when they are written.
+    /// Appends the well-formed records of a copy. Returns what the guard is to know when they are
+    /// written.
     pub(crate) fn sanitize(&mut self, copy: Copy, words: &mut Vec<u64>) -> Option<Mark> {
         let told = self.collector.stats().told_losses;
         self.collector.collect_durable(copy.durable_data_end, words);
@@ -178,7 +181,8 @@ impl Tape {
         self.into_summary(departure)
     }
 
-    /// Copies what is left, as if the provider ended here, and goes on. All copies have been sanitized.
+    /// Copies what is left, as if the provider ended here, and goes on. All copies have been
+    /// sanitized.
     pub(crate) fn extract(&self) -> Extract {
         Extract {
             identity: self.identity.clone(),

@@ -1,4 +1,5 @@
-//! A manager without file descriptors for more connections. Alone in its process, whose limit it sets.
+//! A manager without file descriptors for more connections. Alone in its process, whose limit it
+//! sets.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;

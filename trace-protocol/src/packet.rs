@@ -9,7 +9,8 @@
 //!
 //! They travel over a `SOCK_SEQPACKET` pair, so a packet arrives whole or not at all. Values are
 //! those of `trace-provider/provider.h` (tracing system design, "Trace Manager/Provider FIFO
-//! Protocol"). A field that a request does not use is zero, and a packet where it is not is refused.
+//! Protocol"). A field that a request does not use is zero, and a packet where it is not is
+//! refused.
 
 use crate::error::ProtocolError;
 

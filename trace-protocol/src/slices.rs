@@ -1,22 +1,25 @@
 //! Being scheduled soon: for the threads that make room in buffers while others fill them.
 
-/// Asks the scheduler to run the calling thread in short slices, and so, when it wakes up, sooner than threads that compute.
+/// Asks the scheduler to run the calling thread in short slices, and so, when it wakes up, sooner
+/// than threads that compute.
 ///
-/// The thread gets no larger share of the processor by it. Kernels before 6.12 know no slices and do nothing. See
-/// [sched_setattr(2)](https://man7.org/linux/man-pages/man2/sched_setattr.2.html).
+/// The thread gets no larger share of the processor by it. Kernels before 6.12 know no slices and
+/// do nothing. See [sched_setattr(2)](https://man7.org/linux/man-pages/man2/sched_setattr.2.html).
 #[cfg(target_os = "linux")]
 pub fn ask_for_short() {
     /// The shortest slice that the kernel grants, in nanoseconds.
     const SHORTEST: u64 = 100_000;
     let mut attributes = Attributes::default();
     let size = size_of::<Attributes>();
-    // SAFETY: the kernel writes at most `size` bytes, which `attributes` has, and which are valid whatever they are.
+    // SAFETY: the kernel writes at most `size` bytes, which `attributes` has, and which are valid
+    // whatever they are.
     let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
     if got != 0 || attributes.policy != libc::SCHED_OTHER as u32 {
         return;
     }
     attributes.runtime = SHORTEST;
-    // SAFETY: the kernel reads as many bytes as the size in `attributes` says, which it filled in itself.
+    // SAFETY: the kernel reads as many bytes as the size in `attributes` says, which it filled in
+    // itself.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 

@@ -1,6 +1,7 @@
 //! The atomics of the buffer, and the two halves of its asymmetric barrier.
 //!
-//! Under `--cfg loom` the same code runs on loom's atomics, so that the model checker explores what applications run.
+//! Under `--cfg loom` the same code runs on loom's atomics, so that the model checker explores what
+//! applications run.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{fence, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -8,7 +9,8 @@ pub(crate) use loom::sync::atomic::{fence, AtomicPtr, AtomicU32, AtomicU64, Orde
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{fence, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-/// Makes a `const fn` of a constructor, except for the model checker, whose atomics are made at run time.
+/// Makes a `const fn` of a constructor, except for the model checker, whose atomics are made at run
+/// time.
 macro_rules! const_new {
     ($(#[$meta:meta])* $visibility:vis fn $name:ident() -> Self $body:block) => {
         #[cfg(not(loom))]
@@ -33,14 +35,16 @@ pub(crate) fn light_fence() {
     core::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
-/// The service's half: after it, every thread of the process has run a full barrier, or will see what was stored before.
+/// The service's half: after it, every thread of the process has run a full barrier, or will see
+/// what was stored before.
 ///
-/// With `asymmetric` false the kernel has no `membarrier`, and the writers run a full fence themselves.
+/// With `asymmetric` false the kernel has no `membarrier`, and the writers run a full fence
+/// themselves.
 pub(crate) fn heavy_fence(asymmetric: bool) {
     fence(Ordering::SeqCst);
     if asymmetric && !membarrier::expedited() {
-        // The kernel took it back, as a system call filter installed later can do. A store takes nanoseconds to become visible to all
-        // processors; this is a million times as long.
+        // The kernel took it back, as a system call filter installed later can do. A store takes
+        // nanoseconds to become visible to all processors; this is a million times as long.
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }

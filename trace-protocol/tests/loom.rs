@@ -1,5 +1,5 @@
-//! The protocol of the buffer, model-checked: the code that applications run, on loom's atomics, in every interleaving that the bound
-//! allows.
+//! The protocol of the buffer, model-checked: the code that applications run, on loom's atomics, in
+//! every interleaving that the bound allows.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test -p trace-protocol --test loom --release
@@ -44,7 +44,8 @@ struct Buffer {
 }
 
 impl Buffer {
-    /// Rolling buffers of three units of eight words: each holds the thread record and two instants.
+    /// Rolling buffers of three units of eight words: each holds the thread record and two
+    /// instants.
     fn new(mode: BufferingMode, asymmetric: bool) -> Self {
         Self::with(Layout::new(mode, 64, 256, 64).unwrap(), asymmetric)
     }
@@ -159,7 +160,8 @@ fn handed_over_means_left_alone() {
     }
 }
 
-/// A scope that ends while its rolling buffer is handed over is shown once: turned there, or ended in the next.
+/// A scope that ends while its rolling buffer is handed over is shown once: turned there, or ended
+/// in the next.
 #[test]
 fn a_scope_ends_once() {
     for asymmetric in [true, false] {
@@ -189,7 +191,8 @@ fn a_scope_ends_once() {
     }
 }
 
-/// A scope that ends with another argument has that one when it is seen ended, and the first one when it is seen open.
+/// A scope that ends with another argument has that one when it is seen ended, and the first one
+/// when it is seen open.
 #[test]
 fn the_argument_of_a_scope_goes_with_its_end() {
     for asymmetric in [true, false] {
@@ -221,7 +224,8 @@ fn the_argument_of_a_scope_goes_with_its_end() {
 /// The model moves the one thread that uses a scope; the type does not allow it otherwise.
 struct Scope(OpenScope);
 
-// SAFETY: the scope is begun before the thread that ends it is started, and is used by that thread alone.
+// SAFETY: the scope is begun before the thread that ends it is started, and is used by that thread
+// alone.
 unsafe impl Send for Scope {}
 
 /// After a stop nothing is written, and what was written is whole.
@@ -237,7 +241,8 @@ fn stopped_means_stopped() {
             });
             recorder.stop(PATIENCE);
             let stopped = buffer.rolling(0);
-            // From here on the session's description is freed memory, which the writer must not look at.
+            // From here on the session's description is freed memory, which the writer must not
+            // look at.
             drop(recorder.end());
             let written = writer.join().unwrap();
             assert_eq!(buffer.rolling(0), stopped);
@@ -307,7 +312,8 @@ fn chunks_are_disjoint() {
     });
 }
 
-/// Two threads that find a rolling buffer full switch once, and nothing is lost while the other one is free.
+/// Two threads that find a rolling buffer full switch once, and nothing is lost while the other one
+/// is free.
 #[test]
 fn a_full_buffer_is_switched_once() {
     model(|| {
@@ -351,12 +357,12 @@ fn a_slot_has_one_holder() {
     });
 }
 
-/// A copy of a buffer whose older half is being overwritten holds whole records of one stretch: nothing of what overwrites is taken for
-/// what was there.
+/// A copy of a buffer whose older half is being overwritten holds whole records of one stretch:
+/// nothing of what overwrites is taken for what was there.
 #[test]
 fn a_copy_takes_nothing_for_older_than_it_is() {
-    // Three threads, and a reader that loads each word by itself: all executions would take hours. A count that is published after the
-    // switch, or without the fence, is found among these.
+    // Three threads, and a reader that loads each word by itself: all executions would take hours.
+    // A count that is published after the switch, or without the fence, is found among these.
     model_with(Some(150_000), || {
         // Rolling buffers of one unit.
         let layout = Layout::new(BufferingMode::Circular, 64, 128, 64).unwrap();

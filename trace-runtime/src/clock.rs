@@ -1,7 +1,7 @@
 //! The clock of all timestamps.
 //!
-//! Ticks are the CPU's counter where it runs at one rate on all cores (`rdtsc`, `cntvct_el0`), and nanoseconds of `CLOCK_BOOTTIME`
-//! elsewhere. Both count on while the machine sleeps.
+//! Ticks are the CPU's counter where it runs at one rate on all cores (`rdtsc`, `cntvct_el0`), and
+//! nanoseconds of `CLOCK_BOOTTIME` elsewhere. Both count on while the machine sleeps.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -44,7 +44,9 @@ fn counter() -> u64 {
 fn counter() -> u64 {
     let ticks: u64;
     // SAFETY: reads a register that Linux lets programs read; it touches no memory and no flags.
-    unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags))
+    };
     ticks
 }
 
@@ -54,12 +56,14 @@ fn counter() -> u64 {
     kernel_nanoseconds()
 }
 
-/// Whether the counter has one rate on all cores, at all times: the processor says so, and the kernel has not found otherwise.
+/// Whether the counter has one rate on all cores, at all times: the processor says so, and the
+/// kernel has not found otherwise.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn counter_is_invariant() -> bool {
     const INVARIANT_TSC: u32 = 1 << 8;
     use core::arch::x86_64::__cpuid;
-    // CPUID is there on every x86-64 processor; a leaf is asked for only if the highest one says it exists.
+    // CPUID is there on every x86-64 processor; a leaf is asked for only if the highest one says it
+    // exists.
     #[allow(unused_unsafe, reason = "CPUID became safe to ask in a later Rust")]
     // SAFETY: see above.
     let leaf = |leaf: u32| unsafe { __cpuid(leaf) };
@@ -75,8 +79,11 @@ fn counter_is_invariant() -> bool {
 /// Whether the kernel has fallen back to a clock that it uses only where the counter is unstable.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn kernel_distrusts_counter() -> bool {
-    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    source.is_ok_and(|source| ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"].contains(&source.trim()))
+    let source =
+        std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    source.is_ok_and(|source| {
+        ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"].contains(&source.trim())
+    })
 }
 
 /// Whether ticks are the CPU's counter, and not nanoseconds.

@@ -1,11 +1,12 @@
 //! Trace points that other languages lay out: what `trace-c` and its header are made of.
 //!
-//! Their sites are statics too. The linker puts pointers to all sites of a module, which is a program or a shared library, side by side
-//! in a section; the module hands the section over when it is loaded and takes it back when it is unloaded. So a session's start finds
-//! them without their being run first, and they cost what those of Rust cost.
+//! Their sites are statics too. The linker puts pointers to all sites of a module, which is a
+//! program or a shared library, side by side in a section; the module hands the section over when
+//! it is loaded and takes it back when it is unloaded. So a session's start finds them without
+//! their being run first, and they cost what those of Rust cost.
 //!
-//! What lies in those statics is not Rust's: texts may be anything, and are looked at when a session starts. Bytes that are not UTF-8
-//! are recorded as `?` in values, and as U+FFFD in names.
+//! What lies in those statics is not Rust's: texts may be anything, and are looked at when a
+//! session starts. Bytes that are not UTF-8 are recorded as `?` in values, and as U+FFFD in names.
 
 mod argument;
 mod modules;
@@ -21,15 +22,18 @@ pub use modules::{load, unload, Module};
 pub(crate) use modules::{read_all, turn_all, turn_all_off};
 pub use site::{Key, Site};
 
-/// A scope as it lies in a frame of another language: 32 bytes, of which the first 8 are 0 while it is not recorded.
+/// A scope as it lies in a frame of another language: 32 bytes, of which the first 8 are 0 while it
+/// is not recorded.
 pub type Scope = DurationScope;
 
 const _: () = assert!(size_of::<Scope>() == 32);
 
-/// Writes an event of `site` with a value for each of its keys. `tail` is its id or scope, where events of its type have one.
+/// Writes an event of `site` with a value for each of its keys. `tail` is its id or scope, where
+/// events of its type have one.
 ///
 /// # Safety
-/// `site` is a site as [`load`] describes it. `arguments` are as many as it has keys, and their texts can be read.
+/// `site` is a site as [`load`] describes it. `arguments` are as many as it has keys, and their
+/// texts can be read.
 #[inline]
 pub unsafe fn event(site: *const Site, arguments: *const Argument, tail: u64) {
     // SAFETY: by the contract.
@@ -43,7 +47,8 @@ pub unsafe fn event(site: *const Site, arguments: *const Argument, tail: u64) {
     }
 }
 
-/// Begins a duration of `site` with a value for each of its keys, and stores it in `scope`, which [`end`] ends.
+/// Begins a duration of `site` with a value for each of its keys, and stores it in `scope`, which
+/// [`end`] ends.
 ///
 /// # Safety
 /// As for [`event`]; `scope` can be written to.

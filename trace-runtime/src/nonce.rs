@@ -1,8 +1,9 @@
 //! Numbers for ids that no other process of this machine gives.
 //!
-//! Each process counts from a start of its own, which is drawn from 2⁶² numbers. Of two processes that give n ids each, some are the same
-//! with a probability of n / 2⁶¹: for a million each that is one in two million millions. Ids of processes would not do: they are used
-//! again, and each PID namespace has its own.
+//! Each process counts from a start of its own, which is drawn from 2⁶² numbers. Of two processes
+//! that give n ids each, some are the same with a probability of n / 2⁶¹: for a million each that
+//! is one in two million millions. Ids of processes would not do: they are used again, and each PID
+//! namespace has its own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +12,8 @@ use crate::{clock, RECORDER};
 /// Numbers that are lower are counts of a process whose start is yet to be drawn.
 const LEAST_START: u64 = 1 << 62;
 
-/// The numbers of this process, on pages that the kernel wipes in forked children, so that each has a start of its own.
+/// The numbers of this process, on pages that the kernel wipes in forked children, so that each has
+/// a start of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Nonces {
@@ -63,22 +65,26 @@ impl Nonces {
     }
 }
 
-/// Draws the start of this process, which makes system calls, before a traced thread asks for a number.
+/// Draws the start of this process, which makes system calls, before a traced thread asks for a
+/// number.
 pub(crate) fn prepare() {
     RECORDER.nonces().start();
 }
 
-/// A number that is unique on this machine as far as chance goes, and not 0. Works in signal handlers.
+/// A number that is unique on this machine as far as chance goes, and not 0. Works in signal
+/// handlers.
 #[inline]
 pub fn nonce() -> u64 {
     RECORDER.nonces().next()
 }
 
-/// A number that no other process draws: the kernel's randomness, and what tells processes apart where there is none.
+/// A number that no other process draws: the kernel's randomness, and what tells processes apart
+/// where there is none.
 fn draw() -> u64 {
     RECORDER.wipe_on_fork();
     let mut random = 0u64;
-    // SAFETY: the place has as many bytes as it is said to have. Without randomness it stays as it is.
+    // SAFETY: the place has as many bytes as it is said to have. Without randomness it stays as it
+    // is.
     unsafe { libc::getrandom((&raw mut random).cast(), size_of_val(&random), libc::GRND_NONBLOCK) };
     let place = u64::from(std::process::id()) << 32 ^ (&raw const random).addr() as u64;
     random ^ mixed(mixed(place) ^ clock::ticks()) ^ mixed(clock::kernel_nanoseconds())
@@ -98,9 +104,11 @@ mod tests {
 
     #[test]
     fn nonces_are_unique_and_not_zero() {
-        let threads: Vec<_> =
-            (0..4).map(|_| std::thread::spawn(|| (0..1000).map(|_| nonce()).collect::<Vec<_>>())).collect();
-        let nonces: HashSet<u64> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+        let threads: Vec<_> = (0..4)
+            .map(|_| std::thread::spawn(|| (0..1000).map(|_| nonce()).collect::<Vec<_>>()))
+            .collect();
+        let nonces: HashSet<u64> =
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         assert_eq!(nonces.len(), 4000);
         assert!(!nonces.contains(&0));
     }

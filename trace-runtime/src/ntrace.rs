@@ -12,9 +12,10 @@
 //! # quiet::work(&[]);
 //! ```
 //!
-//! It takes the place of what the module imports from `trace_runtime`: both at once make names ambiguous. It has
-//! all macros of the crate, `#[trace_fn]`, `TraceFutureExt`, [`context`], and the functions and types that start something; what is only a value, such as
-//! [`Timestamp`] and [`Track`], is the same.
+//! It takes the place of what the module imports from `trace_runtime`: both at once make names
+//! ambiguous. It has all macros of the crate, `#[trace_fn]`, `TraceFutureExt`, [`context`], and the
+//! functions and types that start something; what is only a value, such as [`Timestamp`] and
+//! [`Track`], is the same.
 //!
 //! With the feature `ntrace`, and on systems other than Linux, this is what the crate consists of.
 

@@ -11,9 +11,11 @@ use crate::RECORDER;
 pub(crate) mod id;
 
 thread_local! {
-    /// The thread's slot; null before its first record and after it has ended; [`ATTACHING`] in between.
+    /// The thread's slot; null before its first record and after it has ended; [`ATTACHING`] in
+    /// between.
     ///
-    /// It needs no destructor of Rust's, so that it can be read at any time in the life of a thread.
+    /// It needs no destructor of Rust's, so that it can be read at any time in the life of a
+    /// thread.
     static SLOT: Cell<*const Slot> = const { Cell::new(ptr::null()) };
 
     /// Records of signal handlers that interrupted the thread while it was taking its slot.
@@ -25,8 +27,9 @@ const ATTACHING: *const Slot = ptr::without_provenance(1);
 
 /// The key whose destructor gives the slots of ended threads back, or -1.
 ///
-/// POSIX runs destructors of keys after those of Rust's thread locals, and again if one of them made a value for the key anew: a trace
-/// point in any of them works, and the slot is given back all the same.
+/// POSIX runs destructors of keys after those of Rust's thread locals, and again if one of them
+/// made a value for the key anew: a trace point in any of them works, and the slot is given back
+/// all the same.
 static KEY: AtomicI32 = AtomicI32::new(-1);
 
 /// The slot of the calling thread, if it has or can get one.
@@ -34,7 +37,8 @@ static KEY: AtomicI32 = AtomicI32::new(-1);
 pub(crate) fn slot() -> Option<&'static Slot> {
     let slot = SLOT.get();
     if slot.addr() > ATTACHING.addr() {
-        // SAFETY: a pointer here is null, `ATTACHING`, or came from the `&'static Slot` that `attach` stored.
+        // SAFETY: a pointer here is null, `ATTACHING`, or came from the `&'static Slot` that
+        // `attach` stored.
         Some(unsafe { &*slot })
     } else {
         attach(slot)
@@ -45,7 +49,8 @@ pub(crate) fn slot() -> Option<&'static Slot> {
 pub(crate) fn attached() -> Option<&'static Slot> {
     let slot = SLOT.get();
     if slot.addr() > ATTACHING.addr() {
-        // SAFETY: a pointer other than null and `ATTACHING` came from the `&'static Slot` that `attach` stored.
+        // SAFETY: a pointer other than null and `ATTACHING` came from the `&'static Slot` that
+        // `attach` stored.
         Some(unsafe { &*slot })
     } else {
         None
@@ -68,35 +73,40 @@ fn attach(current: *const Slot) -> Option<&'static Slot> {
     if let (Some(slot), missed @ 1..) = (slot, MISSED.take()) {
         slot.count_nested(&RECORDER, missed);
     }
-    if let (Some(slot), Ok(key)) = (slot, libc::pthread_key_t::try_from(KEY.load(Ordering::Relaxed))) {
+    if let (Some(slot), Ok(key)) =
+        (slot, libc::pthread_key_t::try_from(KEY.load(Ordering::Relaxed)))
+    {
         // SAFETY: the key was made by `prepare` and is never deleted.
         unsafe { libc::pthread_setspecific(key, ptr::from_ref(slot).cast()) };
     }
     slot
 }
 
-/// Makes ready what the first record of a thread needs. Called before the first session; later calls do nothing.
+/// Makes ready what the first record of a thread needs. Called before the first session; later
+/// calls do nothing.
 pub(crate) fn prepare() {
     if KEY.load(Ordering::Relaxed) >= 0 {
         return;
     }
     let mut key = 0;
-    // SAFETY: `key` is a valid place for the key, and `thread_ends` takes what `attach` stores under it.
+    // SAFETY: `key` is a valid place for the key, and `thread_ends` takes what `attach` stores
+    // under it.
     let made = unsafe { libc::pthread_key_create(&mut key, Some(thread_ends)) } == 0;
     if let (true, Ok(key)) = (made, i32::try_from(key)) {
         KEY.store(key, Ordering::Relaxed);
     }
 }
 
-/// Leaves the trace point that the calling thread was interrupted in, if it was. For a thread that ends its process from a signal
-/// handler, and so never comes back to it.
+/// Leaves the trace point that the calling thread was interrupted in, if it was. For a thread that
+/// ends its process from a signal handler, and so never comes back to it.
 pub(crate) fn leave_trace_point() {
     if let Some(slot) = attached() {
         slot.leave();
     }
 }
 
-/// Makes the thread forget the slot that it has from its parent process. Called in a forked child, by its only thread.
+/// Makes the thread forget the slot that it has from its parent process. Called in a forked child,
+/// by its only thread.
 pub(crate) fn forget_slot() {
     SLOT.set(ptr::null());
 }
@@ -106,7 +116,8 @@ extern "C" fn thread_ends(slot: *mut libc::c_void) {
         // A forked child has forgotten its parent's slot.
         return;
     }
-    // SAFETY: the value of the key is the `&'static Slot` that `attach` stored, found above to be this thread's.
+    // SAFETY: the value of the key is the `&'static Slot` that `attach` stored, found above to be
+    // this thread's.
     let slot = unsafe { &*slot.cast_const().cast::<Slot>() };
     crate::provider::names::tell_own(slot);
     SLOT.set(ptr::null());

@@ -7,14 +7,18 @@ use crate::clock;
 
 /// A moment in the clock of the trace: what [`trace_at!`](crate::trace_at) takes.
 ///
-/// [`Timestamp::now`] costs one read of the CPU's counter. A moment that another clock told is converted: that reads both clocks now, and
-/// the rate between them is measured from [`init`](crate::init) on. It is right within a microsecond for moments since `init`; for
-/// earlier ones the error grows as the measured time is shorter than the one that is told, by about as many microseconds as that is times
-/// longer. Conversions cost about half a microsecond, and are not for signal handlers.
+/// [`Timestamp::now`] costs one read of the CPU's counter. A moment that another clock told is
+/// converted: that reads both clocks now, and the rate between them is measured from
+/// [`init`](crate::init) on. It is right within a microsecond for moments since `init`; for earlier
+/// ones the error grows as the measured time is shorter than the one that is told, by about as many
+/// microseconds as that is times longer. Conversions cost about half a microsecond, and are not for
+/// signal handlers.
 ///
-/// The clock of the trace begins when the machine starts: an earlier moment becomes that one, tick 0, without a word.
+/// The clock of the trace begins when the machine starts: an earlier moment becomes that one, tick
+/// 0, without a word.
 ///
-/// `init` also decides which clock that of the trace is: what was read or converted before may be of another one.
+/// `init` also decides which clock that of the trace is: what was read or converted before may be
+/// of another one.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -49,7 +53,8 @@ impl Timestamp {
 
     /// The moment at which the clock of the trace shows this many ticks.
     ///
-    /// Ticks are the CPU's counter where that is reliable (`rdtsc`, `cntvct_el0`), else nanoseconds of `CLOCK_BOOTTIME`.
+    /// Ticks are the CPU's counter where that is reliable (`rdtsc`, `cntvct_el0`), else nanoseconds
+    /// of `CLOCK_BOOTTIME`.
     #[inline]
     #[must_use]
     pub const fn from_ticks(ticks: u64) -> Self {
@@ -72,11 +77,15 @@ impl Timestamp {
     }
 }
 
-/// As far as the machine has not slept in between: `Instant` stands still then, and the clock of the trace does not.
+/// As far as the machine has not slept in between: `Instant` stands still then, and the clock of
+/// the trace does not.
 impl From<Instant> for Timestamp {
     fn from(instant: Instant) -> Self {
         let (ticks, now) = paired(Instant::now);
-        Self(convert(ticks, offset(instant.checked_duration_since(now), now.saturating_duration_since(instant))))
+        Self(convert(
+            ticks,
+            offset(instant.checked_duration_since(now), now.saturating_duration_since(instant)),
+        ))
     }
 }
 
@@ -84,11 +93,15 @@ impl From<Instant> for Timestamp {
 impl From<SystemTime> for Timestamp {
     fn from(time: SystemTime) -> Self {
         let (ticks, now) = paired(SystemTime::now);
-        Self(convert(ticks, offset(time.duration_since(now).ok(), now.duration_since(time).unwrap_or_default())))
+        Self(convert(
+            ticks,
+            offset(time.duration_since(now).ok(), now.duration_since(time).unwrap_or_default()),
+        ))
     }
 }
 
-/// Begins to measure the rate between ticks and nanoseconds. Called once the source of ticks is chosen.
+/// Begins to measure the rate between ticks and nanoseconds. Called once the source of ticks is
+/// chosen.
 pub(crate) fn prepare() {
     first();
 }
@@ -108,7 +121,8 @@ fn paired<T>(read: impl Fn() -> T) -> (u64, T) {
         (clock::ticks().saturating_sub(before), before, told)
     };
     let tries = (1..TRIES).map(|_| once());
-    let (span, before, told) = tries.fold(once(), |best, next| if next.0 < best.0 { next } else { best });
+    let (span, before, told) =
+        tries.fold(once(), |best, next| if next.0 < best.0 { next } else { best });
     (before + span / 2, told)
 }
 

@@ -1,13 +1,16 @@
-//! Tracks: threads of this process that are none of the system's, for events that belong to no thread.
+//! Tracks: threads of this process that are none of the system's, for events that belong to no
+//! thread.
 
 use trace_format::layout::ARTIFICIAL_KOID_BIT;
 
 use crate::provider::given;
 
-/// A track of its own in the trace, shown like a thread of this process: a GPU queue, a connection, a device.
+/// A track of its own in the trace, shown like a thread of this process: a GPU queue, a connection,
+/// a device.
 ///
-/// [`trace_track!`](crate::trace_track) records on it, from any thread. It is named in every recording, also in one that is under way
-/// when the track is made. Making one takes a lock and allocates what is never freed: make it once and keep it; it is a number to copy.
+/// [`trace_track!`](crate::trace_track) records on it, from any thread. It is named in every
+/// recording, also in one that is under way when the track is made. Making one takes a lock and
+/// allocates what is never freed: make it once and keep it; it is a number to copy.
 ///
 /// ```
 /// use trace_runtime::{trace_track, Track};
@@ -16,16 +19,18 @@ use crate::provider::given;
 /// trace_track!(queue, duration("gpu", "submit", "draws" => 12u32));
 /// ```
 ///
-/// In the trace it is a thread whose koid has bit 63 set, as none of the system's has, and a number that counts the tracks of the process,
-/// whatever their ids are: no two tracks have the same. Some viewers know only the low 32 bits of a koid: these have bit 30 set, so that
-/// they are no thread of Linux's either, which numbers them up to 2²², and tell the first 2³⁰ tracks apart.
+/// In the trace it is a thread whose koid has bit 63 set, as none of the system's has, and a number
+/// that counts the tracks of the process, whatever their ids are: no two tracks have the same. Some
+/// viewers know only the low 32 bits of a koid: these have bit 30 set, so that they are no thread
+/// of Linux's either, which numbers them up to 2²², and tell the first 2³⁰ tracks apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Track {
     koid: u64,
     process: u32,
 }
 
-/// Bits of a track's number below the bit that tells the low half of its koid from a thread of Linux's.
+/// Bits of a track's number below the bit that tells the low half of its koid from a thread of
+/// Linux's.
 const LOW_BITS: u32 = 30;
 
 /// The koid of the track with this number, which is below 2⁶²: another one for each.
@@ -49,8 +54,9 @@ impl Track {
         Self::of(given::make_track(name.as_ref()))
     }
 
-    /// The track with this id: the same one for the same id, in this process, and another one for each other id, also where that is a
-    /// pointer. The name given last is shown. Costs a lock and a look-up; the first time for an id it allocates what is never freed.
+    /// The track with this id: the same one for the same id, in this process, and another one for
+    /// each other id, also where that is a pointer. The name given last is shown. Costs a lock and
+    /// a look-up; the first time for an id it allocates what is never freed.
     pub fn with_id(name: impl AsRef<str>, id: u64) -> Self {
         Self::of(given::track_with_id(name.as_ref(), id))
     }
@@ -92,10 +98,20 @@ mod tests {
     /// Ids that differ in the bits that mark a track, as those of pointers do.
     #[test]
     fn every_id_is_a_track_of_its_own() {
-        let ids = [0, 1 << 30, 1 << 29, 1 << 63, 1 << 63 | 1 << 30, u64::MAX, u64::MAX ^ 1 << 30, 3 << 29];
+        let ids = [
+            0,
+            1 << 30,
+            1 << 29,
+            1 << 63,
+            1 << 63 | 1 << 30,
+            u64::MAX,
+            u64::MAX ^ 1 << 30,
+            3 << 29,
+        ];
         let with_ids: Vec<Track> = ids.iter().map(|id| Track::with_id("own", *id)).collect();
         let without = (0..20).map(|_| Track::new("own"));
-        let all: std::collections::HashSet<Track> = with_ids.iter().copied().chain(without).collect();
+        let all: std::collections::HashSet<Track> =
+            with_ids.iter().copied().chain(without).collect();
         assert_eq!(all.len(), ids.len() + 20);
         let again: Vec<Track> = ids.iter().map(|id| Track::with_id("own", *id)).collect();
         assert_eq!(again, with_ids);

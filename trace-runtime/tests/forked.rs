@@ -1,4 +1,5 @@
-//! A child of a fork that ran no handlers, while another thread of its parent holds the locks of this crate.
+//! A child of a fork that ran no handlers, while another thread of its parent holds the locks of
+//! this crate.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +27,8 @@ fn child() {
 /// Has a child of a bare clone do something, which has to leave with status 0.
 fn fork_and_wait(child: impl FnOnce()) {
     let none: libc::c_long = 0;
-    // SAFETY: without flags but the signal at its end, clone is fork; the child goes on with a copy of this stack.
+    // SAFETY: without flags but the signal at its end, clone is fork; the child goes on with a copy
+    // of this stack.
     let pid = unsafe {
         libc::syscall(libc::SYS_clone, libc::SIGCHLD as libc::c_long, none, none, none, none)
     };

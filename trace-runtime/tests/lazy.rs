@@ -1,4 +1,5 @@
-//! While something is recorded, arguments are evaluated where their category is on, and nowhere else.
+//! While something is recorded, arguments are evaluated where their category is on, and nowhere
+//! else.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 use std::cell::Cell;

@@ -1,4 +1,5 @@
-//! What the macros accept, and what they leave alone. Nothing is recorded here: no trace point is on.
+//! What the macros accept, and what they leave alone. Nothing is recorded here: no trace point is
+//! on.
 #![cfg_attr(
     feature = "ntrace",
     allow(clippy::assertions_on_constants, reason = "constant is what it is then")

@@ -112,7 +112,8 @@ fn nothing_is_left() {
     assert_eq!(size_of::<trace_runtime::Trace>(), 0);
 }
 
-/// Threads whose names are those of the runtime. How many threads there are is the test runner's matter.
+/// Threads whose names are those of the runtime. How many threads there are is the test runner's
+/// matter.
 #[cfg(feature = "ntrace")]
 fn threads_of_the_runtime() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();

@@ -1,4 +1,5 @@
-//! Streaming into a file: a buffer that fills many times over loses nothing and saves each record once.
+//! Streaming into a file: a buffer that fills many times over loses nothing and saves each record
+//! once.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 use trace_format::record::{EventKind, Record, Value};

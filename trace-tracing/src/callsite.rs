@@ -33,10 +33,12 @@ pub(crate) struct Callsite {
     track: OnceLock<TrackPoints>,
 }
 
-/// The trace points of a span's life, for callsites whose spans turn out to be asynchronous, or are recorded to later.
+/// The trace points of a span's life, for callsites whose spans turn out to be asynchronous, or are
+/// recorded to later.
 #[derive(Debug)]
 pub(crate) struct TrackPoints {
-    /// Has the key `parent` behind those of the fields, of which there are [`MAX_ARGUMENTS`]` - 1` at most.
+    /// Has the key `parent` behind those of the fields, of which there are [`MAX_ARGUMENTS`]` - 1`
+    /// at most.
     pub(crate) begin: TracePoint,
     pub(crate) end: TracePoint,
     /// Values that are recorded while the track is open.
@@ -118,7 +120,8 @@ fn has_default_name(metadata: &Metadata<'_>) -> bool {
     metadata.is_event() && metadata.name().starts_with("event ") && metadata.name().contains(':')
 }
 
-/// The place of the target of a record of `log`, if it is one of `tracing-log`'s callsites, of which there is one for each level.
+/// The place of the target of a record of `log`, if it is one of `tracing-log`'s callsites, of
+/// which there is one for each level.
 fn place_of_target(metadata: &Metadata<'_>, keys: &[&str]) -> Option<usize> {
     let is_of_log = metadata.target() == "log" && keys.first() == Some(&MESSAGE);
     keys.iter().position(|key| is_of_log && metadata.is_event() && *key == "log.target")

@@ -41,7 +41,8 @@ pub(crate) fn record(event: &Event<'_>, form: Form) {
     });
 }
 
-/// Records what `tracing-log` made an event of, as if it were an event of its target with nothing but a message.
+/// Records what `tracing-log` made an event of, as if it were an event of its target with nothing
+/// but a message.
 fn record_of_log(event: &Event<'_>, callsite: &'static Callsite, target: usize, form: Form) {
     with_spare(|values| {
         event.record(&mut Collector::new(callsite, values));

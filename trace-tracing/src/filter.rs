@@ -9,8 +9,8 @@ use crate::{callsite, levels};
 
 /// A filter that lets through what is being recorded.
 ///
-/// The category of a span or an event is its target. Where it is not recorded the layer is not interested, and if no other layer is,
-/// `tracing` does not come further than one load.
+/// The category of a span or an event is its target. Where it is not recorded the layer is not
+/// interested, and if no other layer is, `tracing` does not come further than one load.
 #[derive(Debug, Default)]
 pub struct Recorded(());
 

@@ -18,7 +18,8 @@ pub(crate) struct Homes {
 }
 
 impl Homes {
-    /// Room for `count` slots of the layer `owner`. `place` may exceed it: those spans have no home.
+    /// Room for `count` slots of the layer `owner`. `place` may exceed it: those spans have no
+    /// home.
     pub(crate) fn new(owner: u32, count: usize, place: fn(u64) -> usize) -> Self {
         Self { owner, place, blocks: (0..count.div_ceil(BLOCK)).map(|_| OnceLock::new()).collect() }
     }

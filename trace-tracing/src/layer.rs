@@ -16,13 +16,15 @@ use crate::slot::Slot;
 use crate::spans::{self, Slots};
 use crate::{callsite, session, thread};
 
-/// Slots that are found without a look into the registry. What has no place there is kept in the registry's extensions.
+/// Slots that are found without a look into the registry. What has no place there is kept in the
+/// registry's extensions.
 const SLOTS: usize = 8192;
 
 /// The number of the last layer; 0 is the subscriber.
 static OWNERS: AtomicU32 = AtomicU32::new(0);
 
-/// Records the spans and events that it is given; made by [`layer`](crate::layer), with the filter that it needs.
+/// Records the spans and events that it is given; made by [`layer`](crate::layer), with the filter
+/// that it needs.
 #[derive(Debug)]
 pub struct TraceLayer {
     homes: Arc<Homes>,
@@ -50,7 +52,8 @@ impl TraceLayer {
     }
 }
 
-/// The home of a span of a registry: spans of one thread that are open at the same time have neighbours.
+/// The home of a span of a registry: spans of one thread that are open at the same time have
+/// neighbours.
 #[inline]
 fn home(id: u64) -> usize {
     /// Bits below those in which a registry counts how often it has used a place.

@@ -1,7 +1,9 @@
-//! `log::max_level()`, where the records of `log` come to `tracing`: raised to what `tracing` wants while something is recorded.
+//! `log::max_level()`, where the records of `log` come to `tracing`: raised to what `tracing` wants
+//! while something is recorded.
 //!
-//! `tracing-subscriber` sets it once, to what the other layers want. It belongs to the logger, which may leave it to that level to decide what
-//! it says. So it is raised only where the logger is seen to ask this crate, as that of `tracing-log` does, which asks all layers.
+//! `tracing-subscriber` sets it once, to what the other layers want. It belongs to the logger,
+//! which may leave it to that level to decide what it says. So it is raised only where the logger
+//! is seen to ask this crate, as that of `tracing-log` does, which asks all layers.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};

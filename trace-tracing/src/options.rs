@@ -33,7 +33,8 @@ impl Options {
         Self { form: Form::Instant }
     }
 
-    /// Makes events log records, `LEVEL target: message key=value`, and not instants. Some viewers, as Perfetto, leave log records out.
+    /// Makes events log records, `LEVEL target: message key=value`, and not instants. Some viewers,
+    /// as Perfetto, leave log records out.
     pub fn events_as_logs(mut self) -> Self {
         self.form = Form::Log;
         self
@@ -53,7 +54,8 @@ impl Options {
     }
 }
 
-/// A layer that records the spans and events of `tracing` whose target is a category that is being recorded.
+/// A layer that records the spans and events of `tracing` whose target is a category that is being
+/// recorded.
 ///
 /// It stands beside other layers and takes nothing from them.
 ///
@@ -71,8 +73,9 @@ where
     Options::new().layer()
 }
 
-/// A subscriber that does what [`layer`] does, for programs in which nothing else listens to `tracing`: it costs a third, or half with
-/// two arguments, since there is no registry and no filter.
+/// A subscriber that does what [`layer`] does, for programs in which nothing else listens to
+/// `tracing`: it costs a third, or half with two arguments, since there is no registry and no
+/// filter.
 ///
 /// What filters without a registry can still be put on top of it, as `EnvFilter`.
 ///

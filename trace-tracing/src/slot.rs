@@ -6,12 +6,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::callsite::{self, Callsite};
 use crate::values::Values;
 
-/// What is remembered of one span. Any thread may enter and close a span, and so all of it is shared.
+/// What is remembered of one span. Any thread may enter and close a span, and so all of it is
+/// shared.
 ///
-/// Rules: who begins a span has taken its slot first, by [`Slot::claim`] or from a list of free ones, and stores `id` last, with
-/// release. It becomes 0 when the span closes. Who has a handle of the span, or has begun its track, reads what is the span's. All others,
-/// as those that look at ancestors or at spans that wait, may find that the slot is another span's meanwhile, and look at `id` again after
-/// what they read with acquire. A span's handle reaches another thread by something that orders memory.
+/// Rules: who begins a span has taken its slot first, by [`Slot::claim`] or from a list of free
+/// ones, and stores `id` last, with release. It becomes 0 when the span closes. Who has a handle of
+/// the span, or has begun its track, reads what is the span's. All others, as those that look at
+/// ancestors or at spans that wait, may find that the slot is another span's meanwhile, and look at
+/// `id` again after what they read with acquire. A span's handle reaches another thread by
+/// something that orders memory.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Slot {
@@ -21,14 +24,16 @@ pub(crate) struct Slot {
     /// Whether a thread is in the span, as far as threads enter it one after another.
     pub(crate) is_inside: AtomicBool,
     pub(crate) has_values: AtomicBool,
-    /// Whose the track is, and the session in which its beginning was written: [`state`]. Rules: whoever changes the session by
-    /// [`Slot::begin_track`] or [`Slot::end_track`] has the lock of `values` until the record is written, so that a beginning is before
-    /// its end, and the slot is the span's until then.
+    /// Whose the track is, and the session in which its beginning was written: [`state`]. Rules:
+    /// whoever changes the session by [`Slot::begin_track`] or [`Slot::end_track`] has the lock of
+    /// `values` until the record is written, so that a beginning is before its end, and the slot is
+    /// the span's until then.
     state: AtomicU64,
     pub(crate) created: AtomicU64,
     /// The id of the span's parent, or 0.
     parent: AtomicU64,
-    /// The id of the span's track, or 0 while nobody needed one. Stored under the lock of `values`, before `state`.
+    /// The id of the span's track, or 0 while nobody needed one. Stored under the lock of `values`,
+    /// before `state`.
     pub(crate) track: AtomicU64,
     /// Handles of the span, where there is no registry to count them.
     pub(crate) handles: AtomicU64,
@@ -43,8 +48,8 @@ const TAKEN: u64 = u64::MAX;
 /// The session of a track that will never begin, or is over.
 const REFUSED: u32 = u32::MAX;
 
-/// A session and, above it, bits by which spans that have the same slot one after another differ. The session is 0 while the beginning
-/// of the track was not written.
+/// A session and, above it, bits by which spans that have the same slot one after another differ.
+/// The session is 0 while the beginning of the track was not written.
 #[inline]
 fn state(id: u64, session: u32) -> u64 {
     let owner = (id >> 32) ^ id;
@@ -86,8 +91,9 @@ impl Slot {
             || self.handles.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Sets what a new span begins with, and then its id, by which others find it. Called by who has taken the slot. What is stored with
-    /// release tells who reads it with acquire that the span before is closed.
+    /// Sets what a new span begins with, and then its id, by which others find it. Called by who
+    /// has taken the slot. What is stored with release tells who reads it with acquire that the
+    /// span before is closed.
     #[inline]
     pub(crate) fn begin(&self, id: u64, callsite: &Callsite, parent: u64, created: u64) {
         self.callsite.store(callsite.index, Ordering::Relaxed);
@@ -117,7 +123,8 @@ impl Slot {
         self.state.load(Ordering::Relaxed) as u32 != 0
     }
 
-    /// Whether the beginning of the track of span `id` is still to be written, by who called this; `None` if there will be none.
+    /// Whether the beginning of the track of span `id` is still to be written, by who called this;
+    /// `None` if there will be none.
     pub(crate) fn begin_track(&self, id: u64, session: u32) -> Option<bool> {
         let (begun, refused) = (state(id, session), state(id, REFUSED));
         let begin = |now: u64| {
@@ -129,7 +136,8 @@ impl Slot {
         }
     }
 
-    /// Has span `id`, which closes, begin no track from now on. Returns whether the end of one is still to be written.
+    /// Has span `id`, which closes, begin no track from now on. Returns whether the end of one is
+    /// still to be written.
     pub(crate) fn end_track(&self, id: u64, session: u32) -> bool {
         self.state.swap(state(id, REFUSED), Ordering::AcqRel) == state(id, session)
     }
@@ -157,7 +165,8 @@ impl Slot {
         callsite::by_index(self.callsite.load(Ordering::Relaxed))
     }
 
-    /// The values of the span, while [`Slot::has_values`]; else those of an earlier one. No code of the application runs under this lock.
+    /// The values of the span, while [`Slot::has_values`]; else those of an earlier one. No code of
+    /// the application runs under this lock.
     pub(crate) fn values(&self) -> MutexGuard<'_, Values> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -125,7 +125,8 @@ pub(crate) fn record(slots: &impl Slots, id: u64, record: &Record<'_>) {
     });
 }
 
-/// Keeps values for the records that are still to come, and tells them at once if the first one was already written.
+/// Keeps values for the records that are still to come, and tells them at once if the first one was
+/// already written.
 fn add(slot: &Slot, id: u64, callsite: &'static Callsite, newer: &Values) {
     if newer.is_empty() {
         return;
@@ -163,10 +164,12 @@ pub(crate) fn thread_goes_on(slots: &impl Slots) {
     }
 }
 
-/// Has the track of an open span begin, if it has not, and those of its ancestors. Returns its id; `None` while it is not recorded.
+/// Has the track of an open span begin, if it has not, and those of its ancestors. Returns its id;
+/// `None` while it is not recorded.
 ///
-/// The oldest one comes first, and the lock of one slot is over before that of the next one is taken: the slot of a parent that was closed
-/// before its child may be that of the child's own child now.
+/// The oldest one comes first, and the lock of one slot is over before that of the next one is
+/// taken: the slot of a parent that was closed before its child may be that of the child's own
+/// child now.
 pub(crate) fn show_track(slots: &impl Slots, id: u64) -> Option<u64> {
     let mut chain = [0; MAX_ANCESTORS];
     let mut length = 0;

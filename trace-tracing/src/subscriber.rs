@@ -1,4 +1,5 @@
-//! A subscriber of its own, for programs in which nothing else listens to `tracing`: no registry, no filter, and so a fraction of the cost.
+//! A subscriber of its own, for programs in which nothing else listens to `tracing`: no registry,
+//! no filter, and so a fraction of the cost.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,14 +21,16 @@ const SLOTS: usize = 1 << 20;
 /// The id of all spans that are not recorded. No slot has it.
 const NOT_RECORDED: u64 = 1 << 63;
 
-/// Records all spans and events of `tracing` whose category is recorded; made by [`subscriber`](crate::subscriber).
+/// Records all spans and events of `tracing` whose category is recorded; made by
+/// [`subscriber`](crate::subscriber).
 #[derive(Debug)]
 pub struct TraceSubscriber {
     homes: &'static Homes,
     form: Form,
 }
 
-/// The slots of all subscribers of the process, so that ids are unique in it. An id is a use of a slot, and below that its number.
+/// The slots of all subscribers of the process, so that ids are unique in it. An id is a use of a
+/// slot, and below that its number.
 static HOMES: LazyLock<Arc<Homes>> = LazyLock::new(|| {
     let homes = Arc::new(Homes::new(0, SLOTS, home));
     homes::add(&homes);

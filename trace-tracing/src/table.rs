@@ -1,4 +1,5 @@
-//! Where callsites are found: by the address of their metadata, and by their number, without a lock.
+//! Where callsites are found: by the address of their metadata, and by their number, without a
+//! lock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,7 +14,8 @@ const BLOCK: usize = 256;
 /// Blocks, and so [`BLOCKS`]` * `[`BLOCK`] callsites at the most.
 const BLOCKS: usize = 256;
 
-/// All callsites in the order in which they were made. Rules: each place is set once, under [`COUNT`].
+/// All callsites in the order in which they were made. Rules: each place is set once, under
+/// [`COUNT`].
 static BY_INDEX: [OnceLock<Box<[OnceLock<&'static Callsite>; BLOCK]>>; BLOCKS] =
     [const { OnceLock::new() }; BLOCKS];
 
@@ -23,14 +25,16 @@ static COUNT: Mutex<usize> = Mutex::new(0);
 /// Places of the first table, in bits.
 const FIRST_BITS: u32 = 9;
 
-/// Tables, each twice as large as the one before. The last one has two places for each callsite that there can be.
+/// Tables, each twice as large as the one before. The last one has two places for each callsite
+/// that there can be.
 static TABLES: [OnceLock<Table>; 9] = [const { OnceLock::new() }; 9];
 
-/// The table that has all callsites. Rules: stored with release, under [`COUNT`], when the table is filled. The smaller ones stay as they
-/// were, for threads that look into them just now.
+/// The table that has all callsites. Rules: stored with release, under [`COUNT`], when the table is
+/// filled. The smaller ones stay as they were, for threads that look into them just now.
 static NEWEST: AtomicUsize = AtomicUsize::new(0);
 
-/// Callsites by the address of their metadata, which is a static's, or lives as long as one. At least half of the places are free.
+/// Callsites by the address of their metadata, which is a static's, or lives as long as one. At
+/// least half of the places are free.
 #[derive(Debug)]
 struct Table {
     bits: u32,

@@ -1,4 +1,5 @@
-//! The targets of the records of `log`, which come through a few callsites: each has a trace point of its own.
+//! The targets of the records of `log`, which come through a few callsites: each has a trace point
+//! of its own.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -6,7 +7,8 @@ use std::sync::{PoisonError, RwLock};
 
 use trace_runtime::context::{EventType, TracePoint};
 
-/// Targets that are told apart, since they are never forgotten. Most are modules; further ones are recorded as [`OTHER`].
+/// Targets that are told apart, since they are never forgotten. Most are modules; further ones are
+/// recorded as [`OTHER`].
 const MAX_TARGETS: usize = 1024;
 
 /// The target that `tracing-log` itself gives to records.
@@ -26,7 +28,8 @@ static BY_NAME: RwLock<Option<HashMap<&'static str, &'static Target>>> = RwLock:
 const REMEMBERED: usize = 64;
 
 thread_local! {
-    /// The targets that the thread used last. Has no destructor, so that it can be used at any time in the life of a thread.
+    /// The targets that the thread used last. Has no destructor, so that it can be used at any time
+    /// in the life of a thread.
     static RECENT: [Cell<Option<&'static Target>>; REMEMBERED] = const { [const { Cell::new(None) }; REMEMBERED] };
 }
 

@@ -1,4 +1,5 @@
-//! What each thread is in: the durations that it has begun, and the spans that it left and that may be over.
+//! What each thread is in: the durations that it has begun, and the spans that it left and that may
+//! be over.
 
 use std::cell::RefCell;
 
@@ -25,7 +26,8 @@ struct Entered {
 #[derive(Debug, Default)]
 struct Thread {
     entered: Vec<Entered>,
-    /// Spans that were entered once and left just now. If nothing but their ends follows, they were synchronous.
+    /// Spans that were entered once and left just now. If nothing but their ends follows, they were
+    /// synchronous.
     left: Vec<Key>,
 }
 
@@ -40,7 +42,8 @@ thread_local! {
     static THREAD: RefCell<Thread> = RefCell::default();
 }
 
-/// Calls `act` with the thread's spans; `None` where the thread ends and has none any more. `act` runs no code of the application.
+/// Calls `act` with the thread's spans; `None` where the thread ends and has none any more. `act`
+/// runs no code of the application.
 #[inline]
 fn with<R>(act: impl FnOnce(&mut Thread) -> R) -> Option<R> {
     THREAD
@@ -70,7 +73,8 @@ pub(crate) fn enter(key: Key, point: TracePoint, scope: DurationScope) {
 
 /// The thread leaves a span. Returns whether it was in it.
 ///
-/// Where it entered others since and is still in them, their durations are cut in two, so that durations nest.
+/// Where it entered others since and is still in them, their durations are cut in two, so that
+/// durations nest.
 #[inline]
 pub(crate) fn exit(key: Key) -> bool {
     let exit = |thread: &mut Thread| match thread.entered.last() {
@@ -113,7 +117,8 @@ pub(crate) fn forget_left(key: Key) -> bool {
     with(forget).flatten().is_some()
 }
 
-/// A span of this layer that the thread had left for the first time, and that is not over although the thread went on.
+/// A span of this layer that the thread had left for the first time, and that is not over although
+/// the thread went on.
 #[inline]
 pub(crate) fn take_left(owner: u32) -> Option<u64> {
     let take = |thread: &mut Thread| {

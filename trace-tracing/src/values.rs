@@ -1,4 +1,5 @@
-//! The values of fields, between `tracing`, which visits them one by one, and a record, which takes them at once.
+//! The values of fields, between `tracing`, which visits them one by one, and a record, which takes
+//! them at once.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -198,7 +199,8 @@ impl Visit for Collector<'_> {
 }
 
 thread_local! {
-    /// Memory for the values that the thread collects. It is away while they are: formatting a value may itself trace.
+    /// Memory for the values that the thread collects. It is away while they are: formatting a
+    /// value may itself trace.
     static SPARE: Cell<Option<Box<Values>>> = const { Cell::new(None) };
 }
 

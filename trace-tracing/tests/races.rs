@@ -26,8 +26,9 @@ fn alone() -> MutexGuard<'static, ()> {
     alone
 }
 
-/// A child outlives its parent, and the parent's slot is used again by a span whose parent is that child: two slots, each of which was
-/// the other one's parent. Two threads show both at the same time.
+/// A child outlives its parent, and the parent's slot is used again by a span whose parent is that
+/// child: two slots, each of which was the other one's parent. Two threads show both at the same
+/// time.
 #[test]
 fn parents_take_turns() {
     let _alone = alone();
@@ -78,7 +79,8 @@ fn spawn_pair(end: Instant, rounds: Arc<AtomicU64>) -> JoinHandle<()> {
     })
 }
 
-/// Spans begin and end in the same slots while recordings end, for which the spans that wait are shown.
+/// Spans begin and end in the same slots while recordings end, for which the spans that wait are
+/// shown.
 #[test]
 fn tracks_are_those_of_their_spans() {
     let _alone = alone();
@@ -106,7 +108,8 @@ fn spawn_spans(stop: Arc<AtomicBool>) -> JoinHandle<()> {
     })
 }
 
-/// Fails if a track has the beginning of one span and the end of another one, or more are open than spans were.
+/// Fails if a track has the beginning of one span and the end of another one, or more are open than
+/// spans were.
 fn assert_labelled(path: &Path, threads: usize) {
     let (events, _) = read(path);
     let of = |kind| events.iter().filter(move |event| event.kind == kind);

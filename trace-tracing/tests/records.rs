@@ -1,4 +1,5 @@
-//! Records of `log` that come through `tracing-log`, which `tracing-subscriber` makes the logger unless it is told otherwise.
+//! Records of `log` that come through `tracing-log`, which `tracing-subscriber` makes the logger
+//! unless it is told otherwise.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 mod common;

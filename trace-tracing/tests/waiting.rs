@@ -1,4 +1,5 @@
-//! Spans that wait when a recording ends, those that live through two recordings, and more of them than have a home.
+//! Spans that wait when a recording ends, those that live through two recordings, and more of them
+//! than have a home.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 mod common;

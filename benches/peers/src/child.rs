@@ -1,4 +1,5 @@
-//! The process that carries one tracer: it reads commands from its standard input and answers each with one line.
+//! The process that carries one tracer: it reads commands from its standard input and answers each
+//! with one line.
 //!
 //! ```text
 //! run KIND N     one loop of N trace points   -> nanoseconds of the traced thread's CPU time for each
@@ -118,8 +119,9 @@ fn on_threads(body: Loop, n: u64) -> u64 {
     total / THREADS as u64
 }
 
-/// Waits, two seconds at most, until the tracer's own threads have caught up, so that they neither disturb the next tracer nor
-/// fall behind further than a program that traces less densely would let them.
+/// Waits, two seconds at most, until the tracer's own threads have caught up, so that they neither
+/// disturb the next tracer nor fall behind further than a program that traces less densely would
+/// let them.
 fn wait_until_idle() {
     const PAUSE: Duration = Duration::from_millis(4);
     const IDLE_NS: u64 = 400_000;

@@ -1,5 +1,5 @@
-//! The two clocks: the raw counter that everything is compared with, and the traced thread's CPU time that everything is
-//! measured with.
+//! The two clocks: the raw counter that everything is compared with, and the traced thread's CPU
+//! time that everything is measured with.
 
 use rustix::time::{clock_gettime, ClockId};
 
@@ -8,7 +8,8 @@ use rustix::time::{clock_gettime, ClockId};
 #[inline(always)]
 #[allow(unsafe_code)]
 pub fn ticks() -> u64 {
-    // SAFETY: `rdtsc` has no precondition on x86_64: it reads a register, and Linux leaves it open to user mode.
+    // SAFETY: `rdtsc` has no precondition on x86_64: it reads a register, and Linux leaves it open
+    // to user mode.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
@@ -18,7 +19,8 @@ pub fn ticks() -> u64 {
 #[allow(unsafe_code)]
 pub fn ticks() -> u64 {
     let ticks: u64;
-    // SAFETY: the virtual counter is readable at EL0 under Linux; the instruction touches neither memory, stack nor flags.
+    // SAFETY: the virtual counter is readable at EL0 under Linux; the instruction touches neither
+    // memory, stack nor flags.
     unsafe {
         core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags))
     };

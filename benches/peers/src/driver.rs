@@ -14,7 +14,8 @@ use crate::report::{self, Footprint, Row};
 ///
 /// # Errors
 ///
-/// A child that did not start or died, a scratch directory that cannot be made, an unknown name behind `--only`.
+/// A child that did not start or died, a scratch directory that cannot be made, an unknown name
+/// behind `--only`.
 pub fn compare(plan: &Plan) -> io::Result<String> {
     let chosen = choose(&plan.only)?;
     let scratch = tempfile::tempdir()?;
@@ -75,7 +76,8 @@ fn rounds(pairs: &mut [(Worker, Row)], plan: &Plan, kinds: &[Kind]) -> io::Resul
     Ok(())
 }
 
-/// A trace point that is off takes less than a nanosecond: more of them, or the clock's own cost shows.
+/// A trace point that is off takes less than a nanosecond: more of them, or the clock's own cost
+/// shows.
 fn iterations(plan: &Plan, kind: Kind) -> u64 {
     match kind {
         Kind::Off => plan.count * 25,
@@ -83,7 +85,8 @@ fn iterations(plan: &Plan, kind: Kind) -> u64 {
     }
 }
 
-/// A fresh child that records `scopes` scopes in one go and stops, without a pause in which the tracer could catch up.
+/// A fresh child that records `scopes` scopes in one go and stops, without a pause in which the
+/// tracer could catch up.
 fn footprint(peer: &'static Peer, scopes: u64, scratch: &Path) -> io::Result<Footprint> {
     eprintln!("peers: {} scopes with {}", scopes, peer.name);
     let file = scratch_file(scratch, peer, "size");

@@ -1,9 +1,11 @@
-//! What a trace point costs here and with other tracers: the same loops, in the same run, side by side.
+//! What a trace point costs here and with other tracers: the same loops, in the same run, side by
+//! side.
 //!
-//! The program starts one child of itself per tracer, so that no tracer disturbs another, and then asks each child in turn for one
-//! measurement, over and over: whatever slows the machine down for a while slows them all. A measurement is the CPU time
-//! of the traced thread over one loop, divided by the number of iterations. The report on stdout is Markdown; ratios are
-//! minimum to minimum against the raw clock read of the same run.
+//! The program starts one child of itself per tracer, so that no tracer disturbs another, and then
+//! asks each child in turn for one measurement, over and over: whatever slows the machine down for
+//! a while slows them all. A measurement is the CPU time of the traced thread over one loop,
+//! divided by the number of iterations. The report on stdout is Markdown; ratios are minimum to
+//! minimum against the raw clock read of the same run.
 //!
 //! ```text
 //! cargo bench --manifest-path benches/peers/Cargo.toml [-- --reps 16 --count 20000 --scopes 1000000 --only NAME,NAME]

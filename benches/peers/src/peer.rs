@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-/// Runs one kind of trace point `n` times. A whole loop behind one pointer, so that the trace point is inlined into it.
+/// Runs one kind of trace point `n` times. A whole loop behind one pointer, so that the trace point
+/// is inlined into it.
 pub type Loop = fn(n: u64);
 
 /// A tracer: its loops, `None` for what it does not have.
@@ -28,7 +29,8 @@ pub struct Peer {
 
 /// A tracer that records.
 pub trait Session {
-    /// Called between measurements, outside the measured time: hands over what the tracer expects to be handed over by hand.
+    /// Called between measurements, outside the measured time: hands over what the tracer expects
+    /// to be handed over by hand.
     fn settle(&mut self) {}
 
     /// Ends the recording; when it returns the file is complete.

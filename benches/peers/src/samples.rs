@@ -15,7 +15,8 @@ impl Samples {
         self.0.iter().copied().reduce(f64::min)
     }
 
-    /// The one in the middle (the mean of the two in the middle), `None` where nothing was measured.
+    /// The one in the middle (the mean of the two in the middle), `None` where nothing was
+    /// measured.
     pub fn median(&self) -> Option<f64> {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

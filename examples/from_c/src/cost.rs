@@ -1,4 +1,5 @@
-//! What trace points cost in C, against the same ones in Rust: minima over interleaved repetitions in one process.
+//! What trace points cost in C, against the same ones in Rust: minima over interleaved repetitions
+//! in one process.
 
 use std::hint::black_box;
 

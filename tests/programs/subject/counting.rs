@@ -1,6 +1,8 @@
-//! Counting in the trace, and, beside it, in memory that survives: what is known to be committed when the process is killed.
+//! Counting in the trace, and, beside it, in memory that survives: what is known to be committed
+//! when the process is killed.
 //!
-//! The file of numbers has, for each thread, how many scopes have begun, how many instants there are, and how many scopes have ended.
+//! The file of numbers has, for each thread, how many scopes have begun, how many instants there
+//! are, and how many scopes have ended.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -42,7 +44,8 @@ fn count_for_ever(thread: u64, [begun, instants, ended]: [&std::sync::atomic::At
     }
 }
 
-/// Has `times` processes count into `directory`, each with two threads, and kills each at a random moment.
+/// Has `times` processes count into `directory`, each with two threads, and kills each at a random
+/// moment.
 ///
 /// They trace where the environment says: into files of their own if it names a file.
 pub(crate) fn count_and_be_killed(times: u64, directory: &Path, seed: u64) {
@@ -80,7 +83,8 @@ pub(crate) fn burst(count: u64) {
     }
 }
 
-/// Counts in several threads and in many short ones, over all sessions that come and go, until standard input ends.
+/// Counts in several threads and in many short ones, over all sessions that come and go, until
+/// standard input ends.
 pub(crate) fn storm() {
     let _trace = crate::init();
     println!("ready");

@@ -6,7 +6,8 @@ use trace_runtime::{trace_instant, TraceState};
 
 use crate::sys;
 
-/// Forks while another thread traces; parent and child go on tracing. `how` says how it forks, and who is a provider.
+/// Forks while another thread traces; parent and child go on tracing. `how` says how it forks, and
+/// who is a provider.
 pub(crate) fn fork_and_trace(how: &str) {
     let trace = crate::init();
     trace_instant!("fork", "parent", "number" => 0u64);

@@ -1,4 +1,5 @@
-//! One of each record that is no plain event, before and behind a flood that overwrites a circular buffer many times.
+//! One of each record that is no plain event, before and behind a flood that overwrites a circular
+//! buffer many times.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -16,7 +16,8 @@ use std::env;
 
 use trace_runtime::Trace;
 
-/// Makes this process a provider, as the environment says: `WITHOUT` names what it has to do without.
+/// Makes this process a provider, as the environment says: `WITHOUT` names what it has to do
+/// without.
 fn init() -> Trace {
     let mut builder = trace_runtime::builder();
     let without = env::var("WITHOUT").unwrap_or_default();

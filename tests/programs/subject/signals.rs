@@ -22,7 +22,8 @@ extern "C" fn handler(_: i32) {
     trace_instant!("signal", "handler", "number" => number);
 }
 
-/// Traces at least `rounds` times in this thread while another one sends it signals almost without a pause.
+/// Traces at least `rounds` times in this thread while another one sends it signals almost without
+/// a pause.
 pub(crate) fn trace_in_handler(rounds: u64) {
     let trace = crate::init();
     sys::handle(libc::SIGUSR1, handler);
@@ -52,12 +53,14 @@ pub(crate) fn trace_in_handler(rounds: u64) {
     say();
 }
 
-/// Tells the test how often the handler was called and how often the thread that it interrupted has traced.
+/// Tells the test how often the handler was called and how often the thread that it interrupted has
+/// traced.
 fn say() {
     println!("{} {}", HANDLED.load(Ordering::SeqCst), ROUNDS.load(Ordering::SeqCst));
 }
 
-/// Starts `threads` threads that each trace once, under a rain of signals: most meet a thread that is new to tracing.
+/// Starts `threads` threads that each trace once, under a rain of signals: most meet a thread that
+/// is new to tracing.
 pub(crate) fn first_records(threads: u64) {
     let trace = crate::init();
     sys::handle(libc::SIGUSR1, handler);

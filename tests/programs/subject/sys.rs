@@ -17,12 +17,14 @@ pub(crate) fn shared_numbers(path: &Path, count: usize) -> &'static [AtomicU64] 
     let size = count * size_of::<AtomicU64>();
     file.set_len(size as u64).expect("it has room");
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping at an address of the kernel's choice disturbs no memory of this process.
+    // SAFETY: a new mapping at an address of the kernel's choice disturbs no memory of this
+    // process.
     let start = unsafe {
         libc::mmap(std::ptr::null_mut(), size, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
     };
     assert_ne!(start, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
-    // SAFETY: the mapping is page-aligned, `size` bytes long, and never unmapped; any bytes are valid numbers.
+    // SAFETY: the mapping is page-aligned, `size` bytes long, and never unmapped; any bytes are
+    // valid numbers.
     unsafe { std::slice::from_raw_parts(start.cast(), count) }
 }
 
@@ -32,11 +34,13 @@ pub(crate) fn thread_id() -> u64 {
     unsafe { libc::gettid() as u64 }
 }
 
-/// Splits the process in two, with the C library's handlers or without them. Returns 0 in the child.
+/// Splits the process in two, with the C library's handlers or without them. Returns 0 in the
+/// child.
 pub(crate) fn fork(raw: bool) -> i32 {
     let pid = if raw {
         let none: libc::c_long = 0;
-        // SAFETY: without flags but the signal at its end, clone is fork; the child goes on with a copy of this stack.
+        // SAFETY: without flags but the signal at its end, clone is fork; the child goes on with a
+        // copy of this stack.
         unsafe {
             libc::syscall(libc::SYS_clone, libc::SIGCHLD as libc::c_long, none, none, none, none)
                 as i32

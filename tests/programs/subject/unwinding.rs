@@ -1,4 +1,5 @@
-//! Trace points where little works: while unwinding, while a thread or the process ends, before `main`.
+//! Trace points where little works: while unwinding, while a thread or the process ends, before
+//! `main`.
 
 use std::cell::RefCell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -7,7 +8,8 @@ use trace_runtime::{trace_duration, trace_instant};
 
 use crate::sys;
 
-/// The dynamic linker calls it before `main`. With `INIT_BEFORE_MAIN` set the process is a provider from there on.
+/// The dynamic linker calls it before `main`. With `INIT_BEFORE_MAIN` set the process is a provider
+/// from there on.
 #[used]
 #[link_section = ".init_array"]
 static BEFORE_MAIN: extern "C" fn() = before_main;

@@ -1,6 +1,7 @@
 //! Categories.
 
-/// Parses a category as `--categories` takes it: a name, `prefix*`, or one of these with `-` in front.
+/// Parses a category as `--categories` takes it: a name, `prefix*`, or one of these with `-` in
+/// front.
 pub(crate) fn parse_category(text: &str) -> Result<String, String> {
     let category = text.trim();
     let name = category.strip_prefix('-').unwrap_or(category);

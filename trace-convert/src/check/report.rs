@@ -23,7 +23,8 @@ pub struct Report {
     /// How often the archive says that something happened to a provider; the
     /// format knows of nothing but full buffers.
     pub buffers_full: u64,
-    /// Rolling buffers that younger ones overwrote, as circular recording does: what was before them is not in the archive.
+    /// Rolling buffers that younger ones overwrote, as circular recording does: what was before
+    /// them is not in the archive.
     pub buffers_overwritten: u64,
     /// Records that are missing, of which the archive tells itself.
     pub records_dropped: u64,

@@ -199,8 +199,9 @@ impl Exporter {
 
     /// Adds a process or thread.
     ///
-    /// Koids beyond 32 bits are made up. Of those of an application's tracks the low 32 bits tell them from threads, and are written as a
-    /// number: for a string a viewer makes up a number, which may be that of a thread.
+    /// Koids beyond 32 bits are made up. Of those of an application's tracks the low 32 bits tell
+    /// them from threads, and are written as a number: for a string a viewer makes up a number,
+    /// which may be that of a thread.
     #[inline]
     fn koid(&mut self, koid: u64) {
         if koid <= u64::from(u32::MAX) {
@@ -213,7 +214,8 @@ impl Exporter {
     }
 }
 
-/// The upper bits of the koids of an application's tracks: bit 63, and bit 30, which no thread of Linux has. Bit 31 is 0.
+/// The upper bits of the koids of an application's tracks: bit 63, and bit 30, which no thread of
+/// Linux has. Bit 31 is 0.
 const TRACK: u64 = 1 << 33 | 1;
 
 /// What all JSON events with a time have.

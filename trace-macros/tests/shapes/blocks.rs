@@ -1,4 +1,5 @@
-//! The attribute on everything in a module, a trait or an `impl` block, and arguments of which nothing is said.
+//! The attribute on everything in a module, a trait or an `impl` block, and arguments of which
+//! nothing is said.
 
 use std::fmt::Debug;
 

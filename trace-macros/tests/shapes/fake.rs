@@ -1,5 +1,6 @@
-//! A runtime that remembers, per thread, what was recorded: what an expansion does, seen without a session, a buffer or a
-//! reader. Its macros take the forms that `#[trace_fn]` emits and no others; what is no macro is the real runtime's.
+//! A runtime that remembers, per thread, what was recorded: what an expansion does, seen without a
+//! session, a buffer or a reader. Its macros take the forms that `#[trace_fn]` emits and no others;
+//! what is no macro is the real runtime's.
 
 use std::cell::RefCell;
 use std::fmt::Debug;

@@ -403,7 +403,8 @@ fn macros_may_leave_the_function() {
     assert_eq!(recorded(|| run(within_the_box(true))), (1, call.map(String::from).to_vec()));
 }
 
-/// Those of the standard library and of logs do not, and what an async block does is its own affair.
+/// Those of the standard library and of logs do not, and what an async block does is its own
+/// affair.
 #[test]
 fn macros_that_stay_in_the_function_change_nothing() {
     #[trace_fn(crate = fake, category = "c")]
@@ -427,7 +428,8 @@ fn macros_that_stay_in_the_function_change_nothing() {
     );
 }
 
-/// As in the crate `futures` before 0.2: no future that can be polled here, and so a function like any other.
+/// As in the crate `futures` before 0.2: no future that can be polled here, and so a function like
+/// any other.
 #[test]
 fn a_future_without_output_is_another_trait() {
     mod old {

@@ -1,7 +1,7 @@
 //! Every shape of function that `#[trace_fn]` takes, compiled and called.
 //!
-//! That these compile is half of the test: signatures, attributes, inference and lifetimes must come
-//! through unchanged.
+//! That these compile is half of the test: signatures, attributes, inference and lifetimes must
+//! come through unchanged.
 
 #![deny(warnings)]
 
@@ -182,7 +182,8 @@ fn unsafe_extern_and_recursive_functions() {
         }
         n * factorial(n - 1)
     }
-    // Not called: that takes an unsafe block, and its expansion's tokens are compared in the unit tests.
+    // Not called: that takes an unsafe block, and its expansion's tokens are compared in the unit
+    // tests.
     let _: unsafe fn() -> u8 = marked;
     let c_pointer: extern "C" fn(u64) -> u64 = factorial;
     let (product, lines) = recorded(|| c_pointer(1));

@@ -137,7 +137,8 @@ impl<T: fmt::Debug + ?Sized> Shown for T {
     }
 }
 
-/// A function without the attribute, and the same with it: what they do to their parameters must look the same.
+/// A function without the attribute, and the same with it: what they do to their parameters must
+/// look the same.
 macro_rules! same_drops {
     ($test:ident, ($($attribute:tt)*), fn($($parameter:pat_param => $type:ty),*) $(-> $output:ty)? $body:block, $($call:expr),*) => {
         #[test]

@@ -9,8 +9,8 @@
 //!                   MiB     unlinked file
 //! ```
 //!
-//! The loop never waits for the reader of the archive: what the writer is behind goes to a file that
-//! has no name.
+//! The loop never waits for the reader of the archive: what the writer is behind goes to a file
+//! that has no name.
 
 mod spool;
 mod target;

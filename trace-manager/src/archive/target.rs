@@ -19,9 +19,9 @@ const MOST_PARTIALS: u32 = 100;
 /// Where an archive goes.
 #[derive(Debug)]
 pub enum ArchiveTarget {
-    /// A file. It is written beside as `.NAME.partial` and gets its name when it is complete, so that
-    /// an older archive of that name stays until then. Where the path names a pipe or a device, that
-    /// is written directly.
+    /// A file. It is written beside as `.NAME.partial` and gets its name when it is complete, so
+    /// that an older archive of that name stays until then. Where the path names a pipe or a
+    /// device, that is written directly.
     File(PathBuf),
     /// An open pipe, socket or file, written from where it stands.
     Stream(OwnedFd),
@@ -90,7 +90,8 @@ impl Output {
         self.naming.as_ref()
     }
 
-    /// Returns a directory for the blocks that the writer is behind: the archive's own, if it has one.
+    /// Returns a directory for the blocks that the writer is behind: the archive's own, if it has
+    /// one.
     pub(crate) fn spill_directory(&self) -> PathBuf {
         let parent = self.naming.as_ref().and_then(|naming| naming.partial.parent());
         match parent {

@@ -22,7 +22,8 @@ const MEMORY_LIMIT: usize = 256 << 20;
 /// What the writer has done so far, for other threads to look at.
 #[derive(Debug, Default)]
 pub(crate) struct WriterStatus {
-    /// Bytes written. Stored by the writer thread, with release: who sees the number can read as many from the file.
+    /// Bytes written. Stored by the writer thread, with release: who sees the number can read as
+    /// many from the file.
     bytes: AtomicU64,
     /// The first error, in words.
     failure: Mutex<Option<String>>,
@@ -69,7 +70,8 @@ pub(crate) struct ArchiveWriter {
     rate: Arc<AtomicU64>,
     thread: JoinHandle<Result<u64, ArchiveError>>,
     lost: bool,
-    /// Where the archive is until it is complete. `None` where what was written cannot be read again.
+    /// Where the archive is until it is complete. `None` where what was written cannot be read
+    /// again.
     partial: Option<PathBuf>,
     /// Bytes pushed, and where in them the words are that hold the counter's rate.
     pushed: u64,
@@ -143,7 +145,8 @@ impl ArchiveWriter {
     ///
     /// # Errors
     ///
-    /// [`ManagerError::SnapshotOfStream`] where it cannot be read again, [`ManagerError::Snapshot`] where it cannot be opened.
+    /// [`ManagerError::SnapshotOfStream`] where it cannot be read again, [`ManagerError::Snapshot`]
+    /// where it cannot be opened.
     pub(crate) fn beginning(&self) -> Result<Beginning, ManagerError> {
         let path = self.partial.as_ref().ok_or(ManagerError::SnapshotOfStream)?;
         let archive = File::open(path)
@@ -261,15 +264,16 @@ impl Writing {
     }
 }
 
-/// Lets other threads go first where processors are few: blocks can wait here, and full buffers cannot.
+/// Lets other threads go first where processors are few: blocks can wait here, and full buffers
+/// cannot.
 pub(crate) fn give_way() {
     const NICENESS: i32 = 10;
     // Linux has a niceness for each thread. Where it cannot be had, all threads are alike.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
 }
 
-/// The most bytes of one write(2). Many kernels take the processor from nobody who is in a system call, and the thread that makes room
-/// in the providers' buffers may need it.
+/// The most bytes of one write(2). Many kernels take the processor from nobody who is in a system
+/// call, and the thread that makes room in the providers' buffers may need it.
 const PIECE: usize = 128 << 10;
 
 /// Writes all bytes, also to a pipe that somebody made non-blocking.

@@ -1,6 +1,7 @@
 //! The manager's side: handing memory over and keeping the numbers.
 //!
-//! Nothing here waits. What the guard does not take, because it is gone or behind, goes on without it.
+//! Nothing here waits. What the guard does not take, because it is gone or behind, goes on without
+//! it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -38,7 +39,8 @@ pub(crate) struct Joining<'a> {
     pub(crate) joined_at: u64,
     pub(crate) layout: Layout,
     pub(crate) buffer: BorrowedFd<'a>,
-    /// The manager's end of its packet socket, by whose end the guard sees that it has left its buffer.
+    /// The manager's end of its packet socket, by whose end the guard sees that it has left its
+    /// buffer.
     pub(crate) packets: BorrowedFd<'a>,
 }
 
@@ -110,8 +112,8 @@ impl Keeper {
 }
 
 impl Account {
-    /// Returns what to note about the block that opens the provider, in which the word with the clock's
-    /// rate is so many bytes before the end; 0 if the rate is known.
+    /// Returns what to note about the block that opens the provider, in which the word with the
+    /// clock's rate is so many bytes before the end; 0 if the rate is known.
     pub(crate) fn opening(&self, rate_before: u64) -> Mark {
         self.ledger.set(provider::RATE_BEFORE, rate_before);
         Mark::Opening(self.ledger.clone())
@@ -130,7 +132,8 @@ impl Account {
         Mark::Closing(self.ledger.clone(), self.id)
     }
 
-    /// Says that a rolling buffer was copied, to where the guard sees it or not, before its provider is told.
+    /// Says that a rolling buffer was copied, to where the guard sees it or not, before its
+    /// provider is told.
     pub(crate) fn copied(&self, wrapped_count: u32, seen: bool) {
         if !seen {
             let before = self.ledger.get(provider::UNSEEN);

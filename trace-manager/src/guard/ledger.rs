@@ -1,7 +1,8 @@
 //! Which numbers the manager keeps for the guard.
 //!
-//! One number decides: the archive's valid length. Everything else has a place in the archive (where it
-//! ends), which is noted before it is written; it is there if the valid length has reached that.
+//! One number decides: the archive's valid length. Everything else has a place in the archive
+//! (where it ends), which is noted before it is written; it is there if the valid length has
+//! reached that.
 
 use trace_protocol::archive::Ledger;
 use trace_protocol::buffer::consumer::SaveSlot;

@@ -23,7 +23,8 @@ pub(super) struct Leftover {
 }
 
 impl Leftover {
-    /// Finds what of `held` and its copies in `slots` is not in the first `length` bytes of the archive.
+    /// Finds what of `held` and its copies in `slots` is not in the first `length` bytes of the
+    /// archive.
     pub(super) fn new(held: Held, slots: Vec<SlotReader>, length: u64) -> Option<Self> {
         let opens = !held.is_open(length);
         let Held { provider, buffer, ledger, .. } = held;

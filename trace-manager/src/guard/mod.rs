@@ -1,10 +1,10 @@
 //! The guard: a second process that completes the archive when the manager is killed.
 //!
-//! What the manager would take into its grave lies in memory that both processes hold: the providers'
-//! buffers, the copies of rolling buffers on their way to the archive, and ledgers that say how much of
-//! all this is in the archive. The manager hands the guard this memory and otherwise never speaks to
-//! it: keeping the ledgers is a few stores. The guard sleeps until the manager's end of the socket
-//! closes, and then looks.
+//! What the manager would take into its grave lies in memory that both processes hold: the
+//! providers' buffers, the copies of rolling buffers on their way to the archive, and ledgers that
+//! say how much of all this is in the archive. The manager hands the guard this memory and
+//! otherwise never speaks to it: keeping the ledgers is a few stores. The guard sleeps until the
+//! manager's end of the socket closes, and then looks.
 //!
 //! ```text
 //!            manager                                      guard
@@ -86,8 +86,8 @@ pub enum GuardOutcome {
     },
 }
 
-/// Is the guard at this end of [`Guard::pair`]: returns when the session is over, or the manager dead
-/// and its archive completed.
+/// Is the guard at this end of [`Guard::pair`]: returns when the session is over, or the manager
+/// dead and its archive completed.
 pub fn run_guard(socket: OwnedFd) -> GuardOutcome {
     match watch::Watch::until_the_end(&Socket::from(socket)) {
         Some(watched) => completion::complete(watched),

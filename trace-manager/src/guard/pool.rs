@@ -14,8 +14,8 @@ use crate::memory::available_memory;
 /// The memory for copies, in bytes, that a session may use however many providers it has.
 const MEMORY: usize = 64 << 20;
 
-/// Copies of one provider that there may be at a time however large they are: while one is written, one is
-/// read and one is made.
+/// Copies of one provider that there may be at a time however large they are: while one is written,
+/// one is read and one is made.
 const FEW: usize = 3;
 
 /// A session's places.
@@ -27,7 +27,8 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Makes the first places, so that the first saves need not wait for memory. `layout` is the usual one.
+    /// Makes the first places, so that the first saves need not wait for memory. `layout` is the
+    /// usual one.
     pub(crate) fn new(keeper: Keeper, layout: Option<Layout>) -> Self {
         let mut pool = Self { keeper, slots: Vec::new(), memory: 0 };
         let streaming = layout.filter(|layout| layout.mode() == BufferingMode::Streaming);
@@ -40,8 +41,8 @@ impl Pool {
         pool
     }
 
-    /// Returns a place for a copy: one that is not needed any more, else a new one. `None` if that is too
-    /// much memory, or the guard does not take it.
+    /// Returns a place for a copy: one that is not needed any more, else a new one. `None` if that
+    /// is too much memory, or the guard does not take it.
     pub(crate) fn place(&mut self, layout: &Layout, providers: usize) -> Option<SaveSlot> {
         let archived = self.keeper.archived();
         let mut fit = self.slots.iter().filter(|slot| slot.fits(layout));

@@ -1,9 +1,10 @@
 //! The state machines of sessions and providers, without I/O.
 //!
 //! A [`Conductor`] takes [`Input`]s and gives back [`Output`]s; time is a number that the caller
-//! passes in. Behind it stand two machines, each an enum with one transition function:
-//! [`Tracee`] for each connected provider and [`Session`] for the session. They meet only here:
-//! the session speaks to all of its tracees alike and learns no more of them than a [`Census`]. [`Triggers`] say what alerts do.
+//! passes in. Behind it stand two machines, each an enum with one transition function: [`Tracee`]
+//! for each connected provider and [`Session`] for the session. They meet only here: the session
+//! speaks to all of its tracees alike and learns no more of them than a [`Census`]. [`Triggers`]
+//! say what alerts do.
 //!
 //! ```text
 //!            caller                      event loop

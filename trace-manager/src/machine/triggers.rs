@@ -7,8 +7,9 @@
 //!    +---------- written ---------+ +---------- written: take one -------+
 //! ```
 //!
-//! A snapshot takes a while to be written. Alerts that come meanwhile have one together, which is taken as soon as the first is written:
-//! each alert so has one that was taken after it, and there is never more than one copy of the buffers.
+//! A snapshot takes a while to be written. Alerts that come meanwhile have one together, which is
+//! taken as soon as the first is written: each alert so has one that was taken after it, and there
+//! is never more than one copy of the buffers.
 
 /// What is to happen when a provider raises an alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +25,8 @@ pub struct Trigger {
 pub enum TriggerAction {
     /// The session stops and ends, as with [`SessionHandle::stop`](crate::SessionHandle::stop).
     Stop,
-    /// An archive of what there is so far is written beside the session's own, with `-snapshot-1`, `-snapshot-2` … in its name, and the
-    /// session goes on. At most 100 in a session.
+    /// An archive of what there is so far is written beside the session's own, with `-snapshot-1`,
+    /// `-snapshot-2` … in its name, and the session goes on. At most 100 in a session.
     Snapshot,
 }
 

@@ -12,8 +12,8 @@ use crate::snapshot::{Contents, Origin, Snapshot};
 use crate::tape::Tape;
 
 impl Recording {
-    /// Takes a snapshot: what is in the archive, and what the providers' buffers hold beyond it. Another thread writes it to `path` and
-    /// says what has come of it.
+    /// Takes a snapshot: what is in the archive, and what the providers' buffers hold beyond it.
+    /// Another thread writes it to `path` and says what has come of it.
     pub(crate) fn snapshot(&mut self, path: PathBuf, origin: Origin) {
         let contents = self.contents();
         let missing = contents.as_ref().map_or(0, |_| self.finisher.outstanding());

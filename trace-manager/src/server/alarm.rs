@@ -32,7 +32,8 @@ impl EventLoop {
         }
     }
 
-    /// Takes the snapshot that alerts have asked for while another one was written, if that is over.
+    /// Takes the snapshot that alerts have asked for while another one was written, if that is
+    /// over.
     pub(super) fn next_snapshot(&mut self) {
         while self.active.as_ref().is_some_and(|active| active.recording.take_snapshot_over()) {
             let next = self.active.as_mut().and_then(|active| active.alarm.triggers.written());

@@ -34,8 +34,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Connections accepted in a turn.
 const ACCEPTS_PER_TURN: usize = 64;
 
-/// Turns in which the last packets of a provider are taken. The usual buffer of a socket holds fewer, and a hostile provider cannot
-/// make it larger than the system allows.
+/// Turns in which the last packets of a provider are taken. The usual buffer of a socket holds
+/// fewer, and a hostile provider cannot make it larger than the system allows.
 const LAST_TURNS: usize = 64;
 
 /// What an epoll event is about: a provider's number and one of these.
@@ -204,8 +204,8 @@ impl EventLoop {
         }
     }
 
-    /// Leaves connections waiting: without a file descriptor for them, epoll would report them again
-    /// and again.
+    /// Leaves connections waiting: without a file descriptor for them, epoll would report them
+    /// again and again.
     fn pause_accepting(&mut self) {
         let _ = epoll::delete(&self.epoll, &self.listener);
         self.accept_again = Some(Instant::now() + ACCEPT_PAUSE);
@@ -223,15 +223,16 @@ impl EventLoop {
         }
     }
 
-    /// Watches for the end of the process. Without it (before Linux 5.3, or where it is in another pid namespace) the end of its
-    /// sockets counts alone.
+    /// Watches for the end of the process. Without it (before Linux 5.3, or where it is in another
+    /// pid namespace) the end of its sockets counts alone.
     fn watch_process(&self, id: ProviderId, connection: &Connection) {
         if let Some(process) = &connection.process {
             let _ = epoll::add(&self.epoll, process, Source::Process(id).data(), EventFlags::IN);
         }
     }
 
-    /// A process has ended; children that it forked may keep its sockets open. What it sent last comes first.
+    /// A process has ended; children that it forked may keep its sockets open. What it sent last
+    /// comes first.
     fn process_ended(&mut self, id: ProviderId) {
         self.messages(id);
         if self.connections.contains_key(&id) {

@@ -1,8 +1,8 @@
 //! The event loop around the state machines.
 //!
-//! One thread waits (epoll) for connections, messages, packets and commands of the caller, feeds the
-//! [`Conductor`](crate::machine::Conductor) and does what it wants done. Whatever a provider sends,
-//! only a bounded part is taken in one turn, so none keeps the others waiting.
+//! One thread waits (epoll) for connections, messages, packets and commands of the caller, feeds
+//! the [`Conductor`](crate::machine::Conductor) and does what it wants done. Whatever a provider
+//! sends, only a bounded part is taken in one turn, so none keeps the others waiting.
 //!
 //! | module | subject |
 //! |---|---|

@@ -124,7 +124,8 @@ impl Provider {
         session.send(Packet::Stopped);
     }
 
-    /// Stops and gives the buffer back when the manager says so, which it does when all have stopped.
+    /// Stops and gives the buffer back when the manager says so, which it does when all have
+    /// stopped.
     pub(crate) fn leave(&mut self, session: Session) {
         self.stop(&session);
         assert_eq!(self.next(), Some(ToProvider::Terminate));

@@ -55,7 +55,8 @@ fn next(session: &trace_manager::SessionHandle) -> Notice {
     }
 }
 
-/// A provider that does not answer is in the snapshot as it is, and nothing is missing or twice in the archive.
+/// A provider that does not answer is in the snapshot as it is, and nothing is missing or twice in
+/// the archive.
 #[test]
 fn a_snapshot_holds_what_is_saved_and_what_is_not() {
     let stage = Stage::new();

@@ -55,7 +55,8 @@ impl ClockSample {
         Duration::from_nanos(self.boottime.saturating_sub(earlier.boottime))
     }
 
-    /// Ticks per second of a provider with this clock, measured from `earlier` to this; `None` if no time passed.
+    /// Ticks per second of a provider with this clock, measured from `earlier` to this; `None` if
+    /// no time passed.
     pub fn rate_since(&self, earlier: &Self, clock: ClockSource) -> Option<u64> {
         let nanos = u128::from(self.boottime.saturating_sub(earlier.boottime));
         let ticks = u128::from(self.counter.saturating_sub(earlier.counter));

@@ -27,7 +27,8 @@ impl Closing {
     /// The reason of losses that a provider could not say more of.
     pub const REASON: &'static str = "reason not known: no room to tell it";
 
-    /// What `collector` found of a provider that began at `from` and ended at `to`, of which `told_before` losses were told earlier.
+    /// What `collector` found of a provider that began at `from` and ended at `to`, of which
+    /// `told_before` losses were told earlier.
     pub fn of(collector: &Collector, told_before: u64, from: u64, to: u64) -> Self {
         Self {
             dropped: collector.dropped(),

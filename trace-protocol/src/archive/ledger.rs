@@ -3,7 +3,8 @@
 use crate::buffer::memory::{ReadMapping, WriteMapping};
 use crate::sync::Ordering;
 
-/// The writer's end: words, each of which is at any time the old number or the new one, and which change in the order of the calls.
+/// The writer's end: words, each of which is at any time the old number or the new one, and which
+/// change in the order of the calls.
 #[derive(Debug, Clone)]
 pub struct Ledger(WriteMapping);
 
@@ -20,7 +21,8 @@ impl Ledger {
         Self(mapping)
     }
 
-    /// Stores a number, which is visible after all that was stored before. Does nothing beyond the memory's end.
+    /// Stores a number, which is visible after all that was stored before. Does nothing beyond the
+    /// memory's end.
     pub fn set(&self, index: usize, number: u64) {
         if let Some(word) = self.0.words().get(index) {
             word.store(number, Ordering::Release);

@@ -1,4 +1,5 @@
-//! What an archive says of a provider beside the provider's own records: who it is, its clock, and what it lost.
+//! What an archive says of a provider beside the provider's own records: who it is, its clock, and
+//! what it lost.
 //!
 //! ```text
 //! magic number
@@ -9,10 +10,11 @@
 //!   records dropped (event), provider event, clock anchor
 //! ```
 //!
-//! A clock anchor is an instant event of global scope, category `trace`, name `clock anchor`. Its time and its arguments are the same
-//! moment on different clocks: `ticks` (the provider's), `realtime_ns` (since 1970), `monotonic_ns`, `boottime_ns`. From the first and
-//! the last anchor of a provider a reader has the clock's rate over the session, also where the archive went through a pipe and the
-//! initialization record holds an estimate.
+//! A clock anchor is an instant event of global scope, category `trace`, name `clock anchor`. Its
+//! time and its arguments are the same moment on different clocks: `ticks` (the provider's),
+//! `realtime_ns` (since 1970), `monotonic_ns`, `boottime_ns`. From the first and the last anchor of
+//! a provider a reader has the clock's rate over the session, also where the archive went through a
+//! pipe and the initialization record holds an estimate.
 
 mod clocks;
 mod closing;
@@ -69,8 +71,8 @@ pub fn section(words: &mut Vec<u64>, id: u32) {
     put(words, Metadata::ProviderSection { id }.into());
 }
 
-/// Appends what an archive says of a provider before its records. Returns the index of the word that holds the ticks per second, for
-/// who comes to know them better.
+/// Appends what an archive says of a provider before its records. Returns the index of the word
+/// that holds the ticks per second, for who comes to know them better.
 pub fn opening(
     words: &mut Vec<u64>,
     provider: &Identity,

@@ -5,8 +5,8 @@
 //! rolling buffer:  directory (one word a unit) | unit 0 | unit 1 | …
 //! ```
 //!
-//! The manager fixes the sizes and writes them before the provider sees the buffer. The provider writes the fields that change and
-//! never reads one of them back.
+//! The manager fixes the sizes and writes them before the provider sees the buffer. The provider
+//! writes the fields that change and never reads one of them back.
 
 pub use crate::mode::BufferingMode;
 
@@ -28,7 +28,8 @@ pub const PAGE_SIZE: usize = if MODEL { 64 } else { 4096 };
 /// The model checker gets the same buffer on a smaller scale, since it follows each word.
 const MODEL: bool = cfg!(loom);
 
-/// The directory word of a chunk: the wrapped count plus one in the low half, the number of units in the high half.
+/// The directory word of a chunk: the wrapped count plus one in the low half, the number of units
+/// in the high half.
 pub const fn directory_entry(wrapped_count: u32, units: u32) -> u64 {
     (wrapped_count.wrapping_add(1) as u64) | ((units as u64) << 32)
 }
@@ -83,7 +84,8 @@ pub enum LayoutError {
     Version(u16),
     /// The mode is none of [`BufferingMode`].
     Mode(u8),
-    /// A size is not a multiple of what it has to be, is zero, or the parts do not add up to the memory's size.
+    /// A size is not a multiple of what it has to be, is zero, or the parts do not add up to the
+    /// memory's size.
     Sizes,
 }
 
@@ -111,15 +113,17 @@ impl Layout {
     pub const MIN_UNIT_SIZE: usize = if MODEL { 64 } else { 256 };
     /// The largest unit, in bytes.
     pub const MAX_UNIT_SIZE: usize = 4096;
-    /// About how many units a rolling buffer is divided into, as far as their sizes allow: each thread that writes to it takes one.
+    /// About how many units a rolling buffer is divided into, as far as their sizes allow: each
+    /// thread that writes to it takes one.
     const UNITS: usize = 512;
     /// The largest share of a requested size that goes to the durable buffer unasked, in bytes.
     pub const MAX_DURABLE_SHARE: usize = 1 << 20;
 
     /// Divides about `size` bytes into the parts of a buffer.
     ///
-    /// The durable buffer gets a sixteenth, at most 1 MiB, at least `durable_hint` bytes and a page; the rest goes to the rolling
-    /// buffers, at least a page each, so that the buffer may end up larger than `size`. `None` where that overflows.
+    /// The durable buffer gets a sixteenth, at most 1 MiB, at least `durable_hint` bytes and a
+    /// page; the rest goes to the rolling buffers, at least a page each, so that the buffer may end
+    /// up larger than `size`. `None` where that overflows.
     pub fn plan(mode: BufferingMode, size: usize, durable_hint: usize) -> Option<Self> {
         let share = (size / 16).min(Self::MAX_DURABLE_SHARE);
         let durable_size = share.max(durable_hint).max(1).checked_next_multiple_of(PAGE_SIZE)?;
@@ -135,8 +139,8 @@ impl Layout {
     /// The layout with exactly these sizes in bytes.
     ///
     /// # Errors
-    /// [`LayoutError::Sizes`] unless the parts are non-zero multiples of [`PAGE_SIZE`], the unit is a power of two from 256 to 4096, and
-    /// the sum and the number of units fit.
+    /// [`LayoutError::Sizes`] unless the parts are non-zero multiples of [`PAGE_SIZE`], the unit is
+    /// a power of two from 256 to 4096, and the sum and the number of units fit.
     pub fn new(
         mode: BufferingMode,
         durable_size: usize,
@@ -161,7 +165,8 @@ impl Layout {
         Ok(Self { mode, durable_size, rolling_size, unit_size })
     }
 
-    /// Reads the layout from the first nine words of a header and checks it against the memory's size.
+    /// Reads the layout from the first nine words of a header and checks it against the memory's
+    /// size.
     ///
     /// # Errors
     /// [`LayoutError`] says which field does not describe a buffer of `total_size` bytes.

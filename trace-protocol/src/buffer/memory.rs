@@ -23,13 +23,16 @@ impl WriteMapping {
     /// Bytes whose pages [`WriteMapping::map`] makes present: a few milliseconds' worth.
     pub const PRESENT_AT_ONCE: usize = 32 << 20;
 
-    /// Maps the first `size` bytes of a file for reading and writing, with the pages at its beginning present.
+    /// Maps the first `size` bytes of a file for reading and writing, with the pages at its
+    /// beginning present.
     ///
-    /// The pages are made present now, in this thread, so that trace points do not fault them in. Of a mapping of more than
-    /// [`WriteMapping::PRESENT_AT_ONCE`] bytes, [`WriteMapping::populate_rest`] does that to the others, which takes longer.
+    /// The pages are made present now, in this thread, so that trace points do not fault them in.
+    /// Of a mapping of more than [`WriteMapping::PRESENT_AT_ONCE`] bytes,
+    /// [`WriteMapping::populate_rest`] does that to the others, which takes longer.
     ///
     /// # Errors
-    /// What [mmap(2)](https://man7.org/linux/man-pages/man2/mmap.2.html) says, and `InvalidInput` for a size of 0 or no multiple of 8.
+    /// What [mmap(2)](https://man7.org/linux/man-pages/man2/mmap.2.html) says, and `InvalidInput`
+    /// for a size of 0 or no multiple of 8.
     pub fn map(file: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
         let region = Region::map(file, size, libc::PROT_READ | libc::PROT_WRITE)?;
         region.populate(0..size.min(Self::PRESENT_AT_ONCE));
@@ -67,10 +70,12 @@ impl WriteMapping {
 impl ReadMapping {
     /// Maps the first `size` bytes of a file for reading.
     ///
-    /// The file must not shrink while the mapping lives (a sealed memfd cannot; reading beyond the end of a file ends the process).
+    /// The file must not shrink while the mapping lives (a sealed memfd cannot; reading beyond the
+    /// end of a file ends the process).
     ///
     /// # Errors
-    /// What [mmap(2)](https://man7.org/linux/man-pages/man2/mmap.2.html) says, and `InvalidInput` for a size of 0 or no multiple of 8.
+    /// What [mmap(2)](https://man7.org/linux/man-pages/man2/mmap.2.html) says, and `InvalidInput`
+    /// for a size of 0 or no multiple of 8.
     pub fn map(file: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
         Ok(Self(Arc::new(Region::map(file, size, libc::PROT_READ)?)))
     }
@@ -110,7 +115,8 @@ impl Region {
                 "the size of a trace buffer is a multiple of 8",
             ));
         }
-        // SAFETY: a new mapping at an address of the kernel's choice disturbs no memory of this process.
+        // SAFETY: a new mapping at an address of the kernel's choice disturbs no memory of this
+        // process.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -134,7 +140,8 @@ impl Region {
         Self { words, length, owner: Owner::Heap }
     }
 
-    /// Faults the pages of these bytes in, where the kernel can (Linux 5.14); elsewhere trace points take the faults.
+    /// Faults the pages of these bytes in, where the kernel can (Linux 5.14); elsewhere trace
+    /// points take the faults.
     fn populate(&self, bytes: Range<usize>) {
         const MADV_POPULATE_WRITE: libc::c_int = 23;
         let start = self.words.as_ptr().wrapping_byte_add(bytes.start);
@@ -143,8 +150,9 @@ impl Region {
     }
 
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: `words` points to `length` words, mapped or allocated by this region and alive as long as it; every bit pattern is a
-        // valid `AtomicU64`, and nobody holds a non-atomic reference to the memory.
+        // SAFETY: `words` points to `length` words, mapped or allocated by this region and alive as
+        // long as it; every bit pattern is a valid `AtomicU64`, and nobody holds a non-atomic
+        // reference to the memory.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.length) }
     }
 }
@@ -153,12 +161,14 @@ impl Drop for Region {
     fn drop(&mut self) {
         match self.owner {
             Owner::Mapped => {
-                // SAFETY: the region is this mapping's only owner, and no reference into it is left when it is dropped.
+                // SAFETY: the region is this mapping's only owner, and no reference into it is left
+                // when it is dropped.
                 unsafe { libc::munmap(self.words.as_ptr().cast(), self.length * 8) };
             }
             Owner::Heap => {
                 let words = std::ptr::slice_from_raw_parts_mut(self.words.as_ptr(), self.length);
-                // SAFETY: `words` came from `Box::leak` of a slice of this length and is freed once.
+                // SAFETY: `words` came from `Box::leak` of a slice of this length and is freed
+                // once.
                 drop(unsafe { Box::from_raw(words) });
             }
         }

@@ -1,6 +1,7 @@
 //! What a provider leaves out of its trace without dropping a record, and says so.
 
-/// What is missing in a trace, though no record was dropped. An instant event of category `trace` says so, with how many they are.
+/// What is missing in a trace, though no record was dropped. An instant event of category `trace`
+/// says so, with how many they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(usize)]
 pub enum Omission {
@@ -16,7 +17,8 @@ impl Omission {
     /// All of them, in the order of their numbers.
     pub const ALL: [Self; 3] = [Self::TracePoints, Self::Names, Self::Alerts];
 
-    /// The name of the argument that says how many they are, an unsigned 64-bit integer. There is no other argument.
+    /// The name of the argument that says how many they are, an unsigned 64-bit integer. There is
+    /// no other argument.
     pub const NUMBER: &'static str = "number";
 
     /// The name of the event.

@@ -31,7 +31,8 @@ pub struct SavedMark {
     mapping: WriteMapping,
 }
 
-/// Bits of the partial archive's length, in words; the low bits of the wraps' number are above them.
+/// Bits of the partial archive's length, in words; the low bits of the wraps' number are above
+/// them.
 const LENGTH_BITS: u32 = 40;
 
 impl SavedMark {

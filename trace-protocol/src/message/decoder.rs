@@ -47,8 +47,8 @@ impl<M: Message> Decoder<M> {
     ///
     /// # Errors
     ///
-    /// For a message that is not understood, which is skipped; or, for ever after, for a length that
-    /// is too long ([`ProtocolError::is_fatal`]).
+    /// For a message that is not understood, which is skipped; or, for ever after, for a length
+    /// that is too long ([`ProtocolError::is_fatal`]).
     pub fn next_message(&mut self) -> Option<Result<M, ProtocolError>> {
         if let Some(error) = &self.broken {
             return Some(Err(error.clone()));

@@ -11,8 +11,8 @@
 //! items. Nothing here does I/O: [`encode`](ToManager::encode) makes bytes, a [`Decoder`] is fed
 //! with bytes as they come. File descriptors travel beside the bytes; see [`crate::socket`].
 //!
-//! Bytes of the other process are hostile: a body is at most [`MAX_BODY`] long, a list takes no more
-//! memory than its items' bytes, and a message that is not understood is reported and skipped.
+//! Bytes of the other process are hostile: a body is at most [`MAX_BODY`] long, a list takes no
+//! more memory than its items' bytes, and a message that is not understood is reported and skipped.
 
 mod body;
 mod decoder;

@@ -31,7 +31,8 @@ impl Listener {
     /// `AddrInUse` when another manager listens there, or a file that is no socket is in the way;
     /// `NotFound` when the directory is missing; `PermissionDenied`.
     pub fn bind(path: &Path) -> io::Result<Self> {
-        // Providers that wait for the socket try it the moment they see it: it listens before it gets its name.
+        // Providers that wait for the socket try it the moment they see it: it listens before it
+        // gets its name.
         let (unnamed, fd) = listen_beside(path)?;
         let named = match fs::hard_link(&unnamed, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -108,8 +109,8 @@ impl Drop for Listener {
 fn bind_and_listen(path: &Path) -> io::Result<OwnedFd> {
     let address = Address::to_bind(path)?;
     let socket = new_socket()?;
-    // SAFETY: `address.raw` is a `sockaddr_un` of which `address.length` bytes, no more than it has,
-    // are set; it outlives the call.
+    // SAFETY: `address.raw` is a `sockaddr_un` of which `address.length` bytes, no more than it
+    // has, are set; it outlives the call.
     let result = unsafe {
         libc::bind(socket.as_raw_fd(), ptr::from_ref(&address.raw).cast(), address.length)
     };

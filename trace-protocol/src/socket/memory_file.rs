@@ -23,8 +23,8 @@ impl MemoryFile {
     ///
     /// # Errors
     ///
-    /// When there is not enough memory or no file descriptor left, and for a `name` with a zero byte
-    /// or of more than 249 bytes.
+    /// When there is not enough memory or no file descriptor left, and for a `name` with a zero
+    /// byte or of more than 249 bytes.
     pub fn new(name: &str, size: u64) -> io::Result<Self> {
         let file = create(name)?;
         file.set_len(size)?;

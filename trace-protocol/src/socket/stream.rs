@@ -38,8 +38,8 @@ impl Socket {
         let address = Address::to_connect(path)?;
         let socket = new_socket()?;
         retry(|| {
-            // SAFETY: `address.raw` is a `sockaddr_un` of which `address.length` bytes, no more than
-            // it has, are set; it outlives the call.
+            // SAFETY: `address.raw` is a `sockaddr_un` of which `address.length` bytes, no more
+            // than it has, are set; it outlives the call.
             let result = unsafe {
                 libc::connect(
                     socket.as_raw_fd(),
@@ -69,7 +69,8 @@ impl Socket {
         Ok((Self { fd: first }, Self { fd: second }))
     }
 
-    /// Sends bytes and, with the first of them, file descriptors. Returns how many bytes were taken.
+    /// Sends bytes and, with the first of them, file descriptors. Returns how many bytes were
+    /// taken.
     ///
     /// Never raises `SIGPIPE`.
     ///

@@ -158,7 +158,8 @@ fn any_words() -> impl Strategy<Value = Vec<(usize, u64)>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 400 }, ..ProptestConfig::default() })]
 
-    /// Whatever the memory holds, what comes out frames, has no metadata, and is no larger than what went in.
+    /// Whatever the memory holds, what comes out frames, has no metadata, and is no larger than
+    /// what went in.
     #[test]
     fn any_memory_gives_well_formed_records(words in any_words(), mode in 0u8..3) {
         let mode = BufferingMode::from_u8(mode).unwrap();

@@ -92,8 +92,9 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Threads overwrite the buffer as fast as they can while it is copied: no record is torn, none is from before, and of each thread there
-/// are its records up to some moment, without a gap but for losses that it tells.
+/// Threads overwrite the buffer as fast as they can while it is copied: no record is torn, none is
+/// from before, and of each thread there are its records up to some moment, without a gap but for
+/// losses that it tells.
 #[test]
 fn what_is_overwritten_while_it_is_copied_does_not_count() {
     let mut harness = Harness::new(BufferingMode::Circular, 256 << 10);

@@ -1,4 +1,5 @@
-//! Producer and consumer of the shared buffer together: what is committed is collected, once, whatever happens.
+//! Producer and consumer of the shared buffer together: what is committed is collected, once,
+//! whatever happens.
 #![cfg(not(loom))]
 #![allow(unreachable_pub, missing_docs)]
 

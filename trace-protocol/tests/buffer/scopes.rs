@@ -43,7 +43,8 @@ fn an_open_scope_is_a_begin_without_its_spare_word() {
     assert_eq!(kinds(&out), [(DurationBegin, 2)]);
 }
 
-/// A forked child has its parent's open scopes on its stack, and may have a smaller number than its parent.
+/// A forked child has its parent's open scopes on its stack, and may have a smaller number than its
+/// parent.
 #[test]
 fn a_scope_of_another_process_leaves_nothing() {
     for (parent, child) in [(3, 9), (9, 3)] {
@@ -127,7 +128,8 @@ fn a_scope_of_an_earlier_start_is_not_ended_in_a_later_one() {
     }
 }
 
-/// A scope that ends while there is no room does not stay open: its end is written as soon as there is.
+/// A scope that ends while there is no room does not stay open: its end is written as soon as there
+/// is.
 #[test]
 fn an_end_that_finds_no_room_comes_later() {
     let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);

@@ -39,7 +39,8 @@ fn records_inside_a_record_are_dropped_and_told() {
     assert_eq!((harness.collector.dropped(), harness.collector.stats().told_losses), (3, 3));
 }
 
-/// A thread that lost records and ended is the one that they are told of, although another has its slot by then.
+/// A thread that lost records and ended is the one that they are told of, although another has its
+/// slot by then.
 #[test]
 fn losses_are_told_of_the_thread_that_had_them() {
     let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
@@ -61,7 +62,8 @@ fn losses_are_told_of_the_thread_that_had_them() {
     assert_eq!(harness.collector.stats().told_losses, 1);
 }
 
-/// A thread that is in the middle of a record for good holds nothing up for longer than there is patience, and harms nothing later.
+/// A thread that is in the middle of a record for good holds nothing up for longer than there is
+/// patience, and harms nothing later.
 #[test]
 fn a_thread_that_does_not_come_back_is_not_waited_for() {
     let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
@@ -78,8 +80,9 @@ fn a_thread_that_does_not_come_back_is_not_waited_for() {
     open.commit(header(EventType::Instant, 2));
 }
 
-/// Threads write numbers and scopes as fast as they can while the test plays the service thread: in streaming mode each number is
-/// collected or counted as lost, in order, and no scope is seen twice.
+/// Threads write numbers and scopes as fast as they can while the test plays the service thread: in
+/// streaming mode each number is collected or counted as lost, in order, and no scope is seen
+/// twice.
 #[test]
 fn nothing_is_lost_uncounted_under_load() {
     for asymmetric in [true, false] {

@@ -30,12 +30,22 @@ pub struct TracePoint(&'static Site);
 impl TracePoint {
     /// Makes a trace point for events of this type, with up to 15 keys; further ones are left out.
     ///
-    /// If its category is being recorded it is on at once. Takes a lock, allocates what is never freed, and is not for signal handlers.
-    /// Where the string table of the recording under way has no room for its strings it stays off until the next one, which the trace
-    /// tells.
-    pub fn new(event_type: EventType, category: &'static str, name: &'static str, keys: &[&'static str]) -> Self {
+    /// If its category is being recorded it is on at once. Takes a lock, allocates what is never
+    /// freed, and is not for signal handlers. Where the string table of the recording under way has
+    /// no room for its strings it stays off until the next one, which the trace tells.
+    pub fn new(
+        event_type: EventType,
+        category: &'static str,
+        name: &'static str,
+        keys: &[&'static str],
+    ) -> Self {
         let keys: Vec<Key> = keys.iter().take(MAX_ARGUMENTS).map(|key| Key::new(key)).collect();
-        let site = Box::leak(Box::new(Site::event(event_type, category, Name::Text(name), Vec::leak(keys))));
+        let site = Box::leak(Box::new(Site::event(
+            event_type,
+            category,
+            Name::Text(name),
+            Vec::leak(keys),
+        )));
         registry::add(site);
         if let Some(table) = table().as_mut() {
             table.turn(site);
@@ -51,8 +61,10 @@ impl TracePoint {
 
     /// Records an event now, on this thread, if the trace point is on.
     ///
-    /// `values` belong to the keys in their order; those beyond the keys are left out. `tail` is what the type of event needs: the id of
-    /// a counter, an async or a flow event; [`scope`](super::scope) of an instant. Where it is missing it is 0; an instant of scope 0 is global.
+    /// `values` belong to the keys in their order; those beyond the keys are left out. `tail` is
+    /// what the type of event needs: the id of a counter, an async or a flow event;
+    /// [`scope`](super::scope) of an instant. Where it is missing it is 0; an instant of scope 0 is
+    /// global.
     pub fn write(self, values: &[Value<'_>], tail: &[u64]) {
         if !self.is_on() {
             return;
@@ -67,7 +79,8 @@ impl TracePoint {
         }
     }
 
-    /// Records an event of this thread at a time that is known, like [`TracePoint::write`]. For a type of event that has a tail.
+    /// Records an event of this thread at a time that is known, like [`TracePoint::write`]. For a
+    /// type of event that has a tail.
     pub fn write_at(self, time: Timestamp, values: &[Value<'_>], tail: &[u64]) {
         if self.is_on() {
             let id = tail.first().copied().unwrap_or(0);
@@ -75,8 +88,8 @@ impl TracePoint {
         }
     }
 
-    /// Records an event now, like [`TracePoint::write`], under a name that is known at run time only. For a trace point whose own name is
-    /// empty, and a type of event that has a tail.
+    /// Records an event now, like [`TracePoint::write`], under a name that is known at run time
+    /// only. For a trace point whose own name is empty, and a type of event that has a tail.
     pub fn write_named(self, name: &str, values: &[Value<'_>], tail: &[u64]) {
         if self.is_on() {
             let id = tail.first().copied().unwrap_or(0);
@@ -84,14 +97,16 @@ impl TracePoint {
         }
     }
 
-    /// Writes to the log in the trace, up to 32,000 bytes, if the trace point is on: the log keeps its category only.
+    /// Writes to the log in the trace, up to 32,000 bytes, if the trace point is on: the log keeps
+    /// its category only.
     pub fn write_log(self, text: &str) {
         if self.is_on() {
             object::log_text(self.0, text);
         }
     }
 
-    /// Begins a duration that ends when the guard is dropped. For a trace point of [`EventType::DurationBegin`].
+    /// Begins a duration that ends when the guard is dropped. For a trace point of
+    /// [`EventType::DurationBegin`].
     #[inline]
     pub fn begin(self, values: &[Value<'_>]) -> DurationScope {
         if self.is_on() && self.0.event_type() == Some(EventType::DurationBegin) {

@@ -14,9 +14,10 @@ use crate::RECORDER;
 
 /// Access to the recording under way, for records that the program makes itself.
 ///
-/// It holds nothing up: while there is a context the recording can end, and another one begin. String and thread refs belong to the
-/// recording that the context was acquired in, and so does the context. Once that is over, [`Context::is_current`] is false, nothing is
-/// registered, and nothing is written: acquire another context then, and register anew.
+/// It holds nothing up: while there is a context the recording can end, and another one begin.
+/// String and thread refs belong to the recording that the context was acquired in, and so does the
+/// context. Once that is over, [`Context::is_current`] is false, nothing is registered, and nothing
+/// is written: acquire another context then, and register anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
     recording: u64,
@@ -41,8 +42,8 @@ impl Context {
 
     /// The ref of a text, which is registered if it is new; up to 32,000 bytes of it.
     ///
-    /// `None` where the recording is over, and where its string table or durable buffer is full: put the text in the record then. Takes a
-    /// lock and allocates; not for signal handlers.
+    /// `None` where the recording is over, and where its string table or durable buffer is full:
+    /// put the text in the record then. Takes a lock and allocates; not for signal handlers.
     #[must_use]
     pub fn register_string(self, text: &str) -> Option<StringRef> {
         self.with_table(|table| table.intern(cut_str(text, MAX_STRING_BYTES)))
@@ -50,18 +51,21 @@ impl Context {
 
     /// The ref of a thread, which is registered if it is new. There are 254 in a recording.
     ///
-    /// Who collects the records puts the provider's own process in place of `process`: a provider says who it is, not who others are.
-    /// `None` as for [`Context::register_string`], with the same cost.
+    /// Who collects the records puts the provider's own process in place of `process`: a provider
+    /// says who it is, not who others are. `None` as for [`Context::register_string`], with the
+    /// same cost.
     #[must_use]
     pub fn register_thread(self, process: u64, thread: u64) -> Option<ThreadRef> {
         self.with_table(|table| table.register_thread(ThreadKoids::new(process, thread)))
     }
 
-    /// Writes one whole record, whose words are those of the trace format, on this thread. Returns whether it was recorded.
+    /// Writes one whole record, whose words are those of the trace format, on this thread. Returns
+    /// whether it was recorded.
     ///
-    /// What the collector would refuse is refused here: words that are not exactly one record of the format, refs that are not
-    /// registered, text that is not UTF-8, metadata and scheduling records, and records that register something, for which there are
-    /// methods. Where there is no room the record is counted as lost, as that of a macro is.
+    /// What the collector would refuse is refused here: words that are not exactly one record of
+    /// the format, refs that are not registered, text that is not UTF-8, metadata and scheduling
+    /// records, and records that register something, for which there are methods. Where there is no
+    /// room the record is counted as lost, as that of a macro is.
     ///
     /// Costs a check of the record, and its copy; takes no lock and allocates nothing.
     pub fn write_record(self, record: &[u64]) -> bool {
@@ -69,7 +73,9 @@ impl Context {
         if !self.is_current() || check_record(&InTable, record).is_err() {
             return false;
         }
-        let Some(open) = slot().and_then(|slot| slot.open(&RECORDER, record.len())) else { return false };
+        let Some(open) = slot().and_then(|slot| slot.open(&RECORDER, record.len())) else {
+            return false;
+        };
         if RECORDER.recording() != self.recording {
             open.abandon();
             return false;
@@ -93,7 +99,8 @@ impl Context {
 
     fn with_table<T>(self, act: impl FnOnce(&mut Table) -> Option<T>) -> Option<T> {
         let mut table = table();
-        // Asked with the lock held: who ends or begins a recording waits for it before the table changes.
+        // Asked with the lock held: who ends or begins a recording waits for it before the table
+        // changes.
         table.as_mut().filter(|table| table.is_wanted() && self.is_current()).and_then(act)
     }
 }

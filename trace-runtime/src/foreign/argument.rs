@@ -121,11 +121,13 @@ impl Encode for Argument {
 
     #[inline(always)]
     fn encode(&self, key: u64, words: &[AtomicU64], limit: Limit) {
-        let header = |kind| argument::Type::make(kind) | argument::Size::make(words.len() as u64) | key;
+        let header =
+            |kind| argument::Type::make(kind) | argument::Size::make(words.len() as u64) | key;
         match (self.shape(), words) {
             (Shape::Text(text), _) => text.encode(key, words, limit),
             (Shape::InHeader(kind, value), [first, ..]) => {
-                first.store(header(kind) | argument::Value32::make(value.into()), Ordering::Relaxed);
+                first
+                    .store(header(kind) | argument::Value32::make(value.into()), Ordering::Relaxed);
             }
             (Shape::InAWord(kind, value), [first, second, ..]) => {
                 first.store(header(kind), Ordering::Relaxed);
@@ -142,7 +144,8 @@ mod tests {
     use crate::context::Value;
 
     fn encoded(value: impl Encode) -> Vec<u64> {
-        let words: Vec<AtomicU64> = (0..value.words(Limit::LONG)).map(|_| AtomicU64::new(u64::MAX)).collect();
+        let words: Vec<AtomicU64> =
+            (0..value.words(Limit::LONG)).map(|_| AtomicU64::new(u64::MAX)).collect();
         value.encode(0x7_0000, &words, Limit::LONG);
         words.into_iter().map(AtomicU64::into_inner).collect()
     }
@@ -168,7 +171,11 @@ mod tests {
         ] {
             assert_eq!(encoded(ours), encoded(rusts));
         }
-        let text = Argument { kind: 6, length: 9, value: c"a text, cut".as_ptr().expose_provenance() as u64 };
+        let text = Argument {
+            kind: 6,
+            length: 9,
+            value: c"a text, cut".as_ptr().expose_provenance() as u64,
+        };
         assert_eq!(encoded(text), encoded(Value::Str("a text, c")));
     }
 

@@ -10,11 +10,13 @@ use crate::provider::table::{table, Table};
 
 /// The module that was loaded last.
 ///
-/// Rules: this and the `next` of each module are stored under the table's lock. At each moment they make up a list of modules that are
-/// loaded, so that a forked child can walk it although another thread of its parent held the lock.
+/// Rules: this and the `next` of each module are stored under the table's lock. At each moment they
+/// make up a list of modules that are loaded, so that a forked child can walk it although another
+/// thread of its parent held the lock.
 static MODULES: AtomicPtr<Module> = AtomicPtr::new(null_mut());
 
-/// What this crate takes the fields of its statics to be. A module that was compiled with another header stays off.
+/// What this crate takes the fields of its statics to be. A module that was compiled with another
+/// header stays off.
 const VERSION: u32 = 1;
 
 /// The static of a module: `struct trace_c_module` of the header.
@@ -32,7 +34,8 @@ pub struct Module {
 impl Module {
     /// Its sites, some perhaps twice.
     fn sites(&self) -> impl Iterator<Item = &Site> {
-        let length = (self.stop as usize).saturating_sub(self.start as usize) / size_of::<*const Site>();
+        let length =
+            (self.stop as usize).saturating_sub(self.start as usize) / size_of::<*const Site>();
         let sites: &[*const Site] = if length == 0 || self.version != VERSION {
             &[]
         } else {
@@ -44,15 +47,17 @@ impl Module {
     }
 }
 
-/// Takes the sites of a module that is being loaded. Those that a recording under way wants are on when this returns.
+/// Takes the sites of a module that is being loaded. Those that a recording under way wants are on
+/// when this returns.
 ///
 /// Takes a lock and may allocate. Not for signal handlers.
 ///
 /// # Safety
-/// `module` is a static that only this module stores to, and was not loaded before or unloaded since. If its version is the one that is
-/// known here, then `start` and `stop` are the ends of a section in which there are pointers to sites, or null. The texts of a site end
-/// with zeros and never change, it has as many keys as it says, 15 at most, and only this crate stores to it. All this lasts until
-/// [`unload`] or the end of the process.
+/// `module` is a static that only this module stores to, and was not loaded before or unloaded
+/// since. If its version is the one that is known here, then `start` and `stop` are the ends of a
+/// section in which there are pointers to sites, or null. The texts of a site end with zeros and
+/// never change, it has as many keys as it says, 15 at most, and only this crate stores to it. All
+/// this lasts until [`unload`] or the end of the process.
 pub unsafe fn load(module: *const Module) {
     let mut table = table();
     // SAFETY: by the contract.
@@ -90,7 +95,8 @@ pub unsafe fn unload(module: *const Module) {
 unsafe fn sites() -> impl Iterator<Item = &'static Site> {
     let mut next = MODULES.load(Ordering::Acquire);
     let modules = std::iter::from_fn(move || {
-        // SAFETY: by the contract no module is unloaded meanwhile, and what is in the list is loaded.
+        // SAFETY: by the contract no module is unloaded meanwhile, and what is in the list is
+        // loaded.
         let module = unsafe { next.as_ref() }?;
         next = module.next.load(Ordering::Acquire);
         Some(module)

@@ -5,7 +5,9 @@ use std::ffi::{c_char, CStr};
 use std::slice;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
-use trace_format::layout::{argument, cut_str, event_header, EventType, StringRef, MAX_STRING_BYTES};
+use trace_format::layout::{
+    argument, cut_str, event_header, EventType, StringRef, MAX_STRING_BYTES,
+};
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 
 use super::argument::{Argument, Given};
@@ -17,7 +19,8 @@ const MAX_ARGUMENTS: u32 = 15;
 
 /// The static of a trace point: `struct trace_c_site` of the header.
 ///
-/// Only other languages make one, by the contract of [`load`](super::load); every method stands on that.
+/// Only other languages make one, by the contract of [`load`](super::load); every method stands on
+/// that.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Site {
@@ -27,7 +30,8 @@ pub struct Site {
     name: *const c_char,
     keys: *const Key,
     key_count: u32,
-    /// The number of an [`EventType`]; any other is that of a question, which is on while its category is.
+    /// The number of an [`EventType`]; any other is that of a question, which is on while its
+    /// category is.
     event_type: u32,
 }
 
@@ -96,13 +100,15 @@ impl Site {
     /// Whether a word with an id or a scope follows its events.
     #[inline(always)]
     pub(super) fn has_tail(&self) -> bool {
-        self.event_type != EventType::DurationBegin as u32 && self.event_type != EventType::DurationEnd as u32
+        self.event_type != EventType::DurationBegin as u32
+            && self.event_type != EventType::DurationEnd as u32
     }
 
     /// The values for its keys.
     ///
     /// # Safety
-    /// `arguments` are as many as there are keys, and their texts can be read while the result is used.
+    /// `arguments` are as many as there are keys, and their texts can be read while the result is
+    /// used.
     #[inline(always)]
     pub(super) unsafe fn given<'a>(&'a self, arguments: *const Argument) -> Given<'a> {
         let keys = self.keys();

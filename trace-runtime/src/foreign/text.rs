@@ -7,7 +7,8 @@ use trace_format::layout::{argument, ArgumentType, StringRef};
 use crate::value::sealed::Encode;
 use crate::value::{encode_bytes, header, Limit};
 
-/// A text, of which bytes that are not UTF-8 are recorded as `?`: its length is known before its bytes are looked at.
+/// A text, of which bytes that are not UTF-8 are recorded as `?`: its length is known before its
+/// bytes are looked at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text<'a>(pub(super) &'a [u8]);
 
@@ -62,7 +63,8 @@ fn replace(text: &[u8], words: &[AtomicU64]) {
         return;
     }
     let chunks = text.utf8_chunks();
-    let mut bytes = chunks.flat_map(|chunk| chunk.valid().bytes().chain(chunk.invalid().iter().map(|_| b'?')));
+    let mut bytes =
+        chunks.flat_map(|chunk| chunk.valid().bytes().chain(chunk.invalid().iter().map(|_| b'?')));
     for word in words {
         let mut eight = [0; 8];
         eight.iter_mut().zip(bytes.by_ref()).for_each(|(place, byte)| *place = byte);
@@ -76,12 +78,14 @@ mod tests {
 
     fn recorded(text: &[u8], limit: Limit) -> Vec<u8> {
         let text = Text(text);
-        let words: Vec<AtomicU64> = (0..text.words(limit)).map(|_| AtomicU64::new(u64::MAX)).collect();
+        let words: Vec<AtomicU64> =
+            (0..text.words(limit)).map(|_| AtomicU64::new(u64::MAX)).collect();
         text.encode(0, &words, limit);
         let length = text.cut(limit).len();
         let header = words[0].load(Ordering::Relaxed);
         assert_eq!(argument::ValueRef::get(header) as usize & 0x7fff, length);
-        let bytes: Vec<u8> = words[1..].iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
+        let bytes: Vec<u8> =
+            words[1..].iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
         assert!(bytes[length..].iter().all(|byte| *byte == 0), "padded with zeros");
         bytes[..length].to_vec()
     }

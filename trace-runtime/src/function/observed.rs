@@ -22,7 +22,8 @@ pub struct Observed<F, B, A> {
     after: Option<A>,
 }
 
-// The two others are moved out of their `Option`s and so must not have been pinned; whether they are `Unpin` is no matter then.
+// The two others are moved out of their `Option`s and so must not have been pinned; whether they
+// are `Unpin` is no matter then.
 impl<F: Unpin, B, A> Unpin for Observed<F, B, A> {}
 
 impl<F, B, A> Future for Observed<F, B, A>
@@ -35,7 +36,8 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: `future`, the one part that is pinned, is not moved out of below; and this type has no `Drop`.
+        // SAFETY: `future`, the one part that is pinned, is not moved out of below; and this type
+        // has no `Drop`.
         let this = unsafe { self.get_unchecked_mut() };
         if let Some(before) = this.before.take() {
             before();

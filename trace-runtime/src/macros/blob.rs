@@ -8,9 +8,11 @@
 /// trace_blob!(BlobType::DATA, "screenshot", [0x89, b'P', b'N', b'G']);
 /// ```
 ///
-/// The data are what is `AsRef<[u8]>`. They have no category, no time and no thread. Up to 32,000 bytes are one record; more are split into
-/// records of the same name, one behind the other, which readers append. Where another thread records under the same name at the same
-/// time, use [`trace_blob_event!`](crate::trace_blob_event), whose parts have numbers. A part that finds no room is told as lost.
+/// The data are what is `AsRef<[u8]>`. They have no category, no time and no thread. Up to 32,000
+/// bytes are one record; more are split into records of the same name, one behind the other, which
+/// readers append. Where another thread records under the same name at the same time, use
+/// [`trace_blob_event!`](crate::trace_blob_event), whose parts have numbers. A part that finds no
+/// room is told as lost.
 ///
 /// Costs one copy of the data, and no allocation.
 #[macro_export]
@@ -32,9 +34,10 @@ macro_rules! trace_blob {
 /// trace_blob_event!("net", "request", request, "connection" => 7u32);
 /// ```
 ///
-/// It is a large record of the format, of 32,760 bytes at most, since that is what readers get over. Larger data are split into records
-/// with the same names, thread, time and arguments, and two arguments more: `part`, from 1 on, and `parts`, how many there are. A part that
-/// finds no room is told as lost.
+/// It is a large record of the format, of 32,760 bytes at most, since that is what readers get
+/// over. Larger data are split into records with the same names, thread, time and arguments, and
+/// two arguments more: `part`, from 1 on, and `parts`, how many there are. A part that finds no
+/// room is told as lost.
 ///
 /// Costs one read of the clock and one copy of the data, and no allocation.
 #[macro_export]
@@ -52,8 +55,9 @@ macro_rules! trace_blob_event {
 /// trace_blob_attachment!("app", "configuration", "threads = 4");
 /// ```
 ///
-/// It is a large record of the format, of 32,760 bytes at most, since that is what readers get over. Larger data are split into records
-/// with the category and names such as `configuration (2/3)`. A part that finds no room is told as lost.
+/// It is a large record of the format, of 32,760 bytes at most, since that is what readers get
+/// over. Larger data are split into records with the category and names such as `configuration
+/// (2/3)`. A part that finds no room is told as lost.
 ///
 /// Costs one copy of the data; allocates only for parts with long names.
 #[macro_export]

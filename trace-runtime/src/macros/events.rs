@@ -1,7 +1,7 @@
 //! One macro for each kind of trace point.
 //!
-//! Category and name come first. Where both are literals the trace point takes the fast path; where one is not, it is written into
-//! each record.
+//! Category and name come first. Where both are literals the trace point takes the fast path; where
+//! one is not, it is written into each record.
 
 /// Traces a duration from here to the end of the enclosing block.
 ///
@@ -14,15 +14,19 @@
 /// }
 /// ```
 ///
-/// It is a statement that keeps its guard in a variable of its own: `let scope = trace_duration!(…)` does not compile. To end a duration
-/// before the block does, put it into a block of its own.
+/// It is a statement that keeps its guard in a variable of its own: `let scope =
+/// trace_duration!(…)` does not compile. To end a duration before the block does, put it into a
+/// block of its own.
 ///
-/// The arguments are recorded now and borrowed no longer than that. The duration also ends by `return`, `?` and panic. It belongs to
-/// its thread: in an `async` block it must not be held across an `.await`, where it would end on another thread, or count the time in
-/// which others ran. Its guard is not `Send`, so that the compiler says so of a future that has to be. Trace what lasts longer with
-/// [`TraceFutureExt::trace`](crate::TraceFutureExt::trace), and see [`task`](crate::task).
+/// The arguments are recorded now and borrowed no longer than that. The duration also ends by
+/// `return`, `?` and panic. It belongs to its thread: in an `async` block it must not be held
+/// across an `.await`, where it would end on another thread, or count the time in which others ran.
+/// Its guard is not `Send`, so that the compiler says so of a future that has to be. Trace what
+/// lasts longer with [`TraceFutureExt::trace`](crate::TraceFutureExt::trace), and see
+/// [`task`](crate::task).
 ///
-/// Costs two reads of the clock while its category is recorded, and one load and a branch while it is not.
+/// Costs two reads of the clock while its category is recorded, and one load and a branch while it
+/// is not.
 #[macro_export]
 macro_rules! trace_duration {
     ($category:literal, $name:literal $(,)?) => {
@@ -33,9 +37,11 @@ macro_rules! trace_duration {
     };
 }
 
-/// Begins a duration that [`trace_duration_end!`](crate::trace_duration_end) ends, on the same thread.
+/// Begins a duration that [`trace_duration_end!`](crate::trace_duration_end) ends, on the same
+/// thread.
 ///
-/// Durations nest: the one that began last ends first. Prefer [`trace_duration!`](crate::trace_duration), which ends by itself.
+/// Durations nest: the one that began last ends first. Prefer
+/// [`trace_duration!`](crate::trace_duration), which ends by itself.
 ///
 /// ```
 /// use trace_runtime::{trace_duration_begin, trace_duration_end};
@@ -53,7 +59,8 @@ macro_rules! trace_duration_begin {
     };
 }
 
-/// Ends the duration that [`trace_duration_begin!`](crate::trace_duration_begin) began last on this thread.
+/// Ends the duration that [`trace_duration_begin!`](crate::trace_duration_begin) began last on this
+/// thread.
 ///
 /// Its arguments are added to those of the beginning. Costs one read of the clock while recorded.
 #[macro_export]
@@ -63,7 +70,8 @@ macro_rules! trace_duration_end {
     };
 }
 
-/// Traces a moment: of this thread, or, with a [`Scope`](crate::Scope) behind the name, of the process or of the whole trace.
+/// Traces a moment: of this thread, or, with a [`Scope`](crate::Scope) behind the name, of the
+/// process or of the whole trace.
 ///
 /// ```
 /// use trace_runtime::{trace_instant, Scope};
@@ -83,7 +91,8 @@ macro_rules! trace_instant {
 
 /// Samples the values of a counter: each argument, a number, is one series of it.
 ///
-/// Category, name and id tell counters apart; use the id 0 where there is one counter of the name in a process.
+/// Category, name and id tell counters apart; use the id 0 where there is one counter of the name
+/// in a process.
 ///
 /// ```
 /// use trace_runtime::trace_counter;
@@ -101,8 +110,8 @@ macro_rules! trace_counter {
 
 /// Begins an operation that may span threads and end on any of them.
 ///
-/// [`trace_async_end!`](crate::trace_async_end) with the same category, name and id ends it. Ids are compared over the whole trace: take
-/// them from [`trace_nonce!`](crate::trace_nonce).
+/// [`trace_async_end!`](crate::trace_async_end) with the same category, name and id ends it. Ids
+/// are compared over the whole trace: take them from [`trace_nonce!`](crate::trace_nonce).
 ///
 /// ```
 /// use trace_runtime::{trace_async_begin, trace_async_end, trace_async_instant, trace_nonce};
@@ -121,7 +130,8 @@ macro_rules! trace_async_begin {
     };
 }
 
-/// Traces a moment within an operation that [`trace_async_begin!`](crate::trace_async_begin) began with the same id.
+/// Traces a moment within an operation that [`trace_async_begin!`](crate::trace_async_begin) began
+/// with the same id.
 ///
 /// Costs one read of the clock while recorded.
 #[macro_export]
@@ -131,7 +141,8 @@ macro_rules! trace_async_instant {
     };
 }
 
-/// Ends an operation that [`trace_async_begin!`](crate::trace_async_begin) began with the same category, name and id.
+/// Ends an operation that [`trace_async_begin!`](crate::trace_async_begin) began with the same
+/// category, name and id.
 ///
 /// Costs one read of the clock while recorded.
 #[macro_export]
@@ -141,9 +152,11 @@ macro_rules! trace_async_end {
     };
 }
 
-/// Begins an operation that ends when the [`AsyncScope`](crate::AsyncScope) that this gives is dropped, on any thread.
+/// Begins an operation that ends when the [`AsyncScope`](crate::AsyncScope) that this gives is
+/// dropped, on any thread.
 ///
-/// Category and name are literals, since the end has them too. The id is evaluated only while the category is recorded.
+/// Category and name are literals, since the end has them too. The id is evaluated only while the
+/// category is recorded.
 ///
 /// ```
 /// use trace_runtime::{trace_async_enter, trace_nonce};
@@ -177,7 +190,8 @@ macro_rules! trace_async_enter {
 }
 
 /// Begins a flow: an arrow from the duration that encloses this to the one that encloses the next
-/// [`trace_flow_step!`](crate::trace_flow_step) or [`trace_flow_end!`](crate::trace_flow_end) with the same category, name and id.
+/// [`trace_flow_step!`](crate::trace_flow_step) or [`trace_flow_end!`](crate::trace_flow_end) with
+/// the same category, name and id.
 ///
 /// Ids are compared over the whole trace: take them from [`trace_nonce!`](crate::trace_nonce).
 ///
@@ -261,9 +275,11 @@ macro_rules! trace_category_enabled {
     };
 }
 
-/// A number for an async or flow id that no other call gives, on this machine: not in this process, and not in another one.
+/// A number for an async or flow id that no other call gives, on this machine: not in this process,
+/// and not in another one.
 ///
-/// A process counts from a random start. That two processes which give a million ids each share one has a probability of 2⁻⁴¹.
+/// A process counts from a random start. That two processes which give a million ids each share one
+/// has a probability of 2⁻⁴¹.
 ///
 /// ```
 /// let id: u64 = trace_runtime::trace_nonce!();
@@ -291,7 +307,8 @@ macro_rules! trace_category {
         const _: () = {
             #[used]
             #[link_section = "trace_categories"]
-            static CATEGORY: $crate::__private::Category = $crate::__private::Category::new($name, $description);
+            static CATEGORY: $crate::__private::Category =
+                $crate::__private::Category::new($name, $description);
         };
     };
 }

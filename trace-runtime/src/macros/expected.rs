@@ -1,6 +1,7 @@
 //! What the macros of trace points say where a call of one has another form.
 
-/// Says what was expected. The last arm of a macro leads here, so that calls of the right form do not take longer to compile.
+/// Says what was expected. The last arm of a macro leads here, so that calls of the right form do
+/// not take longer to compile.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_expected {

@@ -2,8 +2,9 @@
 
 /// Begins a flow at this moment, in a duration of no length.
 ///
-/// A flow event belongs to the duration around it; where there is none, this makes one, named by the third argument. Category, flow name
-/// and id are those of [`trace_flow_begin!`](crate::trace_flow_begin); the arguments are the duration's.
+/// A flow event belongs to the duration around it; where there is none, this makes one, named by
+/// the third argument. Category, flow name and id are those of
+/// [`trace_flow_begin!`](crate::trace_flow_begin); the arguments are the duration's.
 ///
 /// ```
 /// use trace_runtime::{trace_instaflow_begin, trace_instaflow_end, trace_instaflow_step, trace_nonce};
@@ -14,8 +15,9 @@
 /// trace_instaflow_end!("queue", "job", "done", job, "result" => true);
 /// ```
 ///
-/// It is three records with one timestamp: duration begin, flow event, duration end. Costs one read of the clock while recorded, and
-/// one load and a branch where the category is a literal and is not.
+/// It is three records with one timestamp: duration begin, flow event, duration end. Costs one read
+/// of the clock while recorded, and one load and a branch where the category is a literal and is
+/// not.
 #[macro_export]
 macro_rules! trace_instaflow_begin {
     ($($trace_point:tt)*) => {
@@ -23,7 +25,8 @@ macro_rules! trace_instaflow_begin {
     };
 }
 
-/// Continues a flow at this moment, in a duration of no length. See [`trace_instaflow_begin!`](crate::trace_instaflow_begin).
+/// Continues a flow at this moment, in a duration of no length. See
+/// [`trace_instaflow_begin!`](crate::trace_instaflow_begin).
 #[macro_export]
 macro_rules! trace_instaflow_step {
     ($($trace_point:tt)*) => {
@@ -31,7 +34,8 @@ macro_rules! trace_instaflow_step {
     };
 }
 
-/// Ends a flow at this moment, in a duration of no length. See [`trace_instaflow_begin!`](crate::trace_instaflow_begin).
+/// Ends a flow at this moment, in a duration of no length. See
+/// [`trace_instaflow_begin!`](crate::trace_instaflow_begin).
 #[macro_export]
 macro_rules! trace_instaflow_end {
     ($($trace_point:tt)*) => {

@@ -1,6 +1,7 @@
 //! What `#[trace_fn]` writes into a function. Nothing here is for use by itself.
 
-/// Begins the duration of a function: `(category, name), key => value, …`, where category and name are constant.
+/// Begins the duration of a function: `(category, name), key => value, …`, where category and name
+/// are constant.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_fn_begin {

@@ -1,6 +1,7 @@
 //! Objects of the application and of the kernel, and the log.
 
-/// Says what is at an address of this process, while anything is recorded: viewers can show it where a pointer is an argument.
+/// Says what is at an address of this process, while anything is recorded: viewers can show it
+/// where a pointer is an argument.
 ///
 /// ```
 /// use trace_runtime::{trace_instant, trace_userspace_object};
@@ -10,8 +11,8 @@
 /// trace_instant!("ui", "redraw", "window" => &raw const *window);
 /// ```
 ///
-/// The pointer is a raw one, or a [`Pointer`](crate::Pointer). The record is in the buffer of events, so that a circular buffer may
-/// overwrite it. Costs one load while nothing is recorded.
+/// The pointer is a raw one, or a [`Pointer`](crate::Pointer). The record is in the buffer of
+/// events, so that a circular buffer may overwrite it. Costs one load while nothing is recorded.
 #[macro_export]
 macro_rules! trace_userspace_object {
     ($pointer:expr, $name:literal $($arguments:tt)*) => {
@@ -35,10 +36,12 @@ macro_rules! trace_userspace_object {
 /// trace_kernel_object!(7, ObjectType(100), "socket", "port" => 80u32);
 /// ```
 ///
-/// A provider says who it is, and not who others are: in an object of type [`ObjectType::PROCESS`](crate::ObjectType), and in the koids
-/// that are arguments of a thread, the collector puts the process that the record came from. To name threads, tracks and the process use
-/// [`trace_thread_name!`](crate::trace_thread_name), [`Track`](crate::Track) and [`trace_process_name!`](crate::trace_process_name), whose
-/// names no circular buffer overwrites, as it may this record. Costs one load while nothing is recorded.
+/// A provider says who it is, and not who others are: in an object of type
+/// [`ObjectType::PROCESS`](crate::ObjectType), and in the koids that are arguments of a thread, the
+/// collector puts the process that the record came from. To name threads, tracks and the process
+/// use [`trace_thread_name!`](crate::trace_thread_name), [`Track`](crate::Track) and
+/// [`trace_process_name!`](crate::trace_process_name), whose names no circular buffer overwrites,
+/// as it may this record. Costs one load while nothing is recorded.
 #[macro_export]
 macro_rules! trace_kernel_object {
     ($koid:expr, $type:expr, $name:literal $($arguments:tt)*) => {
@@ -62,11 +65,13 @@ macro_rules! trace_kernel_object {
 /// trace_log!("app", "{path} has {} lines", 12);
 /// ```
 ///
-/// The category comes first, unlike in `println!`: `trace_log!("{} lines", 12)` takes the text for one, and then says that 12 is no format.
+/// The category comes first, unlike in `println!`: `trace_log!("{} lines", 12)` takes the text for
+/// one, and then says that 12 is no format.
 ///
-/// The message is formatted only while the category is recorded, up to 256 bytes of it without allocating; up to 32,000 bytes are
-/// recorded, cut at a character. A log record has a time and a thread; of the category it keeps nothing. Some viewers, as Perfetto, leave
-/// log records out: [`trace_instant!`](crate::trace_instant) shows there.
+/// The message is formatted only while the category is recorded, up to 256 bytes of it without
+/// allocating; up to 32,000 bytes are recorded, cut at a character. A log record has a time and a
+/// thread; of the category it keeps nothing. Some viewers, as Perfetto, leave log records out:
+/// [`trace_instant!`](crate::trace_instant) shows there.
 ///
 /// Costs one read of the clock and what formatting costs while recorded.
 #[macro_export]

@@ -1,4 +1,5 @@
-//! The same macros where tracing is compiled out: arguments are type-checked, and neither evaluated nor recorded.
+//! The same macros where tracing is compiled out: arguments are type-checked, and neither evaluated
+//! nor recorded.
 
 mod blob;
 mod place;

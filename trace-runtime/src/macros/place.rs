@@ -1,9 +1,11 @@
 //! Trace points at a time that is known.
 
-/// Traces at a time that is known, on this thread: for what another clock has told, such as a device's or a log's.
+/// Traces at a time that is known, on this thread: for what another clock has told, such as a
+/// device's or a log's.
 ///
-/// The time is a [`Timestamp`](crate::Timestamp), or what is one by `Into`: [`Instant`](std::time::Instant) and
-/// [`SystemTime`](std::time::SystemTime) are. It is evaluated, and converted, only while the category is recorded.
+/// The time is a [`Timestamp`](crate::Timestamp), or what is one by `Into`:
+/// [`Instant`](std::time::Instant) and [`SystemTime`](std::time::SystemTime) are. It is evaluated,
+/// and converted, only while the category is recorded.
 ///
 /// ```
 /// use std::time::Instant;
@@ -16,8 +18,9 @@
 /// trace_at!(start..Timestamp::now(), duration_complete("net", "handle packet"));
 /// ```
 ///
-/// What is traced is one of `instant`, `counter`, `duration_begin`, `duration_end`, `duration_complete`, `async_begin`, `async_instant`,
-/// `async_end`, `flow_begin`, `flow_step` and `flow_end`, with what the macro of that name takes; the time of `duration_complete`, which has
+/// What is traced is one of `instant`, `counter`, `duration_begin`, `duration_end`,
+/// `duration_complete`, `async_begin`, `async_instant`, `async_end`, `flow_begin`, `flow_step` and
+/// `flow_end`, with what the macro of that name takes; the time of `duration_complete`, which has
 /// category, name and arguments, is a range. Events need not come in the order of their times.
 ///
 /// A scope is over only later, and so has no time that is known:
@@ -26,7 +29,8 @@
 /// trace_runtime::trace_at!(trace_runtime::Timestamp::now(), duration("net", "no such kind"));
 /// ```
 ///
-/// Costs what the record costs without a read of the clock, and the conversion of the time, if it is to be converted.
+/// Costs what the record costs without a read of the clock, and the conversion of the time, if it
+/// is to be converted.
 #[macro_export]
 macro_rules! trace_at {
     ($time:expr, duration_complete($($trace_point:tt)*)) => {
@@ -81,7 +85,8 @@ macro_rules! __trace_placed {
     };
 }
 
-/// Writes a duration that is over: `start..end, place of the start, (category, name), names, key => value, …`.
+/// Writes a duration that is over: `start..end, place of the start, (category, name), names, key =>
+/// value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_complete {

@@ -1,6 +1,7 @@
 //! What the macros of trace points have in common. Nothing here is for use by itself.
 
-/// The name of the function around a trace point, for its site. To be expanded inside the site's initializer.
+/// The name of the function around a trace point, for its site. To be expanded inside the site's
+/// initializer.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_function_name {
@@ -16,7 +17,8 @@ macro_rules! __trace_function_name {
 /// Evaluates a macro's body with the site and the keys of a trace point, if its category is on.
 ///
 /// The category is an expression of a `&'static str`, the name one of a `Name`; both are constant.
-/// `$names` is how category and name reach the record; it is evaluated first, and the body only if it says that the category is on.
+/// `$names` is how category and name reach the record; it is evaluated first, and the body only if
+/// it says that the category is on.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_site {
@@ -60,7 +62,8 @@ macro_rules! __trace_arguments {
     };
 }
 
-/// Calls `$macro!` with `$first` and with category and name told apart: in the site where they are literals, in the record where not.
+/// Calls `$macro!` with `$first` and with category and name told apart: in the site where they are
+/// literals, in the record where not.
 ///
 /// `$macro!(first… (category, name), names, rest…)`, with `rest` as it was given.
 #[doc(hidden)]
@@ -112,7 +115,8 @@ macro_rules! __trace_event_with_id {
     };
 }
 
-/// Writes a counter, which has one value at least: `place, (category, name), names, id, key => value, …`.
+/// Writes a counter, which has one value at least: `place, (category, name), names, id, key =>
+/// value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_counter {
@@ -138,7 +142,8 @@ macro_rules! __trace_counter {
     };
 }
 
-/// Writes an instant, whose scope may be left out: `place, (category, name), names, scope, key => value, …`.
+/// Writes an instant, whose scope may be left out: `place, (category, name), names, scope, key =>
+/// value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_instant {

@@ -1,6 +1,7 @@
 //! The macros of traced futures.
 
-/// Category, name and arguments of a future, for [`TraceFutureExt::trace`](crate::TraceFutureExt::trace).
+/// Category, name and arguments of a future, for
+/// [`TraceFutureExt::trace`](crate::TraceFutureExt::trace).
 ///
 /// ```
 /// use trace_runtime::{trace_future_args, TraceFutureExt};
@@ -12,8 +13,9 @@
 /// # let _ = fetch(String::new());
 /// ```
 ///
-/// The values go into the future, which keeps them: a value that is not to be moved, or that does not live as long, has to be cloned
-/// or borrowed in the expression. They are evaluated only while the category is recorded. There may be 14 of them.
+/// The values go into the future, which keeps them: a value that is not to be moved, or that does
+/// not live as long, has to be cloned or borrowed in the expression. They are evaluated only while
+/// the category is recorded. There may be 14 of them.
 #[macro_export]
 macro_rules! trace_future_args {
     ($category:literal, $name:literal $(, $key:expr => $value:expr)* $(,)?) => {
@@ -78,8 +80,8 @@ macro_rules! __trace_values {
     };
 }
 
-/// Begins a task, which is to be given to `TraceFuture::begun`: `(category, name), key => value, …`,
-/// with category and name as a site has them. The values are borrowed.
+/// Begins a task, which is to be given to `TraceFuture::begun`: `(category, name), key => value,
+/// …`, with category and name as a site has them. The values are borrowed.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_task_begin {
@@ -102,8 +104,8 @@ macro_rules! __trace_task_begin {
     }};
 }
 
-/// Makes a task that begins with its first poll, without arguments, and is to be given to `TraceFuture::begun`: `(category, name)`, as a
-/// site has them.
+/// Makes a task that begins with its first poll, without arguments, and is to be given to
+/// `TraceFuture::begun`: `(category, name)`, as a site has them.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_task_make {
@@ -111,8 +113,12 @@ macro_rules! __trace_task_make {
         // Used: it is stored to where the compiler does not see it, through the section.
         #[used]
         #[link_section = "trace_sites"]
-        static __TRACE_SITE: $crate::__private::Site =
-            $crate::__private::Site::event($crate::__private::EventType::AsyncBegin, $category, $name, &[]);
+        static __TRACE_SITE: $crate::__private::Site = $crate::__private::Site::event(
+            $crate::__private::EventType::AsyncBegin,
+            $category,
+            $name,
+            &[],
+        );
         $crate::__private::Task::unbegun(&__TRACE_SITE)
     }};
 }

@@ -2,9 +2,10 @@
 
 /// Traces on a [`Track`](crate::Track) in place of this thread.
 ///
-/// `duration` lasts to the end of the enclosing block, which may end on another thread: its scope is [`Send`], so that it may be held
-/// across an `.await`. The other kinds are those of [`trace_at!`](crate::trace_at), which happen now, or `at` a time that is known. Durations
-/// of one track nest, as those of a thread do.
+/// `duration` lasts to the end of the enclosing block, which may end on another thread: its scope
+/// is [`Send`], so that it may be held across an `.await`. The other kinds are those of
+/// [`trace_at!`](crate::trace_at), which happen now, or `at` a time that is known. Durations of one
+/// track nest, as those of a thread do.
 ///
 /// ```
 /// use trace_runtime::{trace_track, Timestamp, Track};
@@ -20,7 +21,8 @@
 /// trace_track!(queue, at end, instant("gpu", "interrupt"));
 /// ```
 ///
-/// Costs what the event of a thread costs; `duration` is two records, one when it begins and one when it ends.
+/// Costs what the event of a thread costs; `duration` is two records, one when it begins and one
+/// when it ends.
 #[macro_export]
 macro_rules! trace_track {
     ($track:expr, duration($($trace_point:tt)*)) => {

@@ -44,8 +44,9 @@ impl<F: Future, V> Future for TraceFuture<F, V> {
 
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: `future` is pinned because `self` was: it is reached through here only, is dropped in place since this type has no
-        // `Drop` of its own and is not packed, and `self` is `Unpin` only where `F` is.
+        // SAFETY: `future` is pinned because `self` was: it is reached through here only, is
+        // dropped in place since this type has no `Drop` of its own and is not packed, and `self`
+        // is `Unpin` only where `F` is.
         let future = unsafe { self.map_unchecked_mut(|this| &mut this.future) };
         future.poll(context)
     }

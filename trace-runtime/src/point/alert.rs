@@ -1,5 +1,5 @@
-//! Alerts that were raised and are to be sent: one static for each place in the program, and a few slots for names that are known at
-//! run time only.
+//! Alerts that were raised and are to be sent: one static for each place in the program, and a few
+//! slots for names that are known at run time only.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -11,7 +11,8 @@ use crate::{provider, RECORDER};
 
 /// How often an alert was raised and is not sent yet.
 ///
-/// Rules: raised by any thread, also in a signal handler; lowered by the service thread, and by a forked child for itself.
+/// Rules: raised by any thread, also in a signal handler; lowered by the service thread, and by a
+/// forked child for itself.
 #[derive(Debug)]
 pub(crate) struct Count(AtomicU64);
 
@@ -86,16 +87,19 @@ static LISTENING: AtomicBool = AtomicBool::new(false);
 /// Alerts for whose names there was no slot.
 static WITHOUT_SLOT: AtomicU64 = AtomicU64::new(0);
 
-/// The second word of a slot that is yet to have one. No name has it: the last two of its bytes are zeros.
+/// The second word of a slot that is yet to have one. No name has it: the last two of its bytes are
+/// zeros.
 const UNSET: u64 = u64::MAX;
 
 /// A name and how often it was raised.
 #[derive(Debug)]
 struct Slot {
-    /// The name's bytes, with zeros behind; the first word is 0 and the second one [`UNSET`] in a slot without a name.
+    /// The name's bytes, with zeros behind; the first word is 0 and the second one [`UNSET`] in a
+    /// slot without a name.
     ///
-    /// Rules: each is stored once, by compare and exchange, the first word first. Who finds the first word of its name stores the second
-    /// one, also for another thread: so nobody passes a slot over that is about to have its name, and nobody waits.
+    /// Rules: each is stored once, by compare and exchange, the first word first. Who finds the
+    /// first word of its name stores the second one, also for another thread: so nobody passes a
+    /// slot over that is about to have its name, and nobody waits.
     name: [AtomicU64; 2],
     count: Count,
 }
@@ -117,7 +121,8 @@ impl Slot {
             return None;
         }
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let text = bytes.split(|byte| *byte == 0).next().and_then(|name| std::str::from_utf8(name).ok());
+        let text =
+            bytes.split(|byte| *byte == 0).next().and_then(|name| std::str::from_utf8(name).ok());
         text.and_then(AlertName::new)
     }
 }
@@ -127,14 +132,16 @@ fn is_or_becomes(word: &AtomicU64, unset: u64, value: u64) -> bool {
     found.is_ok() || found == Err(value)
 }
 
-/// Raises an alert whose name is known at run time only, while anything is recorded. [`trace_alert!`](crate::trace_alert) is for the
-/// others.
+/// Raises an alert whose name is known at run time only, while anything is recorded.
+/// [`trace_alert!`](crate::trace_alert) is for the others.
 ///
-/// Returns whether it is going to be sent: not while no manager records, not with a name that does not have 1 to 14 bytes without a zero
-/// byte, and not with more than 64 different names in one process, which the trace then tells. Alerts that are to be sent when the session
-/// ends are sent before that, or, where they are thousands, counted in the trace.
+/// Returns whether it is going to be sent: not while no manager records, not with a name that does
+/// not have 1 to 14 bytes without a zero byte, and not with more than 64 different names in one
+/// process, which the trace then tells. Alerts that are to be sent when the session ends are sent
+/// before that, or, where they are thousands, counted in the trace.
 ///
-/// Works in signal handlers, takes no lock and allocates nothing. Costs one system call while recorded, and one load while not.
+/// Works in signal handlers, takes no lock and allocates nothing. Costs one system call while
+/// recorded, and one load while not.
 pub fn raise_alert(name: &str) -> bool {
     if !RECORDER.is_recording() || !LISTENING.load(Ordering::Relaxed) || !is_alert_name(name) {
         return false;
@@ -170,7 +177,8 @@ pub(crate) fn raised() -> impl Iterator<Item = (AlertName, &'static Count)> {
         .chain(slots.filter_map(|slot| Some((slot.name()?, &slot.count))))
 }
 
-/// Forgets what was raised. Only stores: also for a forked child, whose parent's alerts are not its own.
+/// Forgets what was raised. Only stores: also for a forked child, whose parent's alerts are not its
+/// own.
 pub(crate) fn forget() {
     let statics = site::alerts().iter().map(|alert| &alert.count);
     statics.chain(SLOTS.iter().map(|slot| &slot.count)).for_each(Count::clear);

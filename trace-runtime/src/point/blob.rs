@@ -1,20 +1,21 @@
 //! Bulk data: blob records, and large records that are small enough for every reader.
 //!
-//! A large record may have any size, but readers are known that go wrong behind one of more than 4,095 words. Larger data are split.
+//! A large record may have any size, but readers are known that go wrong behind one of more than
+//! 4,095 words. Larger data are split.
 
 use std::sync::atomic::AtomicU64;
 
 use trace_format::layout::{
-    blob, event, large, large_blob, record, BlobType, LargeBlobFormat, LargeType, RecordType, MAX_BLOB_BYTES,
-    MAX_RECORD_WORDS,
+    blob, event, large, large_blob, record, BlobType, LargeBlobFormat, LargeType, RecordType,
+    MAX_BLOB_BYTES, MAX_RECORD_WORDS,
 };
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 
 use super::arguments::Arguments;
-use crate::value::formatted::Formatted;
 use super::record::{write, Fill, Inline, Texts};
 use super::site::{Key, Name, Switch};
 use crate::clock::ticks;
+use crate::value::formatted::Formatted;
 use crate::value::sealed::Encode;
 use crate::value::Limit;
 
@@ -40,7 +41,8 @@ pub fn blob(site: &impl Switch, blob_type: BlobType, names: impl Texts, bytes: &
     }
 }
 
-/// Writes data with a moment and arguments as large records. The last two keys are those of a part's number and the number of parts.
+/// Writes data with a moment and arguments as large records. The last two keys are those of a
+/// part's number and the number of parts.
 #[inline(never)]
 pub fn blob_event<A: Arguments>(
     site: &impl Switch,
@@ -57,7 +59,8 @@ pub fn blob_event<A: Arguments>(
     let split = bytes.len() > room_beside(beside(limit));
     let beside = beside(limit) + if split { PART_NUMBERS } else { 0 };
     let number = bytes.len().div_ceil(room_beside(beside));
-    let (now, part_keys) = (ticks(), keys.get(keys.len().saturating_sub(PART_NUMBERS)..).unwrap_or(&[]));
+    let (now, part_keys) =
+        (ticks(), keys.get(keys.len().saturating_sub(PART_NUMBERS)..).unwrap_or(&[]));
     for (index, part) in parts(bytes, room_beside(beside)).enumerate() {
         let words = beside + part.len().div_ceil(8);
         let count = arguments.count() + if split { PART_NUMBERS } else { 0 };
@@ -80,7 +83,8 @@ pub fn blob_event<A: Arguments>(
     }
 }
 
-/// Writes data without a moment as large records. The names of parts have their numbers behind them.
+/// Writes data without a moment as large records. The names of parts have their numbers behind
+/// them.
 #[inline(never)]
 pub fn blob_attachment(site: &impl Switch, literal: Name, names: impl Texts, bytes: &[u8]) {
     const FIXED: usize = 3;

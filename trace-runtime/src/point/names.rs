@@ -1,4 +1,5 @@
-//! The category and the name of a record: in the string table, or in the record itself where they are known at run time only.
+//! The category and the name of a record: in the string table, or in the record itself where they
+//! are known at run time only.
 
 use std::sync::atomic::AtomicU64;
 

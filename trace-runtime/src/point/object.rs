@@ -3,16 +3,16 @@
 use std::fmt;
 
 use trace_format::layout::{
-    cut_str, event, kernel_object, log as log_record, record, userspace_object, ObjectType, RecordType,
-    MAX_RECORD_WORDS, MAX_STRING_BYTES,
+    cut_str, event, kernel_object, log as log_record, record, userspace_object, ObjectType,
+    RecordType, MAX_RECORD_WORDS, MAX_STRING_BYTES,
 };
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 
 use super::arguments::Arguments;
-use crate::value::formatted::Formatted;
 use super::record::{write, Inline, Texts};
 use super::site::{Key, Switch};
 use crate::clock::ticks;
+use crate::value::formatted::Formatted;
 use crate::value::Limit;
 
 /// Which object a record is about.
@@ -45,9 +45,12 @@ impl Object {
     fn fields(self, name: u64, arguments: u64) -> u64 {
         match self {
             Self::Userspace(_) => {
-                userspace_object::NameRef::make(name) | userspace_object::ArgumentCount::make(arguments)
+                userspace_object::NameRef::make(name)
+                    | userspace_object::ArgumentCount::make(arguments)
             }
-            Self::Kernel(..) => kernel_object::NameRef::make(name) | kernel_object::ArgumentCount::make(arguments),
+            Self::Kernel(..) => {
+                kernel_object::NameRef::make(name) | kernel_object::ArgumentCount::make(arguments)
+            }
         }
     }
 }

@@ -1,15 +1,18 @@
 //! The name of a function, from how the compiler writes the path of an item in its body.
 //!
-//! An attribute sees the tokens of its function and nothing around it: on a lone method it cannot know the type. The compiler does. In
-//! the trace point's static there is a type `Here`, and `core::any::type_name` of it reads `app::shapes::Ring<_>::push::SITE::Here`.
-//! A session's start makes `Ring::push` of that; the trace point itself has nothing to do with it.
+//! An attribute sees the tokens of its function and nothing around it: on a lone method it cannot
+//! know the type. The compiler does. In the trace point's static there is a type `Here`, and
+//! `core::any::type_name` of it reads `app::shapes::Ring<_>::push::SITE::Here`. A session's start
+//! makes `Ring::push` of that; the trace point itself has nothing to do with it.
 //!
-//! The compiler promises nothing about these texts, so every one of them gives some name, never an error.
+//! The compiler promises nothing about these texts, so every one of them gives some name, never an
+//! error.
 
-/// The name of the function around the item that is called `item`, in the module that is called `module`.
+/// The name of the function around the item that is called `item`, in the module that is called
+/// `module`.
 ///
-/// A free function keeps its modules, without the crate: `shapes::area`. What belongs to a type or a trait does not, since one knows
-/// where a type is: `Ring::push`.
+/// A free function keeps its modules, without the crate: `shapes::area`. What belongs to a type or
+/// a trait does not, since one knows where a type is: `Ring::push`.
 pub(crate) fn function_name(module: &str, item: &str) -> String {
     // `module_path!` keeps the mark of raw identifiers, `type_name` does not.
     let module = module.replace("r#", "");
@@ -18,7 +21,8 @@ pub(crate) fn function_name(module: &str, item: &str) -> String {
         .strip_prefix(module.as_str())
         .and_then(|rest| rest.strip_prefix("::"))
         .unwrap_or(function);
-    let segments: Vec<&str> = segments(inside).into_iter().filter(|segment| is_named(segment)).collect();
+    let segments: Vec<&str> =
+        segments(inside).into_iter().filter(|segment| is_named(segment)).collect();
     let (modules, segments) = match first_of_type(&segments) {
         Some(first) => (None, segments.get(first..).unwrap_or(&[])),
         None => (module.split_once("::").map(|(_crate, modules)| modules), segments.as_slice()),
@@ -33,12 +37,14 @@ fn without_site(item: &str) -> &str {
     function.map_or(item, |(function, _site)| function)
 }
 
-/// Whether a segment is one that the programmer named: no closure, constant, or block of an unnamed constant.
+/// Whether a segment is one that the programmer named: no closure, constant, or block of an unnamed
+/// constant.
 fn is_named(segment: &str) -> bool {
     !segment.starts_with("{{") && segment != "_"
 }
 
-/// The segment that the name of a method begins with: its `impl` block's, or a type's or trait's, which begin with a capital.
+/// The segment that the name of a method begins with: its `impl` block's, or a type's or trait's,
+/// which begin with a capital.
 fn first_of_type(segments: &[&str]) -> Option<usize> {
     if let Some(block) = segments.iter().rposition(|segment| segment.starts_with('<')) {
         return Some(block);
@@ -146,7 +152,9 @@ impl Nesting {
             '(' | '[' if self.braces == 0 => self.brackets += 1,
             ')' | ']' if self.braces == 0 => self.brackets = self.brackets.saturating_sub(1),
             _ if self.takes_as_angle(character, '<') => self.brackets += 1,
-            _ if self.takes_as_angle(character, '>') => self.brackets = self.brackets.saturating_sub(1),
+            _ if self.takes_as_angle(character, '>') => {
+                self.brackets = self.brackets.saturating_sub(1)
+            }
             _ => {}
         }
         self.before = character;
@@ -204,7 +212,8 @@ mod tests {
 
     #[test]
     fn any_text_gives_a_name() {
-        for text in ["", "::", "<", "a<", "a::<impl ", "}>{", "->::->", "a::b::<é as é>::é::S::H"] {
+        for text in ["", "::", "<", "a<", "a::<impl ", "}>{", "->::->", "a::b::<é as é>::é::S::H"]
+        {
             function_name("a", text);
             function_name("", text);
         }

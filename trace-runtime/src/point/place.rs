@@ -1,4 +1,5 @@
-//! Which thread and which moment an event belongs to: this thread and now, unless it says otherwise.
+//! Which thread and which moment an event belongs to: this thread and now, unless it says
+//! otherwise.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

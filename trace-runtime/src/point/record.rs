@@ -14,7 +14,11 @@ use crate::RECORDER;
 ///
 /// `fill` gets the site's header and the words behind the record's header, and returns the latter.
 #[inline]
-pub(super) fn write(site: &impl Switch, words: usize, fill: impl FnOnce(u64, &mut Fill<'_>) -> u64) {
+pub(super) fn write(
+    site: &impl Switch,
+    words: usize,
+    fill: impl FnOnce(u64, &mut Fill<'_>) -> u64,
+) {
     let Some(open) = slot().and_then(|slot| slot.open(&RECORDER, words)) else { return };
     let header = site.header();
     if header == 0 {

@@ -1,4 +1,5 @@
-//! All sites of a program: those that the linker laid side by side, those made at run time, and those of other languages.
+//! All sites of a program: those that the linker laid side by side, those made at run time, and
+//! those of other languages.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,19 +17,22 @@ pub(crate) trait Turn {
     /// Its category; empty where it is on while anything is recorded.
     fn category(&self) -> Cow<'_, str>;
 
-    /// Turns the site on, with string refs from `intern`. It stays off if one of its strings has none.
+    /// Turns the site on, with string refs from `intern`. It stays off if one of its strings has
+    /// none.
     fn turn_on(&self, intern: &mut dyn FnMut(&str) -> Option<StringRef>) -> Option<()>;
 
     /// Turns the site off. Only stores.
     fn turn_off(&self);
 
-    /// Shows category, name and keys to `take`: what has to be in the string table while the site is on.
+    /// Shows category, name and keys to `take`: what has to be in the string table while the site
+    /// is on.
     fn for_each_text(&self, take: &mut dyn FnMut(&str));
 }
 
 /// The site that was made last.
 ///
-/// Rules: pushed to with compare and exchange; nothing is ever taken away, so that it can be walked at any time, also in a forked child.
+/// Rules: pushed to with compare and exchange; nothing is ever taken away, so that it can be walked
+/// at any time, also in a forked child.
 static MADE: AtomicPtr<Made> = AtomicPtr::new(null_mut());
 
 /// A site that was made at run time.
@@ -79,7 +83,8 @@ pub(crate) fn texts() -> BTreeSet<String> {
 
 /// The categories of all sites.
 pub(crate) fn site_categories() -> BTreeSet<String> {
-    let mut names: BTreeSet<String> = all_sites().map(|site| site.category().into_owned()).collect();
+    let mut names: BTreeSet<String> =
+        all_sites().map(|site| site.category().into_owned()).collect();
     foreign::read_all(|site| {
         names.insert(site.category().into_owned());
     });
@@ -95,7 +100,8 @@ fn all_sites() -> impl Iterator<Item = &'static Site> {
 fn made() -> impl Iterator<Item = &'static Site> {
     let mut next: *const Made = MADE.load(Ordering::Acquire);
     std::iter::from_fn(move || {
-        // SAFETY: the pointer is null or came from `Box::leak` in `add`, and what it points to is not changed once it is in the list.
+        // SAFETY: the pointer is null or came from `Box::leak` in `add`, and what it points to is
+        // not changed once it is in the list.
         let made = unsafe { next.as_ref() }?;
         next = made.before;
         Some(made.site)

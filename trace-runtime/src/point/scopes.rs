@@ -1,4 +1,5 @@
-//! What has a beginning and an end that may be on different threads: durations on tracks, and asynchronous operations.
+//! What has a beginning and an end that may be on different threads: durations on tracks, and
+//! asynchronous operations.
 
 use std::sync::atomic::Ordering;
 
@@ -16,12 +17,14 @@ use super::write;
 
 /// A duration on a track that lasts until this is dropped, on any thread.
 ///
-/// It is a record at its beginning and one at its end. If it is forgotten, the duration stays open in the trace.
+/// It is a record at its beginning and one at its end. If it is forgotten, the duration stays open
+/// in the trace.
 #[derive(Debug)]
 #[must_use = "the duration ends when this is dropped"]
 pub struct TrackScope(Option<(Begun, Track)>);
 
-/// An asynchronous operation that lasts until this is dropped, on any thread. See [`trace_async_enter!`](crate::trace_async_enter).
+/// An asynchronous operation that lasts until this is dropped, on any thread. See
+/// [`trace_async_enter!`](crate::trace_async_enter).
 ///
 /// If it is forgotten, the operation stays open in the trace.
 #[derive(Debug)]
@@ -60,7 +63,12 @@ pub fn begin_on<N: Names, A: Arguments>(
 
 /// Writes the beginning of an asynchronous operation.
 #[inline(never)]
-pub fn enter<A: Arguments>(site: &'static Site, keys: &'static [Key], arguments: A, id: u64) -> AsyncScope {
+pub fn enter<A: Arguments>(
+    site: &'static Site,
+    keys: &'static [Key],
+    arguments: A,
+    id: u64,
+) -> AsyncScope {
     AsyncScope(begin(site, keys, Here, Literal, arguments, [id]).map(|begun| (begun, id)))
 }
 
@@ -121,7 +129,9 @@ impl Begun {
             open.abandon();
             return;
         }
-        if let Some((koids, last)) = open.words().get(2..).and_then(|rest| rest.split_at_checked(P::WORDS)) {
+        if let Some((koids, last)) =
+            open.words().get(2..).and_then(|rest| rest.split_at_checked(P::WORDS))
+        {
             place.encode(koids);
             for (word, value) in last.iter().zip(tail) {
                 word.store(value, Ordering::Relaxed);

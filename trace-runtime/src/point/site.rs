@@ -1,4 +1,5 @@
-//! Sites: one static for each trace point, which says whether it is on and how its record's header looks.
+//! Sites: one static for each trace point, which says whether it is on and how its record's header
+//! looks.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -10,7 +11,8 @@ use super::alert::Alert;
 use super::path::function_name;
 use super::registry::Turn;
 
-/// What turns a trace point on and off, and says how its records begin: all that the hot path knows of its site.
+/// What turns a trace point on and off, and says how its records begin: all that the hot path knows
+/// of its site.
 pub trait Switch {
     /// The header of the records, or 0 while the trace point is off.
     fn header(&self) -> u64;
@@ -18,15 +20,16 @@ pub trait Switch {
 
 /// The static of a trace point.
 ///
-/// All sites of a program lie side by side in one section, so that a session's start finds them without their being run first.
+/// All sites of a program lie side by side in one section, so that a session's start finds them
+/// without their being run first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Site {
     /// 0 while off; else the header of its records, but for size and number of arguments.
     ///
-    /// Rules: stored by the service thread while nothing is recorded, and by the thread that makes the site, before it is used. A trace
-    /// point looks twice: first whether it is on, and again for the header, once its slot is busy in a current epoch, when it does not
-    /// change.
+    /// Rules: stored by the service thread while nothing is recorded, and by the thread that makes
+    /// the site, before it is used. A trace point looks twice: first whether it is on, and again
+    /// for the header, once its slot is busy in a current epoch, when it does not change.
     header: AtomicU64,
     category: &'static str,
     name: Name,
@@ -116,9 +119,16 @@ impl Site {
         Self { header: AtomicU64::new(0), category, name, keys, event_type: Some(event_type) }
     }
 
-    /// The site of a question: on while its category is, or, with an empty one, while anything is recorded.
+    /// The site of a question: on while its category is, or, with an empty one, while anything is
+    /// recorded.
     pub const fn question(category: &'static str) -> Self {
-        Self { header: AtomicU64::new(0), category, name: Name::Text(""), keys: &[], event_type: None }
+        Self {
+            header: AtomicU64::new(0),
+            category,
+            name: Name::Text(""),
+            keys: &[],
+            event_type: None,
+        }
     }
 
     /// The header of this site's records, or 0 while the site is off.
@@ -140,7 +150,6 @@ impl Site {
     pub(crate) fn event_type(&self) -> Option<EventType> {
         self.event_type
     }
-
 }
 
 impl Turn for Site {
@@ -226,7 +235,8 @@ mod sections {
 
     #[used]
     #[cfg_attr(not(miri), link_section = "trace_categories")]
-    static FIRST_CATEGORY: Category = Category::new("trace", "what the tracing system says of itself");
+    static FIRST_CATEGORY: Category =
+        Category::new("trace", "what the tracing system says of itself");
 
     #[used]
     #[cfg_attr(not(miri), link_section = "trace_alerts")]
@@ -260,26 +270,29 @@ mod sections {
     #[cfg(not(miri))]
     unsafe fn section<T>(start: *const T, stop: *const T) -> &'static [T] {
         let length = (stop as usize - start as usize) / size_of::<T>();
-        // SAFETY: by the contract there are `length` values of `T`, which are statics and live for ever; a linker pads between values
-        // of one type and alignment with nothing.
+        // SAFETY: by the contract there are `length` values of `T`, which are statics and live for
+        // ever; a linker pads between values of one type and alignment with nothing.
         unsafe { core::slice::from_raw_parts(start, length) }
     }
 
     #[cfg(not(miri))]
     pub(super) fn sites() -> &'static [Site] {
-        // SAFETY: only the macros and this module put statics into the section, and they are `Site`s.
+        // SAFETY: only the macros and this module put statics into the section, and they are
+        // `Site`s.
         unsafe { section(&raw const ends::SITES_START, &raw const ends::SITES_STOP) }
     }
 
     #[cfg(not(miri))]
     pub(super) fn categories() -> &'static [Category] {
-        // SAFETY: only the macros and this module put statics into the section, and they are `Category`s.
+        // SAFETY: only the macros and this module put statics into the section, and they are
+        // `Category`s.
         unsafe { section(&raw const ends::CATEGORIES_START, &raw const ends::CATEGORIES_STOP) }
     }
 
     #[cfg(not(miri))]
     pub(super) fn alerts() -> &'static [Alert] {
-        // SAFETY: only the macros and this module put statics into the section, and they are `Alert`s.
+        // SAFETY: only the macros and this module put statics into the section, and they are
+        // `Alert`s.
         unsafe { section(&raw const ends::ALERTS_START, &raw const ends::ALERTS_STOP) }
     }
 

@@ -1,7 +1,9 @@
-//! **The hot path of a trace point that is on**: take the thread's slot, reserve, read the clock, store, commit.
+//! **The hot path of a trace point that is on**: take the thread's slot, reserve, read the clock,
+//! store, commit.
 //!
-//! It is compiled once for each list of argument types and called: a call costs nothing beside the clock, while code at each trace point
-//! costs the caches of the program and the time of the compiler.
+//! It is compiled once for each list of argument types and called: a call costs nothing beside the
+//! clock, while code at each trace point costs the caches of the program and the time of the
+//! compiler.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -23,7 +25,8 @@ use super::site::{Key, Site, Switch};
 /// Words of an event before its names: header and timestamp.
 const FIXED: usize = 2;
 
-/// Writes an event, here and now, with a trailing word (`TAIL` is 1: an id, a scope) or without one (0).
+/// Writes an event, here and now, with a trailing word (`TAIL` is 1: an id, a scope) or without one
+/// (0).
 #[inline(always)]
 pub(crate) fn event<N: Names, A: Arguments, const TAIL: usize>(
     site: &impl Switch,
@@ -54,7 +57,8 @@ pub fn event_at<P: Place, N: Names, A: Arguments, const TAIL: usize>(
     }
 }
 
-/// Writes a duration whose beginning and end are known. `place` makes of its beginning where it belongs.
+/// Writes a duration whose beginning and end are known. `place` makes of its beginning where it
+/// belongs.
 #[inline(always)]
 pub fn complete<T: Into<Timestamp>, P: Place, N: Names, A: Arguments>(
     site: &impl Switch,
@@ -79,7 +83,8 @@ pub fn begin<N: Names, A: Arguments>(
     begin_inline(site, keys, names, arguments)
 }
 
-/// [`begin`] as a part of the calling function: for one that stores the scope where a caller of its own wants it, and would else copy it.
+/// [`begin`] as a part of the calling function: for one that stores the scope where a caller of its
+/// own wants it, and would else copy it.
 #[inline(always)]
 pub(crate) fn begin_inline<N: Names, A: Arguments>(
     site: &impl Switch,
@@ -96,7 +101,8 @@ pub(crate) fn begin_inline<N: Names, A: Arguments>(
     }
 }
 
-/// Writes the beginning of a scope that has literals for names and no arguments: [`begin`] compiled once, for all programs.
+/// Writes the beginning of a scope that has literals for names and no arguments: [`begin`] compiled
+/// once, for all programs.
 #[inline(never)]
 pub fn begin_plain(site: &'static Site) -> DurationScope {
     begin(site, &[], Literal, ())
@@ -104,8 +110,8 @@ pub fn begin_plain(site: &'static Site) -> DurationScope {
 
 /// A duration that lasts until this is dropped.
 ///
-/// It belongs to the thread that began it, and so must not be held across an `.await`: it is not [`Send`]. See [`task`](crate::task)
-/// for what to use there.
+/// It belongs to the thread that began it, and so must not be held across an `.await`: it is not
+/// [`Send`]. See [`task`](crate::task) for what to use there.
 ///
 /// ```compile_fail
 /// fn send<T: Send>() {}
@@ -139,8 +145,8 @@ fn end(scope: &OpenScope) {
     }
 }
 
-/// Reserves the record of an event on this thread and stores names and arguments. What is left is the timestamp, the tail, and the
-/// commit with the header.
+/// Reserves the record of an event on this thread and stores names and arguments. What is left is
+/// the timestamp, the tail, and the commit with the header.
 #[inline(always)]
 pub(crate) fn open<N: Names, A: Arguments>(
     site: &impl Switch,
@@ -171,7 +177,8 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
         words = size(limit);
     }
     let open = slot.open(&RECORDER, words)?;
-    // Read again: the first look was before the slot was busy, and may have been of an earlier session.
+    // Read again: the first look was before the slot was busy, and may have been of an earlier
+    // session.
     let header = site.header();
     if header == 0 {
         open.abandon();
@@ -185,7 +192,8 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
         names.encode(head, limit);
         arguments.encode(keys, rest, limit);
     }
-    let size = record::Size::make(words as u64) | event::ArgumentCount::make(arguments.count() as u64);
+    let size =
+        record::Size::make(words as u64) | event::ArgumentCount::make(arguments.count() as u64);
     Some((open, place.header(header) | names.header(limit) | size))
 }
 

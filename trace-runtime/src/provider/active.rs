@@ -1,4 +1,5 @@
-//! A buffer that is recorded into: its rolling buffers are handed over one after another, and its threads get names.
+//! A buffer that is recorded into: its rolling buffers are handed over one after another, and its
+//! threads get names.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +37,8 @@ impl Active {
         Self { recording, layout, next: 0, started: false, named: Instant::now() }
     }
 
-    /// Starts recording `categories`, from an empty durable buffer if `clear`. Does nothing while it records.
+    /// Starts recording `categories`, from an empty durable buffer if `clear`. Does nothing while
+    /// it records.
     pub(super) fn start(&mut self, categories: &Wanted, clear: bool) {
         if self.started {
             return;
@@ -75,7 +77,8 @@ impl Active {
         self.recording.durable_end()
     }
 
-    /// The next wrap that threads have left for good, if there is one: to be saved in streaming mode, and free otherwise.
+    /// The next wrap that threads have left for good, if there is one: to be saved in streaming
+    /// mode, and free otherwise.
     pub(super) fn next_full(&mut self) -> Option<u32> {
         let wrapped_count = self.next;
         if !self.started || RECORDER.current()? <= wrapped_count {
@@ -114,7 +117,8 @@ impl Active {
         RECORDER.flush();
     }
 
-    /// Records the names of threads that have none yet, and from time to time those that were changed.
+    /// Records the names of threads that have none yet, and from time to time those that were
+    /// changed.
     pub(super) fn name_threads(&mut self) {
         if !self.started {
             return;
@@ -132,8 +136,8 @@ impl Active {
     }
 }
 
-/// Has a large buffer's pages made present beside the recording, which does not wait for it. The thread blocks all signals, as the
-/// calling one does. Without it trace points take the faults.
+/// Has a large buffer's pages made present beside the recording, which does not wait for it. The
+/// thread blocks all signals, as the calling one does. Without it trace points take the faults.
 fn populate_rest(mapping: WriteMapping) {
     let thread = std::thread::Builder::new().name("trace-populate".to_owned());
     let _beside = thread.spawn(move || mapping.populate_rest());

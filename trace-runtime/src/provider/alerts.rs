@@ -7,7 +7,8 @@ use trace_protocol::packet::AlertName;
 use super::service::NAMES_INTERVAL;
 use crate::point::alert;
 
-/// Alerts sent in an interval; others wait. A manager cuts off who sends 200,000 packets in a second.
+/// Alerts sent in an interval; others wait. A manager cuts off who sends 200,000 packets in a
+/// second.
 const MOST: u32 = 5_000;
 
 /// In which the service thread looks by itself for what waits.
@@ -34,7 +35,8 @@ impl Alerts {
         Self { since: Instant::now(), sent: 0 }
     }
 
-    /// Sends what was raised, as far as `send` takes it and the interval has room; the rest waits. `None` if nobody listens any more.
+    /// Sends what was raised, as far as `send` takes it and the interval has room; the rest waits.
+    /// `None` if nobody listens any more.
     pub(super) fn send(&mut self, mut send: impl FnMut(AlertName) -> Answer) -> Option<()> {
         if self.since.elapsed() >= INTERVAL {
             *self = Self::new();
@@ -63,7 +65,8 @@ impl Alerts {
         }
     }
 
-    /// Sends what was raised up to now, an interval's worth at most. Returns how many alerts are not sent.
+    /// Sends what was raised up to now, an interval's worth at most. Returns how many alerts are
+    /// not sent.
     pub(super) fn send_last(&mut self, send: impl FnMut(AlertName) -> Answer) -> Option<u64> {
         *self = Self::new();
         self.send(send)?;

@@ -40,7 +40,12 @@ impl Builder {
             socket: default_socket_path(),
             output: env::var_os("TRACE_OUTPUT").filter(|path| !path.is_empty()).map(PathBuf::from),
             buffer_size: chosen("TRACE_BUFFER_SIZE", "bytes, as 16M", bytes, DEFAULT_BUFFER_SIZE),
-            mode: chosen("TRACE_BUFFERING_MODE", "oneshot, circular or streaming", named_mode, BufferingMode::Streaming),
+            mode: chosen(
+                "TRACE_BUFFERING_MODE",
+                "oneshot, circular or streaming",
+                named_mode,
+                BufferingMode::Streaming,
+            ),
             membarrier: true,
             cpu_counter: true,
         }
@@ -52,8 +57,9 @@ impl Builder {
         self
     }
 
-    /// Records no other categories than these, whatever a session asks for: names, `prefix*`, and `-name` or `-prefix*` to leave some out,
-    /// which wins. None, or only some to leave out, means all others.
+    /// Records no other categories than these, whatever a session asks for: names, `prefix*`, and
+    /// `-name` or `-prefix*` to leave some out, which wins. None, or only some to leave out, means
+    /// all others.
     pub fn categories<T: Into<String>>(mut self, categories: impl IntoIterator<Item = T>) -> Self {
         self.categories = categories.into_iter().map(Into::into).collect();
         self
@@ -65,9 +71,10 @@ impl Builder {
         self
     }
 
-    /// Traces into this file, without a manager. While the process runs its records are in a buffer beside it; `trace recover` makes
-    /// the archive from that if the process was killed. If another process traces into this file at the time, as the parent of one that
-    /// inherited `TRACE_OUTPUT` does, the name gets this process's id, as in `out-1234.fxt`.
+    /// Traces into this file, without a manager. While the process runs its records are in a buffer
+    /// beside it; `trace recover` makes the archive from that if the process was killed. If another
+    /// process traces into this file at the time, as the parent of one that inherited
+    /// `TRACE_OUTPUT` does, the name gets this process's id, as in `out-1234.fxt`.
     pub fn output(mut self, path: impl Into<PathBuf>) -> Self {
         self.output = Some(path.into());
         self
@@ -79,7 +86,8 @@ impl Builder {
         self
     }
 
-    /// With [`Builder::output`]: keeps the oldest records, and drops what comes when the buffer is full.
+    /// With [`Builder::output`]: keeps the oldest records, and drops what comes when the buffer is
+    /// full.
     pub fn oneshot(mut self) -> Self {
         self.mode = BufferingMode::Oneshot;
         self
@@ -91,20 +99,23 @@ impl Builder {
         self
     }
 
-    /// With [`Builder::output`]: keeps all records, and writes them to the file while the process runs. This is the default.
+    /// With [`Builder::output`]: keeps all records, and writes them to the file while the process
+    /// runs. This is the default.
     pub fn streaming(mut self) -> Self {
         self.mode = BufferingMode::Streaming;
         self
     }
 
-    /// Does without the kernel's `membarrier`: for tests of the slower path that kernels without it need.
+    /// Does without the kernel's `membarrier`: for tests of the slower path that kernels without it
+    /// need.
     #[doc(hidden)]
     pub fn without_membarrier(mut self) -> Self {
         self.membarrier = false;
         self
     }
 
-    /// Does without the CPU's counter: for tests of the clock that machines without a reliable one need.
+    /// Does without the CPU's counter: for tests of the clock that machines without a reliable one
+    /// need.
     #[doc(hidden)]
     pub fn without_cpu_counter(mut self) -> Self {
         self.cpu_counter = false;
@@ -126,12 +137,18 @@ impl Builder {
     }
 }
 
-/// What a variable of the environment chooses. If that cannot be understood, somebody wants to know.
+/// What a variable of the environment chooses. If that cannot be understood, somebody wants to
+/// know.
 fn chosen<T>(variable: &str, expected: &str, parse: impl Fn(&str) -> Option<T>, otherwise: T) -> T {
-    let Some(value) = env::var_os(variable).filter(|value| !value.is_empty()) else { return otherwise };
+    let Some(value) = env::var_os(variable).filter(|value| !value.is_empty()) else {
+        return otherwise;
+    };
     let parsed = value.to_str().and_then(parse);
     if parsed.is_none() {
-        eprintln!("trace: {variable}: expected {expected}, found '{}'; it does not count", value.to_string_lossy());
+        eprintln!(
+            "trace: {variable}: expected {expected}, found '{}'; it does not count",
+            value.to_string_lossy()
+        );
     }
     parsed.unwrap_or(otherwise)
 }

@@ -1,7 +1,8 @@
 //! The files of a process that traces itself: its own alone, while it lives.
 //!
-//! Children inherit `TRACE_OUTPUT`, and so two processes may be told to write the same archive. Who comes first gets it, and holds a
-//! lock on its buffer that ends with the process; another one writes beside it, under a name with its process id.
+//! Children inherit `TRACE_OUTPUT`, and so two processes may be told to write the same archive. Who
+//! comes first gets it, and holds a lock on its buffer that ends with the process; another one
+//! writes beside it, under a name with its process id.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -17,7 +18,8 @@ use trace_protocol::words::as_bytes;
 
 use super::{fork, sys};
 
-/// The number under which forked children find the buffer's descriptor, to close it: the lock is the parent's.
+/// The number under which forked children find the buffer's descriptor, to close it: the lock is
+/// the parent's.
 const NUMBER: usize = 4;
 
 /// The files of an archive that no other process writes.
@@ -35,7 +37,11 @@ impl Claim {
             Some(buffer) => (path.to_owned(), buffer),
             None => {
                 let own = with_process_id(path);
-                eprintln!("trace: another process traces into {}; this one traces into {}", path.display(), own.display());
+                eprintln!(
+                    "trace: another process traces into {}; this one traces into {}",
+                    path.display(),
+                    own.display()
+                );
                 let buffer = lock_buffer(&own)?.ok_or(io::ErrorKind::WouldBlock)?;
                 (own, buffer)
             }
@@ -66,30 +72,41 @@ impl Drop for Claim {
 fn lock_buffer(path: &Path) -> io::Result<Option<File>> {
     let path = buffer_path(path);
     loop {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
         if !sys::lock(file.as_fd()) {
             return Ok(None);
         }
         // Whoever held the lock may have removed the file meanwhile.
         let found = file.metadata()?;
-        if std::fs::metadata(&path).is_ok_and(|named| (named.dev(), named.ino()) == (found.dev(), found.ino())) {
+        if std::fs::metadata(&path)
+            .is_ok_and(|named| (named.dev(), named.ino()) == (found.dev(), found.ino()))
+        {
             return Ok(Some(file));
         }
     }
 }
 
-/// What a killed process left under this name gets another one, so that it can still be recovered. Returns a buffer that is empty.
+/// What a killed process left under this name gets another one, so that it can still be recovered.
+/// Returns a buffer that is empty.
 fn set_leftovers_aside(path: &Path, buffer: File) -> io::Result<File> {
     if buffer.metadata()?.len() == 0 {
         return Ok(buffer);
     }
-    let free = |aside: &PathBuf| ![aside.clone(), buffer_path(aside), partial_path(aside)].iter().any(|path| path.exists());
+    let free = |aside: &PathBuf| {
+        ![aside.clone(), buffer_path(aside), partial_path(aside)].iter().any(|path| path.exists())
+    };
     let aside = (1u32..).map(|number| with_suffix(path, &format!("killed-{number}"))).find(free);
     let aside = aside.ok_or(io::ErrorKind::AlreadyExists)?;
-    // Without the beginning of its archive a buffer is of no use; then there was nothing to recover.
+    // Without the beginning of its archive a buffer is of no use; then there was nothing to
+    // recover.
     if std::fs::rename(partial_path(path), partial_path(&aside)).is_ok() {
         std::fs::rename(buffer_path(path), buffer_path(&aside))?;
-        eprintln!("trace: an earlier process was killed while it traced into {}; trace recover {}", path.display(), aside.display());
+        eprintln!(
+            "trace: an earlier process was killed while it traced into {}; trace recover {}",
+            path.display(),
+            aside.display()
+        );
     } else {
         std::fs::remove_file(buffer_path(path))?;
     }
@@ -119,7 +136,10 @@ mod tests {
     #[test]
     fn a_name_with_the_process_id_keeps_its_extension() {
         let id = std::process::id();
-        assert_eq!(with_process_id(Path::new("a/out.fxt")), PathBuf::from(format!("a/out-{id}.fxt")));
+        assert_eq!(
+            with_process_id(Path::new("a/out.fxt")),
+            PathBuf::from(format!("a/out-{id}.fxt"))
+        );
         assert_eq!(with_process_id(Path::new("out")), PathBuf::from(format!("out-{id}")));
     }
 }

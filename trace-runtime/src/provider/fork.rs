@@ -1,4 +1,5 @@
-//! Forked children: they record nothing, write nothing to their parent's buffer, and may become providers of their own.
+//! Forked children: they record nothing, write nothing to their parent's buffer, and may become
+//! providers of their own.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
@@ -9,19 +10,23 @@ use super::{given, observers, service, table, wanted};
 use crate::point::{alert, registry};
 use crate::{thread, RECORDER};
 
-/// The provider of this process. A child starts with a new lock, since its parent may have held the old one.
+/// The provider of this process. A child starts with a new lock, since its parent may have held the
+/// old one.
 static PROVIDER: AtomicPtr<Mutex<Option<Provider>>> = AtomicPtr::new(null_mut());
 
-/// The descriptors of the service thread, which a child closes: its parent's manager must see the parent's end. -1 for none.
+/// The descriptors of the service thread, which a child closes: its parent's manager must see the
+/// parent's end. -1 for none.
 static DESCRIPTORS: [AtomicI32; 5] = [const { AtomicI32::new(-1) }; 5];
 
-/// The process that all of this is of; 0 before the first call of [`provider`], [`CLEARING`] while a child clears what it inherited.
+/// The process that all of this is of; 0 before the first call of [`provider`], [`CLEARING`] while
+/// a child clears what it inherited.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// No process has this number.
 const CLEARING: u32 = u32::MAX;
 
-/// The number of times that handlers were installed in this process or one that it was forked from: 0 or 1.
+/// The number of times that handlers were installed in this process or one that it was forked from:
+/// 0 or 1.
 static INSTALLED: AtomicU32 = AtomicU32::new(0);
 
 /// The provider of this process.
@@ -43,7 +48,8 @@ pub(super) fn provider() -> &'static Mutex<Option<Provider>> {
     unsafe { &*found }
 }
 
-/// Finds out whether this is a child of a fork that ran no handlers, such as a bare `clone`, and then does what they would have done.
+/// Finds out whether this is a child of a fork that ran no handlers, such as a bare `clone`, and
+/// then does what they would have done.
 pub(crate) fn notice_fork() {
     let this = std::process::id();
     loop {
@@ -54,7 +60,10 @@ pub(crate) fn notice_fork() {
         if known == CLEARING {
             // Another thread is about to be done: it only stores, and closes descriptors.
             std::thread::yield_now();
-        } else if PROCESS.compare_exchange(known, CLEARING, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        } else if PROCESS
+            .compare_exchange(known, CLEARING, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+        {
             if known != 0 {
                 in_child();
             }
@@ -73,14 +82,16 @@ pub(super) fn remember_descriptor(number: usize, descriptor: i32) {
 /// Installs the handlers for fork and exit, once. Children inherit them.
 pub(super) fn install_handlers() {
     if INSTALLED.swap(1, Ordering::Relaxed) == 0 {
-        // SAFETY: the handler is a function of this program, and does what is allowed in a forked child.
+        // SAFETY: the handler is a function of this program, and does what is allowed in a forked
+        // child.
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         // SAFETY: the handler is a function of this program, and unwinds into nothing.
         unsafe { libc::atexit(super::handle::at_exit) };
     }
 }
 
-/// Runs in a forked child before anything else. Only stores and `close`, since the parent's locks may be held.
+/// Runs in a forked child before anything else. Only stores and `close`, since the parent's locks
+/// may be held.
 extern "C" fn in_child() {
     RECORDER.forget();
     thread::forget_slot();
@@ -98,7 +109,8 @@ extern "C" fn in_child() {
     for descriptor in &DESCRIPTORS {
         let descriptor = descriptor.swap(-1, Ordering::Relaxed);
         if descriptor >= 0 {
-            // SAFETY: the descriptor is the copy of one that the parent's service thread owns; that thread is not in the child.
+            // SAFETY: the descriptor is the copy of one that the parent's service thread owns; that
+            // thread is not in the child.
             unsafe { libc::close(descriptor) };
         }
     }

@@ -1,7 +1,8 @@
 //! Names that the application gives: to its threads, its tracks and itself.
 //!
-//! They go to the durable buffer of every recording, so that no wrap overwrites them. That has no room to spare: the first name of an
-//! object is written at once, and of those that follow the one that it has when the service thread looks next, or at the end.
+//! They go to the durable buffer of every recording, so that no wrap overwrites them. That has no
+//! room to spare: the first name of an object is written at once, and of those that follow the one
+//! that it has when the service thread looks next, or at the end.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -57,7 +58,8 @@ impl Given {
         }
     }
 
-    /// Tells a recording under way the name of `object`, which is new: at once if it is the first one.
+    /// Tells a recording under way the name of `object`, which is new: at once if it is the first
+    /// one.
     fn note(&mut self, object: Object) {
         let mut table = table();
         let recording = table.as_mut().filter(|table| table.is_wanted());
@@ -94,10 +96,12 @@ impl Given {
         }
     }
 
-    /// Tells a new recording all names but those of threads, which are told as the threads are found recording.
+    /// Tells a new recording all names but those of threads, which are told as the threads are
+    /// found recording.
     pub(super) fn tell_all(&mut self, table: &mut Table) {
         self.turn_to(table);
-        let (told, tracks) = (&self.told, self.tracks.all().map(|(number, _)| Object::Thread(koid_of(number))));
+        let (told, tracks) =
+            (&self.told, self.tracks.all().map(|(number, _)| Object::Thread(koid_of(number))));
         let known = self.process.iter().map(|_| Object::Process).chain(tracks);
         self.pending.extend(known.filter(|object| !told.contains(object)));
         self.pending.retain(|object| match object {
@@ -113,14 +117,17 @@ impl Given {
         let _all = pending.into_iter().all(|object| self.write(object, table, keep));
     }
 
-    /// Writes what is yet to be written of a recording that is over. Returns how many names found no room.
+    /// Writes what is yet to be written of a recording that is over. Returns how many names found
+    /// no room.
     pub(super) fn tell_last(&mut self, table: &mut Table) -> u64 {
         let pending: Vec<Object> = self.pending.iter().copied().collect();
-        let unwritten = pending.into_iter().filter(|object| !self.write(*object, table, Keep::Little));
+        let unwritten =
+            pending.into_iter().filter(|object| !self.write(*object, table, Keep::Little));
         unwritten.count() as u64
     }
 
-    /// Writes the name that a thread was given, if it was and the recording has none. Returns whether it was given one.
+    /// Writes the name that a thread was given, if it was and the recording has none. Returns
+    /// whether it was given one.
     pub(super) fn tell_thread(&mut self, thread: u32, table: &mut Table) -> bool {
         self.turn_to(table);
         let object = Object::Thread(thread.into());
@@ -164,7 +171,8 @@ pub(super) fn forget() {
     GIVEN.forget();
 }
 
-/// Forgets the name of the thread with this id when it ends. A thread that forks has another id in the child.
+/// Forgets the name of the thread with this id when it ends. A thread that forks has another id in
+/// the child.
 struct Ending(Cell<u32>);
 
 impl Drop for Ending {
@@ -234,7 +242,12 @@ fn encode_name(words: &mut Vec<u64>, object: Object, name: &str) -> Result<(), E
         Object::Thread(koid) => thread_object(words, koid, name),
         Object::Process => {
             let koid = std::process::id().into();
-            let process = KernelObject { object_type: ObjectType::PROCESS, koid, name: name.into(), arguments: (&[]).into() };
+            let process = KernelObject {
+                object_type: ObjectType::PROCESS,
+                koid,
+                name: name.into(),
+                arguments: (&[]).into(),
+            };
             encode::append(words, &Record::from(process))
         }
     }

@@ -8,16 +8,19 @@ use std::time::Duration;
 use super::config::Builder;
 use super::{fork, service};
 
-/// How long `init` waits for a manager that is there, and the end of a provider for its service thread.
+/// How long `init` waits for a manager that is there, and the end of a provider for its service
+/// thread.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Keeps this process a trace provider; the end of the last one ends that.
 ///
-/// Hold it to the end of `main`. What was recorded is in the archive even if the process ends without dropping it.
+/// Hold it to the end of `main`. What was recorded is in the archive even if the process ends
+/// without dropping it.
 #[derive(Debug)]
 #[must_use = "the process is a provider until this is dropped: bind it, as in `let _trace = init();`"]
 pub struct Trace {
-    /// The process whose provider it counts for; 0, which is none, if there could be no provider, or if an observer called.
+    /// The process whose provider it counts for; 0, which is none, if there could be no provider,
+    /// or if an observer called.
     process: u32,
     _not_constructible: PhantomData<()>,
 }
@@ -27,7 +30,8 @@ pub struct Trace {
 pub(super) struct Provider {
     process: u32,
     guards: usize,
-    /// How long the end waits for the service thread; for ever where it writes an archive, which depends on no other process.
+    /// How long the end waits for the service thread; for ever where it writes an archive, which
+    /// depends on no other process.
     patience: Duration,
     shared: Arc<Shared>,
 }
@@ -59,7 +63,8 @@ impl Shared {
     }
 
     fn wait_until(&self, patience: Duration, reached: impl Fn(&State) -> bool) {
-        let waited = self.changed.wait_timeout_while(self.lock(), patience, |state| !reached(state));
+        let waited =
+            self.changed.wait_timeout_while(self.lock(), patience, |state| !reached(state));
         drop(waited);
     }
 
@@ -82,7 +87,8 @@ impl Shared {
 impl Trace {
     pub(super) fn new(builder: Builder) -> Self {
         if service::is_here() {
-            // An observer's, which is told only while there is a provider. Who made that may be waiting for this thread.
+            // An observer's, which is told only while there is a provider. Who made that may be
+            // waiting for this thread.
             return Self { process: 0, _not_constructible: PhantomData };
         }
         let mut provider = fork::provider().lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,7 +147,8 @@ pub(super) extern "C" fn at_exit() {
     crate::thread::leave_trace_point();
     if let Ok(mut provider) = fork::provider().try_lock() {
         // A child of a fork that ran no handlers has its parent's.
-        if let Some(provider) = provider.take().filter(|provider| provider.process == process::id()) {
+        if let Some(provider) = provider.take().filter(|provider| provider.process == process::id())
+        {
             provider.shut_down();
         }
     }

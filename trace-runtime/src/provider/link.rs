@@ -8,7 +8,8 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
 use trace_protocol::categories::CategorySet;
 use trace_protocol::message::{
-    BufferDisposition, CategoryInfo, ClockSource, Decoder, Initialize, Register, StartOptions, ToManager, ToProvider,
+    BufferDisposition, CategoryInfo, ClockSource, Decoder, Initialize, Register, StartOptions,
+    ToManager, ToProvider,
 };
 use trace_protocol::packet::{AlertName, Packet, PACKET_SIZE, PACKET_VERSION};
 use trace_protocol::socket::Socket;
@@ -16,8 +17,8 @@ use trace_protocol::socket::Socket;
 use super::active::Active;
 use super::alerts::{Alerts, Answer};
 use super::recording::durable_hint;
-use super::wanted::Wanted;
 use super::service::{Service, NAMES_INTERVAL};
+use super::wanted::Wanted;
 use super::{fork, sys};
 use crate::point::alert;
 use crate::point::registry::site_categories;
@@ -50,12 +51,21 @@ struct Session {
 impl<'a> Link<'a> {
     pub(super) fn new(service: &'a Service, socket: Socket) -> Self {
         fork::remember_descriptor(2, socket.as_fd().as_raw_fd());
-        Self { service, socket, decoder: Decoder::new(), descriptors: Vec::new(), session: None, served: false }
+        Self {
+            service,
+            socket,
+            decoder: Decoder::new(),
+            descriptors: Vec::new(),
+            session: None,
+            served: false,
+        }
     }
 
-    /// Serves until the manager hangs up, or the provider is to end. Returns whether there was a session.
+    /// Serves until the manager hangs up, or the provider is to end. Returns whether there was a
+    /// session.
     pub(super) fn serve(mut self) -> bool {
-        let registered = self.socket.set_nonblocking(true).is_ok() && self.send(&self.register()).is_ok();
+        let registered =
+            self.socket.set_nonblocking(true).is_ok() && self.send(&self.register()).is_ok();
         while registered && !self.service.is_quitting() && self.serve_once().is_ok() {}
         self.end_session();
         fork::remember_descriptor(2, -1);
@@ -93,13 +103,18 @@ impl<'a> Link<'a> {
         ToManager::Register(Register {
             name: config.name.clone().unwrap_or_else(|| process_name.clone()),
             process_name,
-            clock: if self.service.cpu_counter { ClockSource::CpuCounter } else { ClockSource::Boottime },
+            clock: if self.service.cpu_counter {
+                ClockSource::CpuCounter
+            } else {
+                ClockSource::Boottime
+            },
             durable_hint: durable_hint(),
             categories: known_categories(),
         })
     }
 
-    /// Sends a message whole. A manager that does not read has a second to do so, and then is done with.
+    /// Sends a message whole. A manager that does not read has a second to do so, and then is done
+    /// with.
     fn send(&self, message: &ToManager) -> Result<(), Closed> {
         let bytes = message.encode();
         let mut rest = bytes.as_slice();
@@ -146,7 +161,9 @@ impl<'a> Link<'a> {
             }
             ToProvider::Stop => self.stop()?,
             ToProvider::Terminate => self.end_session(),
-            ToProvider::GetKnownCategories => self.send(&ToManager::KnownCategories(known_categories()))?,
+            ToProvider::GetKnownCategories => {
+                self.send(&ToManager::KnownCategories(known_categories()))?
+            }
             ToProvider::Flush => {
                 if let Some(session) = &self.session {
                     session.active.flush();
@@ -158,7 +175,9 @@ impl<'a> Link<'a> {
 
     fn initialize(&mut self, initialize: Initialize) -> Result<(), Closed> {
         let mut descriptors = std::mem::take(&mut self.descriptors).into_iter();
-        let (Some(memory), Some(packets)) = (descriptors.next(), descriptors.next()) else { return Err(Closed) };
+        let (Some(memory), Some(packets)) = (descriptors.next(), descriptors.next()) else {
+            return Err(Closed);
+        };
         if self.session.is_some() {
             // One session at a time: the second one's buffer is not ours.
             return Ok(());
@@ -252,11 +271,14 @@ impl Session {
         self.alerts.send(|alert| send_alert(packets, alert)).ok_or(Closed)
     }
 
-    /// Sends what was raised up to the end of the recording, and says in the trace how many are not sent.
+    /// Sends what was raised up to the end of the recording, and says in the trace how many are not
+    /// sent.
     fn send_last_alerts(&mut self) -> Result<(), Closed> {
         let packets = &self.packets;
         let unsent = self.alerts.send_last(|alert| match send_alert(packets, alert) {
-            Answer::Later if sys::wait_until_writable(packets.as_fd()).is_ok() => send_alert(packets, alert),
+            Answer::Later if sys::wait_until_writable(packets.as_fd()).is_ok() => {
+                send_alert(packets, alert)
+            }
             answer => answer,
         });
         self.active.tell(Omission::Alerts, unsent.ok_or(Closed)?);
@@ -297,10 +319,14 @@ pub(super) fn process_name() -> String {
     String::from_utf8_lossy(name.trim_ascii_end()).into_owned()
 }
 
-/// The categories of the program: those of its trace points, with the descriptions of those that are declared.
+/// The categories of the program: those of its trace points, with the descriptions of those that
+/// are declared.
 fn known_categories() -> Vec<CategoryInfo> {
-    let mut known: BTreeMap<String, &str> = site_categories().into_iter().map(|name| (name, "")).collect();
-    known.extend(categories().iter().map(|category| (category.name().to_owned(), category.description())));
+    let mut known: BTreeMap<String, &str> =
+        site_categories().into_iter().map(|name| (name, "")).collect();
+    known.extend(
+        categories().iter().map(|category| (category.name().to_owned(), category.description())),
+    );
     known
         .into_iter()
         .map(|(name, description)| CategoryInfo { name, description: description.to_owned() })

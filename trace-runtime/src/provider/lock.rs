@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::fork::notice_fork;
 
-/// A lock of this process. A forked child starts with a new one, since its parent may have held the old one.
+/// A lock of this process. A forked child starts with a new one, since its parent may have held the
+/// old one.
 #[derive(Debug)]
 pub(super) struct ProcessLock<T>(AtomicPtr<Mutex<T>>);
 
@@ -15,7 +16,8 @@ impl<T: Default> ProcessLock<T> {
         Self(AtomicPtr::new(null_mut()))
     }
 
-    /// Waits for other threads that hold it. Allocates the first time in a process, and is not for signal handlers.
+    /// Waits for other threads that hold it. Allocates the first time in a process, and is not for
+    /// signal handlers.
     pub(super) fn lock(&'static self) -> MutexGuard<'static, T> {
         // A child that has not forgotten its parent's lock would wait for ever.
         notice_fork();
@@ -26,7 +28,8 @@ impl<T: Default> ProcessLock<T> {
                 Ok(_) => found = new,
                 Err(other) => {
                     found = other;
-                    // SAFETY: `new` came from `Box::into_raw` just above, and nobody else has seen it.
+                    // SAFETY: `new` came from `Box::into_raw` just above, and nobody else has seen
+                    // it.
                     drop(unsafe { Box::from_raw(new) });
                 }
             }

@@ -42,17 +42,17 @@ mod wait;
 mod wanted;
 
 pub use config::Builder;
-pub use handle::Trace;
 pub use given::{name_process, name_thread};
+pub use handle::Trace;
 pub use observers::{observe, trace_state, Observer};
 pub(crate) use service::wake;
 pub use wanted::is_category_enabled;
 
 /// Makes this process a trace provider, until the guard is dropped.
 ///
-/// If a manager answers, and a session is running, the next event is already in it. Without a manager this returns at once, and the
-/// process joins as soon as one appears. Calling it again is harmless. With `TRACE_OUTPUT` set, the process traces itself into that
-/// file instead.
+/// If a manager answers, and a session is running, the next event is already in it. Without a
+/// manager this returns at once, and the process joins as soon as one appears. Calling it again is
+/// harmless. With `TRACE_OUTPUT` set, the process traces itself into that file instead.
 ///
 /// Costs a thread that sleeps, and at most one second where a manager is there and does not answer.
 ///

@@ -1,7 +1,8 @@
 //! The names of threads: kernel object records that tie a thread to its name and process.
 //!
-//! A thread's name costs a system call, so no trace point asks for it. The service thread reads the names of the threads that it finds
-//! recording, now and then; a thread that ends before that writes its own name on its way out.
+//! A thread's name costs a system call, so no trace point asks for it. The service thread reads the
+//! names of the threads that it finds recording, now and then; a thread that ends before that
+//! writes its own name on its way out.
 
 use trace_format::encode::{self, EncodeError, WordSink};
 use trace_format::layout::ObjectType;
@@ -35,7 +36,8 @@ pub(crate) fn of_living_thread(thread: u32) -> Option<String> {
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }
 
-/// Writes the calling thread's name to its own chunk, unless it is told already. Called as the thread ends.
+/// Writes the calling thread's name to its own chunk, unless it is told already. Called as the
+/// thread ends.
 ///
 /// Allocates nothing: the record is built in place.
 pub(crate) fn tell_own(slot: &Slot) {
@@ -46,7 +48,9 @@ pub(crate) fn tell_own(slot: &Slot) {
     // SAFETY: PR_GET_NAME writes at most 16 bytes, with a zero at the end.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     let length = name.iter().position(|byte| *byte == 0).unwrap_or(0);
-    let Some(text) = name.get(..length).and_then(|name| std::str::from_utf8(name).ok()) else { return };
+    let Some(text) = name.get(..length).and_then(|name| std::str::from_utf8(name).ok()) else {
+        return;
+    };
     let mut record = OnStack::default();
     if thread_object(&mut record, slot.thread().into(), text).is_ok() {
         slot.write(&RECORDER, record.words());

@@ -15,7 +15,8 @@ use crate::{TraceState, RECORDER};
 /// What is told when.
 type Callback = Box<dyn Fn(TraceState) + Send + Sync>;
 
-/// The state that was told last, as a number. Rules: stored by the service thread, and in a forked child.
+/// The state that was told last, as a number. Rules: stored by the service thread, and in a forked
+/// child.
 static STATE: AtomicU8 = AtomicU8::new(STOPPED);
 
 const STOPPED: u8 = TraceState::Stopped as u8;
@@ -30,9 +31,11 @@ static PLACES: AtomicPtr<Place> = AtomicPtr::new(null_mut());
 /// A place for an observer, which is used again when its observer has gone.
 #[derive(Debug)]
 struct Place {
-    /// Who is told, or null. Rules: set by who finds it null, and set back by that observer's guard.
+    /// Who is told, or null. Rules: set by who finds it null, and set back by that observer's
+    /// guard.
     callback: AtomicPtr<Callback>,
-    /// The thread that is telling, or 0. It is stored before `callback` is read; who takes the callback away reads it after that.
+    /// The thread that is telling, or 0. It is stored before `callback` is read; who takes the
+    /// callback away reads it after that.
     telling: AtomicU32,
     /// A callback that was taken away while it ran, for the thread that runs it to free.
     left: AtomicPtr<Callback>,
@@ -46,7 +49,8 @@ pub struct Observer {
     callback: *mut Callback,
 }
 
-// SAFETY: the pointer is to a callback that is `Send` and `Sync`, and is only used to take it out of its place.
+// SAFETY: the pointer is to a callback that is `Send` and `Sync`, and is only used to take it out
+// of its place.
 unsafe impl Send for Observer {}
 // SAFETY: as above; a shared reference gives access to nothing.
 unsafe impl Sync for Observer {}
@@ -74,15 +78,19 @@ pub fn trace_state() -> TraceState {
     }
 }
 
-/// Has `told` called when tracing starts, when it is about to stop, and when it has stopped, until the guard is dropped.
+/// Has `told` called when tracing starts, when it is about to stop, and when it has stopped, until
+/// the guard is dropped.
 ///
-/// It is called on the service thread. A session counts as started when all observers have returned from
-/// [`TraceState::Started`], and until then [`init`](crate::init) does not return; what they record then is in the trace, and so is what
-/// they record in [`TraceState::Stopping`]. Meanwhile no buffer is saved: be quick. It must not drop the guard of `init`, which
-/// would wait for this very thread; a call of `init` in it does nothing. If it panics, the panic ends there, unless panics abort, and it is told again the next time. It is
-/// not told the state that it finds: [`trace_state`] says that.
+/// It is called on the service thread. A session counts as started when all observers have returned
+/// from [`TraceState::Started`], and until then [`init`](crate::init) does not return; what they
+/// record then is in the trace, and so is what they record in [`TraceState::Stopping`]. Meanwhile
+/// no buffer is saved: be quick. It must not drop the guard of `init`, which would wait for this
+/// very thread; a call of `init` in it does nothing. If it panics, the panic ends there, unless
+/// panics abort, and it is told again the next time. It is not told the state that it finds:
+/// [`trace_state`] says that.
 ///
-/// When the guard has been dropped `told` is not running any more, unless the guard is dropped by it.
+/// When the guard has been dropped `told` is not running any more, unless the guard is dropped by
+/// it.
 ///
 /// A forked child keeps the observers; they are told when the child is traced itself.
 ///
@@ -99,7 +107,10 @@ pub fn trace_state() -> TraceState {
 pub fn observe(told: impl Fn(TraceState) + Send + Sync + 'static) -> Observer {
     let callback = Box::into_raw(Box::new(Box::new(told) as Callback));
     let free = places().find(|place| {
-        place.callback.compare_exchange(null_mut(), callback, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        place
+            .callback
+            .compare_exchange(null_mut(), callback, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok()
     });
     Observer { place: free.unwrap_or_else(|| add(callback)), callback }
 }
@@ -144,8 +155,8 @@ pub(super) fn forget() {
 impl Place {
     fn tell(&self, state: TraceState) {
         self.telling.store(ask_kernel(), Ordering::SeqCst);
-        // SAFETY: the pointer is null or came from `Box::into_raw`; who takes it away frees it when `telling` is seen 0, which is not
-        // before the call below has returned.
+        // SAFETY: the pointer is null or came from `Box::into_raw`; who takes it away frees it when
+        // `telling` is seen 0, which is not before the call below has returned.
         if let Some(callback) = unsafe { self.callback.load(Ordering::SeqCst).as_ref() } {
             let told = catch_unwind(AssertUnwindSafe(|| callback(state)));
             // Its drop could panic again.
@@ -174,8 +185,8 @@ impl Drop for Observer {
 
 fn free(callback: *mut Callback) {
     if !callback.is_null() {
-        // SAFETY: the pointer came from `Box::into_raw`, was taken out of its place by its guard, which is dropped once, and nobody
-        // that has seen it there is still in it.
+        // SAFETY: the pointer came from `Box::into_raw`, was taken out of its place by its guard,
+        // which is dropped once, and nobody that has seen it there is still in it.
         drop(unsafe { Box::from_raw(callback) });
     }
 }

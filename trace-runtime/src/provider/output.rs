@@ -6,8 +6,9 @@
 //! app.fxt           the archive, once the process has ended in an orderly way
 //! ```
 //!
-//! After a kill the first two are left, from which `trace recover app.fxt` makes the third. The buffer's header says how much of the
-//! partial archive counts, so that a save which the kill interrupted is done again and not twice.
+//! After a kill the first two are left, from which `trace recover app.fxt` makes the third. The
+//! buffer's header says how much of the partial archive counts, so that a save which the kill
+//! interrupted is done again and not twice.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -26,9 +27,9 @@ use super::active::Active;
 use super::files::Claim;
 use super::link::process_name;
 use super::recording::durable_hint;
-use super::wanted::Wanted;
 use super::service::{Service, NAMES_INTERVAL};
 use super::sys;
+use super::wanted::Wanted;
 
 /// Traces this process into `path` until the provider ends.
 ///
@@ -65,7 +66,8 @@ impl Output {
     fn create(service: &Service, path: &Path) -> io::Result<Self> {
         let config = &service.config;
         let hint = usize::try_from(durable_hint()).unwrap_or(usize::MAX);
-        let layout = Layout::plan(config.mode, config.buffer_size, hint).ok_or(io::ErrorKind::InvalidInput)?;
+        let layout = Layout::plan(config.mode, config.buffer_size, hint)
+            .ok_or(io::ErrorKind::InvalidInput)?;
         let files = Claim::new(path)?;
         let mapping = files.create_buffer(&layout)?;
         let partial = create(&partial_path(&files.path))?;
@@ -77,9 +79,14 @@ impl Output {
             pid: std::process::id(),
             // SAFETY: getuid takes nothing and cannot fail.
             uid: unsafe { libc::getuid() },
-            clock: if service.cpu_counter { ClockSource::CpuCounter } else { ClockSource::Boottime },
+            clock: if service.cpu_counter {
+                ClockSource::CpuCounter
+            } else {
+                ClockSource::Boottime
+            },
         };
-        let collector = Collector::new(mapping.reader(), layout, u64::from(identity.pid)).map_err(io::Error::other)?;
+        let collector = Collector::new(mapping.reader(), layout, u64::from(identity.pid))
+            .map_err(io::Error::other)?;
         let mut output = Self {
             files,
             partial,
@@ -103,7 +110,9 @@ impl Output {
     fn open(&mut self) -> io::Result<()> {
         let start = ClockSample::now();
         let rate = start.rate_since(&self.first, self.identity.clock);
-        let rate = rate.filter(|rate| *rate != 0).unwrap_or(trace_format::layout::DEFAULT_TICKS_PER_SECOND);
+        let rate = rate
+            .filter(|rate| *rate != 0)
+            .unwrap_or(trace_format::layout::DEFAULT_TICKS_PER_SECOND);
         archive::magic(&mut self.words);
         let index = archive::opening(&mut self.words, &self.identity, rate, &self.first);
         self.rate_at = index as u64 * 8;

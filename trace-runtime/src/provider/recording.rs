@@ -24,7 +24,8 @@ pub(crate) fn process_key() -> StringRef {
     StringRef::from_bits(PROCESS_KEY.load(Ordering::Relaxed))
 }
 
-/// The buffer of this process, recorded into between [`Recording::start`] and [`Recording::stop`]. There is one at a time.
+/// The buffer of this process, recorded into between [`Recording::start`] and [`Recording::stop`].
+/// There is one at a time.
 #[derive(Debug)]
 pub(crate) struct Recording(());
 
@@ -37,7 +38,14 @@ impl Recording {
         let (new, loss_strings) = Table::new(mapping.clone(), layout);
         *table() = Some(new);
         let process = u64::from(std::process::id());
-        RECORDER.begin(Box::new(Session { mapping, layout, process, clock: clock::ticks, wake, loss_strings }));
+        RECORDER.begin(Box::new(Session {
+            mapping,
+            layout,
+            process,
+            clock: clock::ticks,
+            wake,
+            loss_strings,
+        }));
         Self(())
     }
 
@@ -105,7 +113,8 @@ impl Recording {
         self.with_table(|table| given.tell_pending(table, Keep::Half));
     }
 
-    /// Records the name of a thread: the one that it was given, or the kernel's. Returns whether it has one.
+    /// Records the name of a thread: the one that it was given, or the kernel's. Returns whether it
+    /// has one.
     pub(crate) fn name_thread(&mut self, thread: u32) -> bool {
         // Locked until the name is recorded, so that no younger one comes before it.
         let mut given = given::given();
@@ -133,11 +142,12 @@ impl Drop for Recording {
     }
 }
 
-/// Bytes of the durable buffer that this program wants: its strings, those of trace points that it makes at run time, the names of its
-/// tracks, and those of a few hundred threads.
+/// Bytes of the durable buffer that this program wants: its strings, those of trace points that it
+/// makes at run time, the names of its tracks, and those of a few hundred threads.
 pub(crate) fn durable_hint() -> u64 {
     const THREAD_NAMES: usize = 16 << 10;
     const AT_RUN_TIME: usize = 48 << 10;
-    let strings: usize = registry::texts().into_iter().map(|text| 8 + text.len().next_multiple_of(8)).sum();
+    let strings: usize =
+        registry::texts().into_iter().map(|text| 8 + text.len().next_multiple_of(8)).sum();
     (strings + strings / 4 + given::hint() + THREAD_NAMES + AT_RUN_TIME) as u64
 }

@@ -19,7 +19,8 @@ use crate::{clock, nonce, thread, timestamp, RECORDER};
 
 /// The eventfd that wakes the service thread, or -1.
 ///
-/// It is made once and stays open: a thread that is about to write to it must not find another file under its number.
+/// It is made once and stays open: a thread that is about to write to it must not find another file
+/// under its number.
 static WAKE: AtomicI32 = AtomicI32::new(-1);
 
 /// How often the service thread looks for new threads while it records.
@@ -72,7 +73,8 @@ fn wake_descriptor() -> io::Result<BorrowedFd<'static>> {
         WAKE.store(descriptor, Ordering::Relaxed);
         fork::remember_descriptor(0, descriptor);
     }
-    // SAFETY: the descriptor is the eventfd made above, here or in an earlier call, and is never closed in this process.
+    // SAFETY: the descriptor is the eventfd made above, here or in an earlier call, and is never
+    // closed in this process.
     Ok(unsafe { BorrowedFd::borrow_raw(descriptor) })
 }
 
@@ -95,7 +97,9 @@ fn prepare_recorder(config: &Builder) -> io::Result<()> {
         RECORDER.wipe_on_fork();
         // SAFETY: a slot is atomics of numbers and pointers, for which zeros are valid.
         let slots = |count| unsafe { sys::reserve::<Slot>(count) };
-        let slots = slots(MOST_THREADS).or_else(|| slots(MOST_THREADS >> 8)).ok_or_else(io::Error::last_os_error)?;
+        let slots = slots(MOST_THREADS)
+            .or_else(|| slots(MOST_THREADS >> 8))
+            .ok_or_else(io::Error::last_os_error)?;
         sys::populate(slots, THREADS_AT_ONCE);
         RECORDER.provide(slots, std::process::id(), config.membarrier);
     }

@@ -28,7 +28,8 @@ pub(super) fn signal_eventfd(fd: RawFd) {
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the pointer is this thread's errno.
     let saved = unsafe { *errno };
-    // SAFETY: the eight bytes are those of `one`; an eventfd never makes a writer of 1 wait here, since it is non-blocking.
+    // SAFETY: the eight bytes are those of `one`; an eventfd never makes a writer of 1 wait here,
+    // since it is non-blocking.
     unsafe { libc::write(fd, (&raw const one).cast(), 8) };
     // SAFETY: as above.
     unsafe { *errno = saved };
@@ -50,7 +51,8 @@ pub(super) fn interest(fd: Option<BorrowedFd<'_>>) -> libc::pollfd {
 
 /// Waits until one of the descriptors is readable or hung up, or for `timeout`, if there is one.
 pub(super) fn poll(fds: &mut [libc::pollfd], timeout: Option<Duration>) {
-    let timeout = timeout.map_or(-1, |timeout| i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
+    let timeout =
+        timeout.map_or(-1, |timeout| i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
     // SAFETY: the slice is as long as is said.
     let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) };
     if ready < 0 {
@@ -67,8 +69,12 @@ pub(super) fn inotify() -> io::Result<OwnedFd> {
 
 /// Watches a directory for what is made in it or moved into it, and for its own end.
 pub(super) fn watch_directory(inotify: BorrowedFd<'_>, directory: &Path) -> io::Result<()> {
-    const EVENTS: u32 =
-        libc::IN_CREATE | libc::IN_MOVED_TO | libc::IN_ATTRIB | libc::IN_DELETE_SELF | libc::IN_MOVE_SELF | libc::IN_ONLYDIR;
+    const EVENTS: u32 = libc::IN_CREATE
+        | libc::IN_MOVED_TO
+        | libc::IN_ATTRIB
+        | libc::IN_DELETE_SELF
+        | libc::IN_MOVE_SELF
+        | libc::IN_ONLYDIR;
     let path = CString::new(directory.as_os_str().as_bytes())?;
     // SAFETY: the path is a string with a zero at its end.
     let watch = unsafe { libc::inotify_add_watch(inotify.as_raw_fd(), path.as_ptr(), EVENTS) };
@@ -87,7 +93,8 @@ pub(super) fn allocate(file: BorrowedFd<'_>, length: libc::off_t) -> io::Result<
     }
 }
 
-/// Locks an open file until its last descriptor is closed. False if another open file has the lock; true also where there are no locks.
+/// Locks an open file until its last descriptor is closed. False if another open file has the lock;
+/// true also where there are no locks.
 pub(super) fn lock(file: BorrowedFd<'_>) -> bool {
     // SAFETY: flock takes integers.
     let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
@@ -98,7 +105,8 @@ pub(super) fn lock(file: BorrowedFd<'_>) -> bool {
 pub(super) fn drain(inotify: BorrowedFd<'_>) {
     let mut events = [0u8; 4096];
     // SAFETY: there is room for as many bytes as are asked for.
-    while unsafe { libc::read(inotify.as_raw_fd(), events.as_mut_ptr().cast(), events.len()) } > 0 {}
+    while unsafe { libc::read(inotify.as_raw_fd(), events.as_mut_ptr().cast(), events.len()) } > 0 {
+    }
 }
 
 /// Waits for a second at most until a socket takes bytes.
@@ -120,7 +128,8 @@ pub(super) fn without_signals<T>(run: impl FnOnce() -> T) -> T {
     // SAFETY: a valid place for the set, which the call fills.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     // SAFETY: `all` was filled above; `before` is a valid place for the old set.
-    let blocked = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) } == 0;
+    let blocked =
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) } == 0;
     let result = run();
     if blocked {
         // SAFETY: `before` was filled by the successful call above.
@@ -129,16 +138,18 @@ pub(super) fn without_signals<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Gives the first `count` values of a reservation memory now, so that nobody faults it in later. Where the kernel is too old for
-/// that (before Linux 5.14), whoever comes first does.
+/// Gives the first `count` values of a reservation memory now, so that nobody faults it in later.
+/// Where the kernel is too old for that (before Linux 5.14), whoever comes first does.
 pub(super) fn populate<T>(values: &'static [T], count: usize) {
     const MADV_POPULATE_WRITE: libc::c_int = 23;
     let size = count.min(values.len()) * size_of::<T>();
-    // SAFETY: the range is part of the reservation, which begins at a page; populating changes no contents.
+    // SAFETY: the range is part of the reservation, which begins at a page; populating changes no
+    // contents.
     unsafe { libc::madvise(values.as_ptr().cast_mut().cast(), size, MADV_POPULATE_WRITE) };
 }
 
-/// Address space for `count` values whose all-zero bytes are valid, without memory until it is touched.
+/// Address space for `count` values whose all-zero bytes are valid, without memory until it is
+/// touched.
 ///
 /// # Safety
 /// All-zero bytes are a valid `T`.
@@ -146,11 +157,13 @@ pub(super) unsafe fn reserve<T>(count: usize) -> Option<&'static [T]> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let size = count.checked_mul(size_of::<T>())?;
-    // SAFETY: a new mapping at an address of the kernel's choice disturbs no memory of this process.
+    // SAFETY: a new mapping at an address of the kernel's choice disturbs no memory of this
+    // process.
     let start = unsafe { libc::mmap(std::ptr::null_mut(), size, protection, flags, -1, 0) };
     if start == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: the mapping is zeroed, page-aligned, `count` values long and never unmapped; zeros are valid values by the contract.
+    // SAFETY: the mapping is zeroed, page-aligned, `count` values long and never unmapped; zeros
+    // are valid values by the contract.
     Some(unsafe { std::slice::from_raw_parts(start.cast(), count) })
 }

@@ -1,7 +1,7 @@
 //! The string table of the recording, and the durable buffer that holds it.
 //!
-//! The service thread fills it when a session starts. Threads of the application may add to it while recording goes on, for trace
-//! points that are made at run time; no trace point touches it.
+//! The service thread fills it when a session starts. Threads of the application may add to it
+//! while recording goes on, for trace points that are made at run time; no trace point touches it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicU8, Ordering};
@@ -24,7 +24,8 @@ use crate::point::registry::Turn;
 /// The table of this process.
 static TABLE: ProcessLock<Option<Table>> = ProcessLock::new();
 
-/// The last index of a string, for who may not wait for the lock. Rules: stored with the lock held; lower again in another recording only.
+/// The last index of a string, for who may not wait for the lock. Rules: stored with the lock held;
+/// lower again in another recording only.
 static LAST_STRING: AtomicU16 = AtomicU16::new(0);
 
 /// The last index of a thread. Rules: as for strings.
@@ -47,7 +48,8 @@ impl Registered for InTable {
     }
 }
 
-/// Words of the durable buffer that strings leave free, for what has to be said when there are too many of them.
+/// Words of the durable buffer that strings leave free, for what has to be said when there are too
+/// many of them.
 const RESERVED_WORDS: usize = 64;
 
 /// How much of the durable buffer names leave free.
@@ -61,7 +63,8 @@ pub(super) enum Keep {
     Little,
 }
 
-/// Strings that records refer to by their index, and what else has to survive in the durable buffer.
+/// Strings that records refer to by their index, and what else has to survive in the durable
+/// buffer.
 #[derive(Debug)]
 pub(crate) struct Table {
     durable: DurableWriter,
@@ -81,7 +84,8 @@ pub(crate) struct Table {
 
 /// The table, locked. `None` inside where there is no buffer.
 ///
-/// Waits for other threads that are in here, which takes them no longer than a pass over all sites. Not for signal handlers.
+/// Waits for other threads that are in here, which takes them no longer than a pass over all sites.
+/// Not for signal handlers.
 pub(crate) fn table() -> MutexGuard<'static, Option<Table>> {
     TABLE.lock()
 }
@@ -92,7 +96,8 @@ pub(super) fn forget() {
 }
 
 impl Table {
-    /// An empty table in the durable buffer of `mapping`, and what losses are told with, which is registered first.
+    /// An empty table in the durable buffer of `mapping`, and what losses are told with, which is
+    /// registered first.
     pub(super) fn new(mapping: WriteMapping, layout: Layout) -> (Self, LossStrings) {
         let durable = DurableWriter::new(mapping, layout);
         let mut table = Self {
@@ -124,7 +129,8 @@ impl Table {
         self.register_loss_strings();
     }
 
-    /// The ref of `text`, which is registered if it is new; `None` if the table or the durable buffer is full.
+    /// The ref of `text`, which is registered if it is new; `None` if the table or the durable
+    /// buffer is full.
     pub(crate) fn intern(&mut self, text: &str) -> Option<StringRef> {
         if text.is_empty() {
             return Some(StringRef::EMPTY);
@@ -135,14 +141,17 @@ impl Table {
         if self.durable.room() < RESERVED_WORDS {
             return None;
         }
-        let index = u16::try_from(self.indices.len() + 1).ok().filter(|index| *index <= MAX_STRING_INDEX)?;
+        let index = u16::try_from(self.indices.len() + 1)
+            .ok()
+            .filter(|index| *index <= MAX_STRING_INDEX)?;
         self.append(&Record::String { index, value: text.as_bytes() })?;
         self.indices.insert(text.into(), index);
         self.publish_last();
         Some(StringRef::indexed(index))
     }
 
-    /// The ref of a thread, which is registered if it is new; `None` if the table or the durable buffer is full.
+    /// The ref of a thread, which is registered if it is new; `None` if the table or the durable
+    /// buffer is full.
     pub(crate) fn register_thread(&mut self, koids: ThreadKoids) -> Option<ThreadRef> {
         let key = (koids.process, koids.thread);
         if let Some(index) = self.threads.get(&key) {
@@ -188,7 +197,10 @@ impl Table {
     /// Turns `site` on if its category is recorded, and off if not.
     pub(crate) fn turn(&mut self, site: &impl Turn) {
         let category = site.category();
-        let wanted = self.wanted.as_ref().is_some_and(|wanted| category.is_empty() || wanted.matches(&category));
+        let wanted = self
+            .wanted
+            .as_ref()
+            .is_some_and(|wanted| category.is_empty() || wanted.matches(&category));
         if !wanted {
             site.turn_off();
         } else if site.turn_on(&mut |text| self.intern(text)).is_none() {
@@ -202,7 +214,8 @@ impl Table {
         self.tell(Omission::TracePoints, number);
     }
 
-    /// Says in the trace that names of threads, tracks and the process are missing, with `more` of them.
+    /// Says in the trace that names of threads, tracks and the process are missing, with `more` of
+    /// them.
     pub(super) fn tell_names_left_off(&mut self, more: u64) {
         let number = std::mem::take(&mut self.names_left_off) + more;
         self.tell(Omission::Names, number);
@@ -243,7 +256,8 @@ impl Table {
         self.names_left_off += 1;
     }
 
-    /// A number that the contents of the durable buffer have until it is emptied, and no others have in this process.
+    /// A number that the contents of the durable buffer have until it is emptied, and no others
+    /// have in this process.
     pub(super) fn contents(&self) -> u64 {
         self.contents
     }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The track that was made last.
 ///
-/// Rules: stored to while the names are locked; nothing is ever taken away, so that a forked child finds the list whole.
+/// Rules: stored to while the names are locked; nothing is ever taken away, so that a forked child
+/// finds the list whole.
 static MADE: AtomicPtr<Made> = AtomicPtr::new(null_mut());
 
 /// A track.
@@ -24,8 +25,9 @@ struct Made {
 impl Made {
     fn set_name(&self, name: &str) {
         let old = self.name.swap(Box::into_raw(Box::new(name.into())), Ordering::AcqRel);
-        // SAFETY: a pointer in `name` came from `Box::into_raw`. It is read through `Tracks`, of which this has the only reference, so
-        // that nobody is reading it; and it was taken out just now, so that it is freed once.
+        // SAFETY: a pointer in `name` came from `Box::into_raw`. It is read through `Tracks`, of
+        // which this has the only reference, so that nobody is reading it; and it was taken out
+        // just now, so that it is freed once.
         drop(unsafe { Box::from_raw(old) });
     }
 }
@@ -60,7 +62,8 @@ impl Tracks {
     /// The name of the track with this number.
     pub(super) fn name(&self, number: u64) -> Option<&str> {
         let made = self.by_number.get(&number)?;
-        // SAFETY: a pointer in `name` came from `Box::into_raw`, and is freed by who has the only reference to `self`.
+        // SAFETY: a pointer in `name` came from `Box::into_raw`, and is freed by who has the only
+        // reference to `self`.
         Some(unsafe { &**made.name.load(Ordering::Acquire) })
     }
 

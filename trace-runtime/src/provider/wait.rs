@@ -1,4 +1,5 @@
-//! Waiting for a manager to appear, without polling: the kernel tells when something is made in the socket's directory.
+//! Waiting for a manager to appear, without polling: the kernel tells when something is made in the
+//! socket's directory.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
@@ -35,7 +36,8 @@ fn watch(service: &Service, path: &Path, inotify: Option<BorrowedFd<'_>>) -> Opt
         if let Ok(socket) = Socket::connect(path) {
             return Some(socket);
         }
-        // Where the kernel tells nothing (a user may have too many inotify instances), a look now and then has to do.
+        // Where the kernel tells nothing (a user may have too many inotify instances), a look now
+        // and then has to do.
         let timeout = inotify.is_none().then_some(LOOK_INTERVAL);
         sys::poll(&mut [sys::interest(Some(service.wake())), sys::interest(inotify)], timeout);
         service.drain_wake();
@@ -48,10 +50,12 @@ fn watch(service: &Service, path: &Path, inotify: Option<BorrowedFd<'_>>) -> Opt
 
 /// Watches the directory of the socket, or the nearest one above it that exists.
 fn watch_nearest_directory(inotify: BorrowedFd<'_>, path: &Path) {
-    // Deeper directories may be made while one above them is about to be watched: tried again until nothing deeper can be.
+    // Deeper directories may be made while one above them is about to be watched: tried again until
+    // nothing deeper can be.
     let mut watched = None;
     loop {
-        let nearest = directories(path).find(|directory| sys::watch_directory(inotify, directory).is_ok());
+        let nearest =
+            directories(path).find(|directory| sys::watch_directory(inotify, directory).is_ok());
         if nearest == watched {
             return;
         }
@@ -62,5 +66,7 @@ fn watch_nearest_directory(inotify: BorrowedFd<'_>, path: &Path) {
 /// The directories above a file, the nearest first.
 fn directories(path: &Path) -> impl Iterator<Item = &Path> {
     let named = |directory: &Path| !directory.as_os_str().is_empty();
-    path.ancestors().skip(1).map(move |directory| if named(directory) { directory } else { Path::new(".") })
+    path.ancestors()
+        .skip(1)
+        .map(move |directory| if named(directory) { directory } else { Path::new(".") })
 }

@@ -7,13 +7,15 @@ use trace_protocol::categories::CategorySet;
 use super::lock::ProcessLock;
 use crate::RECORDER;
 
-/// The categories of the recording, for questions at run time. Null, or one of [`KEPT`]: never freed, since a traced thread may be looking at it.
+/// The categories of the recording, for questions at run time. Null, or one of [`KEPT`]: never
+/// freed, since a traced thread may be looking at it.
 static CATEGORIES: AtomicPtr<Wanted> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Every set that was ever recorded.
 static KEPT: ProcessLock<Vec<&'static Wanted>> = ProcessLock::new();
 
-/// The categories that are recorded: those that a session asks for, of those that the application allows.
+/// The categories that are recorded: those that a session asks for, of those that the application
+/// allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     asked: CategorySet,
@@ -39,7 +41,8 @@ pub fn is_category_enabled(category: &str) -> bool {
 
 /// Makes these the categories that [`is_category_enabled`] looks at. Service thread only.
 ///
-/// Keeps each set once, for as long as the process lives: there are as many as different sets were asked for.
+/// Keeps each set once, for as long as the process lives: there are as many as different sets were
+/// asked for.
 pub(super) fn remember(categories: &Wanted) {
     let mut kept = KEPT.lock();
     let found = kept.iter().copied().find(|kept| *kept == categories);
@@ -62,7 +65,8 @@ mod tests {
 
     #[test]
     fn sets_that_come_again_are_kept_once() {
-        let wanted = |pattern: &str| Wanted::new(CategorySet::new(&[pattern]), CategorySet::default());
+        let wanted =
+            |pattern: &str| Wanted::new(CategorySet::new(&[pattern]), CategorySet::default());
         let mut known = std::collections::HashSet::new();
         for turn in 0..10 {
             remember(&wanted(if turn % 2 == 0 { "kept-once" } else { "kept-too" }));

@@ -10,7 +10,8 @@ use crate::point::site::{Key, Site};
 use crate::value::sealed::Encode;
 use crate::value::{ArgValue, Limit};
 
-/// Category, name and arguments of a future that is to be traced: what [`trace_future_args!`](crate::trace_future_args) makes.
+/// Category, name and arguments of a future that is to be traced: what
+/// [`trace_future_args!`](crate::trace_future_args) makes.
 pub struct TraceFutureArgs<V> {
     pub(super) site: &'static Site,
     pub(super) values: V,
@@ -88,7 +89,8 @@ impl<N: StoredNames, A: StoredValues> TraceFutureArgs<Values<N, A>> {
         Self { site, values: Values { names: Some(names), values: Some(values) } }
     }
 
-    /// For a future whose category is off: a recording that begins later shows it without arguments.
+    /// For a future whose category is off: a recording that begins later shows it without
+    /// arguments.
     #[doc(hidden)]
     #[inline(always)]
     pub fn off(site: &'static Site) -> Self {
@@ -203,7 +205,8 @@ pub fn value<T: ArgValue>(value: T) -> T {
     value
 }
 
-/// The arguments of a task's beginning: those of the application, if there are any, and the parent, if there is one.
+/// The arguments of a task's beginning: those of the application, if there are any, and the parent,
+/// if there is one.
 #[derive(Debug)]
 pub(super) struct Beginning<A> {
     pub(super) arguments: Option<A>,

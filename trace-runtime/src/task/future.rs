@@ -11,7 +11,8 @@ use crate::point::names::Literal;
 
 /// Traces futures: for any [`Future`], by any executor.
 pub trait TraceFutureExt: Future + Sized {
-    /// Records the future's polls, and the time from the first of them to the future's end. See [`task`](crate::task).
+    /// Records the future's polls, and the time from the first of them to the future's end. See
+    /// [`task`](crate::task).
     ///
     /// ```
     /// use trace_runtime::{trace_future_args, TraceFutureExt};
@@ -20,7 +21,8 @@ pub trait TraceFutureExt: Future + Sized {
     /// # let _ = answer;
     /// ```
     ///
-    /// A future that has to be `Send` cannot hold a scope across an `.await`; this is what to use in place of it:
+    /// A future that has to be `Send` cannot hold a scope across an `.await`; this is what to use
+    /// in place of it:
     ///
     /// ```compile_fail,E0277
     /// # fn spawn<F: Send>(_: F) {}
@@ -38,8 +40,8 @@ pub trait TraceFutureExt: Future + Sized {
     /// spawn(async { something().await }.trace(trace_future_args!("app", "work")));
     /// ```
     ///
-    /// Costs two reads of the clock for each poll while recorded, and one load and a branch while not. It allocates nothing, and makes the
-    /// future 56 bytes larger, and by its values.
+    /// Costs two reads of the clock for each poll while recorded, and one load and a branch while
+    /// not. It allocates nothing, and makes the future 56 bytes larger, and by its values.
     fn trace<V>(self, arguments: TraceFutureArgs<V>) -> TraceFuture<Self, V>
     where
         V: Stored,
@@ -76,10 +78,12 @@ impl<F> TraceFuture<F> {
 impl<F, V: Stored> TraceFuture<F, V> {
     #[inline(always)]
     fn project(self: Pin<&mut Self>) -> (Pin<&mut F>, &mut Task<V>) {
-        // SAFETY: nothing is moved out of what this points to: of the two fields `task` is never pinned, and `future` is pinned below.
+        // SAFETY: nothing is moved out of what this points to: of the two fields `task` is never
+        // pinned, and `future` is pinned below.
         let this = unsafe { self.get_unchecked_mut() };
-        // SAFETY: `future` is pinned because `self` was: it is reached through here only, is dropped in place since this type has no
-        // `Drop` of its own and is not packed, and `self` is `Unpin` only where `F` is.
+        // SAFETY: `future` is pinned because `self` was: it is reached through here only, is
+        // dropped in place since this type has no `Drop` of its own and is not packed, and `self`
+        // is `Unpin` only where `F` is.
         let future = unsafe { Pin::new_unchecked(&mut this.future) };
         (future, &mut this.task)
     }

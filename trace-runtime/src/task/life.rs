@@ -19,10 +19,10 @@ use super::poll::Running;
 use super::records::Of;
 use super::strings::{self, State};
 use crate::clock::ticks;
+use crate::nonce::nonce;
 use crate::point::arguments::Arguments;
 use crate::point::names::{Literal, Names};
 use crate::point::site::{Key, Site};
-use crate::nonce::nonce;
 use crate::RECORDER;
 
 /// A future that is traced, but for the future.
@@ -125,7 +125,13 @@ impl Life {
     #[inline(always)]
     fn new(site: &'static Site) -> Self {
         let maker = if site.is_on() { current::get() } else { Current::NONE };
-        Self { of: Of { site, id: 0, recording: 0 }, maker, polls: 0, phase: Phase::Made, flows: false }
+        Self {
+            of: Of { site, id: 0, recording: 0 },
+            maker,
+            polls: 0,
+            phase: Phase::Made,
+            flows: false,
+        }
     }
 
     /// Whether the task is begun in the recording under way.
@@ -136,13 +142,19 @@ impl Life {
 
     /// Begins the task in the recording under way, if it is to be there. Returns the time.
     #[inline(never)]
-    fn begin(&mut self, names: &impl Names, keys: &'static [Key], arguments: Option<impl Arguments>) -> Option<u64> {
+    fn begin(
+        &mut self,
+        names: &impl Names,
+        keys: &'static [Key],
+        arguments: Option<impl Arguments>,
+    ) -> Option<u64> {
         if self.phase == Phase::Over || !names.is_on() || !strings::are_registered() {
             return None;
         }
         let recording = RECORDER.recording();
         let of = Of { site: self.of.site, id: nonce(), recording };
-        let parent = self.maker.in_recording(recording).or_else(|| current::get().in_recording(recording));
+        let parent =
+            self.maker.in_recording(recording).or_else(|| current::get().in_recording(recording));
         let now = ticks();
         if !of.event(EventType::AsyncBegin, names, keys, &Beginning { arguments, parent }, now) {
             return None;
@@ -155,6 +167,7 @@ impl Life {
     #[inline(always)]
     pub(super) fn end(&mut self, names: &impl Names, state: State, now: u64) {
         self.phase = Phase::Over;
-        let _in_recording = self.of.event(EventType::AsyncEnd, names, strings::state_keys(), &(state, ()), now);
+        let _in_recording =
+            self.of.event(EventType::AsyncEnd, names, strings::state_keys(), &(state, ()), now);
     }
 }

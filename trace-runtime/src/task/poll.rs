@@ -13,7 +13,8 @@ use crate::RECORDER;
 
 /// A poll that is under way: while it is, its task is the thread's current one.
 ///
-/// It knows the names of the task and not its values, so that tasks with the same kind of names share the code.
+/// It knows the names of the task and not its values, so that tasks with the same kind of names
+/// share the code.
 #[derive(Debug)]
 pub(super) struct Running<'a, N: Names> {
     life: &'a mut Life,
@@ -60,7 +61,8 @@ impl<N: Names> Drop for Running<'_, N> {
 }
 
 impl Life {
-    /// The arrow that leads to a poll, or away from it: at the poll's start, so that it belongs to the poll for every reader.
+    /// The arrow that leads to a poll, or away from it: at the poll's start, so that it belongs to
+    /// the poll for every reader.
     #[inline(always)]
     fn flow(&mut self, names: &impl Names, pending: bool, start: u64) {
         let kind = match (pending, self.flows) {

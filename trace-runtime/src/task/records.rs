@@ -1,4 +1,5 @@
-//! The records of a task: all from one site, each with a type of its own, and each in one recording or not at all.
+//! The records of a task: all from one site, each with a type of its own, and each in one recording
+//! or not at all.
 
 use std::sync::atomic::Ordering;
 

@@ -1,8 +1,9 @@
 //! The id of the calling thread, without a system call.
 //!
-//! A trace point makes no system call, not even a thread's first one. An error-checking mutex has to know which thread holds it, and
-//! the C libraries for Linux keep that thread's id among the first words of the mutex. Which of them it is, is found out once, by
-//! comparing with what the kernel says; where it can't be found, the kernel is asked each time.
+//! A trace point makes no system call, not even a thread's first one. An error-checking mutex has
+//! to know which thread holds it, and the C libraries for Linux keep that thread's id among the
+//! first words of the mutex. Which of them it is, is found out once, by comparing with what the
+//! kernel says; where it can't be found, the kernel is asked each time.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,11 +23,13 @@ pub(crate) type Candidates = [bool; WORDS];
 /// Which words hold the id of the calling thread.
 pub(crate) fn candidates() -> Candidates {
     let asked = ask_kernel();
-    words_of_locked_mutex().map_or([false; WORDS], |words| words.map(|word| word & ID_BITS == asked))
+    words_of_locked_mutex()
+        .map_or([false; WORDS], |words| words.map(|word| word & ID_BITS == asked))
 }
 
-/// Settles on the owner's word: one that holds the id of the calling thread, and held that of the thread which found `others`. One
-/// thread's id may by chance be equal to another word, as 1 is. Called before the first session.
+/// Settles on the owner's word: one that holds the id of the calling thread, and held that of the
+/// thread which found `others`. One thread's id may by chance be equal to another word, as 1 is.
+/// Called before the first session.
 pub(crate) fn agree(others: Candidates) {
     let own = candidates();
     let index = (0..WORDS).find(|index| own[*index] && others[*index]);
@@ -59,14 +62,19 @@ fn words_of_locked_mutex() -> Option<[u32; WORDS]> {
     let made = unsafe { libc::pthread_mutexattr_init(attributes.as_mut_ptr()) } == 0;
     // SAFETY: the attributes were made just above, as the condition says.
     let typed = made
-        && unsafe { libc::pthread_mutexattr_settype(attributes.as_mut_ptr(), libc::PTHREAD_MUTEX_ERRORCHECK) } == 0;
+        && unsafe {
+            libc::pthread_mutexattr_settype(attributes.as_mut_ptr(), libc::PTHREAD_MUTEX_ERRORCHECK)
+        } == 0;
     // SAFETY: as above; the mutex is a valid place for what the call makes.
-    let ready = typed && unsafe { libc::pthread_mutex_init(mutex.as_mut_ptr(), attributes.as_ptr()) } == 0;
-    // SAFETY: the mutex was made, is known to this thread only and so free: locking it neither waits nor makes a system call.
+    let ready =
+        typed && unsafe { libc::pthread_mutex_init(mutex.as_mut_ptr(), attributes.as_ptr()) } == 0;
+    // SAFETY: the mutex was made, is known to this thread only and so free: locking it neither
+    // waits nor makes a system call.
     if !ready || unsafe { libc::pthread_mutex_lock(mutex.as_mut_ptr()) } != 0 {
         return None;
     }
-    // SAFETY: a mutex is larger than four words, aligned for them, and was initialised above; all bit patterns are valid.
+    // SAFETY: a mutex is larger than four words, aligned for them, and was initialised above; all
+    // bit patterns are valid.
     let words = unsafe { mutex.as_ptr().cast::<[u32; WORDS]>().read() };
     // SAFETY: this thread holds the mutex; nobody waits for it.
     unsafe { libc::pthread_mutex_unlock(mutex.as_mut_ptr()) };

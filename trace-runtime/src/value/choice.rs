@@ -1,8 +1,11 @@
-//! Recording values of any type: typed where the format has a type for them, else as the text that `Display` or `Debug` gives.
+//! Recording values of any type: typed where the format has a type for them, else as the text that
+//! `Display` or `Debug` gives.
 //!
-//! [`required`] and [`optional`] wrap a value in layers, one inside the other. Each layer has a method `__trace_value` under another bound,
-//! and a call of it takes the outermost whose bound holds. So the choice is made by the compiler, also in a generic function, where it
-//! knows what the bounds say. The method has a name that no trait has: one of the program's, for all types, would be asked as well.
+//! [`required`] and [`optional`] wrap a value in layers, one inside the other. Each layer has a
+//! method `__trace_value` under another bound, and a call of it takes the outermost whose bound
+//! holds. So the choice is made by the compiler, also in a generic function, where it knows what
+//! the bounds say. The method has a name that no trait has: one of the program's, for all types,
+//! would be asked as well.
 
 use std::fmt::{Debug, Display};
 use std::marker::PhantomData;
@@ -148,8 +151,9 @@ impl ArgValue for Omitted {
     }
 }
 
-/// No type has this: what would need it is told what to write. It is of [`Required`], since for a trait of the value's own type the
-/// compiler would propose to ask for it where that type is generic.
+/// No type has this: what would need it is told what to write. It is of [`Required`], since for a
+/// trait of the value's own type the compiler would propose to ask for it where that type is
+/// generic.
 #[diagnostic::on_unimplemented(
     message = "`{T}` cannot be recorded",
     label = "this needs one of `trace_runtime::ArgValue`, `Display` and `Debug`",

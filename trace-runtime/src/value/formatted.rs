@@ -35,7 +35,8 @@ impl Formatted {
         let mut formatted = Self { length: 0, inline: [0; INLINE], long: String::new() };
         // What was written is whole, whenever the value stops to write.
         match catch_unwind(AssertUnwindSafe(|| formatted.write_fmt(arguments))) {
-            // An error is the value's own, or says that the text is long enough: what there is counts.
+            // An error is the value's own, or says that the text is long enough: what there is
+            // counts.
             Ok(_incomplete) => {}
             Err(panic) => {
                 // Its drop could panic again.
@@ -71,7 +72,8 @@ impl Write for Formatted {
             self.long.push_str(&short);
         }
         self.long.push_str(text);
-        // What is beyond is cut off when it is recorded; a large value need not be formatted to its end.
+        // What is beyond is cut off when it is recorded; a large value need not be formatted to its
+        // end.
         if self.long.len() > MAX_STRING_BYTES {
             return Err(std::fmt::Error);
         }

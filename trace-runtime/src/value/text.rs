@@ -37,7 +37,8 @@ pub(crate) fn encode_bytes(bytes: &[u8], words: &[AtomicU64]) {
     }
 }
 
-/// The last 1 to 7 bytes of a text as a word. Reads whole words where the text is long enough, and no byte twice as often as needed.
+/// The last 1 to 7 bytes of a text as a word. Reads whole words where the text is long enough, and
+/// no byte twice as often as needed.
 #[inline(always)]
 fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
     if let Some(last) = bytes.last_chunk::<8>() {

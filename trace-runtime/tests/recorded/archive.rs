@@ -1,4 +1,5 @@
-//! Recording into a file, and the archive as a test wants to see it: a line of text for each record.
+//! Recording into a file, and the archive as a test wants to see it: a line of text for each
+//! record.
 
 use std::cell::Cell;
 use std::path::Path;

@@ -210,7 +210,8 @@ fn call_all() -> u32 {
     EVALUATED.get()
 }
 
-/// In every form of the attribute: what is recorded is looked at while its category is on, and never else.
+/// In every form of the attribute: what is recorded is looked at while its category is on, and
+/// never else.
 #[test]
 fn with_the_category_off_nothing_is_evaluated() {
     let _alone = alone();

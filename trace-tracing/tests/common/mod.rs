@@ -12,7 +12,8 @@ use trace_format::Reader;
 pub(crate) struct Event {
     pub(crate) category: String,
     pub(crate) name: String,
-    /// `duration` (with its end), `begin` (without), `instant`, `async begin`, `async instant`, `async end`, or another word.
+    /// `duration` (with its end), `begin` (without), `instant`, `async begin`, `async instant`,
+    /// `async end`, or another word.
     pub(crate) kind: &'static str,
     pub(crate) ticks: u64,
     /// The end of a duration, or the id of an async event.
@@ -36,7 +37,8 @@ impl Event {
     }
 }
 
-/// All events of an archive but those of the tracing system itself, in the order in which they are in it, and its log.
+/// All events of an archive but those of the tracing system itself, in the order in which they are
+/// in it, and its log.
 pub(crate) fn read(path: &Path) -> (Vec<Event>, Vec<String>) {
     let mut reader = Reader::new(std::fs::File::open(path).unwrap());
     let (mut events, mut log) = (Vec::new(), Vec::new());

@@ -26,7 +26,8 @@ pub const REGISTRY: Peer = Peer {
     },
 };
 
-/// The same, and a filter for that layer which lets all through: what every layer with a filter of its own pays, as ours does.
+/// The same, and a filter for that layer which lets all through: what every layer with a filter of
+/// its own pays, as ours does.
 pub const FILTERED: Peer = Peer {
     name: "registry and filter alone",
     start: |_| {
@@ -109,7 +110,8 @@ pub const PERFETTO: Peer = Peer {
 
 #[cfg(feature = "perfetto")]
 fn start_perfetto(file: &std::path::Path) -> Box<dyn Session> {
-    // Its own set-up is the same, with a ring of 256 KiB, of which most would be dropped: dropping is cheap, and would flatter.
+    // Its own set-up is the same, with a ring of 256 KiB, of which most would be dropped: dropping
+    // is cheap, and would flatter.
     let session = super::perfetto::start_with(file, "tracing", || {
         let _registered = tracing_perfetto_sdk::perfetto_te_ns::register();
     });

@@ -1,4 +1,5 @@
-//! fastrace: spans of a request, collected in thread-local vectors that go to a reporter in another thread.
+//! fastrace: spans of a request, collected in thread-local vectors that go to a reporter in another
+//! thread.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -40,7 +41,8 @@ fn scope(n: u64) {
     });
 }
 
-/// Off is where there is no local parent. (Below a root, spans are collected even while no reporter is set.)
+/// Off is where there is no local parent. (Below a root, spans are collected even while no reporter
+/// is set.)
 fn scope_without_parent(n: u64) {
     for i in 0..n {
         let _span = LocalSpan::enter_with_local_parent("scope");
@@ -48,7 +50,8 @@ fn scope_without_parent(n: u64) {
     }
 }
 
-/// Spans under one root: fastrace records at most 10,240 below a local parent and silently ignores the rest.
+/// Spans under one root: fastrace records at most 10,240 below a local parent and silently ignores
+/// the rest.
 const SPANS_A_REQUEST: u64 = 1_000;
 
 /// Calls `point` `n` times, under a new root every [`SPANS_A_REQUEST`].

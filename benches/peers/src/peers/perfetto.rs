@@ -1,4 +1,5 @@
-//! Perfetto's Rust SDK with its in-process backend: protobuf packets into a shared memory ring, copied by a service thread.
+//! Perfetto's Rust SDK with its in-process backend: protobuf packets into a shared memory ring,
+//! copied by a service thread.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -35,7 +36,8 @@ mod registry {
 // The name that the SDK's macros look for.
 use registry::categories as perfetto_te_ns;
 
-/// The ring that the service thread empties: the largest that Perfetto takes, so that little is dropped (dropping is cheap, and would flatter).
+/// The ring that the service thread empties: the largest that Perfetto takes, so that little is
+/// dropped (dropping is cheap, and would flatter).
 const SHARED_MEMORY_KIB: u32 = 32 * 1024;
 /// The service's buffer: the whole of any run here.
 const BUFFER_KIB: u32 = 512 * 1024;

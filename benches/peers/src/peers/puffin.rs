@@ -1,4 +1,5 @@
-//! puffin: scopes collected in a thread-local stream that is handed over when the outermost scope of the thread ends.
+//! puffin: scopes collected in a thread-local stream that is handed over when the outermost scope
+//! of the thread ends.
 
 use std::fs::File;
 use std::hint::black_box;

@@ -1,4 +1,5 @@
-//! Tracy's client: events go to a lock-free queue and stay in memory until a viewer connects; no file.
+//! Tracy's client: events go to a lock-free queue and stay in memory until a viewer connects; no
+//! file.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -8,7 +9,8 @@ use tracy_client::{span, Client, PlotName};
 
 use crate::peer::{Peer, Session};
 
-/// Tracy without a viewer. It cannot be off: its macros panic before the client runs, and from then on it records.
+/// Tracy without a viewer. It cannot be off: its macros panic before the client runs, and from then
+/// on it records.
 pub const PEER: Peer = Peer {
     name: "tracy-client",
     through_tracing: false,

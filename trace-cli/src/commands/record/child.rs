@@ -45,7 +45,8 @@ pub(super) fn watch_signals(events: Sender<Event>) -> Result<()> {
 }
 
 impl Child {
-    /// Starts the command so that it and its children find the session, and sends its end as an event.
+    /// Starts the command so that it and its children find the session, and sends its end as an
+    /// event.
     pub(super) fn start(
         command: &[OsString],
         socket: &Path,
@@ -84,7 +85,8 @@ impl Child {
         }
     }
 
-    /// Passes a signal on, unless the terminal has sent it to the command as well. False for the second one that asks to end.
+    /// Passes a signal on, unless the terminal has sent it to the command as well. False for the
+    /// second one that asks to end.
     pub(super) fn forward(&mut self, signal: i32) -> bool {
         if asks_to_end(signal) {
             self.signals += 1;

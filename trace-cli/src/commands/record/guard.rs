@@ -15,8 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Process(Child);
 
-/// Starts a guard, which takes `private` away if this process cannot. Without a guard, recording goes on all the
-/// same.
+/// Starts a guard, which takes `private` away if this process cannot. Without a guard, recording
+/// goes on all the same.
 pub(super) fn start(private: Option<&Path>) -> (Option<Guard>, Option<Process>) {
     match try_start(private) {
         Ok((guard, process)) => (Some(guard), Some(process)),

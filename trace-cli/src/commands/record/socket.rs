@@ -19,7 +19,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// A private place for a command and its children, and for others the one where programs look by themselves.
+    /// A private place for a command and its children, and for others the one where programs look
+    /// by themselves.
     pub(super) fn choose(args: &RecordArgs) -> Result<Self> {
         match &args.socket {
             Some(path) => Ok(Self { path: path.clone(), private: None }),

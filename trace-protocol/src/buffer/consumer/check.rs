@@ -25,7 +25,8 @@ pub(super) struct Tables {
     threads: [u64; 4],
 }
 
-/// Words behind what the format defines for a record: how the format is extended, and how scopes are marked.
+/// Words behind what the format defines for a record: how the format is extended, and how scopes
+/// are marked.
 pub(super) type Appended = usize;
 
 type Checked<T = ()> = Result<T, Rejection>;
@@ -54,8 +55,8 @@ impl Registered for Tables {
     }
 }
 
-/// Checks a record that a provider is about to write: whether it would reach the archive, and as it is, but for the process that it says
-/// it is of.
+/// Checks a record that a provider is about to write: whether it would reach the archive, and as it
+/// is, but for the process that it says it is of.
 ///
 /// Records that register something are refused, since that is for who keeps the tables.
 ///

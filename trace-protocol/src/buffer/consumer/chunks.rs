@@ -26,10 +26,11 @@ impl RawSave {
         Self { words, chunks: runs.iter().map(|run| run.len()).collect() }
     }
 
-    /// Copies these chunks of a rolling buffer that is being written: of each thread the first so many of its records.
+    /// Copies these chunks of a rolling buffer that is being written: of each thread the first so
+    /// many of its records.
     ///
-    /// A thread's later chunks lie behind its earlier ones. Copied from the last to the first, an earlier one is complete if there is
-    /// anything of a later one.
+    /// A thread's later chunks lie behind its earlier ones. Copied from the last to the first, an
+    /// earlier one is complete if there is anything of a later one.
     pub(super) fn copy_backwards(chunks: &[&[AtomicU64]]) -> Self {
         let lengths: Vec<usize> = chunks.iter().map(|chunk| chunk.len()).collect();
         let mut words = vec![0; lengths.iter().sum()];
@@ -83,16 +84,19 @@ fn chunk_units(
     wrapped_count: u32,
     fit: usize,
 ) -> Option<usize> {
-    // Acquired: with the entry, the zero word that the chunk was begun with is seen, or what replaced it.
+    // Acquired: with the entry, the zero word that the chunk was begun with is seen, or what
+    // replaced it.
     let entry = mapping.words().get(entry)?.load(Ordering::Acquire);
     let units = (entry >> 32) as u32;
     let live = entry == directory_entry(wrapped_count, units);
     (live && units != 0 && units as usize <= fit).then_some(units as usize)
 }
 
-/// The wrapped counts that the rolling buffers hold, the older one first: at most two, and at most one apart.
+/// The wrapped counts that the rolling buffers hold, the older one first: at most two, and at most
+/// one apart.
 ///
-/// They are found in the directories, not in the header, which a provider that was killed may not have come to write.
+/// They are found in the directories, not in the header, which a provider that was killed may not
+/// have come to write.
 pub(super) fn live_wraps(mapping: &ReadMapping, layout: &Layout) -> Vec<u32> {
     let mut wraps: Vec<u32> = (0..layout.mode().rolling_buffers())
         .filter_map(|index| newest_wrap(mapping, layout, index))

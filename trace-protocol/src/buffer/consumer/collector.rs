@@ -54,7 +54,8 @@ impl Collector {
         })
     }
 
-    /// Appends what is new in the durable buffer, up to `end` bytes of it, and no further than the layout goes.
+    /// Appends what is new in the durable buffer, up to `end` bytes of it, and no further than the
+    /// layout goes.
     pub fn collect_durable(&mut self, end: u64, out: &mut Vec<u64>) {
         let mut words = self.copy_durable(end);
         self.durable_read += words.len();
@@ -75,8 +76,8 @@ impl Collector {
         RawSave::copy(&self.mapping, &self.layout, wrapped_count)
     }
 
-    /// Copies the rolling buffer of `wrapped_count` into `slot`, where `owner` says whose it is. After this its provider may write it
-    /// again.
+    /// Copies the rolling buffer of `wrapped_count` into `slot`, where `owner` says whose it is.
+    /// After this its provider may write it again.
     ///
     /// The slot has to be one that [`fits`](SaveSlot::fits) the layout.
     pub fn copy_rolling_into(&mut self, wrapped_count: u32, slot: &SaveSlot, owner: u32) {
@@ -89,7 +90,8 @@ impl Collector {
         self.last_saved = self.last_saved.max(last_saved);
     }
 
-    /// Appends the well-formed records of the copy in a slot, in the order of its chunks. The copy stays as it is.
+    /// Appends the well-formed records of the copy in a slot, in the order of its chunks. The copy
+    /// stays as it is.
     pub fn sanitize_slot(&mut self, slot: &SlotReader, out: &mut Vec<u64>) {
         let mut words = Vec::with_capacity(self.layout.unit_words());
         for chunk in slot.chunks(&self.layout) {
@@ -111,9 +113,11 @@ impl Collector {
         }
     }
 
-    /// Appends all that is left: what is new in the durable buffer, then the rolling buffers that were not saved, the older one first.
+    /// Appends all that is left: what is new in the durable buffer, then the rolling buffers that
+    /// were not saved, the older one first.
     ///
-    /// For a provider that has stopped, or is dead: of one that still writes, some of the newest records may be missing.
+    /// For a provider that has stopped, or is dead: of one that still writes, some of the newest
+    /// records may be missing.
     pub fn finish(&mut self, out: &mut Vec<u64>) {
         self.collect_durable(self.durable_end(), out);
         let saved = self.last_saved;
@@ -140,8 +144,8 @@ impl Collector {
         self.filter.forget_late();
     }
 
-    /// Passes over the wraps below `saved`, which counts modulo 2²⁴ as [`SavedMark`](crate::buffer::saved::SavedMark) does: they are
-    /// in an archive already.
+    /// Passes over the wraps below `saved`, which counts modulo 2²⁴ as
+    /// [`SavedMark`](crate::buffer::saved::SavedMark) does: they are in an archive already.
     pub fn skip_saved(&mut self, saved: u32) {
         const BITS: u32 = 24;
         let is_saved = |wrap: &u32| wrap.wrapping_sub(saved) << (32 - BITS) >> 31 != 0;
@@ -154,7 +158,8 @@ impl Collector {
         self.durable_read = 0;
     }
 
-    /// Bytes that the provider says are in its durable buffer. Hostile: at most the durable buffer's size is ever read.
+    /// Bytes that the provider says are in its durable buffer. Hostile: at most the durable
+    /// buffer's size is ever read.
     pub fn durable_end(&self) -> u64 {
         self.word(field::DURABLE_END)
     }
@@ -171,7 +176,8 @@ impl Collector {
         &self.filter.stats
     }
 
-    /// Events so far by category, for the categories that have any. A category can come twice: registered, and as text in a record.
+    /// Events so far by category, for the categories that have any. A category can come twice:
+    /// registered, and as text in a record.
     pub fn events_by_category(&self) -> impl Iterator<Item = (&str, u64)> {
         let counts = self.filter.events_by_category.iter().zip(&self.filter.strings);
         let registered = counts.filter(|(count, _)| **count != 0);

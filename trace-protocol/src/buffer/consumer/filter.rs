@@ -66,7 +66,8 @@ impl Filter {
         }
     }
 
-    /// Appends the well-formed records of one run of records to `out`: a chunk, or what is new in the durable buffer.
+    /// Appends the well-formed records of one run of records to `out`: a chunk, or what is new in
+    /// the durable buffer.
     pub(super) fn filter(&mut self, words: &mut [u64], out: &mut Vec<u64>) {
         let (mut at, mut run) = (0, 0);
         while let Some(&header) = words.get(at).filter(|header| **header != 0) {
@@ -99,7 +100,8 @@ impl Filter {
         out.extend_from_slice(&words[run..at]);
     }
 
-    /// Learns which scopes of this run of records ended late, before the older rolling buffer is filtered.
+    /// Learns which scopes of this run of records ended late, before the older rolling buffer is
+    /// filtered.
     pub(super) fn learn_late(&mut self, words: &[u64]) {
         let mut at = 0;
         let mut thread = 0;
@@ -269,12 +271,14 @@ impl Filter {
         self.cut(record, kept)
     }
 
-    /// A scope whose end comes in a later wrap of a circular buffer than its begin: an end where the begin was kept, else a complete.
+    /// A scope whose end comes in a later wrap of a circular buffer than its begin: an end where
+    /// the begin was kept, else a complete.
     fn keep_late_scope(&mut self, record: &mut [u64]) -> Verdict {
         let kept = record.len() - 1;
         let [header, start, behind @ .., _] = record else { return Verdict::Keep };
         if self.scopes.begun.remove(&(self.scopes.thread, *start)) {
-            // The time of the end, which is the last word, becomes the timestamp; an argument stays where it is.
+            // The time of the end, which is the last word, becomes the timestamp; an argument stays
+            // where it is.
             *start = behind.last().copied().unwrap_or(*start);
             *header = event::EventType::set(*header, EventType::DurationEnd.bits());
             return self.cut(record, kept - 1);
@@ -333,7 +337,8 @@ impl Filter {
         }
     }
 
-    /// Counts events of a category that has no index, for the first few thousand of such categories.
+    /// Counts events of a category that has no index, for the first few thousand of such
+    /// categories.
     fn count_category(&mut self, name: &str, events: u64) {
         const MOST: usize = 4096;
         if let Some(count) = self.inline_categories.get_mut(name) {
@@ -353,7 +358,8 @@ impl Filter {
     }
 }
 
-/// A text worth remembering: names of categories are short, and a provider's longer texts are not kept in memory.
+/// A text worth remembering: names of categories are short, and a provider's longer texts are not
+/// kept in memory.
 fn short(text: &str) -> Option<Box<str>> {
     const LONGEST: usize = 100;
     (text.len() <= LONGEST).then(|| text.into())
@@ -366,7 +372,8 @@ pub(super) fn record_words(header: u64) -> Option<usize> {
     usize::try_from(words).ok().filter(|words| *words != 0)
 }
 
-/// Whether the header is that of a scope that ended late: of an indexed thread, with no argument, or with one of one word.
+/// Whether the header is that of a scope that ended late: of an indexed thread, with no argument,
+/// or with one of one word.
 fn is_late_complete(header: u64) -> bool {
     let arguments = event::ArgumentCount::get(header);
     event::EventType::get(header) == EventType::DurationComplete.bits()
@@ -375,7 +382,8 @@ fn is_late_complete(header: u64) -> bool {
         && event::ThreadRef::get(header) != 0
 }
 
-/// Whether nothing behind an event's header needs a look: no argument, and no inline thread or string.
+/// Whether nothing behind an event's header needs a look: no argument, and no inline thread or
+/// string.
 fn says_all(header: u64) -> bool {
     let inline = |bits: u64| StringRef::from_bits(bits as u16).inline_bytes().is_some();
     event::ArgumentCount::get(header) == 0

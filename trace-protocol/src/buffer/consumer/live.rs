@@ -6,13 +6,14 @@
 //!  ---------|--------------------|---------------|------------------|---------------|-------------------->
 //! ```
 //!
-//! The newer rolling buffer is being written, which does no harm: what is committed in it stays. The older one is overwritten as soon as
-//! the newer is full, also while it is copied. The provider says so in the header before it does it, so that a copy counts if the header
-//! did not say so after it was made; else it is made again.
+//! The newer rolling buffer is being written, which does no harm: what is committed in it stays.
+//! The older one is overwritten as soon as the newer is full, also while it is copied. The provider
+//! says so in the header before it does it, so that a copy counts if the header did not say so
+//! after it was made; else it is made again.
 //!
-//! Of each thread there are its records up to some moment, without a gap. If anything of a thread is listed in the newer rolling buffer,
-//! all that it wrote to the older one was there before that one is copied. Strings come last: what a record refers to was
-//! registered before it.
+//! Of each thread there are its records up to some moment, without a gap. If anything of a thread
+//! is listed in the newer rolling buffer, all that it wrote to the older one was there before that
+//! one is copied. Strings come last: what a record refers to was registered before it.
 
 use crate::buffer::header::{field, BufferingMode};
 
@@ -22,7 +23,8 @@ use super::collector::Collector;
 /// How often a copy is tried of a buffer that is filled faster than it can be copied.
 const ATTEMPTS: usize = if cfg!(loom) { 2 } else { 8 };
 
-/// A copy of what a buffer held at some moment and its collector had not read, of which nothing was looked at yet.
+/// A copy of what a buffer held at some moment and its collector had not read, of which nothing was
+/// looked at yet.
 #[derive(Debug)]
 pub struct LiveCopy {
     durable: Vec<u64>,
@@ -40,10 +42,11 @@ impl LiveCopy {
 }
 
 impl Collector {
-    /// Copies what the buffer holds and was not read yet, while its provider may be writing to it. The collector goes on as if nothing
-    /// had been copied.
+    /// Copies what the buffer holds and was not read yet, while its provider may be writing to it.
+    /// The collector goes on as if nothing had been copied.
     ///
-    /// In circular mode the older rolling buffer is left out if it is overwritten faster than it can be copied.
+    /// In circular mode the older rolling buffer is left out if it is overwritten faster than it
+    /// can be copied.
     pub fn copy_live(&self) -> LiveCopy {
         let mut rolling = self.try_copy_rolling();
         for _ in 1..ATTEMPTS {
@@ -60,7 +63,8 @@ impl Collector {
         LiveCopy { durable, saves: rolling.saves, overwritten, dropped: self.dropped() }
     }
 
-    /// Appends the well-formed records of a copy that a clone of this collector made, at the same point: all that is left.
+    /// Appends the well-formed records of a copy that a clone of this collector made, at the same
+    /// point: all that is left.
     pub fn finish_copy(&mut self, mut copy: LiveCopy, out: &mut Vec<u64>) {
         self.durable_read += copy.durable.len();
         self.filter.filter(&mut copy.durable, out);

@@ -1,7 +1,8 @@
 //! Reading the buffer: the manager's half, also that of recovery.
 //!
-//! Every word is hostile. A part of the buffer is copied first, word by word, and only the copy is looked at, since the memory can
-//! change at any time. What leaves here is a sequence of well-formed records.
+//! Every word is hostile. A part of the buffer is copied first, word by word, and only the copy is
+//! looked at, since the memory can change at any time. What leaves here is a sequence of
+//! well-formed records.
 //!
 //! | module | subject |
 //! |---|---|

@@ -6,7 +6,8 @@ use crate::buffer::omission::Omission;
 use crate::buffer::producer::LossStrings;
 use crate::words::as_bytes;
 
-/// Adds to `omitted`, which is by [`Omission`], what this instant event says of it. The record is well-formed.
+/// Adds to `omitted`, which is by [`Omission`], what this instant event says of it. The record is
+/// well-formed.
 ///
 /// The event is one of the durable buffer's last ones, so that its strings are in the record.
 pub(super) fn learn(record: &[u64], omitted: &mut [u64; 3]) {

@@ -20,9 +20,11 @@ const PAGE: usize = 4096;
 const WRAP: usize = 0;
 /// How many chunks there are.
 const CHUNKS: usize = 1;
-/// Where the copy's records end in the archive, in bytes; [`UNKNOWN`] until they have a place there.
+/// Where the copy's records end in the archive, in bytes; [`UNKNOWN`] until they have a place
+/// there.
 const END: usize = 2;
-/// What the provider's own loss records before this copy account for; [`UNKNOWN`] until they were read.
+/// What the provider's own loss records before this copy account for; [`UNKNOWN`] until they were
+/// read.
 const TOLD: usize = 3;
 /// Whose rolling buffer it is: a number that the writer chooses.
 const OWNER: usize = 4;
@@ -47,7 +49,8 @@ impl SaveSlot {
         PAGE + layout.rolling_size()
     }
 
-    /// Takes memory of `size` bytes: at least a page, and [`SaveSlot::size`] of the layouts it is for.
+    /// Takes memory of `size` bytes: at least a page, and [`SaveSlot::size`] of the layouts it is
+    /// for.
     ///
     /// # Errors
     /// What mapping it says, and `InvalidInput` for less than a page.
@@ -84,7 +87,8 @@ impl SaveSlot {
         SlotReader { mapping: self.mapping.reader() }
     }
 
-    /// Copies the chunks of `wrapped_count` of the buffer of `owner`. A reader finds the whole copy or none.
+    /// Copies the chunks of `wrapped_count` of the buffer of `owner`. A reader finds the whole copy
+    /// or none.
     pub(super) fn fill(
         &self,
         buffer: &ReadMapping,

@@ -69,7 +69,8 @@ pub struct Stats {
     pub told_losses: u64,
     /// What the provider says that it left out, by [`Omission`].
     pub omitted: [u64; 3],
-    /// The highest timestamp of the events that were looked at one by one; 0 without any. Runs of events of one kind are not.
+    /// The highest timestamp of the events that were looked at one by one; 0 without any. Runs of
+    /// events of one kind are not.
     pub last_ticks: u64,
     /// Rolling buffers of a circular buffer that younger ones overwrote.
     pub overwritten: u32,

@@ -1,4 +1,5 @@
-//! Waiting for threads to leave their trace points: they are there for nanoseconds, unless they were preempted or interrupted.
+//! Waiting for threads to leave their trace points: they are there for nanoseconds, unless they
+//! were preempted or interrupted.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,8 @@ impl Backoff {
             101..=200 => std::thread::yield_now(),
             _ => std::thread::sleep(Duration::from_micros(50)),
         }
-        // The clock is asked only when the wait is no longer a matter of nanoseconds; the model has no clock, and all patience.
+        // The clock is asked only when the wait is no longer a matter of nanoseconds; the model has
+        // no clock, and all patience.
         cfg!(loom)
             || self.rounds <= 200
             || self.since.get_or_insert_with(Instant::now).elapsed() < self.patience

@@ -1,4 +1,5 @@
-//! The cold half of a slot: its chunk, the records that make a chunk decode by itself, and the losses it tells.
+//! The cold half of a slot: its chunk, the records that make a chunk decode by itself, and the
+//! losses it tells.
 
 use core::ptr::null_mut;
 
@@ -23,7 +24,8 @@ pub const CHUNK_THREAD: ThreadRef = ThreadRef::indexed(1);
 pub(super) const THREAD_RECORD_WORDS: usize = 3;
 
 impl Slot {
-    /// Units that this slot's next chunk should have: more for a thread that fills its chunks, fewer for one that does not.
+    /// Units that this slot's next chunk should have: more for a thread that fills its chunks,
+    /// fewer for one that does not.
     pub(super) fn units_wanted(&self, epoch: u64) -> u32 {
         let units = self.units.load(Ordering::Relaxed);
         let filled = self.chunk_epoch() == epoch;
@@ -90,7 +92,8 @@ impl Slot {
         Some(())
     }
 
-    /// Writes a duration end, of so many of the words as its header says, or keeps it until there is room.
+    /// Writes a duration end, of so many of the words as its header says, or keeps it until there
+    /// is room.
     pub(super) fn write_end(&self, recorder: &Recorder, end: [u64; 3]) {
         let full: Full = |_, _, _, _| {};
         let nested = self.sequence.load(Ordering::Relaxed) & 1 != 0;
@@ -153,7 +156,8 @@ impl Slot {
         }
     }
 
-    /// Writes what was lost to the durable buffer, where the thread has to be named in the record. Service thread only, while stopped.
+    /// Writes what was lost to the durable buffer, where the thread has to be named in the record.
+    /// Service thread only, while stopped.
     pub(super) fn tell_losses_to(&self, durable: &mut DurableWriter, session: &Session, now: u64) {
         for end in self.ends.records() {
             let (words, [header, ticks, argument]) = (end_words(&end) + 2, end);
@@ -163,7 +167,8 @@ impl Slot {
             );
             let end = [header, ticks, session.process, u64::from(self.thread()), argument];
             if durable.append(&end[..words]).is_err() {
-                // Not told by this slot any more: the reader tells what the counter has beyond what was told.
+                // Not told by this slot any more: the reader tells what the counter has beyond what
+                // was told.
                 session.count_dropped(0);
             }
         }
@@ -188,14 +193,16 @@ impl Slot {
             return None;
         }
         let at = self.cursor.load(Ordering::Relaxed);
-        // SAFETY: the chunk, which this thread owns, has room for the record and, at `limit`, the zero word behind it.
+        // SAFETY: the chunk, which this thread owns, has room for the record and, at `limit`, the
+        // zero word behind it.
         let words = unsafe { core::slice::from_raw_parts(at, record.len() + 1) };
         publish_record(words, record);
         self.cursor.store(at.wrapping_add(record.len()), Ordering::Relaxed);
         Some(())
     }
 
-    /// Waits until the owner has left the trace point it may be in, as long as `backoff` has patience. Service thread only.
+    /// Waits until the owner has left the trace point it may be in, as long as `backoff` has
+    /// patience. Service thread only.
     pub(super) fn wait_until_quiescent(&self, backoff: &mut Backoff) -> bool {
         let seen = self.sequence.load(Ordering::Acquire);
         while seen & 1 != 0 && self.sequence.load(Ordering::Acquire) == seen {
@@ -206,7 +213,8 @@ impl Slot {
         true
     }
 
-    /// Leaves the trace point that the calling thread was interrupted in, and to which it does not return. The slot is the thread's.
+    /// Leaves the trace point that the calling thread was interrupted in, and to which it does not
+    /// return. The slot is the thread's.
     ///
     /// What it was writing is not committed; nothing of it is seen.
     pub fn leave(&self) {
@@ -244,7 +252,8 @@ fn end_words(end: &[u64; 3]) -> usize {
     (record::Size::get(end[0]) as usize).clamp(2, end.len())
 }
 
-/// Stores a record so that it is visible whole or not at all. `words` has one word more, which ends what is readable.
+/// Stores a record so that it is visible whole or not at all. `words` has one word more, which ends
+/// what is readable.
 pub(super) fn publish_record(words: &[Word], record: &[u64]) {
     for (word, value) in words.iter().zip(record.iter().chain([&0])).skip(1) {
         word.store(*value, Ordering::Relaxed);

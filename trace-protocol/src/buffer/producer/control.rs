@@ -13,9 +13,11 @@ use std::time::Duration;
 const EPOCHS_PER_PROCESS: u64 = 1 << 38;
 
 impl Recorder {
-    /// Gives the recorder its slots and the number of its process, once, before the first [`Recorder::start`].
+    /// Gives the recorder its slots and the number of its process, once, before the first
+    /// [`Recorder::start`].
     ///
-    /// With `asymmetric` false, or where the kernel has no `membarrier`, every trace point takes a slower path with a full fence.
+    /// With `asymmetric` false, or where the kernel has no `membarrier`, every trace point takes a
+    /// slower path with a full fence.
     pub fn provide(&self, slots: &'static [Slot], process: u32, asymmetric: bool) {
         let asymmetric = asymmetric && membarrier::register();
         self.asymmetric.store(u64::from(asymmetric), Ordering::Relaxed);
@@ -40,7 +42,8 @@ impl Recorder {
         )
     }
 
-    /// Makes `session` the buffer to record into. Service thread only; [`Recorder::end`] takes it back.
+    /// Makes `session` the buffer to record into. Service thread only; [`Recorder::end`] takes it
+    /// back.
     ///
     /// # Panics
     /// If there is a session already.
@@ -50,19 +53,21 @@ impl Recorder {
         self.base.store(self.last.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Becomes what it was before [`Recorder::provide`]. Only in a forked child, by its only thread: the slots stay with the parent's
-    /// threads, which are not in the child.
+    /// Becomes what it was before [`Recorder::provide`]. Only in a forked child, by its only
+    /// thread: the slots stay with the parent's threads, which are not in the child.
     pub fn forget(&self) {
         self.epoch.store(0, Ordering::Relaxed);
         self.session.store(core::ptr::null_mut(), Ordering::Relaxed);
         self.pool.forget();
     }
 
-    /// Begins to record: an epoch with both rolling buffers free. Service thread only, after [`Recorder::begin`], while stopped.
+    /// Begins to record: an epoch with both rolling buffers free. Service thread only, after
+    /// [`Recorder::begin`], while stopped.
     ///
     /// Wrapped counts go on from where they were at the last stop in the same session.
     ///
-    /// Returns the wrapped count that begins: threads may have switched to a later one before this returns. `None` without a session.
+    /// Returns the wrapped count that begins: threads may have switched to a later one before this
+    /// returns. `None` without a session.
     pub fn start(&self) -> Option<u32> {
         let session = self.installed()?;
         self.slots().iter().for_each(Slot::forget_told);
@@ -78,11 +83,12 @@ impl Recorder {
         Some(self.wrapped_count(epoch))
     }
 
-    /// Ends recording and waits until no thread writes, `patience` at most. Service thread only. Returns the last epoch's wrapped count,
-    /// if it recorded.
+    /// Ends recording and waits until no thread writes, `patience` at most. Service thread only.
+    /// Returns the last epoch's wrapped count, if it recorded.
     ///
-    /// A thread that a signal handler has taken out of a trace point for good is not waited for any longer than that. What it was
-    /// writing is not committed; the session's memory then stays where it is for as long as the process lives.
+    /// A thread that a signal handler has taken out of a trace point for good is not waited for any
+    /// longer than that. What it was writing is not committed; the session's memory then stays
+    /// where it is for as long as the process lives.
     pub fn stop(&self, patience: Duration) -> Option<u32> {
         let epoch = self.epoch.fetch_or(STOPPED, Ordering::AcqRel);
         let quiescent = self.quiesce(patience);
@@ -98,7 +104,8 @@ impl Recorder {
         Some(self.wrapped_count(last))
     }
 
-    /// Takes the session out. Service thread only, after [`Recorder::stop`]. `None` without one, and where a thread may still write to it.
+    /// Takes the session out. Service thread only, after [`Recorder::stop`]. `None` without one,
+    /// and where a thread may still write to it.
     pub fn end(&self) -> Option<Box<Session>> {
         debug_assert!(!self.is_recording(), "stop comes before end");
         for slot in self.slots() {
@@ -108,8 +115,9 @@ impl Recorder {
         if session.is_null() || self.stuck.load(Ordering::Relaxed) != 0 {
             return None;
         }
-        // SAFETY: the non-null pointer came from `Box::into_raw` in `begin`, the swap took it out, and `stop` has seen every slot
-        // quiescent since the last epoch in which a writer could follow it.
+        // SAFETY: the non-null pointer came from `Box::into_raw` in `begin`, the swap took it out,
+        // and `stop` has seen every slot quiescent since the last epoch in which a writer could
+        // follow it.
         Some(unsafe { Box::from_raw(session) })
     }
 
@@ -119,7 +127,8 @@ impl Recorder {
         is_recording(epoch).then(|| self.wrapped_count(epoch))
     }
 
-    /// Hands the current rolling buffer over although it is not full, if the other one is ready. Service thread only.
+    /// Hands the current rolling buffer over although it is not full, if the other one is ready.
+    /// Service thread only.
     pub fn flush(&self) {
         let epoch = self.epoch.load(Ordering::Acquire);
         if let Some(session) = self.session(epoch) {
@@ -127,14 +136,16 @@ impl Recorder {
         }
     }
 
-    /// Says that the rolling buffer which held `wrapped_count` may be written again. Service thread only, after [`Recorder::quiesce`].
+    /// Says that the rolling buffer which held `wrapped_count` may be written again. Service thread
+    /// only, after [`Recorder::quiesce`].
     pub fn mark_saved(&self, wrapped_count: u32) {
         let base = self.base.load(Ordering::Relaxed);
         let saved = base + u64::from(wrapped_count);
         self.ready.fetch_max(saved + 2, Ordering::AcqRel);
     }
 
-    /// Writes what threads lost and have not told to the durable buffer, as far as it has room. Service thread only, while stopped.
+    /// Writes what threads lost and have not told to the durable buffer, as far as it has room.
+    /// Service thread only, while stopped.
     pub fn tell_losses(&self, durable: &mut DurableWriter) {
         let Some(session) = self.installed() else { return };
         let now = (session.clock)();
@@ -145,7 +156,8 @@ impl Recorder {
 
     /// The session, recording or not. Service thread only.
     fn installed(&self) -> Option<&Session> {
-        // SAFETY: only the service thread frees the session, in `end`, and it is the one that is here.
+        // SAFETY: only the service thread frees the session, in `end`, and it is the one that is
+        // here.
         unsafe { self.session.load(Ordering::Acquire).as_ref() }
     }
 }

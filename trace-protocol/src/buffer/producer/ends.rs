@@ -1,4 +1,5 @@
-//! Ends of scopes that found no room: kept until there is, so that a gap in the trace leaves no scope open that is not.
+//! Ends of scopes that found no room: kept until there is, so that a gap in the trace leaves no
+//! scope open that is not.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -44,7 +45,8 @@ impl Ends {
         }
     }
 
-    /// Keeps a duration end: its header, its timestamp, and the argument that it may have. False if there are too many already.
+    /// Keeps a duration end: its header, its timestamp, and the argument that it may have. False if
+    /// there are too many already.
     pub(super) fn keep(&self, [header, ticks, argument]: [u64; 3]) -> bool {
         let kept = self.kept.load(Ordering::Relaxed);
         let Some(end) = self.ends.get(kept as usize) else { return false };

@@ -1,4 +1,5 @@
-//! Records that found no room: counted by thread and reason, and told in the trace as soon as there is room again.
+//! Records that found no room: counted by thread and reason, and told in the trace as soon as there
+//! is room again.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -14,7 +15,8 @@ pub enum LossReason {
     TooLarge = 2,
     /// A signal handler traced while its thread was in the middle of a record.
     Nested = 3,
-    /// Both rolling buffers are full, and threads may not yet have left the older one. Circular only.
+    /// Both rolling buffers are full, and threads may not yet have left the older one. Circular
+    /// only.
     InUse = 4,
 }
 

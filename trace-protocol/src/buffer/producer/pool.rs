@@ -8,14 +8,16 @@ use super::slot::Slot;
 
 /// Slots for as many threads as trace at once, lock-free.
 ///
-/// The slot that was given back last is handed out first, so that short threads that follow one another share one chunk.
+/// The slot that was given back last is handed out first, so that short threads that follow one
+/// another share one chunk.
 #[derive(Debug)]
 pub(super) struct Pool {
     slots: AtomicPtr<Slot>,
     capacity: AtomicU32,
     /// Slots below this index have been handed out at least once.
     used: AtomicU32,
-    /// Head of the free list: one more than a slot's index in the low half; the high half counts changes, against ABA.
+    /// Head of the free list: one more than a slot's index in the low half; the high half counts
+    /// changes, against ABA.
     free: AtomicU64,
 }
 
@@ -55,8 +57,8 @@ impl Pool {
         if used == 0 {
             return &[];
         }
-        // SAFETY: `provide` stored a `&'static` slice of `capacity` slots before its release store to `capacity`, acquired above, and
-        // `used` does not exceed that.
+        // SAFETY: `provide` stored a `&'static` slice of `capacity` slots before its release store
+        // to `capacity`, acquired above, and `used` does not exceed that.
         unsafe { core::slice::from_raw_parts(self.slots.load(Ordering::Relaxed), used as usize) }
     }
 

@@ -1,9 +1,11 @@
-//! What the threads of a process share: the epoch that is being recorded, and where its next chunk is.
+//! What the threads of a process share: the epoch that is being recorded, and where its next chunk
+//! is.
 //!
 //! # Epochs
 //!
-//! An epoch is the time during which one rolling buffer is written. Epochs are numbered upwards for the life of the process, over
-//! sessions too, so that whatever a thread or a scope remembers of an earlier epoch never equals the current one:
+//! An epoch is the time during which one rolling buffer is written. Epochs are numbered upwards for
+//! the life of the process, over sessions too, so that whatever a thread or a scope remembers of an
+//! earlier epoch never equals the current one:
 //!
 //! ```text
 //!            start                      rolling buffer full: the thread that finds it switches
@@ -12,8 +14,8 @@
 //!    └────────────────────┴──────────────────┘
 //! ```
 //!
-//! A switch needs the other rolling buffer to be *ready*: nobody writes to it and, in streaming mode, the manager has saved it. The
-//! service thread says so, after [`Recorder::quiesce`].
+//! A switch needs the other rolling buffer to be *ready*: nobody writes to it and, in streaming
+//! mode, the manager has saved it. The service thread says so, after [`Recorder::quiesce`].
 
 use std::time::Duration;
 
@@ -31,41 +33,49 @@ use super::slot::{Full, Slot, Word};
 /// In [`Recorder::epoch`]: not recording. Higher than every epoch.
 pub(super) const STOPPED: u64 = 1 << 63;
 
-/// In [`Slot::epoch`]: equals no epoch of the recorder, so that each trace point takes the slow path.
+/// In [`Slot::epoch`]: equals no epoch of the recorder, so that each trace point takes the slow
+/// path.
 pub(super) const SLOW: u64 = 1 << 62;
 
 /// The state that the threads of a process share, and nothing else shares.
 ///
-/// Its all-zero state means that nothing is recorded, which is what a forked child finds where the memory is wiped on fork.
+/// Its all-zero state means that nothing is recorded, which is what a forked child finds where the
+/// memory is wiped on fork.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Recorder {
     /// The epoch that is being recorded, or anything with [`STOPPED`], or 0 before the first.
     ///
-    /// Rules: read by each trace point. Stored by the service thread at start and stop; raised by one, with [`AtomicU64::fetch_max`],
-    /// by whoever sees that `allocation` is ahead.
+    /// Rules: read by each trace point. Stored by the service thread at start and stop; raised by
+    /// one, with [`AtomicU64::fetch_max`], by whoever sees that `allocation` is ahead.
     pub(super) epoch: CachePadded<AtomicU64>,
-    /// Low half of the epoch in the high half; in the low half, units of its rolling buffer that are reserved.
+    /// Low half of the epoch in the high half; in the low half, units of its rolling buffer that
+    /// are reserved.
     ///
-    /// Rules: stored by the service thread while stopped; changed by compare and exchange by threads that reserve or switch.
+    /// Rules: stored by the service thread while stopped; changed by compare and exchange by
+    /// threads that reserve or switch.
     pub(super) allocation: CachePadded<AtomicU64>,
     /// The last epoch that may begin.
     ///
-    /// Rules: stored by the service thread only; a release store says that the rolling buffer of that epoch may be overwritten.
+    /// Rules: stored by the service thread only; a release store says that the rolling buffer of
+    /// that epoch may be overwritten.
     pub(super) ready: AtomicU64,
-    /// The buffer. Valid while a slot is busy in a current epoch: the service thread frees it after quiescence only.
+    /// The buffer. Valid while a slot is busy in a current epoch: the service thread frees it after
+    /// quiescence only.
     pub(super) session: AtomicPtr<Session>,
     /// The epoch whose wrapped count is 0.
     pub(super) base: AtomicU64,
     /// The last epoch that was ever current, for the next start to go on from. Service thread only.
     pub(super) last: AtomicU64,
-    /// The first epoch of the recording under way, or of the last one: scopes of earlier epochs are of no interest any more.
+    /// The first epoch of the recording under way, or of the last one: scopes of earlier epochs are
+    /// of no interest any more.
     pub(super) first: AtomicU64,
     /// One more than the recording's mode.
     pub(super) recording_mode: AtomicU64,
     /// 1 if the last stop left a thread in a trace point. Service thread only.
     pub(super) stuck: AtomicU64,
-    /// 1 where the kernel has membarrier, so that the hot path does without a fence. Fixed at [`Recorder::provide`].
+    /// 1 where the kernel has membarrier, so that the hot path does without a fence. Fixed at
+    /// [`Recorder::provide`].
     pub(super) asymmetric: AtomicU64,
     pub(super) pool: Pool,
 }
@@ -96,10 +106,11 @@ impl Recorder {
         is_recording(self.epoch.load(Ordering::Relaxed))
     }
 
-    /// A number that tells one recording from another: that of the recording under way, or of the last one; 0 before the first.
+    /// A number that tells one recording from another: that of the recording under way, or of the
+    /// last one; 0 before the first.
     ///
-    /// Exact while the caller has a [`Record`](super::Record) open, whose recording it then is; at other times a recording may begin or
-    /// end right behind the question.
+    /// Exact while the caller has a [`Record`](super::Record) open, whose recording it then is; at
+    /// other times a recording may begin or end right behind the question.
     #[inline(always)]
     pub fn recording(&self) -> u64 {
         self.first.load(Ordering::Relaxed)
@@ -125,7 +136,8 @@ impl Recorder {
         self.pool.give_back(slot);
     }
 
-    /// The slow path of [`Slot::open`]: finds room for `words` words. Null, after `full`, where there is none.
+    /// The slow path of [`Slot::open`]: finds room for `words` words. Null, after `full`, where
+    /// there is none.
     ///
     /// The slot is busy, which is what keeps the session alive in here.
     #[cold]
@@ -136,7 +148,8 @@ impl Recorder {
             fence(Ordering::SeqCst);
         }
         if !self.pool.owns(slot) {
-            // A forked child's thread has it from the parent, whose epochs no child has: it comes here first. Nobody would wait for it.
+            // A forked child's thread has it from the parent, whose epochs no child has: it comes
+            // here first. Nobody would wait for it.
             return core::ptr::null_mut();
         }
         loop {
@@ -156,13 +169,15 @@ impl Recorder {
         }
     }
 
-    /// The session, if `epoch` is being recorded. The caller is busy since before it read `epoch`, or is the service thread.
+    /// The session, if `epoch` is being recorded. The caller is busy since before it read `epoch`,
+    /// or is the service thread.
     pub(super) fn session(&self, epoch: u64) -> Option<&Session> {
         if !is_recording(epoch) {
             return None;
         }
-        // SAFETY: `start` stored a valid pointer before it stored the epoch, and `end` frees it after `stop` has seen every slot quiescent;
-        // the caller read a current epoch while busy, so that this has not happened yet.
+        // SAFETY: `start` stored a valid pointer before it stored the epoch, and `end` frees it
+        // after `stop` has seen every slot quiescent; the caller read a current epoch while busy,
+        // so that this has not happened yet.
         unsafe { self.session.load(Ordering::Acquire).as_ref() }
     }
 
@@ -170,7 +185,8 @@ impl Recorder {
         epoch.wrapping_sub(self.base.load(Ordering::Relaxed)) as u32
     }
 
-    /// Reserves a chunk for `words` words in the rolling buffer of `epoch`, or switches to the other one.
+    /// Reserves a chunk for `words` words in the rolling buffer of `epoch`, or switches to the
+    /// other one.
     fn reserve<'a>(
         &self,
         session: &'a Session,
@@ -186,7 +202,8 @@ impl Recorder {
         let allocation = self.allocation.load(Ordering::Acquire);
         let ahead = ((allocation >> 32) as u32).wrapping_sub(epoch as u32);
         if ahead != 0 {
-            // Another thread is between switching and raising the epoch: finish for it, so that nobody waits for a preempted thread.
+            // Another thread is between switching and raising the epoch: finish for it, so that
+            // nobody waits for a preempted thread.
             self.epoch.fetch_max(epoch + u64::from(ahead), Ordering::AcqRel);
             return Reserved::Moved;
         }
@@ -207,7 +224,8 @@ impl Recorder {
             return Reserved::Full(LossReason::BufferFull);
         }
         let next = epoch + 1;
-        // Acquired: what the service thread saw of that rolling buffer's last readers and writers is over before it is written again.
+        // Acquired: what the service thread saw of that rolling buffer's last readers and writers
+        // is over before it is written again.
         if self.ready.load(Ordering::Acquire) < next {
             return match self.allocation.load(Ordering::Acquire) == allocation {
                 true if session.layout.mode() == BufferingMode::Circular => {
@@ -217,7 +235,8 @@ impl Recorder {
                 false => Reserved::Moved,
             };
         }
-        // Before anybody can write there: who reads the other rolling buffer meanwhile looks for this behind it.
+        // Before anybody can write there: who reads the other rolling buffer meanwhile looks for
+        // this behind it.
         session.publish_wrapped_count(self.wrapped_count(next));
         if self.replace_allocation(allocation, next << 32) {
             session.publish_end(self.wrapped_count(epoch), allocation as u32);
@@ -252,19 +271,22 @@ impl Recorder {
     #[cold]
     #[inline(never)]
     pub(super) fn lost_nested(&self, slot: &Slot) {
-        // The interrupted trace point made the slot busy, so that what holds for `refill` holds here.
+        // The interrupted trace point made the slot busy, so that what holds for `refill` holds
+        // here.
         fence(Ordering::SeqCst);
         if let Some(session) = self.session(self.epoch.load(Ordering::Acquire)) {
             self.lost(slot, session, LossReason::Nested);
         }
     }
 
-    /// Waits until no thread writes to, or turns a header in, the rolling buffer of an epoch that is over; `patience` at most. Returns
-    /// whether that came to pass: if not, a thread is in the middle of a trace point, preempted or interrupted by a signal handler.
+    /// Waits until no thread writes to, or turns a header in, the rolling buffer of an epoch that
+    /// is over; `patience` at most. Returns whether that came to pass: if not, a thread is in the
+    /// middle of a trace point, preempted or interrupted by a signal handler.
     ///
-    /// Service thread only; the epoch was raised, or stopped, before. Every writer stores its busy mark and then reads the epoch, with
-    /// a compiler fence between; here the epoch was stored, the heavy fence follows, and then the marks are
-    /// read. So a writer that this misses has read the new epoch. Idle threads are not busy, and cost one load each.
+    /// Service thread only; the epoch was raised, or stopped, before. Every writer stores its busy
+    /// mark and then reads the epoch, with a compiler fence between; here the epoch was stored, the
+    /// heavy fence follows, and then the marks are read. So a writer that this misses has read the
+    /// new epoch. Idle threads are not busy, and cost one load each.
     pub fn quiesce(&self, patience: Duration) -> bool {
         heavy_fence(self.asymmetric.load(Ordering::Relaxed) != 0);
         let mut backoff = Backoff::new(patience);

@@ -1,4 +1,5 @@
-//! A scope that is open: a duration begin in the buffer that becomes a duration complete when the scope ends.
+//! A scope that is open: a duration begin in the buffer that becomes a duration complete when the
+//! scope ends.
 
 use core::ptr;
 
@@ -16,13 +17,15 @@ pub const LATE_COMPLETE: u64 = 1;
 /// Words of a begin that has an argument: header, timestamp, argument, and the spare word.
 const LEAST_WITH_ARGUMENT: usize = 4;
 
-/// What the end of a scope needs to know of its beginning: 32 bytes on the stack of the thread that is in it.
+/// What the end of a scope needs to know of its beginning: 32 bytes on the stack of the thread that
+/// is in it.
 ///
 /// Nothing in it is borrowed. If it is forgotten, the scope stays open in the trace.
 #[derive(Debug)]
 #[repr(C)]
 pub struct OpenScope {
-    /// The header in the buffer; null where the beginning was not recorded. It comes first, for other languages to look at.
+    /// The header in the buffer; null where the beginning was not recorded. It comes first, for
+    /// other languages to look at.
     at: *const Word,
     /// What is stored there.
     header: u64,
@@ -53,9 +56,11 @@ impl OpenScope {
         Self { at: words.as_ptr(), header, epoch, start }
     }
 
-    /// Ends the scope: the begin becomes a duration complete, or, if its rolling buffer was handed over, a record of its own follows.
+    /// Ends the scope: the begin becomes a duration complete, or, if its rolling buffer was handed
+    /// over, a record of its own follows.
     ///
-    /// `slot` is the calling thread's; the thread is the one that began the scope. Does nothing if the recording is over.
+    /// `slot` is the calling thread's; the thread is the one that began the scope. Does nothing if
+    /// the recording is over.
     #[inline(always)]
     pub fn end(&self, slot: &Slot, recorder: &Recorder, clock: impl Fn() -> u64) {
         self.end_as(None, slot, recorder, clock);
@@ -63,8 +68,9 @@ impl OpenScope {
 
     /// Ends the scope like [`OpenScope::end`], with another last argument than it began with.
     ///
-    /// `argument` is the whole argument, one word, and so is the last one of the begin. Who sees the scope ended sees this
-    /// argument. A record that follows because the rolling buffer was handed over has it as its only one.
+    /// `argument` is the whole argument, one word, and so is the last one of the begin. Who sees
+    /// the scope ended sees this argument. A record that follows because the rolling buffer was
+    /// handed over has it as its only one.
     #[inline(always)]
     pub fn end_with(
         &self,
@@ -94,8 +100,8 @@ impl OpenScope {
         let words = record::Size::get(self.header) as usize;
         let spare = self.at.wrapping_add(words - 1);
         let header = event::EventType::set(self.header, EventType::DurationComplete.bits());
-        // SAFETY: the record is in a rolling buffer that is not handed over while the slot is busy in its epoch, so that it is mapped;
-        // `spare` is the last of its words.
+        // SAFETY: the record is in a rolling buffer that is not handed over while the slot is busy
+        // in its epoch, so that it is mapped; `spare` is the last of its words.
         unsafe { &*spare }.store(end, Ordering::Relaxed);
         if let (Some(argument), LEAST_WITH_ARGUMENT..) = (argument, words) {
             // SAFETY: as above; the record has the word before `spare`, since it has so many.
@@ -138,7 +144,8 @@ impl OpenScope {
         slot.write_end(recorder, [header, now, argument.unwrap_or(0)]);
     }
 
-    /// The begin may be overwritten: the whole scope is told again, without the arguments of its begin.
+    /// The begin may be overwritten: the whole scope is told again, without the arguments of its
+    /// begin.
     fn write_complete(&self, slot: &Slot, recorder: &Recorder, now: u64, argument: Option<u64>) {
         let header = self.header_of(EventType::DurationComplete, 4, argument);
         let Some(open) = slot.open(recorder, record::Size::get(header) as usize) else { return };
@@ -149,7 +156,8 @@ impl OpenScope {
         open.commit(header);
     }
 
-    /// The header for another record of the same scope; inline strings, which are gone, become empty.
+    /// The header for another record of the same scope; inline strings, which are gone, become
+    /// empty.
     fn header_of(&self, event_type: EventType, words: u64, argument: Option<u64>) -> u64 {
         let kept = |bits: u64| match StringRef::from_bits(bits as u16).inline_bytes() {
             Some(_) => 0,

@@ -84,16 +84,19 @@ impl Session {
         let unit_words = self.layout.unit_words();
         let start = directory + self.layout.directory_words() + first as usize * unit_words;
         let words = &self.mapping.words()[start..start + units as usize * unit_words];
-        // Who copies what the chunk overwrites sees the wrapped count that said so, which this thread has acquired with its reservation.
+        // Who copies what the chunk overwrites sees the wrapped count that said so, which this
+        // thread has acquired with its reservation.
         fence(Ordering::Release);
         words[0].store(0, Ordering::Relaxed);
-        // Released: who sees the entry sees the zero word, so that stale records are never taken for this chunk's.
+        // Released: who sees the entry sees the zero word, so that stale records are never taken
+        // for this chunk's.
         self.mapping.words()[directory + first as usize]
             .store(directory_entry(wrapped_count, units), Ordering::Release);
         Chunk { words, units }
     }
 
-    /// Tells the reader that the rolling buffer of `wrapped_count` was left with so many bytes reserved.
+    /// Tells the reader that the rolling buffer of `wrapped_count` was left with so many bytes
+    /// reserved.
     pub(super) fn publish_end(&self, wrapped_count: u32, reserved_units: u32) {
         let bytes =
             reserved_units as usize * self.layout.unit_size() + self.layout.directory_words() * 8;
@@ -101,8 +104,8 @@ impl Session {
         self.field(field::ROLLING_END + index).store(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Tells the reader that from now on the rolling buffer of `wrapped_count` may be written, and what it held overwritten. A count that
-    /// comes late changes nothing.
+    /// Tells the reader that from now on the rolling buffer of `wrapped_count` may be written, and
+    /// what it held overwritten. A count that comes late changes nothing.
     pub(super) fn publish_wrapped_count(&self, wrapped_count: u32) {
         let [_, version_mode, ..] = self.layout.to_header();
         let word = version_mode | (u64::from(wrapped_count) << 32);

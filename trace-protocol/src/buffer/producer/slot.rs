@@ -17,15 +17,18 @@ pub(crate) type Word = AtomicU64;
 
 /// What one thread needs to write records.
 ///
-/// Rules: only the thread that holds the slot stores to it, but for `next_free`, which belongs to the pool, and `named`. The service thread reads
-/// `sequence`, and takes `losses` once the slot is quiescent. The fields are atomics so that this, and a signal handler on the owner's
-/// thread, is no data race; no store but those to `sequence` needs an order.
+/// Rules: only the thread that holds the slot stores to it, but for `next_free`, which belongs to
+/// the pool, and `named`. The service thread reads `sequence`, and takes `losses` once the slot is
+/// quiescent. The fields are atomics so that this, and a signal handler on the owner's thread, is
+/// no data race; no store but those to `sequence` needs an order.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Slot {
-    /// Odd while the owner writes. Each trace point adds 2, so that the service thread can tell one from the next.
+    /// Odd while the owner writes. Each trace point adds 2, so that the service thread can tell one
+    /// from the next.
     pub(super) sequence: AtomicU64,
-    /// The epoch of the chunk, with [`SLOW`](super::recorder::SLOW) where each trace point has to take the slow path; 0 without a chunk.
+    /// The epoch of the chunk, with [`SLOW`](super::recorder::SLOW) where each trace point has to
+    /// take the slow path; 0 without a chunk.
     pub(super) epoch: AtomicU64,
     /// Where the next record goes. The word there is 0.
     pub(super) cursor: AtomicPtr<Word>,
@@ -50,7 +53,8 @@ pub struct Slot {
 
 /// Room for one record, open until [`Record::commit`] or [`Record::abandon`].
 ///
-/// While it is open its rolling buffer is not handed over: fill it without delay, and without running code of the application.
+/// While it is open its rolling buffer is not handed over: fill it without delay, and without
+/// running code of the application.
 #[derive(Debug)]
 #[must_use = "the slot stays busy until the record is committed or abandoned"]
 pub struct Record<'a> {
@@ -84,7 +88,8 @@ impl Slot {
         self.thread.load(Ordering::Relaxed)
     }
 
-    /// Whether [`Slot::set_named`] was called for the thread that holds the slot, since the recording began.
+    /// Whether [`Slot::set_named`] was called for the thread that holds the slot, since the
+    /// recording began.
     pub fn is_named(&self) -> bool {
         self.named.load(Ordering::Relaxed) == self.thread()
     }
@@ -94,7 +99,8 @@ impl Slot {
         self.named.store(thread, Ordering::Relaxed);
     }
 
-    /// Writes a whole record, if it fits. For records whose words are at hand; the caller is the thread that holds the slot.
+    /// Writes a whole record, if it fits. For records whose words are at hand; the caller is the
+    /// thread that holds the slot.
     pub fn write(&self, recorder: &Recorder, record: &[u64]) -> bool {
         let (Some((header, payload)), Some(open)) =
             (record.split_first(), self.open(recorder, record.len()))
@@ -108,7 +114,8 @@ impl Slot {
         true
     }
 
-    /// Counts records of signal handlers that came before the thread had its slot. The caller is the thread that holds it now.
+    /// Counts records of signal handlers that came before the thread had its slot. The caller is
+    /// the thread that holds it now.
     #[cold]
     pub fn count_nested(&self, recorder: &Recorder, number: u32) {
         self.while_busy(|| (0..number).for_each(|_| recorder.lost_nested(self)));
@@ -116,8 +123,9 @@ impl Slot {
 
     /// Reserves `words` words for a record, or counts it as lost.
     ///
-    /// `None` where the recorder is not recording, where there is no room, and where this thread is writing a record already (in a
-    /// signal handler that interrupted a trace point). `words` is at least 1. The caller is the thread that holds the slot.
+    /// `None` where the recorder is not recording, where there is no room, and where this thread is
+    /// writing a record already (in a signal handler that interrupted a trace point). `words` is at
+    /// least 1. The caller is the thread that holds the slot.
     #[inline(always)]
     pub fn open<'a>(&'a self, recorder: &Recorder, words: usize) -> Option<Record<'a>> {
         self.open_or(recorder, words, Recorder::lost)
@@ -137,7 +145,8 @@ impl Slot {
             return None;
         }
         self.sequence.store(sequence + 1, Ordering::Relaxed);
-        // Either the service thread sees the store above, or the load below sees its new epoch: see `Recorder::quiesce`.
+        // Either the service thread sees the store above, or the load below sees its new epoch: see
+        // `Recorder::quiesce`.
         light_fence();
         let mut at = self.cursor.load(Ordering::Relaxed);
         let current = recorder.epoch.load(Ordering::Relaxed) == self.epoch.load(Ordering::Relaxed);
@@ -148,13 +157,15 @@ impl Slot {
                 return None;
             }
         }
-        // SAFETY: `at` to `at + words` lies in the slot's chunk, which is in a live mapping while the slot is busy in a current epoch,
-        // and no other thread has a reference to the words of this thread's chunk.
+        // SAFETY: `at` to `at + words` lies in the slot's chunk, which is in a live mapping while
+        // the slot is busy in a current epoch, and no other thread has a reference to the words of
+        // this thread's chunk.
         let words = unsafe { core::slice::from_raw_parts(at, words) };
         Some(Record { slot: self, words, sequence })
     }
 
-    /// Whether `epoch` is the recorder's; if so, runs `turn` while the rolling buffer of that epoch cannot be handed over.
+    /// Whether `epoch` is the recorder's; if so, runs `turn` while the rolling buffer of that epoch
+    /// cannot be handed over.
     ///
     /// `turn` stores to the buffer and does nothing else.
     #[inline(always)]
@@ -174,7 +185,8 @@ impl Slot {
         })
     }
 
-    /// Runs `run` with the slot busy. What it decides by the recorder's epoch it decides behind a fence.
+    /// Runs `run` with the slot busy. What it decides by the recorder's epoch it decides behind a
+    /// fence.
     ///
     /// In a signal handler that interrupted a trace point the slot is busy already, and stays so.
     #[inline(always)]
@@ -211,7 +223,8 @@ impl<'a> Record<'a> {
         let Self { slot, words, sequence } = self;
         let at = words.as_ptr().cast_mut();
         let end = at.wrapping_add(words.len());
-        // SAFETY: `end` is at most the chunk's last word, which is in the mapping, by the check in `Slot::open`.
+        // SAFETY: `end` is at most the chunk's last word, which is in the mapping, by the check in
+        // `Slot::open`.
         unsafe { &*end }.store(0, Ordering::Relaxed);
         // SAFETY: `at` is the record's first word.
         unsafe { &*at }.store(header, Ordering::Release);
