@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Error, Expr, LitStr, Path, Result};
 
 use crate::attr::{Arg, Args, Given, Options, Skip, Value};
-use crate::expand::Defaults;
+use crate::defaults::Defaults;
 use crate::parameters::Parameters;
 use crate::shape::Shape;
 

@@ -5,33 +5,12 @@
 
 use proc_macro2::TokenStream;
 use quote::{quote, ToTokens};
-use syn::{parse_quote, Attribute, Error, LitStr, Meta, Path, Result};
+use syn::{parse_quote, Attribute, Error, Meta, Result};
 
-use crate::attr::{Args, Given, Options};
+use crate::attr::{Args, Options};
+use crate::defaults::{Defaults, Mode};
 use crate::function;
 use crate::item::{Block, Item, Member};
-
-/// What the attribute is to make.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    /// Functions that are recorded.
-    Traced,
-    /// Functions as they were, with a type check that leaves no code.
-    Checked,
-}
-
-/// What holds where an item's own attribute says nothing.
-#[derive(Clone)]
-pub(crate) struct Defaults {
-    pub(crate) mode: Mode,
-    pub(crate) runtime: Path,
-    pub(crate) category: Option<LitStr>,
-    pub(crate) all_args: bool,
-    /// Whether the function is one of a block's.
-    pub(crate) in_block: bool,
-    /// Whether the block around is left out, but for items that have an attribute of their own.
-    skipped: bool,
-}
 
 /// The attribute as a function of tokens.
 pub(crate) fn trace_fn(mode: Mode, options: TokenStream, item: TokenStream) -> TokenStream {
@@ -89,8 +68,8 @@ fn trace_block(block: &mut Block, options: &Options, defaults: &Defaults) -> Res
     check_block_options(options)?;
     let skipped = options.skips_function();
     let defaults = Defaults {
-        category: category(options, defaults).cloned(),
-        runtime: runtime(options, defaults).clone(),
+        category: defaults.category(options).cloned(),
+        runtime: defaults.runtime(options).clone(),
         all_args: options.args.is_some() || defaults.all_args,
         in_block: true,
         skipped,
@@ -175,15 +154,4 @@ fn check_block_options(options: &Options) -> Result<()> {
         )),
         None => Ok(()),
     }
-}
-
-/// The category that is given, here or around.
-pub(crate) fn category<'a>(options: &'a Options, defaults: &'a Defaults) -> Option<&'a LitStr> {
-    let own = options.category.as_ref().map(|Given { value, .. }| value);
-    own.or(defaults.category.as_ref())
-}
-
-/// Where the macros are found.
-pub(crate) fn runtime<'a>(options: &'a Options, defaults: &'a Defaults) -> &'a Path {
-    options.runtime.as_ref().map_or(&defaults.runtime, |Given { value, .. }| value)
 }

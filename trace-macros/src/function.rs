@@ -8,7 +8,7 @@ use syn::{Error, Expr, Path, Result};
 use crate::arguments::{arguments, at, ours};
 use crate::attr::{Given, Options};
 use crate::body::{boxed_tail, may_return_early};
-use crate::expand::{category, runtime, Defaults, Mode};
+use crate::defaults::{Defaults, Mode};
 use crate::item::Function;
 use crate::parameters::Parameters;
 use crate::shape::{nameable_output, named_output, never_returns, Shape};
@@ -89,10 +89,10 @@ struct Point<'f> {
 
 impl<'f> Point<'f> {
     fn new(function: &'f Function, options: &'f Options, defaults: &'f Defaults) -> Result<Self> {
-        let runtime = runtime(options, defaults);
+        let runtime = defaults.runtime(options);
         let parameters = Parameters::of(&function.signature);
         let shape = Shape::of(&function.signature, &function.body);
-        let category = match category(options, defaults) {
+        let category = match defaults.category(options) {
             Some(text) => text.to_token_stream(),
             None => quote!(#runtime::__trace_category!()),
         };

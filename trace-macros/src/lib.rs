@@ -11,6 +11,7 @@
 mod arguments;
 mod attr;
 mod body;
+mod defaults;
 mod expand;
 mod function;
 mod item;
@@ -21,7 +22,7 @@ mod tests;
 
 use proc_macro::TokenStream;
 
-use expand::Mode;
+use defaults::Mode;
 
 /// Records every call of a function as a duration, from entry to return, `?` or unwinding panic.
 ///

@@ -4,7 +4,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use crate::expand::Mode;
+use crate::defaults::Mode;
 
 fn expanded(options: TokenStream, item: TokenStream) -> String {
     crate::expand::trace_fn(Mode::Traced, options, item).to_string()
