@@ -1,9 +1,10 @@
 //! `log::max_level()`: the application's, raised while something is recorded.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use log::LevelFilter;
+use once_cell::race::OnceBox;
 use trace_runtime::{observe, trace_state, Observer, TraceState};
 
 /// What the application wanted when the level was raised, or [`NOT_RAISED`]. The level itself is
@@ -20,11 +21,11 @@ const NOT_RAISED: usize = usize::MAX;
 
 static CHANGING: Mutex<()> = Mutex::new(());
 
-static OBSERVER: OnceLock<Observer> = OnceLock::new();
+static OBSERVER: OnceBox<Observer> = OnceBox::new();
 
 /// From now on raises the level to `to` while something is recorded.
 pub(crate) fn raise_while_recording(to: LevelFilter) {
-    OBSERVER.get_or_init(|| observe(move |state| follow(state, to)));
+    OBSERVER.get_or_init(|| Box::new(observe(move |state| follow(state, to))));
     // A recording may be under way, of which the observer is not told.
     follow(trace_state(), to);
 }

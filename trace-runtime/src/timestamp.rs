@@ -1,7 +1,8 @@
 //! Moments in the clock of the trace, also those that another clock told.
 
-use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
+
+use once_cell::race::OnceBox;
 
 use crate::clock;
 
@@ -11,8 +12,8 @@ use crate::clock;
 /// converted: that reads both clocks now, and the rate between them is measured from
 /// [`init`](crate::init) on. It is right within a microsecond for moments since `init`; for earlier
 /// ones the error grows as the measured time is shorter than the one that is told, by about as many
-/// microseconds as that is times longer. Conversions cost about half a microsecond, and are not for
-/// signal handlers.
+/// microseconds as that is times longer. Conversions cost about half a microsecond; in signal
+/// handlers they are allowed after `init`.
 ///
 /// The clock of the trace begins when the machine starts: an earlier moment becomes that one, tick
 /// 0, without a word.
@@ -38,7 +39,9 @@ struct Pair {
 }
 
 /// The moment that rates are measured from: the first `init`, or the first conversion.
-static FIRST: OnceLock<Pair> = OnceLock::new();
+///
+/// Never blocks, as a signal handler may convert too. Only the first conversion allocates.
+static FIRST: OnceBox<Pair> = OnceBox::new();
 
 /// How often two clocks are read together; the quickest try counts.
 const TRIES: usize = 5;
@@ -109,7 +112,7 @@ pub(crate) fn prepare() {
 fn first() -> &'static Pair {
     FIRST.get_or_init(|| {
         let (ticks, nanos) = paired(clock::kernel_nanoseconds);
-        Pair { ticks, nanos }
+        Box::new(Pair { ticks, nanos })
     })
 }
 

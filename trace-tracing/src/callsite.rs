@@ -1,12 +1,9 @@
 //! The callsites of `tracing`, and what each of them records with: made once.
 
-use std::sync::OnceLock;
-
+use once_cell::race::OnceBox;
 use trace_runtime::context::{EventType, TracePoint};
 use tracing_core::field::Field;
 use tracing_core::Metadata;
-
-pub(crate) use crate::table::{by_index, find, of};
 
 /// The most arguments of a record.
 pub(crate) const MAX_ARGUMENTS: usize = 15;
@@ -18,7 +15,7 @@ const MESSAGE: &str = "message";
 #[derive(Debug)]
 pub(crate) struct Callsite {
     pub(crate) metadata: &'static Metadata<'static>,
-    /// Where [`by_index`] finds it.
+    /// The number under which the table of callsites has it.
     pub(crate) index: u32,
     /// The duration of a span; the instant of an event.
     pub(crate) point: TracePoint,
@@ -30,7 +27,7 @@ pub(crate) struct Callsite {
     keys: Vec<&'static str>,
     /// The place among the keys of each field.
     places: Vec<Option<u8>>,
-    track: OnceLock<TrackPoints>,
+    track: OnceBox<TrackPoints>,
 }
 
 /// The trace points of a span's life, for callsites whose spans turn out to be asynchronous, or are
@@ -79,7 +76,7 @@ impl Callsite {
             target: place_of_target(metadata, &keys),
             places: (0..names.len()).map(place).collect(),
             keys,
-            track: OnceLock::new(),
+            track: OnceBox::new(),
         }
     }
 
@@ -104,13 +101,13 @@ impl Callsite {
             let make =
                 |event_type, keys: &[&'static str]| TracePoint::new(event_type, target, name, keys);
             let fields = self.keys.iter().copied().take(MAX_ARGUMENTS - 1);
-            TrackPoints {
+            Box::new(TrackPoints {
                 begin: make(EventType::AsyncBegin, &fields.chain(["parent"]).collect::<Vec<_>>()),
                 end: make(EventType::AsyncEnd, &[]),
                 recorded: make(EventType::AsyncInstant, &self.keys),
                 follows: make(EventType::AsyncInstant, &["follows_from"]),
                 moment: make(EventType::Instant, &self.keys),
-            }
+            })
         })
     }
 }

@@ -2,11 +2,15 @@
 //! lock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
+use once_cell::race::{OnceBox, OnceRef};
 use tracing_core::Metadata;
 
 use crate::callsite::Callsite;
+
+/// Where a callsite is, once it is made.
+type Place = OnceRef<'static, Callsite>;
 
 /// Callsites in a block of [`BY_INDEX`].
 const BLOCK: usize = 256;
@@ -16,8 +20,7 @@ const BLOCKS: usize = 256;
 
 /// All callsites in the order in which they were made. Rules: each place is set once, under
 /// [`COUNT`].
-static BY_INDEX: [OnceLock<Box<[OnceLock<&'static Callsite>; BLOCK]>>; BLOCKS] =
-    [const { OnceLock::new() }; BLOCKS];
+static BY_INDEX: [OnceBox<[Place; BLOCK]>; BLOCKS] = [const { OnceBox::new() }; BLOCKS];
 
 /// How many callsites there are. Its lock is taken to make one, and for nothing else.
 static COUNT: Mutex<usize> = Mutex::new(0);
@@ -27,7 +30,7 @@ const FIRST_BITS: u32 = 9;
 
 /// Tables, each twice as large as the one before. The last one has two places for each callsite
 /// that there can be.
-static TABLES: [OnceLock<Table>; 9] = [const { OnceLock::new() }; 9];
+static TABLES: [OnceBox<Table>; 9] = [const { OnceBox::new() }; 9];
 
 /// The table that has all callsites. Rules: stored with release, under [`COUNT`], when the table is
 /// filled. The smaller ones stay as they were, for threads that look into them just now.
@@ -38,7 +41,7 @@ static NEWEST: AtomicUsize = AtomicUsize::new(0);
 #[derive(Debug)]
 struct Table {
     bits: u32,
-    places: Box<[OnceLock<&'static Callsite>]>,
+    places: Box<[Place]>,
 }
 
 fn address(metadata: &Metadata<'_>) -> usize {
@@ -47,12 +50,12 @@ fn address(metadata: &Metadata<'_>) -> usize {
 
 impl Table {
     fn new(bits: u32) -> Self {
-        Self { bits, places: (0..1_usize << bits).map(|_| OnceLock::new()).collect() }
+        Self { bits, places: (0..1_usize << bits).map(|_| Place::new()).collect() }
     }
 
     /// The places in which a callsite may be: the first of them that is free ends the search.
     #[inline]
-    fn places(&self, address: usize) -> impl Iterator<Item = &OnceLock<&'static Callsite>> {
+    fn places(&self, address: usize) -> impl Iterator<Item = &Place> {
         // The upper bits of the product depend on all bits of the address.
         let hash = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - self.bits);
         let (before, from) = self.places.split_at(self.places.len().min(hash as usize));
@@ -62,9 +65,8 @@ impl Table {
     #[inline]
     fn find(&self, address_of: usize) -> Option<&'static Callsite> {
         self.places(address_of)
-            .map_while(OnceLock::get)
+            .map_while(Place::get)
             .find(|callsite| address(callsite.metadata) == address_of)
-            .copied()
     }
 
     fn insert(&self, callsite: &'static Callsite) {
@@ -95,10 +97,10 @@ fn make(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     let index = *count;
     let block = BY_INDEX.get(index / BLOCK)?;
     let place =
-        block.get_or_init(|| Box::new([const { OnceLock::new() }; BLOCK])).get(index % BLOCK)?;
+        block.get_or_init(|| Box::new([const { Place::new() }; BLOCK])).get(index % BLOCK)?;
     let made: &'static Callsite =
         Box::leak(Box::new(Callsite::new(metadata, u32::try_from(index).ok()?)));
-    place.get_or_init(|| made);
+    let _is_new = place.set(made);
     *count += 1;
     add(made, *count);
     Some(made)
@@ -114,7 +116,7 @@ fn add(callsite: &'static Callsite, count: usize) {
     }
     let larger = Table::new(FIRST_BITS + table);
     (0..count).filter_map(|index| by_index(index as u32)).for_each(|each| larger.insert(each));
-    place.get_or_init(|| larger);
+    let _is_new = place.set(Box::new(larger));
     NEWEST.store(table as usize, Ordering::Release);
 }
 
@@ -122,7 +124,7 @@ fn add(callsite: &'static Callsite, count: usize) {
 #[inline]
 pub(crate) fn by_index(index: u32) -> Option<&'static Callsite> {
     let index = index as usize;
-    BY_INDEX.get(index / BLOCK)?.get()?.get(index % BLOCK)?.get().copied()
+    BY_INDEX.get(index / BLOCK)?.get()?.get(index % BLOCK)?.get()
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use trace_runtime::context::{scope, TracePoint, Value};
 use trace_runtime::Scope;
 use tracing_core::Event;
 
-use crate::callsite::{self, Callsite};
+use crate::callsite::Callsite;
+use crate::callsites;
 use crate::targets;
 use crate::values::{with_spare, Collector, Values, KEPT_TEXT};
 
@@ -25,7 +26,7 @@ const MAX_NAME: usize = 120;
 /// Records an event.
 #[inline]
 pub(crate) fn record(event: &Event<'_>, form: Form) {
-    let Some(callsite) = callsite::of(event.metadata()) else { return };
+    let Some(callsite) = callsites::of(event.metadata()) else { return };
     if let Some(target) = callsite.target {
         return record_of_log(event, callsite, target, form);
     }

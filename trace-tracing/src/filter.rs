@@ -5,7 +5,7 @@ use tracing_core::subscriber::Interest;
 use tracing_core::{LevelFilter, Metadata};
 use tracing_subscriber::layer::{Context, Filter};
 
-use crate::{callsite, levels};
+use crate::{callsites, levels};
 
 /// A filter that lets through what is being recorded.
 ///
@@ -38,7 +38,7 @@ pub(crate) fn max_level() -> LevelFilter {
 
 /// Whether spans and events of this callsite are recorded in the session under way.
 pub(crate) fn interest(metadata: &'static Metadata<'static>) -> Interest {
-    match callsite::of(metadata) {
+    match callsites::of(metadata) {
         Some(callsite) if callsite.point.is_on() => Interest::always(),
         _ => Interest::never(),
     }
@@ -46,7 +46,7 @@ pub(crate) fn interest(metadata: &'static Metadata<'static>) -> Interest {
 
 /// Whether this span or event is recorded. Its metadata may be made for it alone.
 pub(crate) fn is_recorded(metadata: &Metadata<'_>) -> bool {
-    match callsite::find(metadata) {
+    match callsites::find(metadata) {
         Some(callsite) => callsite.point.is_on(),
         None => {
             levels::note_probe(metadata);

@@ -11,10 +11,10 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::event::{self, Form};
 use crate::filter::Recorded;
-use crate::homes::{self, Homes};
 use crate::slot::Slot;
+use crate::slot_table::{self, SlotTable};
 use crate::spans::{self, Slots};
-use crate::{callsite, session, thread};
+use crate::{callsites, thread, watch};
 
 /// Slots that are found without a look into the registry. What has no place there is kept in the
 /// registry's extensions.
@@ -27,7 +27,7 @@ static OWNERS: AtomicU32 = AtomicU32::new(0);
 /// that it needs.
 #[derive(Debug)]
 pub struct TraceLayer {
-    homes: Arc<Homes>,
+    slots: Arc<SlotTable>,
     form: Form,
 }
 
@@ -40,15 +40,15 @@ impl TraceLayer {
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
         let owner = OWNERS.fetch_add(1, Ordering::Relaxed) + 1;
-        let homes = Arc::new(Homes::new(owner, SLOTS, home));
-        homes::add(&homes);
-        session::watch();
-        Self { homes, form }.with_filter(Recorded::default())
+        let slots = Arc::new(SlotTable::new(owner, SLOTS, home));
+        slot_table::add(&slots);
+        watch::recordings();
+        Self { slots, form }.with_filter(Recorded::default())
     }
 
     #[inline]
     fn slots<'a, S>(&'a self, context: Context<'a, S>) -> Looked<'a, S> {
-        Looked { homes: &self.homes, context }
+        Looked { slots: &self.slots, context }
     }
 }
 
@@ -66,7 +66,7 @@ fn home(id: u64) -> usize {
 
 /// The slots of a layer, and those in its registry.
 struct Looked<'a, S> {
-    homes: &'a Homes,
+    slots: &'a SlotTable,
     context: Context<'a, S>,
 }
 
@@ -75,12 +75,12 @@ where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
     fn owner(&self) -> u32 {
-        self.homes.owner()
+        self.slots.owner()
     }
 
     #[inline]
     fn with<R>(&self, id: u64, act: impl FnOnce(&Slot) -> R) -> Option<R> {
-        match self.homes.of(id) {
+        match self.slots.of(id) {
             Some(slot) if slot.is_of(id) => Some(act(slot)),
             _ => self.with_extension(id, act),
         }
@@ -121,12 +121,12 @@ where
 {
     #[inline]
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let Some(callsite) = callsite::of(attributes.metadata()) else { return };
+        let Some(callsite) = callsites::of(attributes.metadata()) else { return };
         let slots = self.slots(context);
         spans::thread_goes_on(&slots);
         let parent = slots.parent(id, attributes);
         let number = id.into_u64();
-        match self.homes.of(number) {
+        match self.slots.of(number) {
             Some(slot) if slot.claim() => spans::begin(slot, number, callsite, attributes, parent),
             _ => {
                 let slot = Box::<Slot>::default();

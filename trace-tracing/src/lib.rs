@@ -105,20 +105,21 @@
 #![forbid(unsafe_code)]
 
 mod callsite;
+mod callsites;
 mod event;
 mod filter;
-mod homes;
 mod layer;
 mod levels;
 mod options;
 mod session;
 mod slot;
+mod slot_table;
 mod spans;
 mod subscriber;
-mod table;
 mod targets;
 mod thread;
 mod values;
+mod watch;
 
 pub use filter::Recorded;
 pub use layer::{FilteredLayer, TraceLayer};

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::callsite::{self, Callsite};
+use crate::callsite::Callsite;
+use crate::callsites;
 use crate::values::Values;
 
 /// What is remembered of one span. Any thread may enter and close a span, and so all of it is
@@ -162,7 +163,7 @@ impl Slot {
 
     #[inline]
     pub(crate) fn callsite(&self) -> Option<&'static Callsite> {
-        callsite::by_index(self.callsite.load(Ordering::Relaxed))
+        callsites::by_index(self.callsite.load(Ordering::Relaxed))
     }
 
     /// The values of the span, while [`Slot::has_values`]; else those of an earlier one. No code of

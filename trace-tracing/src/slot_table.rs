@@ -1,6 +1,8 @@
-//! Where slots are: each span has one home, which is found by its id alone.
+//! The slots of a layer's spans: a span's id alone gives its slot.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use once_cell::race::OnceBox;
 
 use crate::slot::Slot;
 use crate::spans::{self, Slots};
@@ -8,20 +10,20 @@ use crate::spans::{self, Slots};
 /// Slots in a block.
 const BLOCK: usize = 256;
 
-/// Slots, whose memory comes in blocks as they are used.
+/// Slots in blocks, which are allocated when they are used first.
 #[derive(Debug)]
-pub(crate) struct Homes {
+pub(crate) struct SlotTable {
     owner: u32,
-    /// Which slot is a span's home.
+    /// The number of the slot that a span may have.
     place: fn(u64) -> usize,
-    blocks: Box<[OnceLock<Box<[Slot]>>]>,
+    blocks: Box<[OnceBox<[Slot; BLOCK]>]>,
 }
 
-impl Homes {
-    /// Room for `count` slots of the layer `owner`. `place` may exceed it: those spans have no
-    /// home.
+impl SlotTable {
+    /// Makes room for `count` slots of the layer `owner`. A span whose `place` is beyond has no
+    /// slot.
     pub(crate) fn new(owner: u32, count: usize, place: fn(u64) -> usize) -> Self {
-        Self { owner, place, blocks: (0..count.div_ceil(BLOCK)).map(|_| OnceLock::new()).collect() }
+        Self { owner, place, blocks: (0..count.div_ceil(BLOCK)).map(|_| OnceBox::new()).collect() }
     }
 
     #[inline]
@@ -39,13 +41,12 @@ impl Homes {
     #[inline]
     pub(crate) fn at(&self, place: usize) -> Option<&Slot> {
         let block = self.blocks.get(place / BLOCK)?;
-        let slots = block.get_or_init(|| (0..BLOCK).map(|_| Slot::default()).collect());
-        slots.get(place % BLOCK)
+        block.get_or_init(new_block).get(place % BLOCK)
     }
 
-    /// Shows the spans that wait for something, and would else be seen only when they go on.
+    /// Shows the spans that wait, which would otherwise appear only when they continue.
     fn show_waiting(&self) {
-        for slot in self.blocks.iter().filter_map(OnceLock::get).flat_map(|block| block.iter()) {
+        for slot in self.blocks.iter().filter_map(OnceBox::get).flat_map(|block| block.iter()) {
             if slot.is_waiting() {
                 spans::show_track(self, slot.id());
             }
@@ -53,7 +54,13 @@ impl Homes {
     }
 }
 
-impl Slots for Homes {
+/// Makes a block on the heap: it is too large for the stacks of some threads.
+fn new_block() -> Box<[Slot; BLOCK]> {
+    let slots: Vec<Slot> = (0..BLOCK).map(|_| Slot::default()).collect();
+    slots.try_into().expect("the block has `BLOCK` slots")
+}
+
+impl Slots for SlotTable {
     #[inline]
     fn owner(&self) -> u32 {
         self.owner
@@ -65,23 +72,23 @@ impl Slots for Homes {
     }
 }
 
-/// The homes of all layers.
-static ALL: Mutex<Vec<Weak<Homes>>> = Mutex::new(Vec::new());
+/// The slots of all layers.
+static ALL: Mutex<Vec<Weak<SlotTable>>> = Mutex::new(Vec::new());
 
-/// Has the waiting spans in `homes` shown when a recording ends.
-pub(crate) fn add(homes: &Arc<Homes>) {
+/// From now on shows the waiting spans in `slots` when a recording ends.
+pub(crate) fn add(slots: &Arc<SlotTable>) {
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|homes| homes.strong_count() > 0);
-    all.push(Arc::downgrade(homes));
+    all.retain(|slots| slots.strong_count() > 0);
+    all.push(Arc::downgrade(slots));
 }
 
 /// Shows the waiting spans of all layers. For the end of a recording.
 pub(crate) fn show_waiting() {
-    let all: Vec<Arc<Homes>> = ALL
+    let all: Vec<Arc<SlotTable>> = ALL
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .iter()
         .filter_map(Weak::upgrade)
         .collect();
-    all.iter().for_each(|homes| homes.show_waiting());
+    all.iter().for_each(|slots| slots.show_waiting());
 }

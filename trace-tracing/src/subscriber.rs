@@ -3,17 +3,18 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use once_cell::race::OnceBox;
 use tracing_core::span::{Attributes, Current, Id, Record};
 use tracing_core::subscriber::{Interest, Subscriber};
 use tracing_core::{Event, LevelFilter, Metadata};
 
 use crate::event::{self, Form};
-use crate::homes::{self, Homes};
 use crate::slot::Slot;
+use crate::slot_table::{self, SlotTable};
 use crate::spans::{self, Slots};
-use crate::{callsite, filter, session, thread};
+use crate::{callsites, filter, thread, watch};
 
 /// Spans that may be open at the same time; those beyond are not recorded.
 const SLOTS: usize = 1 << 20;
@@ -25,17 +26,21 @@ const NOT_RECORDED: u64 = 1 << 63;
 /// [`subscriber`](crate::subscriber).
 #[derive(Debug)]
 pub struct TraceSubscriber {
-    homes: &'static Homes,
+    slots: &'static SlotTable,
     form: Form,
 }
 
 /// The slots of all subscribers of the process, so that ids are unique in it. An id is a use of a
 /// slot, and below that its number.
-static HOMES: LazyLock<Arc<Homes>> = LazyLock::new(|| {
-    let homes = Arc::new(Homes::new(0, SLOTS, home));
-    homes::add(&homes);
-    homes
-});
+static SLOT_TABLE: OnceBox<Arc<SlotTable>> = OnceBox::new();
+
+fn shared_slots() -> &'static SlotTable {
+    SLOT_TABLE.get_or_init(|| {
+        let slots = Arc::new(SlotTable::new(0, SLOTS, home));
+        slot_table::add(&slots);
+        Box::new(slots)
+    })
+}
 
 #[inline]
 fn home(id: u64) -> usize {
@@ -102,15 +107,15 @@ impl Drop for Free {
 
 impl TraceSubscriber {
     pub(crate) fn new(form: Form) -> Self {
-        session::watch();
-        Self { homes: &HOMES, form }
+        watch::recordings();
+        Self { slots: shared_slots(), form }
     }
 
     /// A free slot, and the id of its next span.
     #[inline]
     fn claim(&self) -> Option<(&Slot, u64)> {
         let place = OWN.try_with(|own| own.try_borrow_mut().ok()?.take()).ok().flatten()?;
-        let slot = self.homes.at(place as usize)?;
+        let slot = self.slots.at(place as usize)?;
         Some((slot, slot.next_id(place, SLOTS)))
     }
 
@@ -124,7 +129,7 @@ impl TraceSubscriber {
 
     fn parent(&self, attributes: &Attributes<'_>) -> u64 {
         if attributes.is_contextual() {
-            thread::current(self.homes.owner()).unwrap_or(0)
+            thread::current(self.slots.owner()).unwrap_or(0)
         } else {
             attributes.parent().map_or(0, Id::into_u64)
         }
@@ -146,8 +151,8 @@ impl Subscriber for TraceSubscriber {
 
     #[inline]
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        spans::thread_goes_on(self.homes);
-        let claimed = callsite::of(attributes.metadata())
+        spans::thread_goes_on(self.slots);
+        let claimed = callsites::of(attributes.metadata())
             .and_then(|callsite| Some((callsite, self.claim()?)));
         let Some((callsite, (slot, id))) = claimed else { return Id::from_u64(NOT_RECORDED) };
         slot.handles.store(1, Ordering::Relaxed);
@@ -156,49 +161,49 @@ impl Subscriber for TraceSubscriber {
     }
 
     fn record(&self, id: &Id, values: &Record<'_>) {
-        spans::record(self.homes, id.into_u64(), values);
+        spans::record(self.slots, id.into_u64(), values);
     }
 
     fn record_follows_from(&self, id: &Id, follows: &Id) {
-        spans::follow(self.homes, id.into_u64(), follows.into_u64());
+        spans::follow(self.slots, id.into_u64(), follows.into_u64());
     }
 
     #[inline]
     fn event(&self, event: &Event<'_>) {
-        spans::thread_goes_on(self.homes);
+        spans::thread_goes_on(self.slots);
         event::record(event, self.form);
     }
 
     #[inline]
     fn enter(&self, id: &Id) {
-        spans::enter(self.homes, id.into_u64());
+        spans::enter(self.slots, id.into_u64());
     }
 
     #[inline]
     fn exit(&self, id: &Id) {
-        spans::exit(self.homes, id.into_u64());
+        spans::exit(self.slots, id.into_u64());
     }
 
     fn clone_span(&self, id: &Id) -> Id {
-        self.homes.with(id.into_u64(), |slot| slot.handles.fetch_add(1, Ordering::Relaxed));
+        self.slots.with(id.into_u64(), |slot| slot.handles.fetch_add(1, Ordering::Relaxed));
         id.clone()
     }
 
     #[inline]
     fn try_close(&self, id: Id) -> bool {
         let id = id.into_u64();
-        let is_last = self.homes.with(id, Slot::drop_handle).unwrap_or(false);
+        let is_last = self.slots.with(id, Slot::drop_handle).unwrap_or(false);
         if is_last {
-            spans::close(self.homes, id);
+            spans::close(self.slots, id);
             self.give(id);
         }
         is_last
     }
 
     fn current_span(&self) -> Current {
-        let current = thread::current(self.homes.owner());
+        let current = thread::current(self.slots.owner());
         let known =
-            current.and_then(|id| Some((id, self.homes.with(id, Slot::callsite).flatten()?)));
+            current.and_then(|id| Some((id, self.slots.with(id, Slot::callsite).flatten()?)));
         known.map_or_else(Current::none, |(id, callsite)| {
             Current::new(Id::from_u64(id), callsite.metadata)
         })

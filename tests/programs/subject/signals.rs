@@ -1,8 +1,10 @@
 //! Signal handlers that trace.
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
-use trace_runtime::{trace_duration, trace_instant};
+use trace_runtime::{trace_duration, trace_instant, Timestamp};
 
 use crate::sys;
 
@@ -18,6 +20,8 @@ const ENOUGH: u64 = 100;
 /// Traces a scope and an instant in it.
 extern "C" fn handler(_: i32) {
     let number = HANDLED.fetch_add(1, Ordering::SeqCst);
+    // The interrupted thread may be converting a moment, too.
+    black_box(Timestamp::from(Instant::now()));
     trace_duration!("signal", "handler scope", "number" => number);
     trace_instant!("signal", "handler", "number" => number);
 }
@@ -43,6 +47,7 @@ pub(crate) fn trace_in_handler(rounds: u64) {
         let is_enough = || HANDLED.load(Ordering::SeqCst) >= ENOUGH;
         let rounds = (0..20 * rounds).take_while(|number| *number < rounds || !is_enough());
         for number in rounds {
+            black_box(Timestamp::from(Instant::now()));
             trace_duration!("signal", "scope", "number" => number);
             trace_instant!("signal", "instant", "number" => number, "text" => "some text that takes a while to copy");
             ROUNDS.store(number + 1, Ordering::SeqCst);

@@ -1,0 +1,29 @@
+//! Watching recordings: their start and stop change what `tracing` asks for.
+
+use once_cell::race::OnceBox;
+use trace_runtime::{observe, Observer, TraceState};
+use tracing_core::callsite::rebuild_interest_cache;
+
+use crate::{levels, session, slot_table};
+
+static OBSERVER: OnceBox<Observer> = OnceBox::new();
+
+/// From now on has `tracing` rebuild its interest cache whenever a recording starts or stops.
+pub(crate) fn recordings() {
+    OBSERVER.get_or_init(|| Box::new(observe(follow)));
+}
+
+fn follow(state: TraceState) {
+    match state {
+        TraceState::Started => {
+            session::advance();
+            rebuild_interest_cache();
+            levels::raise();
+        }
+        TraceState::Stopping => slot_table::show_waiting(),
+        TraceState::Stopped => {
+            levels::set_back();
+            rebuild_interest_cache();
+        }
+    }
+}
