@@ -1,12 +1,30 @@
 //! What the keys of a trace point have to be, checked while the program is compiled.
 
-/// How many keys there are.
+/// Returns the number of a trace point's keys.
 ///
 /// # Panics
-/// Two of them are the same.
+/// If there are more than 15, or two are the same.
 #[doc(hidden)]
 #[must_use]
 pub const fn count_keys(keys: &[&str]) -> usize {
+    assert!(keys.len() <= 15, "a trace point has at most 15 arguments");
+    check_distinct(keys);
+    keys.len()
+}
+
+/// Returns the number of a traced future's keys.
+///
+/// # Panics
+/// If there are more than 14, or two are the same.
+#[doc(hidden)]
+#[must_use]
+pub const fn count_future_keys(keys: &[&str]) -> usize {
+    assert!(keys.len() <= 14, "a traced future has at most 14 arguments");
+    check_distinct(keys);
+    keys.len()
+}
+
+const fn check_distinct(keys: &[&str]) {
     let mut later = 1;
     while later < keys.len() {
         let mut earlier = 0;
@@ -19,7 +37,6 @@ pub const fn count_keys(keys: &[&str]) -> usize {
         }
         later += 1;
     }
-    keys.len()
 }
 
 const fn are_same(a: &str, b: &str) -> bool {

@@ -7,6 +7,7 @@ mod function;
 mod keys;
 mod macros;
 pub mod ntrace;
+mod short;
 mod state;
 pub mod task;
 #[cfg_attr(
@@ -52,14 +53,18 @@ pub(crate) use recorder::RECORDER;
 #[doc(hidden)]
 pub use alert_name::check_alert_name as __check_alert_name;
 #[doc(hidden)]
-pub use keys::count_keys as __count_keys;
+pub use keys::{count_future_keys as __count_future_keys, count_keys as __count_keys};
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use ntrace::*;
+#[doc(no_inline)]
+pub use short::*;
 pub use state::TraceState;
 pub use trace_format::layout::InstantScope as Scope;
 pub use trace_format::layout::{BlobType, ObjectType};
 #[cfg(all(feature = "attributes", target_os = "linux", not(feature = "ntrace")))]
 pub use trace_macros::trace_fn;
+#[doc(hidden)]
+pub use value::formatted::text as __text;
 #[doc(hidden)]
 pub use value::recorded as __recorded;
 pub use value::{Arg, ArgValue, Koid, Pointer};

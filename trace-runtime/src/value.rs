@@ -39,7 +39,7 @@ pub(crate) use text::{encode_text, inline_ref};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be recorded as an argument",
     label = "not a number, text, boolean, pointer, or `Option` of one",
-    note = "record a part of it, or its text as in `value.to_string()`, or implement `trace_runtime::ArgValue` for it"
+    note = "record its text, as in `\"key\" => ?value` (`Debug`) or `%value` (`Display`), a part of it, or implement `trace_runtime::ArgValue` for it"
 )]
 pub trait ArgValue {
     /// The recorded value: one of those that [`Arg`] lists.
@@ -65,7 +65,7 @@ pub fn recorded<'a, T: RecordedAs<'a, A> + ?Sized, A>(value: &'a T) -> A {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be recorded as an argument",
     label = "not a number, text, boolean, pointer, or `Option` of one",
-    note = "record a part of it, or its text as in `value.to_string()`, or implement `trace_runtime::ArgValue` for it"
+    note = "record its text, as in `\"key\" => ?value` (`Debug`) or `%value` (`Display`), a part of it, or implement `trace_runtime::ArgValue` for it"
 )]
 pub trait RecordedAs<'a, A> {
     /// The value to record.

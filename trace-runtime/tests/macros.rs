@@ -49,6 +49,19 @@ fn arguments_are_not_evaluated_while_off() {
 }
 
 #[test]
+fn macros_have_short_names_by_path() {
+    trace_runtime::duration!("test", "duration", "a" => 1u64);
+    trace_runtime::instant!("test", "instant", "a" => ?Some(1));
+    trace_runtime::counter!("test", "counter", 0, "a" => 1u64);
+    trace_runtime::log!("test", "{} {}", 1, 2);
+    assert!(!trace_runtime::enabled!());
+    assert_ne!(
+        trace_runtime::nonce!(),
+        trace_runtime::nonce!() + u64::from(cfg!(feature = "ntrace"))
+    );
+}
+
+#[test]
 fn alerts_are_raised_only_while_recorded() {
     trace_alert!("alert");
     trace_alert!("test", "fourteen bytes",);

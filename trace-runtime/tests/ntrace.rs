@@ -44,6 +44,10 @@ mod quiet {
         trace_flow_step!("quiet", "flow", count());
         trace_flow_end!("quiet", "flow", count());
         drop(trace_async_enter!("quiet", "async", count(), "a" => count()));
+        let point = 7;
+        trace_instant!("quiet", "text", "a" => ?count(), "b" => %point);
+        trace_async_begin!("quiet", "text", count(), "a" => %count());
+        trace_userspace_object!(&raw const point, "text", "a" => ?count());
         let track = Track::new("quiet");
         let at = |ticks| Timestamp::from_ticks(ticks);
         trace_at!(at(count()), instant("quiet", "instant", "a" => count()));

@@ -108,6 +108,9 @@ macro_rules! __trace_blob_event {
             ()
         )
     };
+    ($site:tt, $names:expr, $bytes:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__trace_blob_event, bytes, none, [$site, $names, $bytes,] $($rest)+)
+    };
     ($($wrong:tt)*) => {
         $crate::__trace_expected!(bytes)
     };

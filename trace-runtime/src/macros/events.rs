@@ -14,6 +14,14 @@
 /// }
 /// ```
 ///
+/// `?value` records the `Debug` text of a value, and `%value` its `Display` text, as in all macros:
+///
+/// ```
+/// # use trace_runtime::trace_duration;
+/// # let path = std::path::Path::new("src");
+/// trace_duration!("search", "search file", "path" => ?path, "shown" => %path.display());
+/// ```
+///
 /// It is a statement that keeps its guard in a variable of its own: `let scope =
 /// trace_duration!(…)` does not compile. To end a duration before the block does, put it into a
 /// block of its own.
@@ -29,11 +37,12 @@
 /// is not.
 #[macro_export]
 macro_rules! trace_duration {
+    // The compiler prints the variable if a future that must be `Send` holds it across `.await`.
     ($category:literal, $name:literal $(,)?) => {
-        let _trace_duration = $crate::__trace_begin_plain!($category, $name);
+        let _no_duration_across_await_use_dot_trace = $crate::__trace_begin_plain!($category, $name);
     };
     ($($trace_point:tt)*) => {
-        let _trace_duration = $crate::__trace_named!(__trace_begin, [], $($trace_point)*);
+        let _no_duration_across_await_use_dot_trace = $crate::__trace_named!(__trace_begin, [], $($trace_point)*);
     };
 }
 
@@ -183,6 +192,9 @@ macro_rules! trace_async_enter {
             ),
             $crate::AsyncScope::NOT_RECORDED
         )
+    };
+    ($category:literal, $name:literal, $id:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(trace_async_enter, literals_and_id, none, [$category, $name, $id,] $($rest)+)
     };
     ($($wrong:tt)*) => {
         $crate::__trace_expected!(literals_and_id)

@@ -85,6 +85,9 @@ macro_rules! __trace_instaflow {
             }
         }
     };
+    ($kind:ident, $category:expr, $flow:expr, $step:expr, $id:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__trace_instaflow, instaflow, none, [$kind, $category, $flow, $step, $id,] $($rest)+)
+    };
     ($($wrong:tt)*) => {
         $crate::__trace_expected!(instaflow)
     };

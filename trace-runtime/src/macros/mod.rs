@@ -27,4 +27,5 @@ mod track;
 #[cfg(feature = "attributes")]
 mod checked;
 mod expected;
+mod formatted;
 mod off;

@@ -25,6 +25,9 @@ macro_rules! trace_userspace_object {
             __trace_object, [$crate::__private::userspace(&$pointer),], "", $name $(, $key => $value)*
         )
     };
+    ($pointer:expr, $name:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(trace_userspace_object, arguments, none, [$pointer, $name,] $($rest)+)
+    };
 }
 
 /// Says what an id of the kernel's stands for, while anything is recorded.
@@ -53,6 +56,9 @@ macro_rules! trace_kernel_object {
         $crate::__trace_named!(
             __trace_object, [$crate::__private::Object::Kernel($type, $koid),], "", $name $(, $key => $value)*
         )
+    };
+    ($koid:expr, $type:expr, $name:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(trace_kernel_object, arguments, none, [$koid, $type, $name,] $($rest)+)
     };
 }
 
@@ -106,6 +112,9 @@ macro_rules! __trace_object {
             ),
             ()
         )
+    };
+    ($object:expr, $site:tt, $names:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__trace_object, arguments, none, [$object, $site, $names,] $($rest)+)
     };
 }
 

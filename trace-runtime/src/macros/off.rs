@@ -10,9 +10,7 @@ mod place;
 macro_rules! __ntrace_unused {
     ($category:expr, $name:expr, [$($other:expr => $type:ty)?] $(, $key:expr => $value:expr)*) => {
         if false {
-            const {
-                ::core::assert!($crate::__count_keys(&[$($key),*]) <= 15, "a trace point has at most 15 arguments");
-            }
+            const _: ::core::primitive::usize = $crate::__count_keys(&[$($key),*]);
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&$category);
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&$name);
             $(let _: $type = $other;)?
@@ -27,6 +25,9 @@ macro_rules! __ntrace_unused {
 macro_rules! __ntrace_event {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__ntrace_unused!($category, $name, [] $(, $key => $value)*)
+    };
+    ($category:expr, $name:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__ntrace_event, arguments, none, [$category, $name,] $($rest)+)
     };
     ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
         $crate::__trace_expected!(arguments)
@@ -46,6 +47,14 @@ macro_rules! __ntrace_instant {
     ($category:expr, $name:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__ntrace_unused!($category, $name, [$scope => $crate::Scope] $(, $key => $value)*)
     };
+    ($category:expr, $name:expr, $key:expr => $($rest:tt)+) => {
+        $crate::__trace_formatted!(
+            __ntrace_instant, scope, none, [$category, $name,] $key => $($rest)+
+        )
+    };
+    ($category:expr, $name:expr, $scope:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__ntrace_instant, scope, none, [$category, $name, $scope,] $($rest)+)
+    };
     ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
         $crate::__trace_expected!(scope)
     };
@@ -60,6 +69,9 @@ macro_rules! __ntrace_instant {
 macro_rules! __ntrace_event_with_id {
     ($category:expr, $name:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__ntrace_unused!($category, $name, [$id => ::core::primitive::u64] $(, $key => $value)*)
+    };
+    ($category:expr, $name:expr, $id:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__ntrace_event_with_id, id, none, [$category, $name, $id,] $($rest)+)
     };
     ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
         $crate::__trace_expected!(id)
@@ -145,15 +157,16 @@ macro_rules! __ntrace_category {
 macro_rules! __ntrace_future_args {
     ($category:expr, $name:expr $(, $key:expr => $value:expr)* $(,)?) => {{
         if false {
-            const {
-                ::core::assert!($crate::__count_keys(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
-            }
+            const _: ::core::primitive::usize = $crate::__count_future_keys(&[$($key),*]);
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&{ $category });
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&{ $name });
             $(let _ = $crate::__recorded(&{ $value });)*
         }
         $crate::ntrace::TraceFutureArgs::none()
     }};
+    ($category:expr, $name:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__ntrace_future_args, arguments, none, [$category, $name,] $($rest)+)
+    };
     ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
         $crate::__trace_expected!(arguments)
     };

@@ -107,6 +107,9 @@ macro_rules! __trace_complete {
             ()
         )
     };
+    ($time:expr, $place:expr, $site:tt, $names:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__trace_complete, arguments, none, [$time, $place, $site, $names,] $($rest)+)
+    };
     ($($wrong:tt)*) => {
         $crate::__trace_expected!(arguments)
     };

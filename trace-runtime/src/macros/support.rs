@@ -32,9 +32,6 @@ macro_rules! __trace_site {
     ) => {{
         const TRACE_KEYS_MUST_BE_CONSTANT: ::core::primitive::usize =
             $crate::__count_keys(&[$($key),*]);
-        const {
-            ::core::assert!(TRACE_KEYS_MUST_BE_CONSTANT <= 15, "a trace point has at most 15 arguments");
-        }
         static $keys: [$crate::__private::Key; TRACE_KEYS_MUST_BE_CONSTANT] = [$($crate::__private::Key::new($key)),*];
         // Used: it is stored to where the compiler does not see it, through the section.
         #[used]
@@ -98,6 +95,9 @@ macro_rules! __trace_event {
     ($event:ident, $place:expr, $site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
         $crate::__trace_write!($event, $place, $site, $names, [] $(, $key => $value)*)
     };
+    ($event:ident, $place:expr, $site:tt, $names:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__trace_event, arguments, none, [$event, $place, $site, $names,] $($rest)+)
+    };
     ($event:ident, $($wrong:tt)*) => {
         $crate::__trace_expected!(arguments)
     };
@@ -109,6 +109,9 @@ macro_rules! __trace_event {
 macro_rules! __trace_event_with_id {
     ($event:ident, $place:expr, $site:tt, $names:expr, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__trace_write!($event, $place, $site, $names, [$crate::__private::id($id)] $(, $key => $value)*)
+    };
+    ($event:ident, $place:expr, $site:tt, $names:expr, $id:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__trace_event_with_id, id, none, [$event, $place, $site, $names, $id,] $($rest)+)
     };
     ($event:ident, $($wrong:tt)*) => {
         $crate::__trace_expected!(id)
@@ -157,6 +160,14 @@ macro_rules! __trace_instant {
             Instant, $place, $site, $names, [$crate::__private::scope($scope)] $(, $key => $value)*
         )
     };
+    ($place:expr, $site:tt, $names:expr, $key:expr => $($rest:tt)+) => {
+        $crate::__trace_formatted!(
+            __trace_instant, scope, none, [$place, $site, $names,] $key => $($rest)+
+        )
+    };
+    ($place:expr, $site:tt, $names:expr, $scope:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__trace_instant, scope, none, [$place, $site, $names, $scope,] $($rest)+)
+    };
     ($($wrong:tt)*) => {
         $crate::__trace_expected!(scope)
     };
@@ -203,6 +214,9 @@ macro_rules! __trace_begin {
             ),
             $crate::DurationScope::NOT_RECORDED
         )
+    };
+    ($site:tt, $names:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__trace_begin, arguments, none, [$site, $names,] $($rest)+)
     };
     ($($wrong:tt)*) => {
         $crate::__trace_expected!(arguments)

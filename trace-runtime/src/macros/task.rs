@@ -39,8 +39,11 @@ macro_rules! trace_future_args {
             $($key => $value),*
         )
     };
-    ($category:expr, $name:expr, $($wrong:tt)*) => {
-        $crate::__trace_expected!(arguments)
+    ($category:literal, $name:literal, $($rest:tt)+) => {
+        $crate::__trace_formatted!(trace_future_args, arguments, none, [$category, $name,] $($rest)+)
+    };
+    ($category:expr, $name:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(trace_future_args, arguments, none, [$category, $name,] $($rest)+)
     };
     ($($wrong:tt)*) => {
         $crate::__trace_expected!(names)
@@ -52,9 +55,7 @@ macro_rules! trace_future_args {
 #[macro_export]
 macro_rules! __trace_future_args {
     ($site:tt, $names:expr, $($key:expr => $value:expr),*) => {{
-        const {
-            ::core::assert!(<[&::core::primitive::str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
-        }
+        const _: ::core::primitive::usize = $crate::__count_future_keys(&[$($key),*]);
         $crate::__trace_site!(
             AsyncBegin,
             $site,
@@ -86,9 +87,7 @@ macro_rules! __trace_values {
 #[macro_export]
 macro_rules! __trace_task_begin {
     ($site:tt $(, $key:expr => $value:expr)* $(,)?) => {{
-        const {
-            ::core::assert!(<[&::core::primitive::str]>::len(&[$($key),*]) <= 14, "a traced future has at most 14 arguments");
-        }
+        const _: ::core::primitive::usize = $crate::__count_future_keys(&[$($key),*]);
         $crate::__trace_site!(
             AsyncBegin,
             $site,

@@ -74,6 +74,9 @@ macro_rules! __trace_begin_on {
             $crate::TrackScope::NOT_RECORDED
         )
     };
+    ($track:expr, $site:tt, $names:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__trace_begin_on, arguments, none, [$track, $site, $names,] $($rest)+)
+    };
     ($($wrong:tt)*) => {
         $crate::__trace_expected!(arguments)
     };

@@ -15,15 +15,17 @@ const PANICKED: &str = "<panicked>";
 
 /// A formatted text, up to what can be recorded of it.
 #[derive(Debug)]
-#[cfg_attr(
-    not(feature = "attributes"),
-    allow(unreachable_pub, reason = "the attribute's macros reach it")
-)]
 pub struct Formatted {
     length: usize,
     inline: [u8; INLINE],
     /// The whole text, once it is longer than `inline`.
     long: String,
+}
+
+/// Returns the text of `?value` or `%value`.
+#[doc(hidden)]
+pub fn text(arguments: Arguments<'_>) -> Formatted {
+    Formatted::new(arguments)
 }
 
 impl Formatted {

@@ -7,6 +7,7 @@ mod attribute;
 mod blobs;
 mod context;
 mod flows;
+mod formatted;
 mod names;
 mod objects;
 mod places;

@@ -22,6 +22,9 @@ macro_rules! __ntrace_blob_event {
             $crate::__ntrace_unused!($category, $name, [] $(, $key => $value)*);
         }
     };
+    ($category:expr, $name:expr, $bytes:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__ntrace_blob_event, bytes, none, [$category, $name, $bytes,] $($rest)+)
+    };
     ($category:expr, $name:expr $(, $($wrong:tt)*)?) => {
         $crate::__trace_expected!(bytes)
     };
@@ -55,6 +58,9 @@ macro_rules! __ntrace_userspace_object {
             $crate::__ntrace_unused!("", $name, [] $(, $key => $value)*);
         }
     };
+    ($pointer:expr, $name:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__ntrace_userspace_object, arguments, none, [$pointer, $name,] $($rest)+)
+    };
 }
 
 /// An object of the kernel's.
@@ -66,6 +72,9 @@ macro_rules! __ntrace_kernel_object {
             let _: $crate::ObjectType = $type;
             $crate::__ntrace_unused!("", $name, [$koid => ::core::primitive::u64] $(, $key => $value)*);
         }
+    };
+    ($koid:expr, $type:expr, $name:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__ntrace_kernel_object, arguments, none, [$koid, $type, $name,] $($rest)+)
     };
 }
 

@@ -68,6 +68,9 @@ macro_rules! __ntrace_async_enter {
         $crate::__ntrace_unused!($category, $name, [$id => ::core::primitive::u64] $(, $key => $value)*);
         $crate::ntrace::AsyncScope::NOT_RECORDED
     }};
+    ($category:literal, $name:literal, $id:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__ntrace_async_enter, literals_and_id, none, [$category, $name, $id,] $($rest)+)
+    };
     ($($wrong:tt)*) => {
         $crate::__trace_expected!(literals_and_id)
     };
@@ -81,6 +84,9 @@ macro_rules! __ntrace_instaflow {
         $crate::__ntrace_unused!($category, $flow, [$id => ::core::primitive::u64] $(, $key => $value)*);
         $crate::__ntrace_unused!("", $step, []);
     }};
+    ($category:expr, $flow:expr, $step:expr, $id:expr, $($rest:tt)+) => {
+        $crate::__trace_formatted!(__ntrace_instaflow, instaflow, none, [$category, $flow, $step, $id,] $($rest)+)
+    };
     ($($wrong:tt)*) => {
         $crate::__trace_expected!(instaflow)
     };
