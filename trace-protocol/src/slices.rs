@@ -9,12 +9,8 @@
 pub fn ask_for_short() {
     /// The shortest slice that the kernel grants, in nanoseconds.
     const SHORTEST: u64 = 100_000;
-    let mut attributes = Attributes::default();
-    let size = size_of::<Attributes>();
-    // SAFETY: the kernel writes at most `size` bytes, which `attributes` has, and which are valid
-    // whatever they are.
-    let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
-    if got != 0 || attributes.policy != libc::SCHED_OTHER as u32 {
+    let Some(mut attributes) = Attributes::of_thread() else { return };
+    if attributes.policy != libc::SCHED_OTHER as u32 {
         return;
     }
     attributes.runtime = SHORTEST;
@@ -26,7 +22,7 @@ pub fn ask_for_short() {
 /// The kernel's `struct sched_attr`, in its first version.
 #[cfg(target_os = "linux")]
 #[repr(C)]
-#[derive(Default)]
+#[derive(Debug, Default, PartialEq)]
 struct Attributes {
     size: u32,
     policy: u32,
@@ -38,20 +34,34 @@ struct Attributes {
     period: u64,
 }
 
+#[cfg(target_os = "linux")]
+impl Attributes {
+    /// Returns the calling thread's, if the kernel has them in this version.
+    fn of_thread() -> Option<Self> {
+        let mut found = Self::default();
+        let size = size_of::<Self>();
+        // SAFETY: the kernel writes at most `size` bytes, which `found` has, and which are valid
+        // whatever they are.
+        let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, size, 0) };
+        (got == 0).then_some(found)
+    }
+}
+
 #[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
-    /// Asking changes neither policy nor niceness.
+    use super::*;
+
+    /// Asking changes neither policy nor niceness, whatever that is.
     #[test]
-    fn nothing_else_changes() {
-        std::thread::spawn(|| {
-            super::ask_for_short();
-            let mut after = super::Attributes::default();
-            let size = size_of::<super::Attributes>();
-            // SAFETY: as above.
-            let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut after, size, 0) };
-            assert_eq!((got, after.policy, after.nice), (0, 0, 0));
-        })
-        .join()
-        .unwrap();
+    fn only_the_slice_changes() {
+        let in_a_nicer_thread = || {
+            // SAFETY: nice takes a number; on Linux it changes the calling thread only.
+            unsafe { libc::nice(3) };
+            let before = Attributes::of_thread().unwrap();
+            ask_for_short();
+            let after = Attributes::of_thread().unwrap();
+            assert_eq!(Attributes { runtime: before.runtime, ..after }, before);
+        };
+        std::thread::spawn(in_a_nicer_thread).join().unwrap();
     }
 }
