@@ -119,12 +119,12 @@ fn forbid_system_calls(allowed: &[libc::c_long]) {
 
 /// A thread that has never traced, and may make no system call any more, runs `trace`.
 ///
-/// With `wake_ups` it may write to the eventfd that wakes the service thread, once a switch.
+/// With `wake_ups` it may wake the service thread, once a switch.
 fn without_system_calls(wake_ups: bool, trace: impl FnOnce() + Send + 'static) {
     static DONE: AtomicBool = AtomicBool::new(false);
     DONE.store(false, Ordering::SeqCst);
     let thread = std::thread::spawn(move || {
-        forbid_system_calls(if wake_ups { &[libc::SYS_write] } else { &[] });
+        forbid_system_calls(if wake_ups { &[libc::SYS_futex] } else { &[] });
         trace();
         DONE.store(true, Ordering::SeqCst);
         // SAFETY: ends this thread; what would run at its end makes system calls. Nothing of it is

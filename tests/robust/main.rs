@@ -6,6 +6,7 @@ mod harness;
 
 mod alerts;
 mod comparing;
+mod descriptors;
 mod ending;
 mod forking;
 mod hanging;

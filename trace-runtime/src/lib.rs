@@ -6,6 +6,7 @@ pub mod context;
 mod function;
 mod keys;
 mod macros;
+mod not_traced;
 pub mod ntrace;
 mod short;
 mod state;
@@ -54,6 +55,7 @@ pub(crate) use recorder::RECORDER;
 pub use alert_name::check_alert_name as __check_alert_name;
 #[doc(hidden)]
 pub use keys::{count_future_keys as __count_future_keys, count_keys as __count_keys};
+pub use not_traced::NotTraced;
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use ntrace::*;
 #[doc(no_inline)]

@@ -3,6 +3,7 @@
 mod alerts;
 mod counting;
 mod crowd;
+mod descriptors;
 mod ending;
 mod forking;
 mod instruments;
@@ -19,7 +20,7 @@ use trace_runtime::Trace;
 /// Makes this process a provider, as the environment says: `WITHOUT` names what it has to do
 /// without.
 fn init() -> Trace {
-    let mut builder = trace_runtime::builder();
+    let mut builder = trace_runtime::builder().on_message(|message| eprintln!("trace: {message}"));
     let without = env::var("WITHOUT").unwrap_or_default();
     if without.contains("membarrier") {
         builder = builder.without_membarrier();
@@ -58,6 +59,10 @@ fn main() {
         "storm" => counting::storm(),
         "burst" => counting::burst(number(0)),
         "crowd" => crowd::run(number(0), number(1)),
+        "close-all" => descriptors::close_all(&argument(0), argument(1).as_ref()),
+        "close-output" => descriptors::close_output(),
+        "list-descriptors" => descriptors::list(),
+        "without-own-descriptors" => descriptors::without_own_descriptors(&argument(0)),
         "end" => ending::end(&argument(0)),
         "exec" => ending::exec_another(),
         "daemon" => ending::daemon(),

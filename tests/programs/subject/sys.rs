@@ -61,6 +61,50 @@ pub(crate) fn wait_for(child: i32) {
     assert_eq!(status, 0, "the child exits with 0");
 }
 
+/// Waits for the end of the only child, which exits with 0.
+pub(crate) fn wait_for_any() {
+    let mut status = 0;
+    // SAFETY: there is room for the status.
+    assert!(unsafe { libc::waitpid(-1, &mut status, 0) } > 0);
+    assert_eq!(status, 0, "the child exits with 0");
+}
+
+/// Closes all descriptors from this number on, as closefrom(3) does.
+pub(crate) fn close_from(first: u32) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: there is room for the limit.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
+    (first as i32..limit.rlim_cur.min(4096) as i32).for_each(close);
+}
+
+/// Closes a descriptor, if it is open.
+pub(crate) fn close(descriptor: i32) {
+    // SAFETY: nothing of this program uses the descriptor afterwards.
+    unsafe { libc::close(descriptor) };
+}
+
+/// From here on this system call fails as one that the kernel does not have, in threads that are
+/// started later, too.
+pub(crate) fn refuse(call: libc::c_long) {
+    const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    let instruction = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    let mut program = [
+        instruction(LOAD, 0, 0, 0),
+        instruction(JUMP_IF_EQUAL, 0, 1, call as u32),
+        instruction(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        instruction(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: takes integers only.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, 0);
+    // SAFETY: the filter points to a program of the length it says, which lives through the call.
+    let set =
+        unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) };
+    assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+}
+
 /// Ends this process at once, without running anything more.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: takes an integer and does not return.

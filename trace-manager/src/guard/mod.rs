@@ -58,7 +58,7 @@ impl Guard {
     /// When the process has no file descriptor left.
     pub fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = Socket::packet_pair()?;
-        ours.set_nonblocking(true)?;
+        ours.set_nonblocking(true);
         Ok((Self { socket: ours }, theirs.into()))
     }
 }

@@ -68,7 +68,7 @@ pub(crate) enum ReceivedPacket {
 impl Connection {
     /// Takes a connection that was just accepted.
     pub(crate) fn new(socket: Socket) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
+        socket.set_nonblocking(true);
         let peer = socket.peer_credentials()?;
         let pid = i32::try_from(peer.pid).ok().and_then(Pid::from_raw);
         let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
@@ -287,7 +287,7 @@ mod tests {
     fn a_long_packet_is_a_violation() {
         let (mut connection, _control) = pair();
         let (ours, theirs) = Socket::packet_pair().unwrap();
-        ours.set_nonblocking(true).unwrap();
+        ours.set_nonblocking(true);
         connection.packets = Some(ours);
         assert_eq!(connection.receive_packet(), Ok(ReceivedPacket::Nothing));
         theirs.send(&Packet::Stopped.encode(), &[]).unwrap();

@@ -272,7 +272,7 @@ fn make_shared(layout: &Layout, name: &str) -> io::Result<Made> {
     buffer.write_at(as_bytes(&layout.to_header()), 0)?;
     let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size())?;
     let (packets, theirs) = Socket::packet_pair()?;
-    packets.set_nonblocking(true)?;
+    packets.set_nonblocking(true);
     let handles = Handles { buffer, packets: theirs };
     Ok(Made { mapping, packets, handles })
 }

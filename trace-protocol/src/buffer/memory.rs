@@ -31,11 +31,12 @@ impl WriteMapping {
     /// [`WriteMapping::populate_rest`] does that to the others, which takes longer.
     ///
     /// # Errors
-    /// What [mmap(2)](https://man7.org/linux/man-pages/man2/mmap.2.html) says, and `InvalidInput`
-    /// for a size of 0 or no multiple of 8.
+    /// What [mmap(2)](https://man7.org/linux/man-pages/man2/mmap.2.html) says, `InvalidInput` for a
+    /// size of 0 or no multiple of 8, and an error if the pages cannot be made present: an access
+    /// would end the process.
     pub fn map(file: BorrowedFd<'_>, size: usize) -> io::Result<Self> {
         let region = Region::map(file, size, libc::PROT_READ | libc::PROT_WRITE)?;
-        region.populate(0..size.min(Self::PRESENT_AT_ONCE));
+        region.populate(0..size.min(Self::PRESENT_AT_ONCE))?;
         Ok(Self(Arc::new(region)))
     }
 
@@ -48,7 +49,8 @@ impl WriteMapping {
     pub fn populate_rest(&self) {
         let size = self.words().len() * 8;
         for start in (Self::PRESENT_AT_ONCE..size).step_by(Self::PRESENT_AT_ONCE) {
-            self.0.populate(start..size.min(start + Self::PRESENT_AT_ONCE));
+            // Trace points take the faults otherwise.
+            let _present = self.0.populate(start..size.min(start + Self::PRESENT_AT_ONCE));
         }
     }
 
@@ -142,11 +144,15 @@ impl Region {
 
     /// Faults the pages of these bytes in, where the kernel can (Linux 5.14); elsewhere trace
     /// points take the faults.
-    fn populate(&self, bytes: Range<usize>) {
+    fn populate(&self, bytes: Range<usize>) -> io::Result<()> {
         const MADV_POPULATE_WRITE: libc::c_int = 23;
         let start = self.words.as_ptr().wrapping_byte_add(bytes.start);
         // SAFETY: the range is within this mapping, and populating changes no contents.
-        unsafe { libc::madvise(start.cast(), bytes.len(), MADV_POPULATE_WRITE) };
+        let populated = unsafe { libc::madvise(start.cast(), bytes.len(), MADV_POPULATE_WRITE) };
+        match io::Error::last_os_error() {
+            error if populated != 0 && error.raw_os_error() != Some(libc::EINVAL) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn words(&self) -> &[AtomicU64] {

@@ -29,8 +29,9 @@ pub fn default_socket_path_from(lookup: impl Fn(&str) -> Option<OsString>) -> Pa
 
 /// A socket address, and the file descriptor that must stay open while it is used.
 ///
-/// `sun_path` has room for 107 bytes. A longer path goes through `/proc/self/fd` (proc(5)) and an
-/// `O_PATH` descriptor: of the socket itself to connect, of its directory to bind.
+/// `sun_path` has room for 107 bytes. A longer path goes through `/proc/thread-self/fd` (proc(5);
+/// a thread may have descriptors of its own) and an `O_PATH` descriptor: of the socket itself to
+/// connect, of its directory to bind.
 pub(super) struct Address {
     pub(super) raw: libc::sockaddr_un,
     pub(super) length: libc::socklen_t,
@@ -44,7 +45,7 @@ impl Address {
             return Ok(address);
         }
         let socket = open_path(path, 0)?;
-        let short = PathBuf::from(format!("/proc/self/fd/{}", socket.as_raw_fd()));
+        let short = PathBuf::from(format!("/proc/thread-self/fd/{}", socket.as_raw_fd()));
         Self::direct(&short, Some(socket)).ok_or_else(too_long)
     }
 
@@ -57,7 +58,8 @@ impl Address {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         let directory = open_path(parent, libc::O_DIRECTORY)?;
-        let short = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd())).join(name);
+        let short =
+            PathBuf::from(format!("/proc/thread-self/fd/{}", directory.as_raw_fd())).join(name);
         Self::direct(&short, Some(directory)).ok_or_else(too_long)
     }
 

@@ -20,6 +20,7 @@ pub(super) fn send(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
     fds: &[BorrowedFd<'_>],
+    flags: libc::c_int,
 ) -> io::Result<usize> {
     if fds.len() > MAX_FDS {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -33,7 +34,7 @@ pub(super) fn send(
     }
     // SAFETY: `message` points to `part`, which spans `bytes`, and to the initialised beginning of
     // `control`; all three live through the call, and sendmsg(2) only reads them.
-    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
+    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL | flags) };
     check(sent).map(|sent| sent as usize)
 }
 
@@ -41,6 +42,7 @@ pub(super) fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
     fds: Option<&mut Vec<OwnedFd>>,
+    flags: libc::c_int,
 ) -> io::Result<usize> {
     let mut part = io_vector(buffer.as_mut_ptr(), buffer.len());
     let mut control: Control = [0; 4];
@@ -52,10 +54,15 @@ pub(super) fn receive(
     // SAFETY: `message` points to `part`, which spans `buffer`, and to `control` with its size; all
     // three are exclusively ours and live through the call.
     let received =
-        unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
+        unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC | flags) };
     let received = check(received)?;
     if let Some(fds) = fds {
+        let before = fds.len();
         take_fds(&control, message.msg_controllen as _, fds);
+        if message.msg_flags & libc::MSG_CTRUNC != 0 {
+            // Nobody could tell which of them are missing.
+            fds.truncate(before);
+        }
     }
     Ok(received as usize)
 }

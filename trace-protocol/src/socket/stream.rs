@@ -5,6 +5,7 @@ use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::address::Address;
 use super::fd_passing::{receive, send};
@@ -14,6 +15,9 @@ use super::{check, retry};
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
+    /// Whether calls return where they would wait. It is passed with each call, since the peer may
+    /// hold the same open file, and could change its flags.
+    nonblocking: AtomicBool,
 }
 
 /// Who is at the other end of a socket, as the kernel says (`SO_PEERCRED`, unix(7)).
@@ -49,7 +53,7 @@ impl Socket {
             };
             check(result)
         })?;
-        Ok(Self { fd: socket })
+        Ok(socket.into())
     }
 
     /// Makes a connected pair of packet sockets (`SOCK_SEQPACKET`), both blocking.
@@ -66,7 +70,7 @@ impl Socket {
         let first = unsafe { OwnedFd::from_raw_fd(fds[0]) };
         // SAFETY: socketpair succeeded, so the second descriptor is open and nobody else owns it.
         let second = unsafe { OwnedFd::from_raw_fd(fds[1]) };
-        Ok((Self { fd: first }, Self { fd: second }))
+        Ok((first.into(), second.into()))
     }
 
     /// Sends bytes and, with the first of them, file descriptors. Returns how many bytes were
@@ -79,7 +83,7 @@ impl Socket {
     /// `WouldBlock` on a non-blocking socket that has no room, `BrokenPipe` when the peer is gone,
     /// `InvalidInput` for more than [`MAX_FDS`](super::MAX_FDS) descriptors.
     pub fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
-        retry(|| send(self.fd.as_fd(), bytes, fds))
+        retry(|| send(self.fd.as_fd(), bytes, fds, self.flags()))
     }
 
     /// Receives into `buffer`; 0 when the peer has closed the socket.
@@ -91,28 +95,45 @@ impl Socket {
     /// `WouldBlock` on a non-blocking socket that has nothing, `ConnectionReset` when the peer is
     /// gone.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        retry(|| receive(self.fd.as_fd(), buffer, None))
+        retry(|| receive(self.fd.as_fd(), buffer, None, self.flags()))
     }
 
     /// Receives as [`recv`](Self::recv) does, and appends the file descriptors that came along to
-    /// `fds`: at most [`MAX_FDS`](super::MAX_FDS), the kernel closes the others.
+    /// `fds`: all of them, or none if there are more than [`MAX_FDS`](super::MAX_FDS), or more than
+    /// this process may have.
     ///
     /// # Errors
     ///
     /// As [`recv`](Self::recv).
     pub fn recv_with_fds(&self, buffer: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
-        retry(|| receive(self.fd.as_fd(), buffer, Some(fds)))
+        retry(|| receive(self.fd.as_fd(), buffer, Some(fds), self.flags()))
     }
 
-    /// Makes calls that would wait fail with `WouldBlock`, or wait again.
+    /// Makes calls of this value that would wait fail with `WouldBlock`, or wait again.
+    pub fn set_nonblocking(&self, nonblocking: bool) {
+        self.nonblocking.store(nonblocking, Ordering::Relaxed);
+    }
+
+    fn flags(&self) -> libc::c_int {
+        match self.nonblocking.load(Ordering::Relaxed) {
+            true => libc::MSG_DONTWAIT,
+            false => 0,
+        }
+    }
+
+    /// Takes one end of a packet pair that came from elsewhere.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses, which it has no reason to.
-    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        let value = libc::c_int::from(nonblocking);
-        // SAFETY: FIONBIO reads one int, which `value` is.
-        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::FIONBIO, &value) }).map(drop)
+    /// `InvalidInput` for any other file.
+    pub fn from_packets(fd: OwnedFd) -> io::Result<Self> {
+        let domain: libc::c_int = option(fd.as_fd(), libc::SO_DOMAIN)?;
+        let kind: libc::c_int = option(fd.as_fd(), libc::SO_TYPE)?;
+        let listens: libc::c_int = option(fd.as_fd(), libc::SO_ACCEPTCONN)?;
+        if (domain, kind, listens) != (libc::AF_UNIX, libc::SOCK_SEQPACKET, 0) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(fd.into())
     }
 
     /// Asks the kernel who is at the other end.
@@ -121,21 +142,38 @@ impl Socket {
     ///
     /// When the kernel refuses, which it has no reason to.
     pub fn peer_credentials(&self) -> io::Result<PeerCredentials> {
-        let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
-        let mut length = mem::size_of_val(&found) as libc::socklen_t;
-        // SAFETY: `found` is a ucred, which SO_PEERCRED stores, and `length` is its size.
-        let result = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_PEERCRED,
-                ptr::from_mut(&mut found).cast(),
-                &mut length,
-            )
-        };
-        check(result)?;
-        Ok(PeerCredentials { pid: found.pid as u32, uid: found.uid, gid: found.gid })
+        let found: Credentials = option(self.fd.as_fd(), libc::SO_PEERCRED)?;
+        let Credentials { pid, uid, gid } = found;
+        Ok(PeerCredentials { pid: pid as u32, uid, gid })
     }
+}
+
+/// The kernel's `struct ucred`.
+#[repr(C)]
+#[derive(Default)]
+struct Credentials {
+    pid: libc::pid_t,
+    uid: libc::uid_t,
+    gid: libc::gid_t,
+}
+
+/// Asks for an option of a socket, which is integers.
+fn option<T: Default>(fd: BorrowedFd<'_>, name: libc::c_int) -> io::Result<T> {
+    let mut found = T::default();
+    let mut length = mem::size_of::<T>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes, which `found` has; it is integers, for
+    // which all bytes are valid.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            name,
+            ptr::from_mut(&mut found).cast(),
+            &mut length,
+        )
+    };
+    check(result)?;
+    Ok(found)
 }
 
 impl AsFd for Socket {
@@ -147,7 +185,7 @@ impl AsFd for Socket {
 impl From<OwnedFd> for Socket {
     /// Takes a connected Unix socket that came from elsewhere.
     fn from(fd: OwnedFd) -> Self {
-        Self { fd }
+        Self { fd, nonblocking: AtomicBool::new(false) }
     }
 }
 

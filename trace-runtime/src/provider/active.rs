@@ -7,9 +7,10 @@ use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
 
+use super::observers::Observers;
 use super::recording::Recording;
 use super::wanted::Wanted;
-use super::{observers, service};
+use super::{service, sys, wake};
 use crate::{TraceState, RECORDER};
 
 /// How long a turn of the service thread waits for threads to leave a rolling buffer.
@@ -33,13 +34,13 @@ impl Active {
         if mapping.has_rest() {
             populate_rest(mapping.clone());
         }
-        let recording = Recording::begin(mapping, layout, service::wake);
+        let recording = Recording::begin(mapping, layout, wake::wake);
         Self { recording, layout, next: 0, started: false, named: Instant::now() }
     }
 
     /// Starts recording `categories`, from an empty durable buffer if `clear`. Does nothing while
     /// it records.
-    pub(super) fn start(&mut self, categories: &Wanted, clear: bool) {
+    pub(super) fn start(&mut self, categories: &Wanted, clear: bool, observers: &Observers) {
         if self.started {
             return;
         }
@@ -49,16 +50,16 @@ impl Active {
         // Not what is current now: threads may have filled that one already.
         self.next = self.recording.start(categories).unwrap_or(0);
         self.started = true;
-        observers::enter(TraceState::Started);
+        observers.enter(TraceState::Started);
     }
 
     /// Stops recording. Returns whether it was.
-    pub(super) fn stop(&mut self) -> bool {
+    pub(super) fn stop(&mut self, observers: &Observers) -> bool {
         if self.started {
-            observers::enter(TraceState::Stopping);
+            observers.enter(TraceState::Stopping);
             self.name_threads();
             self.recording.stop();
-            observers::enter(TraceState::Stopped);
+            observers.enter(TraceState::Stopped);
         }
         std::mem::take(&mut self.started)
     }
@@ -139,6 +140,5 @@ impl Active {
 /// Has a large buffer's pages made present beside the recording, which does not wait for it. The
 /// thread blocks all signals, as the calling one does. Without it trace points take the faults.
 fn populate_rest(mapping: WriteMapping) {
-    let thread = std::thread::Builder::new().name("trace-populate".to_owned());
-    let _beside = thread.spawn(move || mapping.populate_rest());
+    let _beside = sys::spawn("trace-populate", move || mapping.populate_rest());
 }

@@ -1,13 +1,14 @@
 //! What an application may choose of its provider.
 
-use std::env;
 use std::path::PathBuf;
 
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::categories::CategorySet;
-use trace_protocol::socket::default_socket_path;
+use trace_protocol::socket::default_socket_path_from;
 
+use super::environment::variable;
 use super::handle::Trace;
+use super::sys;
 
 /// Chooses how this process is traced; what is not chosen comes from the environment.
 ///
@@ -25,29 +26,37 @@ pub struct Builder {
     pub(super) mode: BufferingMode,
     pub(super) membarrier: bool,
     pub(super) cpu_counter: bool,
+    pub(super) on_message: Option<OnMessage>,
+    /// What cannot be understood of the environment.
+    pub(super) messages: Vec<String>,
+    manager_uid: Option<u32>,
 }
+
+/// A function of the application that takes messages of the tracer.
+pub(super) type OnMessage = fn(&str);
 
 /// Bytes of the buffer where nothing else is said.
 const DEFAULT_BUFFER_SIZE: usize = 16 << 20;
 
 impl Builder {
     pub(super) fn from_environment() -> Self {
-        let text = |name| env::var(name).ok().filter(|value| !value.is_empty());
-        let categories = text("TRACE_CATEGORIES").unwrap_or_default();
+        let mut messages = Vec::new();
+        let categories = variable("TRACE_CATEGORIES").and_then(|list| list.into_string().ok());
+        let size = chosen("TRACE_BUFFER_SIZE", "bytes, as 16M", bytes, &mut messages);
+        let modes = "oneshot, circular or streaming";
+        let mode = chosen("TRACE_BUFFERING_MODE", modes, named_mode, &mut messages);
         Self {
             name: None,
-            categories: split(&categories),
-            socket: default_socket_path(),
-            output: env::var_os("TRACE_OUTPUT").filter(|path| !path.is_empty()).map(PathBuf::from),
-            buffer_size: chosen("TRACE_BUFFER_SIZE", "bytes, as 16M", bytes, DEFAULT_BUFFER_SIZE),
-            mode: chosen(
-                "TRACE_BUFFERING_MODE",
-                "oneshot, circular or streaming",
-                named_mode,
-                BufferingMode::Streaming,
-            ),
+            categories: split(&categories.unwrap_or_default()),
+            socket: default_socket_path_from(variable),
+            output: variable("TRACE_OUTPUT").map(PathBuf::from),
+            buffer_size: size.unwrap_or(DEFAULT_BUFFER_SIZE),
+            mode: mode.unwrap_or(BufferingMode::Streaming),
             membarrier: true,
             cpu_counter: true,
+            on_message: None,
+            messages,
+            manager_uid: None,
         }
     }
 
@@ -106,6 +115,27 @@ impl Builder {
         self
     }
 
+    /// Accepts a manager that runs as this user, too. Other managers are accepted only if they run
+    /// as root, or as the real user of this process.
+    pub fn manager_uid(mut self, uid: u32) -> Self {
+        self.manager_uid = Some(uid);
+        self
+    }
+
+    /// Calls a function with each message for the program's user: why the process is not traced,
+    /// or where its archive is if that is not where it should be. Without this, nothing is printed.
+    ///
+    /// It is called on the thread that calls [`Builder::init`], or ends the provider, and before
+    /// that returns. It must not panic.
+    ///
+    /// ```
+    /// let _trace = trace_runtime::builder().on_message(|message| eprintln!("trace: {message}")).init();
+    /// ```
+    pub fn on_message(mut self, function: fn(&str)) -> Self {
+        self.on_message = Some(function);
+        self
+    }
+
     /// Does without the kernel's `membarrier`: for tests of the slower path that kernels without it
     /// need.
     #[doc(hidden)]
@@ -132,25 +162,30 @@ impl Builder {
         Trace::new(self)
     }
 
+    /// Whether a manager that runs as this user may record this process.
+    pub(super) fn accepts_manager_of(&self, uid: u32) -> bool {
+        uid == 0 || uid == sys::real_user() || Some(uid) == self.manager_uid
+    }
+
     pub(super) fn category_set(&self) -> CategorySet {
         CategorySet::new(&self.categories)
     }
 }
 
-/// What a variable of the environment chooses. If that cannot be understood, somebody wants to
-/// know.
-fn chosen<T>(variable: &str, expected: &str, parse: impl Fn(&str) -> Option<T>, otherwise: T) -> T {
-    let Some(value) = env::var_os(variable).filter(|value| !value.is_empty()) else {
-        return otherwise;
-    };
+/// The choice of a variable of the environment; a message if that cannot be understood.
+fn chosen<T>(
+    name: &str,
+    expected: &str,
+    parse: impl Fn(&str) -> Option<T>,
+    messages: &mut Vec<String>,
+) -> Option<T> {
+    let value = variable(name)?;
     let parsed = value.to_str().and_then(parse);
     if parsed.is_none() {
-        eprintln!(
-            "trace: {variable}: expected {expected}, found '{}'; it does not count",
-            value.to_string_lossy()
-        );
+        let value = value.to_string_lossy();
+        messages.push(format!("{name}: expected {expected}, found '{value}'; it is ignored"));
     }
-    parsed.unwrap_or(otherwise)
+    parsed
 }
 
 fn absolute(path: PathBuf) -> PathBuf {

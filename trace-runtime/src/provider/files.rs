@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -16,11 +16,7 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::saved::{buffer_path, partial_path};
 use trace_protocol::words::as_bytes;
 
-use super::{fork, sys};
-
-/// The number under which forked children find the buffer's descriptor, to close it: the lock is
-/// the parent's.
-const NUMBER: usize = 4;
+use super::sys;
 
 /// The files of an archive that no other process writes.
 #[derive(Debug)]
@@ -31,23 +27,23 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Claims `path`, or a path like it if a living process has claimed that.
-    pub(super) fn new(path: &Path) -> io::Result<Self> {
+    /// Claims `path`, or a path like it if a living process has claimed that. What the user needs
+    /// to know of that goes to `note`.
+    pub(super) fn new(path: &Path, note: impl Fn(String)) -> io::Result<Self> {
         let (path, buffer) = match lock_buffer(path)? {
             Some(buffer) => (path.to_owned(), buffer),
             None => {
                 let own = with_process_id(path);
-                eprintln!(
-                    "trace: another process traces into {}; this one traces into {}",
+                note(format!(
+                    "another process traces into {}; this one traces into {}",
                     path.display(),
                     own.display()
-                );
+                ));
                 let buffer = lock_buffer(&own)?.ok_or(io::ErrorKind::WouldBlock)?;
                 (own, buffer)
             }
         };
-        let buffer = set_leftovers_aside(&path, buffer)?;
-        fork::remember_descriptor(NUMBER, buffer.as_raw_fd());
+        let buffer = set_leftovers_aside(&path, buffer, note)?;
         Ok(Self { path, buffer })
     }
 
@@ -62,18 +58,13 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
-    fn drop(&mut self) {
-        fork::remember_descriptor(NUMBER, -1);
-    }
-}
-
 /// Opens the buffer of the archive `path` and locks it; `None` if another process holds the lock.
 fn lock_buffer(path: &Path) -> io::Result<Option<File>> {
     let path = buffer_path(path);
     loop {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        let file = File::from(sys::high(file.into()));
         if !sys::lock(file.as_fd()) {
             return Ok(None);
         }
@@ -89,7 +80,7 @@ fn lock_buffer(path: &Path) -> io::Result<Option<File>> {
 
 /// What a killed process left under this name gets another one, so that it can still be recovered.
 /// Returns a buffer that is empty.
-fn set_leftovers_aside(path: &Path, buffer: File) -> io::Result<File> {
+fn set_leftovers_aside(path: &Path, buffer: File, note: impl Fn(String)) -> io::Result<File> {
     if buffer.metadata()?.len() == 0 {
         return Ok(buffer);
     }
@@ -102,11 +93,11 @@ fn set_leftovers_aside(path: &Path, buffer: File) -> io::Result<File> {
     // recover.
     if std::fs::rename(partial_path(path), partial_path(&aside)).is_ok() {
         std::fs::rename(buffer_path(path), buffer_path(&aside))?;
-        eprintln!(
-            "trace: an earlier process was killed while it traced into {}; trace recover {}",
+        note(format!(
+            "an earlier process was killed while it traced into {}; trace recover {}",
             path.display(),
             aside.display()
-        );
+        ));
     } else {
         std::fs::remove_file(buffer_path(path))?;
     }

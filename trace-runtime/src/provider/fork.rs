@@ -2,21 +2,17 @@
 //! providers of their own.
 
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::Mutex;
 
 use super::handle::Provider;
-use super::{given, observers, service, table, wanted};
+use super::{given, observers, table, wanted};
 use crate::point::{alert, registry};
 use crate::{thread, RECORDER};
 
 /// The provider of this process. A child starts with a new lock, since its parent may have held the
 /// old one.
 static PROVIDER: AtomicPtr<Mutex<Option<Provider>>> = AtomicPtr::new(null_mut());
-
-/// The descriptors of the service thread, which a child closes: its parent's manager must see the
-/// parent's end. -1 for none.
-static DESCRIPTORS: [AtomicI32; 5] = [const { AtomicI32::new(-1) }; 5];
 
 /// The process that all of this is of; 0 before the first call of [`provider`], [`CLEARING`] while
 /// a child clears what it inherited.
@@ -58,7 +54,7 @@ pub(crate) fn notice_fork() {
             return;
         }
         if known == CLEARING {
-            // Another thread is about to be done: it only stores, and closes descriptors.
+            // Another thread is about to be done: it only stores.
             std::thread::yield_now();
         } else if PROCESS
             .compare_exchange(known, CLEARING, Ordering::Acquire, Ordering::Relaxed)
@@ -69,13 +65,6 @@ pub(crate) fn notice_fork() {
             }
             PROCESS.store(this, Ordering::Release);
         }
-    }
-}
-
-/// Remembers a descriptor for children to close, under one of five numbers.
-pub(super) fn remember_descriptor(number: usize, descriptor: i32) {
-    if let Some(place) = DESCRIPTORS.get(number) {
-        place.store(descriptor, Ordering::Relaxed);
     }
 }
 
@@ -90,12 +79,11 @@ pub(super) fn install_handlers() {
     }
 }
 
-/// Runs in a forked child before anything else. Only stores and `close`, since the parent's locks
-/// may be held.
+/// Runs in a forked child before anything else. Only stores, since the parent's locks may be
+/// held.
 extern "C" fn in_child() {
     RECORDER.forget();
     thread::forget_slot();
-    service::forget();
     RECORDER.nonces().forget();
     // SAFETY: a forked child has one thread, which is this one.
     unsafe { registry::turn_all_off() };
@@ -106,12 +94,4 @@ extern "C" fn in_child() {
     wanted::forget();
     observers::forget();
     PROVIDER.store(null_mut(), Ordering::Relaxed);
-    for descriptor in &DESCRIPTORS {
-        let descriptor = descriptor.swap(-1, Ordering::Relaxed);
-        if descriptor >= 0 {
-            // SAFETY: the descriptor is the copy of one that the parent's service thread owns; that
-            // thread is not in the child.
-            unsafe { libc::close(descriptor) };
-        }
-    }
 }

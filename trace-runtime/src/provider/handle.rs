@@ -1,12 +1,12 @@
 //! The one provider of a process, and the guard that applications hold.
 
-use std::marker::PhantomData;
 use std::process;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::config::Builder;
-use super::{fork, service};
+use super::config::{Builder, OnMessage};
+use super::{fork, observers, service, wake};
+use crate::not_traced::NotTraced;
 
 /// How long `init` waits for a manager that is there, and the end of a provider for its service
 /// thread.
@@ -22,7 +22,7 @@ pub struct Trace {
     /// The process whose provider it counts for; 0, which is none, if there could be no provider,
     /// or if an observer called.
     process: u32,
-    _not_constructible: PhantomData<()>,
+    shared: Arc<Shared>,
 }
 
 /// The provider of this process, while there are guards.
@@ -33,6 +33,7 @@ pub(super) struct Provider {
     /// How long the end waits for the service thread; for ever where it writes an archive, which
     /// depends on no other process.
     patience: Duration,
+    on_message: Option<OnMessage>,
     shared: Arc<Shared>,
 }
 
@@ -50,6 +51,21 @@ struct State {
     /// The service thread is asked to end.
     quit: bool,
     ended: bool,
+    /// Why the process is not traced.
+    reason: Option<NotTraced>,
+    /// For the application, which has not been given them yet.
+    messages: Vec<String>,
+}
+
+/// Messages that are kept for the application; those that come later are left out.
+const MOST_MESSAGES: usize = 16;
+
+impl State {
+    fn note(&mut self, message: String) {
+        if self.messages.len() < MOST_MESSAGES && self.messages.last() != Some(&message) {
+            self.messages.push(message);
+        }
+    }
 }
 
 impl Shared {
@@ -82,22 +98,72 @@ impl Shared {
     pub(super) fn is_quitting(&self) -> bool {
         self.lock().quit
     }
+
+    /// Keeps the reason why the process is not traced.
+    pub(super) fn report(&self, reason: NotTraced) {
+        let mut state = self.lock();
+        state.note(format!("this process is not traced: {reason}"));
+        state.reason = Some(reason);
+    }
+
+    /// Forgets the reason.
+    pub(super) fn forget_reason(&self) {
+        self.lock().reason = None;
+    }
+
+    /// Keeps a message for the application.
+    pub(super) fn note(&self, message: String) {
+        self.lock().note(message);
+    }
+
+    /// Gives the application its messages. Called on a thread of the application, without locks.
+    fn deliver(&self, on_message: Option<OnMessage>) {
+        let messages = std::mem::take(&mut self.lock().messages);
+        if let Some(on_message) = on_message {
+            messages.iter().for_each(|message| on_message(message));
+        }
+    }
 }
 
 impl Trace {
     pub(super) fn new(builder: Builder) -> Self {
-        if service::is_here() {
+        if observers::is_here() {
             // An observer's, which is told only while there is a provider. Who made that may be
             // waiting for this thread.
-            return Self { process: 0, _not_constructible: PhantomData };
+            return Self { process: 0, shared: Arc::default() };
         }
         let mut provider = fork::provider().lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *provider {
-            Some(provider) => provider.guards += 1,
-            None => *provider = start(builder),
-        }
-        let process = provider.as_ref().map_or(0, |provider| provider.process);
-        Self { process, _not_constructible: PhantomData }
+        let (found, on_message) = match provider.take() {
+            Some(found) => (Ok(Provider { guards: found.guards + 1, ..found }), found.on_message),
+            None => {
+                let on_message = builder.on_message;
+                (start(builder), on_message)
+            }
+        };
+        let trace = match &found {
+            Ok(found) => Self { process: found.process, shared: Arc::clone(&found.shared) },
+            Err(shared) => Self { process: 0, shared: Arc::clone(shared) },
+        };
+        *provider = found.ok();
+        drop(provider);
+        trace.shared.deliver(on_message);
+        trace
+    }
+
+    /// Returns the reason if this process cannot be traced, and `Ok` if it is a provider: it is
+    /// traced, or will be when a manager appears.
+    ///
+    /// # Errors
+    /// [`NotTraced`] says what is missing, or who is refused.
+    ///
+    /// ```
+    /// let trace = trace_runtime::init();
+    /// if let Err(reason) = trace.status() {
+    ///     eprintln!("not traced: {reason}");
+    /// }
+    /// ```
+    pub fn status(&self) -> Result<(), NotTraced> {
+        self.shared.lock().reason.clone().map_or(Ok(()), Err)
     }
 }
 
@@ -110,35 +176,40 @@ impl Drop for Trace {
         let mut provider = fork::provider().lock().unwrap_or_else(PoisonError::into_inner);
         let Some(found) = &mut *provider else { return };
         found.guards -= 1;
-        if found.guards == 0 {
-            if let Some(ended) = provider.take() {
-                ended.shut_down();
-            }
+        if found.guards > 0 {
+            return;
+        }
+        let ended = provider.take().map(Provider::shut_down);
+        drop(provider);
+        if let Some((shared, on_message)) = ended {
+            shared.deliver(on_message);
         }
     }
 }
 
 /// Starts the service thread and waits until it is decided whether the first events are recorded.
-fn start(builder: Builder) -> Option<Provider> {
+/// If there can be no provider, what is returned has the reason.
+fn start(builder: Builder) -> Result<Provider, Arc<Shared>> {
     let shared = Arc::new(Shared::default());
     let patience = if builder.output.is_some() { Duration::MAX } else { PATIENCE };
-    let asked = builder.output.is_some() || std::env::var_os("TRACE_SOCKET").is_some();
+    let on_message = builder.on_message;
+    builder.messages.iter().for_each(|message| shared.note(message.clone()));
     if let Err(error) = service::spawn(builder, Arc::clone(&shared)) {
-        if asked {
-            eprintln!("trace: this process is not traced: {error}");
-        }
-        return None;
+        shared.report(NotTraced::start(error));
+        return Err(shared);
     }
     shared.wait_until(patience, |state| state.settled);
-    Some(Provider { process: process::id(), guards: 1, patience, shared })
+    Ok(Provider { process: process::id(), guards: 1, patience, on_message, shared })
 }
 
 impl Provider {
-    /// Ends recording: what was recorded reaches the archive.
-    fn shut_down(self) {
+    /// Ends recording: what was recorded reaches the archive. Returns what has messages for the
+    /// application.
+    fn shut_down(self) -> (Arc<Shared>, Option<OnMessage>) {
         self.shared.change(|state| state.quit = true);
-        service::wake();
+        wake::wake();
         self.shared.wait_until(self.patience, |state| state.ended);
+        (self.shared, self.on_message)
     }
 }
 
@@ -149,7 +220,8 @@ pub(super) extern "C" fn at_exit() {
         // A child of a fork that ran no handlers has its parent's.
         if let Some(provider) = provider.take().filter(|provider| provider.process == process::id())
         {
-            provider.shut_down();
+            let (shared, on_message) = provider.shut_down();
+            shared.deliver(on_message);
         }
     }
 }

@@ -3,8 +3,13 @@
 //! | module | subject |
 //! |---|---|
 //! | `handle` | the one provider of a process, and the guard that applications hold |
+//! | `environment` | the environment's variables |
 //! | `service` | the service thread |
+//! | `wake` | waking it |
 //! | `link` | a connection to a manager |
+//! | `session` | a manager's session |
+//! | `received` | checking what a manager sends |
+//! | `registration` | what a provider says of itself |
 //! | `wait` | waiting for a manager to appear |
 //! | `output` | tracing into a file without a manager |
 //! | `files` | whose those files are |
@@ -24,6 +29,7 @@
 mod active;
 mod alerts;
 mod config;
+mod environment;
 mod files;
 mod fork;
 pub(crate) mod given;
@@ -33,19 +39,23 @@ mod lock;
 pub(crate) mod names;
 mod observers;
 mod output;
+mod received;
 mod recording;
+mod registration;
 mod service;
+mod session;
 mod sys;
 pub(crate) mod table;
 mod tracks;
 mod wait;
+mod wake;
 mod wanted;
 
 pub use config::Builder;
 pub use given::{name_process, name_thread};
 pub use handle::Trace;
 pub use observers::{observe, trace_state, Observer};
-pub(crate) use service::wake;
+pub(crate) use wake::wake;
 pub use wanted::is_category_enabled;
 
 /// Makes this process a trace provider, until the guard is dropped.

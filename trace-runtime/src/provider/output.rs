@@ -14,6 +14,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use trace_protocol::archive::{self, ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::Collector;
@@ -25,24 +26,23 @@ use trace_protocol::words::as_bytes;
 
 use super::active::Active;
 use super::files::Claim;
-use super::link::process_name;
 use super::recording::durable_hint;
+use super::registration::process_name;
 use super::service::{Service, NAMES_INTERVAL};
 use super::sys;
 use super::wanted::Wanted;
+use crate::not_traced::NotTraced;
 
 /// Traces this process into `path` until the provider ends.
-///
-/// A library does not print; but somebody asked for this file, and would wait for it in vain.
 pub(super) fn run(service: &Service, path: &Path) {
     let traced = Output::create(service, path).and_then(|mut output| {
         output.record(service);
-        output.finish()
+        output.finish(service)
     });
-    service.settle();
     if let Err(error) = traced {
-        eprintln!("trace: expected to write the archive {}, which failed: {error}", path.display());
+        service.report(NotTraced::Output { path: path.to_owned(), error: Arc::new(error) });
     }
+    service.settle();
 }
 
 struct Output {
@@ -68,7 +68,7 @@ impl Output {
         let hint = usize::try_from(durable_hint()).unwrap_or(usize::MAX);
         let layout = Layout::plan(config.mode, config.buffer_size, hint)
             .ok_or(io::ErrorKind::InvalidInput)?;
-        let files = Claim::new(path)?;
+        let files = Claim::new(path, |message| service.note(message))?;
         let mapping = files.create_buffer(&layout)?;
         let partial = create(&partial_path(&files.path))?;
         let process_name = process_name();
@@ -77,8 +77,7 @@ impl Output {
             name: config.name.clone().unwrap_or_else(|| process_name.clone()),
             process_name,
             pid: std::process::id(),
-            // SAFETY: getuid takes nothing and cannot fail.
-            uid: unsafe { libc::getuid() },
+            uid: sys::real_user(),
             clock: if service.cpu_counter {
                 ClockSource::CpuCounter
             } else {
@@ -102,7 +101,8 @@ impl Output {
         };
         output.open()?;
         let wanted = Wanted::new(config.category_set(), CategorySet::default());
-        output.active.start(&wanted, false);
+        wanted.remember().map_err(io::Error::other)?;
+        output.active.start(&wanted, false, &service.observers);
         Ok(output)
     }
 
@@ -123,8 +123,7 @@ impl Output {
     fn record(&mut self, service: &Service) {
         service.settle();
         while !service.is_quitting() {
-            sys::poll(&mut [sys::interest(Some(service.wake()))], Some(NAMES_INTERVAL));
-            service.drain_wake();
+            service.wait(Some(NAMES_INTERVAL));
             self.active.recycle();
             if self.active.mode() == BufferingMode::Streaming && self.failed.is_none() {
                 self.failed = self.save().err();
@@ -164,8 +163,8 @@ impl Output {
     }
 
     /// Completes the archive and gives it its name.
-    fn finish(mut self) -> io::Result<()> {
-        self.active.stop();
+    fn finish(mut self, service: &Service) -> io::Result<()> {
+        self.active.stop(&service.observers);
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
@@ -182,5 +181,6 @@ impl Output {
 }
 
 fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+    Ok(File::from(sys::high(file.into())))
 }

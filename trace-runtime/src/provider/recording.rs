@@ -11,7 +11,7 @@ use trace_protocol::buffer::producer::Session;
 
 use super::given;
 use super::table::{table, Keep, Table};
-use super::wanted::{self, Wanted};
+use super::wanted::Wanted;
 use crate::clock;
 use crate::point::{alert, registry};
 use crate::RECORDER;
@@ -58,11 +58,10 @@ impl Recording {
         self.with_table(Table::clear);
     }
 
-    /// Turns on the sites of `categories` and begins to record.
+    /// Turns on the sites of `categories`, which are remembered already, and begins to record.
     ///
     /// Returns the wrapped count that begins.
     pub(crate) fn start(&mut self, categories: &Wanted) -> Option<u32> {
-        wanted::remember(categories);
         // What was raised before is none of this recording's.
         alert::forget();
         let mut given = given::given();

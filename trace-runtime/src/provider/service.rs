@@ -1,9 +1,9 @@
 //! The service thread: all that a provider does, traced threads do not.
+//!
+//! It has a descriptor table of its own ([`sys::own_table`]), and so runs no function of the
+//! application.
 
-use std::cell::Cell;
 use std::io;
-use std::os::fd::{BorrowedFd, IntoRawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,15 +13,12 @@ use trace_protocol::slices;
 use super::config::Builder;
 use super::handle::Shared;
 use super::link::Link;
+use super::observers::Observers;
+use super::wake::{Listener, WakeUps};
 use super::{fork, output, sys, wait};
+use crate::not_traced::NotTraced;
 use crate::thread::id::{agree, candidates, Candidates};
 use crate::{clock, nonce, thread, timestamp, RECORDER};
-
-/// The eventfd that wakes the service thread, or -1.
-///
-/// It is made once and stays open: a thread that is about to write to it must not find another file
-/// under its number.
-static WAKE: AtomicI32 = AtomicI32::new(-1);
 
 /// How often the service thread looks for new threads while it records.
 pub(super) const NAMES_INTERVAL: Duration = Duration::from_millis(100);
@@ -35,61 +32,33 @@ const MOST_THREADS: usize = 1 << 22;
 /// Threads whose slots have memory before they begin to trace.
 const THREADS_AT_ONCE: usize = 1024;
 
-thread_local! {
-    static IS_SERVICE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether the calling thread is the service thread, which must not wait for itself.
-pub(super) fn is_here() -> bool {
-    IS_SERVICE.get()
-}
-
 /// The service thread's own.
 #[derive(Debug)]
 pub(super) struct Service {
     pub(super) config: Builder,
     pub(super) cpu_counter: bool,
+    pub(super) observers: Observers,
     /// What the thread that called `init` found out of its id.
     candidates: Candidates,
-    wake: BorrowedFd<'static>,
+    wake_ups: WakeUps,
     shared: Arc<Shared>,
-}
-
-/// Wakes the service thread. Works on traced threads and in signal handlers.
-pub(crate) fn wake() {
-    sys::signal_eventfd(WAKE.load(Ordering::Relaxed));
-}
-
-/// Makes a forked child forget its parent's service thread, without closing anything.
-pub(super) fn forget() {
-    WAKE.store(-1, Ordering::Relaxed);
-}
-
-/// The eventfd that wakes the service thread of this process.
-fn wake_descriptor() -> io::Result<BorrowedFd<'static>> {
-    let mut descriptor = WAKE.load(Ordering::Relaxed);
-    if descriptor < 0 {
-        descriptor = sys::eventfd()?.into_raw_fd();
-        WAKE.store(descriptor, Ordering::Relaxed);
-        fork::remember_descriptor(0, descriptor);
-    }
-    // SAFETY: the descriptor is the eventfd made above, here or in an earlier call, and is never
-    // closed in this process.
-    Ok(unsafe { BorrowedFd::borrow_raw(descriptor) })
 }
 
 /// Makes ready what trace points need, and starts the service thread with every signal blocked.
 pub(super) fn spawn(config: Builder, shared: Arc<Shared>) -> io::Result<()> {
-    let wake = wake_descriptor()?;
     fork::install_handlers();
-    let cpu_counter = clock::choose(!config.cpu_counter);
-    timestamp::prepare();
     thread::prepare();
     nonce::prepare();
     prepare_recorder(&config)?;
-    let service = Service { config, cpu_counter, candidates: candidates(), wake, shared };
-    let thread = std::thread::Builder::new().name("trace-service".to_owned());
-    sys::without_signals(|| thread.spawn(move || service.run())).map(drop)
+    let service = Service {
+        config,
+        cpu_counter: false,
+        observers: Observers::begin(),
+        candidates: candidates(),
+        wake_ups: WakeUps::new(),
+        shared,
+    };
+    sys::without_signals(|| sys::spawn("trace-service", move || service.run())).map(drop)
 }
 
 fn prepare_recorder(config: &Builder) -> io::Result<()> {
@@ -117,38 +86,48 @@ impl Drop for Ended {
 
 impl Service {
     fn run(self) {
-        IS_SERVICE.set(true);
-        slices::ask_for_short();
-        agree(self.candidates);
-        // Whatever happens, nobody waits for this thread in vain.
+        // Whatever happens, nobody waits for this thread in vain. It ends after all else.
         let _ended = Ended(Arc::clone(&self.shared));
+        let mut service = self;
+        match sys::own_table() {
+            Ok(()) => service.serve(),
+            Err(error) => service.report(NotTraced::descriptors(error)),
+        }
+    }
+
+    fn serve(&mut self) {
+        slices::ask_for_short();
+        // Here, since it may read a file, under a number that is this thread's own.
+        self.cpu_counter = clock::choose(!self.config.cpu_counter);
+        timestamp::prepare();
+        agree(self.candidates);
         match &self.config.output {
-            Some(path) => output::run(&self, path),
+            Some(path) => output::run(self, path),
             None => self.serve_managers(),
         }
     }
 
     /// Serves one manager after another, and waits without polling where there is none.
     fn serve_managers(&self) {
+        let listener = match Listener::start() {
+            Ok(listener) => listener,
+            Err(error) => return self.report(NotTraced::start(error)),
+        };
         while !self.is_quitting() {
-            let Some(socket) = wait::for_manager(self) else { return };
-            let served = Link::new(self, socket).serve();
+            let Some(socket) = wait::for_manager(self, &listener) else { return };
+            let served = Link::new(self, &listener, socket).serve();
             self.settle();
             if !served && !self.is_quitting() {
                 // A manager that takes nobody in is asked again later.
-                sys::poll(&mut [sys::interest(Some(self.wake()))], Some(RECONNECT_INTERVAL));
+                self.wait(Some(RECONNECT_INTERVAL));
             }
         }
     }
 
-    /// The eventfd that wakes this thread.
-    pub(super) fn wake(&self) -> BorrowedFd<'_> {
-        self.wake
-    }
-
-    /// Sets the wake-up back. To be called before looking for what there is to do.
-    pub(super) fn drain_wake(&self) {
-        sys::drain_eventfd(self.wake());
+    /// Waits until this thread has been woken since this returned last, or for `timeout`, if there
+    /// is one.
+    pub(super) fn wait(&self, timeout: Option<Duration>) {
+        self.wake_ups.wait(timeout);
     }
 
     /// Whether the provider is to end.
@@ -159,5 +138,20 @@ impl Service {
     /// Lets `init` return.
     pub(super) fn settle(&self) {
         self.shared.settle();
+    }
+
+    /// Keeps the reason why this process is not traced.
+    pub(super) fn report(&self, reason: NotTraced) {
+        self.shared.report(reason);
+    }
+
+    /// Forgets the reason: the process is traced, or about to be.
+    pub(super) fn is_accepted(&self) {
+        self.shared.forget_reason();
+    }
+
+    /// Keeps a message for the application.
+    pub(super) fn note(&self, message: String) {
+        self.shared.note(message);
     }
 }

@@ -1,51 +1,63 @@
 //! Waiting for a manager to appear, without polling: the kernel tells when something is made in the
 //! socket's directory.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
 use trace_protocol::socket::Socket;
 
 use super::service::Service;
-use super::{fork, sys};
+use super::sys;
+use super::wake::Listener;
+use crate::not_traced::NotTraced;
 
 /// How often to look for a manager where the kernel cannot tell.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Connects to the manager, as soon as there is one. `None` if the provider is to end.
-pub(super) fn for_manager(service: &Service) -> Option<Socket> {
-    let path = &service.config.socket;
-    if let Ok(socket) = Socket::connect(path) {
+pub(super) fn for_manager(service: &Service, listener: &Listener) -> Option<Socket> {
+    if let Ok(socket) = connect(service) {
         return Some(socket);
     }
     service.settle();
-    let inotify = sys::inotify().ok();
-    fork::remember_descriptor(1, inotify.as_ref().map_or(-1, |inotify| inotify.as_raw_fd()));
-    let found = watch(service, path, inotify.as_ref().map(|inotify| inotify.as_fd()));
-    fork::remember_descriptor(1, -1);
-    found
-}
-
-fn watch(service: &Service, path: &Path, inotify: Option<BorrowedFd<'_>>) -> Option<Socket> {
+    let inotify = watched_inotify(listener).ok();
+    let inotify = inotify.as_ref().map(AsFd::as_fd);
     while !service.is_quitting() {
         if let Some(inotify) = inotify {
-            watch_nearest_directory(inotify, path);
+            watch_nearest_directory(inotify, &service.config.socket);
         }
         // Watched first, then tried: a socket that appears in between is not missed.
-        if let Ok(socket) = Socket::connect(path) {
+        if let Ok(socket) = connect(service) {
             return Some(socket);
         }
         // Where the kernel tells nothing (a user may have too many inotify instances), a look now
         // and then has to do.
-        let timeout = inotify.is_none().then_some(LOOK_INTERVAL);
-        sys::poll(&mut [sys::interest(Some(service.wake())), sys::interest(inotify)], timeout);
-        service.drain_wake();
+        service.wait(inotify.is_none().then_some(LOOK_INTERVAL));
         if let Some(inotify) = inotify {
             sys::drain(inotify);
         }
     }
     None
+}
+
+/// Connects to a manager that this process accepts.
+fn connect(service: &Service) -> io::Result<Socket> {
+    let path = &service.config.socket;
+    let socket = Socket::from(sys::high(Socket::connect(path)?.into()));
+    let uid = socket.peer_credentials()?.uid;
+    if !service.config.accepts_manager_of(uid) {
+        service.report(NotTraced::ManagerUser { socket: path.clone(), uid });
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(socket)
+}
+
+fn watched_inotify(listener: &Listener) -> io::Result<OwnedFd> {
+    let inotify = sys::inotify()?;
+    listener.watch(inotify.as_fd())?;
+    Ok(inotify)
 }
 
 /// Watches the directory of the socket, or the nearest one above it that exists.

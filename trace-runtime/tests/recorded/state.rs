@@ -1,5 +1,7 @@
 //! Who is told when tracing starts and stops.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -9,7 +11,7 @@ use trace_runtime::{observe, trace_instant, trace_state, Observer, TraceState};
 use crate::archive::{alone, find, lines, Recording};
 
 #[test]
-fn observers_are_told_on_the_service_thread() {
+fn observers_are_told_on_a_thread_of_their_own() {
     let _alone = alone();
     let told = Arc::new(Mutex::new(Vec::new()));
     let here = Arc::clone(&told);
@@ -30,10 +32,42 @@ fn observers_are_told_on_the_service_thread() {
     Recording::start().end();
     let once = [TraceState::Started, TraceState::Stopping, TraceState::Stopped];
     let twice: Vec<_> =
-        once.iter().chain(&once).map(|state| (*state, "trace-service".to_owned())).collect();
+        once.iter().chain(&once).map(|state| (*state, "trace-observer".to_owned())).collect();
     assert_eq!(*told.lock().unwrap(), twice);
     let observed = |state| format!("instant(Thread) state/observed state={state}");
     assert_eq!(records, ["Started", "Stopping", "Started", "Stopping"].map(observed));
+}
+
+/// Observers use the application's descriptors, which the tracer's own threads do not have.
+#[test]
+fn an_observer_uses_descriptors_of_the_application() {
+    let _alone = alone();
+    let (mut reader, writer) = UnixStream::pair().unwrap();
+    let observer = observe(move |state| {
+        (&writer).write_all(&[state as u8]).unwrap();
+    });
+    Recording::start().end();
+    let mut told = [0; 3];
+    reader.read_exact(&mut told).unwrap();
+    assert_eq!(
+        told,
+        [TraceState::Started, TraceState::Stopping, TraceState::Stopped].map(|s| s as u8)
+    );
+    drop(observer);
+    assert_eq!(reader.read(&mut told).unwrap(), 0, "what it captured is dropped");
+}
+
+/// An observer that comes while a recording is under way is told of its end.
+#[test]
+fn a_late_observer_is_told_of_the_end() {
+    let _alone = alone();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let here = Arc::clone(&told);
+    let recording = Recording::start();
+    let observer = observe(move |state| here.lock().unwrap().push(state));
+    recording.end();
+    assert_eq!(*told.lock().unwrap(), [TraceState::Stopping, TraceState::Stopped]);
+    drop(observer);
 }
 
 /// `init` returns when the observers have.
@@ -107,7 +141,7 @@ fn nobody_is_told_behind_the_end() {
     }
 }
 
-/// The service thread does not wait for itself.
+/// The service thread waits for the observers, and not they for it.
 #[test]
 fn an_observer_that_calls_init_gets_a_guard_that_does_nothing() {
     let _alone = alone();

@@ -2,6 +2,10 @@
 //!
 //! The list takes no lock, so that a forked child finds it whole: it keeps its parent's observers.
 
+mod thread;
+
+pub(super) use thread::{is_here, Observers};
+
 use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
@@ -81,11 +85,12 @@ pub fn trace_state() -> TraceState {
 /// Has `told` called when tracing starts, when it is about to stop, and when it has stopped, until
 /// the guard is dropped.
 ///
-/// It is called on the service thread. A session counts as started when all observers have returned
-/// from [`TraceState::Started`], and until then [`init`](crate::init) does not return; what they
-/// record then is in the trace, and so is what they record in [`TraceState::Stopping`]. Meanwhile
-/// no buffer is saved: be quick. It must not drop the guard of `init`, which would wait for this
-/// very thread; a call of `init` in it does nothing. If it panics, the panic ends there, unless
+/// It is called on a thread of the observers' own, `trace-observer`, which has the application's
+/// file descriptors, and every signal blocked. A session counts as started when all observers have
+/// returned from [`TraceState::Started`], and until then [`init`](crate::init) does not return;
+/// what they record then is in the trace, and so is what they record in [`TraceState::Stopping`].
+/// Meanwhile no buffer is saved: be quick. It must not drop the guard of `init`, which would wait
+/// for that thread; a call of `init` in it does nothing. If it panics, the panic ends there, unless
 /// panics abort, and it is told again the next time. It is not told the state that it finds:
 /// [`trace_state`] says that.
 ///
@@ -112,7 +117,9 @@ pub fn observe(told: impl Fn(TraceState) + Send + Sync + 'static) -> Observer {
             .compare_exchange(null_mut(), callback, Ordering::SeqCst, Ordering::SeqCst)
             .is_ok()
     });
-    Observer { place: free.unwrap_or_else(|| add(callback)), callback }
+    let place = free.unwrap_or_else(|| add(callback));
+    thread::start();
+    Observer { place, callback }
 }
 
 fn add(callback: *mut Callback) -> &'static Place {
@@ -140,9 +147,13 @@ fn places() -> impl Iterator<Item = &'static Place> {
     })
 }
 
-/// Enters a state, and tells all observers. Service thread only.
-pub(super) fn enter(state: TraceState) {
-    STATE.store(state as u8, Ordering::SeqCst);
+/// Whether there is an observer.
+fn is_observed() -> bool {
+    places().any(|place| !place.callback.load(Ordering::SeqCst).is_null())
+}
+
+/// Calls all observers. On their thread only.
+fn tell_all(state: TraceState) {
     places().for_each(|place| place.tell(state));
 }
 
@@ -150,6 +161,7 @@ pub(super) fn enter(state: TraceState) {
 pub(super) fn forget() {
     STATE.store(STOPPED, Ordering::SeqCst);
     places().for_each(|place| place.telling.store(0, Ordering::SeqCst));
+    thread::forget();
 }
 
 impl Place {

@@ -1,0 +1,157 @@
+//! Programs that close all descriptors that they do not know, as daemons do.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use trace_runtime::trace_instant;
+
+use crate::sys;
+
+/// The files that the program opens: more than the tracer could have descriptors.
+const FILES: usize = 64;
+
+/// The events of a traced load. Each of the tests' buffers is filled several times.
+const EVENTS: u64 = 100_000;
+
+/// The clock ticks (10 ms each) that all threads of the tracer may use while the program sleeps.
+const IDLE_TICKS: u64 = 5;
+
+/// Closes all descriptors, opens files in `directory`, and traces. With `how` a child does that:
+/// `child`, or `child init` if it is a provider, too.
+pub(crate) fn close_all(how: &str, directory: &Path) {
+    let trace = crate::init();
+    trace_instant!("descriptors", "before");
+    if how == "self" {
+        let files = reuse_descriptors(directory);
+        drop(trace);
+        files.check();
+        return;
+    }
+    if sys::fork(false) == 0 {
+        let _own = how.contains("init").then(crate::init);
+        reuse_descriptors(directory).check();
+        std::process::exit(0);
+    }
+    sys::wait_for_any();
+    trace_instant!("descriptors", "after");
+}
+
+fn reuse_descriptors(directory: &Path) -> Files {
+    sys::close_from(3);
+    let files = Files::open(directory);
+    load();
+    check_idle();
+    files.check();
+    files
+}
+
+fn load() {
+    for number in 0..EVENTS {
+        trace_instant!("descriptors", "load", "number" => number);
+        if number % 1000 == 0 {
+            // For the manager, which may share a processor with this thread.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// The threads of the tracer wait while there is nothing to do.
+fn check_idle() {
+    let before = tracer_ticks();
+    std::thread::sleep(Duration::from_millis(500));
+    let used = tracer_ticks() - before;
+    assert!(used <= IDLE_TICKS, "the tracer's threads wait: they used {used} ticks");
+}
+
+/// The processor time of the tracer's threads.
+fn tracer_ticks() -> u64 {
+    let tasks = fs::read_dir("/proc/self/task").expect("proc is mounted");
+    tasks.map(|task| ticks_of(&task.expect("a task is listed").path())).sum()
+}
+
+fn ticks_of(task: &Path) -> u64 {
+    let text = fs::read_to_string(task.join("stat")).unwrap_or_default();
+    let Some((name, rest)) = text.rsplit_once(')') else { return 0 };
+    if !name.contains("(trace-") {
+        return 0;
+    }
+    // The fields after the name: utime and stime are the 12th and the 13th of them.
+    rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
+}
+
+/// Files of the program under the numbers that it has freed.
+struct Files(Vec<File>);
+
+impl Files {
+    fn open(directory: &Path) -> Self {
+        let open = |index| {
+            let path = directory.join(format!("own-{index}"));
+            let mut file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(path)
+                .expect("opens");
+            writeln!(file, "own {index}").expect("a file can be written");
+            file
+        };
+        let files: Vec<File> = (0..FILES).map(open).collect();
+        assert_eq!(files[0].as_raw_fd(), 3, "numbers are used again");
+        Self(files)
+    }
+
+    /// Each file is still open, and still the same.
+    fn check(&self) {
+        let inodes: BTreeSet<u64> =
+            self.0.iter().map(|file| file.metadata().expect("it is open").ino()).collect();
+        assert_eq!(inodes.len(), FILES);
+    }
+}
+
+/// Prints the descriptors that are open before and after `init`, also in a forked child.
+pub(crate) fn list() {
+    println!("before {:?}", descriptors());
+    let _trace = crate::init();
+    trace_instant!("descriptors", "before");
+    println!("after {:?}", descriptors());
+    if sys::fork(false) == 0 {
+        println!("child {:?}", descriptors());
+        sys::exit_now(0);
+    }
+    sys::wait_for_any();
+}
+
+fn descriptors() -> BTreeSet<String> {
+    let target = |entry: fs::DirEntry| fs::read_link(entry.path()).ok();
+    fs::read_dir("/proc/self/fd")
+        .expect("proc is mounted")
+        .filter_map(|entry| target(entry.expect("a descriptor is listed")))
+        .map(|target| target.display().to_string())
+        .filter(|target| !target.starts_with("/proc/"))
+        .collect()
+}
+
+/// Closes its standard output and lives on, until its standard input ends.
+pub(crate) fn close_output() {
+    let _trace = crate::init();
+    trace_instant!("descriptors", "before");
+    sys::close(1);
+    sys::close(2);
+    let mut nothing = Vec::new();
+    std::io::stdin().read_to_end(&mut nothing).expect("standard input can be read");
+}
+
+/// Traces where the kernel refuses the system calls by which a thread gets descriptors of its own:
+/// `old` the newer one, `none` both.
+pub(crate) fn without_own_descriptors(how: &str) {
+    sys::refuse(libc::SYS_close_range);
+    if how == "none" {
+        sys::refuse(libc::SYS_unshare);
+    }
+    close_all("self", Path::new(&crate::argument(1)));
+}

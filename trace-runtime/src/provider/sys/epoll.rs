@@ -1,0 +1,84 @@
+//! Waiting for descriptors, [epoll(7)](https://man7.org/linux/man-pages/man7/epoll.7.html).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use super::descriptors::high;
+use super::{check, owned};
+
+/// Descriptors that are waited for, and an event of its own that ends the wait.
+#[derive(Debug)]
+pub(crate) struct Epoll {
+    epoll: OwnedFd,
+    end: OwnedFd,
+}
+
+/// What [`Epoll::wait`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A descriptor has become readable, or was hung up.
+    Ready,
+    /// [`Epoll::end`] was called, or no more can be waited for.
+    End,
+}
+
+const READY: u64 = 0;
+const END: u64 = 1;
+
+impl Epoll {
+    pub(crate) fn new() -> io::Result<Self> {
+        // SAFETY: the call takes an integer.
+        let epoll = high(owned(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?);
+        // SAFETY: the call takes two integers.
+        let end = high(owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?);
+        let this = Self { epoll, end };
+        this.add(this.end.as_fd(), END)?;
+        Ok(this)
+    }
+
+    /// Waits for this descriptor, too, until it is closed. There is one event whenever something
+    /// arrives, and none for what is left unread.
+    pub(crate) fn watch(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        self.add(fd, READY)
+    }
+
+    fn add(&self, fd: BorrowedFd<'_>, number: u64) -> io::Result<()> {
+        let events = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
+        let mut event = libc::epoll_event { events, u64: number };
+        // SAFETY: the event lives through the call.
+        let added = unsafe {
+            libc::epoll_ctl(
+                self.epoll.as_raw_fd(),
+                libc::EPOLL_CTL_ADD,
+                fd.as_raw_fd(),
+                &raw mut event,
+            )
+        };
+        check(added).map(drop)
+    }
+
+    /// Waits for the next event.
+    pub(crate) fn wait(&self) -> Event {
+        let mut found = [libc::epoll_event { events: 0, u64: READY }; 8];
+        // SAFETY: there is room for as many events as are asked for.
+        let number = unsafe {
+            libc::epoll_wait(self.epoll.as_raw_fd(), found.as_mut_ptr(), found.len() as i32, -1)
+        };
+        let interrupted = || io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+        let ended = || {
+            let found = found.get(..number as usize).unwrap_or(&[]);
+            found.iter().any(|event| { event.u64 } == END)
+        };
+        if (number < 0 && !interrupted()) || (number >= 0 && ended()) {
+            return Event::End;
+        }
+        Event::Ready
+    }
+
+    /// Has the one that waits find [`Event::End`].
+    pub(crate) fn end(&self) {
+        let one = 1u64;
+        // SAFETY: the eight bytes are those of `one`; the descriptor is non-blocking.
+        unsafe { libc::write(self.end.as_raw_fd(), (&raw const one).cast(), 8) };
+    }
+}
