@@ -7,6 +7,7 @@ mod descriptors;
 mod ending;
 mod forking;
 mod instruments;
+mod others;
 mod signals;
 mod sys;
 mod tasks;
@@ -74,6 +75,8 @@ fn main() {
         "until-signal" => ending::until_signal(),
         "handle-signal" => ending::handle_signal(),
         "chatter" => ending::chatter(),
+        "trace-as" => others::trace_as(),
+        "listen" => others::listen(&argument(0)),
         "fork" => forking::fork_and_trace(&argument(0)),
         "instruments" => instruments::run(number(0)),
         "name-and-be-killed" => instruments::be_killed(),

@@ -137,9 +137,6 @@ impl<'a> Link<'a> {
     }
 
     fn take(&mut self, untrusted: &[u8]) -> Result<(), Closed> {
-        if self.descriptors.len() > DESCRIPTORS {
-            return Err(Closed::because("it sends descriptors that belong to no message"));
-        }
         self.decoder.feed(untrusted);
         while let Some(message) = self.decoder.next_message() {
             match message {
@@ -155,7 +152,10 @@ impl<'a> Link<'a> {
         if !self.decoder.is_inside_message() {
             self.descriptors.clear();
         }
-        Ok(())
+        match self.descriptors.len() {
+            0..=DESCRIPTORS => Ok(()),
+            _ => Err(Closed::because("it sends descriptors that belong to no message")),
+        }
     }
 
     fn handle(&mut self, message: ToProvider) -> Result<(), Closed> {
@@ -188,10 +188,13 @@ impl<'a> Link<'a> {
     }
 
     fn initialize(&mut self, initialize: Initialize) -> Result<(), Closed> {
-        let mut descriptors = std::mem::take(&mut self.descriptors).into_iter();
+        // Those of the next message may have come with the end of this one.
+        let own = DESCRIPTORS.min(self.descriptors.len());
+        let mut descriptors = self.descriptors.drain(..own);
         let (Some(memory), Some(packets)) = (descriptors.next(), descriptors.next()) else {
             return Err(Closed::because("its buffer or its packet socket is missing"));
         };
+        drop(descriptors);
         if self.session.is_some() {
             // One session at a time: the second one's buffer is not ours.
             return Ok(());
@@ -211,6 +214,7 @@ impl<'a> Link<'a> {
 
     fn end_session(&mut self) {
         if let Some(session) = self.session.take() {
+            self.listener.forget(session.packets.as_fd());
             session.end();
         }
     }

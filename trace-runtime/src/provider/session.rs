@@ -25,7 +25,7 @@ const PACKETS_AT_ONCE: usize = 64;
 pub(super) struct Session<'a> {
     pub(super) active: Active,
     observers: &'a Observers,
-    packets: Socket,
+    pub(super) packets: Socket,
     categories: Vec<String>,
     alerts: Alerts,
     /// The wrap that the manager has been asked to save.

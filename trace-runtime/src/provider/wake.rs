@@ -74,6 +74,12 @@ impl Listener {
     pub(super) fn watch(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
         self.epoll.watch(descriptor)
     }
+
+    /// Listens to this descriptor no more. Needed before it is closed if another process may have
+    /// the same open file.
+    pub(super) fn forget(&self, descriptor: BorrowedFd<'_>) {
+        self.epoll.forget(descriptor);
+    }
 }
 
 impl Drop for Listener {

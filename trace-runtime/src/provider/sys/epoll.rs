@@ -42,19 +42,22 @@ impl Epoll {
         self.add(fd, READY)
     }
 
+    /// Waits for this descriptor no more. Needed before it is closed if another process may have
+    /// the same open file.
+    pub(crate) fn forget(&self, fd: BorrowedFd<'_>) {
+        let _watched = self.control(libc::EPOLL_CTL_DEL, fd, READY);
+    }
+
     fn add(&self, fd: BorrowedFd<'_>, number: u64) -> io::Result<()> {
+        self.control(libc::EPOLL_CTL_ADD, fd, number)
+    }
+
+    fn control(&self, how: libc::c_int, fd: BorrowedFd<'_>, number: u64) -> io::Result<()> {
         let events = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
         let mut event = libc::epoll_event { events, u64: number };
+        let (epoll, fd) = (self.epoll.as_raw_fd(), fd.as_raw_fd());
         // SAFETY: the event lives through the call.
-        let added = unsafe {
-            libc::epoll_ctl(
-                self.epoll.as_raw_fd(),
-                libc::EPOLL_CTL_ADD,
-                fd.as_raw_fd(),
-                &raw mut event,
-            )
-        };
-        check(added).map(drop)
+        check(unsafe { libc::epoll_ctl(epoll, how, fd, &raw mut event) }).map(drop)
     }
 
     /// Waits for the next event.

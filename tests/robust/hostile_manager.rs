@@ -1,0 +1,404 @@
+//! A manager cannot end the programs that it records, nor hold them up, nor fill their memory.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Child, Command, Stdio};
+
+use rustix::fs::{fallocate, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use tempfile::TempDir;
+use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::message::{
+    BufferDisposition, Decoder, Initialize, StartOptions, ToManager, ToProvider,
+};
+use trace_protocol::packet::{Packet, PACKET_SIZE};
+use trace_protocol::socket::{Listener, MemoryFile, Socket};
+use trace_protocol::words::as_bytes;
+
+use crate::harness::{happens, subject, wait_until, Run};
+
+const MODE: BufferingMode = BufferingMode::Streaming;
+
+/// A manager in the test's hands, with a program that traces all the time.
+struct Hostile {
+    _directory: TempDir,
+    child: Child,
+    socket: Socket,
+    decoder: Decoder<ToManager>,
+}
+
+impl Hostile {
+    /// Takes the program in, which registers.
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = Listener::bind(&directory.path().join("sock")).unwrap();
+        let mut program = subject(&["chatter"]);
+        program.env("TRACE_SOCKET", listener.path());
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = program.spawn().unwrap();
+        let socket = listener.accept().unwrap();
+        socket.set_nonblocking(true);
+        let mut this = Self { _directory: directory, child, socket, decoder: Decoder::new() };
+        wait_until("the program registers", || {
+            matches!(this.receive(), Some(ToManager::Register(_)))
+        });
+        this.send(&ToProvider::Registered { started: false }, &[]);
+        let mut line = String::new();
+        BufReader::new(this.child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        this
+    }
+
+    /// Sends a message. A program that has hung up gets nothing.
+    fn send(&self, message: &ToProvider, handles: &[BorrowedFd<'_>]) {
+        self.send_bytes(&message.encode(), handles);
+    }
+
+    fn send_bytes(&self, bytes: &[u8], handles: &[BorrowedFd<'_>]) {
+        let (mut rest, mut handles) = (bytes, handles);
+        while !rest.is_empty() {
+            match self.socket.send(rest, handles) {
+                Ok(sent) => (rest, handles) = (&rest[sent..], &[]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::yield_now(),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// The next message, if there is one already.
+    fn receive(&mut self) -> Option<ToManager> {
+        let mut bytes = [0; 4096];
+        if let Ok(length) = self.socket.recv(&mut bytes) {
+            self.decoder.feed(&bytes[..length]);
+        }
+        self.decoder.next_message().map(Result::unwrap)
+    }
+
+    /// Waits until the program hangs up.
+    fn is_refused(&self) -> bool {
+        let mut bytes = [0; 4096];
+        happens(|| match self.socket.recv(&mut bytes) {
+            Ok(length) => length == 0,
+            Err(error) => error.kind() != ErrorKind::WouldBlock,
+        })
+    }
+
+    /// Opens a session with a buffer.
+    fn open(&self, buffer: &impl AsFd, packets: &impl AsFd) {
+        self.send(&initialize(&[]), &[buffer.as_fd(), packets.as_fd()]);
+        self.send(&start(), &[]);
+    }
+
+    /// The program goes on, and ends in an orderly way; returns what it says at its end.
+    #[track_caller]
+    fn end(self, case: &str) -> String {
+        // It has not ended by itself, and traces for a while.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let run = Run::end_of(self.child);
+        assert_eq!(run.0.status.code(), Some(0), "{case}: {run:?}");
+        run.stderr()
+    }
+}
+
+fn initialize(categories: &[String]) -> ToProvider {
+    ToProvider::Initialize(Initialize { mode: MODE, categories: categories.to_vec() })
+}
+
+fn start() -> ToProvider {
+    ToProvider::Start(StartOptions {
+        disposition: BufferDisposition::ClearEntire,
+        additional_categories: Vec::new(),
+    })
+}
+
+fn layout() -> Layout {
+    Layout::plan(MODE, 1 << 20, 0).unwrap()
+}
+
+/// A buffer that is as it should be.
+fn good_buffer() -> MemoryFile {
+    let memory = MemoryFile::new("good", layout().total_size() as u64).unwrap();
+    memory.write_at(as_bytes(&layout().to_header()), 0).unwrap();
+    memory
+}
+
+/// A buffer in a file that is given its size, its memory and its header here.
+fn fill(file: OwnedFd) -> File {
+    let (file, size) = (File::from(file), layout().total_size());
+    ftruncate(&file, size as u64).unwrap();
+    for offset in (0..size).step_by(4096) {
+        file.write_all_at(&[0; 4096], offset as u64).unwrap();
+    }
+    file.write_all_at(as_bytes(&layout().to_header()), 0).unwrap();
+    file
+}
+
+fn memory(flags: MemfdFlags) -> OwnedFd {
+    memfd_create("hostile", flags | MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).unwrap()
+}
+
+fn pipe() -> OwnedFd {
+    let mut child = Command::new("true").stdout(Stdio::piped()).spawn().unwrap();
+    child.wait().unwrap();
+    child.stdout.take().unwrap().into()
+}
+
+fn sealed(file: File, seals: SealFlags) -> File {
+    fcntl_add_seals(&file, seals).unwrap();
+    file
+}
+
+const SIZE_SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// Waits for a packet.
+#[track_caller]
+fn expect_packet(packets: &Socket, expected: impl Fn(&Packet) -> bool) {
+    packets.set_nonblocking(true);
+    let mut bytes = [0; PACKET_SIZE];
+    wait_until("the packet arrives", || match packets.recv(&mut bytes) {
+        Ok(PACKET_SIZE) => expected(&Packet::decode(&bytes).unwrap()),
+        _ => false,
+    });
+}
+
+#[test]
+fn a_buffer_that_may_change_its_size_is_refused() {
+    let unsealed = fill(memory(MemfdFlags::empty()));
+    let hostile = Hostile::new();
+    let (_ours, theirs) = Socket::packet_pair().unwrap();
+    hostile.open(&unsealed, &theirs);
+    assert!(hostile.is_refused());
+    // The program would touch pages that are not there any more.
+    ftruncate(&unsealed, 0).unwrap();
+    assert!(hostile.end("shrunk").contains("buffer is not sealed memory"));
+}
+
+#[test]
+fn what_is_no_buffer_is_refused() {
+    let regular = || fill(tempfile::tempfile().unwrap().into());
+    let small = || {
+        let memory = MemoryFile::new("small", 4096).unwrap();
+        memory.write_at(as_bytes(&layout().to_header()), 0).unwrap();
+        OwnedFd::from(memory.as_fd().try_clone_to_owned().unwrap())
+    };
+    let sparse = || {
+        let file = File::from(memory(MemfdFlags::empty()));
+        ftruncate(&file, layout().total_size() as u64).unwrap();
+        file.write_all_at(as_bytes(&layout().to_header()), 0).unwrap();
+        sealed(file, SIZE_SEALS)
+    };
+    let read_only = || {
+        let path =
+            format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&good_buffer().as_fd()));
+        File::open(path)
+    };
+    let mut cases: Vec<(&str, OwnedFd)> = vec![
+        ("may grow", sealed(fill(memory(MemfdFlags::empty())), SealFlags::SHRINK).into()),
+        (
+            "may not be written",
+            sealed(fill(memory(MemfdFlags::empty())), SIZE_SEALS | SealFlags::WRITE).into(),
+        ),
+        ("regular file", regular().into()),
+        ("other size", small()),
+        ("no memory", sparse().into()),
+        ("pipe", pipe()),
+        ("socket", UnixStream::pair().unwrap().0.into()),
+        ("device", File::open("/dev/zero").unwrap().into()),
+        ("directory", File::open("/").unwrap().into()),
+    ];
+    cases.extend(read_only().ok().map(|file| ("read-only", file.into())));
+    let huge = memfd_create("huge", MemfdFlags::HUGETLB | MemfdFlags::ALLOW_SEALING);
+    cases.extend(huge.ok().map(|file| {
+        ftruncate(&file, 2 << 20).unwrap();
+        ("huge pages", sealed(file.into(), SIZE_SEALS).into())
+    }));
+    for (case, buffer) in cases {
+        let hostile = Hostile::new();
+        let (_ours, theirs) = Socket::packet_pair().unwrap();
+        hostile.open(&buffer, &theirs);
+        assert!(hostile.is_refused(), "{case}");
+        assert!(hostile.end(case).contains("is refused: its buffer"), "{case}");
+    }
+}
+
+#[test]
+fn what_is_no_packet_socket_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let cases: [(&str, OwnedFd); 4] = [
+        ("stream", UnixStream::pair().unwrap().0.into()),
+        ("listener", UnixListener::bind(directory.path().join("sock")).unwrap().into()),
+        ("pipe", pipe()),
+        ("memory", memory(MemfdFlags::empty())),
+    ];
+    for (case, packets) in cases {
+        let hostile = Hostile::new();
+        hostile.open(&good_buffer(), &packets);
+        assert!(hostile.is_refused(), "{case}");
+        assert!(hostile.end(case).contains("packet socket"), "{case}");
+    }
+}
+
+/// The mode of the message is that of the buffer.
+#[test]
+fn a_buffer_of_another_mode_is_refused() {
+    let hostile = Hostile::new();
+    let (_ours, theirs) = Socket::packet_pair().unwrap();
+    let message = ToProvider::Initialize(Initialize {
+        mode: BufferingMode::Circular,
+        categories: Vec::new(),
+    });
+    hostile.send(&message, &[good_buffer().as_fd(), theirs.as_fd()]);
+    assert!(hostile.is_refused());
+    hostile.end("mode");
+}
+
+/// Descriptors that belong to no message do not stay open.
+#[test]
+fn stray_descriptors_are_closed() {
+    let mut hostile = Hostile::new();
+    let (mut reader, writer) = UnixStream::pair().unwrap();
+    for _ in 0..100 {
+        hostile.send(&ToProvider::Flush, &[writer.as_fd(), writer.as_fd()]);
+    }
+    drop(writer);
+    assert_eq!(reader.read(&mut [0]).unwrap(), 0, "all copies are closed");
+    hostile.send(&ToProvider::GetKnownCategories, &[]);
+    wait_until("the program is still connected", || hostile.receive().is_some());
+    // A message that does not end, with more than belong to any message.
+    let (mut reader, writer) = UnixStream::pair().unwrap();
+    for byte in [100, 0, 0, 0, 2] {
+        hostile.send_bytes(&[byte], &[writer.as_fd()]);
+    }
+    drop(writer);
+    assert_eq!(reader.read(&mut [0]).unwrap(), 0);
+    assert!(hostile.is_refused());
+    hostile.end("stray");
+}
+
+/// Messages in any order, and each of them twice.
+#[test]
+fn the_order_of_messages_does_not_matter_to_the_program() {
+    let mut hostile = Hostile::new();
+    for message in [start(), ToProvider::Stop, ToProvider::Terminate, ToProvider::Flush] {
+        hostile.send(&message, &[]);
+    }
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    hostile.open(&good_buffer(), &theirs);
+    expect_packet(&ours, |packet| matches!(packet, Packet::Started { .. }));
+    let (_other, others) = Socket::packet_pair().unwrap();
+    hostile.open(&good_buffer(), &others);
+    hostile.send(&start(), &[]);
+    for wrapped_count in [7, 0, u32::MAX] {
+        let saved = Packet::BufferSaved { wrapped_count, durable_data_end: u64::MAX };
+        ours.send(&saved.encode(), &[]).unwrap();
+    }
+    for _ in 0..100 {
+        hostile.send(&ToProvider::Flush, &[]);
+    }
+    hostile.send(&ToProvider::Stop, &[]);
+    hostile.send(&ToProvider::Stop, &[]);
+    expect_packet(&ours, |packet| *packet == Packet::Stopped);
+    hostile.send(&start(), &[]);
+    hostile.send(&ToProvider::Terminate, &[]);
+    hostile.send(&ToProvider::Terminate, &[]);
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    hostile.open(&good_buffer(), &theirs);
+    expect_packet(&ours, |packet| matches!(packet, Packet::Started { .. }));
+    hostile.send(&ToProvider::GetKnownCategories, &[]);
+    wait_until("the program answers", || hostile.receive().is_some());
+    hostile.end("order");
+}
+
+#[test]
+fn messages_without_end_are_refused() {
+    let unknown = [0, 0, 0, 0, 0xff, 0x7f, 1, 0];
+    let too_long = [0xff; 8];
+    let many: Vec<String> = (0..5000).map(|number| format!("{number}")).collect();
+    let long = vec!["x".repeat(100 << 10)];
+    let (_ours, theirs) = Socket::packet_pair().unwrap();
+    type Attack<'a> = &'a dyn Fn(&Hostile);
+    let attacks: [(&str, Attack<'_>); 5] = [
+        ("unknown messages", &|hostile| {
+            (0..20).for_each(|_| hostile.send_bytes(&unknown, &[]));
+        }),
+        ("a long message", &|hostile| hostile.send_bytes(&too_long, &[])),
+        ("many categories", &|hostile| {
+            hostile.send(&initialize(&many), &[good_buffer().as_fd(), theirs.as_fd()]);
+        }),
+        ("long categories", &|hostile| {
+            hostile.send(&initialize(&long), &[good_buffer().as_fd(), theirs.as_fd()]);
+        }),
+        ("no descriptors", &|hostile| hostile.send(&initialize(&[]), &[])),
+    ];
+    for (case, attack) in attacks {
+        let hostile = Hostile::new();
+        attack(&hostile);
+        assert!(hostile.is_refused(), "{case}");
+        hostile.end(case);
+    }
+}
+
+/// A program keeps the categories that it is asked for, but not without limit.
+#[test]
+fn categories_do_not_fill_the_memory_of_the_program() {
+    let hostile = Hostile::new();
+    let (_ours, theirs) = Socket::packet_pair().unwrap();
+    for number in 0..200 {
+        let pattern = format!("{number}{}", "x".repeat(60 << 10));
+        hostile.send(&initialize(&[pattern]), &[good_buffer().as_fd(), theirs.as_fd()]);
+        hostile.send(&start(), &[]);
+        hostile.send(&ToProvider::Terminate, &[]);
+    }
+    assert!(hostile.is_refused());
+    let said = hostile.end("categories");
+    assert!(said.contains("too many categories"), "{said}");
+}
+
+#[test]
+fn packets_of_a_wrong_length_are_refused() {
+    for length in [1, PACKET_SIZE - 1, PACKET_SIZE + 1] {
+        let hostile = Hostile::new();
+        let (ours, theirs) = Socket::packet_pair().unwrap();
+        hostile.open(&good_buffer(), &theirs);
+        expect_packet(&ours, |packet| matches!(packet, Packet::Started { .. }));
+        ours.send(&vec![0; length], &[]).unwrap();
+        assert!(hostile.is_refused(), "{length}");
+        hostile.end("packets");
+    }
+}
+
+/// The manager has the other copy of the packet socket, and may make it one that waits.
+#[test]
+fn a_packet_socket_that_waits_holds_nobody_up() {
+    let hostile = Hostile::new();
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    hostile.open(&good_buffer(), &theirs);
+    expect_packet(&ours, |packet| matches!(packet, Packet::Started { .. }));
+    rustix::io::ioctl_fionbio(&theirs, false).unwrap();
+    hostile.send(&ToProvider::Stop, &[]);
+    expect_packet(&ours, |packet| *packet == Packet::Stopped);
+    hostile.end("waits");
+}
+
+/// Whatever the manager does to the shared memory, the program goes on.
+#[test]
+fn memory_that_changes_under_a_program_does_not_end_it() {
+    let hostile = Hostile::new();
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    let (buffer, size) = (good_buffer(), layout().total_size() as u64);
+    hostile.open(&buffer, &theirs);
+    expect_packet(&ours, |packet| matches!(packet, Packet::Started { .. }));
+    let garbage: Vec<u8> = (0..size).map(|index| (index * 31 >> 3) as u8).collect();
+    for _ in 0..20 {
+        buffer.write_at(&garbage, 0).unwrap();
+        let holes = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        fallocate(buffer.as_fd(), holes, 0, size).unwrap();
+        hostile.send(&ToProvider::Flush, &[]);
+    }
+    hostile.send(&ToProvider::Stop, &[]);
+    expect_packet(&ours, |packet| *packet == Packet::Stopped);
+    hostile.end("changes");
+}
