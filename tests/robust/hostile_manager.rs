@@ -182,7 +182,7 @@ fn what_is_no_buffer_is_refused() {
     let small = || {
         let memory = MemoryFile::new("small", 4096).unwrap();
         memory.write_at(as_bytes(&layout().to_header()), 0).unwrap();
-        OwnedFd::from(memory.as_fd().try_clone_to_owned().unwrap())
+        memory.as_fd().try_clone_to_owned().unwrap()
     };
     let sparse = || {
         let file = File::from(memory(MemfdFlags::empty()));
@@ -391,7 +391,7 @@ fn memory_that_changes_under_a_program_does_not_end_it() {
     let (buffer, size) = (good_buffer(), layout().total_size() as u64);
     hostile.open(&buffer, &theirs);
     expect_packet(&ours, |packet| matches!(packet, Packet::Started { .. }));
-    let garbage: Vec<u8> = (0..size).map(|index| (index * 31 >> 3) as u8).collect();
+    let garbage: Vec<u8> = (0..size).map(|index| ((index * 31) >> 3) as u8).collect();
     for _ in 0..20 {
         buffer.write_at(&garbage, 0).unwrap();
         let holes = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

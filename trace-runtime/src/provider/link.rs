@@ -7,7 +7,7 @@ use trace_protocol::message::{Decoder, Initialize, ToManager, ToProvider};
 use trace_protocol::socket::Socket;
 
 use super::active::Active;
-use super::received::{check_patterns, map_buffer, packet_socket, Problem, DESCRIPTORS};
+use super::received::{check_patterns, map_buffer, packet_socket, Closed, DESCRIPTORS};
 use super::registration::{known_categories, register};
 use super::service::{Service, NAMES_INTERVAL};
 use super::session::Session;
@@ -20,26 +20,6 @@ const MOST_UNKNOWN: u32 = 16;
 
 /// How often the socket is read in a turn.
 const READS_AT_ONCE: usize = 16;
-
-/// The connection is of no use any more.
-#[derive(Debug)]
-pub(super) struct Closed(Option<Problem>);
-
-impl Closed {
-    /// The manager has gone.
-    pub(super) const GONE: Self = Self(None);
-
-    /// The manager is refused.
-    pub(super) fn because(problem: Problem) -> Self {
-        Self(Some(problem))
-    }
-}
-
-impl From<Problem> for Closed {
-    fn from(problem: Problem) -> Self {
-        Self::because(problem)
-    }
-}
 
 /// A connection to a manager.
 pub(super) struct Link<'a> {

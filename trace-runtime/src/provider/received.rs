@@ -13,6 +13,26 @@ use super::sys;
 /// What is wrong with what the manager has sent.
 pub(super) type Problem = &'static str;
 
+/// The connection is of no use any more.
+#[derive(Debug)]
+pub(super) struct Closed(pub(super) Option<Problem>);
+
+impl Closed {
+    /// The manager has gone.
+    pub(super) const GONE: Self = Self(None);
+
+    /// The manager is refused.
+    pub(super) fn because(problem: Problem) -> Self {
+        Self(Some(problem))
+    }
+}
+
+impl From<Problem> for Closed {
+    fn from(problem: Problem) -> Self {
+        Self::because(problem)
+    }
+}
+
 /// The descriptors of a message: buffer and packet socket.
 pub(super) const DESCRIPTORS: usize = 2;
 

@@ -12,9 +12,8 @@ use trace_protocol::socket::Socket;
 
 use super::active::Active;
 use super::alerts::{Alerts, Answer};
-use super::link::Closed;
 use super::observers::Observers;
-use super::received::check_patterns;
+use super::received::{check_patterns, Closed};
 use super::sys;
 use super::wanted::Wanted;
 use crate::point::alert;
