@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use trace_format::layout::ObjectType;
 use trace_format::reader::UNKNOWN_STRING;
+use trace_format::record::Reference;
 use trace_format::{
-    Argument, Arguments, Event, Item, KernelObject, Process, Record, Text, Thread, ThreadKoids,
-    Value,
+    Argument, Arguments, Event, Item, KernelObject, Record, Text, Thread, ThreadKoids, Value,
 };
 
 /// Returns a string of `item`'s record as [`Item::text`] does.
@@ -94,58 +94,11 @@ pub(crate) fn who(record: &Record<'_>) -> (Option<u64>, Option<u64>) {
 /// Resolves every string and thread of `item`'s record once.
 #[inline]
 pub(crate) fn resolve(item: &Item<'_>) {
-    match &item.record {
-        Record::Event(event) => {
-            thread(item, event.thread);
-            text(item, event.category);
-            text(item, event.name);
-        }
-        Record::Blob(blob) => text(item, blob.name),
-        Record::UserspaceObject(object) => {
-            process(item, object.process);
-            text(item, object.name);
-        }
-        Record::KernelObject(object) => text(item, object.name),
-        Record::LegacyContextSwitch(switch) => {
-            thread(item, switch.outgoing);
-            thread(item, switch.incoming);
-        }
-        Record::Log(log) => thread(item, log.thread),
-        Record::Module(module) => process(item, module.process),
-        Record::Mmap(mmap) => process(item, mmap.process),
-        Record::Backtrace(backtrace) => thread(item, backtrace.thread),
-        Record::LargeBlob(blob) => {
-            text(item, blob.category);
-            text(item, blob.name);
-            if let Some(event) = &blob.event {
-                thread(item, event.thread);
-            }
-        }
-        _ => {}
-    }
-    arguments(item);
-}
-
-fn arguments(item: &Item<'_>) {
-    for argument in &item.record.arguments() {
-        text(item, argument.name);
-        if let Value::String(value) = argument.value {
-            text(item, value);
-        }
-    }
-}
-
-/// Only an index can lead nowhere.
-fn text<'a>(item: &Item<'a>, text: Text<'a>) {
-    if let Text::Indexed(_) = text {
-        let _ = item.text(text);
-    }
-}
-
-fn thread(item: &Item<'_>, thread: Thread) {
-    let _ = item.thread(thread);
-}
-
-fn process(item: &Item<'_>, process: Process) {
-    let _ = item.process(process);
+    item.record.references(|reference| match reference {
+        // Only an index can lead nowhere.
+        Reference::Text(Text::Inline(_)) => {}
+        Reference::Text(text) => _ = item.text(text),
+        Reference::Thread(thread) => _ = item.thread(thread),
+        Reference::Process(process) => _ = item.process(process),
+    });
 }

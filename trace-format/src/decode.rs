@@ -45,6 +45,36 @@ pub fn record_bytes(header: u64) -> Result<u64, DecodeError> {
 /// In the second case [`record_bytes`] tells where the next record is.
 #[inline]
 pub fn record(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
+    let (header, start) = whole(bytes)?;
+    let decoded = content(header, &mut { start })?;
+    Ok(decoded.unwrap_or_else(|| {
+        let payload = start.rest();
+        Record::Unknown(UnknownRecord { header, payload })
+    }))
+}
+
+/// Decodes the record that `bytes` start with as [`record`] does, and fails
+/// where that passes over something. A writer that takes records from others
+/// writes none that fails here. Returns also the number of words behind the
+/// record's last field: appended ones, which are allowed.
+///
+/// # Errors
+///
+/// Those of [`record`]; text that is not UTF-8, types that are not known, and
+/// words behind the content of an argument.
+#[inline]
+pub fn strict(bytes: &[u8]) -> Result<(Record<'_>, usize), DecodeError> {
+    let (header, start) = whole(bytes)?;
+    let mut cursor = start.strictly(true);
+    let decoded = content(header, &mut cursor)?;
+    let decoded = decoded.ok_or(DecodeError::UnknownType { what: "record" })?;
+    Ok((decoded, cursor.words_left()))
+}
+
+/// Returns the header of the record that `bytes` start with, and a cursor
+/// behind it that ends with the record.
+#[inline]
+fn whole(bytes: &[u8]) -> Result<(u64, Cursor<'_>), DecodeError> {
     let header = Cursor::new(bytes).word("record header")?;
     let expected = record_bytes(header)?;
     let whole = usize::try_from(expected).ok().and_then(|n| bytes.get(..n));
@@ -52,17 +82,12 @@ pub fn record(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
     let whole = whole.ok_or(DecodeError::Truncated { expected, found })?;
     let mut cursor = Cursor::new(whole);
     cursor.word("record header")?;
-    let decoded = content(header, cursor)?;
-    Ok(decoded.unwrap_or_else(|| {
-        let payload = cursor.rest();
-        Record::Unknown(UnknownRecord { header, payload })
-    }))
+    Ok((header, cursor))
 }
 
 /// Decodes what follows the header; `None` if a type is not known.
 #[inline]
-fn content(header: u64, mut cursor: Cursor<'_>) -> Result<Option<Record<'_>>, DecodeError> {
-    let cursor = &mut cursor;
+fn content<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<Record<'a>>, DecodeError> {
     let Some(record_type) = RecordType::from_bits(record::Type::get(header)) else {
         return Ok(None);
     };

@@ -40,6 +40,10 @@ pub const MAGIC_NUMBER: u64 = 0x1654_7846;
 /// The most words in a record that is not a large record (32760 bytes).
 pub const MAX_RECORD_WORDS: usize = 4095;
 
+/// The most bytes of a record that readers take by default, and that a writer
+/// of archives lets through: 256 MiB. Only large records can be beyond it.
+pub const MAX_READ_BYTES: u64 = 256 << 20;
+
 /// The most words in a large record that the format can express.
 pub const MAX_LARGE_RECORD_WORDS: u64 = large::Size::MAX;
 

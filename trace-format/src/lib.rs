@@ -45,6 +45,7 @@ extern crate alloc;
 pub mod decode;
 pub mod encode;
 pub mod layout;
+pub mod notes;
 #[cfg(feature = "std")]
 pub mod reader;
 pub mod record;

@@ -39,7 +39,7 @@ pub use provider::Provider;
 use std::io::Read;
 
 use crate::decode::{self, DecodeError};
-use crate::layout::{MAGIC_WORD, MAGIC_WORD_REVERSED, WORD_BYTES};
+use crate::layout::{MAGIC_WORD, MAGIC_WORD_REVERSED, MAX_READ_BYTES, WORD_BYTES};
 use crate::record::Record;
 use buffer::Buffer;
 use item::Unresolved;
@@ -60,7 +60,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { record_bytes: 256 << 20, providers: 1 << 16, magic_number: true }
+        Self { record_bytes: MAX_READ_BYTES, providers: 1 << 16, magic_number: true }
     }
 }
 

@@ -9,6 +9,7 @@ mod event;
 mod object;
 mod parts;
 mod profiler;
+mod reference;
 mod scheduling;
 pub(crate) mod text;
 
@@ -16,6 +17,7 @@ pub use argument::{Argument, Arguments, ArgumentsIter, Value};
 pub use event::{Event, EventKind};
 pub use object::{Blob, KernelObject, LargeBlob, LargeBlobEvent, Log, UserspaceObject};
 pub use profiler::{Backtrace, Frames, FramesIter, Mmap, Module};
+pub use reference::Reference;
 pub use scheduling::{ContextSwitch, LegacyContextSwitch, ThreadWakeup};
 pub use text::{Process, Text, Thread};
 

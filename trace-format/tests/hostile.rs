@@ -198,3 +198,38 @@ proptest! {
         }
     }
 }
+
+/// A log message of one byte, with `padding` behind it.
+fn log_of(message: u8, padding: u8) -> Vec<u8> {
+    let words = [0x0000_0001_0001_0039u64, 1, u64::from(message) | u64::from(padding) << 56];
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+fn padding_is_zero() {
+    assert!(decode::record(&log_of(b'x', 0)).is_ok());
+    let error = DecodeError::Padding { what: "message", at: 16 };
+    assert_eq!(decode::record(&log_of(b'x', 1)), Err(error));
+    assert_eq!(decode::strict(&log_of(b'x', 1)), Err(error));
+}
+
+#[test]
+fn strict_decoding_refuses_what_readers_pass_over() {
+    let words = |words: &[u64]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
+    let not_utf8 = log_of(0xff, 0);
+    let unknown_record = words(&[0x1b]);
+    let unknown_argument = words(&[0x0000_0000_0110_0034, 1, 0x1f]);
+    let long_argument = words(&[0x0000_0000_0110_0044, 1, 0x20, 0]);
+    let cases = [
+        (not_utf8, DecodeError::Utf8 { what: "message", at: 16 }),
+        (unknown_record, DecodeError::UnknownType { what: "record" }),
+        (unknown_argument, DecodeError::UnknownType { what: "argument" }),
+        (long_argument, DecodeError::ArgumentSize { words: 2, at: 16 }),
+    ];
+    for (bytes, error) in cases {
+        assert!(decode::record(&bytes).is_ok(), "{error}");
+        assert_eq!(decode::strict(&bytes), Err(error));
+    }
+    let appended = words(&[0x0000_0000_0102_0044, 1, 0, 0]);
+    assert_eq!(decode::strict(&appended).map(|(_, words)| words), Ok(2));
+}

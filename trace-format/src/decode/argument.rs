@@ -38,7 +38,8 @@ pub(super) fn arguments<'a>(
     for _ in 0..count {
         argument(cursor)?;
     }
-    let cursor = start;
+    // What is checked need not be checked again.
+    let cursor = start.strictly(false);
     Ok(Arguments::checked(ArgumentCursor { cursor, count }))
 }
 
@@ -52,10 +53,16 @@ fn argument<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Argument<'a>>, DecodeE
     let mut whole = whole.ok_or(DecodeError::ArgumentSize { words, at })?;
     whole.word("argument header")?;
     let Some(argument_type) = ArgumentType::from_bits(argument::Type::get(header)) else {
-        return Ok(None);
+        return match cursor.is_strict() {
+            true => Err(DecodeError::UnknownType { what: "argument" }),
+            false => Ok(None),
+        };
     };
     let name = whole.text(argument::NameRef::get(header), "argument name")?;
     let value = value(argument_type, header, &mut whole)?;
+    if cursor.is_strict() && whole.words_left() != 0 {
+        return Err(DecodeError::ArgumentSize { words, at });
+    }
     Ok(Some(Argument { name, value }))
 }
 

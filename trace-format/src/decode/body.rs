@@ -23,7 +23,7 @@ pub(super) fn metadata<'a>(
     let decoded = match metadata_type {
         MetadataType::ProviderInfo => Metadata::ProviderInfo {
             id: provider_info::Id::get(header) as u32,
-            name: cursor.stream(provider_info::NameLength::get(header), "provider name")?,
+            name: cursor.string(provider_info::NameLength::get(header), "provider name")?,
         },
         MetadataType::ProviderSection => {
             Metadata::ProviderSection { id: provider_section::Id::get(header) as u32 }
@@ -58,7 +58,7 @@ pub(super) fn initialization<'a>(cursor: &mut Cursor<'a>) -> Result<Record<'a>, 
 pub(super) fn string<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Record<'a>, DecodeError> {
     Ok(Record::String {
         index: string::Index::get(header) as u16,
-        value: cursor.stream(string::Length::get(header), "string")?,
+        value: cursor.string(string::Length::get(header), "string")?,
     })
 }
 

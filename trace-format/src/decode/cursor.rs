@@ -12,13 +12,25 @@ pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
     /// The size of the record; tells how far `rest` is from its start.
     total: usize,
+    strict: bool,
 }
 
 impl<'a> Cursor<'a> {
     #[inline]
     pub(super) fn new(record: &'a [u8]) -> Self {
         let total = record.len();
-        Self { rest: record, total }
+        Self { rest: record, total, strict: false }
+    }
+
+    /// Makes what a reader passes over an error, or passes over it again.
+    #[inline]
+    pub(super) fn strictly(self, strict: bool) -> Self {
+        Self { strict, ..self }
+    }
+
+    #[inline]
+    pub(super) fn is_strict(&self) -> bool {
+        self.strict
     }
 
     /// Returns where the cursor is, in bytes from the record's start.
@@ -59,13 +71,31 @@ impl<'a> Cursor<'a> {
         what: &'static str,
     ) -> Result<&'a [u8], DecodeError> {
         let taken = usize::try_from(bytes).ok().and_then(|bytes| {
-            let stream = self.rest.get(..bytes)?;
-            let rest = self.rest.get(words_for_bytes(bytes) * WORD_BYTES..)?;
-            Some((stream, rest))
+            let (stream, behind) = self.rest.split_at_checked(bytes)?;
+            let padding = words_for_bytes(bytes) * WORD_BYTES - bytes;
+            let (padding, rest) = behind.split_at_checked(padding)?;
+            Some((stream, padding, rest))
         });
-        let (stream, rest) = taken.ok_or_else(|| self.short(what))?;
+        let (stream, padding, rest) = taken.ok_or_else(|| self.short(what))?;
+        if padding.iter().any(|byte| *byte != 0) {
+            return Err(DecodeError::Padding { what, at: self.position() });
+        }
         self.rest = rest;
         Ok(stream)
+    }
+
+    /// Takes a string of `bytes` bytes and its padding. Only a strict cursor requires UTF-8.
+    pub(super) fn string(
+        &mut self,
+        bytes: u64,
+        what: &'static str,
+    ) -> Result<&'a [u8], DecodeError> {
+        let at = self.position();
+        let string = self.stream(bytes, what)?;
+        if self.strict && core::str::from_utf8(string).is_err() {
+            return Err(DecodeError::Utf8 { what, at });
+        }
+        Ok(string)
     }
 
     /// Takes the next `words` words as a cursor of their own.
@@ -74,7 +104,7 @@ impl<'a> Cursor<'a> {
         let (taken, rest) = self.rest.split_at_checked(bytes)?;
         let total = self.position() + bytes;
         self.rest = rest;
-        Some(Cursor { rest: taken, total })
+        Some(Cursor { rest: taken, total, strict: self.strict })
     }
 
     /// Takes the string of a string ref, in the low 16 bits of `bits`.
@@ -85,7 +115,7 @@ impl<'a> Cursor<'a> {
             return Ok(Text::Indexed(index));
         }
         let bytes = string_ref.inline_bytes().unwrap_or(0);
-        self.stream(bytes as u64, what).map(Text::Inline)
+        self.string(bytes as u64, what).map(Text::Inline)
     }
 
     /// Takes the koids of a thread ref, in the low 8 bits of `bits`.

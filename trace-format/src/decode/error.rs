@@ -22,7 +22,27 @@ pub enum DecodeError {
         /// Where it should be, in bytes from the record's start.
         at: usize,
     },
-    /// An argument's size is 0 or larger than the rest of the record.
+    /// The bytes behind a string or blob, up to the next word, are not zero.
+    Padding {
+        /// The string or blob.
+        what: &'static str,
+        /// Where it is, in bytes from the record's start.
+        at: usize,
+    },
+    /// A string is not UTF-8; [`strict`](super::strict) only.
+    Utf8 {
+        /// The string.
+        what: &'static str,
+        /// Where it is, in bytes from the record's start.
+        at: usize,
+    },
+    /// A type is unknown; [`strict`](super::strict) only.
+    UnknownType {
+        /// What has the type.
+        what: &'static str,
+    },
+    /// An argument's size is 0 or larger than the rest of the record. For
+    /// [`strict`](super::strict) also: larger than the argument's content.
     ArgumentSize {
         /// The argument's size in words.
         words: u64,
@@ -48,6 +68,13 @@ impl fmt::Display for DecodeError {
             Self::Short { what, at } => {
                 write!(f, "the record ends before its {what}, at its byte {at}")
             }
+            Self::Padding { what, at } => {
+                write!(f, "the padding of the {what} at the record's byte {at} is not zero")
+            }
+            Self::Utf8 { what, at } => {
+                write!(f, "the {what} at the record's byte {at} is not UTF-8")
+            }
+            Self::UnknownType { what } => write!(f, "unknown {what} type"),
             Self::ArgumentSize { words, at } => {
                 write!(f, "an argument of {words} words does not fit, at the record's byte {at}")
             }

@@ -49,7 +49,7 @@ pub(super) fn log<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Record<'a>
     Ok(Record::Log(Log {
         ticks: cursor.word("timestamp")?,
         thread: cursor.thread(log::ThreadRef::get(header))?,
-        message: cursor.stream(log::MessageLength::get(header), "message")?,
+        message: cursor.string(log::MessageLength::get(header), "message")?,
     }))
 }
 
@@ -74,7 +74,7 @@ fn module<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Module<'a>, Decode
         ticks: cursor.word("timestamp")?,
         process: profiler_process(header, cursor, words)?,
         module_id: profiler_module::ModuleId::get(header) as u16,
-        name: cursor.stream(name_bytes, "module name")?,
+        name: cursor.string(name_bytes, "module name")?,
         build_id: cursor.stream(build_id_bytes, "build id")?,
     })
 }

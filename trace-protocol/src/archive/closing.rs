@@ -1,6 +1,7 @@
 //! What an archive says of a provider behind its records.
 
 use trace_format::layout::InstantScope;
+use trace_format::notes::{self, Omission};
 use trace_format::record::{Argument, Value};
 
 use super::{anchor, buffer_full, instant, loss, ClockSample, Identity, Loss};
@@ -13,6 +14,8 @@ pub struct Closing {
     pub dropped: u64,
     /// How many of them its own loss records account for.
     pub told: u64,
+    /// Records that were refused, for any reason.
+    pub refused: u64,
     /// Rolling buffers that were overwritten by younger ones.
     pub overwritten: u32,
     /// When it began, in its ticks.
@@ -23,7 +26,7 @@ pub struct Closing {
 
 impl Closing {
     /// The name of the event that says that a circular buffer went round.
-    pub const OVERWRITTEN: &'static str = "older records overwritten";
+    pub const OVERWRITTEN: &'static str = notes::OVERWRITTEN;
     /// The reason of losses that a provider could not say more of.
     pub const REASON: &'static str = "reason not known: no room to tell it";
 
@@ -33,13 +36,15 @@ impl Closing {
         Self {
             dropped: collector.dropped(),
             told: told_before.saturating_add(collector.stats().told_losses),
+            refused: collector.stats().rejections(),
             overwritten: collector.stats().overwritten,
             from,
             to,
         }
     }
 
-    /// Appends it: losses that are not told, and that there were any; that older records are gone.
+    /// Appends it: losses that are not reported yet, and that there were any; refused and
+    /// overwritten records.
     pub fn write(&self, words: &mut Vec<u64>, provider: &Identity) {
         let number = self.dropped.saturating_sub(self.told);
         if number != 0 {
@@ -47,6 +52,11 @@ impl Closing {
         }
         if self.dropped != 0 {
             buffer_full(words, provider.id);
+        }
+        if self.refused != 0 {
+            let arguments = [Argument::new(Omission::NUMBER, Value::Uint64(self.refused))];
+            let name = Omission::Refused.event();
+            instant(words, provider, self.to, name, InstantScope::Process, &arguments);
         }
         if self.overwritten != 0 {
             let arguments = [Argument::new("buffers", Value::Uint32(self.overwritten))];

@@ -22,6 +22,7 @@ mod ledger;
 
 use trace_format::encode::append;
 use trace_format::layout::{InstantScope, ObjectType, ProviderEvent, ThreadKoids};
+use trace_format::notes;
 use trace_format::record::{
     Argument, Event, EventKind, KernelObject, Metadata, Record, Text, Thread, Value,
 };
@@ -107,7 +108,7 @@ pub fn anchor(words: &mut Vec<u64>, provider: &Identity, now: &ClockSample) {
         Argument::new("monotonic_ns", Value::Uint64(now.monotonic)),
         Argument::new("boottime_ns", Value::Uint64(now.boottime)),
     ];
-    instant(words, provider, ticks, "clock anchor", InstantScope::Global, &arguments);
+    instant(words, provider, ticks, notes::CLOCK_ANCHOR, InstantScope::Global, &arguments);
 }
 
 /// Appends a loss as an event that any viewer shows, of the same form as a provider's own.

@@ -144,6 +144,104 @@ fn a_provider_speaks_for_itself_alone() {
     assert_eq!(collector.stats().rejected[7], 1);
 }
 
+/// The words of a text, with zeros behind it.
+fn text(text: &str) -> Vec<u64> {
+    string_record(1, text).split_off(1)
+}
+
+/// The header of a profiler record of four words, of the thread with index 1.
+fn profiler(kind: u64) -> u64 {
+    10 | 4 << 4 | kind << 16 | 1 << 20
+}
+
+/// The process of a profiler record is in it only where no thread of the table is.
+#[test]
+fn profiler_records_of_a_registered_thread_keep_their_content() {
+    let thread = [0x1_0033, 1, 5];
+    let name = text("libcontent.so");
+    let module = [&[profiler(0) | 13 << 44, 1][..], &name].concat();
+    let backtrace = [profiler(2) | 2 << 28, 1, 0x1111, 0x2222];
+    let (out, collector) = chunk(&[&thread[..], &module, &backtrace].concat());
+    assert_eq!(collector.stats().rejections(), 0, "{:?}", collector.stats());
+    assert_eq!(out, [&thread[..], &module, &backtrace].concat());
+}
+
+/// An application names its own process, and threads of it.
+#[test]
+fn names_of_other_processes_are_refused() {
+    let object = |kind: u64, koid, arguments: &[u64]| {
+        let words = 3 + arguments.len() as u64;
+        let count = u64::from(!arguments.is_empty());
+        let header = 7 | words << 4 | kind << 16 | 0x8001 << 24 | count << 40;
+        [&[header, koid, u64::from(b'x')], arguments].concat()
+    };
+    // The process that it takes itself for may have another number outside of its namespace.
+    let thread = [0x1_0033, 99, 5];
+    let process_key = 0x8007 << 16;
+    let process = [8 | 3 << 4 | process_key, u64::from_le_bytes(*b"process\0"), 4242];
+    let own_process = [process[0], process[1], 1];
+    let uid = [2 | 2 << 4 | 0x8003 << 16, u64::from_le_bytes(*b"uid\0\0\0\0\0")];
+    let cases = [
+        ("the process of the kernel", object(1, 1, &[]), Some(object(1, 1, &[]))),
+        ("the process as it names itself", object(1, 99, &[]), Some(object(1, 1, &[]))),
+        ("the process without a number", object(1, 0, &[]), Some(object(1, 1, &[]))),
+        ("another process", object(1, 4242, &[]), None),
+        ("a user", object(1, 1, &uid), None),
+        ("a thread", object(2, 7, &process), Some(object(2, 7, &own_process))),
+        ("a thread of any process", object(2, 7, &[]), None),
+    ];
+    for (what, record, kept) in cases {
+        let (out, collector) = chunk(&[&thread[..], &record].concat());
+        let refused = u64::from(kept.is_none());
+        assert_eq!(collector.stats().rejected[7], refused, "{what}: {:?}", collector.stats());
+        assert_eq!(out, [vec![0x1_0033, 1, 5], kept.unwrap_or_default()].concat(), "{what}");
+    }
+}
+
+/// Clock anchors are the manager's, however a provider spells them.
+#[test]
+fn forged_events_of_the_manager_are_refused() {
+    let thread = [0x1_0033, 1, 5];
+    let strings = [string_record(7, "trace"), string_record(8, "clock anchor")].concat();
+    let instant = |category: u64, name: u64, behind: &[u64]| {
+        let words = 3 + behind.len() as u64;
+        [&[4 | words << 4 | 1 << 24 | category << 32 | name << 48, 9], behind, &[0]].concat()
+    };
+    let category = text("trace");
+    let anchor = text("clock anchor");
+    let older = text("older records overwritten");
+    let forged = [
+        instant(7, 8, &[]),
+        instant(0x8005, 8, &category),
+        instant(7, 0x800c, &anchor),
+        instant(0x8005, 0x800c, &[&category[..], &anchor].concat()),
+        instant(7, 0x8019, &older),
+    ];
+    for record in forged {
+        let (out, collector) = chunk(&[&thread[..], &strings, &record].concat());
+        assert_eq!(out, [&thread[..], &strings].concat());
+        assert_eq!(collector.stats().rejected[8], 1, "{:?}", collector.stats());
+    }
+    // Also where the string gets its meaning between two events that look the same.
+    let other = [string_record(7, "trace"), string_record(8, "another")].concat();
+    let plain = instant(7, 8, &[]);
+    let (out, _) = chunk(&[&thread[..], &other, &plain, &strings, &plain].concat());
+    assert_eq!(out, [&thread[..], &other, &plain, &strings].concat());
+    let own = [instant(7, 8, &[]), instant(8, 7, &[])].concat();
+    let strings = [string_record(7, "app"), string_record(8, "clock anchor")].concat();
+    let (out, _) = chunk(&[&thread[..], &strings, &own].concat());
+    assert_eq!(out, [&thread[..], &strings, &own].concat(), "names of other categories are free");
+}
+
+#[test]
+fn padding_that_is_not_zero_is_refused() {
+    let thread = [0x1_0033, 1, 5];
+    let mut bad = string_record(7, "odd");
+    bad[1] |= 1 << 63;
+    let (out, collector) = chunk(&[&thread[..], &bad].concat());
+    assert_eq!((out, collector.stats().rejected[3]), (thread.to_vec(), 1));
+}
+
 fn any_words() -> impl Strategy<Value = Vec<(usize, u64)>> {
     let word = prop_oneof![
         any::<u64>(),

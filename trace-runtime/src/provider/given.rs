@@ -241,10 +241,11 @@ fn encode_name(words: &mut Vec<u64>, object: Object, name: &str) -> Result<(), E
     match object {
         Object::Thread(koid) => thread_object(words, koid, name),
         Object::Process => {
-            let koid = std::process::id().into();
             let process = KernelObject {
                 object_type: ObjectType::PROCESS,
-                koid,
+                // The collector puts the number there that the process has for the manager, which
+                // may be in another pid namespace.
+                koid: 0,
                 name: name.into(),
                 arguments: (&[]).into(),
             };

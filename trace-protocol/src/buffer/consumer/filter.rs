@@ -2,23 +2,21 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use trace_format::layout::{
-    argument, event, kernel_object, large, large_blob, log, record, string, userspace_object,
-    EventType, LargeBlobFormat, ObjectType, RecordType, StringRef,
-};
+use trace_format::layout::{event, large, record, string, EventType, RecordType, StringRef};
 
 use crate::buffer::producer::{LossStrings, LATE_COMPLETE};
 use crate::words::as_bytes;
 
 use super::check::{check, Tables};
 use super::omitted;
+use super::ownership::Ownership;
 use super::stats::{Rejection, Stats};
 
 /// Checks the records of a provider, one after another, over the whole session.
 #[derive(Clone, Debug)]
 pub(super) struct Filter {
     tables: Tables,
-    process: u64,
+    ownership: Ownership,
     pub(super) stats: Stats,
     /// Events by the string index of their category.
     pub(super) events_by_category: Vec<u64>,
@@ -55,7 +53,7 @@ impl Filter {
     pub(super) fn new(process: u64) -> Self {
         Self {
             tables: Tables::new(),
-            process,
+            ownership: Ownership::new(process),
             stats: Stats::default(),
             events_by_category: Vec::new(),
             inline_categories: BTreeMap::new(),
@@ -131,23 +129,16 @@ impl Filter {
                 return Verdict::Drop;
             }
         };
+        if let Err(rejection) = self.ownership.claim(record, &self.strings) {
+            self.reject(rejection);
+            return Verdict::Drop;
+        }
         self.stats.records += 1;
         match RecordType::from_bits(record::Type::get(record[0])) {
             Some(RecordType::Initialization) => self.take_clock(record),
             Some(RecordType::String) => self.learn_string(record),
-            Some(RecordType::Thread) => self.own_thread(record),
+            Some(RecordType::Thread) => self.learn_thread(record),
             Some(RecordType::Event) => self.judge_event(record, appended),
-            Some(RecordType::KernelObject) => self.own_object(record),
-            Some(RecordType::Log) if log::ThreadRef::get(record[0]) == 0 => {
-                self.own_word(record, 2)
-            }
-            Some(RecordType::Profiler) => self.own_word(record, 2),
-            Some(RecordType::Large) => self.own_large(record),
-            Some(RecordType::UserspaceObject)
-                if userspace_object::ProcessRef::get(record[0]) == 0 =>
-            {
-                self.own_word(record, 2)
-            }
             _ => Verdict::Keep,
         }
     }
@@ -160,6 +151,8 @@ impl Filter {
     }
 
     fn learn_string(&mut self, record: &[u64]) -> Verdict {
+        // What is known of an event by its header alone may have been about another string.
+        (self.plain, self.plain_words) = (0, 0);
         let index = string::Index::get(record[0]) as usize;
         let length = string::Length::get(record[0]) as usize;
         let text =
@@ -177,67 +170,15 @@ impl Filter {
         Verdict::Keep
     }
 
-    fn own_thread(&mut self, record: &mut [u64]) -> Verdict {
-        if let [_, process, thread, ..] = record {
-            *process = self.process;
+    fn learn_thread(&mut self, record: &[u64]) -> Verdict {
+        if let [_, _, thread, ..] = record {
             self.scopes.thread = *thread;
-        }
-        Verdict::Keep
-    }
-
-    /// A process says who it is, not who others are.
-    fn own_object(&mut self, record: &mut [u64]) -> Verdict {
-        let kind = kernel_object::ObjectType::get(record[0]);
-        if kind == ObjectType::PROCESS.bits() {
-            return self.own_word(record, 1);
-        }
-        if kind == ObjectType::THREAD.bits() {
-            let name = StringRef::from_bits(kernel_object::NameRef::get(record[0]) as u16);
-            let start = 2 + name.inline_bytes().unwrap_or(0).div_ceil(8);
-            self.own_koid_arguments(record, start);
-        }
-        Verdict::Keep
-    }
-
-    /// The koid argument of a thread object is its process.
-    fn own_koid_arguments(&self, record: &mut [u64], mut at: usize) {
-        while let Some(&header) = record.get(at) {
-            let size = argument::Size::get(header) as usize;
-            if argument::Type::get(header) == trace_format::layout::ArgumentType::Koid.bits() {
-                if let Some(koid) = record.get_mut(at + size - 1) {
-                    *koid = self.process;
-                }
-            }
-            at += size.max(1);
-        }
-    }
-
-    /// The thread of a large blob with metadata is behind its strings and its timestamp.
-    fn own_large(&self, record: &mut [u64]) -> Verdict {
-        let refs = record.get(1).copied().unwrap_or(0);
-        let is_event = large::BlobFormat::get(record[0]) == LargeBlobFormat::Event.bits();
-        if !is_event || large_blob::ThreadRef::get(refs) != 0 {
-            return Verdict::Keep;
-        }
-        let words =
-            |bits: u64| StringRef::from_bits(bits as u16).inline_bytes().unwrap_or(0).div_ceil(8);
-        let strings =
-            words(large_blob::CategoryRef::get(refs)) + words(large_blob::NameRef::get(refs));
-        self.own_word(record, 3 + strings)
-    }
-
-    fn own_word(&self, record: &mut [u64], index: usize) -> Verdict {
-        if let Some(word) = record.get_mut(index) {
-            *word = self.process;
         }
         Verdict::Keep
     }
 
     fn judge_event(&mut self, record: &mut [u64], appended: usize) -> Verdict {
         let header = record[0];
-        if event::ThreadRef::get(header) == 0 {
-            self.own_word(record, 2);
-        }
         self.count_inline_category(record);
         let kind = EventType::from_bits(event::EventType::get(header));
         match (kind, appended) {

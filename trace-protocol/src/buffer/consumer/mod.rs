@@ -13,17 +13,15 @@
 //! | `filter` | which records stay, and what becomes of open and late scopes |
 //! | `omitted` | what a provider says that it left out |
 //! | `check` | whether one record is well-formed |
-//! | `large` | the same of a large record |
-//! | `cursor` | the words of a record, without panics |
+//! | `ownership` | in whose name a record speaks |
 
 mod check;
 mod chunks;
 mod collector;
-mod cursor;
 mod filter;
-mod large;
 mod live;
 mod omitted;
+mod ownership;
 mod slot;
 mod stats;
 

@@ -2,7 +2,7 @@
 
 use trace_format::layout::{argument, event, StringRef};
 
-use crate::buffer::omission::Omission;
+use crate::buffer::omission::{Omission, Omitted};
 use crate::buffer::producer::LossStrings;
 use crate::words::as_bytes;
 
@@ -10,7 +10,7 @@ use crate::words::as_bytes;
 /// well-formed.
 ///
 /// The event is one of the durable buffer's last ones, so that its strings are in the record.
-pub(super) fn learn(record: &[u64], omitted: &mut [u64; 3]) {
+pub(super) fn learn(record: &[u64], omitted: &mut Omitted) {
     let Some((header, rest)) = record.split_first() else { return };
     if event::ArgumentCount::get(*header) != 1 {
         return;
@@ -46,7 +46,7 @@ mod tests {
     use trace_format::encode;
     use trace_format::record::{Argument, Event, EventKind, Record, Thread, Value};
 
-    fn learned(category: &str, name: &str, arguments: &[Argument<'_>]) -> [u64; 3] {
+    fn learned(category: &str, name: &str, arguments: &[Argument<'_>]) -> Omitted {
         let event = Event {
             ticks: 1,
             thread: Thread::Inline(trace_format::layout::ThreadKoids::new(2, 3)),
@@ -57,7 +57,7 @@ mod tests {
         };
         let mut words = Vec::new();
         encode::append(&mut words, &Record::from(event)).unwrap();
-        let mut omitted = [1; 3];
+        let mut omitted = [1; Omission::ALL.len()];
         learn(&words, &mut omitted);
         omitted
     }
@@ -66,13 +66,13 @@ mod tests {
     fn each_omission_is_counted_by_its_event() {
         let number = [Argument::new(Omission::NUMBER, Value::Uint64(7))];
         for omission in Omission::ALL {
-            let mut expected = [1; 3];
+            let mut expected = [1; Omission::ALL.len()];
             expected[omission as usize] = 8;
             assert_eq!(learned("trace", omission.event(), &number), expected);
-            assert_eq!(learned("other", omission.event(), &number), [1; 3]);
-            assert_eq!(learned("trace", omission.event(), &[]), [1; 3]);
+            assert_eq!(learned("other", omission.event(), &number), [1; Omission::ALL.len()]);
+            assert_eq!(learned("trace", omission.event(), &[]), [1; Omission::ALL.len()]);
         }
-        assert_eq!(learned("trace", "another name", &number), [1; 3]);
+        assert_eq!(learned("trace", "another name", &number), [1; Omission::ALL.len()]);
         let many = [Argument::new(Omission::NUMBER, Value::Uint64(u64::MAX))];
         assert_eq!(
             learned("trace", Omission::Names.event(), &many)[Omission::Names as usize],

@@ -1,6 +1,6 @@
 //! What was read from a provider, and what was refused.
 
-use crate::buffer::omission::Omission;
+use trace_format::notes::{omissions, Omission, Omitted};
 
 /// Why a record from a provider did not reach the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,13 +20,15 @@ pub enum Rejection {
     ThreadRef = 5,
     /// A string in it is not UTF-8.
     Utf8 = 6,
-    /// It says what other processes did, which a provider of one process cannot know.
+    /// It speaks for other processes: says what they did, or names them.
     Foreign = 7,
+    /// It is an event that only the manager writes, as a clock anchor.
+    Reserved = 8,
 }
 
 impl Rejection {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Framing,
         Self::Metadata,
         Self::UnknownType,
@@ -35,6 +37,7 @@ impl Rejection {
         Self::ThreadRef,
         Self::Utf8,
         Self::Foreign,
+        Self::Reserved,
     ];
 
     /// The reason in words.
@@ -48,6 +51,7 @@ impl Rejection {
             Self::ThreadRef => "unregistered thread",
             Self::Utf8 => "text is not UTF-8",
             Self::Foreign => "about other processes",
+            Self::Reserved => "event that only the manager writes",
         }
     }
 }
@@ -64,11 +68,11 @@ pub struct Stats {
     /// Duration ends among the events.
     pub ends: u64,
     /// Records refused, by [`Rejection`].
-    pub rejected: [u64; 8],
+    pub rejected: [u64; Rejection::ALL.len()],
     /// Records that the provider's own loss records account for.
     pub told_losses: u64,
     /// What the provider says that it left out, by [`Omission`].
-    pub omitted: [u64; 3],
+    pub omitted: Omitted,
     /// The highest timestamp of the events that were looked at one by one; 0 without any. Runs of
     /// events of one kind are not.
     pub last_ticks: u64,
@@ -86,7 +90,7 @@ impl Stats {
 
     /// What the provider left out, with how many they are; nothing that there is none of.
     pub fn omissions(&self) -> impl Iterator<Item = (Omission, u64)> {
-        Omission::ALL.into_iter().zip(self.omitted).filter(|(_, number)| *number != 0)
+        omissions(self.omitted)
     }
 
     /// Records refused, for any reason.
