@@ -25,6 +25,9 @@ pub(crate) fn tell(path: &Path, damage: &Damage) -> u8 {
             ("references to threads that are not there", damage.stats.unknown_thread_refs),
         ],
     );
+    let omitted: Vec<Count> =
+        damage.missing().omissions().map(|(what, number)| (what.event(), number)).collect();
+    tell_counts(path, &omitted);
     if let Some(error) = &damage.first_bad_record {
         say(&format!("'{name}': the first malformed record: {}", chain(error)));
     }

@@ -9,6 +9,7 @@ mod tally;
 use std::io::Read;
 
 use trace_format::layout::ProviderEvent;
+use trace_format::notes::Omitted;
 use trace_format::{Item, Metadata, ReadError, Reader, Record};
 
 use crate::loss::{self, Loss};
@@ -56,6 +57,7 @@ struct Checker {
     scopes: Scopes,
     dropped: Tally,
     dropped_total: u64,
+    omitted: Omitted,
 }
 
 impl Checker {
@@ -69,6 +71,7 @@ impl Checker {
                 if let Some(loss) = Loss::of(item, event) {
                     self.loss(item, &loss);
                 }
+                loss::add_omitted(&mut self.omitted, item, event);
                 self.buffers_overwritten += loss::overwritten(item, event).unwrap_or(0);
             }
             Record::Metadata(Metadata::ProviderEvent {
@@ -109,6 +112,7 @@ impl Checker {
             buffers_full: self.buffers_full,
             buffers_overwritten: self.buffers_overwritten,
             records_dropped: self.dropped_total,
+            omitted: self.omitted,
             dropped: self.dropped.into_rows(),
             ends_without_begin: unpaired.ends_without_begin,
             open_scopes: unpaired.open_scopes,

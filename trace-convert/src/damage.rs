@@ -3,9 +3,10 @@
 use std::io::Read;
 
 use trace_format::layout::ProviderEvent;
+use trace_format::notes::{Missing, Omitted};
 use trace_format::{Item, Metadata, ReadError, Reader, Record, Stats};
 
-use crate::{references, ConvertError, Loss};
+use crate::{loss, references, ConvertError, Loss};
 
 /// What is missing in an archive, or cannot be read of it.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub struct Damage {
     pub records_dropped: u64,
     /// How often the archive says that a provider's buffer was full.
     pub buffers_full: u64,
+    /// What else is missing, by [`Omission`](trace_format::notes::Omission).
+    pub omitted: Omitted,
     /// The first malformed record, or one beyond the reader's limit. All of
     /// them are counted in `stats`.
     pub first_bad_record: Option<ReadError>,
@@ -36,7 +39,17 @@ impl Damage {
     /// Tells whether nothing is missing either.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.is_readable() && self.records_dropped == 0 && self.buffers_full == 0
+        self.is_readable() && self.missing().is_nothing()
+    }
+
+    /// Returns what is missing, as the archive reports itself.
+    #[must_use]
+    pub fn missing(&self) -> Missing {
+        Missing {
+            records: self.records_dropped,
+            buffers_full: self.buffers_full,
+            omitted: self.omitted,
+        }
     }
 
     /// Gives `look` every record that can be read.
@@ -79,6 +92,7 @@ impl Damage {
                 if let Some(loss) = Loss::of(item, event) {
                     self.records_dropped = self.records_dropped.saturating_add(loss.number);
                 }
+                loss::add_omitted(&mut self.omitted, item, event);
             }
             Record::Metadata(Metadata::ProviderEvent {
                 event: ProviderEvent::BUFFER_FULL, ..

@@ -2,16 +2,10 @@
 
 use std::borrow::Cow;
 
+use trace_format::notes::{Omission, Omitted, CATEGORY, OVERWRITTEN, RECORDS_DROPPED};
 use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
 
 use crate::references::{peek_text, peek_thread, unsigned};
-
-/// The category of events that the tracing system itself writes.
-const CATEGORY: &str = "trace";
-/// The name of the event that tells of missing records.
-const NAME: &str = "records dropped";
-/// The name of the event that tells that a circular buffer went round.
-const OVERWRITTEN: &str = "older records overwritten";
 
 /// Records that a thread could not write, from an event `records dropped` of
 /// the category `trace`.
@@ -34,7 +28,9 @@ impl<'a> Loss<'a> {
         if !matches!(event.kind, EventKind::Instant { .. }) {
             return None;
         }
-        if peek_text(item, event.name) != NAME || peek_text(item, event.category) != CATEGORY {
+        if peek_text(item, event.name) != RECORDS_DROPPED
+            || peek_text(item, event.category) != CATEGORY
+        {
             return None;
         }
         Some(Self::from_arguments(item, event))
@@ -66,4 +62,18 @@ pub(crate) fn overwritten(item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
         return None;
     }
     event.arguments.iter().find_map(|argument| unsigned(item, argument.value))
+}
+
+/// Adds what `event` says was left out without a record being dropped.
+#[inline]
+pub(crate) fn add_omitted(omitted: &mut Omitted, item: &Item<'_>, event: &Event<'_>) {
+    let is_instant = matches!(event.kind, EventKind::Instant { .. });
+    if !is_instant || peek_text(item, event.category) != CATEGORY {
+        return;
+    }
+    let Some(omission) = Omission::of_event(&peek_text(item, event.name)) else { return };
+    let number = event.arguments.iter().find_map(|argument| unsigned(item, argument.value));
+    if let Some(sum) = omitted.get_mut(omission as usize) {
+        *sum = sum.saturating_add(number.unwrap_or(0));
+    }
 }

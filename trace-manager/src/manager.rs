@@ -250,6 +250,7 @@ impl SessionHandle {
             duration: recorded.duration,
             providers: recorded.providers,
             refused: recorded.refused,
+            refusals: recorded.refusals,
             alerts: recorded.alerts,
             categories: recorded.categories,
             archive: recorded.archive.join(),

@@ -62,6 +62,7 @@ pub(crate) struct Recording {
     next_id: u32,
     summaries: Vec<ProviderSummary>,
     refused: Vec<Refusal>,
+    refusals: u64,
     alerts: BTreeMap<String, u64>,
     /// The alert that stopped the session.
     pub(crate) stopped_by: Option<String>,
@@ -92,6 +93,7 @@ pub(crate) struct Recorded {
     pub(crate) duration: Duration,
     pub(crate) providers: Vec<ProviderSummary>,
     pub(crate) refused: Vec<Refusal>,
+    pub(crate) refusals: u64,
     pub(crate) alerts: BTreeMap<String, u64>,
     pub(crate) stopped_by: Option<String>,
     pub(crate) snapshots: LastSnapshots,
@@ -138,6 +140,7 @@ impl Recording {
             next_id: 1,
             summaries: Vec::new(),
             refused: Vec::new(),
+            refusals: 0,
             alerts: BTreeMap::new(),
             stopped_by: None,
             snapshots,
@@ -190,6 +193,7 @@ impl Recording {
 
     /// Says that a provider cannot take part. Of very many, the first are kept.
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
+        self.refusals += 1;
         if self.refused.len() < MAX_REFUSALS {
             self.refused.push(refusal);
         }
@@ -245,6 +249,7 @@ impl Recording {
             duration: self.started.elapsed(),
             providers,
             refused: self.refused,
+            refusals: self.refusals,
             alerts: self.alerts,
             stopped_by: self.stopped_by,
             snapshots: self.snapshots.finish(),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use trace_format::notes::{Missing, Omission};
 use trace_protocol::buffer::consumer::Rejection;
-use trace_protocol::buffer::omission::Omission;
 use trace_protocol::categories::CategorySet;
 
 use crate::error::{ArchiveError, ManagerError};
@@ -41,6 +41,8 @@ pub struct SessionSummary {
     pub providers: Vec<ProviderSummary>,
     /// Providers that could not take part, and why; the first 100.
     pub refused: Vec<Refusal>,
+    /// How often providers could not take part, those beyond the first 100 too.
+    pub refusals: u64,
     /// How often providers raised each alert; the first 1000 names.
     pub alerts: BTreeMap<String, u64>,
     /// The alert that stopped the session, if one did.
@@ -64,9 +66,18 @@ impl SessionSummary {
         self.providers.iter().fold(0, |sum, provider| provider.dropped.saturating_add(sum))
     }
 
-    /// Returns whether a provider left something out, without dropping a record.
-    pub fn has_omissions(&self) -> bool {
-        self.providers.iter().any(|provider| !provider.omitted.is_empty())
+    /// Returns what the archive lacks. A check of the archive comes to the same.
+    pub fn missing(&self) -> Missing {
+        let mut missing = Missing { records: self.lost(), ..Missing::default() };
+        for provider in &self.providers {
+            for (omission, number) in &provider.omitted {
+                missing.omit(*omission, *number);
+            }
+            for (_, number) in &provider.rejected {
+                missing.omit(Omission::Refused, *number);
+            }
+        }
+        missing
     }
 
     /// Returns the category patterns for which no provider had an event.

@@ -172,11 +172,15 @@ impl Tape {
     /// Appends all that is left, with a section record before it.
     pub(crate) fn finish(mut self, departure: Departure, words: &mut Vec<u64>) -> ProviderSummary {
         archive::section(words, self.identity.id);
-        while let Some(copy) = self.take_copy() {
-            self.sanitize(copy, words);
+        if departure.end.ignores_data() {
+            archive::anchor(words, &self.identity, &ClockSample::now());
+        } else {
+            while let Some(copy) = self.take_copy() {
+                self.sanitize(copy, words);
+            }
+            self.collector.finish(words);
+            self.close(words);
         }
-        self.collector.finish(words);
-        self.close(words);
         self.bytes += words.len() as u64 * 8;
         self.into_summary(departure)
     }
@@ -220,7 +224,7 @@ impl Tape {
             records: stats.records,
             events: stats.events,
             bytes: self.bytes,
-            dropped: self.collector.dropped(),
+            dropped: if departure.end.ignores_data() { 0 } else { self.collector.dropped() },
             omitted: stats.omissions().collect(),
             rejected: rejected.filter(|(_, number)| *number != 0).collect(),
             categories,

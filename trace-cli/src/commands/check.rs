@@ -39,7 +39,7 @@ fn text(report: &Report) -> String {
                 "well-formed, no loss is told of, but durations lack a begin or an end"
             }
             Verdict::Complete => "well-formed, nothing is missing",
-            Verdict::Lossy => "well-formed, but records are missing",
+            Verdict::Lossy => "well-formed, but data is missing",
             Verdict::Malformed => "malformed",
         }
         .to_owned(),
@@ -87,6 +87,9 @@ fn losses(report: &Report, lines: &mut Vec<String>) {
         ("records dropped", report.records_dropped),
     ];
     push_counts(&counts, lines);
+    let omitted: Vec<_> =
+        report.missing().omissions().map(|(what, number)| (what.event(), number)).collect();
+    push_counts(&omitted, lines);
     for row in &report.dropped {
         let provider = row.provider.map_or("-".to_owned(), |id| id.to_string());
         let (process, thread) = (row.thread.process, row.thread.thread);

@@ -161,8 +161,7 @@ fn code(args: &RecordArgs, summary: &SessionSummary, status: u8) -> u8 {
     if summary.archive.is_err() {
         return if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED };
     }
-    let incomplete = summary.lost() > 0
-        || summary.has_omissions()
+    let incomplete = !summary.missing().is_nothing()
         || summary.events() == 0
         || !summary.categories_without_events().is_empty();
     if args.strict && status == exit::OK && incomplete {

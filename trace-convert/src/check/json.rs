@@ -28,12 +28,19 @@ impl Report {
             "buffers_full": self.buffers_full,
             "buffers_overwritten": self.buffers_overwritten,
             "records_dropped": self.records_dropped,
+            "not_recorded": not_recorded(self),
             "dropped": self.dropped.iter().map(dropped).collect::<Vec<_>>(),
             "ends_without_begin": self.ends_without_begin,
             "open_scope_count": self.open_scope_count,
             "open_scopes": self.open_scopes.iter().map(open_scope).collect::<Vec<_>>(),
         })
     }
+}
+
+/// What is missing beside records, as the summary of a recording has it.
+fn not_recorded(report: &Report) -> serde_json::Map<String, Value> {
+    let omissions = report.missing().omissions().collect::<Vec<_>>();
+    omissions.into_iter().map(|(what, number)| (what.as_str().to_owned(), number.into())).collect()
 }
 
 fn provider(provider: &ProviderReport) -> Value {

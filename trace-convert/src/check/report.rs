@@ -1,5 +1,6 @@
 //! What a check has found.
 
+use trace_format::notes::{Missing, Omitted};
 use trace_format::{ReadError, Stats, ThreadKoids};
 
 /// What a check has found.
@@ -28,7 +29,9 @@ pub struct Report {
     pub buffers_overwritten: u64,
     /// Records that are missing, of which the archive tells itself.
     pub records_dropped: u64,
-    /// The same by provider, thread and reason.
+    /// What else is missing, by [`Omission`](trace_format::notes::Omission).
+    pub omitted: Omitted,
+    /// The dropped records by provider, thread and reason.
     pub dropped: Vec<Dropped>,
     /// Duration ends on threads with no duration begun.
     pub ends_without_begin: u64,
@@ -84,13 +87,23 @@ pub struct OpenScope {
 pub enum Verdict {
     /// Well-formed, and nothing is missing.
     Complete,
-    /// Well-formed, and it says itself that records are missing.
+    /// Well-formed, and it reports itself that data is missing.
     Lossy,
     /// Not well-formed.
     Malformed,
 }
 
 impl Report {
+    /// Returns what is missing, as the archive reports itself.
+    #[must_use]
+    pub fn missing(&self) -> Missing {
+        Missing {
+            records: self.records_dropped,
+            buffers_full: self.buffers_full,
+            omitted: self.omitted,
+        }
+    }
+
     /// Returns the worst that can be said of the archive.
     ///
     /// Open scopes and records of unknown types are neither wrong nor a loss.
@@ -99,7 +112,7 @@ impl Report {
         let unknown = self.stats.unknown_string_refs + self.stats.unknown_thread_refs;
         if self.error_count + unknown > 0 {
             Verdict::Malformed
-        } else if self.records_dropped + self.buffers_full > 0 {
+        } else if !self.missing().is_nothing() {
             Verdict::Lossy
         } else {
             Verdict::Complete

@@ -1,6 +1,7 @@
 //! What is said of good, lossy and malformed archives.
 
 use trace_format::layout::ProviderEvent;
+use trace_format::notes::Omission;
 use trace_format::{
     encode, Argument, Arguments, Event, EventKind, ReadError, Reader, Record, Text, Thread,
     ThreadKoids, Value, Writer,
@@ -61,6 +62,21 @@ fn a_full_buffer_is_a_loss() {
     writer.provider_event(1, ProviderEvent(1)).unwrap();
     let report = checked(&writer.into_inner());
     assert_eq!((report.verdict(), report.buffers_full), (Verdict::Lossy, 1));
+}
+
+#[test]
+fn what_was_left_out_is_missing() {
+    for omission in Omission::ALL {
+        let number = [Argument::new(Omission::NUMBER, Value::Uint64(39_375))];
+        let mut record = loss(&number);
+        if let Record::Event(event) = &mut record {
+            event.name = omission.event().into();
+        }
+        let report = checked(&archive(&[record]));
+        assert_eq!(report.verdict(), Verdict::Lossy);
+        assert_eq!(report.missing().omissions().collect::<Vec<_>>(), [(omission, 39_375)]);
+        assert_eq!(report.to_json()["not_recorded"][omission.as_str()], 39_375);
+    }
 }
 
 fn at(ticks: u64, kind: EventKind) -> Record<'static> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use trace_format::notes::{CATEGORY, CLOCK_ANCHOR};
 use trace_format::{Event, EventKind, Item, Process, Record, Thread, ThreadKoids};
 
 use crate::catalog::{Catalog, LabelId};
@@ -161,6 +162,6 @@ impl<'a> Filter<'a> {
 /// archives go together.
 pub(crate) fn is_anchor(item: &Item<'_>, event: &Event<'_>) -> bool {
     matches!(event.kind, EventKind::Instant { .. })
-        && peek_text(item, event.name) == "clock anchor"
-        && peek_text(item, event.category) == "trace"
+        && peek_text(item, event.name) == CLOCK_ANCHOR
+        && peek_text(item, event.category) == CATEGORY
 }

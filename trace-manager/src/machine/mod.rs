@@ -85,6 +85,14 @@ pub enum End {
     CutOff(Violation),
 }
 
+impl End {
+    /// Tells whether the provider's data is ignored: what it means is known only for a version of
+    /// the protocol that is understood.
+    pub fn ignores_data(&self) -> bool {
+        matches!(self, Self::CutOff(Violation::PacketVersion(_)))
+    }
+}
+
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -292,8 +292,8 @@ impl Tracee {
     }
 
     fn save(&mut self, wrapped_count: u32, durable_data_end: u64) -> Actions {
-        let turn = !matches!(self.state, TraceeState::Initializing | TraceeState::Initialized);
-        let checked = match (self.initialize.mode, turn) {
+        // Before STARTED the provider's version, and so its data, is not known.
+        let checked = match (self.initialize.mode, self.start_acknowledged) {
             (BufferingMode::Streaming, true) => self.saves.check(wrapped_count, durable_data_end),
             (BufferingMode::Streaming, false) => Err(Violation::OutOfTurn("SAVE_BUFFER")),
             _ => Err(Violation::NotStreaming),

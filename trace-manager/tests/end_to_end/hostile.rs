@@ -91,6 +91,26 @@ fn a_save_out_of_order_cuts_off() {
     assert_eq!(violation(end), Violation::WrappedCount { expected: 1, found: 2 });
 }
 
+/// What the data of an unknown version means is not known.
+#[test]
+fn the_data_of_another_packet_version_is_ignored() {
+    for mode in [BufferingMode::Oneshot, BufferingMode::Streaming] {
+        let stage = Stage::new();
+        let session = stage.start(impatient(mode));
+        let (mut bad, _) = Provider::register(stage.manager.path(), "bad");
+        let mut attacking = bad.initialize();
+        attacking.strings();
+        attacking.fill(0, 0);
+        attacking.send(Packet::Started { version: 2 });
+        while bad.next().is_some() {}
+        let summary = end(&session);
+        let [provider] = &summary.providers[..] else { panic!("{summary:?}") };
+        assert_eq!(provider.end, End::CutOff(Violation::PacketVersion(2)));
+        assert_eq!((provider.records, summary.lost()), (0, 0));
+        assert_eq!(Archive::open(&stage.archive()).events_of("bad"), []);
+    }
+}
+
 #[test]
 fn random_memory_yields_a_readable_archive() {
     let mut seed = 0x9e37_79b9_7f4a_7c15;

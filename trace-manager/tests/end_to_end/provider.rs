@@ -141,7 +141,7 @@ impl Session {
         self.memory.write_all_at(as_bytes(words), offset as u64).unwrap();
     }
 
-    fn strings(&mut self) {
+    pub(crate) fn strings(&mut self) {
         let mut words = Vec::new();
         for (index, value) in [(1, CATEGORY), (2, NAME)] {
             append(&mut words, &Record::String { index, value: value.as_bytes() }).unwrap();

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{json, Value};
-use trace_manager::{ProviderSummary, SessionSummary, SnapshotSummary};
+use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary, Violation};
 
 use crate::cli::RecordArgs;
 use crate::input::STANDARD;
@@ -117,16 +117,39 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
         let noun = plural(provider.dropped, "record", "records");
         lines.push(format!("{name} lost {dropped} {noun} for want of room: give it a larger buffer with -b, or record fewer categories"));
     }
-    for provider in summary.providers.iter().filter(|provider| !provider.answered_start) {
-        lines.push(format!("{} ({}) did not answer to the start", provider.name, provider.pid));
-    }
+    lines.extend(summary.providers.iter().filter_map(misbehavior));
     for refusal in &summary.refused {
         lines.push(format!(
             "{} ({}) could not be recorded: {}",
             refusal.name, refusal.pid, refusal.reason
         ));
     }
+    let more = summary.refusals.saturating_sub(summary.refused.len() as u64);
+    if more > 0 {
+        lines.push(format!("{} more could not be recorded", HumanCount(more)));
+    }
     lines
+}
+
+/// How a provider did not keep to the protocol, and what became of its data.
+fn misbehavior(provider: &ProviderSummary) -> Option<String> {
+    let ProviderSummary { name, pid, .. } = provider;
+    match &provider.end {
+        End::CutOff(violation @ Violation::PacketVersion(_)) => {
+            Some(format!("{name} ({pid}) was cut off and its data ignored: {violation}"))
+        }
+        End::CutOff(violation) => Some(format!(
+            "{name} ({pid}) was cut off: {violation}. The archive has what it had \
+             recorded before"
+        )),
+        _ if !provider.answered_start => {
+            Some(format!("{name} ({pid}) did not answer to the start"))
+        }
+        End::TimedOut => Some(format!(
+            "{name} ({pid}) did not answer to the stop: its buffer was read as it was"
+        )),
+        End::Terminated | End::Disconnected => None,
+    }
 }
 
 fn no_events(args: &RecordArgs) -> String {
@@ -165,9 +188,15 @@ fn as_json(args: &RecordArgs, summary: &SessionSummary, advice: &[String]) -> Va
         "alerts": summary.alerts,
         "stopped_by_alert": summary.stopped_by,
         "snapshots": summary.snapshots.iter().map(snapshot_json).collect::<Vec<_>>(),
+        "refused": summary.refused.iter().map(refusal_json).collect::<Vec<_>>(),
+        "refusals": summary.refusals,
         "categories_without_events": summary.categories_without_events(),
         "messages": advice,
     })
+}
+
+fn refusal_json(refusal: &Refusal) -> Value {
+    json!({ "name": refusal.name, "pid": refusal.pid, "reason": refusal.reason })
 }
 
 fn snapshot_json(snapshot: &SnapshotSummary) -> Value {
@@ -204,5 +233,10 @@ fn provider_json(provider: &ProviderSummary) -> Value {
         "known_categories": provider.known_categories,
         "answered_start": provider.answered_start,
         "answered_stop": provider.answered_stop,
+        "end": provider.end.to_string(),
+        "cut_off": match &provider.end {
+            End::CutOff(violation) => Some(violation.to_string()),
+            _ => None,
+        },
     })
 }

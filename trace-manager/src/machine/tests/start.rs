@@ -67,3 +67,12 @@ fn an_alert_is_passed_on() {
     scene.packet(1, Packet::Alert(name));
     assert_eq!(scene.actions(1), [TraceeAction::Alert(name)]);
 }
+
+/// A provider says its version before anything that depends on it.
+#[test]
+fn a_save_before_started_is_out_of_turn() {
+    let mut scene = Scene::starting(1);
+    scene.packet(1, Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 0 });
+    let violation = Violation::OutOfTurn("SAVE_BUFFER");
+    assert!(scene.actions(1).contains(&TraceeAction::CutOff(violation)));
+}
