@@ -122,6 +122,33 @@ impl Limit {
             cut_str(text, self.0)
         }
     }
+
+    /// The same, for the one place that stores the text: counts it if it is cut.
+    #[inline(always)]
+    pub(crate) fn cut_and_count(self, text: &str) -> &str {
+        if text.len() <= self.0 {
+            text
+        } else {
+            count_cut();
+            cut_str(text, self.0)
+        }
+    }
+}
+
+/// Strings that were cut in the recording under way. Rules: traced threads add to it, the service
+/// thread takes it.
+static CUT: AtomicU64 = AtomicU64::new(0);
+
+/// Counts a string that is cut.
+#[cold]
+#[inline(never)]
+pub(crate) fn count_cut() {
+    CUT.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Returns how many strings were cut since the last call.
+pub(crate) fn take_cut() -> u64 {
+    CUT.swap(0, Ordering::Relaxed)
 }
 
 pub(crate) mod sealed {
@@ -222,7 +249,7 @@ impl Encode for &str {
 
     #[inline(always)]
     fn encode(&self, key: u64, words: &[AtomicU64], limit: Limit) {
-        let text = limit.cut(self);
+        let text = limit.cut_and_count(self);
         let value = argument::ValueRef::make(u64::from(inline_ref(text).bits()));
         put(words, 0, header(ArgumentType::String, words.len()) | key | value);
         encode_text(text, words.get(1..).unwrap_or(&[]));

@@ -188,7 +188,7 @@ fn names_of_other_processes_are_refused() {
         ("another process", object(1, 4242, &[]), None),
         ("a user", object(1, 1, &uid), None),
         ("a thread", object(2, 7, &process), Some(object(2, 7, &own_process))),
-        ("a thread of any process", object(2, 7, &[]), None),
+        ("a thread of any process", object(2, 7, &[]), Some(object(2, 7, &own_process))),
     ];
     for (what, record, kept) in cases {
         let (out, collector) = chunk(&[&thread[..], &record].concat());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::layout::{argument, ArgumentType, StringRef};
 
 use crate::value::sealed::Encode;
-use crate::value::{encode_bytes, header, Limit};
+use crate::value::{count_cut, encode_bytes, header, Limit};
 
 /// A text, of which bytes that are not UTF-8 are recorded as `?`: its length is known before its
 /// bytes are looked at.
@@ -22,6 +22,22 @@ impl<'a> Text<'a> {
             cut(self.0, limit.bytes())
         }
     }
+
+    /// The same, for the one place that stores the text.
+    #[inline(always)]
+    fn cut_and_count(self, limit: Limit) -> &'a [u8] {
+        if self.0.len() <= limit.bytes() {
+            self.0
+        } else {
+            cut_counted(self.0, limit.bytes())
+        }
+    }
+}
+
+#[cold]
+fn cut_counted(bytes: &[u8], most: usize) -> &[u8] {
+    count_cut();
+    cut(bytes, most)
 }
 
 #[cold]
@@ -41,7 +57,7 @@ impl Encode for Text<'_> {
     #[inline(always)]
     fn encode(&self, key: u64, words: &[AtomicU64], limit: Limit) {
         let Some((first, rest)) = words.split_first() else { return };
-        let text = self.cut(limit);
+        let text = self.cut_and_count(limit);
         let value = argument::ValueRef::make(u64::from(StringRef::inline(text.len()).bits()));
         first.store(header(ArgumentType::String, words.len()) | key | value, Ordering::Relaxed);
         encode_bytes(text, rest);

@@ -39,9 +39,11 @@ macro_rules! trace_userspace_object {
 /// trace_kernel_object!(7, ObjectType(100), "socket", "port" => 80u32);
 /// ```
 ///
-/// A provider says who it is, and not who others are: in an object of type
-/// [`ObjectType::PROCESS`](crate::ObjectType), and in the koids that are arguments of a thread, the
-/// collector puts the process that the record came from. To name threads, tracks and the process
+/// A provider names itself, and not others. An object of type
+/// [`ObjectType::PROCESS`](crate::ObjectType) with another process's id is refused, and counted in
+/// the trace. An object of type [`ObjectType::THREAD`](crate::ObjectType) is always of the process
+/// that the record came from: the collector puts it into the koids that are its arguments, or adds
+/// an argument `process`. To name threads, tracks and the process
 /// use [`trace_thread_name!`](crate::trace_thread_name), [`Track`](crate::Track) and
 /// [`trace_process_name!`](crate::trace_process_name), whose names no circular buffer overwrites,
 /// as it may this record. Costs one load while nothing is recorded.

@@ -76,7 +76,7 @@ impl Names for NameAtRunTime<'_> {
     }
 
     fn encode(&self, words: &[AtomicU64], limit: Limit) {
-        encode_text(limit.cut(self.0), words);
+        encode_text(limit.cut_and_count(self.0), words);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use trace_format::layout::{
-    cut_str, event, kernel_object, log as log_record, record, userspace_object, ObjectType,
-    RecordType, MAX_RECORD_WORDS, MAX_STRING_BYTES,
+    event, kernel_object, log as log_record, record, userspace_object, ObjectType, RecordType,
+    MAX_RECORD_WORDS,
 };
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 
@@ -91,7 +91,7 @@ pub fn log(site: &impl Switch, message: fmt::Arguments<'_>) {
 /// Writes a message that is there already.
 #[inline(never)]
 pub(crate) fn log_text(site: &impl Switch, text: &str) {
-    let text = cut_str(text, MAX_STRING_BYTES);
+    let text = Limit::LONG.cut_and_count(text);
     let words = 2 + text.len().div_ceil(8);
     write(site, words, |_, fill| {
         fill.word(ticks());

@@ -61,7 +61,7 @@ pub(super) struct Inline<'a>(&'a str);
 impl<'a> Inline<'a> {
     /// As much of a text as may stand beside others in a record.
     pub(super) fn new(text: &'a str) -> Self {
-        Self::whole(Limit::SHORT.cut(text))
+        Self::whole(Limit::SHORT.cut_and_count(text))
     }
 
     /// A text that is short enough already.

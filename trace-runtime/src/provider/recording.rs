@@ -14,7 +14,7 @@ use super::table::{table, Keep, Table};
 use super::wanted::Wanted;
 use crate::clock;
 use crate::point::{alert, registry};
-use crate::RECORDER;
+use crate::{value, RECORDER};
 
 /// The string ref of the key `process`, in the recording under way.
 static PROCESS_KEY: AtomicU16 = AtomicU16::new(0);
@@ -64,6 +64,7 @@ impl Recording {
     pub(crate) fn start(&mut self, categories: &Wanted) -> Option<u32> {
         // What was raised before is none of this recording's.
         alert::forget();
+        let _earlier = value::take_cut();
         let mut given = given::given();
         self.with_table(|table| {
             let key = table.intern("process").unwrap_or(StringRef::EMPTY);
@@ -91,6 +92,7 @@ impl Recording {
             if stopping {
                 let unwritten = given.tell_last(table);
                 table.tell_names_left_off(unwritten);
+                table.tell(Omission::Strings, value::take_cut());
             }
             RECORDER.tell_losses(table.durable());
         });

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::fmt;
 
-use trace_runtime::{trace_kernel_object, trace_log, trace_userspace_object, ObjectType, Pointer};
+use trace_runtime::{
+    trace_instant, trace_kernel_object, trace_log, trace_userspace_object, ObjectType, Pointer,
+};
 
 use crate::archive::{find, lines, this_thread, Recording};
 
@@ -28,7 +30,11 @@ fn objects_are_told() {
         .iter()
         .all(|told| told.process == u64::from(std::process::id())));
     assert_eq!(lines(&told, "kernel 100 "), ["kernel 100 0x71 object socket port=80"]);
-    assert_eq!(lines(&told, "kernel 2 0x72 "), ["kernel 2 0x72 run time"]);
+    let process = std::process::id();
+    assert_eq!(
+        lines(&told, "kernel 2 0x72 "),
+        [format!("kernel 2 0x72 run time process=#{process}")]
+    );
 }
 
 /// Counts how often it is formatted.
@@ -74,4 +80,39 @@ fn messages_are_formatted_while_their_category_is_on() {
     );
     assert_eq!(formatted.get(), 1);
     assert!(find(&told, "log ").iter().all(|told| told.thread == this_thread() && told.ticks > 0));
+}
+
+/// A string that does not fit its record is cut, and the trace says so.
+#[test]
+fn strings_that_are_cut_are_counted() {
+    let recording = Recording::start();
+    let (long, longer) = ("a".repeat(20_000), "b".repeat(40_000));
+    trace_instant!("on", "fits", "one" => &*long);
+    trace_instant!("on", "two", "first" => &*long, "second" => &*long);
+    trace_instant!("on", "one", "alone" => &*longer);
+    trace_log!("on", "{longer}");
+    let told = recording.end();
+    let cut = lines(&told, "trace/strings cut");
+    let [cut] = cut.as_slice() else { panic!("{cut:?}") };
+    assert!(cut.ends_with("number=4"), "{cut}");
+}
+
+#[test]
+fn whole_strings_are_not_reported() {
+    let recording = Recording::start();
+    trace_instant!("on", "fits", "one" => &*"a".repeat(32_000));
+    assert_eq!(lines(&recording.end(), "strings cut"), [] as [&str; 0]);
+}
+
+/// An application names itself, and no other process.
+#[test]
+fn names_of_other_processes_are_refused() {
+    let recording = Recording::start();
+    let own = u64::from(std::process::id());
+    trace_kernel_object!(own, ObjectType::PROCESS, "this process");
+    trace_kernel_object!(4242, ObjectType::PROCESS, "another process");
+    let told = recording.end();
+    assert_eq!(lines(&told, "this process"), [format!("kernel 1 {own:#x} this process")]);
+    assert_eq!(lines(&told, "another process"), [] as [&str; 0]);
+    assert!(lines(&told, "trace/records refused").concat().ends_with("number=1"));
 }

@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use trace_format::layout::{event, large, record, string, EventType, RecordType, StringRef};
+use trace_format::layout::{
+    event, kernel_object, large, record, string, EventType, RecordType, StringRef, MAX_ARGUMENTS,
+    MAX_RECORD_WORDS,
+};
 
 use crate::buffer::producer::{LossStrings, LATE_COMPLETE};
 use crate::words::as_bytes;
 
 use super::check::{check, Tables};
 use super::omitted;
-use super::ownership::Ownership;
+use super::ownership::{Lack, Ownership, PROCESS_ARGUMENT};
 use super::stats::{Rejection, Stats};
 
 /// Checks the records of a provider, one after another, over the whole session.
@@ -45,6 +48,8 @@ enum Verdict {
     Keep,
     /// Without the words behind this many.
     Cut(usize),
+    /// Without the words behind this many, and with an argument that names its process.
+    AddProcess(usize),
     Drop,
 }
 
@@ -88,6 +93,11 @@ impl Filter {
                     out.extend_from_slice(&words[run..at + kept]);
                     run = at + size;
                 }
+                Verdict::AddProcess(kept) => {
+                    out.extend_from_slice(&words[run..at + kept]);
+                    out.extend(self.ownership.process_argument());
+                    run = at + size;
+                }
                 Verdict::Drop => {
                     out.extend_from_slice(&words[run..at]);
                     run = at + size;
@@ -129,11 +139,14 @@ impl Filter {
                 return Verdict::Drop;
             }
         };
-        if let Err(rejection) = self.ownership.claim(record, &self.strings) {
-            self.reject(rejection);
-            return Verdict::Drop;
+        match self.ownership.claim(record, &self.strings) {
+            Ok(Lack::Nothing) => self.stats.records += 1,
+            Ok(Lack::Process) => return self.add_process(record, appended),
+            Err(rejection) => {
+                self.reject(rejection);
+                return Verdict::Drop;
+            }
         }
-        self.stats.records += 1;
         match RecordType::from_bits(record::Type::get(record[0])) {
             Some(RecordType::Initialization) => self.take_clock(record),
             Some(RecordType::String) => self.learn_string(record),
@@ -141,6 +154,21 @@ impl Filter {
             Some(RecordType::Event) => self.judge_event(record, appended),
             _ => Verdict::Keep,
         }
+    }
+
+    /// Makes room in the header of a kernel object for one more argument.
+    fn add_process(&mut self, record: &mut [u64], appended: usize) -> Verdict {
+        let kept = record.len() - appended;
+        let (words, count) =
+            (kept + PROCESS_ARGUMENT, kernel_object::ArgumentCount::get(record[0]) + 1);
+        if words > MAX_RECORD_WORDS || count > MAX_ARGUMENTS as u64 {
+            self.reject(Rejection::Foreign);
+            return Verdict::Drop;
+        }
+        let header = record::Size::set(record[0], words as u64);
+        record[0] = kernel_object::ArgumentCount::set(header, count);
+        self.stats.records += 1;
+        Verdict::AddProcess(kept)
     }
 
     /// The manager writes the initialization record itself.

@@ -24,6 +24,14 @@ pub(super) struct Ownership {
     claimed: u64,
 }
 
+/// What a record lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lack {
+    Nothing,
+    /// The argument that says of which process a thread is; see [`Ownership::process_argument`].
+    Process,
+}
+
 /// Where the strings with an index are.
 type Strings = [Option<Box<str>>];
 
@@ -32,15 +40,20 @@ impl Ownership {
         Self { process, claimed: process }
     }
 
-    /// Puts the provider's process into a well-formed record that names one.
+    /// Puts the provider's process into a well-formed record that names one. Returns what the
+    /// record lacks.
     ///
     /// # Errors
     /// For a record that only another process or the manager may write.
-    pub(super) fn claim(&mut self, record: &mut [u64], strings: &Strings) -> Result<(), Rejection> {
-        let Some(&header) = record.first() else { return Ok(()) };
+    pub(super) fn claim(
+        &mut self,
+        record: &mut [u64],
+        strings: &Strings,
+    ) -> Result<Lack, Rejection> {
+        let Some(&header) = record.first() else { return Ok(Lack::Nothing) };
         match RecordType::from_bits(record::Type::get(header)) {
             Some(RecordType::Thread) => self.own_thread(record),
-            Some(RecordType::Event) => return self.own_event(record, strings),
+            Some(RecordType::Event) => self.own_event(record, strings)?,
             Some(RecordType::KernelObject) => return self.own_object(record, strings),
             Some(RecordType::Log) if log::ThreadRef::get(header) == 0 => self.set(record, 2),
             Some(RecordType::Profiler) if profiler::ThreadRef::get(header) == 0 => {
@@ -52,7 +65,16 @@ impl Ownership {
             Some(RecordType::Large) => self.own_large(record),
             _ => {}
         }
-        Ok(())
+        Ok(Lack::Nothing)
+    }
+
+    /// An argument `process` that names the provider's process.
+    pub(super) fn process_argument(&self) -> [u64; PROCESS_ARGUMENT] {
+        let name = StringRef::inline(PROCESS.len());
+        let header = argument::Type::make(ArgumentType::Koid.bits())
+            | argument::Size::make(PROCESS_ARGUMENT as u64)
+            | argument::NameRef::make(u64::from(name.bits()));
+        [header, u64::from_le_bytes(*b"process\0"), self.process]
     }
 
     fn own_thread(&mut self, record: &mut [u64]) {
@@ -75,17 +97,18 @@ impl Ownership {
     }
 
     /// A process names itself and its threads, not others.
-    fn own_object(&self, record: &mut [u64], strings: &Strings) -> Result<(), Rejection> {
+    fn own_object(&self, record: &mut [u64], strings: &Strings) -> Result<Lack, Rejection> {
         let Ok(Record::KernelObject(object)) = decode::record(as_bytes(record)) else {
-            return Ok(());
+            return Ok(Lack::Nothing);
         };
         match object.object_type {
             ObjectType::PROCESS if self.is_own_process(&object, strings) => self.set(record, 1),
+            ObjectType::PROCESS => return Err(Rejection::Foreign),
             ObjectType::THREAD if names_a_process(&object, strings) => self.own_koids(record),
-            ObjectType::PROCESS | ObjectType::THREAD => return Err(Rejection::Foreign),
+            ObjectType::THREAD => return Ok(Lack::Process),
             _ => {}
         }
-        Ok(())
+        Ok(Lack::Nothing)
     }
 
     /// Whether an object is the provider's process. Its user is the kernel's to say.
@@ -126,11 +149,18 @@ impl Ownership {
     }
 }
 
+/// Words of [`Ownership::process_argument`].
+pub(super) const PROCESS_ARGUMENT: usize = 3;
+
+/// The name of the argument that says of which process a thread is.
+const PROCESS: &str = "process";
+
 /// Whether a thread object says that it is of a process, which is then the provider's. A thread
 /// that is of no process would name those of all.
 fn names_a_process(object: &KernelObject<'_>, strings: &Strings) -> bool {
     object.arguments.iter().any(|argument| {
-        matches!(argument.value, Value::Koid(_)) && text(argument.name, strings) == Some(b"process")
+        matches!(argument.value, Value::Koid(_))
+            && text(argument.name, strings) == Some(PROCESS.as_bytes())
     })
 }
 
