@@ -1,10 +1,14 @@
 //! What the fuzz targets do with any bytes: panics are faults.
 
+mod collector;
+
 use std::fmt::Write;
 
 use trace_convert::{check, chrome, tef, text, ConvertError};
 use trace_format::reader::Limits;
 use trace_format::Reader;
+
+pub use collector::collector;
 
 /// The start of every archive.
 const MAGIC: [u8; 8] = [0x10, 0x00, 0x04, 0x46, 0x78, 0x54, 0x16, 0x00];

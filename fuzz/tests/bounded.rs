@@ -44,6 +44,11 @@ fn fxt() {
     run("fxt", trace_fuzz::fxt);
 }
 
+#[test]
+fn collector() {
+    run("collector", trace_fuzz::collector);
+}
+
 fn run(name: &str, target: fn(&[u8])) {
     let rounds = std::env::var("FUZZ_ROUNDS").map_or(30_000, |rounds| rounds.parse().unwrap());
     let corpus = corpus(name);
