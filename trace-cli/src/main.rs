@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod compression;
 mod damage;
+mod descriptors;
 mod exit;
 mod input;
 mod output;

@@ -16,6 +16,7 @@ use crate::archive::{ArchiveTarget, Output};
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::guard::Guard;
+use crate::limits::Limits;
 use crate::machine::SessionState;
 use crate::notice::{Notice, Notices};
 use crate::recording::Recorded;
@@ -41,10 +42,20 @@ impl Manager {
     /// [`ManagerError::Bind`] when the socket cannot be made, [`ManagerError::EventLoop`] when the
     /// process has no file descriptor or thread left.
     pub fn bind(path: &Path) -> Result<Self, ManagerError> {
+        Self::bind_with(path, Limits::default())
+    }
+
+    /// Listens as [`bind`](Self::bind) does, with other limits for providers than the usual ones.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind).
+    pub fn bind_with(path: &Path, limits: Limits) -> Result<Self, ManagerError> {
         let listener =
             listen(path).map_err(|source| ManagerError::Bind { path: path.to_owned(), source })?;
         let (mailbox, inbox) = Mailbox::new().map_err(ManagerError::EventLoop)?;
-        let event_loop = EventLoop::new(listener, inbox).map_err(ManagerError::EventLoop)?;
+        let event_loop =
+            EventLoop::new(listener, inbox, limits).map_err(ManagerError::EventLoop)?;
         let builder = thread::Builder::new().name("trace-manager".to_owned());
         let thread = builder.spawn(|| event_loop.run()).map_err(ManagerError::EventLoop)?;
         Ok(Self { path: path.to_owned(), mailbox, thread: Some(thread) })

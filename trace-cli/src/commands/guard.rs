@@ -6,13 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use trace_manager::{run_guard, GuardOutcome};
 
 use super::record::SOCKET_NAME;
 use crate::cli::GuardArgs;
-use crate::exit;
+use crate::{descriptors, exit};
 
 pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
     // What ends the recording is for the recording to see; the guard ends after it.
@@ -23,7 +22,7 @@ pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
     // For those who look at the list of processes: it would be `exe`.
     let _unnamed = std::fs::write("/proc/self/comm", "trace-guard");
     let socket = io::stdin().as_fd().try_clone_to_owned().context("expected a socket")?;
-    have_room();
+    descriptors::raise_limit();
     let code = report(run_guard(socket));
     if let Some(private) = &args.private {
         // It is gone already if the recording ended by itself.
@@ -31,13 +30,6 @@ pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
         let _gone = std::fs::remove_dir(private);
     }
     Ok(code)
-}
-
-/// Takes as many file descriptors as are allowed: each program in the session takes one.
-fn have_room() {
-    let limit = getrlimit(Resource::Nofile);
-    // Refused by nobody; and for a thousand programs there is room all the same.
-    let _same = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn report(outcome: GuardOutcome) -> u8 {

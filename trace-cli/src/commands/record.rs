@@ -21,8 +21,8 @@ use trace_manager::{
 
 use crate::args::Format;
 use crate::cli::RecordArgs;
-use crate::exit;
 use crate::input::STANDARD;
+use crate::{descriptors, exit};
 
 use alarm::Then;
 use child::{Child, StartError};
@@ -81,6 +81,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
             return Ok(code);
         }
     };
+    descriptors::raise_limit();
     if args.command.is_empty() {
         let begin = if args.wait && args.duration.is_some() {
             "; the time begins with the first"

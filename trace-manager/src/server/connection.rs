@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use trace_format::layout::cut_str;
 use trace_protocol::error::ProtocolError;
-use trace_protocol::message::{Decoder, Register, ToManager, MAX_PROVIDER_NAME};
+use trace_protocol::message::{CategoryInfo, Decoder, Register, ToManager, MAX_PROVIDER_NAME};
 use trace_protocol::packet::{Packet, PACKET_SIZE};
 use trace_protocol::socket::{PeerCredentials, Socket};
 
@@ -39,6 +39,10 @@ pub(crate) struct Connection {
     /// Buffer and packet socket on their way to the provider.
     pub(crate) handles: Option<Handles>,
     pub(crate) outbox: Outbox,
+    /// It counts as a provider.
+    pub(crate) admitted: bool,
+    /// The memory that it is counted with.
+    pub(crate) counted: u64,
     decoder: Decoder<ToManager>,
     unasked: u32,
     misunderstood: u32,
@@ -80,6 +84,8 @@ impl Connection {
             packets: None,
             handles: None,
             outbox: Outbox::default(),
+            admitted: false,
+            counted: 0,
             decoder: Decoder::new(),
             unasked: 0,
             misunderstood: 0,
@@ -131,6 +137,15 @@ impl Connection {
                 count(&mut self.misunderstood, MAX_MISUNDERSTOOD, violation).map(|()| false)
             }
         }
+    }
+
+    /// Returns the bytes of memory that its messages take, and the categories it has said to know.
+    pub(crate) fn memory(&self) -> u64 {
+        let categories = self.register.iter().flat_map(|register| &register.categories);
+        let texts = categories.map(|category| {
+            size_of::<CategoryInfo>() + category.name.len() + category.description.len()
+        });
+        (self.decoder.memory() + texts.sum::<usize>()) as u64
     }
 
     /// Returns how many packets may be taken in one turn.
@@ -211,7 +226,6 @@ fn count(counter: &mut u32, max: u32, violation: Violation) -> Result<(), Violat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_protocol::message::CategoryInfo;
 
     fn pair() -> (Connection, Socket) {
         let (ours, theirs) = Socket::packet_pair().unwrap();

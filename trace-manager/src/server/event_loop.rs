@@ -10,12 +10,14 @@ use trace_protocol::archive::ClockSample;
 use trace_protocol::slices;
 use trace_protocol::socket::Listener;
 
+use super::admission::Admission;
 use super::command::{Command, Inbox, StartRequest};
 use super::connection::{Connection, Received, ReceivedPacket};
 use crate::archive::ArchiveWriter;
 use crate::error::ManagerError;
 use crate::finisher::Finisher;
 use crate::guard::Keeper;
+use crate::limits::Limits;
 use crate::machine::{Conductor, Input, ProviderId, Time, TraceeEvent, Triggers};
 use crate::recording::Recording;
 use crate::server::alarm::Alarm;
@@ -88,6 +90,7 @@ pub(crate) struct EventLoop {
     /// When the loop's time began.
     origin: Instant,
     clocks: ClockSample,
+    pub(super) admission: Admission,
     accept_again: Option<Instant>,
     quitting: bool,
     scratch: Vec<u8>,
@@ -95,7 +98,7 @@ pub(crate) struct EventLoop {
 
 impl EventLoop {
     /// Sets the loop up.
-    pub(crate) fn new(listener: Listener, inbox: Inbox) -> io::Result<Self> {
+    pub(crate) fn new(listener: Listener, inbox: Inbox, limits: Limits) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, Source::Listener.data(), EventFlags::IN)?;
@@ -111,6 +114,7 @@ impl EventLoop {
             sessions: 0,
             origin: Instant::now(),
             clocks: ClockSample::now(),
+            admission: Admission::new(limits),
             accept_again: None,
             quitting: false,
             scratch: vec![0; SCRATCH],
@@ -163,6 +167,7 @@ impl EventLoop {
             active.recording.sanitize_one();
             active.recording.take_remains();
         }
+        self.close_unregistered();
         self.next_snapshot();
         self.end_session_if_collected();
         if self.accept_again.is_some_and(|time| time <= Instant::now()) {
@@ -184,7 +189,8 @@ impl EventLoop {
         let deadline = self.conductor.deadline().map(|at| at.saturating_sub(self.now()));
         let progress = active.map(|_| PROGRESS_INTERVAL);
         let accept = self.accept_again.map(|at| at.saturating_duration_since(now));
-        let shortest = [deadline, progress, accept].into_iter().flatten().min();
+        let register = self.register_deadline().map(|at| at.saturating_duration_since(now));
+        let shortest = [deadline, progress, accept, register].into_iter().flatten().min();
         // Rounded up, so that the deadline has passed when the wait is over.
         shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
     }
@@ -214,12 +220,16 @@ impl EventLoop {
     fn connect(&mut self, socket: trace_protocol::socket::Socket) {
         // A connection that cannot be watched is closed again.
         let Ok(connection) = Connection::new(socket) else { return };
+        if !self.make_room(connection.peer) {
+            return self.refuse_connection(connection);
+        }
         let id = self.next_provider;
         let data = Source::Messages(id).data();
         if epoll::add(&self.epoll, connection.socket.as_fd(), data, EventFlags::IN).is_ok() {
             self.next_provider += 1;
             self.watch_process(id, &connection);
             self.connections.insert(id, connection);
+            self.expect_registration(id);
         }
     }
 
@@ -294,6 +304,8 @@ impl EventLoop {
         let number = self.sessions;
         let terms = config.terms();
         let triggers = Triggers::new(config.triggers.clone());
+        let usual = config.layout(0).map_or(0, |layout| layout.total_size() as u64);
+        self.admission.begin_session(usual);
         let recording =
             Recording::begin(config, writer, finisher, snapshots, keeper, &mut self.clocks);
         let alarm = Alarm { triggers, notices, path };
@@ -309,13 +321,18 @@ impl EventLoop {
         let received = self.connections.get_mut(&id).map(|it| it.receive(&mut scratch));
         self.scratch = scratch;
         match received {
-            Some(Ok(Received::Registered)) => self.give(Input::Registered(id)),
+            Some(Ok(received @ (Received::Registered | Received::Nothing))) => {
+                let registered = received == Received::Registered;
+                if self.count_messages(id) && registered && self.admit(id) {
+                    self.give(Input::Registered(id));
+                }
+            }
             Some(Ok(Received::Closed)) => {
                 self.last_packets(id);
                 self.disconnect(id, TraceeEvent::Disconnected);
             }
             Some(Err(violation)) => self.disconnect(id, TraceeEvent::Violation(violation)),
-            Some(Ok(Received::Nothing)) | None => {}
+            None => {}
         }
     }
 

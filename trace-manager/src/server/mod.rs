@@ -7,12 +7,14 @@
 //! | module | subject |
 //! |---|---|
 //! | `event_loop` | waiting, and which turn is whose |
+//! | `admission` | whom it takes in, and within which limits |
 //! | `connection` | one provider's sockets |
 //! | `outbox` | messages that a provider has not taken yet |
 //! | `perform` | doing what the conductor wants done |
 //! | `alarm` | doing what alerts are to do |
 //! | `command` | what the caller asks of the loop |
 
+mod admission;
 mod alarm;
 mod command;
 mod connection;

@@ -106,7 +106,7 @@ impl EventLoop {
         let event = match self.try_make_buffer(id) {
             Ok(layout) => TraceeEvent::BufferReady { durable_size: layout.durable_size() as u64 },
             Err(reason) => {
-                self.refuse(id, reason);
+                self.refuse_provider(id, &reason);
                 TraceeEvent::NoBuffer
             }
         };
@@ -121,8 +121,18 @@ impl EventLoop {
             return Err("there is no session".to_owned());
         };
         let register = connection.register.clone().unwrap_or_default();
-        let layout = active.recording.config().layout(register.durable_hint);
-        let layout = layout.map_err(|error| error.to_string())?;
+        let layout = {
+            let peer = connection.peer;
+            let admission = &mut self.admission;
+            let mut with_hint = |hint| {
+                let layout = active.recording.config().layout(hint);
+                let layout = layout.map_err(|error| error.to_string())?;
+                let taken = admission.buffer(peer, layout.total_size() as u64);
+                taken.map(|()| layout).map_err(|excess| excess.to_string())
+            };
+            // Without room for all of its strings a provider records the others.
+            with_hint(register.durable_hint).or_else(|_| with_hint(0))?
+        };
         let name = connection.name();
         let made = make_shared(&layout, &name).map_err(|error| format!("no buffer: {error}"))?;
         let data = Source::Packets(id).data();
@@ -153,15 +163,29 @@ impl EventLoop {
         Ok(layout)
     }
 
-    fn refuse(&mut self, id: ProviderId, reason: String) {
-        let Some(connection) = self.connections.get(&id) else { return };
+    /// Says to a connection that there is no room for it, and in the summary.
+    pub(super) fn refuse_connection(&mut self, mut connection: Connection) {
+        let reason = "no file descriptor is left for it".to_owned();
+        // Its socket has room for a message, since none was sent before.
+        let _sent = connection.outbox.push(&ToProvider::Refused { reason: reason.clone() }, None);
+        connection.outbox.flush(&connection.socket);
+        self.note_refusal(&connection, reason);
+    }
+
+    fn note_refusal(&mut self, connection: &Connection, reason: String) {
         let refusal = Refusal { pid: connection.peer.pid, name: connection.name(), reason };
         if let Some(active) = &mut self.active {
             active.recording.refuse(refusal);
         }
     }
 
-    fn send(&mut self, id: ProviderId, message: &ToProvider) {
+    pub(super) fn refuse(&mut self, id: ProviderId, reason: String) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        self.note_refusal(&connection, reason);
+        self.connections.insert(id, connection);
+    }
+
+    pub(super) fn send(&mut self, id: ProviderId, message: &ToProvider) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let handles = match message {
             ToProvider::Initialize(_) => connection.handles.take(),
@@ -222,6 +246,7 @@ impl EventLoop {
     fn forget(&mut self, id: ProviderId) {
         // Closed, its registration socket leaves epoll too.
         if let Some(connection) = self.connections.remove(&id) {
+            self.give_back(&connection);
             unwatch(&self.epoll, connection.packets);
         }
     }

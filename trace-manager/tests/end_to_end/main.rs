@@ -4,6 +4,7 @@ mod archive;
 mod failures;
 mod hostile;
 mod provider;
+mod quotas;
 mod sessions;
 mod snapshots;
 

@@ -5,6 +5,9 @@ use std::marker::PhantomData;
 use super::{Message, HEAD_SIZE, MAX_BODY, VERSION};
 use crate::error::ProtocolError;
 
+/// Bytes of memory that a decoder keeps for the next message.
+const KEPT: usize = 64 << 10;
+
 /// Cuts a stream of bytes into messages of the set `M`.
 ///
 /// Holds at most one incomplete message and what was fed last: [`MAX_BODY`] bytes and a head, when
@@ -38,6 +41,11 @@ impl<M: Message> Decoder<M> {
         }
     }
 
+    /// Returns the bytes of memory that it takes.
+    pub fn memory(&self) -> usize {
+        self.buffered.capacity()
+    }
+
     /// Tells whether the bytes fed so far end inside a message.
     pub fn is_inside_message(&self) -> bool {
         self.taken < self.buffered.len()
@@ -52,6 +60,10 @@ impl<M: Message> Decoder<M> {
     pub fn next_message(&mut self) -> Option<Result<M, ProtocolError>> {
         if let Some(error) = &self.broken {
             return Some(Err(error.clone()));
+        }
+        if self.taken == self.buffered.len() && self.buffered.capacity() > KEPT {
+            // The last message was a long one.
+            (self.buffered, self.taken) = (Vec::new(), 0);
         }
         let rest = self.buffered.get(self.taken..)?;
         let (head, rest) = rest.split_first_chunk::<HEAD_SIZE>()?;

@@ -12,6 +12,7 @@ const STOP: u16 = 0x104;
 const TERMINATE: u16 = 0x105;
 const GET_KNOWN_CATEGORIES: u16 = 0x106;
 const FLUSH: u16 = 0x107;
+const REFUSED: u16 = 0x108;
 
 /// What a start does to records that are in the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -80,6 +81,12 @@ pub enum ToProvider {
     GetKnownCategories,
     /// Streaming only: hand the current rolling buffer over although it is not full.
     Flush,
+    /// The provider cannot take part in a session, or at all if the connection is closed behind it.
+    /// It does not ask again at once.
+    Refused {
+        /// Why, for people; names the limit that is reached.
+        reason: String,
+    },
 }
 
 impl ToProvider {
@@ -101,6 +108,7 @@ impl ToProvider {
             Self::Terminate => encode_message(TERMINATE, |_| {}),
             Self::GetKnownCategories => encode_message(GET_KNOWN_CATEGORIES, |_| {}),
             Self::Flush => encode_message(FLUSH, |_| {}),
+            Self::Refused { reason } => encode_message(REFUSED, |body| body.string(reason)),
         }
     }
 }
@@ -118,6 +126,9 @@ impl Message for ToProvider {
             TERMINATE => empty(Self::Terminate),
             GET_KNOWN_CATEGORIES => empty(Self::GetKnownCategories),
             FLUSH => empty(Self::Flush),
+            REFUSED => {
+                decode_all(kind, untrusted, |body| Some(Self::Refused { reason: body.string()? }))
+            }
             _ => Err(ProtocolError::UnknownKind(kind)),
         }
     }

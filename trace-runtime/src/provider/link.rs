@@ -34,6 +34,19 @@ pub(super) struct Link<'a> {
     served: bool,
     /// Messages that were not understood.
     unknown: u32,
+    /// The manager has refused this provider.
+    refused: bool,
+}
+
+/// What came of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// There was a session.
+    Served,
+    /// There was none.
+    Nothing,
+    /// The manager has no room for this provider.
+    Refused,
 }
 
 impl<'a> Link<'a> {
@@ -47,18 +60,22 @@ impl<'a> Link<'a> {
             session: None,
             served: false,
             unknown: 0,
+            refused: false,
         }
     }
 
-    /// Serves until the manager hangs up, or the provider is to end. Returns whether there was a
-    /// session.
-    pub(super) fn serve(mut self) -> bool {
+    /// Serves until the manager hangs up, or the provider is to end. Returns what came of it.
+    pub(super) fn serve(mut self) -> Outcome {
         if let Err(Closed(Some(problem))) = self.serve_until_closed() {
             let socket = self.service.config.socket.clone();
             self.service.report(NotTraced::Manager { socket, problem });
         }
         self.end_session();
-        self.served
+        match (self.served, self.refused) {
+            (_, true) => Outcome::Refused,
+            (true, false) => Outcome::Served,
+            (false, false) => Outcome::Nothing,
+        }
     }
 
     fn serve_until_closed(&mut self) -> Result<(), Closed> {
@@ -142,6 +159,10 @@ impl<'a> Link<'a> {
         match message {
             ToProvider::Registered { started: false } => self.service.settle(),
             ToProvider::Registered { started: true } => {}
+            ToProvider::Refused { .. } => {
+                self.refused = true;
+                self.service.settle();
+            }
             ToProvider::Initialize(initialize) => self.initialize(initialize)?,
             ToProvider::Start(options) => {
                 if let Some(session) = self.session.as_mut() {
@@ -185,6 +206,7 @@ impl<'a> Link<'a> {
         packets.set_nonblocking(true);
         self.listener.watch(packets.as_fd()).map_err(|_| Closed::GONE)?;
         self.served = true;
+        self.refused = false;
         self.service.is_accepted();
         let active = Active::new(mapping, layout);
         self.session =

@@ -12,7 +12,7 @@ use trace_protocol::slices;
 
 use super::config::Builder;
 use super::handle::Shared;
-use super::link::Link;
+use super::link::{Link, Outcome};
 use super::observers::Observers;
 use super::wake::{Listener, WakeUps};
 use super::{fork, output, sys, wait};
@@ -25,6 +25,9 @@ pub(super) const NAMES_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How long it waits before it goes back to a manager that has hung up without a session.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often that wait doubles while the manager refuses this provider: to about a minute.
+const MOST_DOUBLINGS: u32 = 6;
 
 /// The most threads that can trace at once: more than Linux has.
 const MOST_THREADS: usize = 1 << 22;
@@ -113,13 +116,16 @@ impl Service {
             Ok(listener) => listener,
             Err(error) => return self.report(NotTraced::start(error)),
         };
+        let mut refusals = 0;
         while !self.is_quitting() {
             let Some(socket) = wait::for_manager(self, &listener) else { return };
-            let served = Link::new(self, &listener, socket).serve();
+            let outcome = Link::new(self, &listener, socket).serve();
             self.settle();
-            if !served && !self.is_quitting() {
-                // A manager that takes nobody in is asked again later.
-                self.wait(Some(RECONNECT_INTERVAL));
+            refusals = if outcome == Outcome::Refused { refusals + 1 } else { 0 };
+            if outcome != Outcome::Served && !self.is_quitting() {
+                // A manager that takes nobody in is asked again later, and one that has no room
+                // less and less often.
+                self.wait(Some(RECONNECT_INTERVAL * (1 << refusals.min(MOST_DOUBLINGS))));
             }
         }
     }

@@ -1,0 +1,148 @@
+//! Counting what processes and users take, against a bound.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use trace_protocol::socket::PeerCredentials;
+
+use crate::limits::Bound;
+
+/// What is taken of one thing.
+#[derive(Debug)]
+pub(crate) struct Quota {
+    /// What it is, with its unit, as in "bytes of buffers".
+    what: &'static str,
+    bound: Bound,
+    /// By process; its user stands beside.
+    processes: HashMap<u32, (u32, u64)>,
+    users: HashMap<u32, u64>,
+    total: u64,
+}
+
+/// More than a bound allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Excess {
+    what: &'static str,
+    whose: &'static str,
+    limit: u64,
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, whose, limit } = self;
+        write!(f, "the limit of {limit} {what} for {whose} is reached")
+    }
+}
+
+impl Quota {
+    pub(crate) fn new(what: &'static str, bound: Bound) -> Self {
+        Self { what, bound, processes: HashMap::new(), users: HashMap::new(), total: 0 }
+    }
+
+    /// Changes the bound. What is taken stays taken.
+    pub(crate) fn set_bound(&mut self, bound: Bound) {
+        self.bound = bound;
+    }
+
+    /// Takes `amount` for a process, or nothing if that is too much.
+    pub(crate) fn take(&mut self, peer: PeerCredentials, amount: u64) -> Result<(), Excess> {
+        let of_process = self.processes.get(&peer.pid).map_or(0, |(_, taken)| *taken);
+        let of_user = self.users.get(&peer.uid).copied().unwrap_or(0);
+        let sums = [
+            ("a process", of_process, self.bound.process),
+            ("a user", of_user, self.bound.user),
+            ("all programs", self.total, self.bound.total),
+        ];
+        for (whose, taken, limit) in sums {
+            if taken.saturating_add(amount) > limit {
+                return Err(Excess { what: self.what, whose, limit });
+            }
+        }
+        self.processes.entry(peer.pid).or_insert((peer.uid, 0)).1 += amount;
+        *self.users.entry(peer.uid).or_default() += amount;
+        self.total += amount;
+        Ok(())
+    }
+
+    /// Gives back what was taken for a process.
+    pub(crate) fn give_back(&mut self, peer: PeerCredentials, amount: u64) {
+        if let Some((uid, taken)) = self.processes.get_mut(&peer.pid) {
+            let (uid, amount) = (*uid, amount.min(*taken));
+            *taken -= amount;
+            if *taken == 0 {
+                self.processes.remove(&peer.pid);
+            }
+            self.reduce(uid, amount);
+        }
+    }
+
+    /// Gives back all that was taken for processes that are not `alive`.
+    pub(crate) fn sweep(&mut self, alive: impl Fn(u32) -> bool) {
+        let gone: Vec<u32> = self.processes.keys().copied().filter(|pid| !alive(*pid)).collect();
+        for pid in gone {
+            if let Some((uid, taken)) = self.processes.remove(&pid) {
+                self.reduce(uid, taken);
+            }
+        }
+    }
+
+    fn reduce(&mut self, uid: u32, amount: u64) {
+        self.total -= amount;
+        if let Some(taken) = self.users.get_mut(&uid) {
+            *taken -= amount;
+            if *taken == 0 {
+                self.users.remove(&uid);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(pid: u32, uid: u32) -> PeerCredentials {
+        PeerCredentials { pid, uid, gid: 0 }
+    }
+
+    fn quota() -> Quota {
+        Quota::new("things", Bound { process: 2, user: 3, total: 5 })
+    }
+
+    #[test]
+    fn each_bound_is_named() {
+        let mut quota = quota();
+        let text = |excess: Result<(), Excess>| excess.unwrap_err().to_string();
+        assert_eq!(quota.take(peer(1, 1), 2), Ok(()));
+        let process = "the limit of 2 things for a process is reached";
+        assert_eq!(text(quota.take(peer(1, 1), 1)), process);
+        assert_eq!(quota.take(peer(2, 1), 1), Ok(()));
+        let user = "the limit of 3 things for a user is reached";
+        assert_eq!(text(quota.take(peer(3, 1), 1)), user);
+        assert_eq!(quota.take(peer(4, 2), 2), Ok(()));
+        let all = "the limit of 5 things for all programs is reached";
+        assert_eq!(text(quota.take(peer(5, 2), 1)), all);
+        assert_eq!(text(quota.take(peer(5, 9), u64::MAX)), process);
+    }
+
+    #[test]
+    fn what_is_given_back_is_free_for_others() {
+        let mut quota = quota();
+        quota.take(peer(1, 1), 2).unwrap();
+        quota.give_back(peer(1, 1), 1);
+        quota.take(peer(2, 1), 2).unwrap();
+        quota.give_back(peer(2, 1), 9);
+        quota.give_back(peer(7, 7), 1);
+        assert_eq!((quota.total, quota.users[&1]), (1, 1));
+        quota.sweep(|pid| pid != 1);
+        assert_eq!((quota.total, quota.users.len(), quota.processes.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_bound_within_few_leaves_some_for_others() {
+        let bound = Bound { process: 64, user: 1000, total: 1000 }.within(100);
+        assert_eq!(bound, Bound { process: 64, user: 75, total: 100 });
+        let one = Bound { process: 64, user: 1000, total: 1000 }.within(0);
+        assert_eq!(one, Bound { process: 1, user: 1, total: 1 });
+    }
+}

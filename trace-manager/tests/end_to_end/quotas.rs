@@ -1,0 +1,132 @@
+//! Providers that take more than their share.
+
+use super::archive::Archive;
+use super::provider::Provider;
+use super::*;
+
+use trace_manager::{Bound, Limits};
+use trace_protocol::message::{Register, ToManager, ToProvider};
+
+const ONE: Bound = Bound { process: 1, user: 1, total: 1 };
+
+fn stage(limits: Limits) -> Stage {
+    let directory = tempfile::tempdir().unwrap();
+    let manager = Manager::bind_with(&directory.path().join("manager.sock"), limits).unwrap();
+    Stage { manager, directory }
+}
+
+/// Reads what the manager says until it closes the connection; the reasons of its refusals.
+fn refusals(provider: &mut Provider) -> Vec<String> {
+    let reason = |message| match message {
+        ToProvider::Refused { reason } => Some(reason),
+        _ => None,
+    };
+    std::iter::from_fn(|| provider.next()).filter_map(reason).collect()
+}
+
+/// Registers as a provider that wants a large buffer.
+fn register_with_hint(stage: &Stage, durable_hint: u64) -> Provider {
+    let provider = Provider::connect(stage.manager.path());
+    let register = Register { name: "greedy".to_owned(), durable_hint, ..Register::default() };
+    provider.send(&ToManager::Register(register));
+    provider
+}
+
+#[test]
+fn a_connection_that_does_not_register_is_closed() {
+    let stage = stage(Limits { register_timeout: Duration::from_millis(20), ..Limits::default() });
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let (mut provider, _) = Provider::register(stage.manager.path(), "good");
+    let tracing = provider.enter();
+    let mut idle = Provider::connect(stage.manager.path());
+    assert_eq!(refusals(&mut idle), ["it did not register in time"]);
+    let written = tracing.fill(0, 0);
+    session.stop();
+    provider.leave(tracing);
+    let summary = session.join().unwrap();
+    assert_eq!((summary.events(), summary.refusals), (written, 1));
+    assert_eq!(summary.refused[0].reason, "it did not register in time");
+}
+
+#[test]
+fn a_thousand_idle_connections_keep_nobody_out() {
+    let stage = Stage::new();
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let idle: Vec<Provider> = (0..1000).map(|_| Provider::connect(stage.manager.path())).collect();
+    let (mut provider, started) = Provider::register(stage.manager.path(), "good");
+    assert!(started);
+    let tracing = provider.enter();
+    let written = tracing.fill(0, 0);
+    session.stop();
+    provider.leave(tracing);
+    let summary = session.join().unwrap();
+    assert_eq!(summary.events(), written);
+    assert!(summary.refusals >= 1000 - Limits::default().unregistered);
+    assert_eq!(summary.refused.len(), 100);
+    drop(idle);
+}
+
+/// Where there is no room for a hint, a provider gets the usual buffer, as long as there is room
+/// for that.
+#[test]
+fn large_hints_take_no_more_than_their_share() {
+    let usual = config(BufferingMode::Oneshot).buffer_size;
+    let bound = 1 << 20;
+    let limits = Limits {
+        buffers: Some(Bound { process: bound, user: bound, total: bound }),
+        ..Limits::default()
+    };
+    let stage = stage(limits);
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let mut greedy: Vec<Provider> = (0..40).map(|_| register_with_hint(&stage, 1 << 40)).collect();
+    let last = greedy.last_mut().unwrap();
+    assert_eq!(last.next(), Some(ToProvider::Registered { started: true }));
+    assert!(matches!(last.next(), Some(ToProvider::Refused { .. })));
+    drop(greedy);
+    let summary = end(&session);
+    assert!(!summary.refused.is_empty());
+    let sizes: u64 = summary.providers.iter().map(|provider| provider.buffer_size).sum();
+    assert!((bound - 2 * usual..=bound).contains(&sizes), "{sizes}");
+    let reason = format!("the limit of {bound} bytes of buffers for a process is reached");
+    assert!(summary.refused.iter().all(|refusal| refusal.reason == reason), "{summary:?}");
+}
+
+#[test]
+fn a_refused_provider_learns_the_limit() {
+    let stage = stage(Limits { providers: ONE, ..Limits::default() });
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let kept = register_with_hint(&stage, 0);
+    assert!(session.wait_provider(LONG));
+    let reason = "the limit of 1 connections for a process is reached";
+    let mut second = register_with_hint(&stage, 0);
+    assert_eq!(refusals(&mut second), [reason]);
+    drop(kept);
+    let summary = end(&session);
+    assert_eq!(summary.refused[0].reason, reason);
+}
+
+/// Messages that never become complete take memory too.
+#[test]
+fn memory_for_messages_is_bounded() {
+    let bound = Bound { process: 5 << 19, user: 5 << 19, total: 5 << 19 };
+    let stage = stage(Limits { messages: bound, ..Limits::default() });
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let mut begun: Vec<Provider> = Vec::new();
+    let half =
+        ToManager::Register(Register { name: "x".repeat((1 << 20) - 100), ..Register::default() });
+    let half = &half.encode()[..900 << 10];
+    for _ in 0..4 {
+        let provider = Provider::connect(stage.manager.path());
+        provider.send_bytes(half);
+        begun.push(provider);
+    }
+    let (mut good, _) = Provider::register(stage.manager.path(), "good");
+    let tracing = good.enter();
+    let written = tracing.fill(0, 0);
+    session.stop();
+    good.leave(tracing);
+    let summary = session.join().unwrap();
+    assert_eq!(Archive::open(&stage.archive()).events_of("good").len() as u64, written);
+    let reason = "the limit of 2621440 bytes of messages and categories for a process is reached";
+    assert!(summary.refused.iter().any(|refusal| refusal.reason == reason), "{summary:?}");
+}
