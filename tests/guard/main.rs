@@ -2,12 +2,14 @@
 //! guard completes the archive. Every number that a program is known to have recorded is there
 //! once.
 
+mod hostile;
 mod numbers;
 mod program;
 mod stage;
 
 use std::time::Duration;
 
+use hostile::Crowd;
 use numbers::Numbers;
 use stage::{Chance, Stage};
 
@@ -165,4 +167,22 @@ fn a_pipe_is_not_completed_and_it_is_said() {
 #[ignore = "the program that the tests run"]
 fn traced_program() {
     program::run();
+}
+
+/// Programs that take what they can get harm no other one, also where the manager is killed, for
+/// its memory or anything else.
+#[test]
+fn hostile_connections_harm_no_other_program() {
+    let mut stage = Stage::waiting_with_memory(600 << 20, "4M");
+    let crowd = Crowd::at(&stage.socket());
+    stage.start_program();
+    let context = "a crowd of connections";
+    stage.wait_for_numbers(20_000);
+    let known = stage.published();
+    stage.kill_manager();
+    drop(crowd);
+    stage.wait_for_archive(context);
+    Numbers::read(&stage.archive()).check("streaming", &known, context);
+    stage.check_archive(context);
+    stage.program_goes_on();
 }

@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rustix::process::{kill_process, kill_process_group, test_kill_process, Pid, Signal};
+use rustix::process::{
+    kill_process, kill_process_group, prlimit, test_kill_process, Pid, Resource, Rlimit, Signal,
+};
 use tempfile::TempDir;
 
 use crate::program::{PROGRESS, THREADS};
@@ -44,11 +46,32 @@ impl Stage {
         let directory = prepare();
         let mut record = record(&directory, &directory.path().join("out.fxt"));
         record.args(["-m", mode, "-b", size, "--socket"]).arg(directory.path().join("sock"));
-        let [exe, arguments @ ..] = program();
-        let mut program = Command::new(exe);
-        program.args(arguments).env(PROGRESS, directory.path().join("progress"));
-        program.env("TRACE_SOCKET", directory.path().join("sock")).stdout(Stdio::null());
+        let program = program_at(&directory);
         Self::spawn(directory, record, Some(program))
+    }
+
+    /// Begins to record with so many bytes of address space, and without a program.
+    pub(crate) fn waiting_with_memory(bytes: u64, size: &str) -> Self {
+        let directory = prepare();
+        let mut record = record(&directory, &directory.path().join("out.fxt"));
+        record.args(["-m", "streaming", "-b", size, "--socket"]);
+        record.arg(directory.path().join("sock"));
+        let stage = Self::spawn(directory, record, None);
+        let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+        let recorder = Pid::from_child(&stage.recorder.lock().expect("nobody panicked"));
+        prlimit(Some(recorder), Resource::As, limit).expect("it is a child");
+        wait_until("the socket is there", || stage.socket().exists());
+        stage
+    }
+
+    /// Starts the program, which finds the session by its socket.
+    pub(crate) fn start_program(&mut self) {
+        let mut program = program_at(&self.directory);
+        self.program = Some(Mutex::new(program.spawn().expect("the program runs")));
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.directory.path().join("sock")
     }
 
     /// Records the program to a pipe that is read.
@@ -337,4 +360,13 @@ fn parent(pid: Pid) -> Option<u32> {
 fn contains(bytes: &[u8], part: &std::ffi::OsStr) -> bool {
     let part = part.as_encoded_bytes();
     bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// The program, which finds the session by its socket.
+fn program_at(directory: &TempDir) -> Command {
+    let [exe, arguments @ ..] = program();
+    let mut program = Command::new(exe);
+    program.args(arguments).env(PROGRESS, directory.path().join("progress"));
+    program.env("TRACE_SOCKET", directory.path().join("sock")).stdout(Stdio::null());
+    program
 }
