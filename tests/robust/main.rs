@@ -8,6 +8,7 @@ mod alerts;
 mod comparing;
 mod descriptors;
 mod ending;
+mod forging;
 mod forking;
 mod hanging;
 mod hostile_manager;

@@ -5,6 +5,7 @@ mod counting;
 mod crowd;
 mod descriptors;
 mod ending;
+mod forging;
 mod forking;
 mod instruments;
 mod others;
@@ -65,6 +66,7 @@ fn main() {
         "list-descriptors" => descriptors::list(),
         "without-own-descriptors" => descriptors::without_own_descriptors(&argument(0)),
         "end" => ending::end(&argument(0)),
+        "forge" => forging::forge(),
         "exec" => ending::exec_another(),
         "daemon" => ending::daemon(),
         "daemon-parent" => ending::daemon_parent(&argument(0)),

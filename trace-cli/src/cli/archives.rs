@@ -55,7 +55,7 @@ pub(crate) struct DumpArgs {
 /// Tell whether an archive is well-formed, and what is missing in it
 ///
 /// Exits with 0 if it is well-formed and nothing is missing, 1 if it is
-/// malformed, 3 if it is well-formed and records are missing.
+/// malformed, 3 if it is well-formed and data is missing.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// The archive; `-` for standard input

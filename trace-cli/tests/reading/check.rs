@@ -36,7 +36,7 @@ fn a_lossy_archive() {
     let run = check(&lossy());
     assert_eq!(
         run.stdout,
-        "well-formed, but records are missing\n\
+        "well-formed, but data is missing\n\
          344 bytes, 17 records, 3 events\n\
          provider 1 \"app\": 15 records, 3 events, 40 dropped\n\
          full buffers: 1\n\

@@ -240,3 +240,59 @@ fn provider_json(provider: &ProviderSummary) -> Value {
         },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn provider(end: End, answered_stop: bool) -> ProviderSummary {
+        ProviderSummary {
+            id: 1,
+            pid: 7,
+            uid: 0,
+            name: "app".to_owned(),
+            records: 1,
+            events: 1,
+            bytes: 16,
+            dropped: 0,
+            omitted: Vec::new(),
+            rejected: Vec::new(),
+            categories: Default::default(),
+            known_categories: Vec::new(),
+            open_scopes: 0,
+            overwritten: 0,
+            answered_start: true,
+            answered_stop,
+            buffer_size: 4096,
+            end,
+        }
+    }
+
+    #[test]
+    fn providers_that_break_the_protocol_are_reported() {
+        let version = provider(End::CutOff(Violation::PacketVersion(2)), false);
+        let said = misbehavior(&version).unwrap();
+        assert!(said.starts_with("app (7) was cut off and its data ignored: speaks version 2"));
+        assert_eq!(
+            provider_json(&version)["cut_off"],
+            "speaks version 2 of the packet protocol: expected version 1"
+        );
+        let flood = misbehavior(&provider(End::CutOff(Violation::Flood), false)).unwrap();
+        assert!(flood.starts_with("app (7) was cut off: sent more than it has reason to"));
+    }
+
+    #[test]
+    fn a_stop_without_an_answer_is_reported() {
+        let silent = provider(End::TimedOut, false);
+        assert_eq!(
+            misbehavior(&silent).unwrap(),
+            "app (7) did not answer to the stop: its buffer was read as it was"
+        );
+        assert_eq!(provider_json(&silent)["end"], "did not answer to stop in time");
+        for end in [End::Terminated, End::Disconnected] {
+            let orderly = provider(end, true);
+            assert_eq!(misbehavior(&orderly), None);
+            assert!(provider_json(&orderly)["cut_off"].is_null());
+        }
+    }
+}
