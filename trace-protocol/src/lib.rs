@@ -5,6 +5,7 @@ pub mod buffer;
 pub mod categories;
 pub mod counter;
 pub mod error;
+pub mod file;
 pub mod message;
 pub mod mode;
 pub mod packet;

@@ -1,0 +1,269 @@
+//! A directory that is opened once, and the names in it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::sys;
+
+/// Permissions of a file that is not complete: nobody else may read or write it.
+const PRIVATE: u32 = 0o600;
+
+/// How often a name is looked at again that other processes create and remove meanwhile.
+const TRIES: usize = 16;
+
+/// A directory, held open: renaming it changes nothing.
+#[derive(Debug)]
+pub struct Directory {
+    file: File,
+    path: PathBuf,
+}
+
+/// What was found when a name was claimed.
+#[derive(Debug)]
+pub enum Claim {
+    /// A new file, locked.
+    New(File),
+    /// What an earlier process of this user left behind, locked.
+    Leftover(File),
+    /// Another process writes it, or it is not this user's own file.
+    Taken,
+}
+
+impl Directory {
+    /// Opens a directory.
+    ///
+    /// # Errors
+    ///
+    /// When it is missing, not a directory, or may not be looked into.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::open_from(None, path)
+    }
+
+    /// Opens a directory by a path that starts in `base`.
+    pub(super) fn open_from(base: Option<&Self>, path: &Path) -> io::Result<Self> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let flags = libc::O_PATH | libc::O_DIRECTORY;
+        let file = sys::open(base.map(|base| &base.file), path.as_os_str(), flags, 0)?;
+        let path = base.map_or_else(|| path.to_owned(), |base| base.path.join(path));
+        // Only for people, who know it by this name.
+        let path = std::fs::canonicalize(&path).unwrap_or(path);
+        Ok(Self { file, path })
+    }
+
+    /// Takes a directory that another process has opened; `path` is its name for people.
+    pub fn from_fd(fd: OwnedFd, path: PathBuf) -> Self {
+        Self { file: File::from(fd), path }
+    }
+
+    /// Returns the path by which it was opened, for people.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Creates a file that only this user can read and write.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` when anything has this name, also a link that leads nowhere.
+    pub fn create_new(&self, name: &OsStr) -> io::Result<File> {
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        sys::open(Some(&self.file), name, flags, PRIVATE)
+    }
+
+    /// Opens a file to read and write it. It is a regular file of this user, has one link, and
+    /// others cannot write it.
+    ///
+    /// # Errors
+    ///
+    /// `PermissionDenied` with the reason when it is not.
+    pub fn open_own(&self, name: &OsStr) -> io::Result<File> {
+        // What is found must be known before it is opened: opening a device may do something.
+        verify(&self.look(name)?.metadata()?)?;
+        let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let file = sys::open(Some(&self.file), name, flags, 0)?;
+        verify(&file.metadata()?)?;
+        Ok(file)
+    }
+
+    /// Locks the file `name` for this process, and creates it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be created.
+    pub fn claim(&self, name: &OsStr) -> io::Result<Claim> {
+        for _ in 0..TRIES {
+            let (file, is_new) = match self.create_new(name) {
+                Ok(file) => (file, true),
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Err(_) => match self.open_own(name) {
+                    Ok(file) => (file, false),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(_) => break,
+                },
+            };
+            if !sys::lock(&file) {
+                break;
+            }
+            // The process that had the lock may have renamed or removed it.
+            if self.holds(name, &file) {
+                return Ok(if is_new { Claim::New(file) } else { Claim::Leftover(file) });
+            }
+        }
+        Ok(Claim::Taken)
+    }
+
+    /// Creates a locked file `name` in place of what an earlier process of this user left behind.
+    /// `None` if the name is taken.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be created.
+    pub fn replace(&self, name: &OsStr) -> io::Result<Option<File>> {
+        for _ in 0..TRIES {
+            match self.claim(name)? {
+                Claim::New(file) => return Ok(Some(file)),
+                Claim::Leftover(_locked) => self.remove(name)?,
+                Claim::Taken => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Creates a file without a name: nothing is left of it when this process is killed.
+    ///
+    /// # Errors
+    ///
+    /// When no file can be created in this directory.
+    pub fn create_unnamed(&self) -> io::Result<File> {
+        self.create_linkable().or_else(|_| {
+            let (name, file) = self.create_random(".trace-", ".tmp")?;
+            self.remove(&name).map(|()| file)
+        })
+    }
+
+    /// Creates a file without a name, which can get one.
+    ///
+    /// # Errors
+    ///
+    /// Where the file system has no such files, or `/proc`, by which they are named, is missing.
+    pub(super) fn create_linkable(&self) -> io::Result<File> {
+        let flags = libc::O_TMPFILE | libc::O_RDWR;
+        let file = sys::open(Some(&self.file), OsStr::new("."), flags, PRIVATE)?;
+        std::fs::symlink_metadata(sys::descriptor_path(&file)).map(|_| file)
+    }
+
+    /// Creates a file with a name that cannot be guessed.
+    ///
+    /// # Errors
+    ///
+    /// When no file can be created in this directory.
+    pub fn create_random(&self, before: &str, after: &str) -> io::Result<(OsString, File)> {
+        for _ in 1..TRIES {
+            let name = random_name(before.as_ref(), after);
+            match self.create_new(&name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                created => return created.map(|file| (name, file)),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Whether the name leads to this open file.
+    pub fn holds(&self, name: &OsStr, file: &File) -> bool {
+        let found = self.look(name).and_then(|found| found.metadata());
+        let ours = file.metadata();
+        found.is_ok_and(|found| ours.is_ok_and(|ours| identity(&found) == identity(&ours)))
+    }
+
+    /// Whether anything has this name.
+    pub fn has(&self, name: &OsStr) -> bool {
+        self.look(name).is_ok()
+    }
+
+    /// Renames a file, over what has the new name.
+    ///
+    /// # Errors
+    ///
+    /// As renameat(2).
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        sys::rename(&self.file, from, to)
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    ///
+    /// As unlinkat(2).
+    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
+        sys::remove(&self.file, name)
+    }
+
+    /// Names a file that has no name, over what has this one.
+    pub(super) fn link(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        match sys::link(file, &self.file, name) {
+            // A link replaces nothing, but renaming does.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let between = random_name(".trace-".as_ref(), ".tmp");
+                sys::link(file, &self.file, &between)?;
+                self.rename(&between, name).inspect_err(|_| {
+                    // Best effort: the error that is reported is the one that came first.
+                    let _ = self.remove(&between);
+                })
+            }
+            linked => linked,
+        }
+    }
+
+    /// Finds a name without opening or following what has it.
+    pub(super) fn look(&self, name: &OsStr) -> io::Result<File> {
+        sys::open(Some(&self.file), name, libc::O_PATH | libc::O_NOFOLLOW, 0)
+    }
+
+    pub(super) fn metadata(&self) -> io::Result<Metadata> {
+        self.file.metadata()
+    }
+}
+
+impl AsFd for Directory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Device and inode: what makes two files the same.
+pub(super) fn identity(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+/// A name of 64 random bits. `RandomState` has its keys from the kernel's random numbers.
+pub(super) fn random_name(before: &OsStr, after: &str) -> OsString {
+    let mut name = before.to_owned();
+    name.push(format!("{:016x}{after}", RandomState::new().build_hasher().finish()));
+    name
+}
+
+/// Sees to it that a file is this user's alone to write.
+fn verify(found: &Metadata) -> io::Result<()> {
+    let refuse = |reason: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    if found.file_type().is_symlink() {
+        return refuse("is a symbolic link".to_owned());
+    }
+    if !found.is_file() {
+        return refuse("is not a regular file".to_owned());
+    }
+    if found.uid() != sys::user() {
+        return refuse(format!("belongs to another user (uid {})", found.uid()));
+    }
+    if found.nlink() != 1 {
+        return refuse(format!("has {} names", found.nlink()));
+    }
+    if found.mode() & 0o022 != 0 {
+        return refuse("can be written by other users".to_owned());
+    }
+    Ok(())
+}

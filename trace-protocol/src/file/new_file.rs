@@ -1,0 +1,133 @@
+//! A file that is not complete.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::directory::{random_name, Directory};
+use super::target::Place;
+
+/// Random names that are tried.
+const TRIES: usize = 8;
+
+/// A file that gets its name, and the permissions of what it replaces, when it is complete.
+#[derive(Debug)]
+pub struct NewFile {
+    file: Arc<File>,
+    place: Place,
+    /// The name until then, if it has one.
+    partial: Option<OsString>,
+    /// Whether it stays when this is dropped.
+    is_kept: bool,
+}
+
+impl NewFile {
+    /// Creates one without a name: nothing is left of it when this process is killed. File systems
+    /// that have no such files give it a name that cannot be guessed.
+    ///
+    /// # Errors
+    ///
+    /// When no file can be created in the directory.
+    pub fn unnamed(place: Place) -> io::Result<Self> {
+        let linkable = place.directory.create_linkable();
+        let (file, partial) = match linkable {
+            Ok(file) => (file, None),
+            Err(_) => {
+                let (name, file) = place.directory.create_random(".trace-", ".tmp")?;
+                (file, Some(name))
+            }
+        };
+        Ok(Self { file: Arc::new(file), place, partial, is_kept: false })
+    }
+
+    /// Creates one that is found as `.NAME.partial` when this process is killed; as
+    /// `.NAME.<random>.partial` if another process writes that, or it is another user's. It is
+    /// locked as long as it is open.
+    ///
+    /// # Errors
+    ///
+    /// When no file can be created in the directory.
+    pub fn findable(place: Place) -> io::Result<Self> {
+        let mut hidden = OsString::from(".");
+        hidden.push(&place.name);
+        let mut name = hidden.clone();
+        name.push(".partial");
+        hidden.push(".");
+        for _ in 0..TRIES {
+            if let Some(file) = place.directory.replace(&name)? {
+                return Ok(Self::from_parts(file, place, name));
+            }
+            name = random_name(&hidden, ".partial");
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Takes one that another process has created in the directory of `place`.
+    pub fn from_parts(file: File, place: Place, partial: OsString) -> Self {
+        Self { file: Arc::new(file), place, partial: Some(partial), is_kept: true }
+    }
+
+    /// Returns the file, open to read and write.
+    pub fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// Returns where it goes.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Returns the name that it has until it is complete.
+    pub fn partial(&self) -> Option<&OsStr> {
+        self.partial.as_deref()
+    }
+
+    /// Returns the path that it has until it is complete, for people.
+    pub fn partial_path(&self) -> Option<PathBuf> {
+        self.partial.as_ref().map(|name| self.directory().path().join(name))
+    }
+
+    /// Whether it still has the name that it was created with.
+    pub fn is_there(&self) -> bool {
+        self.partial.as_ref().is_none_or(|name| self.directory().holds(name, &self.file))
+    }
+
+    /// Gives it its permissions and its name.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` when another process has renamed or removed it.
+    pub fn complete(mut self) -> io::Result<()> {
+        if !self.is_there() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "its partial file is gone"));
+        }
+        self.file.set_permissions(Permissions::from_mode(self.place.mode))?;
+        match &self.partial {
+            Some(partial) => self.directory().rename(partial, &self.place.name)?,
+            None => self.directory().link(&self.file, &self.place.name)?,
+        }
+        self.partial = None;
+        Ok(())
+    }
+
+    /// Removes it.
+    pub fn discard(mut self) {
+        self.is_kept = false;
+    }
+
+    fn directory(&self) -> &Directory {
+        &self.place.directory
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if let Some(partial) = self.partial.as_ref().filter(|_| !self.is_kept && self.is_there()) {
+            // Best effort: what stays behind is replaced next time.
+            let _ = self.directory().remove(partial);
+        }
+    }
+}

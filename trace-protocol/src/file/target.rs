@@ -1,0 +1,242 @@
+//! What a path names, and how it is to be written.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use super::directory::{identity, Directory};
+use super::sys;
+
+/// Symbolic links that are followed, as many as the kernel does.
+const LINKS: usize = 40;
+
+/// Permissions of a new file, before the umask.
+const USUAL: u32 = 0o666;
+
+/// What the umask is taken for if it is not known: nobody else may read the file.
+const STRICT_UMASK: u32 = 0o077;
+
+/// Where an output goes.
+#[derive(Debug)]
+pub enum Target {
+    /// A file that is replaced, or that does not exist yet.
+    File(Place),
+    /// What is written to directly.
+    Node(Node),
+}
+
+/// A name in a directory, for a file that is complete.
+#[derive(Debug)]
+pub struct Place {
+    pub(super) directory: Directory,
+    pub(super) name: OsString,
+    pub(super) mode: u32,
+}
+
+/// A device, a FIFO or a pipe.
+#[derive(Debug)]
+pub struct Node {
+    found: File,
+    is_pipe: bool,
+}
+
+impl Target {
+    /// Finds out what `path` names.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be an output: a directory, a socket, a name in a missing directory, or a link
+    /// or FIFO that another user has put into a directory that everybody can write.
+    pub fn find(path: &Path) -> io::Result<Self> {
+        // A link of the kernel's, such as /dev/stdout, may lead to what has no path.
+        let followed = match sys::open(None, path.as_os_str(), libc::O_PATH, 0) {
+            Ok(found) => Some(found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let metadata = followed.as_ref().map(File::metadata).transpose()?;
+        if metadata.as_ref().is_some_and(Metadata::is_dir) {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+        }
+        let (directory, name, last) = walk(path)?;
+        let is_there = match (&metadata, &last) {
+            (Some(metadata), Some(last)) => identity(metadata) == identity(last),
+            (None, _) => true,
+            (Some(_), None) => false,
+        };
+        match (followed, metadata) {
+            (Some(found), Some(metadata)) if !metadata.is_file() || !is_there => {
+                Node::new(found, &metadata).map(Self::Node)
+            }
+            (_, metadata) => {
+                let mode = permissions(metadata.as_ref());
+                Ok(Self::File(Place { directory, name, mode }))
+            }
+        }
+    }
+}
+
+impl Place {
+    /// The place of a regular file or of one that does not exist yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`Target::find`]; `AlreadyExists` for a device or a pipe.
+    pub fn find(path: &Path) -> io::Result<Self> {
+        match Target::find(path)? {
+            Target::File(place) => Ok(place),
+            Target::Node(_) => {
+                Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is not a regular file"))
+            }
+        }
+    }
+
+    /// Returns the same directory and permissions with another name.
+    #[must_use]
+    pub fn with_name(self, name: OsString) -> Self {
+        Self { name, ..self }
+    }
+
+    /// Makes a place from its parts, as another process has found it.
+    pub fn from_parts(directory: Directory, name: OsString, mode: u32) -> Self {
+        Self { directory, name, mode }
+    }
+
+    /// Returns the directory.
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Returns the name in the directory.
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// Returns the permissions that the complete file gets.
+    pub fn mode(&self) -> u32 {
+        self.mode
+    }
+
+    /// Returns the path, for people.
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join(&self.name)
+    }
+}
+
+impl Node {
+    fn new(found: File, metadata: &Metadata) -> io::Result<Self> {
+        if metadata.file_type().is_socket() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "it is a socket"));
+        }
+        Ok(Self { found, is_pipe: metadata.file_type().is_fifo() })
+    }
+
+    /// Opens it to write. Opening a FIFO waits for its reader.
+    ///
+    /// # Errors
+    ///
+    /// As open(2).
+    pub fn open(&self) -> io::Result<File> {
+        sys::reopen(&self.found, libc::O_WRONLY | libc::O_NOCTTY)
+    }
+
+    /// Opens it to write, without ever waiting: neither here nor when it is written to.
+    ///
+    /// # Errors
+    ///
+    /// `NotConnected` for a FIFO that has no reader, `WouldBlock` for a pipe that another process
+    /// has opened by this call, as open(2) otherwise.
+    pub fn open_nonblocking(&self) -> io::Result<File> {
+        let flags = libc::O_WRONLY | libc::O_NOCTTY | libc::O_NONBLOCK;
+        let file = sys::reopen(&self.found, flags).map_err(|error| match error.raw_os_error() {
+            Some(libc::ENXIO) => {
+                io::Error::new(io::ErrorKind::NotConnected, "no process reads from it")
+            }
+            _ => error,
+        })?;
+        // What two processes write to a pipe at a time is not an archive.
+        if self.is_pipe && !sys::lock(&file) {
+            let reason = "another process writes an archive to it";
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, reason));
+        }
+        Ok(file)
+    }
+}
+
+/// Follows the links at the end of a path. Returns the directory, the name in it, and what has that
+/// name.
+fn walk(path: &Path) -> io::Result<(Directory, OsString, Option<Metadata>)> {
+    let (mut directory, mut name) = split(None, path)?;
+    for _ in 0..LINKS {
+        let found = match directory.look(&name) {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok((directory, name, None));
+            }
+            Err(error) => return Err(error),
+        };
+        let metadata = found.metadata()?;
+        refuse_planted(&directory, &metadata)?;
+        if !metadata.file_type().is_symlink() {
+            return Ok((directory, name, Some(metadata)));
+        }
+        let link = PathBuf::from(sys::read_link(&found)?);
+        match split(Some(&directory), &link) {
+            Ok(next) => (directory, name) = next,
+            // A link of the kernel's to what has no path.
+            Err(_) if std::fs::metadata(path).is_ok() => return Ok((directory, name, None)),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::from_raw_os_error(libc::ELOOP))
+}
+
+fn split(base: Option<&Directory>, path: &Path) -> io::Result<(Directory, OsString)> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let directory = Directory::open_from(base, parent).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let reason = format!("its directory '{}' does not exist", parent.display());
+            io::Error::new(io::ErrorKind::NotFound, reason)
+        }
+        _ => error,
+    })?;
+    Ok((directory, name))
+}
+
+/// Refuses links and FIFOs of others where everybody can put some.
+fn refuse_planted(directory: &Directory, found: &Metadata) -> io::Result<()> {
+    let kind = found.file_type();
+    let place = directory.metadata()?;
+    let is_trusted = [sys::user(), place.uid(), 0].contains(&found.uid());
+    if place.mode() & 0o002 == 0 || is_trusted || !(kind.is_symlink() || kind.is_fifo()) {
+        return Ok(());
+    }
+    let what = if kind.is_fifo() { "FIFO" } else { "symbolic link" };
+    let reason = format!(
+        "it is a {what} of another user (uid {}) in '{}', which everybody can write",
+        found.uid(),
+        directory.path().display()
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
+}
+
+/// Returns the permissions of a file that takes the place of `replaced`: the same. Another user's
+/// file can only take away from the usual ones.
+fn permissions(replaced: Option<&Metadata>) -> u32 {
+    let usual = USUAL & !umask();
+    match replaced {
+        Some(replaced) if replaced.uid() == sys::user() => replaced.mode() & 0o777,
+        Some(replaced) => replaced.mode() & usual,
+        None => usual,
+    }
+}
+
+/// The umask of this process. umask(2) would have to change it, for all threads.
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(STRICT_UMASK)
+}

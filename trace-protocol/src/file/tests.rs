@@ -1,0 +1,255 @@
+//! What other users have put into the directory, and what is kept of a file that is replaced.
+
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{chown, symlink, MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// A user who is not the one of the test.
+const OTHER: u32 = 65534;
+
+fn is_root() -> bool {
+    let is_root = sys::user() == 0;
+    if !is_root {
+        eprintln!("skipped in part: only root can create files of another user");
+    }
+    is_root
+}
+
+/// A directory that everybody can write, without the sticky bit.
+fn shared() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).unwrap();
+    directory
+}
+
+fn fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().mode() & 0o7777
+}
+
+fn place(path: &Path) -> Place {
+    Place::find(path).unwrap()
+}
+
+fn write(file: NewFile, content: &str) {
+    (&**file.file()).write_all(content.as_bytes()).unwrap();
+    file.complete().unwrap();
+}
+
+#[test]
+fn what_a_path_names() {
+    let shared = shared();
+    let path = |name: &str| shared.path().join(name);
+    fifo(&path("fifo"));
+    let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
+    symlink("regular", path("link")).unwrap();
+    symlink("nothing", path("dangling")).unwrap();
+    symlink("/dev/null", path("null")).unwrap();
+    symlink("loop", path("loop")).unwrap();
+    fs::write(path("regular"), "old").unwrap();
+    for (name, leads_to) in
+        [("regular", "regular"), ("link", "regular"), ("dangling", "nothing"), ("new", "new")]
+    {
+        assert_eq!(place(&path(name)).path(), shared.path().canonicalize().unwrap().join(leads_to));
+    }
+    for node in [path("fifo"), path("null"), "/dev/null".into()] {
+        assert!(matches!(Target::find(&node), Ok(Target::Node(_))), "{node:?}");
+        assert_eq!(Place::find(&node).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    }
+    for (wrong, reason) in [
+        (path("socket"), "it is a socket"),
+        (path("."), "it is a directory"),
+        (path("missing/file"), "missing' does not exist"),
+        (path("loop"), "Too many levels"),
+    ] {
+        let error = Target::find(&wrong).unwrap_err().to_string();
+        assert!(error.contains(reason), "{wrong:?}: {error}");
+    }
+}
+
+#[test]
+fn an_open_pipe_without_a_path_is_written_directly() {
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let writer = std::fs::File::from(std::os::fd::OwnedFd::from(writer));
+    let target = Target::find(Path::new(&sys::descriptor_path(&writer)));
+    assert!(matches!(target, Ok(Target::Node(_))), "{target:?}");
+}
+
+#[test]
+fn a_fifo_without_reader_is_an_error_and_no_wait() {
+    let shared = shared();
+    let path = shared.path().join("fifo");
+    fifo(&path);
+    let Target::Node(node) = Target::find(&path).unwrap() else { panic!("a FIFO is a node") };
+    assert_eq!(node.open_nonblocking().unwrap_err().kind(), ErrorKind::NotConnected);
+    let reader = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let _first = node.open_nonblocking().unwrap();
+    assert_eq!(node.open_nonblocking().unwrap_err().kind(), ErrorKind::WouldBlock);
+    drop(reader);
+}
+
+#[test]
+fn links_and_fifos_of_others_are_refused_where_everybody_can_put_them() {
+    if !is_root() {
+        return;
+    }
+    let shared = shared();
+    let path = |name: &str| shared.path().join(name);
+    fs::write(path("precious"), "precious").unwrap();
+    symlink("precious", path("link")).unwrap();
+    fifo(&path("fifo"));
+    for name in ["link", "fifo"] {
+        assert!(Target::find(&path(name)).is_ok(), "{name}");
+        std::os::unix::fs::lchown(path(name), Some(OTHER), None).unwrap();
+        let error = Target::find(&path(name)).unwrap_err().to_string();
+        assert!(error.contains("of another user (uid 65534)"), "{error}");
+    }
+    // In the user's own directory there is no reason to refuse it.
+    chown(shared.path(), Some(OTHER), None).unwrap();
+    assert!(Target::find(&path("link")).is_ok());
+}
+
+#[test]
+fn names_that_are_taken_are_not_touched() {
+    let shared = shared();
+    let path = |name: &str| shared.path().join(name);
+    let partial = path(".out.partial");
+    fs::write(path("precious"), "precious").unwrap();
+    let plant: [&dyn Fn(); 6] = [
+        &|| symlink("precious", &partial).unwrap(),
+        &|| symlink("nothing", &partial).unwrap(),
+        &|| fifo(&partial),
+        &|| fs::create_dir(&partial).unwrap(),
+        &|| fs::hard_link(path("precious"), &partial).unwrap(),
+        &|| {
+            fs::write(&partial, "").unwrap();
+            fs::set_permissions(&partial, Permissions::from_mode(0o666)).unwrap();
+        },
+    ];
+    for plant in plant {
+        plant();
+        let file = NewFile::findable(place(&path("out"))).unwrap();
+        let name = file.partial().unwrap().to_owned();
+        assert!(name != ".out.partial" && file.is_there(), "{name:?}");
+        assert_eq!(mode(&path(name.to_str().unwrap())), 0o600);
+        write(file, "archive");
+        assert_eq!(fs::read_to_string(path("precious")).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(path("out")).unwrap(), "archive");
+        assert!(!path("nothing").exists() && !path(name.to_str().unwrap()).exists());
+        fs::remove_file(&partial).or_else(|_| fs::remove_dir(&partial)).unwrap();
+        fs::remove_file(path("out")).unwrap();
+    }
+}
+
+#[test]
+fn a_file_of_another_user_is_left_alone() {
+    if !is_root() {
+        return;
+    }
+    let shared = shared();
+    let partial = shared.path().join(".out.partial");
+    fs::write(&partial, "another's").unwrap();
+    chown(&partial, Some(OTHER), None).unwrap();
+    write(NewFile::findable(place(&shared.path().join("out"))).unwrap(), "archive");
+    assert_eq!(fs::metadata(shared.path().join("out")).unwrap().uid(), 0);
+    assert_eq!(fs::read_to_string(&partial).unwrap(), "another's");
+    let directory = Directory::open(shared.path()).unwrap();
+    let error = directory.open_own(OsStr::new(".out.partial")).unwrap_err();
+    assert_eq!(error.to_string(), "belongs to another user (uid 65534)");
+}
+
+#[test]
+fn many_locked_names_refuse_nothing() {
+    let shared = shared();
+    let out = shared.path().join("out");
+    let locked: Vec<_> = (0..100).map(|_| NewFile::findable(place(&out)).unwrap()).collect();
+    write(NewFile::findable(place(&out)).unwrap(), "archive");
+    assert!(locked.iter().all(NewFile::is_there));
+}
+
+#[test]
+fn what_a_killed_process_left_is_replaced() {
+    let shared = shared();
+    let out = shared.path().join("out");
+    let left = NewFile::findable(place(&out)).unwrap();
+    (&**left.file()).write_all(b"left behind").unwrap();
+    drop(left);
+    let partial = shared.path().join(".out.partial");
+    assert_eq!(fs::read_to_string(&partial).unwrap(), "left behind");
+    let file = NewFile::findable(place(&out)).unwrap();
+    assert_eq!(file.partial(), Some(OsStr::new(".out.partial")));
+    assert_eq!(fs::read_to_string(&partial).unwrap(), "");
+    file.discard();
+    assert!(!partial.exists());
+}
+
+#[test]
+fn a_file_that_was_exchanged_does_not_get_the_name() {
+    let shared = shared();
+    let file = NewFile::findable(place(&shared.path().join("out"))).unwrap();
+    let partial = shared.path().join(".out.partial");
+    fs::remove_file(&partial).unwrap();
+    fs::write(&partial, "another's").unwrap();
+    assert_eq!(file.complete().unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(fs::read_to_string(&partial).unwrap(), "another's");
+}
+
+#[test]
+fn a_directory_that_is_exchanged_does_not_matter() {
+    let shared = shared();
+    let (here, there) = (shared.path().join("here"), shared.path().join("there"));
+    fs::create_dir(&here).unwrap();
+    for create in [NewFile::findable, NewFile::unnamed] {
+        let file = create(place(&here.join("out"))).unwrap();
+        fs::rename(&here, &there).unwrap();
+        fs::create_dir(&here).unwrap();
+        write(file, "archive");
+        assert!(there.join("out").exists() && fs::read_dir(&here).unwrap().next().is_none());
+        fs::remove_dir_all(&there).unwrap();
+    }
+}
+
+#[test]
+fn permissions_are_those_of_the_file_that_is_replaced() {
+    let shared = shared();
+    let out = shared.path().join("out");
+    for wanted in [0o600, 0o640, 0o644, 0o400] {
+        fs::write(&out, "old").unwrap();
+        fs::set_permissions(&out, Permissions::from_mode(0o4000 | wanted)).unwrap();
+        for create in [NewFile::findable, NewFile::unnamed] {
+            write(create(place(&out)).unwrap(), "new");
+            assert_eq!(mode(&out), wanted);
+        }
+        fs::remove_file(&out).unwrap();
+    }
+    if is_root() {
+        // It could give itself what it likes.
+        fs::write(&out, "old").unwrap();
+        fs::set_permissions(&out, Permissions::from_mode(0o666)).unwrap();
+        chown(&out, Some(OTHER), None).unwrap();
+        write(NewFile::findable(place(&out)).unwrap(), "new");
+        assert_eq!(mode(&out) & 0o022, 0, "nobody else can write it");
+    }
+}
+
+#[test]
+fn with_or_without_a_name_it_replaces_what_was_there() {
+    let shared = shared();
+    let out = shared.path().join("out");
+    for content in ["first", "second", "third"] {
+        write(NewFile::unnamed(place(&out)).unwrap(), content);
+        assert_eq!(fs::read_to_string(&out).unwrap(), content);
+    }
+    drop(NewFile::unnamed(place(&out)).unwrap());
+    assert_eq!(fs::read_dir(shared.path()).unwrap().count(), 1);
+}
