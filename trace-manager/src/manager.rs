@@ -114,7 +114,7 @@ impl Manager {
             ArchiveTarget::Stream(_) => PathBuf::new(),
         };
         let output = Output::open(target)?;
-        if config.takes_snapshots() && output.names().is_none() {
+        if config.takes_snapshots() && output.naming().is_none() {
             return Err(ManagerError::SnapshotOfStream);
         }
         let (notices, noticed) = Notices::new();

@@ -15,6 +15,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -65,7 +66,7 @@ pub(crate) enum Origin {
 /// What the session's archive holds when the snapshot is taken.
 #[derive(Debug)]
 pub(crate) struct Beginning {
-    pub(crate) archive: File,
+    pub(crate) archive: Arc<File>,
     /// Bytes of it. They may still have to be written.
     pub(crate) bytes: u64,
     /// Offsets in bytes of the words in it that hold the counter's rate.
@@ -151,8 +152,8 @@ fn work(
 
 /// Writes a snapshot. Returns its size in bytes; if it fails, nothing is left.
 fn write(path: &Path, contents: Contents) -> io::Result<u64> {
-    let mut output = Output::create_file(path)?;
-    match write_to(&mut output, contents) {
+    let output = Output::create_file(path)?;
+    match write_to(&output, contents) {
         Ok(bytes) => output.complete().map(|()| bytes),
         Err(error) => {
             output.discard();
@@ -161,11 +162,12 @@ fn write(path: &Path, contents: Contents) -> io::Result<u64> {
     }
 }
 
-fn write_to(output: &mut Output, contents: Contents) -> io::Result<u64> {
+fn write_to(output: &Output, contents: Contents) -> io::Result<u64> {
     let Contents { beginning, rate, remains, extracts } = contents;
     let Beginning { archive, bytes, rates, status } = beginning;
     wait_until_written(&status, bytes)?;
-    let copied = io::copy(&mut archive.take(bytes), output.file())?;
+    let copied =
+        io::copy(&mut FromStart { archive: &archive, offset: 0 }.take(bytes), &mut output.file())?;
     if copied != bytes {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
@@ -179,6 +181,20 @@ fn write_to(output: &mut Output, contents: Contents) -> io::Result<u64> {
         length += words.len() as u64 * 8;
     }
     Ok(length)
+}
+
+/// Reads an archive whose position is its writer's.
+struct FromStart<'a> {
+    archive: &'a File,
+    offset: u64,
+}
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let count = self.archive.read_at(bytes, self.offset)?;
+        self.offset += count as u64;
+        Ok(count)
+    }
 }
 
 fn wait_until_written(status: &WriterStatus, bytes: u64) -> io::Result<()> {

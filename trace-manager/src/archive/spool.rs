@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use trace_protocol::file::Directory;
 use trace_protocol::words::as_bytes;
 
 use crate::guard::Mark;
@@ -37,7 +37,8 @@ pub(crate) struct Spool {
     ready: Condvar,
     /// Bytes in memory beyond which blocks go to the file.
     limit: usize,
-    directory: PathBuf,
+    /// Where the file goes; the temporary directory if there is none.
+    directory: Option<Directory>,
 }
 
 #[derive(Debug, Default)]
@@ -82,8 +83,9 @@ impl Ready {
 }
 
 impl Spool {
-    /// Makes a queue that holds about `limit` bytes in memory, and more in a file in `directory`.
-    pub(crate) fn new(limit: usize, directory: PathBuf) -> Self {
+    /// Makes a queue that holds about `limit` bytes in memory, and more in a file in `directory`,
+    /// else in the temporary directory.
+    pub(crate) fn new(limit: usize, directory: Option<Directory>) -> Self {
         Self { state: Mutex::default(), ready: Condvar::new(), limit, directory }
     }
 
@@ -132,7 +134,11 @@ impl Spool {
         if let Some(file) = &state.spill {
             return Ok((Arc::clone(file), offset));
         }
-        let file = Arc::new(tempfile::tempfile_in(&self.directory)?);
+        let file = match &self.directory {
+            Some(directory) => directory.create_unnamed()?,
+            None => Directory::open(&std::env::temp_dir())?.create_unnamed()?,
+        };
+        let file = Arc::new(file);
         state.spill = Some(Arc::clone(&file));
         Ok((file, offset))
     }
@@ -224,7 +230,7 @@ mod tests {
 
     #[test]
     fn blocks_beyond_the_limit_keep_their_order() {
-        let spool = Spool::new(64, std::env::temp_dir());
+        let spool = Spool::new(64, None);
         for first in 0..10 {
             spool.push(block(first, 5)).unwrap();
         }
@@ -244,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_file_is_used_again_from_its_start() {
-        let spool = Spool::new(8, std::env::temp_dir());
+        let spool = Spool::new(8, None);
         for _ in 0..3 {
             spool.push(block(0, 100)).unwrap();
             spool.push(block(1, 100)).unwrap();
@@ -256,14 +262,14 @@ mod tests {
 
     #[test]
     fn a_large_block_fits_when_nothing_else_is_there() {
-        let spool = Spool::new(8, std::env::temp_dir());
+        let spool = Spool::new(8, None);
         spool.push(block(0, 1000)).unwrap();
         assert_eq!(spool.lock().spilled, 0);
     }
 
     #[test]
     fn vectors_come_back() {
-        let spool = Spool::new(1 << 20, std::env::temp_dir());
+        let spool = Spool::new(1 << 20, None);
         spool.push(block(0, 100)).unwrap();
         pop_words(&spool).unwrap();
         let spare = spool.spare();
@@ -272,7 +278,10 @@ mod tests {
 
     #[test]
     fn a_spill_that_fails_is_reported() {
-        let spool = Spool::new(8, PathBuf::from("/nonexistent"));
+        let gone = tempfile::tempdir().unwrap();
+        let directory = Directory::open(gone.path()).unwrap();
+        drop(gone);
+        let spool = Spool::new(8, Some(directory));
         spool.push(block(0, 10)).unwrap();
         assert!(spool.push(block(1, 10)).is_err());
         assert_eq!(pop_words(&spool).unwrap().1, 0);
@@ -280,7 +289,7 @@ mod tests {
 
     #[test]
     fn threads_hand_over_everything() {
-        let spool = Arc::new(Spool::new(4096, std::env::temp_dir()));
+        let spool = Arc::new(Spool::new(4096, None));
         let reader = thread::spawn({
             let spool = Arc::clone(&spool);
             move || {

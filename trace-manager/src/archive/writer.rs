@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -70,9 +69,8 @@ pub(crate) struct ArchiveWriter {
     rate: Arc<AtomicU64>,
     thread: JoinHandle<Result<u64, ArchiveError>>,
     lost: bool,
-    /// Where the archive is until it is complete. `None` where what was written cannot be read
-    /// again.
-    partial: Option<PathBuf>,
+    /// The archive's file. `None` where what was written cannot be read again.
+    readable: Option<Arc<File>>,
     /// Bytes pushed, and where in them the words are that hold the counter's rate.
     pushed: u64,
     rates: Vec<u64>,
@@ -93,10 +91,10 @@ impl ArchiveWriter {
         keeper: Option<Keeper>,
         unwanted: Arc<AtomicBool>,
     ) -> io::Result<Self> {
-        let spool = Arc::new(Spool::new(MEMORY_LIMIT, output.spill_directory()));
+        let spool = Arc::new(Spool::new(MEMORY_LIMIT, output.directory()));
         let status = Arc::new(WriterStatus::default());
         let over = Over(Arc::clone(&status));
-        let partial = output.names().map(|names| names.partial.clone());
+        let readable = output.readable();
         let rate = Arc::new(AtomicU64::new(0));
         let writing = Writing {
             spool: Arc::clone(&spool),
@@ -114,7 +112,16 @@ impl ArchiveWriter {
             give_way();
             writing.run()
         })?;
-        Ok(Self { spool, status, rate, thread, lost: false, partial, pushed: 0, rates: Vec::new() })
+        Ok(Self {
+            spool,
+            status,
+            rate,
+            thread,
+            lost: false,
+            readable,
+            pushed: 0,
+            rates: Vec::new(),
+        })
     }
 
     /// Returns what the writer has done so far.
@@ -145,12 +152,9 @@ impl ArchiveWriter {
     ///
     /// # Errors
     ///
-    /// [`ManagerError::SnapshotOfStream`] where it cannot be read again, [`ManagerError::Snapshot`]
-    /// where it cannot be opened.
+    /// [`ManagerError::SnapshotOfStream`] where it cannot be read again.
     pub(crate) fn beginning(&self) -> Result<Beginning, ManagerError> {
-        let path = self.partial.as_ref().ok_or(ManagerError::SnapshotOfStream)?;
-        let archive = File::open(path)
-            .map_err(|source| ManagerError::Snapshot { path: path.clone(), source })?;
+        let archive = self.readable.clone().ok_or(ManagerError::SnapshotOfStream)?;
         let (bytes, rates) = (self.pushed, self.rates.clone());
         Ok(Beginning { archive, bytes, rates, status: self.status() })
     }
@@ -201,6 +205,7 @@ struct Writing {
 
 impl Writing {
     fn run(mut self) -> Result<u64, ArchiveError> {
+        self.output.keep();
         let mut written = self.write_blocks();
         if let Err(error) = &written {
             self.status.fail(error);
@@ -213,14 +218,17 @@ impl Writing {
         if let Some(error) = self.status.take_lost() {
             written = written.and(Err(error));
         }
-        if self.output.is_patchable() {
+        if self.output.naming().is_some() {
             written = written.and(self.patch_rates());
         }
         match written {
             Ok(()) => self.complete(),
             Err(error) => {
                 self.keeper.iter().for_each(Keeper::fail);
-                Err(self.output.abandon(self.bytes, error))
+                let error = self.output.abandon(self.bytes, error);
+                // What is left is all that there is, whatever becomes of this process.
+                self.keeper.iter().for_each(Keeper::abandoned);
+                Err(error)
             }
         }
     }
@@ -279,7 +287,7 @@ const PIECE: usize = 128 << 10;
 /// Writes all bytes, also to a pipe that somebody made non-blocking.
 fn write_all(output: &mut Output, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        match output.file.write(bytes.get(..PIECE).unwrap_or(bytes)) {
+        match output.file().write(bytes.get(..PIECE).unwrap_or(bytes)) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

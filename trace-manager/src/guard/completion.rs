@@ -1,18 +1,17 @@
 //! The guard's side when the manager is dead: completing the archive.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags};
 use trace_protocol::archive;
+use trace_protocol::file::NewFile;
 use trace_protocol::words::as_bytes;
 
 use super::ledger::session;
 use super::leftover::Leftover;
-use super::messages::Names;
 use super::watch::{Held, Watch};
 use super::GuardOutcome;
 use crate::clock::{counter_rate, sample_after};
@@ -26,41 +25,30 @@ pub(super) fn complete(mut watch: Watch) -> GuardOutcome {
     let archive = watch.archive.take();
     match (state, archive) {
         (session::RUNNING, None) => GuardOutcome::NotAFile,
-        (_, None) => GuardOutcome::Nothing,
-        (session::WRITTEN, Some((names, file))) => match is_there(&names.partial, &file) {
-            true => conclude(names, &file, Ok(0)),
+        (_, None) | (session::ABANDONED, _) => GuardOutcome::Nothing,
+        (session::WRITTEN, Some(archive)) => match archive.is_there() {
+            true => conclude(archive, Ok(0)),
             false => GuardOutcome::Nothing,
         },
-        (session::FAILED, Some((names, _))) => {
+        (session::FAILED, Some(archive)) => {
             let source = io::Error::other("the manager could not write all of it");
-            GuardOutcome::Failed { partial: names.partial, source }
+            conclude(archive, Err(source))
         }
-        (_, Some((names, file))) => {
+        (_, Some(archive)) => {
             wait_for_providers(&watch.providers.values().collect::<Vec<_>>());
-            let completed = Completion::new(&file, &watch).run(watch);
-            conclude(names, &file, completed)
+            let completed = Completion::new(archive.file(), &watch).run(watch);
+            conclude(archive, completed)
         }
     }
 }
 
 /// Gives the archive its name.
-fn conclude(names: Names, file: &File, completed: io::Result<u64>) -> GuardOutcome {
-    let named = completed.and_then(|missing| {
-        if !is_there(&names.partial, file) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        fs::rename(&names.partial, &names.name).map(|()| missing)
-    });
-    match named {
-        Ok(missing) => GuardOutcome::Completed { archive: names.name, missing },
-        Err(source) => GuardOutcome::Failed { partial: names.partial, source },
+fn conclude(archive: NewFile, completed: io::Result<u64>) -> GuardOutcome {
+    let (name, partial) = (archive.place().path(), archive.partial_path().unwrap_or_default());
+    match completed.and_then(|missing| archive.complete().map(|()| missing)) {
+        Ok(missing) => GuardOutcome::Completed { archive: name, missing },
+        Err(source) => GuardOutcome::Failed { partial, source },
     }
-}
-
-/// Whether `path` leads to `file`, and not to the archive of somebody who came later.
-fn is_there(path: &Path, file: &File) -> bool {
-    let (Ok(there), Ok(ours)) = (fs::metadata(path), file.metadata()) else { return false };
-    (there.dev(), there.ino()) == (ours.dev(), ours.ino())
 }
 
 /// Waits until each provider has closed its packet socket: then it no longer records.

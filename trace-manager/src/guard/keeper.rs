@@ -14,7 +14,7 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::socket::{MemoryFile, Socket};
 
 use super::ledger::{provider, session, Mark};
-use super::messages::{Message, Provider};
+use super::messages::{Message, Names, Provider};
 use super::Guard;
 use crate::archive::Output;
 
@@ -56,10 +56,12 @@ impl Keeper {
     pub(crate) fn begin(guard: Guard, output: &Output) -> Option<Self> {
         let link = Link { socket: guard.socket, closed: Mutex::default() };
         let (ledger, memory) = new_ledger().ok()?;
-        let message = Message::Session(output.names().cloned());
-        let handles = [memory.as_fd(), output.as_fd()];
-        let handles = if output.names().is_some() { &handles[..] } else { &handles[..1] };
-        link.send(&message, handles).ok()?;
+        let message = Message::Session(output.naming().and_then(Names::of));
+        let mut handles = vec![memory.as_fd()];
+        if let Some(file) = output.naming() {
+            handles.extend([file.file().as_fd(), file.place().directory().as_fd()]);
+        }
+        link.send(&message, &handles).ok()?;
         Some(Self { ledger, link: Arc::new(link) })
     }
 
@@ -108,6 +110,11 @@ impl Keeper {
     /// Says that something could not be written.
     pub(crate) fn fail(&self) {
         self.ledger.set(session::STATE, session::FAILED);
+    }
+
+    /// Says that the part which could be written is left as it is, and the caller learns why.
+    pub(crate) fn abandoned(&self) {
+        self.ledger.set(session::STATE, session::ABANDONED);
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) mod session {
     pub(in crate::guard) const WRITTEN: u64 = 1;
     /// A part could not be written, and the archive ends before it.
     pub(in crate::guard) const FAILED: u64 = 2;
+    /// The archive failed and was left as it is: nothing is to be done.
+    pub(in crate::guard) const ABANDONED: u64 = 3;
 }
 
 /// A provider's numbers. Places are [`UNKNOWN`] until there is one.

@@ -1,11 +1,14 @@
 //! What travels from the manager to the guard: bytes, and the file descriptors that go with them.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use trace_protocol::archive::Identity;
 use trace_protocol::buffer::header::Layout;
+use trace_protocol::file::{Directory, NewFile, Place};
 use trace_protocol::message::ClockSource;
 
 /// More than any message has: two paths of the kernel's limit, or one provider's names.
@@ -14,16 +17,46 @@ pub(super) const MAX_MESSAGE: usize = 16 << 10;
 /// The names of an archive that is a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Names {
-    /// What it is called until it is complete.
-    pub(crate) partial: PathBuf,
-    /// What it is called then.
-    pub(crate) name: PathBuf,
+    /// The path of its directory, for people.
+    pub(crate) directory: PathBuf,
+    /// Its name until it is complete.
+    pub(crate) partial: OsString,
+    /// Its name then, and its permissions.
+    pub(crate) name: OsString,
+    pub(crate) mode: u32,
+}
+
+impl Names {
+    pub(super) fn of(file: &NewFile) -> Option<Self> {
+        let (partial, place) = (file.partial()?.to_owned(), file.place());
+        let directory = place.directory().path().to_owned();
+        Some(Self { directory, partial, name: place.name().to_owned(), mode: place.mode() })
+    }
+
+    /// Makes the unfinished archive of its open file and directory.
+    pub(super) fn into_file(self, file: OwnedFd, directory: OwnedFd) -> NewFile {
+        let directory = Directory::from_fd(directory, self.directory);
+        let place = Place::from_parts(directory, self.name, self.mode);
+        NewFile::from_parts(File::from(file), place, self.partial)
+    }
+
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        put_number(bytes, u64::from(self.mode));
+        for text in [self.directory.as_os_str(), &self.partial, &self.name] {
+            put_bytes(bytes, text.as_bytes());
+        }
+    }
+
+    fn decode(rest: &mut &[u8]) -> Option<Self> {
+        let (mode, directory) = (small(rest)?, text(rest)?.into());
+        Some(Self { directory, partial: text(rest)?, name: text(rest)?, mode })
+    }
 }
 
 /// A message to the guard.
 #[derive(Debug, Clone)]
 pub(super) enum Message {
-    /// A session begins. With its ledger, and with the archive if that is a file.
+    /// A session begins. With its ledger, and with the archive and its directory if that is a file.
     Session(Option<Names>),
     /// A provider joins. With its buffer, its ledger and the manager's end of its packet socket.
     Join(Provider),
@@ -49,8 +82,7 @@ impl Message {
             Self::Session(None) => put_number(&mut bytes, 0),
             Self::Session(Some(names)) => {
                 put_number(&mut bytes, 1);
-                put_bytes(&mut bytes, names.partial.as_os_str().as_bytes());
-                put_bytes(&mut bytes, names.name.as_os_str().as_bytes());
+                names.encode(&mut bytes);
             }
             Self::Join(provider) => {
                 put_number(&mut bytes, 2);
@@ -69,7 +101,7 @@ impl Message {
         let mut rest = bytes;
         let message = match number(&mut rest)? {
             0 => Self::Session(None),
-            1 => Self::Session(Some(Names { partial: path(&mut rest)?, name: path(&mut rest)? })),
+            1 => Self::Session(Some(Names::decode(&mut rest)?)),
             2 => Self::Join(Provider::decode(&mut rest)?),
             3 => Self::Slot(number(&mut rest)?),
             4 => Self::Closed(small(&mut rest)?),
@@ -138,6 +170,6 @@ fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-fn path(rest: &mut &[u8]) -> Option<PathBuf> {
-    take(rest).map(|bytes| Path::new(&OsString::from_vec(bytes.to_owned())).to_owned())
+fn text(rest: &mut &[u8]) -> Option<OsString> {
+    take(rest).map(|bytes| OsString::from_vec(bytes.to_owned()))
 }

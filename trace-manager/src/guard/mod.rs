@@ -40,7 +40,6 @@ use trace_protocol::socket::Socket;
 
 pub(crate) use keeper::{Account, Joining, Keeper};
 pub(crate) use ledger::Mark;
-pub(crate) use messages::Names;
 pub(crate) use pool::Pool;
 
 /// A guard process, for one session: see [`Manager::start_guarded`](crate::Manager::start_guarded).

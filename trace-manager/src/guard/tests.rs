@@ -20,8 +20,8 @@ use trace_protocol::socket::{MemoryFile, Socket};
 use trace_protocol::words::as_bytes;
 
 use super::ledger::Mark;
-use super::messages::{Message, Provider};
-use super::{run_guard, Account, Guard, GuardOutcome, Joining, Keeper, Names, Pool};
+use super::messages::{Message, Names, Provider};
+use super::{run_guard, Account, Guard, GuardOutcome, Joining, Keeper, Pool};
 use crate::archive::{ArchiveTarget, Output};
 
 const UNIT: usize = 256;
@@ -57,7 +57,9 @@ fn identity() -> Identity {
 impl Manager {
     fn start(mode: BufferingMode) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let output = Output::open(ArchiveTarget::File(directory.path().join("out.fxt"))).unwrap();
+        let path = directory.path().join("out.fxt");
+        let mut output = Output::open(ArchiveTarget::File(path)).unwrap();
+        output.keep();
         let (guard, theirs) = Guard::pair().unwrap();
         let keeper = Keeper::begin(guard, &output).unwrap();
         let layout = layout(mode);
@@ -308,11 +310,11 @@ fn an_archive_of_a_later_manager_keeps_its_name() {
     let manager = Manager::start(BufferingMode::Oneshot);
     let path = manager.directory.path().join("out.fxt");
     let later = Output::open(ArchiveTarget::File(path)).unwrap();
-    let names = later.names().unwrap().clone();
-    assert!(names.partial.ends_with(".out.fxt.2.partial"), "{names:?}");
+    let naming = later.naming().unwrap();
+    assert_ne!(naming.partial().unwrap(), ".out.fxt.partial");
     let (outcome, _, _directory) = manager.die();
     assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
-    assert!(names.partial.exists());
+    assert!(naming.is_there());
 }
 
 #[test]
@@ -340,6 +342,29 @@ fn an_orderly_end_and_no_session_need_nothing() {
 }
 
 #[test]
+fn an_archive_that_was_given_up_is_not_the_guards() {
+    let manager = Manager::start(BufferingMode::Oneshot);
+    manager.keeper.fail();
+    manager.keeper.abandoned();
+    assert!(matches!(manager.die().0, GuardOutcome::Nothing), "the manager was not killed");
+}
+
+#[test]
+fn a_killed_managers_archive_keeps_its_place_and_permissions() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    manager.record(0, 100);
+    let (here, there) = (manager.directory.path().to_owned(), tempfile::tempdir().unwrap());
+    let there = there.path().join("there");
+    std::fs::rename(&here, &there).unwrap();
+    std::fs::create_dir(&here).unwrap();
+    let (outcome, path, _directory) = manager.die();
+    assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
+    assert!(!path.exists(), "what took the directory's name stays as it is");
+    assert_eq!(read(&there.join("out.fxt")).0, [100]);
+}
+
+#[test]
 fn only_the_name_was_missing() {
     let manager = Manager::start(BufferingMode::Oneshot);
     manager.keeper.complete();
@@ -364,7 +389,12 @@ fn a_guard_that_is_gone_keeps_nobody() {
 
 #[test]
 fn messages_survive_the_socket() {
-    let names = Names { partial: PathBuf::from("/a/.b.partial"), name: PathBuf::from("/a/b") };
+    let names = Names {
+        directory: "/a".into(),
+        partial: ".b.partial".into(),
+        name: "b".into(),
+        mode: 0o640,
+    };
     let provider =
         Provider { identity: identity(), joined_at: 9, layout: layout(BufferingMode::Circular) };
     let messages = [

@@ -1,12 +1,12 @@
 //! The guard's side while the manager lives: keeping hold of what it is given.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 
 use trace_protocol::archive::{ClockSample, Ledger, LedgerReader};
 use trace_protocol::buffer::consumer::SlotReader;
 use trace_protocol::buffer::memory::ReadMapping;
+use trace_protocol::file::NewFile;
 use trace_protocol::socket::Socket;
 
 use super::ledger::{provider, session};
@@ -18,7 +18,7 @@ pub(super) struct Watch {
     /// The clocks when the session began.
     pub(super) first: ClockSample,
     pub(super) ledger: LedgerReader,
-    pub(super) archive: Option<(Names, File)>,
+    pub(super) archive: Option<NewFile>,
     /// The providers of which not all is in the archive.
     pub(super) providers: BTreeMap<u32, Held>,
     pub(super) slots: Vec<SlotReader>,
@@ -128,7 +128,7 @@ fn begin(names: Option<Names>, handles: Vec<OwnedFd>) -> Option<Watch> {
     let mut handles = handles.into_iter();
     let ledger = map_ledger(&handles.next()?)?;
     let archive = match names {
-        Some(names) => Some((names, File::from(handles.next()?))),
+        Some(names) => Some(names.into_file(handles.next()?, handles.next()?)),
         None => None,
     };
     Some(Watch {

@@ -290,12 +290,15 @@ impl EventLoop {
         let finisher = Finisher::spawn(self.inbox.waker.clone());
         let snapshots = Snapshots::spawn(self.inbox.waker.clone(), notices.clone());
         let keeper = guard.and_then(|guard| Keeper::begin(guard, &output));
-        let writer = ArchiveWriter::spawn(output, keeper.clone(), unwanted);
-        let threads = finisher.and_then(|it| Ok((writer?, it, snapshots?)));
+        // The writer goes last: it ends when it is told to, and the others with their handles.
+        let threads = finisher.and_then(|finisher| {
+            let snapshots = snapshots?;
+            Ok((ArchiveWriter::spawn(output, keeper.clone(), unwanted)?, finisher, snapshots))
+        });
         let (writer, finisher, snapshots) = match threads {
             Ok(threads) => threads,
             Err(error) => {
-                keeper.iter().for_each(Keeper::fail);
+                keeper.iter().for_each(Keeper::abandoned);
                 let _ = answer.send(Err(ManagerError::EventLoop(error)));
                 return;
             }

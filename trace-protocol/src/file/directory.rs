@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::sys;
 
@@ -16,10 +17,10 @@ const PRIVATE: u32 = 0o600;
 /// How often a name is looked at again that other processes create and remove meanwhile.
 const TRIES: usize = 16;
 
-/// A directory, held open: renaming it changes nothing.
-#[derive(Debug)]
+/// A directory, held open: renaming it changes nothing. Clones share the descriptor.
+#[derive(Debug, Clone)]
 pub struct Directory {
-    file: File,
+    file: Arc<File>,
     path: PathBuf,
 }
 
@@ -48,16 +49,16 @@ impl Directory {
     pub(super) fn open_from(base: Option<&Self>, path: &Path) -> io::Result<Self> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let flags = libc::O_PATH | libc::O_DIRECTORY;
-        let file = sys::open(base.map(|base| &base.file), path.as_os_str(), flags, 0)?;
+        let file = sys::open(base.map(|base| &*base.file), path.as_os_str(), flags, 0)?;
         let path = base.map_or_else(|| path.to_owned(), |base| base.path.join(path));
         // Only for people, who know it by this name.
         let path = std::fs::canonicalize(&path).unwrap_or(path);
-        Ok(Self { file, path })
+        Ok(Self { file: Arc::new(file), path })
     }
 
     /// Takes a directory that another process has opened; `path` is its name for people.
     pub fn from_fd(fd: OwnedFd, path: PathBuf) -> Self {
-        Self { file: File::from(fd), path }
+        Self { file: Arc::new(File::from(fd)), path }
     }
 
     /// Returns the path by which it was opened, for people.

@@ -43,8 +43,8 @@ impl NewFile {
         Ok(Self { file: Arc::new(file), place, partial, is_kept: false })
     }
 
-    /// Creates one that is found as `.NAME.partial` when this process is killed; as
-    /// `.NAME.<random>.partial` if another process writes that, or it is another user's. It is
+    /// Creates one that can be found when this process is killed: as `.NAME.partial`, or as
+    /// `.NAME.<random>.partial` if another process writes that or it is not this user's. It is
     /// locked as long as it is open.
     ///
     /// # Errors
@@ -58,14 +58,15 @@ impl NewFile {
         hidden.push(".");
         for _ in 0..TRIES {
             if let Some(file) = place.directory.replace(&name)? {
-                return Ok(Self::from_parts(file, place, name));
+                let partial = Some(name);
+                return Ok(Self { file: Arc::new(file), place, partial, is_kept: false });
             }
             name = random_name(&hidden, ".partial");
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Takes one that another process has created in the directory of `place`.
+    /// Takes one that another process has created in the directory of `place`. It is kept.
     pub fn from_parts(file: File, place: Place, partial: OsString) -> Self {
         Self { file: Arc::new(file), place, partial: Some(partial), is_kept: true }
     }
@@ -111,6 +112,11 @@ impl NewFile {
         }
         self.partial = None;
         Ok(())
+    }
+
+    /// Lets the partial file stay when this is dropped.
+    pub fn keep(&mut self) {
+        self.is_kept = true;
     }
 
     /// Removes it.

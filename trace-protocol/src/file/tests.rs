@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{chown, symlink, MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -79,10 +79,13 @@ fn what_a_path_names() {
 
 #[test]
 fn an_open_pipe_without_a_path_is_written_directly() {
-    let (_reader, writer) = std::io::pipe().unwrap();
-    let writer = std::fs::File::from(std::os::fd::OwnedFd::from(writer));
+    let mut reader = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let writer = reader.stdin.take().unwrap();
+    let writer = fs::File::from(std::os::fd::OwnedFd::from(writer));
     let target = Target::find(Path::new(&sys::descriptor_path(&writer)));
     assert!(matches!(target, Ok(Target::Node(_))), "{target:?}");
+    drop((writer, target));
+    assert!(reader.wait().unwrap().success());
 }
 
 #[test]
@@ -181,7 +184,8 @@ fn many_locked_names_refuse_nothing() {
 fn what_a_killed_process_left_is_replaced() {
     let shared = shared();
     let out = shared.path().join("out");
-    let left = NewFile::findable(place(&out)).unwrap();
+    let mut left = NewFile::findable(place(&out)).unwrap();
+    left.keep();
     (&**left.file()).write_all(b"left behind").unwrap();
     drop(left);
     let partial = shared.path().join(".out.partial");
