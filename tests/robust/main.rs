@@ -15,6 +15,7 @@ mod hostile_manager;
 mod instruments;
 mod killing;
 mod other_users;
+mod outputs;
 mod record_command;
 mod record_places;
 mod sessions;

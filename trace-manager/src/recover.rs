@@ -4,27 +4,31 @@
 //! [`trace_protocol::buffer::saved`]). The part of the archive that the buffer's header vouches for
 //! is kept; what is in the buffer and not in that part follows.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
-use tempfile::NamedTempFile;
 use trace_format::layout::ObjectType;
 use trace_format::record::{Metadata, Record, Value};
-use trace_format::Reader;
+use trace_format::{Item, Reader};
 use trace_protocol::archive::{Closing, Identity};
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::{Layout, LayoutError, HEADER_BYTES};
 use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::buffer::producer::LossStrings;
 use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
+use trace_protocol::file::{NewFile, Place};
 use trace_protocol::message::ClockSource;
 use trace_protocol::words::as_bytes;
+
+use crate::archive::ReadFrom;
 
 /// What was recovered.
 #[derive(Debug)]
@@ -41,6 +45,16 @@ pub struct Recovered {
     pub dropped: u64,
     /// Records in the buffer that are not well-formed.
     pub refused: u64,
+    /// Bytes of the partial archive that are left out: they are missing, or not whole records.
+    pub damaged: u64,
+}
+
+impl Recovered {
+    /// Whether all is in the archive that the process had committed.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.refused == 0 && self.damaged == 0
+    }
 }
 
 /// Why nothing was recovered. What the process left is still there.
@@ -99,36 +113,36 @@ impl std::error::Error for RecoverError {}
 /// Makes the archive `output` of what the process left that traced itself into it, and then removes
 /// that.
 ///
-/// `output` is what the process was given as `TRACE_OUTPUT`, or one of the files beside it.
+/// `output` is what the process was given as `TRACE_OUTPUT`, or one of the files beside it. Both
+/// files must be this user's own. Of the partial archive whole records are taken.
 ///
 /// # Errors
 /// [`RecoverError`]; nothing is written or removed then.
 pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
-    let output = original(output);
-    let (buffer, partial) = (buffer_path(&output), partial_path(&output));
-    let (_locked, mapping, layout) = open_buffer(&buffer)?;
+    let left = Left::find(&original(output))?;
+    let (_locked, mapping, layout) = left.open_buffer()?;
     let (saved, length) = SavedMark::read(&mapping);
-    let beginning = Beginning::read(&partial, length)?;
+    let partial = left.open(&left.partial)?;
+    let beginning = Beginning::read(&partial, length)
+        .ok_or_else(|| RecoverError::NothingRecorded { path: left.path(&left.partial) })?;
     let mut collector =
         Collector::new(mapping, layout, u64::from(beginning.identity.pid)).map_err(|_| {
-            RecoverError::NotABuffer { path: buffer.clone(), reason: LayoutError::Sizes }
+            RecoverError::NotABuffer { path: left.path(&left.buffer), reason: LayoutError::Sizes }
         })?;
     collector.skip_saved(saved);
     let mut words = Vec::new();
     collector.finish(&mut words);
     beginning.tell_losses(&collector, &mut words);
-    let bytes = write(&output, &partial, length, &words)?;
-    for left in [buffer, partial] {
-        fs::remove_file(&left).map_err(|source| RecoverError::Io { path: left, source })?;
-    }
+    let (archive, bytes) = left.write(&partial, &beginning.whole, &words)?;
     let stats = collector.stats();
     Ok(Recovered {
-        archive: output,
+        archive,
         bytes,
         events: stats.events,
         open_scopes: stats.open_scopes(),
         dropped: collector.dropped(),
         refused: stats.rejections(),
+        damaged: length - beginning.whole.iter().map(|range| range.end - range.start).sum::<u64>(),
     })
 }
 
@@ -142,20 +156,75 @@ fn original(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// The buffer, locked against a process that would use it.
-fn open_buffer(path: &Path) -> Result<(File, ReadMapping, Layout), RecoverError> {
-    let failed = |source| RecoverError::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(failed)?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-        return Err(RecoverError::Alive { path: path.to_owned() });
+/// What a process left: where its archive goes, and the names of two files beside it.
+struct Left {
+    place: Place,
+    buffer: OsString,
+    partial: OsString,
+}
+
+impl Left {
+    fn find(output: &Path) -> Result<Self, RecoverError> {
+        let place = Place::find(output)
+            .map_err(|source| RecoverError::Io { path: output.to_owned(), source })?;
+        let name = Path::new(place.name());
+        let (buffer, partial) = (buffer_path(name).into(), partial_path(name).into());
+        Ok(Self { place, buffer, partial })
     }
-    let size = file.metadata().map_err(failed)?.len() as usize;
-    let mut bytes = [0; HEADER_BYTES];
-    file.read_exact_at(&mut bytes, 0).map_err(failed)?;
-    let layout = Layout::from_header_bytes(&bytes, size)
-        .map_err(|reason| RecoverError::NotABuffer { path: path.to_owned(), reason })?;
-    let mapping = ReadMapping::map(file.as_fd(), size).map_err(failed)?;
-    Ok((file, mapping, layout))
+
+    fn path(&self, name: &OsStr) -> PathBuf {
+        self.place.directory().path().join(name)
+    }
+
+    fn failed<'a>(&'a self, name: &'a OsStr) -> impl Fn(io::Error) -> RecoverError + 'a {
+        move |source| RecoverError::Io { path: self.path(name), source }
+    }
+
+    fn open(&self, name: &OsStr) -> Result<File, RecoverError> {
+        self.place.directory().open_own(name).map_err(self.failed(name))
+    }
+
+    /// The buffer, locked against a process that would use it.
+    fn open_buffer(&self) -> Result<(File, ReadMapping, Layout), RecoverError> {
+        let (file, failed) = (self.open(&self.buffer)?, self.failed(&self.buffer));
+        if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            return Err(RecoverError::Alive { path: self.path(&self.buffer) });
+        }
+        let size = file.metadata().map_err(&failed)?.len() as usize;
+        let mut bytes = [0; HEADER_BYTES];
+        file.read_exact_at(&mut bytes, 0).map_err(&failed)?;
+        let layout = Layout::from_header_bytes(&bytes, size)
+            .map_err(|reason| RecoverError::NotABuffer { path: self.path(&self.buffer), reason })?;
+        let mapping = ReadMapping::map(file.as_fd(), size).map_err(&failed)?;
+        Ok((file, mapping, layout))
+    }
+
+    /// Writes the archive, and then removes the files. Returns the archive's path and size.
+    fn write(
+        self,
+        partial: &File,
+        whole: &[Range<u64>],
+        words: &[u64],
+    ) -> Result<(PathBuf, u64), RecoverError> {
+        let (directory, path) = (self.place.directory().clone(), self.place.path());
+        let written = NewFile::unnamed(self.place).and_then(|archive| {
+            let mut file: &File = archive.file();
+            for range in whole {
+                let length = range.end - range.start;
+                io::copy(&mut ReadFrom::new(partial, range.start).take(length), &mut file)?;
+            }
+            file.write_all(as_bytes(words))?;
+            let bytes = file.stream_position()?;
+            archive.complete()?;
+            directory.remove(&self.buffer)?;
+            directory.remove(&self.partial)?;
+            Ok(bytes)
+        });
+        match written {
+            Ok(bytes) => Ok((path, bytes)),
+            Err(source) => Err(RecoverError::Io { path, source }),
+        }
+    }
 }
 
 /// What the part of the archive that counts says.
@@ -165,45 +234,26 @@ struct Beginning {
     first: u64,
     /// Losses that it tells.
     told: u64,
+    /// Where its whole records are, in bytes.
+    whole: Vec<Range<u64>>,
 }
 
 impl Beginning {
-    fn read(path: &Path, length: u64) -> Result<Self, RecoverError> {
-        let nothing = || RecoverError::NothingRecorded { path: path.to_owned() };
-        let file = File::open(path)
-            .map_err(|source| RecoverError::Io { path: path.to_owned(), source })?;
-        let mut reader = Reader::new(BufReader::new(file).take(length));
-        let (mut process, mut name, mut first, mut told) = (None, String::new(), None, 0u64);
-        while let Ok(Some(item)) = reader.next() {
-            match &item.record {
-                Record::Metadata(Metadata::ProviderInfo { name: given, .. }) => {
-                    name = String::from_utf8_lossy(given).into_owned();
-                }
-                Record::KernelObject(object) if object.object_type == ObjectType::PROCESS => {
-                    process = Some(object.koid)
-                }
-                Record::Event(event) => {
-                    first = first.or(Some(event.ticks));
-                    if item.text(event.name) == LossStrings::NAME
-                        && item.text(event.category) == LossStrings::CATEGORY
-                    {
-                        told = told
-                            .saturating_add(event.arguments.iter().find_map(number).unwrap_or(0));
-                    }
-                }
-                _ => {}
+    /// Reads the first `length` bytes; `None` if they do not say whose archive it is.
+    fn read(partial: &File, length: u64) -> Option<Self> {
+        let mut reader = Reader::new(ReadFrom::new(partial, 0).take(length));
+        let (mut seen, mut whole) = (Seen::default(), Vec::new());
+        loop {
+            let start = reader.offset();
+            match reader.next() {
+                Ok(Some(item)) => seen.take(&item),
+                Ok(None) => break,
+                Err(error) if error.is_fatal() => break,
+                Err(_) => continue,
             }
+            extend(&mut whole, start..reader.offset());
         }
-        let pid = process.and_then(|koid| u32::try_from(koid).ok()).ok_or_else(nothing)?;
-        let identity = Identity {
-            id: 1,
-            process_name: name.clone(),
-            name,
-            pid,
-            uid: 0,
-            clock: ClockSource::CpuCounter,
-        };
-        Ok(Self { identity, first: first.ok_or_else(nothing)?, told })
+        seen.into_beginning(whole)
     }
 
     /// Says what was lost and is not told yet. When it was is known only as: between the first
@@ -214,26 +264,61 @@ impl Beginning {
     }
 }
 
+/// Adds a range, which may go on where the last one ends.
+fn extend(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => ranges.push(range),
+    }
+}
+
+/// What the records have said so far.
+#[derive(Default)]
+struct Seen {
+    process: Option<u64>,
+    name: String,
+    first: Option<u64>,
+    told: u64,
+}
+
+impl Seen {
+    fn take(&mut self, item: &Item<'_>) {
+        match &item.record {
+            Record::Metadata(Metadata::ProviderInfo { name, .. }) => {
+                self.name = String::from_utf8_lossy(name).into_owned();
+            }
+            Record::KernelObject(object) if object.object_type == ObjectType::PROCESS => {
+                self.process = Some(object.koid);
+            }
+            Record::Event(event) => {
+                self.first = self.first.or(Some(event.ticks));
+                if item.text(event.name) == LossStrings::NAME
+                    && item.text(event.category) == LossStrings::CATEGORY
+                {
+                    let number = event.arguments.iter().find_map(number);
+                    self.told = self.told.saturating_add(number.unwrap_or(0));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn into_beginning(self, whole: Vec<Range<u64>>) -> Option<Beginning> {
+        let identity = Identity {
+            id: 1,
+            process_name: self.name.clone(),
+            name: self.name,
+            pid: self.process.and_then(|koid| u32::try_from(koid).ok())?,
+            uid: 0,
+            clock: ClockSource::CpuCounter,
+        };
+        Some(Beginning { identity, first: self.first?, told: self.told, whole })
+    }
+}
+
 fn number(argument: trace_format::record::Argument<'_>) -> Option<u64> {
     match argument.value {
         Value::Uint64(number) => Some(number),
         _ => None,
     }
-}
-
-/// Writes the archive under another name first. Returns its size.
-fn write(output: &Path, partial: &Path, length: u64, words: &[u64]) -> Result<u64, RecoverError> {
-    let failed = |source| RecoverError::Io { path: output.to_owned(), source };
-    let directory =
-        output.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(directory).map_err(failed)?;
-    let beginning = File::open(partial)
-        .map_err(|source| RecoverError::Io { path: partial.to_owned(), source })?;
-    io::copy(&mut beginning.take(length), &mut file).map_err(failed)?;
-    file.write_all(as_bytes(words)).map_err(failed)?;
-    let bytes = file.stream_position().map_err(failed)?;
-    let readable = fs::metadata(partial).map_err(failed)?.permissions();
-    file.as_file().set_permissions(readable).map_err(failed)?;
-    file.persist(output).map_err(|error| failed(error.error))?;
-    Ok(bytes)
 }

@@ -15,7 +15,6 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -24,7 +23,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender};
 use trace_protocol::words::as_bytes;
 
-use crate::archive::{give_way, Output, WriterStatus};
+use crate::archive::{give_way, Output, ReadFrom, WriterStatus};
 use crate::error::ManagerError;
 use crate::notice::{Notice, Notices};
 use crate::server::Waker;
@@ -166,8 +165,7 @@ fn write_to(output: &Output, contents: Contents) -> io::Result<u64> {
     let Contents { beginning, rate, remains, extracts } = contents;
     let Beginning { archive, bytes, rates, status } = beginning;
     wait_until_written(&status, bytes)?;
-    let copied =
-        io::copy(&mut FromStart { archive: &archive, offset: 0 }.take(bytes), &mut output.file())?;
+    let copied = io::copy(&mut ReadFrom::new(&archive, 0).take(bytes), &mut output.file())?;
     if copied != bytes {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
@@ -181,20 +179,6 @@ fn write_to(output: &Output, contents: Contents) -> io::Result<u64> {
         length += words.len() as u64 * 8;
     }
     Ok(length)
-}
-
-/// Reads an archive whose position is its writer's.
-struct FromStart<'a> {
-    archive: &'a File,
-    offset: u64,
-}
-
-impl Read for FromStart<'_> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let count = self.archive.read_at(bytes, self.offset)?;
-        self.offset += count as u64;
-        Ok(count)
-    }
 }
 
 fn wait_until_written(status: &WriterStatus, bytes: u64) -> io::Result<()> {

@@ -61,6 +61,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
 fn record(args: &RecordArgs) -> Result<u8> {
     Format::Fxt.refuse_other(&args.output)?;
     let place = Place::choose(args)?;
+    // Before there is an archive: what fails here leaves none behind.
+    let (sender, events) = mpsc::channel();
+    child::watch_signals(sender.clone())?;
     // It goes last: it ends when the session has.
     let (guard, _process) = guard::start(place.private_directory());
     let manager = Manager::bind(place.path())?;
@@ -69,8 +72,6 @@ fn record(args: &RecordArgs) -> Result<u8> {
         None => manager.start(config(args), target(&args.output)?)?,
     };
     session.wait_state(SessionState::Started, Duration::from_secs(1));
-    let (sender, events) = mpsc::channel();
-    child::watch_signals(sender.clone())?;
     let mut child = match Child::start(&args.command, place.path(), sender) {
         Ok(child) => child,
         Err(StartError { code, reason }) => {

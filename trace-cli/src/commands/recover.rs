@@ -21,10 +21,11 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
         (recovered.open_scopes, "scopes were open"),
         (recovered.dropped, "records had been dropped for want of room"),
         (recovered.refused, "records in the buffer are not well-formed and left out"),
+        (recovered.damaged, "bytes of the partial archive are missing or damaged and left out"),
     ] {
         if count > 0 {
             crate::say(&format!("{count} {what}"));
         }
     }
-    Ok(exit::OK)
+    Ok(if recovered.is_whole() { exit::OK } else { exit::INCOMPLETE })
 }

@@ -12,10 +12,12 @@
 //! The loop never waits for the reader of the archive: what the writer is behind goes to a file
 //! that has no name.
 
+mod position;
 mod spool;
 mod target;
 mod writer;
 
+pub(crate) use position::ReadFrom;
 pub(crate) use spool::{Block, Notes};
 pub use target::ArchiveTarget;
 pub(crate) use target::Output;

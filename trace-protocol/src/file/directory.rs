@@ -1,15 +1,14 @@
 //! A directory that is opened once, and the names in it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::sys;
+use super::sys::{self, Status};
 
 /// Permissions of a file that is not complete: nobody else may read or write it.
 const PRIVATE: u32 = 0o600;
@@ -84,10 +83,10 @@ impl Directory {
     /// `PermissionDenied` with the reason when it is not.
     pub fn open_own(&self, name: &OsStr) -> io::Result<File> {
         // What is found must be known before it is opened: opening a device may do something.
-        verify(&self.look(name)?.metadata()?)?;
+        verify(&self.look(name)?)?;
         let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         let file = sys::open(Some(&self.file), name, flags, 0)?;
-        verify(&file.metadata()?)?;
+        verify(&Status::of(&file.metadata()?))?;
         Ok(file)
     }
 
@@ -104,6 +103,7 @@ impl Directory {
                 Err(_) => match self.open_own(name) {
                     Ok(file) => (file, false),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) if is_shortage(&error) => return Err(error),
                     Err(_) => break,
                 },
             };
@@ -176,9 +176,9 @@ impl Directory {
 
     /// Whether the name leads to this open file.
     pub fn holds(&self, name: &OsStr, file: &File) -> bool {
-        let found = self.look(name).and_then(|found| found.metadata());
-        let ours = file.metadata();
-        found.is_ok_and(|found| ours.is_ok_and(|ours| identity(&found) == identity(&ours)))
+        let (found, ours) = (self.look(name), file.metadata());
+        let ours = ours.map(|ours| Status::of(&ours).identity);
+        found.is_ok_and(|found| ours.is_ok_and(|ours| found.identity == ours))
     }
 
     /// Whether anything has this name.
@@ -220,13 +220,17 @@ impl Directory {
         }
     }
 
-    /// Finds a name without opening or following what has it.
-    pub(super) fn look(&self, name: &OsStr) -> io::Result<File> {
-        sys::open(Some(&self.file), name, libc::O_PATH | libc::O_NOFOLLOW, 0)
+    /// Looks at what has a name, without opening or following it.
+    pub(super) fn look(&self, name: &OsStr) -> io::Result<Status> {
+        sys::look(&self.file, name)
     }
 
-    pub(super) fn metadata(&self) -> io::Result<Metadata> {
-        self.file.metadata()
+    pub(super) fn read_link(&self, name: &OsStr) -> io::Result<OsString> {
+        sys::read_link(&self.file, name)
+    }
+
+    pub(super) fn status(&self) -> io::Result<Status> {
+        self.file.metadata().map(|metadata| Status::of(&metadata))
     }
 }
 
@@ -236,34 +240,34 @@ impl AsFd for Directory {
     }
 }
 
-/// Device and inode: what makes two files the same.
-pub(super) fn identity(metadata: &Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
+/// Whether an error says nothing about the file.
+fn is_shortage(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
 }
 
-/// A name of 64 random bits. `RandomState` has its keys from the kernel's random numbers.
-pub(super) fn random_name(before: &OsStr, after: &str) -> OsString {
+/// Returns a name that cannot be guessed, of 64 random bits between two texts.
+// `RandomState` has its keys from the kernel's random numbers.
+pub fn random_name(before: &OsStr, after: &str) -> OsString {
     let mut name = before.to_owned();
     name.push(format!("{:016x}{after}", RandomState::new().build_hasher().finish()));
     name
 }
 
 /// Sees to it that a file is this user's alone to write.
-fn verify(found: &Metadata) -> io::Result<()> {
+fn verify(found: &Status) -> io::Result<()> {
     let refuse = |reason: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
-    if found.file_type().is_symlink() {
-        return refuse("is a symbolic link".to_owned());
+    match found.kind() {
+        libc::S_IFREG => {}
+        libc::S_IFLNK => return refuse("is a symbolic link".to_owned()),
+        _ => return refuse("is not a regular file".to_owned()),
     }
-    if !found.is_file() {
-        return refuse("is not a regular file".to_owned());
+    if found.owner != sys::user() {
+        return refuse(format!("belongs to another user (uid {})", found.owner));
     }
-    if found.uid() != sys::user() {
-        return refuse(format!("belongs to another user (uid {})", found.uid()));
+    if found.links != 1 {
+        return refuse(format!("has {} names", found.links));
     }
-    if found.nlink() != 1 {
-        return refuse(format!("has {} names", found.nlink()));
-    }
-    if found.mode() & 0o022 != 0 {
+    if found.mode & 0o022 != 0 {
         return refuse("can be written by other users".to_owned());
     }
     Ok(())

@@ -27,6 +27,6 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-pub use directory::{Claim, Directory};
+pub use directory::{random_name, Claim, Directory};
 pub use new_file::NewFile;
 pub use target::{Node, Place, Target};

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,18 +58,39 @@ impl NewFile {
         name.push(".partial");
         hidden.push(".");
         for _ in 0..TRIES {
-            if let Some(file) = place.directory.replace(&name)? {
-                let partial = Some(name);
-                return Ok(Self { file: Arc::new(file), place, partial, is_kept: false });
+            if let Some(file) = Self::named(place.clone(), name)? {
+                return Ok(file);
             }
             name = random_name(&hidden, ".partial");
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
+    /// Creates one with this name in place of what an earlier process of this user left behind.
+    /// `None` if the name is taken.
+    ///
+    /// # Errors
+    ///
+    /// When no file can be created in the directory.
+    pub fn named(place: Place, partial: OsString) -> io::Result<Option<Self>> {
+        let file = place.directory.replace(&partial)?.map(Arc::new);
+        Ok(file.map(|file| Self { file, place, partial: Some(partial), is_kept: false }))
+    }
+
     /// Takes one that another process has created in the directory of `place`. It is kept.
     pub fn from_parts(file: File, place: Place, partial: OsString) -> Self {
         Self { file: Arc::new(file), place, partial: Some(partial), is_kept: true }
+    }
+
+    /// Has `change` give the open file another descriptor.
+    ///
+    /// # Errors
+    ///
+    /// When the process has no file descriptor left.
+    pub fn move_descriptor(&mut self, change: impl FnOnce(OwnedFd) -> OwnedFd) -> io::Result<()> {
+        let copy = self.file.try_clone()?;
+        self.file = Arc::new(File::from(change(copy.into())));
+        Ok(())
     }
 
     /// Returns the file, open to read and write.

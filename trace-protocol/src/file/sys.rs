@@ -1,10 +1,12 @@
 //! System calls on names in an open directory.
 
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 
 /// Opens `name`, in `directory` or else in the working directory. The descriptor is close-on-exec.
 pub(super) fn open(
@@ -34,14 +36,67 @@ pub(super) fn reopen(file: &File, flags: libc::c_int) -> io::Result<File> {
     open(None, &descriptor_path(file), flags, 0)
 }
 
-/// Returns where a symbolic link, opened with `O_PATH | O_NOFOLLOW`, leads to.
-pub(super) fn read_link(link: &File) -> io::Result<OsString> {
+/// What is known of a file without opening it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Status {
+    /// Device and inode: what makes two files the same.
+    pub(super) identity: (u64, u64),
+    /// Type and permissions.
+    pub(super) mode: u32,
+    pub(super) owner: u32,
+    pub(super) links: u64,
+}
+
+impl Status {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Self {
+            identity: (metadata.dev(), metadata.ino()),
+            mode: metadata.mode(),
+            owner: metadata.uid(),
+            links: metadata.nlink(),
+        }
+    }
+
+    /// The type, one of the constants `S_IF…`.
+    pub(super) fn kind(&self) -> u32 {
+        self.mode & libc::S_IFMT
+    }
+}
+
+/// Looks at what has a name. A link is not followed. Takes no descriptor.
+pub(super) fn look(directory: &File, name: &OsStr) -> io::Result<Status> {
+    let name = text(name)?;
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `name` ends with a zero byte and lives through the call; there is room for the
+    // result.
+    check(unsafe {
+        libc::fstatat(
+            directory.as_raw_fd(),
+            name.as_ptr(),
+            status.as_mut_ptr(),
+            libc::AT_SYMLINK_NOFOLLOW,
+        )
+    })?;
+    // SAFETY: fstatat succeeded and has filled it.
+    let status = unsafe { status.assume_init() };
+    // Their types differ between architectures.
+    #[allow(clippy::unnecessary_cast)]
+    Ok(Status {
+        identity: (status.st_dev as u64, status.st_ino as u64),
+        mode: status.st_mode as u32,
+        owner: status.st_uid as u32,
+        links: status.st_nlink as u64,
+    })
+}
+
+/// Returns where a symbolic link leads to.
+pub(super) fn read_link(directory: &File, name: &OsStr) -> io::Result<OsString> {
+    let name = text(name)?;
     let mut path = vec![0u8; libc::PATH_MAX as usize];
-    // SAFETY: the empty name ends with a zero byte, and there is room for as many bytes as are
-    // asked for.
-    let length = unsafe {
-        libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), path.as_mut_ptr().cast(), path.len())
-    };
+    let (room, fd) = (path.len(), directory.as_raw_fd());
+    // SAFETY: `name` ends with a zero byte and lives through the call, and there is room for as
+    // many bytes as are asked for.
+    let length = unsafe { libc::readlinkat(fd, name.as_ptr(), path.as_mut_ptr().cast(), room) };
     path.truncate(usize::try_from(length).map_err(|_| io::Error::last_os_error())?);
     Ok(OsString::from_vec(path))
 }

@@ -6,8 +6,8 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::directory::{identity, Directory};
-use super::sys;
+use super::directory::Directory;
+use super::sys::{self, Status};
 
 /// Symbolic links that are followed, as many as the kernel does.
 const LINKS: usize = 40;
@@ -28,7 +28,7 @@ pub enum Target {
 }
 
 /// A name in a directory, for a file that is complete.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Place {
     pub(super) directory: Directory,
     pub(super) name: OsString,
@@ -62,7 +62,7 @@ impl Target {
         }
         let (directory, name, last) = walk(path)?;
         let is_there = match (&metadata, &last) {
-            (Some(metadata), Some(last)) => identity(metadata) == identity(last),
+            (Some(metadata), Some(last)) => Status::of(metadata).identity == last.identity,
             (None, _) => true,
             (Some(_), None) => false,
         };
@@ -167,7 +167,7 @@ impl Node {
 
 /// Follows the links at the end of a path. Returns the directory, the name in it, and what has that
 /// name.
-fn walk(path: &Path) -> io::Result<(Directory, OsString, Option<Metadata>)> {
+fn walk(path: &Path) -> io::Result<(Directory, OsString, Option<Status>)> {
     let (mut directory, mut name) = split(None, path)?;
     for _ in 0..LINKS {
         let found = match directory.look(&name) {
@@ -177,12 +177,11 @@ fn walk(path: &Path) -> io::Result<(Directory, OsString, Option<Metadata>)> {
             }
             Err(error) => return Err(error),
         };
-        let metadata = found.metadata()?;
-        refuse_planted(&directory, &metadata)?;
-        if !metadata.file_type().is_symlink() {
-            return Ok((directory, name, Some(metadata)));
+        refuse_planted(&directory, &found)?;
+        if found.kind() != libc::S_IFLNK {
+            return Ok((directory, name, Some(found)));
         }
-        let link = PathBuf::from(sys::read_link(&found)?);
+        let link = PathBuf::from(directory.read_link(&name)?);
         match split(Some(&directory), &link) {
             Ok(next) => (directory, name) = next,
             // A link of the kernel's to what has no path.
@@ -207,17 +206,20 @@ fn split(base: Option<&Directory>, path: &Path) -> io::Result<(Directory, OsStri
 }
 
 /// Refuses links and FIFOs of others where everybody can put some.
-fn refuse_planted(directory: &Directory, found: &Metadata) -> io::Result<()> {
-    let kind = found.file_type();
-    let place = directory.metadata()?;
-    let is_trusted = [sys::user(), place.uid(), 0].contains(&found.uid());
-    if place.mode() & 0o002 == 0 || is_trusted || !(kind.is_symlink() || kind.is_fifo()) {
+fn refuse_planted(directory: &Directory, found: &Status) -> io::Result<()> {
+    let what = match found.kind() {
+        libc::S_IFLNK => "symbolic link",
+        libc::S_IFIFO => "FIFO",
+        _ => return Ok(()),
+    };
+    let place = directory.status()?;
+    let is_trusted = [sys::user(), place.owner, 0].contains(&found.owner);
+    if place.mode & 0o002 == 0 || is_trusted {
         return Ok(());
     }
-    let what = if kind.is_fifo() { "FIFO" } else { "symbolic link" };
     let reason = format!(
         "it is a {what} of another user (uid {}) in '{}', which everybody can write",
-        found.uid(),
+        found.owner,
         directory.path().display()
     );
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))

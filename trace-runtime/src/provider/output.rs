@@ -6,26 +6,26 @@
 //! app.fxt           the archive, once the process has ended in an orderly way
 //! ```
 //!
+//! A device or a pipe gets the archive as it grows; then the buffer is memory.
+//!
 //! After a kill the first two are left, from which `trace recover app.fxt` makes the third. The
 //! buffer's header says how much of the partial archive counts, so that a save which the kill
 //! interrupted is done again and not twice.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use trace_protocol::archive::{self, ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
-use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
+use trace_protocol::buffer::saved::SavedMark;
 use trace_protocol::categories::CategorySet;
 use trace_protocol::message::ClockSource;
 use trace_protocol::words::as_bytes;
 
 use super::active::Active;
-use super::files::Claim;
+use super::files::Files;
 use super::recording::durable_hint;
 use super::registration::process_name;
 use super::service::{Service, NAMES_INTERVAL};
@@ -46,8 +46,7 @@ pub(super) fn run(service: &Service, path: &Path) {
 }
 
 struct Output {
-    files: Claim,
-    partial: File,
+    files: Files,
     /// Bytes of the partial archive.
     length: u64,
     /// Byte of the partial archive at which the ticks per second are.
@@ -68,9 +67,8 @@ impl Output {
         let hint = usize::try_from(durable_hint()).unwrap_or(usize::MAX);
         let layout = Layout::plan(config.mode, config.buffer_size, hint)
             .ok_or(io::ErrorKind::InvalidInput)?;
-        let files = Claim::new(path, |message| service.note(message))?;
+        let mut files = Files::find(path, &|message| service.note(message))?;
         let mapping = files.create_buffer(&layout)?;
-        let partial = create(&partial_path(&files.path))?;
         let process_name = process_name();
         let identity = Identity {
             id: 1,
@@ -88,7 +86,6 @@ impl Output {
             .map_err(io::Error::other)?;
         let mut output = Self {
             files,
-            partial,
             length: 0,
             rate_at: 0,
             first: ClockSample::now(),
@@ -99,7 +96,7 @@ impl Output {
             words: Vec::new(),
             failed: None,
         };
-        output.open()?;
+        output.open(service)?;
         let wanted = Wanted::new(config.category_set(), CategorySet::default());
         wanted.remember().map_err(io::Error::other)?;
         output.active.start(&wanted, false, &service.observers);
@@ -107,7 +104,7 @@ impl Output {
     }
 
     /// Writes what the archive says before the first record.
-    fn open(&mut self) -> io::Result<()> {
+    fn open(&mut self, service: &Service) -> io::Result<()> {
         let start = ClockSample::now();
         let rate = start.rate_since(&self.first, self.identity.clock);
         let rate = rate
@@ -116,7 +113,7 @@ impl Output {
         archive::magic(&mut self.words);
         let index = archive::opening(&mut self.words, &self.identity, rate, &self.first);
         self.rate_at = index as u64 * 8;
-        self.append(0)
+        self.append(0, service)
     }
 
     /// Saves rolling buffers, measures the clock and names threads, until the provider ends.
@@ -126,28 +123,28 @@ impl Output {
             service.wait(Some(NAMES_INTERVAL));
             self.active.recycle();
             if self.active.mode() == BufferingMode::Streaming && self.failed.is_none() {
-                self.failed = self.save().err();
+                self.failed = self.save(service).err();
             }
             self.active.name_threads();
             let _kept = self.write_rate();
         }
     }
 
-    fn save(&mut self) -> io::Result<()> {
+    fn save(&mut self, service: &Service) -> io::Result<()> {
         while let Some(wrapped_count) = self.active.next_full() {
             self.collector.collect_durable(self.active.durable_end(), &mut self.words);
             let save = self.collector.copy_rolling(wrapped_count);
             self.collector.sanitize(save, &mut self.words);
-            self.append(wrapped_count + 1)?;
+            self.append(wrapped_count + 1, service)?;
             self.active.mark_saved(wrapped_count);
         }
         Ok(())
     }
 
     /// Writes out `words`; from here on the partial archive holds the wraps before `saved`.
-    fn append(&mut self, saved: u32) -> io::Result<()> {
+    fn append(&mut self, saved: u32, service: &Service) -> io::Result<()> {
         let bytes = as_bytes(&self.words);
-        self.partial.write_all(bytes)?;
+        self.files.append(bytes, || service.is_quitting())?;
         self.length += bytes.len() as u64;
         self.words.clear();
         self.mark.set(saved, self.length);
@@ -157,7 +154,7 @@ impl Output {
     /// Corrects the ticks per second, which are the better known the longer the session lasts.
     fn write_rate(&self) -> io::Result<()> {
         match ClockSample::now().rate_since(&self.first, self.identity.clock) {
-            Some(rate) if rate != 0 => self.partial.write_all_at(&rate.to_le_bytes(), self.rate_at),
+            Some(rate) if rate != 0 => self.files.patch(&rate.to_le_bytes(), self.rate_at),
             _ => Ok(()),
         }
     }
@@ -172,15 +169,8 @@ impl Output {
         let (now, clock) = (ClockSample::now(), self.identity.clock);
         let closing = Closing::of(&self.collector, 0, self.first.ticks(clock), now.ticks(clock));
         closing.write_now(&mut self.words, &self.identity, &now);
-        self.partial.write_all(as_bytes(&self.words))?;
+        self.files.append(as_bytes(&self.words), || true)?;
         self.write_rate()?;
-        let path = &self.files.path;
-        std::fs::rename(partial_path(path), path)?;
-        std::fs::remove_file(buffer_path(path))
+        self.files.finish()
     }
-}
-
-fn create(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
-    Ok(File::from(sys::high(file.into())))
 }

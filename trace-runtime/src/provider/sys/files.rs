@@ -15,14 +15,6 @@ pub(crate) fn allocate(file: BorrowedFd<'_>, length: libc::off_t) -> io::Result<
     }
 }
 
-/// Locks an open file until its last descriptor is closed. False if another open file has the lock;
-/// true also where there are no locks.
-pub(crate) fn lock(file: BorrowedFd<'_>) -> bool {
-    // SAFETY: flock takes integers.
-    let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
-    locked || io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock
-}
-
 /// Whether this is memory of normal pages whose size is fixed for ever: no access to a mapping of
 /// it can fail because somebody has cut it off.
 pub(crate) fn is_sealed_memory(file: BorrowedFd<'_>) -> bool {
