@@ -16,6 +16,7 @@ mod instruments;
 mod killing;
 mod other_users;
 mod outputs;
+mod private_socket;
 mod record_command;
 mod record_places;
 mod sessions;

@@ -1,20 +1,17 @@
-//! Files that get their name when they are complete.
+//! What commands write to. [`trace_protocol::file`] has the rules.
 
-mod unfinished;
-
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, StdoutLock, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use anyhow::{bail, Context, Result};
 use signal_hook::consts::SIGXFSZ;
+use trace_protocol::file::{self, NewFile, Place};
 
 use crate::compression::{Compression, Compressor};
 use crate::input::STANDARD;
-use unfinished::Unfinished;
 
 /// Sees to it that writing beyond the limit of a file's size (`ulimit -f`) is
 /// an error, as on a full disk, and not the end of the process.
@@ -74,8 +71,8 @@ enum Target {
     Standard(StdoutLock<'static>),
     /// What is there and is no ordinary file, such as a pipe or a device.
     Direct(File),
-    /// A file that gets this name when it is complete.
-    Replace(Unfinished, PathBuf),
+    /// A file that gets its name when it is complete.
+    Replace(NewFile),
 }
 
 impl Target {
@@ -83,65 +80,45 @@ impl Target {
         if path == Path::new(STANDARD) {
             return Ok(Self::Standard(io::stdout().lock()));
         }
-        // The file that a link leads to is replaced, not the link.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let failed = || format!("cannot write '{}'", path.display());
-        match fs::metadata(&target) {
-            Ok(metadata) if metadata.is_dir() => {
-                Err(anyhow::anyhow!("it is a directory: expected the name of a file"))
-                    .with_context(failed)
-            }
-            Ok(metadata) if !metadata.is_file() => {
-                let file = File::options().write(true).open(&target).with_context(failed)?;
-                Ok(Self::Direct(file))
-            }
-            Ok(metadata) => Self::replace(target, metadata.permissions()).with_context(failed),
-            Err(_) => Self::replace(target, Permissions::from_mode(0o666)).with_context(failed),
+        match file::Target::find(path).with_context(failed)? {
+            file::Target::File(place) => Self::replace(place).with_context(failed),
+            file::Target::Node(node) => node.open().map(Self::Direct).with_context(failed),
         }
     }
 
-    fn replace(target: PathBuf, permissions: Permissions) -> Result<Self> {
-        let directory = directory_of(&target);
-        let file = Unfinished::create_in(directory, &permissions).with_context(|| {
-            format!(
-                "cannot make a file in '{}'; does it exist, and may you write there?",
-                directory.display()
-            )
+    fn replace(place: Place) -> Result<Self> {
+        let directory = place.directory().path().to_owned();
+        let file = NewFile::unnamed(place).with_context(|| {
+            format!("cannot make a file in '{}'; may you write there?", directory.display())
         })?;
-        Ok(Self::Replace(file, target))
+        Ok(Self::Replace(file))
     }
 
     fn finish(mut self) -> Result<()> {
         self.flush()?;
-        if let Self::Replace(file, target) = self {
-            file.persist(directory_of(&target), &target)
-                .with_context(|| format!("cannot name the file '{}'", target.display()))?;
+        if let Self::Replace(file) = self {
+            let path = file.place().path();
+            file.complete()
+                .with_context(|| format!("cannot name the file '{}'", path.display()))?;
         }
         Ok(())
-    }
-
-    fn inner(&mut self) -> &mut dyn Write {
-        match self {
-            Self::Standard(stdout) => stdout,
-            Self::Direct(file) => file,
-            Self::Replace(file, _) => file,
-        }
-    }
-}
-
-fn directory_of(target: &Path) -> &Path {
-    match target.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
     }
 }
 
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.inner().write(bytes)
+        match self {
+            Self::Standard(stdout) => stdout.write(bytes),
+            Self::Direct(file) => file.write(bytes),
+            Self::Replace(file) => (&**file.file()).write(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.inner().flush()
+        match self {
+            Self::Standard(stdout) => stdout.flush(),
+            Self::Direct(_) | Self::Replace(_) => Ok(()),
+        }
     }
 }

@@ -109,14 +109,9 @@ fn outputs_that_cannot_be_written() {
         run.stderr
     };
     let missing = stderr("missing/out.json");
-    let expected =
-        "trace: cannot write 'missing/out.json': cannot make a file in 'missing'; does it \
-                    exist, and may you write there?: No such file or directory (os error 2)";
+    let expected = "trace: cannot write 'missing/out.json': its directory 'missing' does not exist";
     assert!(missing.starts_with(expected), "{missing}");
-    assert_eq!(
-        stderr("."),
-        "trace: cannot write '.': it is a directory: expected the name of a file\n"
-    );
+    assert_eq!(stderr("."), "trace: cannot write '.': it is a directory\n");
     assert_eq!(
         stderr("/dev/full"),
         "trace: cannot write '/dev/full': No space left on device (os error 28)\n"

@@ -8,11 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::address::Address;
 use super::stream::new_socket;
 use super::{check, retry, Socket};
+use crate::file::random_name;
 
 /// A socket that providers connect to. Its file goes away with it.
 #[derive(Debug)]
@@ -120,12 +120,10 @@ fn bind_and_listen(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Listens at another name in the directory of `path`.
+/// Listens at another name in the directory of `path`, which nobody can have taken.
 fn listen_beside(path: &Path) -> io::Result<(PathBuf, OwnedFd)> {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    let unnamed = path.with_file_name(format!(".trace-{}-{number}", std::process::id()));
+    let unnamed = path.with_file_name(random_name(".trace-".as_ref(), ""));
     // A name with a zero byte in it is refused before anything is made.
     CString::new(name.as_bytes())?;
     let fd = bind_and_listen(&unnamed)?;

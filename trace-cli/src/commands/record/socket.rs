@@ -1,8 +1,12 @@
 //! Where programs find the session.
 
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use rustix::process::geteuid;
 use tempfile::TempDir;
 use trace_protocol::socket::default_socket_path;
 
@@ -32,10 +36,10 @@ impl Place {
     }
 
     fn private() -> Result<Self> {
-        let runtime =
-            std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let runtime = runtime.filter(|path| others_rename_nothing(path).is_ok());
         let parent = runtime.unwrap_or_else(std::env::temp_dir);
-        let directory = tempfile::Builder::new().prefix("trace-").tempdir_in(&parent).with_context(|| {
+        let directory = private_in(&parent).with_context(|| {
             format!("cannot make a directory for the session's socket in '{}'; name a socket with --socket", parent.display())
         })?;
         Ok(Self { path: directory.path().join(SOCKET_NAME), private: Some(directory) })
@@ -49,4 +53,28 @@ impl Place {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Makes a directory that only this user can look into, whatever the umask is.
+fn private_in(parent: &Path) -> io::Result<TempDir> {
+    others_rename_nothing(parent)?;
+    let only_mine = Permissions::from_mode(0o700);
+    let mut builder = tempfile::Builder::new();
+    let directory = builder.prefix("trace-").permissions(only_mine.clone()).tempdir_in(parent)?;
+    // The umask may have taken rights away, and the parent's access control list may have added
+    // some.
+    fs::set_permissions(directory.path(), only_mine)?;
+    Ok(directory)
+}
+
+/// Sees to it that no other user can put a directory of their own in the place of one in `parent`.
+fn others_rename_nothing(parent: &Path) -> io::Result<()> {
+    const STICKY: u32 = 0o1000;
+    let found = fs::metadata(parent)?;
+    let is_trusted = [geteuid().as_raw(), 0].contains(&found.uid());
+    if is_trusted && (found.mode() & 0o022 == 0 || found.mode() & STICKY != 0) {
+        return Ok(());
+    }
+    let reason = "other users can rename what is in it";
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
