@@ -151,3 +151,27 @@ fn a_command_that_is_not_found_leaves_an_older_archive_alone() {
     assert_eq!(std::fs::read_to_string(&output).unwrap(), "older");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "and nothing beside it");
 }
+
+/// A program's name is its own choice; a terminal obeys what is in it.
+#[test]
+fn names_of_programs_do_not_reach_the_terminal_as_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("\u{1b}[2J\n\u{202e}\u{9b}");
+    std::fs::copy(crate::harness::subject_path(), &program).unwrap();
+    let output = directory.path().join("out.fxt");
+    let mut command = trace(&["record", "-o"]);
+    let run = Run::of(command.arg(&output).arg("--").arg(&program).args(["end", "return"]));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let summary = run.stderr();
+    assert!(summary.contains(r"\u{1b}[2J\n\u{202e}"), "{summary}");
+    for command in ["check", "dump", "stats"] {
+        let mut trace = trace(&[command]);
+        if command == "stats" {
+            trace.arg("--by").arg("process");
+        }
+        let run = Run::of(trace.arg(&output));
+        let said = format!("{}{}{summary}", run.stdout(), run.stderr());
+        let is_dangerous = |it: &char| it.is_control() && *it != '\n' || matches!(it, '\u{202e}');
+        assert_eq!(said.chars().find(is_dangerous), None, "{command}: {said:?}");
+    }
+}

@@ -18,6 +18,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use trace_convert::visible;
 
 fn main() -> ExitCode {
     output::refuse_large_files_with_an_error();
@@ -52,7 +53,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     causes.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Tells the user something. There is no one to tell if that fails.
+/// Tells the user something, in one line whatever names are in it. There is no one to tell if that
+/// fails.
 fn say(message: &str) {
-    let _ = writeln!(io::stderr(), "trace: {message}");
+    let _ = writeln!(io::stderr(), "trace: {}", visible(message));
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use anyhow::{Context, Result};
-use trace_convert::csv;
+use trace_convert::{csv, visible};
 
 /// A table of text.
 #[derive(Debug)]
@@ -21,8 +21,9 @@ impl Table {
         Self { heads, rows: Vec::new(), numbers }
     }
 
+    /// Adds a row. Cells may be text of others.
     pub(crate) fn push(&mut self, row: Vec<String>) {
-        self.rows.push(row);
+        self.rows.push(row.into_iter().map(|cell| visible(&cell).into_owned()).collect());
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use trace_convert::visible;
 use trace_protocol::categories::CategorySet;
 
 use crate::say;
@@ -12,7 +13,7 @@ const OWN: &str = "trace";
 /// Says that there is nothing of a category, for who may have misspelt it.
 pub(crate) fn no_event<'a>(category: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: BTreeSet<&str> = known.into_iter().filter(|known| *known != OWN).collect();
-    let known: Vec<String> = known.iter().map(|name| name.escape_debug().to_string()).collect();
+    let known: Vec<String> = known.iter().map(|name| visible(name).into_owned()).collect();
     match &known[..] {
         [] => format!("no event of category '{category}': none is known"),
         known => format!("no event of category '{category}': known are {}", known.join(", ")),

@@ -66,6 +66,7 @@ pub mod tef;
 mod testing;
 pub mod text;
 pub mod timeline;
+mod visible;
 mod weights;
 
 pub use conversion::Conversion;
@@ -73,3 +74,4 @@ pub use damage::Damage;
 pub use error::ConvertError;
 pub use exact::exact;
 pub use loss::Loss;
+pub use visible::visible;

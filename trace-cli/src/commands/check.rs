@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use trace_convert::check::{self, Report, Verdict};
-use trace_convert::ConvertError;
+use trace_convert::{visible, ConvertError};
 
 use crate::cli::CheckArgs;
 use crate::{exit, input, say, table};
@@ -52,7 +52,7 @@ fn text(report: &Report) -> String {
     damage(report, &mut lines);
     losses(report, &mut lines);
     open_scopes(report, &mut lines);
-    lines.join("\n") + "\n"
+    lines.iter().map(|line| visible(line) + "\n").collect()
 }
 
 fn providers(report: &Report, lines: &mut Vec<String>) {

@@ -7,6 +7,7 @@ use anyhow::{bail, Result};
 use serde_json::{json, Value};
 use trace_convert::diff::{self, Change, Options, Verdict};
 use trace_convert::stats::{Distribution, Report};
+use trace_convert::visible;
 use trace_protocol::categories::CategorySet;
 
 use crate::cli::DiffArgs;
@@ -194,7 +195,7 @@ fn percent(share: Option<f64>) -> String {
 }
 
 fn label(change: &Change) -> String {
-    let (category, name) = (change.category.escape_debug(), change.name.escape_debug());
+    let (category, name) = (visible(&change.category), visible(&change.name));
     match change.kind {
         diff::Kind::Duration => format!("{category}:{name}"),
         kind => format!("{category}:{name} ({})", kind.as_str()),

@@ -3,8 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
-use trace_convert::text;
-use trace_convert::Damage;
+use trace_convert::{text, visible, Damage};
 use trace_format::{ReadError, Stats};
 
 use crate::cli::DumpArgs;
@@ -41,5 +40,6 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
 /// Returns the line in place of a record that cannot be read.
 fn replacement(error: &ReadError) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
-    format!("{:>10} ! {error}{}", "", cause.unwrap_or_default())
+    let line = format!("{:>10} ! {error}{}", "", cause.unwrap_or_default());
+    visible(&line).into_owned()
 }

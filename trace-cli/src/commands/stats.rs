@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 use trace_convert::schedule::Schedule;
 use trace_convert::stats::{self, Report, Row};
+use trace_convert::visible;
 use trace_protocol::categories::CategorySet;
 
 use crate::args::SortBy;
@@ -102,7 +103,7 @@ fn tell(args: &StatsArgs, report: &Report) {
 /// Returns category and name as one word, without anything that would harm a
 /// terminal.
 fn label(row: &Row) -> String {
-    format!("{}:{}", row.category.escape_debug(), row.name.escape_debug())
+    format!("{}:{}", visible(&row.category), visible(&row.name))
 }
 
 /// Adds a heading and a table, if the table has rows.

@@ -5,7 +5,7 @@ mod nothing;
 use anyhow::Result;
 use serde_json::json;
 use trace_convert::critical::{self, Choice, Chosen, Found, Segment};
-use trace_convert::{exact, ConvertError};
+use trace_convert::{exact, visible, ConvertError};
 use trace_protocol::categories::CategorySet;
 
 use crate::cli::TopArgs;
@@ -61,7 +61,7 @@ impl From<anyhow::Error> for Failed {
 }
 
 fn text(chosen: &Chosen, segments: &[Segment]) -> String {
-    let (category, name) = (chosen.category.escape_debug(), chosen.name.escape_debug());
+    let (category, name) = (visible(&chosen.category), visible(&chosen.name));
     let (seconds, nanos) = (chosen.begin / 1_000_000_000, chosen.begin % 1_000_000_000);
     let length = chosen.end - chosen.begin;
     let ran: u64 =
@@ -78,7 +78,7 @@ fn text(chosen: &Chosen, segments: &[Segment]) -> String {
     for part in segments {
         let time = part.to - part.from;
         let indent = "  ".repeat(part.depth);
-        let (category, name) = (part.category.escape_debug(), part.name.escape_debug());
+        let (category, name) = (visible(&part.category), visible(&part.name));
         let what = match part.thread {
             Some(koids) => {
                 format!(

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{json, Value};
+use trace_convert::visible;
 use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary, Violation};
 
 use crate::cli::RecordArgs;
@@ -41,7 +42,7 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
             text,
             "{events} {} in {seconds:.3} s, {bytes} in {}",
             plural(summary.events(), "event", "events"),
-            args.output.display()
+            visible(&args.output.to_string_lossy())
         );
     }
     for provider in &summary.providers {
@@ -51,7 +52,8 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
         let _ = writeln!(text, "  alerts: {}", alerts(summary));
     }
     if summary.archive.is_ok() && summary.events() > 0 && args.output.as_os_str() != STANDARD {
-        let path = args.output.display();
+        let path = args.output.to_string_lossy();
+        let path = visible(&path);
         let _ = writeln!(text, "look at it: trace view {path}, or trace dump {path}");
     }
     text
@@ -67,15 +69,16 @@ fn plural<'a>(number: u64, one: &'a str, many: &'a str) -> &'a str {
 }
 
 fn alerts(summary: &SessionSummary) -> String {
-    let times = |(name, number): (&String, &u64)| match number {
-        1 => format!("\"{name}\""),
-        _ => format!("\"{name}\" ({number} times)"),
+    let times = |(name, number): (&String, &u64)| match (visible(name), number) {
+        (name, 1) => format!("\"{name}\""),
+        (name, _) => format!("\"{name}\" ({number} times)"),
     };
     summary.alerts.iter().map(times).collect::<Vec<_>>().join(", ")
 }
 
 fn provider_line(provider: &ProviderSummary) -> String {
-    let ProviderSummary { name, pid, records, bytes, dropped, open_scopes, .. } = provider;
+    let ProviderSummary { pid, records, bytes, dropped, open_scopes, .. } = provider;
+    let name = visible(&provider.name);
     let noun = plural(*records, "record", "records");
     let (count, bytes) = (HumanCount(*records), HumanBytes(*bytes));
     let mut line =

@@ -1,6 +1,7 @@
 //! Rows of statistics as tables.
 
 use trace_convert::stats::{CounterRow, Group, Report, Row, PERCENTILES};
+use trace_convert::visible;
 
 use super::{label, section};
 use crate::args::{GroupBy, SortBy};
@@ -138,7 +139,7 @@ fn lengths(args: &StatsArgs, rows: &[Row]) -> Table {
 fn who(group: &Group) -> String {
     let named = |koid: u64, name: &str| match name {
         "" => koid.to_string(),
-        name => format!("{} ({koid})", name.escape_debug()),
+        name => format!("{} ({koid})", visible(name)),
     };
     let process = named(group.koids.process, &group.process_name);
     match group.koids.thread {
@@ -220,8 +221,8 @@ fn counters(args: &StatsArgs, rows: &[CounterRow], for_people: bool) -> Table {
 }
 
 fn counter_label(row: &CounterRow) -> String {
-    let (category, name) = (row.category.escape_debug(), row.name.escape_debug());
-    let series = row.series.escape_debug();
+    let (category, name) = (visible(&row.category), visible(&row.name));
+    let series = visible(&row.series);
     match row.id {
         0 => format!("{category}:{name}.{series}"),
         id => format!("{category}:{name}[{id}].{series}"),

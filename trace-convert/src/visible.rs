@@ -1,0 +1,45 @@
+//! Text of others, made safe to show.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Returns a text of others as it may be shown on a terminal or a page: with escapes such as
+/// `\u{1b}` in place of control characters, and of those that change the direction of writing.
+///
+/// All names in archives and of programs are text of others.
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        if is_hidden(character) {
+            let _ = write!(shown, "{}", character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown.into()
+}
+
+fn is_hidden(character: char) -> bool {
+    // Non-characters are no characters of XML either.
+    character.is_control()
+        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn nothing_reaches_a_terminal_but_characters() {
+        assert_eq!(visible("\x1b]0;title\x07"), r"\u{1b}]0;title\u{7}");
+        assert_eq!(visible("two\nlines\r\t"), r"two\nlines\r\t");
+        assert_eq!(visible("\u{9b}2J\u{7f}"), r"\u{9b}2J\u{7f}");
+        assert_eq!(visible("a\u{202e}b\u{2066}c"), r"a\u{202e}b\u{2066}c");
+        assert_eq!(visible("naïve \u{1f980} \"quoted\" \\"), "naïve \u{1f980} \"quoted\" \\");
+    }
+}
