@@ -8,6 +8,7 @@
 mod browser;
 mod http;
 mod pages;
+mod peer;
 mod server;
 mod setup;
 mod site;

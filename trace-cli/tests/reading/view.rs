@@ -6,7 +6,8 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{kill_process, Pid, Signal};
+use rustix::process::{kill_process, Pid, Signal, Uid};
+use rustix::thread::set_thread_uid;
 
 use crate::compressed::{gzip, zstd};
 use crate::harness::{cut, good, Place, Run};
@@ -217,10 +218,53 @@ fn the_browser_gets_an_address_for_once() {
     assert_eq!(place.text("group"), place.text("own"), "Ctrl-C would end it");
     let asked = place.text("asked");
     let path = asked.trim_end().strip_prefix(&format!("http://{}", view.host)).unwrap();
+    // Another user who has read it from the browser's command line is too early in vain.
+    if rustix::process::geteuid().is_root() {
+        let answer = as_nobody(|| view.ask(&format!("GET {path}")));
+        assert!(answer.starts_with("HTTP/1.1 404 Not Found\r\n"), "{answer}");
+    } else {
+        eprintln!("skipped in part: only root can act as another user");
+    }
     let location = format!("\r\nLocation: http://{}{}#!/?url=http://", view.host, view.directory);
     let first = view.ask(&format!("GET {path}"));
     assert!(first.starts_with("HTTP/1.1 302 Found\r\n") && first.contains(&location), "{first}");
     assert!(view.ask(&format!("GET {path}")).starts_with("HTTP/1.1 404 Not Found\r\n"));
+}
+
+/// Does something as a user who is not root.
+fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // SAFETY: user 65534 is a valid one. The thread ends with it.
+            set_thread_uid(unsafe { Uid::from_raw(65534) }).unwrap();
+            act()
+        });
+        thread.join().unwrap()
+    })
+}
+
+#[test]
+fn two_origins_with_a_valid_token_are_refused() {
+    let place = place();
+    place.put("in.fxt", &good());
+    let view = View::of(&place, "in.fxt");
+    let (page, other) = (format!("http://{}", view.host), "https://example.org".to_owned());
+    let ask = |origins: &[&String]| {
+        let mut stream = TcpStream::connect(&view.host).unwrap();
+        let name = format!("{}in.fxt.pftrace", view.directory);
+        write!(stream, "GET {name} HTTP/1.1\r\nHost: {}\r\n", view.host).unwrap();
+        origins.iter().for_each(|it| write!(stream, "Origin: {it}\r\n").unwrap());
+        stream.write_all(b"\r\n").unwrap();
+        let mut status = String::new();
+        BufReader::new(stream).read_line(&mut status).unwrap();
+        status
+    };
+    for allowed in [&[][..], &[&page]] {
+        assert_eq!(ask(allowed), "HTTP/1.1 200 OK\r\n", "{allowed:?}");
+    }
+    for refused in [&[&other][..], &[&page, &page], &[&page, &other], &[&other, &page]] {
+        assert_eq!(ask(refused), "HTTP/1.1 403 Forbidden\r\n", "{refused:?}");
+    }
 }
 
 #[test]

@@ -28,8 +28,8 @@ pub(super) struct Request {
     pub(super) path: String,
     /// The header `Host`, if there is just one.
     pub(super) host: Option<String>,
-    /// The header `Origin`, which browsers write.
-    pub(super) origin: Option<String>,
+    /// The headers `Origin`, of which browsers write none or one.
+    pub(super) origins: Vec<String>,
 }
 
 impl Request {
@@ -62,17 +62,16 @@ impl Request {
         if parsed.parse(head)?.is_partial() {
             return Ok(None);
         }
-        let header = |name: &str| {
-            let mut found = parsed.headers.iter().filter(|it| it.name.eq_ignore_ascii_case(name));
-            let (first, second) = (found.next()?, found.next());
-            let value = String::from_utf8_lossy(first.value).into_owned();
-            second.is_none().then_some(value)
+        let headers = |name: &str| -> Vec<String> {
+            let found = parsed.headers.iter().filter(|it| it.name.eq_ignore_ascii_case(name));
+            found.map(|header| String::from_utf8_lossy(header.value).into_owned()).collect()
         };
+        let only = |values: Vec<String>| <[String; 1]>::try_from(values).ok().map(|[value]| value);
         Ok(Some(Self {
             method: parsed.method.unwrap_or_default().to_owned(),
             path: parsed.path.unwrap_or_default().to_owned(),
-            host: header("host"),
-            origin: header("origin"),
+            host: only(headers("host")),
+            origins: headers("origin"),
         }))
     }
 }
@@ -163,7 +162,7 @@ mod tests {
             method: "GET".to_owned(),
             path: "/a?b".to_owned(),
             host: Some("x:1".to_owned()),
-            origin: Some("http://x:1".to_owned()),
+            origins: vec!["http://x:1".to_owned()],
         };
         assert_eq!(Request::parse(head), Ok(Some(request)));
         for end in 0..head.len() {
@@ -172,10 +171,10 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_comes_twice_is_none() {
-        let request =
-            Request::parse(b"GET / HTTP/1.1\r\nHost: a\r\nHOST: b\r\n\r\n").unwrap().unwrap();
-        assert_eq!((request.host, request.origin), (None, None));
+    fn headers_that_come_twice() {
+        let head = b"GET / HTTP/1.1\r\nHost: a\r\nHOST: b\r\nOrigin: c\r\norigin: d\r\n\r\n";
+        let request = Request::parse(head).unwrap().unwrap();
+        assert_eq!((request.host, request.origins), (None, vec!["c".to_owned(), "d".to_owned()]));
     }
 
     #[test]

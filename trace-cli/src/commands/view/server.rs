@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::http::{Answer, Request};
 use super::pages::{Pages, SCRIPT};
+use super::peer;
 use super::site::{media_type, Interface, Site, Wanted, HOSTED};
 
 /// The only port on loopback that the hosted interface's policy lets it fetch
@@ -115,7 +116,7 @@ fn answer(site: &Site, pages: &Pages, stream: &TcpStream) -> io::Result<()> {
         request => request?,
     };
     let is_head = request.method == "HEAD";
-    let wanted = site.find(&request);
+    let wanted = site.find(&request, || peer::is_of_this_user(stream));
     let _visit = (!is_head && wanted.is_content()).then(|| pages.visit());
     let answer = match wanted {
         Wanted::Forbidden => Answer::status("403 Forbidden"),

@@ -96,15 +96,16 @@ impl Site {
         format!("{page}#!/?url={own}{}", trace.name)
     }
 
-    /// Returns an address that leads to the page the first time that it is asked
-    /// for. All users of the machine can read the command line that it is on.
+    /// Returns an address that leads this user to the page, the first time that it is asked for.
+    /// All users of the machine can read the command line that it is on.
     pub(super) fn address_for_once(&self) -> String {
         let once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
         format!("http://{}/{}", self.host, once.as_deref().unwrap_or_default())
     }
 
-    /// Returns what a request asks for.
-    pub(super) fn find(&self, request: &Request) -> Wanted {
+    /// Returns what a request asks for. `is_of_this_user` tells whether the kernel says that this
+    /// user makes it.
+    pub(super) fn find(&self, request: &Request, is_of_this_user: impl Fn() -> bool) -> Wanted {
         if !self.may_ask(request) {
             return Wanted::Forbidden;
         }
@@ -113,7 +114,7 @@ impl Site {
             return Wanted::Nothing;
         };
         let wanted = match self.within(path) {
-            Wanted::Nothing if request.method == "GET" => self.first_visit(path),
+            Wanted::Nothing if request.method == "GET" => self.first_visit(path, is_of_this_user),
             wanted => wanted,
         };
         match (&*request.method, wanted) {
@@ -124,15 +125,14 @@ impl Site {
         }
     }
 
-    /// Tells whether a request is meant for this server, and not made by a page
-    /// of another site.
+    /// Tells whether a request is meant for this server, and not made by a page of another site.
+    /// More than one origin is of no browser.
     fn may_ask(&self, request: &Request) -> bool {
-        let Some(origin) = request.origin.as_deref() else {
-            return request.host.as_ref() == Some(&self.host);
-        };
-        let is_page = match self.interface {
-            Interface::Hosted => origin == HOSTED,
-            Interface::Own(_) => origin.strip_prefix("http://") == Some(&self.host),
+        let is_page = match (&request.origins[..], &self.interface) {
+            ([], _) => true,
+            ([origin], Interface::Hosted) => origin == HOSTED,
+            ([origin], Interface::Own(_)) => origin.strip_prefix("http://") == Some(&self.host),
+            _ => false,
         };
         is_page && request.host.as_ref() == Some(&self.host)
     }
@@ -158,10 +158,11 @@ impl Site {
         }
     }
 
-    /// Returns the page's address if this is the name that is good for once.
-    fn first_visit(&self, path: &str) -> Wanted {
+    /// Returns the page's address if this is the name that is good for once. Another user who asks
+    /// for it does not use it up.
+    fn first_visit(&self, path: &str, is_of_this_user: impl Fn() -> bool) -> Wanted {
         let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
-        match once.take_if(|once| once == path) {
+        match once.take_if(|once| once == path && is_of_this_user()) {
             Some(_) => Wanted::Page(self.address()),
             None => Wanted::Nothing,
         }
@@ -220,13 +221,18 @@ mod tests {
 
     fn request(method: &str, path: &str) -> Request {
         let (method, path) = (method.to_owned(), path.to_owned());
-        Request { method, path, host: Some(HOST.to_owned()), origin: None }
+        Request { method, path, host: Some(HOST.to_owned()), origins: Vec::new() }
+    }
+
+    /// Returns what another user's request asks for, which is the same but for one address.
+    fn find(site: &Site, request: &Request) -> Wanted {
+        site.find(request, || false)
     }
 
     #[test]
     fn only_what_is_below_the_token_is_there() {
         let site = own();
-        let get = |path| site.find(&request("GET", path));
+        let get = |path| find(&site, &request("GET", path));
         assert_eq!(get("/t/a.pftrace"), Wanted::Trace);
         assert_eq!(get("/t/?x"), Wanted::Index("/ui/index.html".into()));
         assert_eq!(get("/t/v1/x.js?v=1"), Wanted::File("/ui/v1/x.js".into()));
@@ -247,7 +253,7 @@ mod tests {
     #[test]
     fn the_hosted_interface_gets_the_trace_and_nothing_else() {
         let site = site(Interface::Hosted);
-        let find = |method, path| site.find(&request(method, path));
+        let find = |method, path| find(&site, &request(method, path));
         assert_eq!(find("GET", "/t/a.pftrace"), Wanted::Trace);
         assert_eq!(find("OPTIONS", "/t/a.pftrace"), Wanted::Preflight);
         assert_eq!(
@@ -261,10 +267,10 @@ mod tests {
     #[test]
     fn what_is_there_is_read_only() {
         let site = own();
-        assert_eq!(site.find(&request("HEAD", "/t/a.pftrace")), Wanted::Trace);
+        assert_eq!(find(&site, &request("HEAD", "/t/a.pftrace")), Wanted::Trace);
         for method in ["POST", "PUT", "DELETE", "OPTIONS", "get", ""] {
-            assert_eq!(site.find(&request(method, "/t/a.pftrace")), Wanted::Method, "{method}");
-            assert_eq!(site.find(&request(method, "/x/a.pftrace")), Wanted::Nothing, "{method}");
+            assert_eq!(find(&site, &request(method, "/t/a.pftrace")), Wanted::Method, "{method}");
+            assert_eq!(find(&site, &request(method, "/x/a.pftrace")), Wanted::Nothing, "{method}");
         }
     }
 
@@ -272,17 +278,18 @@ mod tests {
     fn other_names_of_this_machine_are_none() {
         for host in ["127.0.0.1", "127.0.0.1:9002", "localhost:9001", "example.org:9001", ""] {
             let request = Request { host: Some(host.to_owned()), ..request("GET", "/t/a.pftrace") };
-            assert_eq!(own().find(&request), Wanted::Forbidden, "{host}");
+            assert_eq!(find(&own(), &request), Wanted::Forbidden, "{host}");
         }
         let request = Request { host: None, ..request("GET", "/t/a.pftrace") };
-        assert_eq!(own().find(&request), Wanted::Forbidden);
+        assert_eq!(find(&own(), &request), Wanted::Forbidden);
     }
 
     #[test]
     fn pages_of_other_origins_get_nothing() {
         let from = |site: Site, origin: &str| {
-            let origin = Some(origin.to_owned());
-            site.find(&Request { origin, ..request("GET", "/t/a.pftrace") }) == Wanted::Trace
+            let origins = vec![origin.to_owned()];
+            let request = Request { origins, ..request("GET", "/t/a.pftrace") };
+            find(&site, &request) == Wanted::Trace
         };
         let hosted = || site(Interface::Hosted);
         assert!(from(hosted(), HOSTED) && from(own(), "http://127.0.0.1:9001"));
@@ -293,14 +300,30 @@ mod tests {
     }
 
     #[test]
+    fn more_than_one_origin_gets_nothing() {
+        let own_origin = format!("http://{HOST}");
+        for (site, page) in [(own(), &*own_origin), (site(Interface::Hosted), HOSTED)] {
+            for origins in
+                [[page, page], [page, "https://example.org"], ["https://example.org", page]]
+            {
+                let origins = origins.map(str::to_owned).to_vec();
+                let request = Request { origins, ..request("GET", "/t/a.pftrace") };
+                assert_eq!(find(&site, &request), Wanted::Forbidden, "{request:?}");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_on_a_command_line_is_good_for_once() {
         let site = own();
         let once = site.address_for_once();
         let path = once.strip_prefix("http://127.0.0.1:9001").unwrap();
         assert!(path.len() > 32 && !site.address().contains(path), "{once}");
-        assert_eq!(site.find(&request("HEAD", path)), Wanted::Nothing);
-        assert_eq!(site.find(&request("GET", path)), Wanted::Page(site.address()));
-        assert_eq!(site.find(&request("GET", path)), Wanted::Nothing);
-        assert_eq!(site.find(&request("GET", "/")), Wanted::Nothing);
+        let find = |request: &Request| site.find(request, || true);
+        assert_eq!(find(&request("HEAD", path)), Wanted::Nothing);
+        assert_eq!(site.find(&request("GET", path), || false), Wanted::Nothing, "another user");
+        assert_eq!(find(&request("GET", path)), Wanted::Page(site.address()));
+        assert_eq!(find(&request("GET", path)), Wanted::Nothing);
+        assert_eq!(find(&request("GET", "/")), Wanted::Nothing);
     }
 }

@@ -95,6 +95,10 @@ fn others_are_told_nothing() {
         let mut answers = vec![
             ("403 Forbidden", get(path, "Origin: https://example.org\r\n")),
             ("403 Forbidden", get(path, "Origin: null\r\n")),
+            (
+                "403 Forbidden",
+                get(path, "Origin: https://example.org\r\nOrigin: https://ui.perfetto.dev\r\n"),
+            ),
             ("403 Forbidden", get(path, "Host: example.org\r\n")),
             ("404 Not Found", get(&format!("/{name}"), "")),
             ("404 Not Found", get(&format!("{directory}/"), "")),
