@@ -16,9 +16,9 @@ pub(crate) const USAGE: u8 = 2;
 
 /// It is done, but not all is there. For commands that read archives: a part of
 /// the archive could not be read, or it refers to strings or threads that are
-/// not there. For `check`: the archive reports that data is
-/// missing. For `record --strict`: data is missing, there are no events, or
-/// a chosen category has none. For `diff`: nothing is in both, to compare.
+/// not there. For `check`: the archive reports that data is missing. For `recover`: a part of
+/// what the program left is damaged. For `record --strict`: data is missing, there are no events,
+/// or a chosen category has none. For `diff`: nothing is in both, to compare.
 pub(crate) const INCOMPLETE: u8 = 3;
 
 /// `diff --fail-over`: something became slower by more than that.
@@ -42,8 +42,9 @@ Exit status:
     0  all is well
     1  the command could not do its work; check: the archive is malformed
     2  the command line is wrong
-    3  done, but not all is there: a part of the archive could not be read,
-       it refers to what is not there, or data is missing (check, record --strict),
+    3  done, but not all is there: a part of the archive could not be read (recover: of what
+       the program left), it refers to what is not there, or data is missing (check,
+       record --strict),
        or there is nothing to compare (diff)
     4  something became slower (diff --fail-over)
   record -- COMMAND returns the status of COMMAND, and:
