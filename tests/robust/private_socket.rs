@@ -94,14 +94,16 @@ fn the_sessions_directory_is_this_users_alone_under_any_umask() {
 fn where_others_rename_directories_there_is_no_private_one() {
     let place = place();
     let shared = place.path().join("tmp");
-    fs::set_permissions(&shared, Permissions::from_mode(0o777)).unwrap();
-    let mut command = trace(&["record", "-o"]);
-    command.arg(place.path().join("out.fxt")).args(["--", "true"]);
-    let run = Run::of(command.env("TMPDIR", &shared).env_remove("XDG_RUNTIME_DIR"));
-    assert_eq!(run.code(), 125, "{run:?}");
-    assert!(run.stderr().contains("other users can rename what is in it"), "{run:?}");
-    assert!(run.stderr().contains("--socket"), "{run:?}");
-    // The user's own directory is taken if it is that.
-    let run = Run::of(command.env("TMPDIR", "/tmp").env("XDG_RUNTIME_DIR", &shared));
-    assert_eq!(run.code(), 0, "{run:?}");
+    let told = |mode: u32| {
+        fs::set_permissions(&shared, Permissions::from_mode(mode)).unwrap();
+        let mut command = trace(&["record", "-o"]);
+        command.arg(place.path().join("out.fxt"));
+        command.args(["--", "sh", "-c", "echo \"$TRACE_SOCKET\""]);
+        let run = Run::of(command.env("TMPDIR", &shared).env("XDG_RUNTIME_DIR", &shared));
+        assert_eq!(run.code(), 0, "{run:?}");
+        PathBuf::from(run.stdout().trim_end())
+    };
+    for (mode, is_taken) in [(0o700, true), (0o1777, true), (0o777, false), (0o775, false)] {
+        assert_eq!(told(mode).starts_with(&shared), is_taken, "{mode:o}");
+    }
 }

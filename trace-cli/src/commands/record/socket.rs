@@ -37,8 +37,10 @@ impl Place {
 
     fn private() -> Result<Self> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let runtime = runtime.filter(|path| others_rename_nothing(path).is_ok());
-        let parent = runtime.unwrap_or_else(std::env::temp_dir);
+        let places = [Some(std::env::temp_dir()), Some("/tmp".into())];
+        let mut places = [runtime].into_iter().chain(places).flatten();
+        let parent = places.find(|path| others_rename_nothing(path).is_ok());
+        let parent = parent.unwrap_or_else(std::env::temp_dir);
         let directory = private_in(&parent).with_context(|| {
             format!("cannot make a directory for the session's socket in '{}'; name a socket with --socket", parent.display())
         })?;
