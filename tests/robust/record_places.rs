@@ -68,6 +68,7 @@ fn a_full_disk_ends_the_archive_and_not_the_command() {
     let run = Run::of(&mut record(&["-b", "256K"], &output, &["burst", "50000"]));
     assert_eq!(run.code(), 125, "{run:?}");
     assert!(run.stderr().contains("No space left"), "{run:?}");
+    assert!(!run.stderr().contains("was killed"), "the manager was not: {run:?}");
     assert!(!output.exists(), "only a whole archive has the name");
     // What was written is said to be beside it: whole records.
     let kept = disk.0.path().join(".out.fxt.partial");

@@ -1,8 +1,8 @@
 //! The manager's side and the guard's side together, with a manager that ends at a chosen moment.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -56,7 +56,10 @@ fn identity() -> Identity {
 
 impl Manager {
     fn start(mode: BufferingMode) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), mode)
+    }
+
+    fn start_in(directory: TempDir, mode: BufferingMode) -> Self {
         let path = directory.path().join("out.fxt");
         let mut output = Output::open(ArchiveTarget::File(path)).unwrap();
         output.keep();
@@ -351,7 +354,11 @@ fn an_archive_that_was_given_up_is_not_the_guards() {
 
 #[test]
 fn a_killed_managers_archive_keeps_its_place_and_permissions() {
-    let mut manager = Manager::start(BufferingMode::Streaming);
+    let directory = tempfile::tempdir().unwrap();
+    let older = directory.path().join("out.fxt");
+    std::fs::write(&older, "older").unwrap();
+    std::fs::set_permissions(&older, Permissions::from_mode(0o600)).unwrap();
+    let mut manager = Manager::start_in(directory, BufferingMode::Streaming);
     manager.open();
     manager.record(0, 100);
     let (here, there) = (manager.directory.path().to_owned(), tempfile::tempdir().unwrap());
@@ -362,6 +369,7 @@ fn a_killed_managers_archive_keeps_its_place_and_permissions() {
     assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
     assert!(!path.exists(), "what took the directory's name stays as it is");
     assert_eq!(read(&there.join("out.fxt")).0, [100]);
+    assert_eq!(std::fs::metadata(there.join("out.fxt")).unwrap().mode() & 0o777, 0o600);
 }
 
 #[test]

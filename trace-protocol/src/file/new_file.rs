@@ -33,15 +33,16 @@ impl NewFile {
     ///
     /// When no file can be created in the directory.
     pub fn unnamed(place: Place) -> io::Result<Self> {
-        let linkable = place.directory.create_linkable();
-        let (file, partial) = match linkable {
-            Ok(file) => (file, None),
-            Err(_) => {
-                let (name, file) = place.directory.create_random(".trace-", ".tmp")?;
-                (file, Some(name))
-            }
-        };
-        Ok(Self { file: Arc::new(file), place, partial, is_kept: false })
+        match place.directory.create_linkable() {
+            Ok(file) => Ok(Self { file: Arc::new(file), place, partial: None, is_kept: false }),
+            Err(_) => Self::hidden(place),
+        }
+    }
+
+    /// Creates one with a name that cannot be guessed, which goes away when this is dropped.
+    pub(super) fn hidden(place: Place) -> io::Result<Self> {
+        let (name, file) = place.directory.create_random(".trace-", ".tmp")?;
+        Ok(Self { file: Arc::new(file), place, partial: Some(name), is_kept: false })
     }
 
     /// Creates one that can be found when this process is killed: as `.NAME.partial`, or as

@@ -250,10 +250,12 @@ fn permissions_are_those_of_the_file_that_is_replaced() {
 fn with_or_without_a_name_it_replaces_what_was_there() {
     let shared = shared();
     let out = shared.path().join("out");
-    for content in ["first", "second", "third"] {
-        write(NewFile::unnamed(place(&out)).unwrap(), content);
-        assert_eq!(fs::read_to_string(&out).unwrap(), content);
+    for create in [NewFile::unnamed, NewFile::hidden] {
+        for content in ["first", "second", "third"] {
+            write(create(place(&out)).unwrap(), content);
+            assert_eq!(fs::read_to_string(&out).unwrap(), content);
+        }
+        drop(create(place(&out)).unwrap());
     }
-    drop(NewFile::unnamed(place(&out)).unwrap());
     assert_eq!(fs::read_dir(shared.path()).unwrap().count(), 1);
 }
