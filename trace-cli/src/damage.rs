@@ -21,8 +21,8 @@ pub(crate) fn tell(path: &Path, damage: &Damage) -> u8 {
             ("records dropped while recording", damage.records_dropped),
             ("full buffers while recording", damage.buffers_full),
             ("malformed records, left out", damage.stats.bad_records),
-            ("references to strings that are not there", damage.stats.unknown_string_refs),
-            ("references to threads that are not there", damage.stats.unknown_thread_refs),
+            ("references to strings that are not there", damage.audit.unknown_strings),
+            ("references to threads that are not there", damage.audit.unknown_threads),
         ],
     );
     let omitted: Vec<Count> =

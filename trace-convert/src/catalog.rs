@@ -13,7 +13,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use trace_format::{Item, Record, Text, Thread, ThreadKoids};
 
-use crate::references::{peek_text, peek_thread};
 pub(crate) use hash::DenseMap;
 use people::People;
 use tables::Tables;
@@ -99,7 +98,7 @@ impl Catalog {
 
     #[inline(never)]
     fn thread_slow(&mut self, item: &Item<'_>, thread: Thread) -> ThreadId {
-        let koids = peek_thread(item, thread);
+        let koids = item.thread(thread);
         let provider = self.tables.place_of(item.provider);
         let next = ThreadId(self.threads.len() as u32);
         let id = *self.thread_ids.entry((provider, koids)).or_insert(next);
@@ -126,7 +125,7 @@ impl Catalog {
 
     #[inline(never)]
     fn text_slow(&mut self, item: &Item<'_>, text: Text<'_>) -> u32 {
-        let id = self.intern(&peek_text(item, text));
+        let id = self.intern(&item.text(text));
         if let Text::Indexed(index) = text {
             self.tables.of(item.provider).set_text(index, id);
         }

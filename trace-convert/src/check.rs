@@ -8,12 +8,13 @@ mod tally;
 
 use std::io::Read;
 
+use trace_format::audit::Audit;
 use trace_format::layout::ProviderEvent;
 use trace_format::notes::Omitted;
 use trace_format::{Item, Metadata, ReadError, Reader, Record};
 
 use crate::loss::{self, Loss};
-use crate::{references, ConvertError};
+use crate::ConvertError;
 use providers::Providers;
 pub use report::{Dropped, OpenScope, ProviderReport, Report, Verdict};
 use scopes::Scopes;
@@ -47,6 +48,7 @@ pub fn check<R: Read>(mut reader: Reader<R>) -> Result<Report, ConvertError> {
 /// What was found so far.
 #[derive(Debug, Default)]
 struct Checker {
+    audit: Audit,
     events: u64,
     buffers_full: u64,
     buffers_overwritten: u64,
@@ -62,7 +64,7 @@ struct Checker {
 
 impl Checker {
     fn item(&mut self, item: &Item<'_>) {
-        references::resolve(item);
+        self.audit.item(item);
         self.providers.count(item);
         self.scopes.record(item);
         match &item.record {
@@ -104,6 +106,7 @@ impl Checker {
         Report {
             bytes: reader.offset(),
             stats: reader.stats(),
+            audit: self.audit,
             events: self.events,
             error_count: self.error_count,
             errors: self.errors,

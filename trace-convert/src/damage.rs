@@ -2,18 +2,20 @@
 
 use std::io::Read;
 
+use trace_format::audit::Audit;
 use trace_format::layout::ProviderEvent;
 use trace_format::notes::{Missing, Omitted};
 use trace_format::{Item, Metadata, ReadError, Reader, Record, Stats};
 
-use crate::{loss, references, ConvertError, Loss};
+use crate::{loss, ConvertError, Loss};
 
 /// What is missing in an archive, or cannot be read of it.
 #[derive(Debug, Default)]
 pub struct Damage {
-    /// What was read, and how many references to strings and threads lead
-    /// nowhere.
+    /// What was read.
     pub stats: Stats,
+    /// The references to strings and threads that lead nowhere.
+    pub audit: Audit,
     /// Records that are missing, of which the archive tells itself.
     pub records_dropped: u64,
     /// How often the archive says that a provider's buffer was full.
@@ -32,8 +34,8 @@ impl Damage {
     /// refers to was there.
     #[must_use]
     pub fn is_readable(&self) -> bool {
-        let Stats { bad_records, unknown_string_refs, unknown_thread_refs, .. } = self.stats;
-        self.cut.is_none() && bad_records + unknown_string_refs + unknown_thread_refs == 0
+        let Audit { unknown_strings, unknown_threads } = self.audit;
+        self.cut.is_none() && self.stats.bad_records + unknown_strings + unknown_threads == 0
     }
 
     /// Tells whether nothing is missing either.
@@ -80,13 +82,7 @@ impl Damage {
     /// refers to.
     #[inline]
     pub(crate) fn item(&mut self, item: &Item<'_>) {
-        references::resolve(item);
-        self.told(item);
-    }
-
-    /// The same for those who follow all references of the record themselves.
-    #[inline]
-    pub(crate) fn told(&mut self, item: &Item<'_>) {
+        self.audit.item(item);
         match &item.record {
             Record::Event(event) => {
                 if let Some(loss) = Loss::of(item, event) {

@@ -6,7 +6,6 @@ use std::io::Read;
 use trace_format::layout::ObjectType;
 use trace_format::{Event, EventKind, Item, Reader, Record};
 
-use crate::references::peek_text;
 use crate::{ConvertError, Damage};
 
 /// The most names of each kind.
@@ -66,7 +65,7 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ConvertError> {
 
 /// Tells whether an event is what the tracing system says of itself.
 pub(crate) fn is_own(item: &Item<'_>, event: &Event<'_>) -> bool {
-    matches!(event.kind, EventKind::Instant { .. }) && peek_text(item, event.category) == "trace"
+    matches!(event.kind, EventKind::Instant { .. }) && item.text(event.category) == "trace"
 }
 
 #[cfg(test)]

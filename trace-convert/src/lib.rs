@@ -37,6 +37,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod base64;
 pub mod catalog;
 pub mod check;
@@ -49,12 +50,12 @@ pub mod diff;
 mod error;
 mod exact;
 pub mod extent;
+mod koids;
 mod links;
 mod loss;
 pub mod merge;
 mod pairing;
 pub mod perfetto;
-mod references;
 mod rewrite;
 pub mod schedule;
 pub mod slice;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use trace_format::notes::{Omission, Omitted, CATEGORY, OVERWRITTEN, RECORDS_DROPPED};
 use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
 
-use crate::references::{peek_text, peek_thread, unsigned};
+use crate::arguments;
 
 /// Records that a thread could not write, from an event `records dropped` of
 /// the category `trace`.
@@ -28,21 +28,19 @@ impl<'a> Loss<'a> {
         if !matches!(event.kind, EventKind::Instant { .. }) {
             return None;
         }
-        if peek_text(item, event.name) != RECORDS_DROPPED
-            || peek_text(item, event.category) != CATEGORY
-        {
+        if item.text(event.name) != RECORDS_DROPPED || item.text(event.category) != CATEGORY {
             return None;
         }
         Some(Self::from_arguments(item, event))
     }
 
     fn from_arguments(item: &Item<'a>, event: &Event<'a>) -> Self {
-        let thread = peek_thread(item, event.thread);
+        let thread = item.thread(event.thread);
         let mut loss = Self { thread, reason: Cow::Borrowed(""), number: 0 };
         for argument in &event.arguments {
-            match (&*peek_text(item, argument.name), argument.value) {
-                ("reason", Value::String(reason)) => loss.reason = peek_text(item, reason),
-                ("number", number) => loss.number = unsigned(item, number).unwrap_or(0),
+            match (&*item.text(argument.name), argument.value) {
+                ("reason", Value::String(reason)) => loss.reason = item.text(reason),
+                ("number", number) => loss.number = arguments::unsigned(item, number).unwrap_or(0),
                 _ => {}
             }
         }
@@ -55,24 +53,23 @@ impl<'a> Loss<'a> {
 #[inline]
 pub(crate) fn overwritten(item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
     let is_instant = matches!(event.kind, EventKind::Instant { .. });
-    if !is_instant
-        || peek_text(item, event.name) != OVERWRITTEN
-        || peek_text(item, event.category) != CATEGORY
+    if !is_instant || item.text(event.name) != OVERWRITTEN || item.text(event.category) != CATEGORY
     {
         return None;
     }
-    event.arguments.iter().find_map(|argument| unsigned(item, argument.value))
+    event.arguments.iter().find_map(|argument| arguments::unsigned(item, argument.value))
 }
 
 /// Adds what `event` says was left out without a record being dropped.
 #[inline]
 pub(crate) fn add_omitted(omitted: &mut Omitted, item: &Item<'_>, event: &Event<'_>) {
     let is_instant = matches!(event.kind, EventKind::Instant { .. });
-    if !is_instant || peek_text(item, event.category) != CATEGORY {
+    if !is_instant || item.text(event.category) != CATEGORY {
         return;
     }
-    let Some(omission) = Omission::of_event(&peek_text(item, event.name)) else { return };
-    let number = event.arguments.iter().find_map(|argument| unsigned(item, argument.value));
+    let Some(omission) = Omission::of_event(&item.text(event.name)) else { return };
+    let number =
+        event.arguments.iter().find_map(|argument| arguments::unsigned(item, argument.value));
     if let Some(sum) = omitted.get_mut(omission as usize) {
         *sum = sum.saturating_add(number.unwrap_or(0));
     }

@@ -34,8 +34,7 @@ use std::io::{Read, Write};
 
 use trace_format::{Event, EventKind, Item, Metadata, Reader, Record, Writer};
 
-use crate::references::peek_text;
-use crate::{rewrite, ConvertError, Damage};
+use crate::{koids, rewrite, ConvertError, Damage};
 pub use clock::Clocks;
 use clock::{Clock, Timeline};
 
@@ -194,7 +193,7 @@ impl<W: Write> Merger<W> {
     fn note_flow(&mut self, archive: usize, item: &Item<'_>, event: &Event<'_>) {
         let EventKind::FlowBegin { id } = event.kind else { return };
         let mut hasher = DefaultHasher::new();
-        (peek_text(item, event.category), peek_text(item, event.name), id).hash(&mut hasher);
+        (item.text(event.category), item.text(event.name), id).hash(&mut hasher);
         let hash = hasher.finish();
         let before = match self.flows.len() < MAX_FLOWS {
             true => *self.flows.entry(hash).or_insert(archive),
@@ -259,8 +258,8 @@ impl<W: Write> Merger<W> {
     ) -> Result<(), ConvertError> {
         let (nanos, koid) = (|ticks| clock.nanos(ticks), |koid| clock.koid(koid));
         let mut record = rewrite::with_nanos(item, room, nanos, koid);
-        rewrite::koids(&mut record, koid);
-        rewrite::times(&mut record).for_each(|ticks| *ticks = clock.nanos(*ticks));
+        koids::change(&mut record, koid);
+        record.times().for_each(|ticks| *ticks = clock.nanos(*ticks));
         match rewrite::write(&mut self.writer, &record)? {
             true => self.summary.written += 1,
             false => self.summary.left_out += 1,

@@ -2,7 +2,7 @@
 
 use trace_format::{Arguments, Item, Value};
 
-use crate::references::{peek_named, peek_text};
+use crate::arguments;
 use crate::tef::carried::ADDED;
 
 /// The weight that says that a processor is idle.
@@ -20,7 +20,7 @@ pub(crate) struct Turn {
 impl Turn {
     /// `name` is that of the argument with the weight.
     pub(crate) fn of(item: &Item<'_>, thread: u64, arguments: &Arguments<'_>, name: &str) -> Self {
-        let weight = peek_named(item, arguments, name).find_map(|value| match value {
+        let weight = arguments::named(item, arguments, name).find_map(|value| match value {
             Value::Int32(value) => Some(value.into()),
             Value::Uint32(value) => Some(value.into()),
             Value::Int64(value) => Some(value),
@@ -35,7 +35,7 @@ impl Turn {
 
 /// Returns the thread that woke the other one up, if the record says so.
 pub(crate) fn waker(item: &Item<'_>, arguments: &Arguments<'_>) -> Option<u64> {
-    peek_named(item, arguments, "waker").find_map(|value| match value {
+    arguments::named(item, arguments, "waker").find_map(|value| match value {
         Value::Koid(koid) => Some(koid),
         _ => None,
     })
@@ -44,5 +44,5 @@ pub(crate) fn waker(item: &Item<'_>, arguments: &Arguments<'_>) -> Option<u64> {
 /// Tells whether the arguments say more than is said here.
 pub(crate) fn say_more(item: &Item<'_>, arguments: &Arguments<'_>) -> bool {
     const KNOWN: [&str; 5] = ["outgoing_weight", "incoming_weight", "weight", "waker", ADDED];
-    arguments.iter().any(|argument| !KNOWN.contains(&&*peek_text(item, argument.name)))
+    arguments.iter().any(|argument| !KNOWN.contains(&&*item.text(argument.name)))
 }

@@ -72,8 +72,8 @@ fn damage(report: &Report, lines: &mut Vec<String>) {
     let more = report.error_count.saturating_sub(report.errors.len() as u64);
     let counts = [
         ("more errors", more),
-        ("references to strings that are not there", report.stats.unknown_string_refs),
-        ("references to threads that are not there", report.stats.unknown_thread_refs),
+        ("references to strings that are not there", report.audit.unknown_strings),
+        ("references to threads that are not there", report.audit.unknown_threads),
         ("records of unknown types", report.stats.unknown_records),
         ("duration ends without a begin", report.ends_without_begin),
     ];

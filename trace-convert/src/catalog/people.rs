@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use trace_format::layout::{cut_str, ObjectType};
 use trace_format::{Item, KernelObject, ThreadKoids};
 
-use crate::references::{peek_text, process_of};
+use crate::arguments;
 
 /// The most names of each kind.
 const MAX_NAMES: usize = 1 << 20;
@@ -25,14 +25,14 @@ type ThreadName = (Option<u64>, Box<str>);
 
 impl People {
     pub(super) fn note(&mut self, item: &Item<'_>, object: &KernelObject<'_>) {
-        let name = peek_text(item, object.name);
+        let name = item.text(object.name);
         let name = cut_str(&name, MAX_NAME_BYTES);
         if object.object_type == ObjectType::PROCESS {
             if self.processes.len() < MAX_NAMES || self.processes.contains_key(&object.koid) {
                 self.processes.insert(object.koid, name.into());
             }
         } else if object.object_type == ObjectType::THREAD {
-            self.note_thread(object.koid, process_of(item, object), name);
+            self.note_thread(object.koid, arguments::process_of(item, object), name);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a check has found.
 
+use trace_format::audit::Audit;
 use trace_format::notes::{Missing, Omitted};
 use trace_format::{ReadError, Stats, ThreadKoids};
 
@@ -8,8 +9,10 @@ use trace_format::{ReadError, Stats, ThreadKoids};
 pub struct Report {
     /// How much of the archive was read, in bytes.
     pub bytes: u64,
-    /// What the reader has counted; all references were followed.
+    /// What the reader has counted.
     pub stats: Stats,
+    /// The references that lead nowhere.
+    pub audit: Audit,
     /// Event records.
     pub events: u64,
     /// How much is wrong.
@@ -109,7 +112,7 @@ impl Report {
     /// Open scopes and records of unknown types are neither wrong nor a loss.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let unknown = self.stats.unknown_string_refs + self.stats.unknown_thread_refs;
+        let unknown = self.audit.unknown_strings + self.audit.unknown_threads;
         if self.error_count + unknown > 0 {
             Verdict::Malformed
         } else if !self.missing().is_nothing() {

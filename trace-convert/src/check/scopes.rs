@@ -13,7 +13,6 @@ use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
 use super::OpenScope;
 use crate::catalog::{Catalog, LabelId};
 use crate::pairing::{begin_of, Pattern};
-use crate::references::peek_thread;
 
 /// The most begins and ends that are remembered; of those without another
 /// half, half as many. Beyond, they are counted.
@@ -87,7 +86,7 @@ impl Scopes {
             EventKind::DurationEnd => true,
             _ => return,
         };
-        let thread = peek_thread(item, event.thread);
+        let thread = item.thread(event.thread);
         if self.threads.len() >= MAX_THREADS && !self.threads.contains_key(&thread) {
             return self.elsewhere(is_end);
         }

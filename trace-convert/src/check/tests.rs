@@ -175,7 +175,7 @@ fn unknown_references_make_it_malformed() {
     input.extend_from_slice(&encode::to_bytes(&words));
     let report = checked(&input);
     assert_eq!(report.verdict(), Verdict::Malformed);
-    assert_eq!((report.stats.unknown_string_refs, report.stats.unknown_thread_refs), (1, 1));
+    assert_eq!((report.audit.unknown_strings, report.audit.unknown_threads), (1, 1));
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Exporter {
 
     #[inline]
     pub(super) fn record(&mut self, item: &Item<'_>) {
-        self.conversion.damage.told(item);
+        self.conversion.damage.item(item);
         if !self.is_started && !self.start_with(item) {
             return;
         }
@@ -139,8 +139,8 @@ impl Exporter {
             ("buffers full", damage.buffers_full),
             ("bad records", stats.bad_records),
             ("unknown records", stats.unknown_records),
-            ("unknown strings", stats.unknown_string_refs),
-            ("unknown threads", stats.unknown_thread_refs),
+            ("unknown strings", damage.audit.unknown_strings),
+            ("unknown threads", damage.audit.unknown_threads),
             ("counter values left out", *counter_values_left_out),
             ("reversed durations", *reversed_durations),
         ];

@@ -6,18 +6,18 @@ use trace_format::{
 };
 
 use super::exporter::{Exporter, Head};
-use crate::references::{peek_text, process_of};
+use crate::arguments;
 
 impl Exporter {
     pub(super) fn kernel_object<'a>(&mut self, item: &Item<'a>, object: &KernelObject<'a>) {
         let koid = object.koid;
         if object.object_type == ObjectType::THREAD {
-            self.system.name(koid, &peek_text(item, object.name));
+            self.system.name(koid, &item.text(object.name));
         }
         let (kind, thread) = match object.object_type {
             ObjectType::PROCESS => ("process_name", ThreadKoids::new(koid, koid)),
             ObjectType::THREAD => {
-                let process = process_of(item, object).unwrap_or(0);
+                let process = arguments::process_of(item, object).unwrap_or(0);
                 ("thread_name", ThreadKoids::new(process, koid))
             }
             _ => ("kernel_object", ThreadKoids::UNKNOWN),

@@ -14,7 +14,6 @@ use trace_format::{Blob, Item, Record};
 
 use super::exporter::Exporter;
 use super::spool::Spool;
-use crate::references::peek_text;
 use crate::tef::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE};
 use crate::tef::scan;
 
@@ -71,7 +70,7 @@ impl Exporter {
     /// Starts the JSON if `item` is the start of a document; else that is left
     /// to be done.
     pub(super) fn start_document<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) -> bool {
-        if peek_text(item, blob.name) != DOCUMENT {
+        if item.text(blob.name) != DOCUMENT {
             return false;
         }
         let form = match blob.payload {

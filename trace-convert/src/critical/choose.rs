@@ -6,7 +6,6 @@ use trace_format::{EventKind, Reader, Record};
 
 use crate::catalog::{Catalog, LabelId};
 use crate::links::{Key, Link, Links, Moment, Unpaired};
-use crate::references::peek_thread;
 use crate::{ConvertError, Damage};
 
 /// Which operations or flows come into question; all if nothing is said.
@@ -99,7 +98,7 @@ pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found,
         if !choice.admits(&catalog, label, id) {
             return;
         }
-        let thread = peek_thread(item, event.thread);
+        let thread = item.thread(event.thread);
         let nanos = item.nanos(event.ticks);
         let key = Key { process: if choice.flows { 0 } else { thread.process }, label, id };
         let at = Moment { nanos, thread };

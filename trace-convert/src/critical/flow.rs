@@ -6,7 +6,6 @@ use std::iter;
 use trace_format::{EventKind, Reader, Record, ThreadKoids};
 
 use super::{Chosen, Segment};
-use crate::references::{peek_text, peek_thread};
 use crate::spans::{Span, Spans};
 use crate::{ConvertError, Damage};
 
@@ -33,10 +32,10 @@ pub(super) fn points<R: Read>(
         let nanos = item.nanos(event.ticks);
         let is_its = id == chosen.id
             && (chosen.begin..=chosen.end).contains(&nanos)
-            && peek_text(item, event.name) == chosen.name
-            && peek_text(item, event.category) == chosen.category;
+            && item.text(event.name) == chosen.name
+            && item.text(event.category) == chosen.category;
         if is_its {
-            points.push(Point { nanos, koids: peek_thread(item, event.thread) });
+            points.push(Point { nanos, koids: item.thread(event.thread) });
         }
     })?;
     Ok(points)

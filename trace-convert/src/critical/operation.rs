@@ -6,8 +6,8 @@ use std::io::Read;
 use trace_format::{Event, EventKind, Item, Reader, Record, ThreadKoids};
 
 use super::{Chosen, Segment};
+use crate::arguments;
 use crate::catalog::{Catalog, LabelId};
-use crate::references::{peek_thread, peek_unsigned};
 use crate::{ConvertError, Damage};
 
 /// The most operations within one another that a path goes into.
@@ -74,7 +74,7 @@ pub(super) fn path<R: Read>(
 impl Operations {
     fn event(&mut self, chosen: &Chosen, item: &Item<'_>, event: &Event<'_>) {
         let nanos = item.nanos(event.ticks);
-        let thread = peek_thread(item, event.thread);
+        let thread = item.thread(event.thread);
         if thread.process != chosen.process || nanos > chosen.end {
             return;
         }
@@ -82,7 +82,7 @@ impl Operations {
             EventKind::AsyncBegin { id } if nanos >= chosen.begin => {
                 let label = self.catalog.label(item, event.category, event.name);
                 self.begin(id, label, nanos);
-                if let Some(parent) = peek_unsigned(item, &event.arguments, "parent") {
+                if let Some(parent) = arguments::named_unsigned(item, &event.arguments, "parent") {
                     self.parents.push((id, nanos, parent));
                 }
             }
@@ -90,7 +90,7 @@ impl Operations {
             EventKind::DurationComplete { end } => {
                 let (begin, end) = (nanos, item.nanos(end).max(nanos));
                 if end >= chosen.begin {
-                    if let Some(task) = peek_unsigned(item, &event.arguments, "task") {
+                    if let Some(task) = arguments::named_unsigned(item, &event.arguments, "task") {
                         self.polls.push((task, Poll { begin, end, thread }));
                     }
                 }

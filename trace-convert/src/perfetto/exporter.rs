@@ -36,7 +36,7 @@ pub(super) struct Exporter {
 impl Exporter {
     #[inline]
     pub(super) fn record(&mut self, item: &Item<'_>) {
-        self.conversion.damage.told(item);
+        self.conversion.damage.item(item);
         self.catalog.note(item);
         match &item.record {
             Record::Event(event) => self.event(item, event),

@@ -16,7 +16,7 @@ use super::exporter::Exporter;
 use super::message::{Kind, SiblingMerge, TrackDescriptor};
 use super::packets::Packets;
 use super::tracks::{plain, Uuid};
-use crate::references::{peek_text, peek_unsigned};
+use crate::arguments;
 
 /// How many operations are remembered. A begin is at least 32 bytes long: these
 /// are far more than a buffer of the usual size holds, in which their order may
@@ -150,9 +150,10 @@ impl Exporter {
         let begin = Begin {
             uuid,
             key: (koids.process, id),
-            parent: peek_unsigned(item, &event.arguments, "parent").filter(|parent| *parent != id),
+            parent: arguments::named_unsigned(item, &event.arguments, "parent")
+                .filter(|parent| *parent != id),
             process: self.process(koids.process),
-            name: &peek_text(item, event.name),
+            name: &item.text(event.name),
         };
         self.operations.begin(&mut self.packets, &begin);
         let place = (Kind::SliceBegin, uuid);
@@ -172,7 +173,7 @@ impl Exporter {
     ) {
         let uuid = operation(item, event, koids, id);
         let process = self.process(koids.process);
-        let name = peek_text(item, event.name);
+        let name = item.text(event.name);
         self.operations.mention(&mut self.packets, uuid, process, &name);
         let mut made = self.labelled(item, (kind, uuid), (event.category, event.name));
         made.debug_annotations = self.annotations(item, &event.arguments);
@@ -188,6 +189,6 @@ impl Exporter {
 /// number has.
 fn operation<'a>(item: &Item<'a>, event: &Event<'a>, koids: ThreadKoids, id: u64) -> Uuid {
     let mut hasher = DefaultHasher::new();
-    (koids.process, id, &*peek_text(item, event.category)).hash(&mut hasher);
+    (koids.process, id, &*item.text(event.category)).hash(&mut hasher);
     hasher.finish() | 1 << 63
 }

@@ -10,7 +10,7 @@ use super::annotations::{addresses, bytes, hex, number, pointer, string};
 use super::exporter::Exporter;
 use super::message::{Kind, LogMessage};
 use super::tracks::{Uuid, ROOT};
-use crate::references::{peek_text, process_of};
+use crate::arguments;
 use crate::tef::carried::ADDED;
 
 /// How much of a log message names its instant, in bytes.
@@ -46,7 +46,7 @@ impl Exporter {
             ObjectType::PROCESS => self.tracks.name_process(&mut self.packets, koid, &name),
             ObjectType::THREAD => {
                 self.comms.insert(koid, (*name).into());
-                if let Some(process) = process_of(item, object) {
+                if let Some(process) = arguments::process_of(item, object) {
                     self.describe_thread(ThreadKoids::new(process, koid));
                 }
             }
@@ -69,7 +69,7 @@ impl Exporter {
     }
 
     pub(super) fn blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
-        if peek_text(item, blob.name) == ADDED {
+        if item.text(blob.name) == ADDED {
             return;
         }
         let track = self.tracks.named(&mut self.packets, ROOT, "blobs");

@@ -8,7 +8,7 @@ use super::halves::{Half, Halves, Key, Pair};
 use super::numbers::Numbers;
 use super::select::{Filter, Selection};
 use crate::catalog::Catalog;
-use crate::references::{peek_thread, who};
+use crate::koids;
 use crate::{ConvertError, Damage};
 
 /// What is to stay of an archive.
@@ -115,7 +115,7 @@ impl<'s> Planner<'s> {
             _ => return,
         };
         let key = match id {
-            Some(id) => Key::Operation { process: peek_thread(item, event.thread).process, id },
+            Some(id) => Key::Operation { process: item.thread(event.thread).process, id },
             None => Key::Thread(self.catalog.thread(item, event.thread)),
         };
         let label = self.catalog.label(item, event.category, event.name);
@@ -132,7 +132,7 @@ impl<'s> Planner<'s> {
         if processes.is_empty() && threads.is_empty() {
             return;
         }
-        let (process, thread) = who(&item.record);
+        let (process, thread) = koids::named(&item.record);
         processes.retain(|koid| Some(*koid) != process);
         threads.retain(|koid| Some(*koid) != thread);
     }

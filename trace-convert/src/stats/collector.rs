@@ -6,7 +6,6 @@ use super::counters::Counters;
 use super::table::{Groups, Table};
 use super::{Grouping, Report};
 use crate::links::{Key, Links, Moment, Unpaired};
-use crate::references::peek_thread;
 use crate::schedule::Schedule;
 use crate::spans::{Span, Spans};
 
@@ -87,7 +86,7 @@ impl<'s> Collector<'s> {
     }
 
     fn other_event(&mut self, item: &Item<'_>, event: &Event<'_>, kind: EventKind) {
-        let thread = peek_thread(item, event.thread);
+        let thread = item.thread(event.thread);
         let catalog = self.spans.catalog_mut();
         let label = catalog.label(item, event.category, event.name);
         let at = Moment { nanos: item.nanos(event.ticks), thread };

@@ -14,8 +14,8 @@ use super::rows::{nested, Group, Loss, Point, PointKind, Row};
 use super::series::{Counters, NotDrawn};
 use super::undrawn::Undrawn;
 use super::Timeline;
+use crate::arguments::named_unsigned;
 use crate::catalog::{Catalog, LabelId};
-use crate::references::{peek_thread, peek_unsigned};
 use crate::weights::Turn;
 use crate::Damage;
 
@@ -85,7 +85,7 @@ impl Collector {
                 let point =
                     Point { at: item.nanos(log.ticks), label, arguments: 0, kind: PointKind::Log };
                 self.reach(point.at, true);
-                self.thread(peek_thread(item, log.thread)).points.push(point);
+                self.thread(item.thread(log.thread)).points.push(point);
             }
             Record::LargeBlob(blob) => {
                 let Some(event) = &blob.event else { return };
@@ -98,7 +98,7 @@ impl Collector {
                 let at = item.nanos(event.ticks);
                 self.reach(at, true);
                 let point = Point { at, label, arguments, kind: PointKind::Blob };
-                self.thread(peek_thread(item, event.thread)).points.push(point);
+                self.thread(item.thread(event.thread)).points.push(point);
             }
             _ => self.scheduling(item),
         }
@@ -119,8 +119,8 @@ impl Collector {
                 self.cpus.switch(cpu, Switch { at, outgoing, incoming, arguments });
             }
             Record::LegacyContextSwitch(switch) => {
-                let outgoing = peek_thread(item, switch.outgoing).thread;
-                let incoming = peek_thread(item, switch.incoming).thread;
+                let outgoing = item.thread(switch.outgoing).thread;
+                let incoming = item.thread(switch.incoming).thread;
                 let at = item.nanos(switch.ticks);
                 self.reach(at, true);
                 let cpu = (provider, switch.cpu.into());
@@ -143,7 +143,7 @@ impl Collector {
     }
 
     fn event(&mut self, item: &Item<'_>, event: &Event<'_>) {
-        let thread = peek_thread(item, event.thread);
+        let thread = item.thread(event.thread);
         let at = item.nanos(event.ticks);
         if let Some(loss) = crate::Loss::of(item, event) {
             return self.loss(item, event, &loss);
@@ -209,14 +209,14 @@ impl Collector {
 
     fn loss(&mut self, item: &Item<'_>, event: &Event<'_>, loss: &crate::Loss<'_>) {
         let at = item.nanos(event.ticks);
-        let time = |name| peek_unsigned(item, &event.arguments, name);
+        let time = |name| named_unsigned(item, &event.arguments, name);
         let from = time("from").map_or(at, |ticks| item.nanos(ticks));
         let to = time("to").map_or(at, |ticks| item.nanos(ticks)).max(from);
         self.reach(from, true);
         self.reach(to, true);
         let reason = self.catalog.intern(&loss.reason);
         let loss = Loss { from, to, number: loss.number, reason };
-        self.thread(peek_thread(item, event.thread)).losses.push(loss);
+        self.thread(item.thread(event.thread)).losses.push(loss);
     }
 
     fn add_arguments<'a>(
@@ -390,8 +390,8 @@ fn notes(
     let counts = [
         (damage.buffers_full, "full buffers while recording"),
         (damage.stats.bad_records, "malformed records, left out"),
-        (damage.stats.unknown_string_refs, "references to strings that are not there"),
-        (damage.stats.unknown_thread_refs, "references to threads that are not there"),
+        (damage.audit.unknown_strings, "references to strings that are not there"),
+        (damage.audit.unknown_threads, "references to threads that are not there"),
         (threads.begins, "durations whose end is missing, drawn without a right edge"),
         (threads.ends, "ends of durations whose begin is missing, not drawn"),
         (operations.begins, "operations whose end is missing, drawn without a right edge"),
