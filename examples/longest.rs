@@ -10,7 +10,7 @@ use std::error::Error;
 use std::fs::File;
 use std::process::ExitCode;
 
-use trace_convert::spans::{Span, Spans};
+use trace_analyze::spans::{Span, Spans};
 use trace_format::Reader;
 
 fn main() -> ExitCode {

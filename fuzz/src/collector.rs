@@ -1,6 +1,6 @@
 //! The collector against the reader: all that the one lets through, the other reads.
 
-use trace_convert::check::{self, Verdict};
+use trace_analyze::check::{self, Verdict};
 use trace_format::encode::{append, append_bytes};
 use trace_format::audit::Audit;
 use trace_format::layout::{BlobType, InstantScope, ObjectType, ThreadKoids, ThreadState};

@@ -4,7 +4,8 @@ mod collector;
 
 use std::fmt::Write;
 
-use trace_convert::{check, chrome, tef, text, ConvertError};
+use trace_analyze::check;
+use trace_convert::{chrome, tef, text, ConvertError};
 use trace_format::reader::Limits;
 use trace_format::Reader;
 

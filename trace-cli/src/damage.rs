@@ -4,10 +4,11 @@ use std::error::Error;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use trace_convert::spans::Oddities;
+use trace_analyze::spans::Oddities;
+use trace_analyze::stats::Unpaired;
+use trace_analyze::Damage;
 use trace_convert::stacks::Folded;
-use trace_convert::stats::Unpaired;
-use trace_convert::{ConvertError, Damage};
+use trace_convert::ConvertError;
 
 use crate::{exit, input, say};
 
@@ -82,8 +83,8 @@ pub(crate) fn of_stacks(folded: &Folded) -> [Count; 1] {
 }
 
 /// Passes a result on, with an error as the user should read it.
-pub(crate) fn explained<T>(path: &Path, result: Result<T, ConvertError>) -> Result<T> {
-    result.map_err(|error| match error {
+pub(crate) fn explained<T>(path: &Path, result: Result<T, impl Into<ConvertError>>) -> Result<T> {
+    result.map_err(|error| match error.into() {
         ConvertError::Read(error) => input::explain(path, error),
         // There is no output yet: it is a temporary file.
         ConvertError::Write(error) => {

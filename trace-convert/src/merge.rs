@@ -34,9 +34,10 @@ use std::io::{Read, Write};
 
 use trace_format::{Event, EventKind, Item, Metadata, Reader, Record, Writer};
 
-use crate::{koids, rewrite, ConvertError, Damage};
+use crate::{rewrite, ConvertError};
 pub use clock::Clocks;
 use clock::{Clock, Timeline};
+use trace_analyze::{koids, Damage};
 
 /// The most flows of which it is remembered where they begin.
 const MAX_FLOWS: usize = 1 << 20;

@@ -12,9 +12,10 @@ use trace_format::{
     WriteError, Writer,
 };
 
-use crate::arguments;
 use crate::slice::is_anchor;
-use crate::{ConvertError, Loss};
+use crate::ConvertError;
+use trace_analyze::arguments;
+use trace_analyze::Loss;
 
 /// Room for the arguments of a record.
 pub(crate) type Room<'a> = [Argument<'a>];

@@ -31,14 +31,15 @@ use std::io::{Read, Write};
 
 use trace_format::{Item, Metadata, Reader, Record, Writer};
 
-use crate::catalog::Catalog;
-use crate::extent::is_own;
-use crate::{rewrite, ConvertError, Damage};
+use crate::{rewrite, ConvertError};
 use numbers::Numbers;
 pub use plan::Plan;
 pub(crate) use select::is_anchor;
 use select::Filter;
 pub use select::Selection;
+use trace_analyze::catalog::Catalog;
+use trace_analyze::extent::is_own;
+use trace_analyze::Damage;
 
 /// What a slice has come to.
 #[derive(Debug, Default)]

@@ -22,11 +22,12 @@ use std::io::{self, Read};
 
 use trace_format::{Reader, ThreadKoids};
 
-use crate::catalog::{Catalog, LabelId, ThreadId};
-use crate::spans::{Oddities, Span, Spans};
-use crate::{ConvertError, Damage};
+use crate::ConvertError;
 pub use folded::{Folded, MAX_DEPTH};
 use sorted::Sorted;
+use trace_analyze::catalog::{Catalog, LabelId, ThreadId};
+use trace_analyze::spans::{Oddities, Span, Spans};
+use trace_analyze::Damage;
 
 /// The durations of an archive, by thread.
 #[derive(Debug, Default)]

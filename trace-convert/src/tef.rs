@@ -23,7 +23,6 @@
 //! # Ok::<(), trace_convert::ConvertError>(())
 //! ```
 
-pub(crate) mod carried;
 mod error;
 mod event;
 mod ftrace;

@@ -2,14 +2,14 @@
 //! and what writes archives writes good ones.
 
 use proptest::prelude::*;
-use trace_convert::check::{self, Verdict};
-use trace_convert::critical::{self, Choice};
-use trace_convert::diff;
+use trace_analyze::check::{self, Verdict};
+use trace_analyze::critical::{self, Choice};
+use trace_analyze::diff;
+use trace_analyze::schedule::Schedule;
+use trace_analyze::stats::{self, Grouping};
 use trace_convert::merge::{Clocks, Merger};
-use trace_convert::schedule::Schedule;
 use trace_convert::slice::{self, Selection};
 use trace_convert::stacks::Stacks;
-use trace_convert::stats::{self, Grouping};
 use trace_convert::timeline::Timeline;
 use trace_convert::{chrome, perfetto, ConvertError};
 use trace_format::audit::Audit;

@@ -1,7 +1,7 @@
 //! What rows of a table are for, and their order.
 
 use clap::ValueEnum;
-use trace_convert::stats::Grouping;
+use trace_analyze::stats::Grouping;
 
 /// What there is a row for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

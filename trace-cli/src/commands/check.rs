@@ -1,8 +1,8 @@
 //! `trace check`
 
 use anyhow::Result;
-use trace_convert::check::{self, Report, Verdict};
-use trace_convert::{visible, ConvertError};
+use trace_analyze::check::{self, Report, Verdict};
+use trace_convert::visible;
 
 use crate::cli::CheckArgs;
 use crate::{exit, input, say, table};
@@ -10,8 +10,7 @@ use crate::{exit, input, say, table};
 pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
     let report = match check::check(input::open(&args.file)?) {
         Ok(report) => report,
-        Err(ConvertError::Read(error)) => return Err(input::explain(&args.file, error)),
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(input::explain(&args.file, error)),
     };
     table::print(&if args.json { json(&report)? } else { text(&report) })?;
     let code = match report.verdict() {

@@ -3,7 +3,8 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
-use trace_convert::{text, visible, Damage};
+use trace_analyze::Damage;
+use trace_convert::{text, visible};
 use trace_format::audit::Audit;
 use trace_format::{ReadError, Stats};
 

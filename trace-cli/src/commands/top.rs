@@ -4,8 +4,10 @@ mod nothing;
 
 use anyhow::Result;
 use serde_json::json;
-use trace_convert::critical::{self, Choice, Chosen, Found, Segment};
-use trace_convert::{exact, visible, ConvertError};
+use trace_analyze::critical::{self, Choice, Chosen, Found, Segment};
+use trace_analyze::exact;
+use trace_convert::visible;
+use trace_format::ReadError;
 use trace_protocol::categories::CategorySet;
 
 use crate::cli::TopArgs;
@@ -32,7 +34,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     };
     let segments = critical::path(&chosen, || Ok::<_, Failed>(input.open()?));
     let segments = segments.or_else(|error| match error {
-        Failed::Convert(error) => explained(&args.file, Err(error)),
+        Failed::Read(error) => explained(&args.file, Err(error)),
         Failed::Open(error) => Err(error),
     })?;
     table::print(&match args.json {
@@ -44,13 +46,13 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
 
 /// Why a path could not be read.
 enum Failed {
-    Convert(ConvertError),
+    Read(ReadError),
     Open(anyhow::Error),
 }
 
-impl From<ConvertError> for Failed {
-    fn from(error: ConvertError) -> Self {
-        Self::Convert(error)
+impl From<ReadError> for Failed {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
     }
 }
 

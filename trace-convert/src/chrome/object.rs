@@ -6,7 +6,7 @@ use trace_format::{
 };
 
 use super::exporter::{Exporter, Head};
-use crate::arguments;
+use trace_analyze::arguments;
 
 impl Exporter {
     pub(super) fn kernel_object<'a>(&mut self, item: &Item<'a>, object: &KernelObject<'a>) {

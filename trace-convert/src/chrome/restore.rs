@@ -1,7 +1,7 @@
 //! Documents that were JSON before they were FXT.
 //!
 //! They come out as they went in: what the archive carries beside its records,
-//! see [`carried`](crate::tef::carried), goes back to where it was.
+//! see [`carried`](trace_analyze::carried), goes back to where it was.
 
 mod event;
 mod overrides;
@@ -14,8 +14,8 @@ use trace_format::{Blob, Item, Record};
 
 use super::exporter::Exporter;
 use super::spool::Spool;
-use crate::tef::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE};
 use crate::tef::scan;
+use trace_analyze::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE};
 
 /// The most of one event or member that is kept until it is complete, in
 /// bytes. It is what the reader of JSON takes by default, and a bit more.

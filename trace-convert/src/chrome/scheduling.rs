@@ -9,8 +9,8 @@ use trace_format::layout::{InstantScope, ThreadState};
 use trace_format::{ContextSwitch, Item, LegacyContextSwitch, ThreadKoids, ThreadWakeup};
 
 use super::exporter::{Exporter, Head};
-use crate::tef::carried::{ADDED, CPUS};
-use crate::weights::{say_more, waker, Turn};
+use trace_analyze::carried::{ADDED, CPUS};
+use trace_analyze::weights::{say_more, waker, Turn};
 
 /// The number of the thread that stands for CPU 0; the others follow. No thread
 /// of Linux has one like it: Perfetto takes two threads with one number for one.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use trace_format::layout::ThreadState;
 
 use super::spool::Spool;
-use crate::weights::Turn;
+use trace_analyze::weights::Turn;
 
 /// The most names of threads that are kept.
 const MAX_NAMES: usize = 1 << 16;

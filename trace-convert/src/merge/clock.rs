@@ -7,8 +7,9 @@ use trace_format::layout::ARTIFICIAL_KOID_BIT;
 use trace_format::{Event, Item, Provider, Reader, Record, TickRate};
 
 use crate::slice::is_anchor;
-use crate::{arguments, koids};
-use crate::{ConvertError, Damage};
+use crate::ConvertError;
+use trace_analyze::Damage;
+use trace_analyze::{arguments, koids};
 
 /// How far apart boot times of the same boot may be: the wall clock may have
 /// been set a little between two recordings.

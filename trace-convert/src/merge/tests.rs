@@ -2,8 +2,8 @@ use trace_format::layout::ProviderEvent;
 use trace_format::{Argument, Arguments, Event, EventKind, Text, Thread, ThreadKoids, Value};
 
 use super::*;
-use crate::check::{self, Verdict};
 use crate::slice::{self, Plan, Selection};
+use trace_analyze::check::{self, Verdict};
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -8,9 +8,9 @@ use super::exporter::Exporter;
 use super::message::{Clock, ClockSnapshot, Kind, LegacyEvent, TracePacket, TrackEvent};
 use super::packets::Use;
 use super::tracks::{Uuid, ROOT};
-use crate::arguments;
-use crate::tef::carried;
-use crate::Loss;
+use trace_analyze::arguments;
+use trace_analyze::carried;
+use trace_analyze::Loss;
 
 /// `BuiltinClock`
 const REALTIME: u32 = 1;

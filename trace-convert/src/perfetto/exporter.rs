@@ -9,8 +9,8 @@ use super::message::{Kind, TrackEvent};
 use super::operation::Operations;
 use super::packets::{Packets, Use};
 use super::tracks::{Tracks, Uuid};
-use crate::catalog::Catalog;
 use crate::Conversion;
+use trace_analyze::catalog::Catalog;
 
 /// The most records without a time that wait for one.
 const MAX_WAITING: usize = 1024;

@@ -16,7 +16,7 @@ use super::exporter::Exporter;
 use super::message::{Kind, SiblingMerge, TrackDescriptor};
 use super::packets::Packets;
 use super::tracks::{plain, Uuid};
-use crate::arguments;
+use trace_analyze::arguments;
 
 /// How many operations are remembered. A begin is at least 32 bytes long: these
 /// are far more than a buffer of the usual size holds, in which their order may

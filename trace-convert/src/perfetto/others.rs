@@ -10,8 +10,8 @@ use super::annotations::{addresses, bytes, hex, number, pointer, string};
 use super::exporter::Exporter;
 use super::message::{Kind, LogMessage};
 use super::tracks::{Uuid, ROOT};
-use crate::arguments;
-use crate::tef::carried::ADDED;
+use trace_analyze::arguments;
+use trace_analyze::carried::ADDED;
 
 /// How much of a log message names its instant, in bytes.
 const MAX_LOG_NAME_BYTES: usize = 100;

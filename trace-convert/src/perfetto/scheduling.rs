@@ -5,7 +5,7 @@ use trace_format::{ContextSwitch, Item, LegacyContextSwitch, ThreadWakeup};
 
 use super::exporter::Exporter;
 use super::message::{FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking, TracePacket};
-use crate::weights::{waker, Turn};
+use trace_analyze::weights::{waker, Turn};
 
 /// What the scheduler calls a thread that is none: the idle processor.
 const SWAPPER: &str = "swapper";

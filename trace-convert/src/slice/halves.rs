@@ -5,8 +5,8 @@
 //! halves are collected, and of many the older ones are paired in the order of
 //! time.
 
-use crate::catalog::{Catalog, LabelId, ThreadId};
-use crate::pairing::{begin_of, Pattern};
+use trace_analyze::catalog::{Catalog, LabelId, ThreadId};
+use trace_analyze::pairing::{begin_of, Pattern};
 
 /// The most halves that are remembered; of those without another half, a
 /// quarter as many.

@@ -2,7 +2,7 @@
 
 use trace_format::{Event, EventKind, Item, Record, Value};
 
-use crate::tef::carried::{ADDED, EVENT, MORE};
+use trace_analyze::carried::{ADDED, EVENT, MORE};
 
 /// Numbers the records that cannot tell by themselves whether they stay, the
 /// same in each pass: begins and ends, and events that are carried whole, with

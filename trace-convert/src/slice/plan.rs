@@ -7,9 +7,10 @@ use trace_format::{Event, EventKind, Item, Reader, Record};
 use super::halves::{Half, Halves, Key, Pair};
 use super::numbers::Numbers;
 use super::select::{Filter, Selection};
-use crate::catalog::Catalog;
-use crate::koids;
-use crate::{ConvertError, Damage};
+use crate::ConvertError;
+use trace_analyze::catalog::Catalog;
+use trace_analyze::koids;
+use trace_analyze::Damage;
 
 /// What is to stay of an archive.
 ///

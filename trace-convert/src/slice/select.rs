@@ -5,9 +5,10 @@ use std::fmt;
 use trace_format::notes::{CATEGORY, CLOCK_ANCHOR};
 use trace_format::{Event, EventKind, Item, Process, Record, Thread, ThreadKoids};
 
-use crate::catalog::{Catalog, LabelId};
-use crate::tef::carried::PREFIX;
-use crate::{rewrite, Loss};
+use crate::rewrite;
+use trace_analyze::carried::PREFIX;
+use trace_analyze::catalog::{Catalog, LabelId};
+use trace_analyze::Loss;
 
 /// What is to be in a slice.
 pub struct Selection<'a> {

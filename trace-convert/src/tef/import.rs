@@ -18,7 +18,6 @@ use trace_format::{
     WriteError, Writer,
 };
 
-use super::carried::{ADDED, CPUS, DOCUMENT, EVENT, MEMBER, MORE};
 use super::event::Event;
 use super::reader::{Form, Item, Member, Reader, Skipped};
 use super::value::{Text, Value};
@@ -27,6 +26,7 @@ use draft::Room;
 use operations::Operations;
 use record::{Kind, Plan};
 use system::System;
+use trace_analyze::carried::{ADDED, CPUS, DOCUMENT, EVENT, MEMBER, MORE};
 
 /// The provider of all records, and its name.
 const PROVIDER: (u32, &str) = (1, "trace event format");

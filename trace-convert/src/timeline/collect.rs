@@ -14,10 +14,10 @@ use super::rows::{nested, Group, Loss, Point, PointKind, Row};
 use super::series::{Counters, NotDrawn};
 use super::undrawn::Undrawn;
 use super::Timeline;
-use crate::arguments::named_unsigned;
-use crate::catalog::{Catalog, LabelId};
-use crate::weights::Turn;
-use crate::Damage;
+use trace_analyze::arguments::named_unsigned;
+use trace_analyze::catalog::{Catalog, LabelId};
+use trace_analyze::weights::Turn;
+use trace_analyze::Damage;
 
 /// What was found so far.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ impl Collector {
     fn event(&mut self, item: &Item<'_>, event: &Event<'_>) {
         let thread = item.thread(event.thread);
         let at = item.nanos(event.ticks);
-        if let Some(loss) = crate::Loss::of(item, event) {
+        if let Some(loss) = trace_analyze::Loss::of(item, event) {
             return self.loss(item, event, &loss);
         }
         let label = self.catalog.label(item, event.category, event.name);
@@ -207,7 +207,7 @@ impl Collector {
         self.thread(thread).pieces.push(Piece { at, label, arguments, kind });
     }
 
-    fn loss(&mut self, item: &Item<'_>, event: &Event<'_>, loss: &crate::Loss<'_>) {
+    fn loss(&mut self, item: &Item<'_>, event: &Event<'_>, loss: &trace_analyze::Loss<'_>) {
         let at = item.nanos(event.ticks);
         let time = |name| named_unsigned(item, &event.arguments, name);
         let from = time("from").map_or(at, |ticks| item.nanos(ticks));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::rows::{nested, Group, Point, Row, RowKind, Slice};
-use crate::catalog::Catalog;
+use trace_analyze::catalog::Catalog;
 
 /// A change of the thread that runs, by koids; 0 is none.
 #[derive(Debug, Clone, Copy)]

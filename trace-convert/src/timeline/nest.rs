@@ -1,12 +1,12 @@
 //! The durations of a thread, from their pieces.
 //!
-//! The rules are those of [`spans`](crate::spans). Here all of a thread is in
+//! The rules are those of [`spans`](trace_analyze::spans). Here all of a thread is in
 //! memory, with arguments, and what has lost its end is drawn.
 
 use super::arguments::join;
 use super::rows::Slice;
-use crate::catalog::{Catalog, LabelId};
-use crate::pairing::begin_of;
+use trace_analyze::catalog::{Catalog, LabelId};
+use trace_analyze::pairing::begin_of;
 
 /// A begin, an end or both. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::arguments::join;
 use super::nest::Halves;
 use super::rows::{packed, Point, Row, RowKind, Slice};
-use crate::catalog::{Catalog, LabelId};
+use trace_analyze::catalog::{Catalog, LabelId};
 
 /// The operations of all processes.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trace_format::{Item, Record};
 
-use crate::tef::carried::{is_carried, EVENT};
+use trace_analyze::carried::{is_carried, EVENT};
 
 /// How many there are, by what they are.
 #[derive(Debug, Default)]

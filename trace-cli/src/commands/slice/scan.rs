@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use trace_convert::extent::{self, Extent};
+use trace_analyze::extent::{self, Extent};
 
 use crate::damage::explained;
 use crate::input::Again;

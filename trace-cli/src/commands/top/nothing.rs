@@ -1,7 +1,7 @@
 //! What to say if nothing came into question.
 
 use anyhow::{anyhow, Result};
-use trace_convert::stats::{self, Grouping, Row};
+use trace_analyze::stats::{self, Grouping, Row};
 use trace_protocol::categories::CategorySet;
 
 use crate::cli::TopArgs;

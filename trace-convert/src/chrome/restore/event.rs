@@ -6,11 +6,11 @@ use trace_format::{
 };
 
 use super::overrides::{Carried, Overrides, Use};
-use crate::arguments;
 use crate::chrome::event::phase;
 use crate::chrome::exporter::Exporter;
 use crate::chrome::json::Json;
 use crate::tef::scan;
+use trace_analyze::arguments;
 
 /// The members that a record has a place for; `None` where it has none.
 #[derive(Debug, Default)]

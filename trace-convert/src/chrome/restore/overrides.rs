@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use trace_format::{Argument, Arguments, Item, Value};
 
-use crate::tef::carried::{ABSENT, ADDED, ARGUMENT, EMPTY_ARGS, JSON, PREFIX};
+use trace_analyze::carried::{ABSENT, ADDED, ARGUMENT, EMPTY_ARGS, JSON, PREFIX};
 
 /// A value as it is carried.
 #[derive(Debug, Clone)]

@@ -16,11 +16,11 @@ use trace_format::{
 use super::fuchsia;
 use super::record::{Kind, Plan};
 use super::MAX_NAMED;
-use crate::tef::carried::ADDED;
 use crate::tef::event::{Event, Phase};
 use crate::tef::ftrace::{Clock, Line, Scheduled, Task};
 use crate::tef::reader::Member;
 use crate::tef::value::Value;
+use trace_analyze::carried::ADDED;
 
 /// How many threads are remembered as the ones that had an event last.
 const RECENT: usize = 64;

@@ -8,13 +8,13 @@ use crate::catalog::{Catalog, LabelId};
 
 /// How far down the begin of an end is looked for: an end whose begin is not
 /// there must not cost as much as there are open ones.
-pub(crate) const MAX_SEARCH: usize = 1 << 10;
+pub const MAX_SEARCH: usize = 1 << 10;
 
 /// Returns where among the open begins, from the outermost on, the one is that
 /// an end belongs to. `label` returns the label of a begin, and `None` for
 /// anything else that may be open.
 #[inline]
-pub(crate) fn begin_of<T>(
+pub fn begin_of<T>(
     catalog: &Catalog,
     end: LabelId,
     open: &[T],
@@ -28,7 +28,7 @@ pub(crate) fn begin_of<T>(
 
 /// What an end says about its begin.
 #[derive(Debug)]
-pub(crate) struct Pattern<'a> {
+pub struct Pattern<'a> {
     catalog: &'a Catalog,
     end: LabelId,
     any_category: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Pattern<'a> {
 
 impl<'a> Pattern<'a> {
     #[inline]
-    pub(crate) fn new(catalog: &'a Catalog, end: LabelId) -> Self {
+    pub fn new(catalog: &'a Catalog, end: LabelId) -> Self {
         let any_category = catalog.category(end).is_empty();
         let any_name = catalog.name(end).is_empty();
         Self { catalog, end, any_category, any_name }
@@ -45,7 +45,7 @@ impl<'a> Pattern<'a> {
 
     /// Tells whether a begin with this label may be that of the end.
     #[inline]
-    pub(crate) fn matches(&self, begin: LabelId) -> bool {
+    pub fn matches(&self, begin: LabelId) -> bool {
         begin == self.end || ((self.any_category || self.any_name) && self.matches_in_part(begin))
     }
 

@@ -3,7 +3,7 @@
 use trace_format::{Argument, Arguments, Item, KernelObject, Value};
 
 /// Returns the values of the arguments with this name.
-pub(crate) fn named<'a>(
+pub fn named<'a>(
     item: &'a Item<'_>,
     arguments: &Arguments<'a>,
     name: &'a str,
@@ -13,7 +13,7 @@ pub(crate) fn named<'a>(
 }
 
 /// Returns the argument with this name that is an integer, and not negative.
-pub(crate) fn named_unsigned<'a>(
+pub fn named_unsigned<'a>(
     item: &'a Item<'_>,
     arguments: &Arguments<'a>,
     name: &'a str,
@@ -23,7 +23,7 @@ pub(crate) fn named_unsigned<'a>(
 
 /// Returns an integer that is not negative. An archive that was JSON has those
 /// beyond 2^53 as strings.
-pub(crate) fn unsigned<'a>(item: &Item<'a>, value: Value<'a>) -> Option<u64> {
+pub fn unsigned<'a>(item: &Item<'a>, value: Value<'a>) -> Option<u64> {
     match value {
         Value::String(text) => item.text(text).parse().ok(),
         value => value.unsigned(),
@@ -31,12 +31,12 @@ pub(crate) fn unsigned<'a>(item: &Item<'a>, value: Value<'a>) -> Option<u64> {
 }
 
 /// Returns the process of a kernel object that is a thread, if an argument names it.
-pub(crate) fn process_of<'a>(item: &Item<'a>, object: &KernelObject<'a>) -> Option<u64> {
+pub fn process_of<'a>(item: &Item<'a>, object: &KernelObject<'a>) -> Option<u64> {
     object.arguments.iter().find_map(|argument| named_process(item, argument))
 }
 
 /// Returns the process of a thread, if this argument names it.
-pub(crate) fn named_process<'a>(item: &Item<'a>, argument: Argument<'a>) -> Option<u64> {
+pub fn named_process<'a>(item: &Item<'a>, argument: Argument<'a>) -> Option<u64> {
     match argument.value {
         Value::Koid(koid) if item.text(argument.name) == "process" => Some(koid),
         _ => None,

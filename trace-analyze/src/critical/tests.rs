@@ -18,7 +18,7 @@ fn event<'a>(
 fn followed(records: &[Record<'_>], choice: &Choice<'_>) -> (Chosen, Vec<String>) {
     let archive = crate::testing::archive(records);
     let chosen = slowest(Reader::new(&*archive), choice).unwrap().slowest.unwrap();
-    let open = || Ok::<_, ConvertError>(Reader::new(&*archive));
+    let open = || Ok::<_, ReadError>(Reader::new(&*archive));
     let segments = path(&chosen, open).unwrap();
     assert_eq!(segments.first().unwrap().from, chosen.begin);
     assert_eq!(segments.last().unwrap().to, chosen.end);

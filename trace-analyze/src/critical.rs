@@ -27,9 +27,8 @@ mod operation;
 
 use std::io::Read;
 
-use trace_format::{Reader, ThreadKoids};
+use trace_format::{ReadError, Reader, ThreadKoids};
 
-use crate::ConvertError;
 pub use choose::{slowest, Choice, Chosen, Found};
 
 /// A part of a path.
@@ -55,7 +54,7 @@ pub struct Segment {
 /// # Errors
 ///
 /// The input is not an archive, or reading it failed.
-pub fn path<R: Read, E: From<ConvertError>>(
+pub fn path<R: Read, E: From<ReadError>>(
     chosen: &Chosen,
     mut open: impl FnMut() -> Result<Reader<R>, E>,
 ) -> Result<Vec<Segment>, E> {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use trace_format::layout::ObjectType;
-use trace_format::{Event, EventKind, Item, Reader, Record};
+use trace_format::{Event, EventKind, Item, ReadError, Reader, Record};
 
-use crate::{ConvertError, Damage};
+use crate::Damage;
 
 /// The most names of each kind.
 const MAX_NAMES: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub struct Extent {
 /// # Errors
 ///
 /// The input is not an archive, or reading it failed.
-pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ConvertError> {
+pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
     let (mut start, mut end) = (None::<u64>, None::<u64>);
     let (mut processes, mut threads) = (BTreeSet::new(), BTreeSet::new());
     Damage::of_all(reader, |item| match &item.record {
@@ -64,7 +64,7 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ConvertError> {
 }
 
 /// Tells whether an event is what the tracing system says of itself.
-pub(crate) fn is_own(item: &Item<'_>, event: &Event<'_>) -> bool {
+pub fn is_own(item: &Item<'_>, event: &Event<'_>) -> bool {
     matches!(event.kind, EventKind::Instant { .. }) && item.text(event.category) == "trace"
 }
 

@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-use trace_format::{EventKind, Reader, Record};
+use trace_format::{EventKind, ReadError, Reader, Record};
 
 use crate::catalog::{Catalog, LabelId};
 use crate::links::{Key, Link, Links, Moment, Unpaired};
-use crate::{ConvertError, Damage};
+use crate::Damage;
 
 /// Which operations or flows come into question; all if nothing is said.
 #[derive(Default)]
@@ -74,7 +74,7 @@ pub struct Found {
 /// # Errors
 ///
 /// The input is not an archive, or reading it failed.
-pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found, ConvertError> {
+pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found, ReadError> {
     let mut catalog = Catalog::default();
     let mut links = Links::default();
     let mut longest: Option<Link> = None;

@@ -14,7 +14,6 @@ use trace_format::notes::Omitted;
 use trace_format::{Item, Metadata, ReadError, Reader, Record};
 
 use crate::loss::{self, Loss};
-use crate::ConvertError;
 use providers::Providers;
 pub use report::{Dropped, OpenScope, ProviderReport, Report, Verdict};
 use scopes::Scopes;
@@ -32,13 +31,13 @@ const MAX_ERRORS: usize = 10;
 /// # Errors
 ///
 /// Reading failed. An input that is no archive is a report, not an error.
-pub fn check<R: Read>(mut reader: Reader<R>) -> Result<Report, ConvertError> {
+pub fn check<R: Read>(mut reader: Reader<R>) -> Result<Report, ReadError> {
     let mut checker = Checker::default();
     loop {
         match reader.next() {
             Ok(Some(item)) => checker.item(&item),
             Ok(None) => break,
-            Err(error @ ReadError::Io { .. }) => return Err(ConvertError::Read(error)),
+            Err(error @ ReadError::Io { .. }) => return Err(error),
             Err(error) => checker.error(error),
         }
     }

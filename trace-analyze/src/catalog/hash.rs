@@ -5,11 +5,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map whose keys are made of small numbers, counted from 0, which no file
 /// can choose so that they collide.
-pub(crate) type DenseMap<V> = HashMap<u64, V, BuildHasherDefault<DenseHasher>>;
+pub type DenseMap<V> = HashMap<u64, V, BuildHasherDefault<DenseHasher>>;
 
 /// Spreads a number over all bits.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct DenseHasher(u64);
+pub struct DenseHasher(u64);
 
 impl Hasher for DenseHasher {
     #[inline]

@@ -3,11 +3,11 @@
 use std::io::Read;
 use std::iter;
 
-use trace_format::{EventKind, Reader, Record, ThreadKoids};
+use trace_format::{EventKind, ReadError, Reader, Record, ThreadKoids};
 
 use super::{Chosen, Segment};
 use crate::spans::{Span, Spans};
-use crate::{ConvertError, Damage};
+use crate::Damage;
 
 /// A point of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,10 +17,7 @@ pub(super) struct Point {
 }
 
 /// Returns the begin, the steps and the end of a flow.
-pub(super) fn points<R: Read>(
-    chosen: &Chosen,
-    reader: Reader<R>,
-) -> Result<Vec<Point>, ConvertError> {
+pub(super) fn points<R: Read>(chosen: &Chosen, reader: Reader<R>) -> Result<Vec<Point>, ReadError> {
     let mut points = Vec::new();
     Damage::of_all(reader, |item| {
         let Record::Event(event) = &item.record else { return };
@@ -46,7 +43,7 @@ pub(super) fn path<R: Read>(
     chosen: &Chosen,
     points: Vec<Point>,
     reader: Reader<R>,
-) -> Result<Vec<Segment>, ConvertError> {
+) -> Result<Vec<Segment>, ReadError> {
     let mut spans = Spans::default();
     let mut innermost = Innermost::new(points);
     Damage::of_all(reader, |item| spans.record(item, &mut |span| innermost.look(&span)))?;

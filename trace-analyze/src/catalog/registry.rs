@@ -15,7 +15,7 @@ const MAX_NAME_BYTES: usize = 256;
 
 /// The names of processes and threads, as far as they were told.
 #[derive(Debug, Default)]
-pub(super) struct People {
+pub(super) struct Registry {
     processes: HashMap<u64, Box<str>>,
     threads: HashMap<u64, Vec<ThreadName>>,
 }
@@ -23,7 +23,7 @@ pub(super) struct People {
 /// A thread's name, with the process that it is told to be of.
 type ThreadName = (Option<u64>, Box<str>);
 
-impl People {
+impl Registry {
     pub(super) fn note(&mut self, item: &Item<'_>, object: &KernelObject<'_>) {
         let name = item.text(object.name);
         let name = cut_str(&name, MAX_NAME_BYTES);

@@ -6,29 +6,29 @@
 //! provider's table has come to mean something else.
 
 mod hash;
-mod people;
+mod registry;
 mod tables;
 
 use std::collections::{BTreeSet, HashMap};
 
 use trace_format::{Item, Record, Text, Thread, ThreadKoids};
 
-pub(crate) use hash::DenseMap;
-use people::People;
+pub use hash::DenseMap;
+use registry::Registry;
 use tables::Tables;
 
 /// A category with a name; counts from 0 in the order of appearance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LabelId(pub(crate) u32);
+pub struct LabelId(pub u32);
 
 /// A thread as one provider writes it; counts from 0 in the order of
 /// appearance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ThreadId(pub(crate) u32);
+pub struct ThreadId(pub u32);
 
 impl ThreadId {
     /// Returns the number as a place in a list.
-    pub(crate) fn place(self) -> usize {
+    pub fn place(self) -> usize {
         self.0 as usize
     }
 }
@@ -46,7 +46,7 @@ pub struct Catalog {
     threads: Vec<ThreadKoids>,
     thread_ids: HashMap<(usize, ThreadKoids), ThreadId>,
     tables: Tables,
-    people: People,
+    registry: Registry,
 }
 
 impl Catalog {
@@ -64,7 +64,7 @@ impl Catalog {
         match &item.record {
             Record::String { index, .. } => self.tables.of(item.provider).forget_text(*index),
             Record::Thread { index, .. } => self.tables.of(item.provider).forget_thread(*index),
-            Record::KernelObject(object) => self.people.note(item, object),
+            Record::KernelObject(object) => self.registry.note(item, object),
             _ => {}
         }
     }
@@ -114,7 +114,7 @@ impl Catalog {
     /// Returns the number of a string of `item`'s record, the same for equal
     /// strings.
     #[inline]
-    pub(crate) fn text(&mut self, item: &Item<'_>, text: Text<'_>) -> u32 {
+    pub fn text(&mut self, item: &Item<'_>, text: Text<'_>) -> u32 {
         if let Text::Indexed(index) = text {
             if let Some(id) = self.tables.of(item.provider).text(index) {
                 return id;
@@ -133,7 +133,7 @@ impl Catalog {
     }
 
     /// Returns the number of a string that need not be of the archive.
-    pub(crate) fn intern(&mut self, string: &str) -> u32 {
+    pub fn intern(&mut self, string: &str) -> u32 {
         if let Some(id) = self.text_ids.get(string) {
             return *id;
         }
@@ -146,7 +146,7 @@ impl Catalog {
     /// Returns the number of a category and a name that [`Catalog::intern`]
     /// has given numbers.
     #[inline]
-    pub(crate) fn label_of(&mut self, category: u32, name: u32) -> LabelId {
+    pub fn label_of(&mut self, category: u32, name: u32) -> LabelId {
         let key = u64::from(category) << 32 | u64::from(name);
         match self.label_ids.get(&key) {
             Some(id) => *id,
@@ -155,22 +155,22 @@ impl Catalog {
     }
 
     /// Returns all strings, in the order of their numbers.
-    pub(crate) fn strings(&self) -> impl ExactSizeIterator<Item = &str> {
+    pub fn strings(&self) -> impl ExactSizeIterator<Item = &str> {
         self.texts.iter().map(|text| &**text)
     }
 
     /// Returns category and name of all labels, in the order of their numbers.
-    pub(crate) fn labels(&self) -> &[(u32, u32)] {
+    pub fn labels(&self) -> &[(u32, u32)] {
         &self.labels
     }
 
     /// Returns the categories of all labels.
-    pub(crate) fn categories(&self) -> BTreeSet<String> {
+    pub fn categories(&self) -> BTreeSet<String> {
         self.labels.iter().map(|(category, _)| self.string(*category).to_owned()).collect()
     }
 
     /// Returns the string with a number of [`Catalog::text`].
-    pub(crate) fn string(&self, id: u32) -> &str {
+    pub fn string(&self, id: u32) -> &str {
         self.texts.get(id as usize).map_or("", |text| text)
     }
 
@@ -195,12 +195,12 @@ impl Catalog {
     /// Returns the name of a process, empty if the archive has none.
     #[must_use]
     pub fn process_name(&self, process: u64) -> &str {
-        self.people.process(process)
+        self.registry.process(process)
     }
 
     /// Returns the name of a thread, empty if the archive has none.
     #[must_use]
     pub fn thread_name(&self, koids: ThreadKoids) -> &str {
-        self.people.thread(koids)
+        self.registry.thread(koids)
     }
 }

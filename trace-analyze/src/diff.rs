@@ -33,10 +33,9 @@ mod shift;
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use trace_format::Reader;
+use trace_format::{ReadError, Reader};
 
 use crate::stats::{self, Distribution, Report, Row};
-use crate::ConvertError;
 use shift::Shift;
 
 /// When a difference is one.
@@ -155,7 +154,7 @@ struct Rows<'a> {
 /// # Errors
 ///
 /// The input is not an archive, or reading it failed.
-pub fn read<R: Read>(reader: Reader<R>) -> Result<Report, ConvertError> {
+pub fn read<R: Read>(reader: Reader<R>) -> Result<Report, ReadError> {
     stats::sampled(reader)
 }
 

@@ -103,14 +103,14 @@ pub struct Oddities {
 /// # Examples
 ///
 /// ```
-/// use trace_convert::spans::Spans;
+/// use trace_analyze::spans::Spans;
 /// use trace_format::Reader;
 ///
 /// # fn open() -> &'static [u8] { b"\x10\x00\x04\x46\x78\x54\x16\x00" }
 /// let mut spans = Spans::default();
 /// let mut reader = Reader::new(open());
 /// let mut longest = None;
-/// let mut look = |span: trace_convert::spans::Span| longest = longest.max(Some(span.end - span.begin));
+/// let mut look = |span: trace_analyze::spans::Span| longest = longest.max(Some(span.end - span.begin));
 /// while let Some(item) = reader.next()? {
 ///     spans.record(&item, &mut look);
 /// }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// The largest integer that JavaScript does not round, 2^53 - 1.
-pub(crate) const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// Returns an id as JSON that no reader rounds: beyond 2^53 - 1, as the koids of
 /// tracks are, a string.

@@ -31,12 +31,12 @@ mod table;
 use std::collections::BTreeSet;
 use std::io::Read;
 
-use trace_format::{Reader, ThreadKoids};
+use trace_format::{ReadError, Reader, ThreadKoids};
 
 pub use crate::links::Unpaired;
 use crate::schedule::Schedule;
 use crate::spans::Oddities;
-use crate::{ConvertError, Damage};
+use crate::Damage;
 use collector::Collector;
 pub use counters::CounterRow;
 pub use distribution::Distribution;
@@ -125,16 +125,16 @@ pub fn collect<R: Read>(
     reader: Reader<R>,
     grouping: Grouping,
     schedule: Option<&Schedule>,
-) -> Result<Report, ConvertError> {
+) -> Result<Report, ReadError> {
     run(reader, Collector::new(grouping, schedule, false))
 }
 
 /// The same of all threads together, with samples.
-pub(crate) fn sampled<R: Read>(reader: Reader<R>) -> Result<Report, ConvertError> {
+pub(crate) fn sampled<R: Read>(reader: Reader<R>) -> Result<Report, ReadError> {
     run(reader, Collector::new(Grouping::Together, None, true))
 }
 
-fn run<R: Read>(reader: Reader<R>, mut collector: Collector<'_>) -> Result<Report, ConvertError> {
+fn run<R: Read>(reader: Reader<R>, mut collector: Collector<'_>) -> Result<Report, ReadError> {
     let damage = Damage::of_all(reader, |item| collector.record(item))?;
     Ok(Report { damage, ..collector.report() })
 }

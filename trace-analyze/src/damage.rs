@@ -7,7 +7,7 @@ use trace_format::layout::ProviderEvent;
 use trace_format::notes::{Missing, Omitted};
 use trace_format::{Item, Metadata, ReadError, Reader, Record, Stats};
 
-use crate::{loss, ConvertError, Loss};
+use crate::{loss, Loss};
 
 /// What is missing in an archive, or cannot be read of it.
 #[derive(Debug, Default)]
@@ -59,10 +59,10 @@ impl Damage {
     /// # Errors
     ///
     /// The input is not an archive, or reading it failed.
-    pub(crate) fn of_all<R: Read>(
+    pub fn of_all<R: Read>(
         mut reader: Reader<R>,
         mut look: impl FnMut(&Item<'_>),
-    ) -> Result<Self, ConvertError> {
+    ) -> Result<Self, ReadError> {
         let mut damage = Self::default();
         loop {
             match reader.next() {
@@ -81,7 +81,7 @@ impl Damage {
     /// Takes note of what is missing according to a record, or to what it
     /// refers to.
     #[inline]
-    pub(crate) fn item(&mut self, item: &Item<'_>) {
+    pub fn item(&mut self, item: &Item<'_>) {
         self.audit.item(item);
         match &item.record {
             Record::Event(event) => {
@@ -100,9 +100,9 @@ impl Damage {
     }
 
     /// Takes note of damage; an error that is more than that is passed on.
-    pub(crate) fn read_error(&mut self, error: ReadError) -> Result<(), ConvertError> {
+    pub fn read_error(&mut self, error: ReadError) -> Result<(), ReadError> {
         if error.is_no_archive() {
-            return Err(ConvertError::Read(error));
+            return Err(error);
         }
         let place = match error.is_fatal() {
             true => &mut self.cut,

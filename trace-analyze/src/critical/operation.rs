@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use trace_format::{Event, EventKind, Item, Reader, Record, ThreadKoids};
+use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids};
 
 use super::{Chosen, Segment};
 use crate::arguments;
 use crate::catalog::{Catalog, LabelId};
-use crate::{ConvertError, Damage};
+use crate::Damage;
 
 /// The most operations within one another that a path goes into.
 const MAX_DEPTH: usize = 64;
@@ -51,10 +51,7 @@ struct Operations {
 }
 
 /// Returns the path of an operation.
-pub(super) fn path<R: Read>(
-    chosen: &Chosen,
-    reader: Reader<R>,
-) -> Result<Vec<Segment>, ConvertError> {
+pub(super) fn path<R: Read>(chosen: &Chosen, reader: Reader<R>) -> Result<Vec<Segment>, ReadError> {
     let mut operations = Operations::default();
     Damage::of_all(reader, |item| {
         operations.catalog.note(item);

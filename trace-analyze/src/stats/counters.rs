@@ -6,8 +6,8 @@ use trace_format::{Event, Item};
 
 use super::table::Groups;
 use super::Group;
+use crate::carried;
 use crate::catalog::{Catalog, LabelId};
-use crate::tef::carried;
 
 /// One series of a counter.
 #[derive(Debug, Clone, PartialEq, Default)]

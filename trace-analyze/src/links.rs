@@ -16,27 +16,27 @@ const MAX_WAITING: usize = 1 << 20;
 
 /// What a begin and its end have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub struct Key {
     /// The process, 0 if it does not matter.
-    pub(crate) process: u64,
-    pub(crate) label: LabelId,
-    pub(crate) id: u64,
+    pub process: u64,
+    pub label: LabelId,
+    pub id: u64,
 }
 
 /// Where and when something began or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment {
-    pub(crate) nanos: u64,
-    pub(crate) thread: ThreadKoids,
+pub struct Moment {
+    pub nanos: u64,
+    pub thread: ThreadKoids,
 }
 
 /// A begin and its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Link {
-    pub(crate) key: Key,
-    pub(crate) begin: Moment,
+pub struct Link {
+    pub key: Key,
+    pub begin: Moment,
     /// When it ended, not before it began.
-    pub(crate) end: u64,
+    pub end: u64,
 }
 
 /// Halves without another half.
@@ -58,7 +58,7 @@ impl Unpaired {
 
 /// Begins and ends that wait for each other.
 #[derive(Debug)]
-pub(crate) struct Links {
+pub struct Links {
     waiting: Vec<Half>,
     max_waiting: usize,
     /// Those that did not fit.
@@ -81,13 +81,13 @@ impl Default for Links {
 impl Links {
     /// Takes a begin; gives `sink` what is paired by that.
     #[inline]
-    pub(crate) fn begin(&mut self, key: Key, at: Moment, sink: &mut impl FnMut(Link)) {
+    pub fn begin(&mut self, key: Key, at: Moment, sink: &mut impl FnMut(Link)) {
         self.push(Half { key, at, is_end: false }, sink);
     }
 
     /// Takes an end; gives `sink` what is paired by that.
     #[inline]
-    pub(crate) fn end(&mut self, key: Key, at: Moment, sink: &mut impl FnMut(Link)) {
+    pub fn end(&mut self, key: Key, at: Moment, sink: &mut impl FnMut(Link)) {
         self.push(Half { key, at, is_end: true }, sink);
     }
 
@@ -102,7 +102,7 @@ impl Links {
 
     /// Gives `sink` the rest, at the end of the archive; returns what has no
     /// other half.
-    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(Link)) -> Unpaired {
+    pub fn finish(&mut self, sink: &mut impl FnMut(Link)) -> Unpaired {
         self.pair(sink);
         let mut unpaired = self.beyond;
         unpaired.count(&self.waiting);

@@ -4,7 +4,7 @@ use trace_format::layout::ObjectType;
 use trace_format::{Event, Record, ReferenceMut, Thread, ThreadKoids};
 
 /// Returns the process and the thread that a record introduces, or names inline.
-pub(crate) fn named(record: &Record<'_>) -> (Option<u64>, Option<u64>) {
+pub fn named(record: &Record<'_>) -> (Option<u64>, Option<u64>) {
     let of = |koids: ThreadKoids| (Some(koids.process), Some(koids.thread));
     match record {
         Record::Thread { koids, .. } => of(*koids),
@@ -24,7 +24,7 @@ pub(crate) fn named(record: &Record<'_>) -> (Option<u64>, Option<u64>) {
 }
 
 /// Changes the koids of processes and threads that a record names inline.
-pub(crate) fn change(record: &mut Record<'_>, change: impl Fn(u64) -> u64) {
+pub fn change(record: &mut Record<'_>, change: impl Fn(u64) -> u64) {
     use trace_format::Process::Inline;
     record.references_mut(|reference| match reference {
         ReferenceMut::Thread(Thread::Inline(koids)) => {

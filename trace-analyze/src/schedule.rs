@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use trace_format::{Item, Reader, Record};
+use trace_format::{Item, ReadError, Reader, Record};
 
-use crate::{ConvertError, Damage};
+use crate::Damage;
 
 /// The most times on a processor that are kept.
 const MAX_TURNS: usize = 8 << 20;
@@ -38,7 +38,7 @@ impl Schedule {
     /// # Errors
     ///
     /// The input is not an archive, or reading it failed.
-    pub fn read<R: Read>(reader: Reader<R>) -> Result<Self, ConvertError> {
+    pub fn read<R: Read>(reader: Reader<R>) -> Result<Self, ReadError> {
         let mut schedule = Self::default();
         Damage::of_all(reader, |item| schedule.record(item))?;
         schedule.finish();
