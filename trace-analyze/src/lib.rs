@@ -6,6 +6,7 @@
 //! - [`critical`] follows the critical path of an operation or a flow.
 //! - [`extent`] returns when an archive starts and ends, and the names in it.
 //! - [`schedule`] returns when threads were on a processor.
+//! - [`input`] opens other formats as archives.
 //! - [`spans`] puts whole durations together, for an analysis of your own.
 //!
 //! All of them read an archive as a stream of [`Item`](trace_format::Item)s, in memory that does not
@@ -22,6 +23,7 @@ mod damage;
 pub mod diff;
 mod exact;
 pub mod extent;
+pub mod input;
 pub mod koids;
 mod links;
 mod loss;

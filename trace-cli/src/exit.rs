@@ -38,6 +38,11 @@ pub(crate) const SIGNALLED: u8 = 128;
 
 /// The same for `trace --help`.
 pub(crate) const HELP: &str = "\
+Inputs:
+  Commands that read archives (.fxt) also read Chrome JSON and the text of ftrace:
+  trace-cmd report, /sys/kernel/tracing/trace and the HTML of systrace. The format is
+  detected. All inputs may be compressed with gzip or zstd.
+
 Exit status:
     0  all is well
     1  the command could not do its work; check: the archive is malformed

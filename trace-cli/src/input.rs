@@ -1,6 +1,6 @@
-//! Opening archives, and what to say of files that are none.
+//! Opening archives and inputs of other formats, and errors for files that are none.
 
-mod again;
+mod spill;
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -8,22 +8,24 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use anyhow::{anyhow, bail, Context, Result};
+use trace_analyze::input::{Fxt, InputFormat};
+use trace_convert::ftrace::Ftrace;
+use trace_convert::tef::{self, JsonError};
 use trace_format::{ReadError, Reader};
 use trace_protocol::buffer::saved::buffer_path;
 
 use crate::compression::decompress;
 use crate::progress::Watched;
-pub(crate) use again::{copy_to, no_room, Again};
+pub(crate) use spill::{copy_to, no_room, Spill};
 
 /// The path that stands for standard input or output.
 pub(crate) const STANDARD: &str = "-";
 
-/// So much of a file is looked at to tell what it is; JSON may start with white
-/// space.
+/// How much of a file is looked at to detect its format, in bytes.
 const START_BYTES: u64 = 4096;
 
-/// Opens an archive, `-` for standard input, compressed or not. On a terminal
-/// long reading is shown.
+/// Opens an input as an archive, `-` for standard input, compressed or not. On a
+/// terminal long reading is shown.
 pub(crate) fn open(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     open_with(path, |file| Box::new(Watched::new(file)))
 }
@@ -37,23 +39,66 @@ pub(crate) fn open_to_print(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     }
 }
 
-/// Opens an archive or a document, and tells whether it is a document, JSON,
-/// by its start.
-pub(crate) fn open_any(path: &Path) -> Result<(bool, Box<dyn Read>)> {
-    let mut input = open_bytes(path, |file| Box::new(Watched::new(file)))?;
-    let mut start = Vec::new();
-    let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
-    read.with_context(|| format!("cannot read '{}'", path.display()))?;
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
-    let is_json = matches!(text.trim_ascii_start(), [b'{' | b'[', ..]);
-    Ok((is_json, Box::new(io::Cursor::new(start).chain(input))))
+/// Opens an input and detects its format.
+pub(crate) fn open_any(path: &Path) -> Result<Input> {
+    Input::new(path, |file| Box::new(Watched::new(file)))
 }
 
 fn open_with(
     path: &Path,
     watched: impl FnOnce(File) -> Box<dyn Read>,
 ) -> Result<Reader<Box<dyn Read>>> {
-    open_bytes(path, watched).map(Reader::new)
+    Input::new(path, watched)?.into_reader(path, false)
+}
+
+/// An input, decompressed, with its format.
+pub(crate) struct Input {
+    /// `None` if no format is known that starts like this.
+    pub(crate) kind: Option<InputKind>,
+    pub(crate) bytes: Box<dyn Read>,
+}
+
+impl Input {
+    fn new(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Result<Self> {
+        let mut input = open_bytes(path, watched)?;
+        let mut start = Vec::new();
+        let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
+        read.with_context(|| format!("cannot read '{}'", path.display()))?;
+        let kind = InputKind::detect(&start);
+        Ok(Self { kind, bytes: Box::new(io::Cursor::new(start).chain(input)) })
+    }
+
+    /// Reads it as an archive; of JSON with events left out that cannot be read, if `lenient`.
+    pub(crate) fn into_reader(self, path: &Path, lenient: bool) -> Result<Reader<Box<dyn Read>>> {
+        let format = self.kind.unwrap_or(InputKind::Fxt).format(lenient);
+        let archive = format.open(self.bytes);
+        let archive = archive.with_context(|| format!("cannot read '{}'", path.display()))?;
+        Ok(Reader::new(archive))
+    }
+}
+
+/// The formats that every command reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputKind {
+    Fxt,
+    Json,
+    Ftrace,
+}
+
+impl InputKind {
+    const ALL: [Self; 3] = [Self::Fxt, Self::Json, Self::Ftrace];
+
+    fn detect(start: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.format(false).detects(start))
+    }
+
+    pub(crate) fn format(self, lenient: bool) -> Box<dyn InputFormat> {
+        match self {
+            Self::Fxt => Box::new(Fxt),
+            Self::Json => Box::new(tef::Document { lenient }),
+            Self::Ftrace => Box::new(Ftrace),
+        }
+    }
 }
 
 fn open_bytes(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Result<Box<dyn Read>> {
@@ -97,7 +142,21 @@ pub(crate) fn explain(path: &Path, error: ReadError) -> anyhow::Error {
             "'{name}' was written on a big-endian machine: expected a little-endian archive; \
              convert it where it was recorded"
         ),
-        error => anyhow::Error::new(error).context(format!("cannot read '{name}'")),
+        error => match json_error(&error) {
+            Some(error) => anyhow!(
+                "cannot read '{name}' as JSON: {error}; \
+                 trace convert --lenient leaves out what cannot be read"
+            ),
+            None => anyhow::Error::new(error).context(format!("cannot read '{name}'")),
+        },
+    }
+}
+
+/// Returns why a document could not be imported.
+fn json_error(error: &ReadError) -> Option<&JsonError> {
+    match error {
+        ReadError::Io { error, .. } => error.get_ref()?.downcast_ref(),
+        _ => None,
     }
 }
 
@@ -111,7 +170,6 @@ fn what_it_is(first_word: Option<u64>) -> String {
     let advice = match bytes {
         [0x1f, 0x8b, ..] => "; it is compressed twice, unpack it with gzip -d",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "; it is compressed twice, unpack it with zstd -d",
-        [b'{' | b'[', ..] => "; it looks like JSON, of which `trace convert` makes an archive",
         _ => "; give a file that `trace record` has written",
     };
     let found: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

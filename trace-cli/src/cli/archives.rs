@@ -6,11 +6,11 @@ use clap::Args;
 
 use crate::args::{parse_category, parse_moment, Format, Moment};
 
-/// Turn an archive into Chrome JSON, for Perfetto and other viewers, or Chrome
-/// JSON into an archive
+/// Convert an archive to Chrome JSON and other formats, or other formats to an
+/// archive
 ///
-/// Which of the two is to be done follows from the input's content. JSON that
-/// is made into an archive and back has lost nothing.
+/// The format of the input is detected: an archive, Chrome JSON, or the text of
+/// ftrace. JSON that is converted to an archive and back loses nothing.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 The output gets its name when it is complete, and not before. If it ends in
@@ -21,9 +21,10 @@ Examples:
   trace convert trace.fxt -o trace.pftrace    (for Perfetto, more than it shows of .fxt)
   trace convert trace.fxt -o trace.folded     (also .speedscope.json and .csv)
   trace convert chrome.json -o chrome.fxt
+  trace-cmd report | trace convert - -o kernel.pftrace
   trace convert - -o - < trace.fxt.zst | less")]
 pub(crate) struct ConvertArgs {
-    /// The archive or JSON; `-` for standard input
+    /// The archive, JSON or ftrace text; `-` for standard input
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 

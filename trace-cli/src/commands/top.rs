@@ -1,6 +1,6 @@
 //! `trace top`
 
-mod nothing;
+mod no_match;
 
 use anyhow::Result;
 use serde_json::json;
@@ -13,11 +13,11 @@ use trace_protocol::categories::CategorySet;
 use crate::cli::TopArgs;
 use crate::damage;
 use crate::damage::explained;
-use crate::input::Again;
+use crate::input::Spill;
 use crate::table::{self, human_nanos, Table};
 
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {
-    let input = Again::new(&args.file)?;
+    let input = Spill::new(&args.file)?;
     let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
     let category = |category: &str| categories.matches(category);
     let name = |name: &str| names.matches(name);
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     damage::tell_counts(&args.file, &counts);
     let code = damage::tell(&args.file, &damage);
     let Some(chosen) = slowest else {
-        return Err(nothing::error(args, &input)?);
+        return Err(no_match::error(args, &input)?);
     };
     let segments = critical::path(&chosen, || Ok::<_, Failed>(input.open()?));
     let segments = segments.or_else(|error| match error {

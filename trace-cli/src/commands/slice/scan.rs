@@ -6,7 +6,7 @@ use anyhow::Result;
 use trace_analyze::extent::{self, Extent};
 
 use crate::damage::explained;
-use crate::input::Again;
+use crate::input::Spill;
 use crate::table::human_nanos;
 
 /// When an archive starts, and the names in it.
@@ -14,7 +14,7 @@ use crate::table::human_nanos;
 pub(super) struct Scan(Extent);
 
 impl Scan {
-    pub(super) fn read(path: &Path, input: &Again<'_>) -> Result<Self> {
+    pub(super) fn read(path: &Path, input: &Spill<'_>) -> Result<Self> {
         explained(path, extent::read(input.open()?)).map(Self)
     }
 

@@ -6,20 +6,22 @@ const MAX_BRACKETS: usize = 32;
 
 /// A line with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tef) struct Line<'a> {
+pub(crate) struct Line<'a> {
+    /// The name of the thread that ran.
+    pub(crate) task: &'a str,
     /// The thread that ran, which Linux calls a process.
-    pub(in crate::tef) thread: u64,
+    pub(crate) thread: u64,
     /// Its process, which Linux calls a thread group.
-    pub(in crate::tef) process: Option<u64>,
-    pub(in crate::tef) cpu: u16,
-    pub(in crate::tef) nanos: u64,
-    pub(in crate::tef) event: &'a str,
-    pub(in crate::tef) details: &'a str,
+    pub(crate) process: Option<u64>,
+    pub(crate) cpu: u16,
+    pub(crate) nanos: u64,
+    pub(crate) event: &'a str,
+    pub(crate) details: &'a str,
 }
 
 impl<'a> Line<'a> {
     /// Returns what a line says; `None` if it is none with an event.
-    pub(in crate::tef) fn parse(line: &'a str) -> Option<Self> {
+    pub(crate) fn parse(line: &'a str) -> Option<Self> {
         if line.starts_with('#') {
             return None;
         }
@@ -30,7 +32,11 @@ impl<'a> Line<'a> {
         })
     }
 
-    fn behind_task((thread, process): (u64, Option<u64>), cpu: u16, rest: &'a str) -> Option<Self> {
+    fn behind_task(
+        (task, thread, process): (&'a str, u64, Option<u64>),
+        cpu: u16,
+        rest: &'a str,
+    ) -> Option<Self> {
         let rest = rest.trim_start();
         let (first, behind) = rest.split_once(' ')?;
         // Four or five characters for what was off or on, which old kernels do not have.
@@ -40,22 +46,25 @@ impl<'a> Line<'a> {
         };
         let (event, details) = rest.trim_start().split_once(':')?;
         let nanos = nanos(time)?;
-        Some(Self { thread, process, cpu, nanos, event, details: details.trim() })
+        Some(Self { task, thread, process, cpu, nanos, event, details: details.trim() })
     }
 }
 
-/// Returns the thread of `NAME-PID`, and the process of `(TGID)` behind it.
-fn task(before: &str) -> Option<(u64, Option<u64>)> {
+/// Returns the name and the thread of `NAME-PID`, and the process of `(TGID)` behind it.
+fn task(before: &str) -> Option<(&str, u64, Option<u64>)> {
     let before = before.trim_end();
     let (task, process) = match before.strip_suffix(')').and_then(|rest| rest.rsplit_once('(')) {
         Some((task, process)) => (task.trim_end(), process.trim().parse().ok()),
         None => (before, None),
     };
-    let (_, thread) = task.rsplit_once('-')?;
+    let (name, thread) = task.rsplit_once('-')?;
+    let name = name.trim_start();
     // Without brackets around it the process is only behind a blank.
     match thread.split_once(' ') {
-        None => Some((thread.parse().ok()?, process)),
-        Some((thread, group)) => Some((thread.parse().ok()?, Some(group.trim().parse().ok()?))),
+        None => Some((name, thread.parse().ok()?, process)),
+        Some((thread, group)) => {
+            Some((name, thread.parse().ok()?, Some(group.trim().parse().ok()?)))
+        }
     }
 }
 
@@ -86,41 +95,47 @@ mod tests {
 
     #[test]
     fn every_layout() {
-        let line = |thread, process, cpu, nanos, event| {
-            Some(Line { thread, process, cpu, nanos, event, details: "x: y" })
+        let line = |task, thread, process, cpu, nanos, event| {
+            Some(Line { task, thread, process, cpu, nanos, event, details: "x: y" })
         };
         let cases = [
             (
                 "   <idle>-0     [001]  4467.843475: sched_switch: x: y",
-                line(0, None, 1, 4_467_843_475_000, "sched_switch"),
+                line("<idle>", 0, None, 1, 4_467_843_475_000, "sched_switch"),
             ),
             (
                 "Binder-Thread #-647   [001]   260.464294: a: x: y",
-                line(647, None, 1, 260_464_294_000, "a"),
+                line("Binder-Thread #", 647, None, 1, 260_464_294_000, "a"),
             ),
             (
                 "     systrace.sh-5441  [001] d...  1031.091570: a: x: y",
-                line(5441, None, 1, 1_031_091_570_000, "a"),
+                line("systrace.sh", 5441, None, 1, 1_031_091_570_000, "a"),
             ),
             (
                 "  bash-1977    [000] d..2. 17284.993652: a: x: y",
-                line(1977, None, 0, 17_284_993_652_000, "a"),
+                line("bash", 1977, None, 0, 17_284_993_652_000, "a"),
             ),
             (
                 "  s.sh-5441  (54321) [001] d...  1031.091570: a: x: y",
-                line(5441, Some(54321), 1, 1_031_091_570_000, "a"),
+                line("s.sh", 5441, Some(54321), 1, 1_031_091_570_000, "a"),
             ),
             (
                 "  s.sh-5441  (  321) [001] d...  1031.091570: a: x: y",
-                line(5441, Some(321), 1, 1_031_091_570_000, "a"),
+                line("s.sh", 5441, Some(321), 1, 1_031_091_570_000, "a"),
             ),
             (
                 "  s.sh-5441  (-----) [001] d...  1031.091570: a: x: y",
-                line(5441, None, 1, 1_031_091_570_000, "a"),
+                line("s.sh", 5441, None, 1, 1_031_091_570_000, "a"),
             ),
-            ("  <idle>-0    0 [001] d...  1.23: a: x: y", line(0, Some(0), 1, 1_230_000_000, "a")),
-            ("a [1] (b) -7-8 (7) [015] .... 0.000000001: 0: x: y\r", line(8, Some(7), 15, 1, "0")),
-            ("a-8 [0] .... 0.1234567899: a:x: y", line(8, None, 0, 123_456_789, "a")),
+            (
+                "  <idle>-0    0 [001] d...  1.23: a: x: y",
+                line("<idle>", 0, Some(0), 1, 1_230_000_000, "a"),
+            ),
+            (
+                "a [1] (b) -7-8 (7) [015] .... 0.000000001: 0: x: y\r",
+                line("a [1] (b) -7", 8, Some(7), 15, 1, "0"),
+            ),
+            ("a-8 [0] .... 0.1234567899: a:x: y", line("a", 8, None, 0, 123_456_789, "a")),
         ];
         for (text, expected) in cases {
             assert_eq!(Line::parse(text), expected, "{text}");

@@ -1,10 +1,7 @@
 //! How the clock of ftrace stands to that of the document.
 
 use super::line::{seconds, Line};
-
-/// The events that what is written to `trace_marker` is; the last one in old
-/// kernels.
-const MARKERS: [&str; 3] = ["tracing_mark_write", "print", "0"];
+use super::marker::is_marker;
 
 /// How far the clock of the document is before that of ftrace.
 ///
@@ -13,7 +10,7 @@ const MARKERS: [&str; 3] = ["tracing_mark_write", "print", "0"];
 /// document's clock then, 0 if the two are one. Without them both clocks have
 /// the same start. The first of a kind counts, as in Trace Viewer.
 #[derive(Debug, Default, Clone, Copy)]
-pub(in crate::tef) struct Clock {
+pub(crate) struct Clock {
     by_id: Option<i128>,
     by_time: Option<i128>,
 }
@@ -21,8 +18,8 @@ pub(in crate::tef) struct Clock {
 impl Clock {
     /// Takes note of a line; `time_of` returns the time at which the document
     /// has the event of an id, in nanoseconds.
-    pub(in crate::tef) fn note(&mut self, line: &Line<'_>, time_of: impl Fn(&str) -> Option<u64>) {
-        if !MARKERS.contains(&line.event) {
+    pub(crate) fn note(&mut self, line: &Line<'_>, time_of: impl Fn(&str) -> Option<u64>) {
+        if !is_marker(line) {
             return;
         }
         let Some((_, sync)) = line.details.split_once("trace_event_clock_sync: ") else {
@@ -39,7 +36,7 @@ impl Clock {
     }
 
     /// Returns the time of the document; `None` if that is before its start.
-    pub(in crate::tef) fn time(self, nanos: u64) -> Option<u64> {
+    pub(crate) fn time(self, nanos: u64) -> Option<u64> {
         let ahead = self.by_id.or(self.by_time).unwrap_or(0);
         u64::try_from(i128::from(nanos) + ahead).ok()
     }
@@ -53,8 +50,9 @@ mod tests {
     fn time(markers: &[&str]) -> Option<u64> {
         let mut clock = Clock::default();
         for details in markers {
-            let (thread, process, cpu, nanos) = (1, None, 0, 5_000_000_000);
-            let line = Line { thread, process, cpu, nanos, event: "tracing_mark_write", details };
+            let (task, thread, process, cpu, nanos) = ("a", 1, None, 0, 5_000_000_000);
+            let line =
+                Line { task, thread, process, cpu, nanos, event: "tracing_mark_write", details };
             clock.note(&line, |id| (id == "guid1").then_some(123_000));
         }
         clock.time(10_000_000_000)
@@ -94,9 +92,9 @@ mod tests {
     #[test]
     fn nothing_is_before_the_start() {
         let mut clock = Clock::default();
-        let (thread, process, cpu, nanos) = (1, None, 0, 5_000_000_000);
+        let (task, thread, process, cpu, nanos) = ("a", 1, None, 0, 5_000_000_000);
         let details = "trace_event_clock_sync: parent_ts=1.0";
-        clock.note(&Line { thread, process, cpu, nanos, event: "0", details }, |_| None);
+        clock.note(&Line { task, thread, process, cpu, nanos, event: "0", details }, |_| None);
         assert_eq!((clock.time(4_000_000_000), clock.time(3_999_999_999)), (Some(0), None));
     }
 }

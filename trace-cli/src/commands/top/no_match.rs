@@ -6,11 +6,11 @@ use trace_protocol::categories::CategorySet;
 
 use crate::cli::TopArgs;
 use crate::damage::explained;
-use crate::input::Again;
+use crate::input::Spill;
 use crate::unmatched;
 
 /// Says that there is none, and of what else there is some, with the way to it.
-pub(super) fn error(args: &TopArgs, input: &Again<'_>) -> Result<anyhow::Error> {
+pub(super) fn error(args: &TopArgs, input: &Spill<'_>) -> Result<anyhow::Error> {
     let report = explained(&args.file, stats::collect(input.open()?, Grouping::Together, None))?;
     let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
     unmatched::tell(&categories, &report.categories);

@@ -6,15 +6,15 @@ use super::line::Line;
 
 /// A thread as the scheduler's events tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tef) struct Task<'a> {
-    pub(in crate::tef) name: &'a str,
-    pub(in crate::tef) thread: u64,
-    pub(in crate::tef) priority: i32,
+pub(crate) struct Task<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) thread: u64,
+    pub(crate) priority: i32,
 }
 
 /// An event of the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::tef) enum Scheduled<'a> {
+pub(crate) enum Scheduled<'a> {
     /// `sched_switch`
     Switch { outgoing: Task<'a>, state: ThreadState, incoming: Task<'a> },
     /// `sched_waking`, on the CPU of the thread that wakes it up.
@@ -25,7 +25,7 @@ pub(in crate::tef) enum Scheduled<'a> {
 
 impl<'a> Scheduled<'a> {
     /// Returns what a line says of scheduling.
-    pub(in crate::tef) fn of(line: &Line<'a>) -> Option<Self> {
+    pub(crate) fn of(line: &Line<'a>) -> Option<Self> {
         match line.event {
             "sched_switch" => switch(line.details),
             "sched_waking" => woken(line).map(|(task, cpu)| Self::Waking { task, cpu }),
@@ -40,7 +40,9 @@ impl<'a> Scheduled<'a> {
 /// `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2
 /// next_prio=120`
 fn switch(details: &str) -> Option<Scheduled<'_>> {
-    let (before, after) = details.split_once("==> next_comm=")?;
+    let Some((before, after)) = details.split_once("==> next_comm=") else {
+        return reported_switch(details);
+    };
     let (outgoing, rest) = task(before, ["prev_comm=", " prev_pid=", "prev_prio="])?;
     let (incoming, _) = task(after, ["", " next_pid=", "next_prio="])?;
     let state = state(field(rest, "prev_state=")?)?;
@@ -50,12 +52,31 @@ fn switch(details: &str) -> Option<Scheduled<'_>> {
 /// `comm=a pid=1 prio=120 success=1 target_cpu=000`; without `success` in
 /// kernels since 4.3.
 fn woken<'a>(line: &Line<'a>) -> Option<(Task<'a>, u16)> {
-    let (task, rest) = task(line.details, ["comm=", " pid=", "prio="])?;
-    let cpu = match field(rest, "target_cpu=") {
+    let (task, rest) =
+        task(line.details, ["comm=", " pid=", "prio="]).or_else(|| reported_task(line.details))?;
+    let cpu = match field(rest, "target_cpu=").or_else(|| field(rest, "CPU:")) {
         Some(cpu) => cpu.parse().ok()?,
         None => line.cpu,
     };
     (field(rest, "success=") != Some("0")).then_some((task, cpu))
+}
+
+/// `a:1 [120] S ==> b:2 [120]`, as `trace-cmd report` prints it.
+fn reported_switch(details: &str) -> Option<Scheduled<'_>> {
+    let (before, after) = details.split_once(" ==> ")?;
+    let (outgoing, rest) = reported_task(before)?;
+    let (incoming, _) = reported_task(after)?;
+    let state = state(rest.trim_start())?;
+    Some(Scheduled::Switch { outgoing, state, incoming })
+}
+
+/// `a:1 [120]`, with what follows.
+fn reported_task(text: &str) -> Option<(Task<'_>, &str)> {
+    let (name, rest) = text.rsplit_once(" [")?;
+    let (name, thread) = name.rsplit_once(':')?;
+    let (priority, rest) = rest.split_once(']')?;
+    let (thread, priority) = (thread.parse().ok()?, priority.parse().ok()?);
+    Some((Task { name, thread, priority }, rest))
 }
 
 /// Returns the thread at the start of `details`, with what follows. Its name
@@ -89,8 +110,8 @@ mod tests {
     use super::*;
 
     fn of<'a>(event: &'a str, details: &'a str) -> Option<Scheduled<'a>> {
-        let (thread, process, cpu, nanos) = (1, None, 3, 0);
-        Scheduled::of(&Line { thread, process, cpu, nanos, event, details })
+        let (task, thread, process, cpu, nanos) = ("a", 1, None, 3, 0);
+        Scheduled::of(&Line { task, thread, process, cpu, nanos, event, details })
     }
 
     #[test]
@@ -136,6 +157,24 @@ mod tests {
         assert_eq!(of("sched_waking", details), Some(Scheduled::Waking { task, cpu: 3 }));
         let details = "comm=a b pid=7 prio=120 success=0 target_cpu=001";
         assert_eq!(of("sched_wakeup", details), None);
+    }
+
+    #[test]
+    fn as_trace_cmd_reports_them() {
+        let task = |name, thread| Task { name, thread, priority: 120 };
+        let (outgoing, incoming) = (task("a: b [x]", 12), task("swapper/0", 0));
+        let state = ThreadState::BLOCKED;
+        assert_eq!(
+            of("sched_switch", "a: b [x]:12 [120] S ==> swapper/0:0 [120]"),
+            Some(Scheduled::Switch { outgoing, state, incoming })
+        );
+        for details in ["a b:7 [120] success=1 CPU:001", "a b:7 [120]<CANT FAIL> CPU:001"] {
+            let woken = Scheduled::Wakeup { task: task("a b", 7), cpu: 1 };
+            assert_eq!(of("sched_wakeup", details), Some(woken), "{details}");
+        }
+        for details in ["a:12 [120] S ==> b", "a [120] S ==> b:1 [120]", "a:1 [120] ==> b:1 [x]"] {
+            assert_eq!(of("sched_switch", details), None, "{details}");
+        }
     }
 
     #[test]
