@@ -101,7 +101,7 @@ impl Checker {
     }
 
     fn report<R: Read>(self, reader: &Reader<R>) -> Report {
-        let unpaired = self.scopes.finish();
+        let scopes = self.scopes.finish();
         Report {
             bytes: reader.offset(),
             stats: reader.stats(),
@@ -116,9 +116,9 @@ impl Checker {
             records_dropped: self.dropped_total,
             omitted: self.omitted,
             dropped: self.dropped.into_rows(),
-            ends_without_begin: unpaired.ends_without_begin,
-            open_scopes: unpaired.open_scopes,
-            open_scope_count: unpaired.open_scope_count,
+            ends_without_begin: scopes.count.ends,
+            open_scopes: scopes.open_scopes,
+            open_scope_count: scopes.count.begins,
         }
     }
 }

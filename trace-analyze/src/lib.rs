@@ -25,7 +25,6 @@ mod exact;
 pub mod extent;
 pub mod input;
 pub mod koids;
-mod links;
 mod loss;
 pub mod pairing;
 pub mod schedule;

@@ -33,7 +33,7 @@ use std::io::Read;
 
 use trace_format::{ReadError, Reader, ThreadKoids};
 
-pub use crate::links::Unpaired;
+pub use crate::pairing::Unpaired;
 use crate::schedule::Schedule;
 use crate::spans::Oddities;
 use crate::Damage;

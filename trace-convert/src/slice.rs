@@ -21,7 +21,6 @@
 //! An archive is read twice: first for a [`Plan`], then for its records. Halves
 //! are looked for among the next 100,000; one that is further away is missing.
 
-mod halves;
 mod numbers;
 mod plan;
 mod select;

@@ -5,8 +5,11 @@ use std::io::Read;
 use trace_format::{EventKind, ReadError, Reader, Record};
 
 use crate::catalog::{Catalog, LabelId};
-use crate::links::{Key, Link, Links, Moment, Unpaired};
+use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
 use crate::Damage;
+
+/// The most begins and ends that wait for each other.
+const MAX_WAITING: usize = 1 << 20;
 
 /// Which operations or flows come into question; all if nothing is said.
 #[derive(Default)]
@@ -76,44 +79,39 @@ pub struct Found {
 /// The input is not an archive, or reading it failed.
 pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found, ReadError> {
     let mut catalog = Catalog::default();
-    let mut links = Links::default();
-    let mut longest: Option<Link> = None;
-    let length = |link: &Link| link.end - link.begin.nanos;
-    let mut look = |link: Link| {
-        if longest.is_none_or(|longest| length(&link) > length(&longest)) {
-            longest = Some(link);
+    let mut pairing = Pairing::new(MAX_WAITING);
+    let mut longest: Option<(u64, Edge<(u64, u64)>, u64)> = None;
+    let mut unpaired = Unpaired::default();
+    let mut look = |outcome| match outcome {
+        Outcome::Pair { begin, end } => {
+            let length = end.nanos - begin.nanos;
+            if longest.is_none_or(|(longest, ..)| length > longest) {
+                longest = Some((length, begin, end.nanos));
+            }
         }
+        Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge) => unpaired.count(&edge),
     };
     let damage = Damage::of_all(reader, |item| {
         catalog.note(item);
         let Record::Event(event) = &item.record else { return };
-        let (id, is_begin) = match (event.kind, choice.flows) {
-            (EventKind::AsyncBegin { id }, false) | (EventKind::FlowBegin { id }, true) => {
-                (id, true)
-            }
-            (EventKind::AsyncEnd { id }, false) | (EventKind::FlowEnd { id }, true) => (id, false),
+        let id = match (event.kind, choice.flows) {
+            (EventKind::AsyncBegin { id } | EventKind::AsyncEnd { id }, false) => id,
+            (EventKind::FlowBegin { id } | EventKind::FlowEnd { id }, true) => id,
             _ => return,
         };
-        let label = catalog.label(item, event.category, event.name);
-        if !choice.admits(&catalog, label, id) {
-            return;
-        }
-        let thread = item.thread(event.thread);
-        let nanos = item.nanos(event.ticks);
-        let key = Key { process: if choice.flows { 0 } else { thread.process }, label, id };
-        let at = Moment { nanos, thread };
-        match is_begin {
-            true => links.begin(key, at, &mut look),
-            false => links.end(key, at, &mut look),
+        let value = (id, item.thread(event.thread).process);
+        let edge = Edge::of(&mut catalog, item, event, value);
+        if let Some(edge) = edge.filter(|edge| choice.admits(&catalog, edge.label, id)) {
+            pairing.push(&catalog, edge).for_each(&mut look);
         }
     })?;
-    let unpaired = links.finish(&mut look);
-    let slowest = longest.map(|Link { key, begin, end }| Chosen {
+    pairing.finish(&catalog).for_each(&mut look);
+    let slowest = longest.map(|(_, begin, end)| Chosen {
         is_flow: choice.flows,
-        category: catalog.category(key.label).to_owned(),
-        name: catalog.name(key.label).to_owned(),
-        id: key.id,
-        process: begin.thread.process,
+        category: catalog.category(begin.label).to_owned(),
+        name: catalog.name(begin.label).to_owned(),
+        id: begin.value.0,
+        process: begin.value.1,
         begin: begin.nanos,
         end,
     });

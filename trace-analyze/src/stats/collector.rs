@@ -5,7 +5,8 @@ use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
 use super::counters::Counters;
 use super::table::{Groups, Table};
 use super::{Grouping, Report};
-use crate::links::{Key, Links, Moment, Unpaired};
+use crate::catalog::Catalog;
+use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
 use crate::schedule::Schedule;
 use crate::spans::{Span, Spans};
 
@@ -21,24 +22,46 @@ pub(super) struct Collector<'s> {
     context_switches: u64,
 }
 
+/// The most begins and ends of operations that wait for each other, and as many of flows.
+const MAX_WAITING: usize = 1 << 20;
+
 /// Operations or flows.
 #[derive(Debug)]
 struct Linked {
+    pairing: Pairing<ThreadKoids>,
+    found: FoundLinks,
+}
+
+#[derive(Debug)]
+struct FoundLinks {
     rows: Table,
-    links: Links,
+    unpaired: Unpaired,
 }
 
 impl Linked {
-    fn begin(&mut self, groups: &mut Groups, key: Key, at: Moment) {
-        self.links.begin(key, at, &mut |link| self.rows.link(groups, &link));
+    fn new(is_sampled: bool) -> Self {
+        let found = FoundLinks { rows: Table::new(is_sampled), unpaired: Unpaired::default() };
+        Self { pairing: Pairing::new(MAX_WAITING), found }
     }
 
-    fn end(&mut self, groups: &mut Groups, key: Key, at: Moment) {
-        self.links.end(key, at, &mut |link| self.rows.link(groups, &link));
+    fn push(&mut self, groups: &mut Groups, catalog: &Catalog, edge: Edge<ThreadKoids>) {
+        let outcomes = self.pairing.push(catalog, edge);
+        outcomes.for_each(|outcome| self.found.add(groups, &outcome));
     }
 
-    fn finish(&mut self, groups: &mut Groups) -> Unpaired {
-        self.links.finish(&mut |link| self.rows.link(groups, &link))
+    fn finish(mut self, groups: &mut Groups, catalog: &Catalog) -> FoundLinks {
+        let outcomes = self.pairing.finish(catalog);
+        outcomes.for_each(|outcome| self.found.add(groups, &outcome));
+        self.found
+    }
+}
+
+impl FoundLinks {
+    fn add(&mut self, groups: &mut Groups, outcome: &Outcome<ThreadKoids>) {
+        match outcome {
+            Outcome::Pair { begin, end } => self.rows.link(groups, begin, end.nanos),
+            Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge) => self.unpaired.count(edge),
+        }
     }
 }
 
@@ -57,13 +80,12 @@ impl<'s> Collector<'s> {
         is_sampled: bool,
     ) -> Self {
         let groups = Groups::new(grouping);
-        let linked = || Linked { rows: Table::new(is_sampled), links: Links::default() };
         Self {
             spans: Spans::default(),
             found: Found { groups, durations: Table::new(is_sampled), schedule },
             instants: Table::default(),
-            operations: linked(),
-            flows: linked(),
+            operations: Linked::new(is_sampled),
+            flows: Linked::new(is_sampled),
             counters: Counters::default(),
             context_switches: 0,
         }
@@ -88,46 +110,47 @@ impl<'s> Collector<'s> {
     fn other_event(&mut self, item: &Item<'_>, event: &Event<'_>, kind: EventKind) {
         let thread = item.thread(event.thread);
         let catalog = self.spans.catalog_mut();
-        let label = catalog.label(item, event.category, event.name);
-        let at = Moment { nanos: item.nanos(event.ticks), thread };
-        let operation = |id| Key { process: thread.process, label, id };
-        let flow = |id| Key { process: 0, label, id };
         let groups = &mut self.found.groups;
         match kind {
             EventKind::Instant { .. } => {
                 let group = groups.of(thread);
+                let label = catalog.label(item, event.category, event.name);
                 self.instants.row(group, label).lengths.add(0);
             }
             EventKind::Counter { id } => {
                 let group = groups.of(ThreadKoids::new(thread.process, 0));
                 self.counters.event(catalog, group, item, event, id);
             }
-            EventKind::AsyncBegin { id } => self.operations.begin(groups, operation(id), at),
-            EventKind::AsyncEnd { id } => self.operations.end(groups, operation(id), at),
-            EventKind::FlowBegin { id } => self.flows.begin(groups, flow(id), at),
-            EventKind::FlowEnd { id } => self.flows.end(groups, flow(id), at),
-            _ => {}
+            kind => {
+                if let Some(edge) = Edge::of(catalog, item, event, thread) {
+                    let is_flow =
+                        matches!(kind, EventKind::FlowBegin { .. } | EventKind::FlowEnd { .. });
+                    let linked = if is_flow { &mut self.flows } else { &mut self.operations };
+                    linked.push(groups, catalog, edge);
+                }
+            }
         }
     }
 
     pub(super) fn report(mut self) -> Report {
         let found = &mut self.found;
         let oddities = self.spans.finish(&mut |span| found.span(&span));
-        let unpaired_operations = self.operations.finish(&mut self.found.groups);
-        let unpaired_flows = self.flows.finish(&mut self.found.groups);
-        let (groups, catalog) = (&self.found.groups, self.spans.catalog());
+        let catalog = self.spans.catalog();
+        let operations = self.operations.finish(&mut self.found.groups, catalog);
+        let flows = self.flows.finish(&mut self.found.groups, catalog);
+        let groups = &self.found.groups;
         Report {
             categories: catalog.categories(),
             durations: self.found.durations.into_rows(groups, catalog),
-            operations: self.operations.rows.into_rows(groups, catalog),
-            flows: self.flows.rows.into_rows(groups, catalog),
+            operations: operations.rows.into_rows(groups, catalog),
+            flows: flows.rows.into_rows(groups, catalog),
             counter_values_left_out: self.counters.left_out,
             counters: self.counters.into_rows(groups, catalog),
             instants: self.instants.into_rows(groups, catalog),
             context_switches: self.context_switches,
             oddities,
-            unpaired_operations,
-            unpaired_flows,
+            unpaired_operations: operations.unpaired,
+            unpaired_flows: flows.unpaired,
             ..Report::default()
         }
     }

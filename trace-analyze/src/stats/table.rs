@@ -6,7 +6,7 @@ use trace_format::ThreadKoids;
 
 use super::{Distribution, Group, Grouping, Row, Sample};
 use crate::catalog::{Catalog, DenseMap, LabelId};
-use crate::links::Link;
+use crate::pairing::Edge;
 
 /// Numbers for processes or threads.
 #[derive(Debug, Default)]
@@ -99,12 +99,12 @@ impl Table {
     }
 
     /// Adds an operation or a flow to its row.
-    pub(super) fn link(&mut self, groups: &mut Groups, link: &Link) {
-        let row = self.row(groups.of(link.begin.thread), link.key.label);
-        let length = link.end.saturating_sub(link.begin.nanos);
+    pub(super) fn link(&mut self, groups: &mut Groups, begin: &Edge<ThreadKoids>, end: u64) {
+        let row = self.row(groups.of(begin.value), begin.label);
+        let length = end.saturating_sub(begin.nanos);
         row.lengths.add(length);
         if let Some(sample) = &mut row.sample {
-            sample.add(link.begin.nanos, length);
+            sample.add(begin.nanos, length);
         }
     }
 

@@ -7,15 +7,15 @@ use trace_format::{Event, EventKind, Item, Record, Text, ThreadKoids};
 
 use super::arguments;
 use super::cpu::{Cpus, Switch};
+use super::durations::Durations;
 use super::flows::{Flows, Stop};
-use super::nest::{self, Halves, Piece, PieceKind};
-use super::operations::{Half, Operations};
-use super::rows::{nested, Group, Loss, Point, PointKind, Row};
+use super::rows::{nested, Group, Loss, Point, PointKind, Row, Slice};
 use super::series::{Counters, NotDrawn};
 use super::undrawn::Undrawn;
 use super::Timeline;
 use trace_analyze::arguments::named_unsigned;
-use trace_analyze::catalog::{Catalog, LabelId};
+use trace_analyze::catalog::Catalog;
+use trace_analyze::pairing::{Edge, Unpaired};
 use trace_analyze::weights::Turn;
 use trace_analyze::Damage;
 
@@ -29,7 +29,7 @@ pub(super) struct Collector {
     catalog: Catalog,
     arguments: Vec<u8>,
     threads: BTreeMap<ThreadKoids, ThreadParts>,
-    operations: Operations,
+    durations: Durations,
     counters: Counters,
     flows: Flows,
     cpus: Cpus,
@@ -40,7 +40,7 @@ pub(super) struct Collector {
 /// What is on a thread.
 #[derive(Debug, Default)]
 struct ThreadParts {
-    pieces: Vec<Piece>,
+    slices: Vec<Slice>,
     points: Vec<Point>,
     losses: Vec<Loss>,
 }
@@ -55,7 +55,7 @@ impl Collector {
             catalog: Catalog::default(),
             arguments: Vec::new(),
             threads: BTreeMap::new(),
-            operations: Operations::default(),
+            durations: Durations::default(),
             counters: Counters::default(),
             flows: Flows::default(),
             cpus: Cpus::default(),
@@ -169,42 +169,28 @@ impl Collector {
         }
         let arguments = self.add_arguments(item, &event.arguments);
         let point = |kind| Point { at, label, arguments, kind };
-        let half = |is_begin| Half { at, arguments, is_begin };
         match event.kind {
             EventKind::Instant { scope } => {
                 self.thread(thread).points.push(point(point_kind(scope)));
             }
-            EventKind::AsyncBegin { id } => {
-                self.operations.half(thread.process, label, id, half(true));
-            }
-            EventKind::AsyncEnd { id } => {
-                self.operations.half(thread.process, label, id, half(false));
-            }
             EventKind::AsyncInstant { .. } => {
-                self.operations.point(thread.process, point(PointKind::Operation));
+                self.durations.point(thread.process, point(PointKind::Operation));
             }
-            kind => self.piece(item, kind, thread, (at, label, arguments)),
-        }
-    }
-
-    /// Takes a part of a duration.
-    fn piece(
-        &mut self,
-        item: &Item<'_>,
-        kind: EventKind,
-        thread: ThreadKoids,
-        (at, label, arguments): (u64, LabelId, u32),
-    ) {
-        let kind = match kind {
             EventKind::DurationComplete { end } => {
                 let end = item.nanos(end).max(at);
                 self.reach(end, true);
-                PieceKind::Complete { end }
+                let slice = Slice { begin: at, end, label, arguments, is_open: false };
+                self.thread(thread).slices.push(slice);
             }
-            EventKind::DurationEnd => PieceKind::End,
-            _ => PieceKind::Begin,
-        };
-        self.thread(thread).pieces.push(Piece { at, label, arguments, kind });
+            kind => {
+                if matches!(kind, EventKind::DurationBegin | EventKind::DurationEnd) {
+                    self.thread(thread);
+                }
+                if let Some(edge) = Edge::of(&mut self.catalog, item, event, arguments) {
+                    self.durations.push(&self.catalog, edge);
+                }
+            }
+        }
     }
 
     fn loss(&mut self, item: &Item<'_>, event: &Event<'_>, loss: &trace_analyze::Loss<'_>) {
@@ -278,17 +264,21 @@ impl Collector {
     /// Returns the rows of all processes, and where the threads are in them.
     fn processes(&mut self, last: u64, cpus: Option<&Group>) -> (Vec<Group>, Places) {
         let mut places = Places::default();
+        let mut durations = std::mem::take(&mut self.durations);
+        let threads = &mut self.threads;
+        durations.pair(last, &self.catalog, &mut self.arguments, |koids, slice| {
+            threads.entry(koids).or_default().slices.push(slice);
+        });
+        places.unpaired = durations.unpaired;
         // The rows of the threads are the first ones.
         let mut processes: BTreeMap<u64, (Vec<ThreadKoids>, Vec<Row>)> = BTreeMap::new();
         for (koids, parts) in std::mem::take(&mut self.threads) {
-            let row = self.thread_row(koids, parts, last, &mut places.halves);
+            let row = self.thread_row(koids, parts);
             let (threads, rows) = processes.entry(koids.process).or_default();
             threads.push(koids);
             rows.push(row);
         }
-        let operations = std::mem::take(&mut self.operations);
-        let missing = &mut places.operation_halves;
-        let operations = operations.rows(last, &self.catalog, &mut self.arguments, missing);
+        let operations = durations.rows(&self.catalog);
         let counters = std::mem::take(&mut self.counters).rows(&self.catalog);
         for (process, row) in operations.into_iter().chain(counters) {
             processes.entry(process).or_default().1.push(row);
@@ -304,19 +294,12 @@ impl Collector {
         (groups, places)
     }
 
-    fn thread_row(
-        &mut self,
-        koids: ThreadKoids,
-        mut parts: ThreadParts,
-        last: u64,
-        halves: &mut Halves,
-    ) -> Row {
-        let slices = nest::slices(parts.pieces, last, &self.catalog, &mut self.arguments, halves);
+    fn thread_row(&self, koids: ThreadKoids, mut parts: ThreadParts) -> Row {
         parts.points.sort_by_key(|point| point.at);
         parts.losses.sort_by_key(|loss| loss.from);
         Row {
             name: thread_name(&self.catalog, koids),
-            lanes: nested(slices),
+            lanes: nested(parts.slices),
             points: parts.points,
             losses: parts.losses,
             ..Row::default()
@@ -328,10 +311,8 @@ impl Collector {
 #[derive(Debug, Default)]
 struct Places {
     koids: HashMap<ThreadKoids, u32>,
-    /// What has lost its other half, on threads.
-    halves: Halves,
-    /// The same of operations.
-    operation_halves: Halves,
+    /// What lacks a begin or an end, of threads and of operations.
+    unpaired: [Unpaired; 2],
 }
 
 fn is_drawn(record: &Record<'_>) -> bool {
@@ -386,7 +367,7 @@ fn notes(
     undrawn: &Undrawn,
     of_counters: NotDrawn,
 ) -> Vec<String> {
-    let (threads, operations) = (&places.halves, &places.operation_halves);
+    let [threads, operations] = places.unpaired;
     let counts = [
         (damage.buffers_full, "full buffers while recording"),
         (damage.stats.bad_records, "malformed records, left out"),
