@@ -34,9 +34,10 @@ fn longest() -> Result<(), Box<dyn Error>> {
         *nanos = span.nanos().max(*nanos);
     };
     while let Some(item) = reader.next()? {
-        spans.record(&item, &mut look);
+        spans.record(&item).for_each(&mut look);
     }
-    let oddities = spans.finish(&mut look);
+    spans.finish().for_each(look);
+    let oddities = spans.oddities();
     for ((thread, label), nanos) in longest {
         if spans.catalog().name(label) == wanted {
             println!("thread {thread}: {nanos} ns");

@@ -37,7 +37,7 @@ mod pending;
 mod thread;
 mod window;
 
-use trace_format::{EventKind, Item, Record, ThreadKoids, TickRate};
+use trace_format::{Event, EventKind, Item, Record, ThreadKoids, TickRate};
 
 use crate::catalog::{Catalog, LabelId, ThreadId};
 use thread::ThreadSpans;
@@ -110,12 +110,11 @@ pub struct Oddities {
 /// let mut spans = Spans::default();
 /// let mut reader = Reader::new(open());
 /// let mut longest = None;
-/// let mut look = |span: trace_analyze::spans::Span| longest = longest.max(Some(span.end - span.begin));
 /// while let Some(item) = reader.next()? {
-///     spans.record(&item, &mut look);
+///     longest = longest.max(spans.record(&item).map(|span| span.nanos()).max());
 /// }
-/// let oddities = spans.finish(&mut look);
-/// assert_eq!((longest, oddities.begins_without_end), (None, 0));
+/// longest = longest.max(spans.finish().map(|span| span.nanos()).max());
+/// assert_eq!((longest, spans.oddities().begins_without_end), (None, 0));
 /// # Ok::<(), trace_format::ReadError>(())
 /// ```
 #[derive(Debug, Default)]
@@ -124,6 +123,13 @@ pub struct Spans {
     threads: Vec<ThreadSpans>,
     waiting: usize,
     pending: usize,
+    done: Done,
+}
+
+/// What is complete.
+#[derive(Debug, Default)]
+struct Done {
+    spans: Vec<Span>,
     oddities: Oddities,
 }
 
@@ -139,13 +145,19 @@ impl Spans {
         &mut self.catalog
     }
 
-    /// Takes the next record of the archive, of any type, and gives `sink` the
-    /// durations that are complete by now, in no particular order.
+    /// Takes the next record of the archive, of any type; returns the durations that are complete
+    /// by now, in no particular order.
     #[inline]
-    pub fn record(&mut self, item: &Item<'_>, sink: &mut impl FnMut(Span)) {
-        let Record::Event(event) = &item.record else {
-            return self.catalog.note(item);
-        };
+    pub fn record(&mut self, item: &Item<'_>) -> std::vec::Drain<'_, Span> {
+        match &item.record {
+            Record::Event(event) => self.event(item, event),
+            _ => self.catalog.note(item),
+        }
+        self.done.spans.drain(..)
+    }
+
+    #[inline]
+    fn event(&mut self, item: &Item<'_>, event: &Event<'_>) {
         let (kind, end) = match event.kind {
             EventKind::DurationComplete { end } => (window::Kind::Complete, end),
             EventKind::DurationBegin => (window::Kind::Begin, u64::MAX),
@@ -155,18 +167,13 @@ impl Spans {
         let label = self.catalog.label(item, event.category, event.name);
         let thread = self.catalog.thread(item, event.thread);
         let rate = item.provider.tick_rate();
-        self.push((thread, rate), window::Entry { at: event.ticks, end, label, kind }, sink);
+        self.push((thread, rate), window::Entry { at: event.ticks, end, label, kind });
     }
 
     #[inline]
-    fn push(
-        &mut self,
-        (thread, rate): (ThreadId, TickRate),
-        mut entry: window::Entry,
-        sink: &mut impl FnMut(Span),
-    ) {
+    fn push(&mut self, (thread, rate): (ThreadId, TickRate), mut entry: window::Entry) {
         if entry.end < entry.at {
-            self.oddities.reversed += 1;
+            self.done.oddities.reversed += 1;
             entry.end = entry.at;
         }
         while self.threads.len() <= thread.place() {
@@ -175,26 +182,26 @@ impl Spans {
         }
         let Some(spans) = self.threads.get_mut(thread.place()) else { return };
         if spans.rate() != rate {
-            spans.finish(&self.catalog, &mut self.oddities, sink);
+            spans.finish(&self.catalog, &mut self.done);
             *spans = ThreadSpans::new(thread, self.catalog.koids(thread), rate);
         }
         self.waiting += 1;
         if spans.push(entry) || self.waiting > MAX_WAITING {
-            self.make_room(thread, sink);
+            self.make_room(thread);
         }
     }
 
     /// Moves events out of a full window, or out of all of them.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, thread: ThreadId, sink: &mut impl FnMut(Span)) {
+    fn make_room(&mut self, thread: ThreadId) {
         if self.waiting > MAX_WAITING {
             for spans in &mut self.threads {
-                spans.advance(&self.catalog, &mut self.oddities, sink);
+                spans.advance(&self.catalog, &mut self.done);
                 spans.shrink();
             }
         } else if let Some(spans) = self.threads.get_mut(thread.place()) {
-            spans.advance(&self.catalog, &mut self.oddities, sink);
+            spans.advance(&self.catalog, &mut self.done);
         }
         self.waiting = self.threads.iter().map(ThreadSpans::waiting).sum();
         self.pending = self.threads.iter().map(ThreadSpans::pending).sum();
@@ -203,12 +210,18 @@ impl Spans {
         }
     }
 
-    /// Gives `sink` the rest, at the end of the archive.
-    pub fn finish(&mut self, sink: &mut impl FnMut(Span)) -> Oddities {
+    /// Returns the rest, at the end of the archive.
+    pub fn finish(&mut self) -> std::vec::Drain<'_, Span> {
         for spans in &mut self.threads {
-            spans.finish(&self.catalog, &mut self.oddities, sink);
+            spans.finish(&self.catalog, &mut self.done);
         }
-        self.oddities
+        self.done.spans.drain(..)
+    }
+
+    /// Returns what did not fit together so far.
+    #[must_use]
+    pub fn oddities(&self) -> Oddities {
+        self.done.oddities
     }
 }
 

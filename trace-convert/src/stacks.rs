@@ -96,9 +96,10 @@ impl Stacks {
         let mut spans = Spans::default();
         let mut stacks = Self::default();
         stacks.damage = Damage::of_all(reader, |item| {
-            spans.record(item, &mut |span| stacks.add(&span));
+            spans.record(item).for_each(|span| stacks.add(&span));
         })?;
-        stacks.oddities = spans.finish(&mut |span| stacks.add(&span));
+        spans.finish().for_each(|span| stacks.add(&span));
+        stacks.oddities = spans.oddities();
         stacks.durations.finish()?;
         stacks.threads.retain(|thread| thread.first <= thread.last);
         stacks.threads.sort_by_key(|thread| thread.koids);

@@ -46,8 +46,8 @@ pub(super) fn path<R: Read>(
 ) -> Result<Vec<Segment>, ReadError> {
     let mut spans = Spans::default();
     let mut innermost = Innermost::new(points);
-    Damage::of_all(reader, |item| spans.record(item, &mut |span| innermost.look(&span)))?;
-    spans.finish(&mut |span| innermost.look(&span));
+    Damage::of_all(reader, |item| spans.record(item).for_each(|span| innermost.look(&span)))?;
+    spans.finish().for_each(|span| innermost.look(&span));
     let mut points: Vec<(Point, Option<Span>)> = innermost.into_points().collect();
     points.sort_by_key(|(point, _)| point.nanos);
     let mut segments = Vec::new();

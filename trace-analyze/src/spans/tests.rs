@@ -104,9 +104,10 @@ fn assembled(archive: &[u8]) -> (Vec<Row>, Oddities) {
     let mut found = Vec::new();
     let mut reader = Reader::new(archive);
     while let Some(item) = reader.next().unwrap() {
-        spans.record(&item, &mut |span| found.push(span));
+        found.extend(spans.record(&item));
     }
-    let oddities = spans.finish(&mut |span| found.push(span));
+    found.extend(spans.finish());
+    let oddities = spans.oddities();
     let name = |span: &Span| {
         let name = spans.catalog().name(span.label);
         NAMES.iter().position(|known| *known == name).unwrap() as u8
@@ -263,8 +264,9 @@ fn times_have_the_rate_of_their_record() {
     let mut reader = Reader::new(&*archive);
     let mut look = |span: Span| found.push((span.rate.to_nanos(span.begin), span.nanos()));
     while let Some(item) = reader.next().unwrap() {
-        spans.record(&item, &mut look);
+        spans.record(&item).for_each(&mut look);
     }
-    assert_eq!(spans.finish(&mut look).begins_without_end, 2);
+    spans.finish().for_each(look);
+    assert_eq!(spans.oddities().begins_without_end, 2);
     assert_eq!(found, [(2000, 1000), (2_000_000, 1_000_000)]);
 }

@@ -4,7 +4,7 @@ use trace_format::{ThreadKoids, TickRate};
 
 use super::pending::Pending;
 use super::window::{Entry, Kind, Window};
-use super::{Oddities, Span};
+use super::{Done, Span};
 use crate::catalog::{Catalog, LabelId, ThreadId};
 use crate::pairing::{begin_of, MAX_SEARCH};
 
@@ -92,30 +92,20 @@ impl ThreadSpans {
     }
 
     /// Goes on with the older half of the events that wait.
-    pub(super) fn advance(
-        &mut self,
-        catalog: &Catalog,
-        oddities: &mut Oddities,
-        sink: &mut impl FnMut(Span),
-    ) {
+    pub(super) fn advance(&mut self, catalog: &Catalog, done: &mut Done) {
         let mut window = std::mem::take(&mut self.window);
-        window.older_half().for_each(|entry| self.entry(catalog, entry, oddities, sink));
+        window.older_half().for_each(|entry| self.entry(catalog, entry, done));
         self.window = window;
     }
 
     /// Goes on to the end.
-    pub(super) fn finish(
-        &mut self,
-        catalog: &Catalog,
-        oddities: &mut Oddities,
-        sink: &mut impl FnMut(Span),
-    ) {
+    pub(super) fn finish(&mut self, catalog: &Catalog, done: &mut Done) {
         let mut window = std::mem::take(&mut self.window);
-        window.all().for_each(|entry| self.entry(catalog, entry, oddities, sink));
+        window.all().for_each(|entry| self.entry(catalog, entry, done));
         while !self.open.is_empty() {
-            self.close_last(oddities, sink);
+            self.close_last(done);
         }
-        oddities.begins_without_end += std::mem::take(&mut self.beyond);
+        done.oddities.begins_without_end += std::mem::take(&mut self.beyond);
     }
 
     /// Gives memory back that a full window has taken.
@@ -131,49 +121,38 @@ impl ThreadSpans {
     }
 
     #[inline]
-    fn entry(
-        &mut self,
-        catalog: &Catalog,
-        entry: Entry,
-        oddities: &mut Oddities,
-        sink: &mut impl FnMut(Span),
-    ) {
+    fn entry(&mut self, catalog: &Catalog, entry: Entry, done: &mut Done) {
         match entry.kind {
-            Kind::Complete | Kind::Begin => self.start(entry, oddities, sink),
-            Kind::End => self.end(catalog, entry, oddities, sink),
+            Kind::Complete | Kind::Begin => self.start(entry, done),
+            Kind::End => self.end(catalog, entry, done),
         }
     }
 
     #[inline]
-    fn start(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+    fn start(&mut self, entry: Entry, done: &mut Done) {
         if entry.at > self.latest {
             self.latest = entry.at;
-            self.close_before(&entry, oddities, sink);
-            self.open_last(entry, oddities, sink);
+            self.close_before(&entry, done);
+            self.open_last(entry, done);
         } else {
-            self.start_late(entry, oddities, sink);
+            self.start_late(entry, done);
         }
     }
 
     /// Closes what is over when `entry` begins.
     #[inline]
-    fn close_before(
-        &mut self,
-        entry: &Entry,
-        oddities: &mut Oddities,
-        sink: &mut impl FnMut(Span),
-    ) {
+    fn close_before(&mut self, entry: &Entry, done: &mut Done) {
         while self.open.last().is_some_and(|last| last.is_over(entry)) {
-            self.close_last(oddities, sink);
+            self.close_last(done);
         }
     }
 
     /// Closes the innermost duration.
     #[inline]
-    fn close_last(&mut self, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+    fn close_last(&mut self, done: &mut Done) {
         let Some(open) = self.open.pop() else { return };
         if open.is_begin() {
-            oddities.begins_without_end += 1;
+            done.oddities.begins_without_end += 1;
             // What is in it is in the one around it.
             if let Some(around) = self.around(self.open.len(), open.begin) {
                 around.inner = around.inner.saturating_add(open.inner);
@@ -185,7 +164,7 @@ impl ThreadSpans {
             Some(last) if last >= open.end => self.pending.insert(open.begin, open.end),
             _ => self.pending.close(open.begin, open.end),
         }
-        sink(self.span(&open));
+        done.spans.push(self.span(&open));
     }
 
     #[inline]
@@ -198,10 +177,10 @@ impl ThreadSpans {
 
     /// Opens a duration inside all that are open.
     #[inline]
-    fn open_last(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+    fn open_last(&mut self, entry: Entry, done: &mut Done) {
         let Entry { at: begin, end, label, kind } = entry;
         if self.open.len() >= MAX_DEPTH {
-            return self.too_deep(entry, oddities, sink);
+            return self.too_deep(entry, done);
         }
         let mut limit = end;
         if let Some(around) = self.around(self.open.len(), begin) {
@@ -215,71 +194,66 @@ impl ThreadSpans {
     }
 
     #[cold]
-    fn too_deep(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+    fn too_deep(&mut self, entry: Entry, done: &mut Done) {
         match entry.kind {
             Kind::Begin => self.beyond += 1,
-            _ => self.give_up(entry, oddities, sink),
+            _ => self.give_up(entry, done),
         }
     }
 
     /// Takes a duration whose place is not to be found.
-    fn give_up(&self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+    fn give_up(&self, entry: Entry, done: &mut Done) {
         let Entry { at: begin, end, label, .. } = entry;
-        oddities.misplaced += 1;
-        sink(self.span(&Open { begin, end, limit: end, inner: 0, label }));
+        done.oddities.misplaced += 1;
+        done.spans.push(self.span(&Open { begin, end, limit: end, inner: 0, label }));
     }
 
     /// Takes a duration that does not begin behind everything else: one that
     /// stands behind what is in it, or one of a clock that stood still.
-    fn start_late(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+    fn start_late(&mut self, entry: Entry, done: &mut Done) {
         let Entry { at, end, kind, .. } = entry;
         if kind == Kind::Begin {
-            return self.begin_late(entry, oddities, sink);
+            return self.begin_late(entry, done);
         }
         if at == self.latest {
-            self.close_before_but_at(&entry, oddities, sink);
+            self.close_before_but_at(&entry, done);
         }
         let encloses = |open: &Open| open.begin > at || (open.begin == at && open.limit < end);
         let inside = self.open.iter().rev().take(MAX_SEARCH).position(|open| !encloses(open));
         let inside = inside.unwrap_or(self.open.len());
         if inside >= MAX_SEARCH || self.open.len() >= MAX_DEPTH {
-            return self.give_up(entry, oddities, sink);
+            return self.give_up(entry, done);
         }
         let around = self.open.len() - inside;
         match self.open.get(around).copied() {
-            Some(inner) if inner.begin < end => self.enclose(around, inner, entry, oddities),
-            None if end > self.latest => self.open_late(entry, oddities),
-            _ => self.close_late(around, entry, oddities, sink),
+            Some(inner) if inner.begin < end => self.enclose(around, inner, entry, done),
+            None if end > self.latest => self.open_late(entry, done),
+            _ => self.close_late(around, entry, done),
         }
     }
 
     /// Takes a begin that is not later than everything else.
-    fn begin_late(&mut self, entry: Entry, oddities: &mut Oddities, sink: &mut impl FnMut(Span)) {
+    fn begin_late(&mut self, entry: Entry, done: &mut Done) {
         if entry.at == self.latest {
-            self.close_before(&entry, oddities, sink);
+            self.close_before(&entry, done);
         } else {
-            oddities.misplaced += 1;
+            done.oddities.misplaced += 1;
         }
-        self.open_last(entry, oddities, sink);
+        self.open_last(entry, done);
     }
 
     /// Closes what is over when `entry` begins, unless it also begins there: it
     /// may belong in `entry`.
-    fn close_before_but_at(
-        &mut self,
-        entry: &Entry,
-        oddities: &mut Oddities,
-        sink: &mut impl FnMut(Span),
-    ) {
+    fn close_before_but_at(&mut self, entry: &Entry, done: &mut Done) {
         while self.open.last().is_some_and(|last| last.is_over(entry) && last.begin < entry.at) {
-            self.close_last(oddities, sink);
+            self.close_last(done);
         }
     }
 
     /// Puts a duration around `inner`, which is at `place` among the open ones.
-    fn enclose(&mut self, place: usize, inner: Open, entry: Entry, oddities: &mut Oddities) {
+    fn enclose(&mut self, place: usize, inner: Open, entry: Entry, done: &mut Done) {
         let Entry { at: begin, end, label, .. } = entry;
-        oddities.misplaced += u64::from(self.pending.cuts(begin));
+        done.oddities.misplaced += u64::from(self.pending.cuts(begin));
         let inner_ticks = if inner.is_begin() { 0 } else { inner.end - inner.begin };
         let taken = self.pending.sum(begin, inner.begin).saturating_add(inner_ticks);
         let limit = self.take_over(place, begin, end, taken);
@@ -292,31 +266,25 @@ impl ThreadSpans {
     }
 
     /// Opens a duration inside all that are open, around closed ones.
-    fn open_late(&mut self, entry: Entry, oddities: &mut Oddities) {
+    fn open_late(&mut self, entry: Entry, done: &mut Done) {
         let Entry { at: begin, end, label, .. } = entry;
-        oddities.misplaced += u64::from(self.pending.cuts(begin));
+        done.oddities.misplaced += u64::from(self.pending.cuts(begin));
         let taken = self.pending.sum(begin, end);
         let limit = self.take_over(self.open.len(), begin, end, taken);
         self.open.push(Open { begin, end, limit, inner: taken, label });
     }
 
     /// Takes a duration that is over.
-    fn close_late(
-        &mut self,
-        place: usize,
-        entry: Entry,
-        oddities: &mut Oddities,
-        sink: &mut impl FnMut(Span),
-    ) {
+    fn close_late(&mut self, place: usize, entry: Entry, done: &mut Done) {
         let Entry { at: begin, end, label, .. } = entry;
         // Cut: a duration of a group, or one that is closed and around this.
         if self.pending.cuts(begin) || self.pending.cuts(end) || self.pending.is_far(end) {
-            return self.give_up(entry, oddities, sink);
+            return self.give_up(entry, done);
         }
         let taken = self.pending.sum(begin, end);
         self.take_over(place, begin, end, taken);
         self.pending.insert(begin, end);
-        sink(self.span(&Open { begin, end, limit: end, inner: taken, label }));
+        done.spans.push(self.span(&Open { begin, end, limit: end, inner: taken, label }));
     }
 
     /// Moves `taken` from the duration around `place` into a new one in it;
@@ -336,25 +304,19 @@ impl ThreadSpans {
         outer.iter_mut().rev().take(MAX_SEARCH).find(|open| open.limit > begin)
     }
 
-    fn end(
-        &mut self,
-        catalog: &Catalog,
-        entry: Entry,
-        oddities: &mut Oddities,
-        sink: &mut impl FnMut(Span),
-    ) {
+    fn end(&mut self, catalog: &Catalog, entry: Entry, done: &mut Done) {
         if self.beyond > 0 {
             self.beyond -= 1;
             return;
         }
         let begin = |open: &Open| open.is_begin().then_some(open.label);
         let Some(place) = begin_of(catalog, entry.label, &self.open, begin) else {
-            oddities.ends_without_begin += 1;
+            done.oddities.ends_without_begin += 1;
             return;
         };
         let outer = self.outer(place, entry.at);
         while self.open.len() > place + 1 + outer {
-            self.close_last(oddities, sink);
+            self.close_last(done);
         }
         self.move_in(place);
         let Some(mut open) = self.open.pop() else { return };
@@ -362,7 +324,7 @@ impl ThreadSpans {
         self.latest = self.latest.max(entry.at);
         self.take_over(self.open.len(), open.begin, open.end, 0);
         self.pending.close(open.begin, open.end);
-        sink(self.span(&open));
+        done.spans.push(self.span(&open));
     }
 
     /// Returns how many of the durations above the begin at `place` are around

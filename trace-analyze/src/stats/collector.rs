@@ -94,7 +94,7 @@ impl<'s> Collector<'s> {
     #[inline]
     pub(super) fn record(&mut self, item: &Item<'_>) {
         let found = &mut self.found;
-        self.spans.record(item, &mut |span| found.span(&span));
+        self.spans.record(item).for_each(|span| found.span(&span));
         match &item.record {
             Record::Event(event) => match event.kind {
                 EventKind::DurationBegin
@@ -134,7 +134,7 @@ impl<'s> Collector<'s> {
 
     pub(super) fn report(mut self) -> Report {
         let found = &mut self.found;
-        let oddities = self.spans.finish(&mut |span| found.span(&span));
+        self.spans.finish().for_each(|span| found.span(&span));
         let catalog = self.spans.catalog();
         let operations = self.operations.finish(&mut self.found.groups, catalog);
         let flows = self.flows.finish(&mut self.found.groups, catalog);
@@ -148,7 +148,7 @@ impl<'s> Collector<'s> {
             counters: self.counters.into_rows(groups, catalog),
             instants: self.instants.into_rows(groups, catalog),
             context_switches: self.context_switches,
-            oddities,
+            oddities: self.spans.oddities(),
             unpaired_operations: operations.unpaired,
             unpaired_flows: flows.unpaired,
             ..Report::default()
