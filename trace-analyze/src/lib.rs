@@ -28,11 +28,11 @@ pub mod koids;
 mod loss;
 pub mod pairing;
 pub mod schedule;
+pub mod scheduling;
 pub mod spans;
 pub mod stats;
 #[cfg(test)]
 mod testing;
-pub mod weights;
 
 pub use damage::Damage;
 pub use exact::{exact, MAX_SAFE_INTEGER};

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use trace_format::{Item, ReadError, Reader, Record};
+use trace_format::{Item, ReadError, Reader};
 
+use crate::scheduling::{Switch, Turns};
 use crate::Damage;
 
 /// The most times on a processor that are kept.
@@ -17,15 +18,15 @@ const MAX_TURNS: usize = 8 << 20;
 /// one machine.
 #[derive(Debug, Default)]
 pub struct Schedule {
-    threads: HashMap<u64, Vec<Turn>>,
-    running: HashMap<(Option<u32>, u16), (u64, u64)>,
+    threads: HashMap<u64, Vec<OnCpu>>,
+    running: Turns<()>,
     start: Option<u64>,
     turns: usize,
 }
 
 /// A time on a processor.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
+struct OnCpu {
     from: u64,
     to: u64,
     /// The sum of the turns before this one.
@@ -61,45 +62,28 @@ impl Schedule {
     }
 
     fn record(&mut self, item: &Item<'_>) {
-        match &item.record {
-            Record::ContextSwitch(switch) => {
-                let cpu = (item.provider.id(), switch.cpu);
-                let threads = (switch.outgoing_thread, switch.incoming_thread);
-                self.switch(cpu, item.nanos(switch.ticks), threads);
-            }
-            Record::LegacyContextSwitch(switch) => {
-                let cpu = (item.provider.id(), switch.cpu.into());
-                let outgoing = item.thread(switch.outgoing).thread;
-                let incoming = item.thread(switch.incoming).thread;
-                self.switch(cpu, item.nanos(switch.ticks), (outgoing, incoming));
-            }
-            _ => {}
-        }
-    }
-
-    fn switch(&mut self, cpu: (Option<u32>, u16), now: u64, threads: (u64, u64)) {
-        let (outgoing, incoming) = threads;
-        let start = *self.start.get_or_insert(now);
-        match self.running.insert(cpu, (incoming, now)) {
-            Some((running, since)) if running == outgoing => self.turn(outgoing, since, now),
-            // What happened between is missing.
-            Some(_) => {}
-            None => self.turn(outgoing, start.min(now), now),
+        let Some(switch) = Switch::of(item) else { return };
+        let start = *self.start.get_or_insert(switch.nanos);
+        // Without an end, what happened between is missing.
+        if let Some((turn, (to, _))) =
+            self.running.push(&switch, ()).and_then(|turn| Some((turn, turn.to?)))
+        {
+            self.turn(turn.task.thread, turn.from.unwrap_or(start.min(to)), to);
         }
     }
 
     fn turn(&mut self, thread: u64, from: u64, to: u64) {
         self.turns += 1;
-        if thread == 0 || self.is_too_long() {
+        if self.is_too_long() {
             return;
         }
-        self.threads.entry(thread).or_default().push(Turn { from, to: to.max(from), before: 0 });
+        self.threads.entry(thread).or_default().push(OnCpu { from, to: to.max(from), before: 0 });
     }
 
     /// Puts the turns in order and adds them up.
     fn finish(&mut self) {
-        for (_, (thread, since)) in std::mem::take(&mut self.running) {
-            self.turn(thread, since, u64::MAX);
+        for turn in self.running.finish() {
+            self.turn(turn.task.thread, turn.from.unwrap_or(0), u64::MAX);
         }
         if self.is_too_long() {
             self.threads.clear();
@@ -120,7 +104,7 @@ impl Schedule {
 }
 
 /// Returns how many nanoseconds of the turns are before `time`.
-fn until(turns: &[Turn], time: u64) -> u64 {
+fn until(turns: &[OnCpu], time: u64) -> u64 {
     let place = turns.partition_point(|turn| turn.from < time);
     let turn = place.checked_sub(1).and_then(|place| turns.get(place));
     turn.map_or(0, |turn| turn.before.saturating_add(time.min(turn.to) - turn.from))
@@ -129,7 +113,7 @@ fn until(turns: &[Turn], time: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use trace_format::layout::ThreadState;
-    use trace_format::{Arguments, ContextSwitch};
+    use trace_format::{Arguments, ContextSwitch, Record};
 
     use super::*;
     use crate::testing::archive;

@@ -79,8 +79,7 @@ impl Exporter {
             Record::Blob(blob) => self.blob(item, blob),
             Record::UserspaceObject(object) => self.userspace_object(item, object),
             Record::KernelObject(object) => self.kernel_object(item, object),
-            Record::LegacyContextSwitch(switch) => self.legacy_context_switch(item, switch),
-            Record::ContextSwitch(switch) => self.context_switch(item, switch),
+            Record::LegacyContextSwitch(_) | Record::ContextSwitch(_) => self.context_switch(item),
             Record::ThreadWakeup(wakeup) => self.thread_wakeup(item, wakeup),
             Record::Log(log) => self.log(item, log),
             Record::Module(module) => self.module(item, module),
@@ -113,10 +112,7 @@ impl Exporter {
             self.start();
         }
         self.end_pieces();
-        if self.cpus.is_running() {
-            self.open_events();
-            self.open_turns();
-        }
+        self.open_turns();
         if !self.finish_document(output)? {
             self.json.raw("\n],\"otherData\":");
             self.other_data();

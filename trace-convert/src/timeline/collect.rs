@@ -6,7 +6,7 @@ use trace_format::layout::InstantScope;
 use trace_format::{Event, EventKind, Item, Record, Text, ThreadKoids};
 
 use super::arguments;
-use super::cpu::{Cpus, Switch};
+use super::cpu::Cpus;
 use super::durations::Durations;
 use super::flows::{Flows, Stop};
 use super::rows::{nested, Group, Loss, Point, PointKind, Row, Slice};
@@ -16,7 +16,7 @@ use super::Timeline;
 use trace_analyze::arguments::named_unsigned;
 use trace_analyze::catalog::Catalog;
 use trace_analyze::pairing::{Edge, Unpaired};
-use trace_analyze::weights::Turn;
+use trace_analyze::scheduling::Switch;
 use trace_analyze::Damage;
 
 /// What was found so far.
@@ -105,40 +105,21 @@ impl Collector {
     }
 
     fn scheduling(&mut self, item: &Item<'_>) {
-        let provider = item.provider.id();
-        match &item.record {
-            Record::ContextSwitch(switch) => {
-                let arguments = self.add_arguments(item, &switch.arguments);
-                let turn =
-                    |thread, weight| Turn::of(item, thread, &switch.arguments, weight).thread;
-                let outgoing = turn(switch.outgoing_thread, "outgoing_weight");
-                let incoming = turn(switch.incoming_thread, "incoming_weight");
-                let at = item.nanos(switch.ticks);
-                self.reach(at, true);
-                let cpu = (provider, switch.cpu);
-                self.cpus.switch(cpu, Switch { at, outgoing, incoming, arguments });
-            }
-            Record::LegacyContextSwitch(switch) => {
-                let outgoing = item.thread(switch.outgoing).thread;
-                let incoming = item.thread(switch.incoming).thread;
-                let at = item.nanos(switch.ticks);
-                self.reach(at, true);
-                let cpu = (provider, switch.cpu.into());
-                self.cpus.switch(cpu, Switch { at, outgoing, incoming, arguments: 0 });
-            }
-            Record::ThreadWakeup(wakeup) => {
-                let label =
-                    self.catalog.label(item, Text::Inline(b"cpu"), Text::Inline(b"wake-up"));
-                let name = self.catalog.intern("thread");
-                let koid = arguments::add_number(&mut self.arguments, name, wakeup.thread, true);
-                let given = self.add_arguments(item, &wakeup.arguments);
-                let arguments = arguments::join(&mut self.arguments, koid, given);
-                let at = item.nanos(wakeup.ticks);
-                self.reach(at, true);
-                let point = Point { at, label, arguments, kind: PointKind::Wakeup };
-                self.cpus.wakeup((provider, wakeup.cpu), point);
-            }
-            _ => {}
+        if let Some(switch) = Switch::of(item) {
+            let arguments = self.add_arguments(item, &item.record.arguments());
+            self.reach(switch.nanos, true);
+            return self.cpus.switch(switch, arguments);
+        }
+        if let Record::ThreadWakeup(wakeup) = &item.record {
+            let label = self.catalog.label(item, Text::Inline(b"cpu"), Text::Inline(b"wake-up"));
+            let name = self.catalog.intern("thread");
+            let koid = arguments::add_number(&mut self.arguments, name, wakeup.thread, true);
+            let given = self.add_arguments(item, &wakeup.arguments);
+            let arguments = arguments::join(&mut self.arguments, koid, given);
+            let at = item.nanos(wakeup.ticks);
+            self.reach(at, true);
+            let point = Point { at, label, arguments, kind: PointKind::Wakeup };
+            self.cpus.wakeup((item.provider.id(), wakeup.cpu), point);
         }
     }
 
