@@ -54,21 +54,37 @@ impl Damage {
         }
     }
 
-    /// Gives `look` every record that can be read.
+    /// Reads all of an archive; `look` sees every record that can be read.
     ///
     /// # Errors
     ///
     /// The input is not an archive, or reading it failed.
     pub fn of_all<R: Read>(
-        mut reader: Reader<R>,
+        reader: Reader<R>,
         mut look: impl FnMut(&Item<'_>),
     ) -> Result<Self, ReadError> {
+        Self::of_each(reader, |item| {
+            look(item);
+            Ok(())
+        })
+    }
+
+    /// Reads an archive to its end, or to the first error of `look`, which sees every record that
+    /// can be read.
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading it or `look` failed.
+    pub fn of_each<R: Read, E: From<ReadError>>(
+        mut reader: Reader<R>,
+        mut look: impl FnMut(&Item<'_>) -> Result<(), E>,
+    ) -> Result<Self, E> {
         let mut damage = Self::default();
         loop {
             match reader.next() {
                 Ok(Some(item)) => {
                     damage.item(&item);
-                    look(&item);
+                    look(&item)?;
                 }
                 Ok(None) => break,
                 Err(error) => damage.read_error(error)?,
@@ -81,7 +97,7 @@ impl Damage {
     /// Takes note of what is missing according to a record, or to what it
     /// refers to.
     #[inline]
-    pub fn item(&mut self, item: &Item<'_>) {
+    fn item(&mut self, item: &Item<'_>) {
         self.audit.item(item);
         match &item.record {
             Record::Event(event) => {
@@ -100,7 +116,7 @@ impl Damage {
     }
 
     /// Takes note of damage; an error that is more than that is passed on.
-    pub fn read_error(&mut self, error: ReadError) -> Result<(), ReadError> {
+    fn read_error(&mut self, error: ReadError) -> Result<(), ReadError> {
         if error.is_no_archive() {
             return Err(error);
         }

@@ -35,6 +35,7 @@ pub mod chrome;
 mod conversion;
 pub mod csv;
 mod error;
+mod export;
 pub mod ftrace;
 pub mod merge;
 pub mod perfetto;

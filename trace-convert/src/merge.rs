@@ -124,20 +124,9 @@ impl<W: Write> Merger<W> {
     /// # Errors
     ///
     /// The input is not an archive, or reading or writing failed.
-    pub fn add<R: Read>(&mut self, name: &str, mut reader: Reader<R>) -> Result<(), ConvertError> {
+    pub fn add<R: Read>(&mut self, name: &str, reader: Reader<R>) -> Result<(), ConvertError> {
         let archive = self.summary.damage.len();
-        let mut damage = Damage::default();
-        loop {
-            match reader.next() {
-                Ok(Some(item)) => {
-                    damage.item(&item);
-                    self.record(archive, name, &item)?;
-                }
-                Ok(None) => break,
-                Err(error) => damage.read_error(error)?,
-            }
-        }
-        damage.stats = reader.stats();
+        let damage = Damage::of_each(reader, |item| self.record(archive, name, item))?;
         self.summary.damage.push(damage);
         Ok(())
     }

@@ -65,23 +65,12 @@ pub struct Summary {
 ///
 /// The input is not an archive, or reading or writing failed.
 pub fn write<R: Read, W: Write>(
-    mut reader: Reader<R>,
+    reader: Reader<R>,
     plan: &Plan<'_>,
     output: W,
 ) -> Result<Summary, ConvertError> {
     let mut slicer = Slicer::new(plan, output)?;
-    let mut damage = Damage::default();
-    loop {
-        match reader.next() {
-            Ok(Some(item)) => {
-                damage.item(&item);
-                slicer.record(&item)?;
-            }
-            Ok(None) => break,
-            Err(error) => damage.read_error(error)?,
-        }
-    }
-    damage.stats = reader.stats();
+    let damage = Damage::of_each(reader, |item| slicer.record(item))?;
     slicer.finish()?;
     Ok(Summary { damage, categories: slicer.catalog.categories(), ..slicer.summary })
 }

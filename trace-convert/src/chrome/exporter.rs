@@ -2,18 +2,20 @@
 
 use std::io::{self, Write};
 
-use trace_format::{Item, Metadata, Record, Stats, ThreadKoids};
+use trace_analyze::Damage;
+use trace_format::{Item, Metadata, Record, ThreadKoids};
 
 use super::begins::Begins;
 use super::json::Json;
 use super::restore::Documents;
 use super::scheduling::Cpus;
 use super::system::System;
+use crate::export::Exporter;
 use crate::Conversion;
 
 /// One conversion under way.
 #[derive(Debug, Default)]
-pub(super) struct Exporter {
+pub(super) struct JsonExporter {
     pub(super) json: Json,
     pub(super) conversion: Conversion,
     /// The time of the record that had one last, in nanoseconds.
@@ -28,16 +30,9 @@ pub(super) struct Exporter {
     pub(super) begins: Begins,
 }
 
-impl Exporter {
-    fn start(&mut self) {
-        self.is_started = true;
-        self.has_events = true;
-        self.json.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-    }
-
+impl Exporter for JsonExporter {
     #[inline]
-    pub(super) fn record(&mut self, item: &Item<'_>) {
-        self.conversion.damage.item(item);
+    fn record(&mut self, item: &Item<'_>) {
         if !self.is_started && !self.start_with(item) {
             return;
         }
@@ -46,6 +41,37 @@ impl Exporter {
         } else {
             self.record_among_documents(item);
         }
+    }
+
+    #[inline]
+    fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()> {
+        self.json.write_full_pieces(output)
+    }
+
+    fn finish(mut self, damage: Damage, output: &mut impl Write) -> io::Result<Conversion> {
+        self.conversion.damage = damage;
+        if !self.is_started {
+            self.start();
+        }
+        self.end_pieces();
+        self.open_turns();
+        if !self.finish_document(output)? {
+            self.json.raw("\n],\"otherData\":");
+            self.other_data();
+            self.members_of_documents(output)?;
+            self.system.write(output)?;
+            self.json.raw("}\n");
+        }
+        self.json.write_all(output)?;
+        Ok(self.conversion)
+    }
+}
+
+impl JsonExporter {
+    fn start(&mut self) {
+        self.is_started = true;
+        self.has_events = true;
+        self.json.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     }
 
     /// Starts the JSON with the first record that is in it; false if `item` is
@@ -95,33 +121,6 @@ impl Exporter {
             | Record::Thread { .. }
             | Record::Unknown(_) => {}
         }
-    }
-
-    #[inline]
-    pub(super) fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()> {
-        self.json.write_full_pieces(output)
-    }
-
-    pub(super) fn finish(
-        mut self,
-        stats: Stats,
-        output: &mut impl Write,
-    ) -> io::Result<Conversion> {
-        self.conversion.damage.stats = stats;
-        if !self.is_started {
-            self.start();
-        }
-        self.end_pieces();
-        self.open_turns();
-        if !self.finish_document(output)? {
-            self.json.raw("\n],\"otherData\":");
-            self.other_data();
-            self.members_of_documents(output)?;
-            self.system.write(output)?;
-            self.json.raw("}\n");
-        }
-        self.json.write_all(output)?;
-        Ok(self.conversion)
     }
 
     /// Says in the JSON itself what it lacks.

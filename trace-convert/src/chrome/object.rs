@@ -5,10 +5,10 @@ use trace_format::{
     Blob, Item, KernelObject, LargeBlob, LargeBlobEvent, ThreadKoids, UserspaceObject,
 };
 
-use super::exporter::{Exporter, Head};
+use super::exporter::{Head, JsonExporter};
 use trace_analyze::arguments;
 
-impl Exporter {
+impl JsonExporter {
     pub(super) fn kernel_object<'a>(&mut self, item: &Item<'a>, object: &KernelObject<'a>) {
         let koid = object.koid;
         if object.object_type == ObjectType::THREAD {

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use trace_format::layout::BlobType;
 use trace_format::{Blob, Item, Record};
 
-use super::exporter::Exporter;
+use super::exporter::JsonExporter;
 use super::spool::Spool;
 use crate::tef::scan;
 use trace_analyze::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE};
@@ -66,7 +66,7 @@ impl Documents {
     }
 }
 
-impl Exporter {
+impl JsonExporter {
     /// Starts the JSON if `item` is the start of a document; else that is left
     /// to be done.
     pub(super) fn start_document<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) -> bool {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use trace_format::layout::{InstantScope, ThreadState};
 use trace_format::{Item, ThreadKoids, ThreadWakeup};
 
-use super::exporter::{Exporter, Head};
+use super::exporter::{Head, JsonExporter};
 use trace_analyze::carried::{ADDED, CPUS};
 use trace_analyze::scheduling::{say_more, waker, Switch, Task, Turn, Turns};
 
@@ -25,7 +25,7 @@ pub(super) struct Cpus {
     turns: Turns<()>,
 }
 
-impl Exporter {
+impl JsonExporter {
     pub(super) fn context_switch(&mut self, item: &Item<'_>) {
         let Some(switch) = Switch::of(item) else { return };
         let Switch { cpu: (_, cpu), nanos, outgoing, state, incoming, .. } = switch;

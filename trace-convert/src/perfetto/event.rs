@@ -4,7 +4,7 @@ use trace_format::layout::InstantScope;
 use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
 
 use super::annotations::number;
-use super::exporter::Exporter;
+use super::exporter::PerfettoExporter;
 use super::message::{Clock, ClockSnapshot, Kind, LegacyEvent, TracePacket, TrackEvent};
 use super::packets::Use;
 use super::tracks::{Uuid, ROOT};
@@ -17,7 +17,7 @@ const REALTIME: u32 = 1;
 /// `BuiltinClock`; the clock of all times in the file.
 const BOOTTIME: u32 = 6;
 
-impl Exporter {
+impl PerfettoExporter {
     #[inline]
     pub(super) fn event<'a>(&mut self, item: &Item<'a>, event: &Event<'a>) {
         let nanos = item.nanos(event.ticks);

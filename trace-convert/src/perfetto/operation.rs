@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use trace_format::{Event, Item, ThreadKoids};
 
 use super::annotations::pointer;
-use super::exporter::Exporter;
+use super::exporter::PerfettoExporter;
 use super::message::{Kind, SiblingMerge, TrackDescriptor};
 use super::packets::Packets;
 use super::tracks::{plain, Uuid};
@@ -138,7 +138,7 @@ fn nested(uuid: Uuid, parent: Uuid, name: &str) -> TrackDescriptor {
     TrackDescriptor { sibling_merge_behavior, ..plain(uuid, parent, name) }
 }
 
-impl Exporter {
+impl PerfettoExporter {
     pub(super) fn async_begin<'a>(
         &mut self,
         item: &Item<'a>,

@@ -7,7 +7,7 @@ use trace_format::{
 };
 
 use super::annotations::{addresses, bytes, hex, number, pointer, string};
-use super::exporter::Exporter;
+use super::exporter::PerfettoExporter;
 use super::message::{Kind, LogMessage};
 use super::tracks::{Uuid, ROOT};
 use trace_analyze::arguments;
@@ -16,7 +16,7 @@ use trace_analyze::carried::ADDED;
 /// How much of a log message names its instant, in bytes.
 const MAX_LOG_NAME_BYTES: usize = 100;
 
-impl Exporter {
+impl PerfettoExporter {
     pub(super) fn log(&mut self, item: &Item<'_>, log: &Log<'_>) {
         let message = String::from_utf8_lossy(log.message);
         let name = cut_str(message.lines().next().unwrap_or(""), MAX_LOG_NAME_BYTES);

@@ -3,14 +3,14 @@
 use trace_format::layout::ThreadState;
 use trace_format::{Item, ThreadWakeup};
 
-use super::exporter::Exporter;
+use super::exporter::PerfettoExporter;
 use super::message::{FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking, TracePacket};
 use trace_analyze::scheduling::{waker, Switch, Task};
 
 /// What the scheduler calls a thread that is none: the idle processor.
 const SWAPPER: &str = "swapper";
 
-impl Exporter {
+impl PerfettoExporter {
     pub(super) fn context_switch(&mut self, item: &Item<'_>) {
         let Some(switch) = Switch::of(item) else { return };
         if let Some((outgoing, incoming)) = switch.koids {

@@ -7,7 +7,7 @@ use trace_format::{
 
 use super::overrides::{Carried, Overrides, Use};
 use crate::chrome::event::phase;
-use crate::chrome::exporter::Exporter;
+use crate::chrome::exporter::JsonExporter;
 use crate::chrome::json::Json;
 use crate::tef::scan;
 use trace_analyze::arguments;
@@ -28,7 +28,7 @@ struct Own<'a> {
     label: Option<&'a str>,
 }
 
-impl Exporter {
+impl JsonExporter {
     /// Adds what a record was as JSON; false if it was not JSON.
     pub(super) fn restore(&mut self, item: &Item<'_>) -> bool {
         match &item.record {
