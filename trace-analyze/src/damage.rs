@@ -5,7 +5,7 @@ use std::io::Read;
 use trace_format::audit::Audit;
 use trace_format::layout::ProviderEvent;
 use trace_format::notes::{Missing, Omitted};
-use trace_format::{Item, Metadata, ReadError, Reader, Record, Stats};
+use trace_format::{EventKind, Item, Metadata, ReadError, Reader, Record, Stats};
 
 use crate::{loss, Loss};
 
@@ -99,6 +99,17 @@ impl Damage {
     #[inline]
     fn item(&mut self, item: &Item<'_>) {
         self.audit.item(item);
+        let is_note = match &item.record {
+            Record::Event(event) => matches!(event.kind, EventKind::Instant { .. }),
+            record => matches!(record, Record::Metadata(_)),
+        };
+        if is_note {
+            self.note(item);
+        }
+    }
+
+    /// Takes note of what a record of the tracing system itself says.
+    fn note(&mut self, item: &Item<'_>) {
         match &item.record {
             Record::Event(event) => {
                 if let Some(loss) = Loss::of(item, event) {

@@ -4,7 +4,7 @@
 //! An [`Audit`] counts how many references of each kind do, once for each place in a record.
 
 use crate::reader::Item;
-use crate::record::{Process, Reference, Text, Thread};
+use crate::record::{Process, Record, Reference, Text, Thread};
 
 /// How many references have an index that was not registered.
 ///
@@ -35,15 +35,39 @@ impl Audit {
     /// Counts the references of `item`'s record.
     #[inline]
     pub fn item(&mut self, item: &Item<'_>) {
+        match &item.record {
+            // Most records are events without arguments.
+            Record::Event(event) if event.arguments.iter().next().is_none() => {
+                self.thread(item, event.thread);
+                self.text(item, event.category);
+                self.text(item, event.name);
+            }
+            _ => self.references(item),
+        }
+    }
+
+    fn references(&mut self, item: &Item<'_>) {
         item.record.references(|reference| match reference {
-            Reference::Text(Text::Indexed(index)) => {
-                self.unknown_strings += u64::from(item.provider.string(index).is_none());
+            Reference::Text(text) => self.text(item, text),
+            Reference::Thread(thread) => self.thread(item, thread),
+            Reference::Process(Process::Indexed(index)) => {
+                self.thread(item, Thread::Indexed(index));
             }
-            Reference::Thread(Thread::Indexed(index))
-            | Reference::Process(Process::Indexed(index)) => {
-                self.unknown_threads += u64::from(item.provider.thread(index).is_none());
-            }
-            _ => {}
+            Reference::Process(Process::Inline(_)) => {}
         });
+    }
+
+    #[inline]
+    fn text(&mut self, item: &Item<'_>, text: Text<'_>) {
+        if let Text::Indexed(index) = text {
+            self.unknown_strings += u64::from(item.provider.string(index).is_none());
+        }
+    }
+
+    #[inline]
+    fn thread(&mut self, item: &Item<'_>, thread: Thread) {
+        if let Thread::Indexed(index) = thread {
+            self.unknown_threads += u64::from(item.provider.thread(index).is_none());
+        }
     }
 }

@@ -42,6 +42,7 @@ pub use provider::Provider;
 use std::io::{ErrorKind, Read};
 
 use crate::layout::MAX_READ_BYTES;
+use decoder::Span;
 
 /// What a [`Reader`] accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,17 +121,17 @@ impl<R: Read> Reader<R> {
     /// [is fatal](ReadError::is_fatal) the next call returns `None`.
     // It borrows from the reader, which an iterator cannot.
     #[allow(clippy::should_implement_trait)]
-    #[inline]
+    // An item is large: to return it from a call takes as long as to decode it.
+    #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, ReadError> {
-        loop {
-            if let Some(span) = self.decoder.next_span()? {
-                return self.decoder.item(span).map(Some);
-            }
-            if !self.decoder.is_open() {
-                return Ok(None);
-            }
-            self.fill()?;
-        }
+        let span = match self.decoder.next_span()? {
+            Some(span) => span,
+            None => match self.filled_span()? {
+                Some(span) => span,
+                None => return Ok(None),
+            },
+        };
+        self.decoder.item(span).map(Some)
     }
 
     /// Returns what was found so far.
@@ -152,9 +153,20 @@ impl<R: Read> Reader<R> {
         self.decoder.offset()
     }
 
-    /// Reads once, or ends the archive.
+    /// Reads until there is a record; `None` at the end of the archive.
     #[cold]
     #[inline(never)]
+    fn filled_span(&mut self) -> Result<Option<Span>, ReadError> {
+        while self.decoder.is_open() {
+            self.fill()?;
+            if let Some(span) = self.decoder.next_span()? {
+                return Ok(Some(span));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads once, or ends the archive.
     fn fill(&mut self) -> Result<(), ReadError> {
         loop {
             match self.input.read(self.decoder.room()) {

@@ -159,7 +159,7 @@ impl Decoder {
     }
 
     /// Moves behind the next record, if all of it was received.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_span(&mut self) -> Result<Option<Span>, ReadError> {
         if self.state != State::Records && !self.is_at_record()? {
             return Ok(None);
@@ -182,7 +182,7 @@ impl Decoder {
     }
 
     /// Decodes the record of `span` and registers what later records refer to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn item(&mut self, span: Span) -> Result<Item<'_>, ReadError> {
         let Span { offset, bytes } = span;
         let record = match decode::record(self.buffer.consumed(bytes)) {
@@ -248,10 +248,7 @@ impl Decoder {
     fn incomplete(&mut self, offset: u64, bytes: u64) -> Result<Option<Span>, ReadError> {
         if bytes > self.limits.record_bytes || usize::try_from(bytes).is_err() {
             self.state = State::Skipping { offset, bytes, left: bytes };
-            return match self.skip(offset, bytes, bytes)? {
-                true => self.next_span(),
-                false => Ok(None),
-            };
+            return self.skip(offset, bytes, bytes).map(|_| None);
         }
         match self.is_finished {
             true => self.truncated(offset, bytes, self.buffer.filled() as u64),

@@ -24,19 +24,47 @@ pub enum ReferenceMut<'r, 'a> {
     Process(&'r mut Process),
 }
 
+/// Visits the strings, threads and processes of a record, outside of its arguments, as `$kind`.
+macro_rules! visit_references {
+    ($record:expr, $visit:expr, $kind:ident, $($by:tt)*) => {
+        match $record {
+            Self::Event(event) => {
+                $visit($kind::Thread($($by)* event.thread));
+                $visit($kind::Text($($by)* event.category));
+                $visit($kind::Text($($by)* event.name));
+            }
+            Self::Blob(blob) => $visit($kind::Text($($by)* blob.name)),
+            Self::UserspaceObject(object) => {
+                $visit($kind::Process($($by)* object.process));
+                $visit($kind::Text($($by)* object.name));
+            }
+            Self::KernelObject(object) => $visit($kind::Text($($by)* object.name)),
+            Self::LegacyContextSwitch(switch) => {
+                $visit($kind::Thread($($by)* switch.outgoing));
+                $visit($kind::Thread($($by)* switch.incoming));
+            }
+            Self::Log(log) => $visit($kind::Thread($($by)* log.thread)),
+            Self::Module(module) => $visit($kind::Process($($by)* module.process)),
+            Self::Mmap(mmap) => $visit($kind::Process($($by)* mmap.process)),
+            Self::Backtrace(backtrace) => $visit($kind::Thread($($by)* backtrace.thread)),
+            Self::LargeBlob(blob) => {
+                $visit($kind::Text($($by)* blob.category));
+                $visit($kind::Text($($by)* blob.name));
+                if let Some(event) = ($($by)* blob.event).into_iter().next() {
+                    $visit($kind::Thread($($by)* event.thread));
+                }
+            }
+            _ => {}
+        }
+    };
+}
+
 impl<'a> Record<'a> {
     /// Calls `visit` once for each string, thread and process of the record,
     /// those of its arguments too.
     #[inline]
     pub fn references(&self, mut visit: impl FnMut(Reference<'a>)) {
-        let mut record = *self;
-        record.references_mut(|reference| {
-            visit(match reference {
-                ReferenceMut::Text(text) => Reference::Text(*text),
-                ReferenceMut::Thread(thread) => Reference::Thread(*thread),
-                ReferenceMut::Process(process) => Reference::Process(*process),
-            });
-        });
+        visit_references!(self, visit, Reference,);
         for argument in &self.arguments() {
             visit(Reference::Text(argument.name));
             if let Value::String(value) = argument.value {
@@ -49,35 +77,6 @@ impl<'a> Record<'a> {
     /// arguments.
     #[inline]
     pub fn references_mut(&mut self, mut visit: impl FnMut(ReferenceMut<'_, 'a>)) {
-        use ReferenceMut::{Process, Text, Thread};
-        match self {
-            Self::Event(event) => {
-                visit(Thread(&mut event.thread));
-                visit(Text(&mut event.category));
-                visit(Text(&mut event.name));
-            }
-            Self::Blob(blob) => visit(Text(&mut blob.name)),
-            Self::UserspaceObject(object) => {
-                visit(Process(&mut object.process));
-                visit(Text(&mut object.name));
-            }
-            Self::KernelObject(object) => visit(Text(&mut object.name)),
-            Self::LegacyContextSwitch(switch) => {
-                visit(Thread(&mut switch.outgoing));
-                visit(Thread(&mut switch.incoming));
-            }
-            Self::Log(log) => visit(Thread(&mut log.thread)),
-            Self::Module(module) => visit(Process(&mut module.process)),
-            Self::Mmap(mmap) => visit(Process(&mut mmap.process)),
-            Self::Backtrace(backtrace) => visit(Thread(&mut backtrace.thread)),
-            Self::LargeBlob(blob) => {
-                visit(Text(&mut blob.category));
-                visit(Text(&mut blob.name));
-                if let Some(event) = &mut blob.event {
-                    visit(Thread(&mut event.thread));
-                }
-            }
-            _ => {}
-        }
+        visit_references!(self, visit, ReferenceMut, &mut);
     }
 }
