@@ -14,6 +14,7 @@ mod hanging;
 mod hostile_manager;
 mod instruments;
 mod killing;
+mod locked_memory;
 mod other_users;
 mod outputs;
 mod private_socket;

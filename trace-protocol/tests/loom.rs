@@ -53,7 +53,8 @@ impl Buffer {
     fn with(layout: Layout, asymmetric: bool) -> Self {
         let mapping = WriteMapping::anonymous(layout.total_size());
         let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
-        recorder.provide(Box::leak((0..2).map(|_| Slot::new()).collect()), 1, asymmetric);
+        recorder.provide(1, asymmetric);
+        recorder.add_slots(Box::leak((0..2).map(|_| Slot::new()).collect()));
         let loss_strings = LossStrings::register(|_| StringRef::EMPTY);
         let session = Session {
             mapping: mapping.clone(),
@@ -356,6 +357,29 @@ fn a_slot_has_one_holder() {
         assert_eq!(buffer.rolling(0).len(), 2);
     });
 }
+
+/// Slots that are added while threads take some: none is handed out twice, and one that is handed
+/// out is known to the service thread.
+#[test]
+fn slots_are_added_while_threads_take_them() {
+    model(|| {
+        let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
+        recorder.provide(1, true);
+        let slots = |count| Box::leak((0..count).map(|_| Slot::new()).collect::<Box<[Slot]>>());
+        recorder.add_slots(slots(1));
+        let taken = [1, 2].map(|id| thread::spawn(move || Taken(recorder.attach(id))));
+        recorder.add_slots(slots(1));
+        let taken = taken.map(|thread| thread.join().unwrap().0);
+        let last = recorder.attach(3);
+        let held: Vec<&Slot> = taken.into_iter().chain([last]).flatten().collect();
+        assert_eq!(held.len(), 2, "two of the three threads, whichever came first");
+        assert!(!std::ptr::eq(held[0], held[1]));
+        let known: Vec<u32> = recorder.slots().map(Slot::thread).collect();
+        assert!(known.len() == 2 && !known.contains(&0), "{known:?}");
+    });
+}
+
+struct Taken(Option<&'static Slot>);
 
 /// A copy of a buffer whose older half is being overwritten holds whole records of one stretch:
 /// nothing of what overwrites is taken for what was there.

@@ -8,6 +8,7 @@ mod ending;
 mod forging;
 mod forking;
 mod instruments;
+mod locked;
 mod others;
 mod signals;
 mod sys;
@@ -82,6 +83,7 @@ fn main() {
         "fork" => forking::fork_and_trace(&argument(0)),
         "instruments" => instruments::run(number(0)),
         "name-and-be-killed" => instruments::be_killed(),
+        "locked" => locked::run(&argument(0), number(1), number(2)),
         "observe-slowly" => instruments::observe_slowly(argument(0).into()),
         "observe-and-fork" => forking::observe_and_fork(&argument(0)),
         "orphan" => forking::orphan(&argument(0)),

@@ -51,7 +51,8 @@ impl Harness {
         let layout = Layout::plan(mode, size, 0).unwrap();
         let mapping = WriteMapping::anonymous(layout.total_size());
         let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
-        recorder.provide(Box::leak((0..64).map(|_| Slot::new()).collect()), process, asymmetric);
+        recorder.provide(process, asymmetric);
+        recorder.add_slots(Box::leak((0..64).map(|_| Slot::new()).collect()));
         let mut durable = DurableWriter::new(mapping.clone(), layout);
         let mut index = 0;
         let loss_strings = LossStrings::register(|text| {

@@ -118,12 +118,18 @@ impl Active {
         RECORDER.flush();
     }
 
-    /// Records the names of threads that have none yet, and from time to time those that were
-    /// changed.
-    pub(super) fn name_threads(&mut self) {
+    /// Provides slots for more threads, and records the names of threads that have none yet, and
+    /// from time to time those that were changed.
+    pub(super) fn serve_threads(&mut self) {
         if !self.started {
             return;
         }
+        // Where there is no memory, threads without a slot count what they lose.
+        let _added = service::add_slots();
+        self.name_threads();
+    }
+
+    fn name_threads(&mut self) {
         for slot in RECORDER.slots() {
             let thread = slot.thread();
             if thread != 0 && !slot.is_named() && self.recording.name_thread(thread) {

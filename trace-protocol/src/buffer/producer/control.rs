@@ -13,25 +13,45 @@ use std::time::Duration;
 const EPOCHS_PER_PROCESS: u64 = 1 << 38;
 
 impl Recorder {
-    /// Gives the recorder its slots and the number of its process, once, before the first
-    /// [`Recorder::start`].
+    /// Gives the recorder the number of its process, once, before the first [`Recorder::start`].
     ///
     /// With `asymmetric` false, or where the kernel has no `membarrier`, every trace point takes a
     /// slower path with a full fence.
-    pub fn provide(&self, slots: &'static [Slot], process: u32, asymmetric: bool) {
+    pub fn provide(&self, process: u32, asymmetric: bool) {
         let asymmetric = asymmetric && membarrier::register();
         self.asymmetric.store(u64::from(asymmetric), Ordering::Relaxed);
         self.last.store(u64::from(process) * EPOCHS_PER_PROCESS, Ordering::Relaxed);
-        self.pool.provide(slots);
     }
 
     /// Whether [`Recorder::provide`] was called.
     pub fn is_provided(&self) -> bool {
-        self.pool.is_provided()
+        self.last.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns how many slots [`Recorder::add_slots`] should add now; `None` if enough are free.
+    /// Service thread only.
+    pub fn slots_wanted(&self) -> Option<usize> {
+        self.pool.wanted().map(|count| count as usize)
+    }
+
+    /// Adds slots for more threads. Service thread only.
+    pub fn add_slots(&self, slots: &'static [Slot]) {
+        self.pool.add(slots);
+    }
+
+    /// Whether no slots were added yet.
+    pub fn has_no_slots(&self) -> bool {
+        self.pool.is_empty()
+    }
+
+    /// Whether the service thread is to be woken, since few slots are free. True for one of the
+    /// threads that ask. To be asked after [`Recorder::attach`].
+    pub fn asks_for_slots(&self) -> bool {
+        self.pool.asks()
     }
 
     /// The slots that threads hold or held.
-    pub fn slots(&self) -> &'static [Slot] {
+    pub fn slots(&self) -> impl Iterator<Item = &'static Slot> + '_ {
         self.pool.used()
     }
 
@@ -58,6 +78,7 @@ impl Recorder {
     pub fn forget(&self) {
         self.epoch.store(0, Ordering::Relaxed);
         self.session.store(core::ptr::null_mut(), Ordering::Relaxed);
+        self.last.store(0, Ordering::Relaxed);
         self.pool.forget();
     }
 
@@ -70,7 +91,7 @@ impl Recorder {
     /// returns. `None` without a session.
     pub fn start(&self) -> Option<u32> {
         let session = self.installed()?;
-        self.slots().iter().for_each(Slot::forget_told);
+        self.slots().for_each(Slot::forget_told);
         let epoch = self.last.load(Ordering::Relaxed) + 1;
         let rolling = session.layout.mode().rolling_buffers() as u64;
         self.last.store(epoch, Ordering::Relaxed);

@@ -118,7 +118,7 @@ impl Recorder {
 
     /// Hands the calling thread, `thread` as Linux numbers it, a slot of its own.
     ///
-    /// `None` before [`Recorder::provide`], and where as many threads as there are slots hold one.
+    /// `None` where no slot is free; the thread may ask again later.
     pub fn attach(&self, thread: u32) -> Option<&'static Slot> {
         let slot = self.pool.take()?;
         slot.thread.store(thread, Ordering::Relaxed);
@@ -290,7 +290,7 @@ impl Recorder {
     pub fn quiesce(&self, patience: Duration) -> bool {
         heavy_fence(self.asymmetric.load(Ordering::Relaxed) != 0);
         let mut backoff = Backoff::new(patience);
-        self.pool.used().iter().all(|slot| slot.wait_until_quiescent(&mut backoff))
+        self.pool.used().all(|slot| slot.wait_until_quiescent(&mut backoff))
     }
 }
 
