@@ -15,7 +15,7 @@ use std::time::Duration;
 use loom::thread;
 use trace_format::layout::{event, event_header, EventType, StringRef};
 use trace_protocol::buffer::consumer::Collector;
-use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{
     LossStrings, OpenScope, Recorder, Session, Slot, CHUNK_THREAD,
@@ -43,11 +43,22 @@ struct Buffer {
     layout: Layout,
 }
 
+fn layout(mode: BufferingMode, rolling_size: usize) -> Layout {
+    let parts = Parts {
+        losses_size: Layout::MIN_LOSSES_SIZE,
+        durable_size: 64,
+        rolling_buffers: if mode == BufferingMode::Oneshot { 1 } else { 2 },
+        rolling_size,
+        unit_size: 64,
+    };
+    Layout::new(mode, parts).unwrap()
+}
+
 impl Buffer {
     /// Rolling buffers of three units of eight words: each holds the thread record and two
     /// instants.
     fn new(mode: BufferingMode, asymmetric: bool) -> Self {
-        Self::with(Layout::new(mode, 64, 256, 64).unwrap(), asymmetric)
+        Self::with(layout(mode, 256), asymmetric)
     }
 
     fn with(layout: Layout, asymmetric: bool) -> Self {
@@ -389,7 +400,7 @@ fn a_copy_takes_nothing_for_older_than_it_is() {
     // A count that is published after the switch, or without the fence, is found among these.
     model_with(Some(150_000), || {
         // Rolling buffers of one unit.
-        let layout = Layout::new(BufferingMode::Circular, 64, 128, 64).unwrap();
+        let layout = layout(BufferingMode::Circular, 128);
         let buffer = Buffer::with(layout, true);
         let recorder = buffer.recorder;
         let slot = recorder.attach(1).unwrap();

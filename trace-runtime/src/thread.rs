@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use trace_protocol::buffer::producer::Slot;
 
-use crate::{provider, RECORDER};
+use crate::{clock, provider, RECORDER};
 
 pub(crate) mod id;
 
@@ -73,6 +73,9 @@ fn attach(current: *const Slot) -> Option<&'static Slot> {
         provider::wake();
     }
     SLOT.set(slot.map_or(ptr::null(), ptr::from_ref));
+    if slot.is_none() {
+        RECORDER.lost_without_slot(clock::ticks);
+    }
     if let (Some(slot), missed @ 1..) = (slot, MISSED.take()) {
         slot.count_nested(&RECORDER, missed);
     }

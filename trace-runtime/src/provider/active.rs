@@ -98,13 +98,18 @@ impl Active {
         RECORDER.mark_saved(wrapped_count);
     }
 
-    /// In circular mode a rolling buffer is free as soon as its threads have left it.
+    /// In circular mode a rolling buffer is free as soon as its threads have left it: all that are
+    /// full, after one look at the threads.
     pub(super) fn recycle(&mut self) {
-        if self.mode() != BufferingMode::Circular {
+        if self.mode() != BufferingMode::Circular || !self.started {
             return;
         }
-        while let Some(wrapped_count) = self.next_full() {
-            self.mark_saved(wrapped_count);
+        let full = RECORDER.current().and_then(|current| current.checked_sub(1));
+        if let Some(last) = full.filter(|last| *last >= self.next) {
+            if RECORDER.quiesce(PATIENCE) {
+                self.next = last + 1;
+                self.mark_saved(last);
+            }
         }
     }
 
@@ -126,6 +131,7 @@ impl Active {
         }
         // Where there is no memory, threads without a slot count what they lose.
         let _added = service::add_slots();
+        RECORDER.report_slotless();
         self.name_threads();
     }
 
