@@ -5,6 +5,7 @@
 mod harness;
 
 mod alerts;
+mod clocks;
 mod comparing;
 mod descriptors;
 mod ending;

@@ -1,6 +1,7 @@
 #![doc = include_str!("guide.md")]
 
 mod alert_name;
+mod clock_choice;
 pub mod context;
 #[cfg(feature = "attributes")]
 mod function;
@@ -51,9 +52,9 @@ pub use {
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub(crate) use recorder::RECORDER;
 
-#[doc(hidden)]
 pub use alert_name::check_alert_name as __check_alert_name;
 #[doc(hidden)]
+pub use clock_choice::Clock;
 pub use keys::{count_future_keys as __count_future_keys, count_keys as __count_keys};
 pub use not_traced::NotTraced;
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]

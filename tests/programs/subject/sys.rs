@@ -173,3 +173,22 @@ pub(crate) fn lock_all_memory() -> std::io::Result<()> {
         _ => Err(std::io::Error::last_os_error()),
     }
 }
+
+/// Has the kernel end the calling thread for reading the CPU's counter.
+pub(crate) fn forbid_counter() {
+    // SAFETY: the call takes an integer.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) }, 0);
+}
+
+/// Puts the calling thread under strict seccomp, which also forbids to read the CPU's counter.
+pub(crate) fn forbid_system_calls() {
+    // SAFETY: the call takes an integer.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_STRICT) }, 0);
+}
+
+/// Ends the calling thread, and nothing else.
+pub(crate) fn exit_thread() -> ! {
+    // SAFETY: the thread holds nothing that anybody waits for.
+    unsafe { libc::syscall(libc::SYS_exit, 0) };
+    unreachable!("the thread has ended")
+}

@@ -48,7 +48,8 @@ fn circular_keeps_the_newest_without_a_gap() {
     }
 }
 
-/// With eight rolling buffers seven hold history, and threads run seven ahead of the service thread.
+/// With eight rolling buffers seven hold history, and threads run seven ahead of the service
+/// thread.
 #[test]
 fn circular_with_many_rolling_buffers_keeps_more_and_runs_further_ahead() {
     let mut harness = Harness::new(BufferingMode::Circular, 1 << 20);

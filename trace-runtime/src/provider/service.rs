@@ -18,7 +18,7 @@ use super::wake::{Listener, WakeUps};
 use super::{fork, output, sys, wait};
 use crate::not_traced::NotTraced;
 use crate::thread::id::{agree, candidates, Candidates};
-use crate::{clock, nonce, thread, timestamp, RECORDER};
+use crate::{clock, nonce, thread, timestamp, Clock, RECORDER};
 
 /// How often the service thread looks for new threads while it records.
 pub(super) const NAMES_INTERVAL: Duration = Duration::from_millis(100);
@@ -93,7 +93,6 @@ impl Drop for Ended {
 
 impl Service {
     fn run(self) {
-        // Whatever happens, nobody waits for this thread in vain. It ends after all else.
         let _ended = Ended(Arc::clone(&self.shared));
         let mut service = self;
         match sys::own_table() {
@@ -103,9 +102,10 @@ impl Service {
     }
 
     fn serve(&mut self) {
+        clock::allow_counter();
         slices::ask_for_short();
         // Here, since it may read a file, under a number that is this thread's own.
-        self.cpu_counter = clock::choose(!self.config.cpu_counter);
+        self.cpu_counter = clock::choose(self.config.clock.unwrap_or(Clock::Counter));
         timestamp::prepare();
         agree(self.candidates);
         match &self.config.output {
