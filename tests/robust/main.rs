@@ -16,6 +16,7 @@ mod hostile_manager;
 mod instruments;
 mod killing;
 mod locked_memory;
+mod losses;
 mod other_users;
 mod outputs;
 mod private_socket;

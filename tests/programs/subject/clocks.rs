@@ -11,8 +11,8 @@ const EVENTS: u64 = 100;
 
 static DONE: AtomicBool = AtomicBool::new(false);
 
-/// Traces in a thread that may not read the counter: `all` of them, one `thread`, or a `strict` one,
-/// under strict seccomp.
+/// Traces in a thread that may not read the counter: `all` of them, one `thread`, or a `strict`
+/// one, under strict seccomp.
 pub(crate) fn run(which: &str) {
     match which {
         "all" => {

@@ -247,7 +247,9 @@ impl Recorder {
         if self.replace_allocation(allocation, next << 32) {
             session.publish_end(self.wrapped_count(epoch), allocation as u32);
             self.epoch.fetch_max(next, Ordering::AcqRel);
-            (session.wake)();
+            if session.wakes_at(self.wrapped_count(next)) {
+                (session.wake)();
+            }
         }
         Reserved::Moved
     }

@@ -2,7 +2,7 @@
 
 use trace_format::layout::StringRef;
 
-use crate::buffer::header::{directory_entry, field, loss_entry, Layout};
+use crate::buffer::header::{directory_entry, field, loss_entry, BufferingMode, Layout};
 use crate::buffer::memory::WriteMapping;
 use crate::sync::{fence, AtomicU64, Ordering};
 
@@ -110,6 +110,13 @@ impl Session {
         let [_, version_mode, ..] = self.layout.to_header();
         let word = version_mode | (u64::from(wrapped_count) << 32);
         self.field(field::VERSION_MODE_WRAPPED).fetch_max(word, Ordering::AcqRel);
+    }
+
+    /// Whether the switch to this wrapped count wakes the service thread. In circular mode that has
+    /// half of the rolling buffers' time, and frees all that were left at once.
+    pub(super) fn wakes_at(&self, wrapped_count: u32) -> bool {
+        let half = self.layout.rolling_buffers() as u32 / 2;
+        self.layout.mode() != BufferingMode::Circular || wrapped_count % half.max(1) == 0
     }
 
     /// An entry of the loss table, of [`loss_entry::WORDS`] words.
