@@ -52,9 +52,10 @@ pub use {
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub(crate) use recorder::RECORDER;
 
-pub use alert_name::check_alert_name as __check_alert_name;
 #[doc(hidden)]
+pub use alert_name::check_alert_name as __check_alert_name;
 pub use clock_choice::Clock;
+#[doc(hidden)]
 pub use keys::{count_future_keys as __count_future_keys, count_keys as __count_keys};
 pub use not_traced::NotTraced;
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
