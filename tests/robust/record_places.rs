@@ -80,7 +80,7 @@ fn a_full_disk_ends_the_archive_and_not_the_command() {
 fn a_full_disk_does_not_hurt_a_program_that_traces_itself() {
     let Some(disk) = SmallDisk::mount() else { return };
     // One finds no room for its buffer, the other one for the archive beside it.
-    for size in ["16M", "100K"] {
+    for size in ["16M", "112K"] {
         let output = disk.0.path().join("out.fxt");
         let mut burst = crate::harness::subject(&["burst", "50000"]);
         burst
