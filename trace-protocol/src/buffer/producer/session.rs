@@ -112,11 +112,11 @@ impl Session {
         self.field(field::VERSION_MODE_WRAPPED).fetch_max(word, Ordering::AcqRel);
     }
 
-    /// Whether the switch to this wrapped count wakes the service thread. In circular mode that has
-    /// half of the rolling buffers' time, and frees all that were left at once.
+    /// Whether the switch to this wrapped count wakes the service thread. In circular mode a
+    /// quarter of the rolling buffers is left meanwhile, and it frees all of them at once.
     pub(super) fn wakes_at(&self, wrapped_count: u32) -> bool {
-        let half = self.layout.rolling_buffers() as u32 / 2;
-        self.layout.mode() != BufferingMode::Circular || wrapped_count % half.max(1) == 0
+        let quarter = self.layout.rolling_buffers() as u32 / 4;
+        self.layout.mode() != BufferingMode::Circular || wrapped_count % quarter.max(1) == 0
     }
 
     /// An entry of the loss table, of [`loss_entry::WORDS`] words.
