@@ -1,0 +1,9 @@
+//! Instruction traces in Intel PT's format
+//!
+//! - [`pt`] has the packets: layout, encoding, decoding, and a writer that turns what a program
+//!   executes into packets.
+//! - [`flow`] finds the instructions that were executed, from packets and code.
+#![forbid(unsafe_code)]
+
+pub mod flow;
+pub mod pt;
