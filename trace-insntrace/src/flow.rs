@@ -7,6 +7,7 @@ mod block;
 mod cue;
 mod decoder;
 mod error;
+mod hash;
 mod image;
 mod item;
 mod progress;

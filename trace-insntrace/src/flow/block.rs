@@ -1,10 +1,10 @@
 //! Decoded code: instructions up to the next branch.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Mnemonic, Register};
 
+use super::hash::AddressMap;
 use super::image::Image;
 use super::item::{Instruction, InstructionKind};
 use super::FlowErrorKind;
@@ -59,14 +59,14 @@ pub(super) enum End {
 /// The blocks that were decoded so far.
 #[derive(Debug, Clone)]
 pub(super) struct Blocks {
-    by_ip: HashMap<u64, Block>,
+    by_ip: AddressMap<Block>,
     instructions: Vec<Instruction>,
     bitness: u32,
 }
 
 impl Blocks {
     pub(super) fn new() -> Self {
-        Self { by_ip: HashMap::new(), instructions: Vec::new(), bitness: 64 }
+        Self { by_ip: AddressMap::default(), instructions: Vec::new(), bitness: 64 }
     }
 
     fn clear(&mut self) {
