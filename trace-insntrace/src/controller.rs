@@ -6,9 +6,9 @@
 //! - A [`Backend`] does the work. It says by its [`Capabilities`] what it can do, and the
 //!   controller asks for nothing else.
 //!
-//! Where the protocol's text and the driver of Fuchsia differ, the text holds: `Stop` at other times
-//! is ignored, `Stop` and `Terminate` may repeat, and `Terminate` fails only while threads have
-//! buffers.
+//! Where the protocol's text and the driver of Fuchsia differ, the text holds: `Stop` at other
+//! times is ignored, `Stop` and `Terminate` may repeat, and `Terminate` fails only while threads
+//! have buffers.
 
 mod backend;
 mod call;
