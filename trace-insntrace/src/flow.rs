@@ -12,6 +12,7 @@ mod image;
 mod item;
 mod progress;
 
+pub(crate) use block::{decode_one, DecodedInstruction, End};
 pub use decoder::FlowDecoder;
 pub use error::{FlowError, FlowErrorKind};
 pub use image::Image;

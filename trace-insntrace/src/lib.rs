@@ -4,8 +4,11 @@
 //!   executes into packets.
 //! - [`flow`] finds the instructions that were executed, from packets and code.
 //! - [`controller`] is the protocol by which a trace is set up, started and read, without I/O.
-#![forbid(unsafe_code)]
+//! - `step` executes a process one instruction at a time and writes its packets (Linux on x86-64).
+#![deny(unsafe_code)]
 
 pub mod controller;
 pub mod flow;
 pub mod pt;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod step;

@@ -29,7 +29,7 @@ pub(super) struct Block {
 
 /// How a block continues behind its last instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// Here.
     Next(u64),
     /// Here, unless tracing ends because of the address space.
@@ -138,7 +138,15 @@ impl Blocks {
     }
 }
 
-fn decode_one(ip: u64, bitness: u32, image: &Image) -> Result<(Instruction, End), FlowErrorKind> {
+/// An instruction, and how it continues.
+pub(crate) type DecodedInstruction = (Instruction, End);
+
+/// Decodes the instruction at `ip`.
+pub(crate) fn decode_one(
+    ip: u64,
+    bitness: u32,
+    image: &Image,
+) -> Result<DecodedInstruction, FlowErrorKind> {
     let mut bytes = [0; MAX_INSTRUCTION_BYTES];
     let found = image.read(ip, &mut bytes);
     let code = bytes.get(..found).unwrap_or_default();

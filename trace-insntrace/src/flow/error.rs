@@ -55,6 +55,8 @@ pub enum FlowErrorKind {
     NoProgress,
 }
 
+impl core::error::Error for FlowErrorKind {}
+
 impl fmt::Display for FlowErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {

@@ -39,6 +39,11 @@ impl Image {
         }
     }
 
+    /// Returns the code in order, each part with its address.
+    pub fn sections(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.sections.iter().map(|(start, bytes)| (*start, &bytes[..]))
+    }
+
     /// Removes `size` bytes from `address` on.
     pub fn remove(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);
@@ -118,6 +123,8 @@ mod tests {
         assert_eq!(read(&image, 9, 9), []);
         image.insert(12, &[4]);
         assert_eq!(read(&image, 11, 3), [1, 4, 1]);
+        let starts: Vec<_> = image.sections().map(|(start, bytes)| (start, bytes.len())).collect();
+        assert_eq!(starts, [(10, 2), (12, 1), (13, 2), (15, 20), (35, 5)]);
     }
 
     #[test]

@@ -5,8 +5,9 @@ mod limits;
 mod random;
 mod table;
 
+use fake::Fake;
 use trace_insntrace::controller::{
-    Allocation, BufferConfig, BufferDescriptor, Call, Mode, ThreadKoid,
+    Allocation, BufferConfig, BufferDescriptor, Call, Controller, Mode, ThreadKoid,
 };
 
 const BUFFER: BufferDescriptor = BufferDescriptor(0);
@@ -26,3 +27,10 @@ const THREADS: Call = Call::Initialize(Allocation { mode: Mode::Thread, num_trac
 const ALLOCATE: Call = Call::AllocateBuffer(CONFIG);
 const ASSIGN: Call = Call::AssignThreadBuffer(BUFFER, THREAD);
 const RELEASE: Call = Call::ReleaseThreadBuffer(BUFFER, THREAD);
+
+/// Makes calls that succeed.
+fn call_all(controller: &mut Controller<Fake>, calls: &[Call]) {
+    for call in calls {
+        controller.call(*call).unwrap();
+    }
+}

@@ -3,7 +3,7 @@
 use trace_insntrace::controller::{Call, Controller, Status};
 
 use crate::fake::{Fake, ALL};
-use crate::{ALLOCATE, ASSIGN, BUFFER, CPUS, RELEASE, THREADS};
+use crate::{call_all, ALLOCATE, ASSIGN, BUFFER, CPUS, RELEASE, THREADS};
 
 const STATES: [(&str, &[Call]); 9] = [
     ("idle", &[]),
@@ -56,9 +56,7 @@ const NONE: &str = Status::NoResources.name();
 
 fn result(before: &[Call], call: Call) -> &'static str {
     let mut controller = Controller::new(Fake::new(ALL));
-    for call in before {
-        controller.call(*call).unwrap();
-    }
+    call_all(&mut controller, before);
     controller.call(call).map_or_else(Status::name, |_| "ok")
 }
 
@@ -91,7 +89,7 @@ fn a_closed_connection_leaves_nothing_behind() {
         let fake = Fake::new(ALL);
         let held = fake.held.clone();
         let mut controller = Controller::new(fake);
-        before.iter().for_each(|call| drop(controller.call(*call).unwrap()));
+        call_all(&mut controller, before);
         drop(controller);
         assert!(held.borrow().is_nothing(), "{state}: {held:?}");
     }
@@ -101,10 +99,10 @@ fn a_closed_connection_leaves_nothing_behind() {
 fn a_closed_controller_begins_again() {
     for (_, before) in STATES {
         let mut controller = Controller::new(Fake::new(ALL));
-        before.iter().for_each(|call| drop(controller.call(*call).unwrap()));
+        call_all(&mut controller, before);
         controller.close();
         assert!(controller.backend().held.borrow().is_nothing());
-        before.iter().for_each(|call| drop(controller.call(*call).unwrap()));
+        call_all(&mut controller, before);
     }
 }
 
@@ -114,7 +112,7 @@ fn what_the_back_end_cannot_do_changes_nothing() {
     for (state, before) in STATES {
         for call in may_fail.into_iter().filter(|call| result(before, *call) == "ok") {
             let mut controller = Controller::new(Fake::new(ALL));
-            before.iter().for_each(|call| drop(controller.call(*call).unwrap()));
+            call_all(&mut controller, before);
             controller.backend().held.borrow_mut().failure = Some(Status::NoMemory);
             assert_eq!(controller.call(call), Err(Status::NoMemory), "{call:?} in {state}");
             let again = controller.call(call).map_or_else(Status::name, |_| "ok");

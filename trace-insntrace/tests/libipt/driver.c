@@ -2,8 +2,8 @@
  *
  *     driver packets TRACE              each packet, from the first PSB on
  *     driver encode TRACE OUT           the same packets, written by libipt's encoder
- *     driver insns TRACE CODE ADDRESS   the IP of each instruction
- *     driver time ROUNDS TRACE CODE ADDRESS   seconds to decode packets, and instructions
+ *     driver insns TRACE CODE ADDRESS…  the IP of each instruction
+ *     driver time ROUNDS TRACE CODE ADDRESS…  seconds to decode packets, and instructions
  *
  * A line "error" stands for what libipt cannot decode; it goes on at the next PSB.
  */
@@ -244,16 +244,19 @@ static uint64_t instructions(struct pt_insn_decoder *decoder, int print)
 	}
 }
 
-static struct pt_insn_decoder *insn_decoder(struct pt_config *config, const char *code,
-					    const char *address)
+/* The code is pairs of a file and its address, up to a null pointer. */
+static struct pt_insn_decoder *insn_decoder(struct pt_config *config, char **code)
 {
 	struct pt_insn_decoder *decoder = pt_insn_alloc_decoder(config);
-	size_t size;
 
-	free(read_file(code, &size));
-	if (pt_image_add_file(pt_insn_get_image(decoder), code, 0, size, NULL,
-			      strtoull(address, NULL, 16)) < 0)
-		fail("no image");
+	for (; code[0] && code[1]; code += 2) {
+		size_t size;
+
+		free(read_file(code[0], &size));
+		if (pt_image_add_file(pt_insn_get_image(decoder), code[0], 0, size, NULL,
+				      strtoull(code[1], NULL, 16)) < 0)
+			fail("no image");
+	}
 	return decoder;
 }
 
@@ -280,14 +283,14 @@ static double time_packets(struct pt_config *config, uint64_t *count)
 }
 
 /* Prints the best of so many rounds, and how many there are of each. */
-static void time_all(int rounds, const char *trace, const char *code, const char *address)
+static void time_all(int rounds, const char *trace, char **code)
 {
 	struct pt_config config = config_of(trace);
 	double best_packets = 1e9, best_insns = 1e9;
 	uint64_t packet_count = 0, insn_count = 0;
 
 	while (rounds-- > 0) {
-		struct pt_insn_decoder *decoder = insn_decoder(&config, code, address);
+		struct pt_insn_decoder *decoder = insn_decoder(&config, code);
 		double start, spent;
 
 		packet_count = 0;
@@ -309,14 +312,14 @@ int main(int argc, char **argv)
 		packets(argv[2]);
 	} else if (argc == 4 && !strcmp(argv[1], "encode")) {
 		encode(argv[2], argv[3]);
-	} else if (argc == 5 && !strcmp(argv[1], "insns")) {
+	} else if (argc >= 5 && !strcmp(argv[1], "insns")) {
 		struct pt_config config = config_of(argv[2]);
-		struct pt_insn_decoder *decoder = insn_decoder(&config, argv[3], argv[4]);
+		struct pt_insn_decoder *decoder = insn_decoder(&config, argv + 3);
 
 		instructions(decoder, 1);
 		pt_insn_free_decoder(decoder);
-	} else if (argc == 6 && !strcmp(argv[1], "time")) {
-		time_all(atoi(argv[2]), argv[3], argv[4], argv[5]);
+	} else if (argc >= 6 && !strcmp(argv[1], "time")) {
+		time_all(atoi(argv[2]), argv[3], argv + 4);
 	} else {
 		fail("unknown command");
 	}

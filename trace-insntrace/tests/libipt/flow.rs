@@ -1,7 +1,12 @@
 //! libipt's instruction decoder finds the same instructions as ours, and as were executed.
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[path = "../common/stepped.rs"]
+mod stepped;
 #[path = "../common/walk.rs"]
 mod walk;
+
+use std::path::Path;
 
 use proptest::prelude::*;
 use trace_insntrace::flow::{FlowDecoder, Image, Item};
@@ -10,9 +15,7 @@ use walk::{Odds, Program, Random, Walk, BASE};
 
 use crate::Libipt;
 
-fn ours(code: &[u8], trace: &[u8]) -> Vec<u64> {
-    let mut image = Image::new();
-    image.insert(BASE, code);
+fn ours(image: Image, trace: &[u8]) -> Vec<u64> {
     let mut flow = FlowDecoder::new(image);
     flow.push(trace);
     flow.end();
@@ -25,13 +28,31 @@ fn ours(code: &[u8], trace: &[u8]) -> Vec<u64> {
     ips
 }
 
-fn theirs(code: &[u8], trace: &[u8]) -> Vec<u64> {
+fn theirs(image: &Image, trace: &[u8]) -> Vec<u64> {
     let libipt = Libipt::new();
-    let files = [libipt.file("trace", trace), libipt.file("code", code)];
-    let base = format!("{BASE:x}");
-    let lines = libipt.run("insns", &[&files[0], &files[1], base.as_ref()]);
+    let mut arguments = vec![libipt.file("trace", trace)];
+    for (address, code) in image.sections() {
+        let address = format!("{address:x}");
+        arguments.push(libipt.file(&address, code));
+        arguments.push(address.into());
+    }
+    let arguments: Vec<&Path> = arguments.iter().map(AsRef::as_ref).collect();
+    let lines = libipt.run("insns", &arguments);
     let ip = |line: &str| u64::from_str_radix(line, 16).expect(line);
     lines.lines().map(ip).collect()
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+#[ignore = "needs libipt-dev"]
+fn libipt_finds_the_instructions_of_a_real_program() {
+    for compress in [false, true] {
+        let run = stepped::run(Writer::new().compress_returns(compress));
+        let found = theirs(&run.image, &run.packets);
+        let first = found.iter().zip(&run.executed).position(|(found, it)| found != it);
+        assert_eq!((first, found.len()), (None, run.executed.len()));
+        assert!(ours(run.image, &run.packets) == found);
+    }
 }
 
 proptest! {
@@ -50,7 +71,9 @@ proptest! {
         let writer = Writer::new().compress_returns(compress).long_tnt(long);
         let odds = Odds { interrupt: 50, pause: 30, psb: 70, time: 20, overflow: 40 };
         let walk = Walk::new(&program, random, writer, 3000, odds);
-        prop_assert_eq!(ours(&program.code, &walk.trace), &walk.executed[..]);
-        prop_assert_eq!(theirs(&program.code, &walk.trace), &walk.executed[..]);
+        let mut image = Image::new();
+        image.insert(BASE, &program.code);
+        prop_assert_eq!(theirs(&image, &walk.trace), &walk.executed[..]);
+        prop_assert_eq!(ours(image, &walk.trace), &walk.executed[..]);
     }
 }
