@@ -70,6 +70,7 @@ pub fn packet(bytes: &[u8]) -> Decoded {
     }
 }
 
+#[inline]
 fn ip_packet(bytes: &[u8], word: u64) -> Decoded {
     let packet = match first::IpKind::get(word) {
         first::TIP => Packet::Tip,
