@@ -123,6 +123,34 @@ fn a_fup_belongs_to_the_packet_that_announced_it() {
 }
 
 #[test]
+fn several_packets_may_share_a_fup() {
+    let mwait = Packet::Mwait { hints: 1, extensions: 2 };
+    let entry = Packet::PwrEntry { state: 1, sub_state: 2, hardware: false };
+    let stop = Packet::ExStop { ip: true };
+    let trace = traced(|writer| {
+        [mwait, entry, stop].iter().for_each(|packet| writer.packet(*packet));
+        writer.packet(Packet::Fup(Ip::new(Compression::Full, BASE + 1)));
+        writer.indirect(BASE);
+    });
+    let items = decode(b"\x90\xff\xe0", &trace);
+    let ip = Some(BASE + 1);
+    let expected = [(entry, None), (mwait, ip), (stop, ip)];
+    let expected = expected.map(|(packet, ip)| Event::Packet { packet, ip });
+    assert_eq!(events(&items)[1..], expected);
+}
+
+#[test]
+fn packets_whose_fup_is_missing_have_no_ip() {
+    let stop = Packet::ExStop { ip: true };
+    let trace = traced(|writer| {
+        (0..20).for_each(|_| writer.packet(stop));
+        writer.indirect(BASE);
+    });
+    let items = decode(b"\x90\xff\xe0", &trace);
+    assert_eq!(events(&items)[1..], [Event::Packet { packet: stop, ip: None }; 20]);
+}
+
+#[test]
 fn an_aborted_transaction_is_an_interrupt() {
     let code = b"\x90\x90\x90\xff\xe0";
     let mode = trace_insntrace::pt::TsxMode { in_transaction: false, aborted: true };

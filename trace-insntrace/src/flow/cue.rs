@@ -6,6 +6,9 @@ use super::item::Event;
 use super::FlowErrorKind;
 use crate::pt::{ExecMode, Ip, Packet, PacketAt, Tnt};
 
+/// The most packets that wait for a FUP. The hardware has no more than three.
+const MAX_BOUND: usize = 8;
+
 /// What packets that belong together say.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cue {
@@ -218,7 +221,9 @@ impl Cues {
         }
         let in_boundary = matches!(self.pending, Pending::Boundary { .. });
         if takes_fup(at.packet) && !in_boundary {
-            self.settle();
+            if self.bound.len() == MAX_BOUND {
+                self.report_bound(None);
+            }
             self.bound.push(at);
         } else {
             let event = Event::Packet { packet: at.packet, ip: None };
