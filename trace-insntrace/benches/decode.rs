@@ -1,4 +1,5 @@
-//! How fast packets and instructions are decoded, and how much faster than by libipt.
+//! How fast packets are decoded and written and instructions decoded, and how much faster than by
+//! libipt.
 //!
 //! ```text
 //! cargo bench -p trace-insntrace
@@ -14,7 +15,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use trace_insntrace::flow::{FlowDecoder, Image, Item};
-use trace_insntrace::pt::{PacketDecoder, Writer};
+use trace_insntrace::pt::{encode, Packet, PacketDecoder, Writer};
 use walk::{Odds, Program, Random, Walk, BASE};
 
 const ROUNDS: usize = 7;
@@ -46,13 +47,18 @@ fn main() {
     let program = Program::new(random, 2000);
     let odds = Odds { interrupt: 20_000, pause: 20_000, psb: 30_000, time: 2_000, overflow: 0 };
     let walk = Walk::new(&program, random, Writer::new(), 4_000_000, odds);
-    let packets = Rate::measure(|| packets(&walk.trace));
-    let instructions = Rate::measure(|| instructions(&program.code, &walk.trace));
-    assert_eq!(instructions.count, walk.executed.len() as u64);
+    let decoded = packets(&walk.trace);
+    let rates = [
+        ("packets decoded", Rate::measure(|| count_packets(&walk.trace))),
+        ("packets written", Rate::measure(|| write_packets(&decoded))),
+        ("instructions", Rate::measure(|| instructions(&program.code, &walk.trace))),
+    ];
+    assert_eq!(rates[2].1.count, walk.executed.len() as u64);
     let libipt = libipt(&walk.trace, &program.code);
-    println!("{:>14} {:>10} {:>12} {:>12} {:>8}", "", "number", "ns each", "libipt ns", "times");
-    print_row("packets", &packets, libipt.as_ref().map(|libipt| &libipt[0]));
-    print_row("instructions", &instructions, libipt.as_ref().map(|libipt| &libipt[1]));
+    println!("{:>16} {:>10} {:>12} {:>12} {:>8}", "", "number", "ns each", "libipt ns", "times");
+    for (index, (name, rate)) in rates.iter().enumerate() {
+        print_row(name, rate, libipt.as_ref().map(|libipt| &libipt[index]));
+    }
     println!("{:.2} bits an instruction", bits(&walk));
 }
 
@@ -65,20 +71,39 @@ fn print_row(name: &str, ours: &Rate, theirs: Option<&Rate>) {
         assert_eq!(theirs.count, ours.count, "libipt found as many {name}");
         (format!("{:.1}", theirs.nanos()), format!("{:.1}", theirs.nanos() / ours.nanos()))
     });
-    println!("{name:>14} {:>10} {:>12.1} {nanos:>12} {times:>8}", ours.count, ours.nanos());
+    println!("{name:>16} {:>10} {:>12.1} {nanos:>12} {times:>8}", ours.count, ours.nanos());
 }
 
-fn packets(trace: &[u8]) -> u64 {
+fn each_packet(trace: &[u8], mut each: impl FnMut(Packet)) {
     let mut decoder = PacketDecoder::new();
-    let mut count = 0;
     for piece in trace.chunks(1 << 16) {
         decoder.push(piece);
         while let Some(packet) = decoder.next_packet() {
-            std::hint::black_box(packet.expect("a good trace"));
-            count += 1;
+            each(packet.expect("a good trace").packet);
         }
     }
+}
+
+fn packets(trace: &[u8]) -> Vec<Packet> {
+    let mut packets = Vec::new();
+    each_packet(trace, |packet| packets.push(packet));
+    packets
+}
+
+fn count_packets(trace: &[u8]) -> u64 {
+    let mut count = 0;
+    each_packet(trace, |packet| {
+        std::hint::black_box(&packet);
+        count += 1;
+    });
     count
+}
+
+fn write_packets(packets: &[Packet]) -> u64 {
+    let mut out = Vec::new();
+    packets.iter().for_each(|packet| encode::append(&mut out, packet));
+    std::hint::black_box(out);
+    packets.len() as u64
 }
 
 fn instructions(code: &[u8], trace: &[u8]) -> u64 {
@@ -96,8 +121,8 @@ fn instructions(code: &[u8], trace: &[u8]) -> u64 {
     count
 }
 
-/// Returns libipt's rates of packets and instructions, if it is installed.
-fn libipt(trace: &[u8], code: &[u8]) -> Option<[Rate; 2]> {
+/// Returns libipt's rates, if it is installed.
+fn libipt(trace: &[u8], code: &[u8]) -> Option<[Rate; 3]> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = |name: &str, bytes: &[u8]| -> PathBuf {
         let path = directory.path().join(name);
@@ -119,7 +144,7 @@ fn libipt(trace: &[u8], code: &[u8]) -> Option<[Rate; 2]> {
         best: Duration::from_secs_f64(numbers[at].parse().expect("seconds")),
         count: numbers[at + 1].parse().expect("a number"),
     };
-    Some([rate(0), rate(2)])
+    Some([rate(0), rate(2), rate(4)])
 }
 
 fn compile(driver: &Path) -> bool {

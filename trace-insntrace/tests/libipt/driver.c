@@ -3,7 +3,8 @@
  *     driver packets TRACE              each packet, from the first PSB on
  *     driver encode TRACE OUT           the same packets, written by libipt's encoder
  *     driver insns TRACE CODE ADDRESS…  the IP of each instruction
- *     driver time ROUNDS TRACE CODE ADDRESS…  seconds to decode packets, and instructions
+ *     driver time ROUNDS TRACE CODE ADDRESS…  seconds and number: packets decoded,
+ *                                     packets written, instructions decoded
  *
  * A line "error" stands for what libipt cannot decode; it goes on at the next PSB.
  */
@@ -268,42 +269,84 @@ static double seconds(void)
 	return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
 }
 
-static double time_packets(struct pt_config *config, uint64_t *count)
+/* What was measured: the best time of all rounds, and how many there were. */
+struct rate {
+	double best;
+	uint64_t count;
+};
+
+static void measured(struct rate *rate, double start, uint64_t count)
+{
+	double spent = seconds() - start;
+
+	if (!rate->count || spent < rate->best)
+		rate->best = spent;
+	rate->count = count;
+}
+
+static void time_packets(struct rate *rate, struct pt_config *config)
 {
 	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(config);
 	struct pt_packet packet;
 	double start = seconds();
+	uint64_t count = 0;
 
 	pt_pkt_sync_forward(decoder);
 	while (pt_pkt_next(decoder, &packet, sizeof(packet)) >= 0)
-		*count += 1;
-	start = seconds() - start;
+		count += 1;
+	measured(rate, start, count);
 	pt_pkt_free_decoder(decoder);
-	return start;
 }
 
-/* Prints the best of so many rounds, and how many there are of each. */
+static void time_encoder(struct rate *rate, struct pt_config *config)
+{
+	size_t size = (size_t) (config->end - config->begin);
+	struct pt_packet *packets = malloc(size * sizeof(*packets));
+	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(config);
+	struct pt_config target = *config;
+	struct pt_encoder *encoder;
+	uint64_t count = 0, at;
+	double start;
+
+	pt_pkt_sync_forward(decoder);
+	while (pt_pkt_next(decoder, &packets[count], sizeof(*packets)) >= 0)
+		count += 1;
+	target.begin = malloc(size);
+	target.end = target.begin + size;
+	encoder = pt_alloc_encoder(&target);
+	start = seconds();
+	for (at = 0; at < count; at++)
+		if (pt_enc_next(encoder, &packets[at]) < 0)
+			fail("a packet that libipt cannot write");
+	measured(rate, start, count);
+	pt_free_encoder(encoder);
+	pt_pkt_free_decoder(decoder);
+	free(target.begin);
+	free(packets);
+}
+
+static void time_insns(struct rate *rate, struct pt_config *config, char **code)
+{
+	struct pt_insn_decoder *decoder = insn_decoder(config, code);
+	double start = seconds();
+
+	measured(rate, start, instructions(decoder, 0));
+	pt_insn_free_decoder(decoder);
+}
+
 static void time_all(int rounds, const char *trace, char **code)
 {
 	struct pt_config config = config_of(trace);
-	double best_packets = 1e9, best_insns = 1e9;
-	uint64_t packet_count = 0, insn_count = 0;
+	struct rate rates[3] = { { 0, 0 } };
+	int at;
 
 	while (rounds-- > 0) {
-		struct pt_insn_decoder *decoder = insn_decoder(&config, code);
-		double start, spent;
-
-		packet_count = 0;
-		spent = time_packets(&config, &packet_count);
-		best_packets = spent < best_packets ? spent : best_packets;
-		start = seconds();
-		insn_count = instructions(decoder, 0);
-		spent = seconds() - start;
-		best_insns = spent < best_insns ? spent : best_insns;
-		pt_insn_free_decoder(decoder);
+		time_packets(&rates[0], &config);
+		time_encoder(&rates[1], &config);
+		time_insns(&rates[2], &config, code);
 	}
-	printf("%.9f %" PRIu64 " %.9f %" PRIu64 "\n", best_packets, packet_count, best_insns,
-	       insn_count);
+	for (at = 0; at < 3; at++)
+		printf("%.9f %" PRIu64 "\n", rates[at].best, rates[at].count);
 }
 
 int main(int argc, char **argv)
