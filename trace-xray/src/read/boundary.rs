@@ -30,7 +30,7 @@ pub(super) fn at(bytes: &[u8], format: Format, finished: bool) -> Boundary {
         return Boundary::Buffer;
     }
     // In version 1 the first byte of a header is that of a thread buffer, too.
-    if decode::header(bytes).is_ok() {
+    if starts_log(bytes) {
         return Boundary::Header;
     }
     match bytes.first() {
@@ -46,16 +46,23 @@ fn zeros(bytes: &[u8], finished: bool) -> usize {
     let known = if finished { bytes.len() } else { bytes.len().saturating_sub(LOOK_BYTES) };
     let is_zero = |at: &usize| {
         let rest = bytes.get(*at..).unwrap_or_default();
-        rest.first() == Some(&0) && decode::header(rest).is_err()
+        rest.first() == Some(&0) && !starts_log(rest)
     };
     1 + (1..known).take_while(is_zero).count()
 }
 
 /// Returns whether a thread buffer, or a header with one, starts at `bytes`, and not padding.
 pub(super) fn has_no_padding(bytes: &[u8], format: Format) -> bool {
-    let behind_header = bytes.get(HEADER_BYTES..).unwrap_or_default();
-    starts_buffer(bytes, format)
-        || decode::header(bytes).is_ok_and(|header| starts_buffer(behind_header, header.format))
+    starts_buffer(bytes, format) || starts_log(bytes)
+}
+
+/// Returns whether `bytes` start with a header and its first thread buffer, or end behind the
+/// header. A header alone is not enough: with a zero before it, a little-endian one looks like a
+/// big-endian one.
+fn starts_log(bytes: &[u8]) -> bool {
+    let behind = bytes.get(HEADER_BYTES..).unwrap_or_default();
+    decode::header(bytes)
+        .is_ok_and(|header| behind.is_empty() || starts_buffer(behind, header.format))
 }
 
 /// Returns the place of the next thread buffer in `bytes`.
