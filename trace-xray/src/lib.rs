@@ -3,6 +3,7 @@
 
 pub mod calls;
 pub mod layout;
+pub mod map;
 pub mod read;
 pub mod record;
 pub mod write;
