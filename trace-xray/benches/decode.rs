@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use trace_xray::calls::CallStacks;
 use trace_xray::layout::{Action, Version};
-use trace_xray::read::{decode, Reader};
+use trace_xray::read::Reader;
 use trace_xray::write::{Anchor, Log, Stamp};
 use trace_xray::{Format, FunctionId, Header};
 
@@ -25,11 +25,6 @@ fn main() {
         log.len() / 1_000_000,
         records / 1_000_000
     );
-    report("decode::record", records, || {
-        let format = Format::little(Version::V5);
-        let words = log[112..].chunks_exact(8);
-        words.filter(|word| matches!(decode::record(word, format), Ok(record) if record.kind().is_none())).count() as u64
-    });
     report("Reader", records, || {
         let mut reader = Reader::new(&log[..]);
         let mut sum = 0;

@@ -84,10 +84,16 @@ impl Default for Limits {
     }
 }
 
+/// The process, if it is known, and the thread.
+type ThreadKey = (Option<i32>, i32);
+
 /// The open calls of all threads.
 #[derive(Debug, Default)]
 pub struct CallStacks {
-    threads: HashMap<(Option<i32>, i32), CallStack>,
+    stacks: Vec<(ThreadKey, CallStack)>,
+    places: HashMap<ThreadKey, usize>,
+    /// The place of the thread that was last: records of a thread come in rows.
+    last: usize,
     limits: Limits,
 }
 
@@ -95,24 +101,41 @@ impl CallStacks {
     /// Starts with limits other than the default ones.
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
-        Self { threads: HashMap::new(), limits }
+        Self { limits, ..Self::default() }
     }
 
     /// Applies a record of a log; returns `None` if it is no function record.
+    #[inline]
     pub fn step(&mut self, item: &Item<'_>) -> Option<Step<'_>> {
         let Record::Function(function) = item.record else { return None };
         let thread = (item.buffer.process, item.buffer.thread);
-        if self.threads.len() >= self.limits.threads && !self.threads.contains_key(&thread) {
-            return Some(Step::OverLimit);
+        if self.stacks.get(self.last).is_none_or(|(last, _)| *last != thread) {
+            match self.place(thread) {
+                Some(place) => self.last = place,
+                None => return Some(Step::OverLimit),
+            }
         }
-        let depth = self.limits.depth;
-        let stack = self.threads.entry(thread).or_insert_with(|| CallStack::with_limit(depth));
+        let (_, stack) = self.stacks.get_mut(self.last)?;
         Some(stack.step(item.tsc(), function))
     }
 
-    /// Returns the stacks with their processes and threads, in no order.
+    /// Returns the place of a thread's stack, which is added if it is new.
+    fn place(&mut self, thread: ThreadKey) -> Option<usize> {
+        let next = self.stacks.len();
+        if let Some(place) = self.places.get(&thread) {
+            return Some(*place);
+        }
+        if next >= self.limits.threads {
+            return None;
+        }
+        self.places.insert(thread, next);
+        self.stacks.push((thread, CallStack::with_limit(self.limits.depth)));
+        Some(next)
+    }
+
+    /// Returns the stacks with their processes and threads, in the order of their first records.
     pub fn threads(&mut self) -> impl Iterator<Item = (Option<i32>, i32, &mut CallStack)> {
-        self.threads.iter_mut().map(|((process, thread), stack)| (*process, *thread, stack))
+        self.stacks.iter_mut().map(|((process, thread), stack)| (*process, *thread, stack))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Instrumentation maps: the functions of a program by id.
 //!
-//! A program that is built with XRay has an entry for each sled in its section `xray_instr_map`. The
-//! ids of functions are not in it: they count the functions in the order of their first sleds, from
-//! 1 on. [`Map::parse`] reads the section of an ELF file, or the YAML that `llvm-xray extract`
+//! A program that is built with XRay has an entry for each sled in its section `xray_instr_map`.
+//! The ids of functions are not in it: they count the functions in the order of their first sleds,
+//! from 1 on. [`Map::parse`] reads the section of an ELF file, or the YAML that `llvm-xray extract`
 //! writes. [`write()`] makes an ELF file for functions without sleds.
 
 mod elf;

@@ -62,7 +62,7 @@ fn yaml_that_is_no_map() {
     assert_eq!(entry(", id: [1]").1, "expected a value for id");
     assert_eq!(error("a: b").1, "expected a sequence of sleds");
     assert_eq!(error("- a\n- b").1, "expected a sled");
-    assert_eq!(error("").1, "expected a sled");
+    assert_eq!(error("").1, "expected a sequence of sleds");
     assert_eq!(Map::parse(b"\xff\xfe"), Err(MapError::UnknownFormat));
 }
 
