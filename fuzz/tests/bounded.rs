@@ -41,6 +41,11 @@ const TOKENS: &[&[u8]] = &[
     b"\xeb\xfe",
     b"\xff\xe0",
     b"\x10\x00\x04\x46\x78\x54\x16\x00",
+    b"\x05\x00\x01\x00",
+    b"\x0f\x48\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01",
+    b"\x01\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09",
+    b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+    b"xray_instr_map",
     b"\xff\xff\xff\xff\xff\xff\xff\xff",
     b"\0\0\0\0\0\0\0\0",
 ];
@@ -68,6 +73,16 @@ fn pt() {
 #[test]
 fn flow() {
     run("flow", trace_fuzz::flow);
+}
+
+#[test]
+fn xray() {
+    run("xray", trace_fuzz::xray);
+}
+
+#[test]
+fn xray_map() {
+    run("xray-map", trace_fuzz::xray_map);
 }
 
 fn run(name: &str, target: fn(&[u8])) {

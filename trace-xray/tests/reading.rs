@@ -46,7 +46,7 @@ fn every_record_of_every_version() {
         let log = everything(format);
         let (items, errors) = items(&log.bytes, log.bytes.len());
         assert_eq!(errors, [""; 0], "{format:?}");
-        let records: Vec<_> = items.iter().map(|item| item.record.clone()).collect();
+        let records: Vec<_> = items.iter().map(|item| item.record).collect();
         assert_eq!(records, log.records, "{format:?}");
         let offsets: Vec<_> = items.iter().map(|item| item.offset).collect();
         assert_eq!(offsets, log.offsets, "{format:?}");
@@ -202,7 +202,7 @@ fn damaged(format: Format, change: impl Fn(&mut Made)) -> (usize, Vec<String>) {
     log.extend_buffers(&one);
     let (found, errors) = items(&log.bytes, 100);
     let intact = &found[found.len() - one.records.len()..];
-    let intact: Vec<_> = intact.iter().map(|item| item.record.clone()).collect();
+    let intact: Vec<_> = intact.iter().map(|item| item.record).collect();
     assert_eq!(intact, one.records, "the next thread buffer is read, {errors:?}");
     (found.len() - one.records.len(), errors)
 }
