@@ -1,5 +1,7 @@
 //! Maps of programs that clang built, and maps of ours.
 
+use std::process::Command;
+
 use trace_xray::layout::SledKind;
 use trace_xray::map::{self, Map};
 
@@ -52,6 +54,53 @@ fn sleds_of_programs_and_libraries() {
         // The same from YAML, but for the build id.
         let from_yaml = Map::parse(extracted.as_bytes()).unwrap();
         text::same_text(&listed(&from_yaml), &listed(&map), name);
+    }
+}
+
+#[test]
+#[ignore = "requires LLVM's tools: run .ci/xray"]
+fn sleds_with_relocations() {
+    let work = Work::new();
+    let options = ["-shared", "-nostdlib", "-fno-xray-link-deps", "-Wl,-Bsymbolic"];
+    let library = compile(&work, &source("absolute.s"), "library.so", &options);
+    let extracted = xray(&["extract", "-symbolize", library.to_str().unwrap()]).unwrap();
+    let map = Map::parse(&std::fs::read(&library).unwrap()).unwrap();
+    assert_eq!(listed(&map).matches("function-name: first").count(), 2);
+    text::same_text(&listed(&map), &plain(&extracted), "relocations");
+}
+
+#[test]
+#[ignore = "requires LLVM's tools: run .ci/xray"]
+fn names_of_rust_functions() {
+    let work = Work::new();
+    let program = |mangling: &str| {
+        let program = work.path().join(mangling);
+        let status = Command::new("rustc")
+            // Sleds are an unstable feature.
+            .env("RUSTC_BOOTSTRAP", "1")
+            .args(["-Zinstrument-xray=always", "-Zunstable-options", "--edition=2021", "-o"])
+            .arg(&program)
+            .arg(format!("-Csymbol-mangling-version={mangling}"))
+            .arg(source("subject.rs"))
+            .status();
+        assert!(status.unwrap().success());
+        let map = Map::parse(&std::fs::read(&program).unwrap()).unwrap();
+        let functions = map.functions().filter_map(|(_, function)| function.name());
+        (program, functions.collect::<Vec<_>>())
+    };
+    let (_, names) = program("legacy");
+    for name in ["subject::main", "subject::server::Queue<T>::push"] {
+        assert!(names.iter().any(|other| other == name), "{name} in {names:#?}");
+    }
+    // LLVM demangles the newer form only.
+    let (program, names) = program("v0");
+    for name in ["subject::main", "<subject::server::Queue<u8>>::push"] {
+        assert!(names.iter().any(|other| other == name), "{name} in {names:#?}");
+    }
+    let extracted = plain(&xray(&["extract", "-symbolize", program.to_str().unwrap()]).unwrap());
+    for name in &names {
+        let name = format!("function-name: {}, version", name.replace('\'', ""));
+        assert!(extracted.contains(&name), "{name}");
     }
 }
 
