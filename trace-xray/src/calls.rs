@@ -14,8 +14,8 @@
 //! | tail exit | as an exit: the function ends where it jumps, and its callee is a call of its caller |
 //! | no more records | [`CallStack::finish`] closes the open calls with [`End::Open`] |
 //!
-//! The records of a thread must be in the order of their times. If thread buffers are not, as in a
-//! log of LLVM's runtime whose buffers were used again, sort them first.
+//! The records of a thread must be in the order of their times. In a log of LLVM's runtime whose
+//! thread buffers were used again they are not: read it with [`Ordered`](crate::read::Ordered).
 
 use std::collections::HashMap;
 use std::vec::Drain;

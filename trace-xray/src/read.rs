@@ -2,7 +2,7 @@
 //!
 //! [`decode`] knows one record. A [`Decoder`] takes the bytes of a log in pieces and returns
 //! [`Item`]s: each a record with the state of its thread buffer. A [`Reader`] does the same over
-//! [`std::io::Read`].
+//! [`std::io::Read`]. [`Ordered`] returns thread buffers in the order of their times.
 //!
 //! # Errors, and where the reader stands after them
 //!
@@ -35,6 +35,7 @@ mod decoder;
 mod error;
 mod grammar;
 mod item;
+mod ordered;
 mod reader;
 mod state;
 mod window;
@@ -43,5 +44,6 @@ pub use decode::{DecodeError, HeaderError};
 pub use decoder::Decoder;
 pub use error::ReadError;
 pub use item::{Item, ThreadBuffer};
+pub use ordered::Ordered;
 pub use reader::Reader;
 pub use state::{Limits, Stats};

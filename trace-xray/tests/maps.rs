@@ -1,5 +1,7 @@
 //! Instrumentation maps: written and read, damaged, and of another program.
 
+use object::write::elf::{FileHeader, SectionHeader, Writer};
+use object::{elf, Endianness};
 use proptest::prelude::*;
 use trace_xray::layout::SledKind;
 use trace_xray::map::{write, Map, MapError, Mismatch, Program};
@@ -114,20 +116,20 @@ fn a_map_of_another_program() {
     assert_eq!(error.to_string(), "the program has no function #3");
 }
 
-fn elf() -> Vec<u8> {
+fn names_of_two() -> Vec<u8> {
     write(&["first", "second"], Some(&[1; 20])).unwrap()
 }
 
 #[test]
 fn elf_files_that_are_no_program() {
-    let mut relocatable = elf();
+    let mut relocatable = names_of_two();
     relocatable[16] = 1;
     assert_eq!(Map::parse(&relocatable), Err(MapError::NotLinked));
-    let mut kind = elf();
+    let mut kind = names_of_two();
     let at = kind.windows(3).position(|bytes| bytes == [0, 1, 2]).unwrap();
     kind[at] = 9;
     assert_eq!(Map::parse(&kind), Err(MapError::SledKind { index: 0, kind: 9 }));
-    let mut size = elf();
+    let mut size = names_of_two();
     let at = size.windows(8).rposition(|bytes| bytes == 64u64.to_le_bytes()).unwrap();
     size[at] = 63;
     assert_eq!(Map::parse(&size), Err(MapError::SectionSize { size: 63, entry: 32 }));
@@ -136,7 +138,7 @@ fn elf_files_that_are_no_program() {
 /// Sleds before version 2 have addresses, not distances.
 #[test]
 fn absolute_sleds() {
-    let mut file = elf();
+    let mut file = names_of_two();
     let at = file.windows(3).position(|bytes| bytes == [0, 1, 2]).unwrap();
     file[at + 2] = 1;
     file[at - 16..at - 8].copy_from_slice(&0x1234u64.to_le_bytes());
@@ -147,9 +149,74 @@ fn absolute_sleds() {
     assert_eq!(names(&map)[0].as_deref(), Some("first"));
 }
 
+/// Returns an ELF file for ARM, big or little endian, that has these sleds at 0x8000.
+fn elf32(endian: Endianness, sleds: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(endian, false, &mut bytes);
+    writer.reserve_file_header();
+    writer.reserve_null_section_index();
+    let name = writer.add_section_name(b"xray_instr_map");
+    writer.reserve_section_index();
+    let offset = writer.reserve(sleds.len(), 1);
+    writer.reserve_shstrtab_section_index();
+    writer.reserve_shstrtab();
+    writer.reserve_section_headers();
+    let header = FileHeader {
+        os_abi: 0,
+        abi_version: 0,
+        e_type: elf::ET_EXEC,
+        e_machine: elf::EM_ARM,
+        e_entry: 0,
+        e_flags: 0,
+    };
+    writer.write_file_header(&header).unwrap();
+    writer.write(sleds);
+    writer.write_shstrtab();
+    writer.write_null_section_header();
+    writer.write_section_header(&SectionHeader {
+        name: Some(name),
+        sh_type: elf::SHT_PROGBITS,
+        sh_flags: elf::SHF_ALLOC.into(),
+        sh_addr: 0x8000,
+        sh_offset: offset as u64,
+        sh_size: sleds.len() as u64,
+        sh_link: 0,
+        sh_info: 0,
+        sh_addralign: 1,
+        sh_entsize: 0,
+    });
+    writer.write_shstrtab_section_header();
+    bytes
+}
+
+/// The second sled is relative: 0x7000 below its fields.
+#[test]
+fn programs_of_32_bits() {
+    let sleds = |number: fn(u32) -> [u8; 4]| {
+        let (absolute, distance) = (number(0x1234), 0u32.wrapping_sub(0x7000));
+        let first = [&absolute[..], &number(0x1230), &[1, 1, 0, 0, 0, 0, 0, 0]].concat();
+        let second = [&number(distance)[..], &number(distance), &[0, 0, 2, 0, 0, 0, 0, 0]].concat();
+        [first, second].concat()
+    };
+    let little = elf32(Endianness::Little, &sleds(u32::to_le_bytes));
+    let big = elf32(Endianness::Big, &sleds(u32::to_be_bytes));
+    for file in [little, big] {
+        let map = Map::parse(&file).unwrap();
+        let places: Vec<_> = map
+            .sleds()
+            .iter()
+            .map(|sled| (sled.id.number(), sled.address, sled.function))
+            .collect();
+        assert_eq!(places, [(1, 0x1234, 0x1230), (2, 0x1010, 0x1014)]);
+        let [first, second] = map.sleds() else { panic!("two sleds") };
+        assert_eq!((first.kind, first.always_instrument), (SledKind::Exit, true));
+        assert_eq!((second.kind, second.always_instrument), (SledKind::Entry, false));
+    }
+}
+
 #[test]
 fn cut_files_are_errors_or_maps() {
-    let file = elf();
+    let file = names_of_two();
     for size in 0..file.len() {
         let _ = Map::parse(&file[..size]);
         let _ = Program::parse(&file[..size]);
@@ -175,7 +242,7 @@ proptest! {
 
     #[test]
     fn changed_files_do_no_harm(at in 0..2000usize, byte in any::<u8>()) {
-        let mut file = elf();
+        let mut file = names_of_two();
         let at = at % file.len();
         file[at] = byte;
         let _ = Map::parse(&file);

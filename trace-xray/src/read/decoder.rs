@@ -66,6 +66,30 @@ impl Decoder {
         Self { window: Window::default(), state: State::new(limits) }
     }
 
+    /// Starts at a thread buffer, which ends about `size` bytes behind its start.
+    pub(super) fn at(header: Header, offset: u64, size: u64) -> Self {
+        let state = State::at_buffer(header, Limits::default());
+        Self { window: Window::at(offset, size), state }
+    }
+
+    /// Returns whether the next bytes are those of a thread buffer at `offset`.
+    pub(super) fn is_at(&self, offset: u64) -> bool {
+        self.state.place == Place::Boundary
+            && self.window.offset() == offset
+            && !self.window.is_passing()
+    }
+
+    /// Finds the next record of the thread buffer at `offset`. At its end, the end is returned.
+    pub(super) fn poll_within(&mut self, offset: u64) -> Result<Poll, ReadError> {
+        let is_before = self.is_at(offset);
+        let is_within = self.state.place == Place::Buffer && self.state.buffer.offset == offset;
+        if is_before || is_within {
+            self.poll_while(|state| state.place != Place::Boundary || is_before)
+        } else {
+            Ok(Poll::End)
+        }
+    }
+
     /// Adds the next bytes of the log.
     ///
     /// Memory grows with bytes that are added before [`next`](Self::next) returned `None`.
@@ -145,7 +169,12 @@ impl Decoder {
 
     /// Finds the next record.
     pub(super) fn poll(&mut self) -> Result<Poll, ReadError> {
-        loop {
+        self.poll_while(|_| true)
+    }
+
+    /// Finds the next record as long as a condition holds. The end is returned otherwise.
+    fn poll_while(&mut self, goes_on: impl Fn(&State) -> bool) -> Result<Poll, ReadError> {
+        while goes_on(&self.state) {
             if self.window.is_passing() {
                 return Ok(if self.state.finished { Poll::End } else { Poll::More });
             }
@@ -157,6 +186,7 @@ impl Decoder {
                 Err(error) => return Err(self.failed(error)),
             }
         }
+        Ok(Poll::End)
     }
 
     /// Returns the record of `size` bytes that [`poll`](Self::poll) found.

@@ -101,6 +101,11 @@ impl State {
         }
     }
 
+    /// Starts before a thread buffer.
+    pub(super) fn at_buffer(header: Header, limits: Limits) -> Self {
+        Self { place: Place::Boundary, header, ..Self::new(limits) }
+    }
+
     /// Makes one step. Returns `None` at the end of the log.
     pub(super) fn step(&mut self, window: &mut Window) -> Result<Option<Step>, ReadError> {
         match self.place {

@@ -2,13 +2,16 @@
 
 use std::io::{self, ErrorKind, Read};
 
-/// The number of bytes to read at once.
-const BLOCK_BYTES: usize = 256 << 10;
+/// The most bytes that are read at once.
+const MAX_BLOCK_BYTES: usize = 256 << 10;
+
+/// The least bytes that are read at once.
+const MIN_BLOCK_BYTES: usize = 4 << 10;
 
 /// Bytes that arrived and are not consumed yet.
 ///
 /// The bytes that were consumed last stay in place until more arrive.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Window {
     bytes: Vec<u8>,
     start: usize,
@@ -16,9 +19,24 @@ pub(super) struct Window {
     offset: u64,
     /// Bytes to pass over that did not arrive yet.
     pending: u64,
+    /// The number of bytes to read at once.
+    block_bytes: usize,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self::at(0, u64::MAX)
+    }
 }
 
 impl Window {
+    /// Starts at a place of the log where about `size` bytes are required.
+    pub(super) fn at(offset: u64, size: u64) -> Self {
+        let block_bytes = usize::try_from(size).unwrap_or(usize::MAX);
+        let block_bytes = block_bytes.clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
+        Self { bytes: Vec::new(), start: 0, offset, pending: 0, block_bytes }
+    }
+
     /// Returns the place of the next byte in the log.
     #[inline]
     pub(super) fn offset(&self) -> u64 {
@@ -77,7 +95,7 @@ impl Window {
     pub(super) fn read(&mut self, input: &mut impl Read) -> io::Result<bool> {
         self.move_to_front();
         let filled = self.bytes.len();
-        self.bytes.resize(filled + BLOCK_BYTES, 0);
+        self.bytes.resize(filled + self.block_bytes, 0);
         let result = read_once(input, self.bytes.get_mut(filled..).unwrap_or_default());
         let count = *result.as_ref().unwrap_or(&0);
         self.bytes.truncate(filled + count);
