@@ -1,8 +1,11 @@
 //! Logs and instrumentation maps of XRay.
 
+use std::collections::HashSet;
+use std::io::Cursor;
+
 use trace_xray::calls::{CallStacks, Limits as CallLimits, Step};
 use trace_xray::map::{Map, Program};
-use trace_xray::read::{decode, Decoder, Item, Limits};
+use trace_xray::read::{decode, Decoder, Item, Limits, Ordered};
 use trace_xray::write::encode;
 use trace_xray::Format;
 
@@ -15,6 +18,26 @@ pub fn xray(bytes: &[u8]) {
     let whole = read(bytes, bytes.len().max(1));
     let piece = 1 + bytes.iter().fold(0, |sum: usize, byte| sum.wrapping_add((*byte).into())) % 97;
     assert_eq!(read(bytes, piece), whole, "pieces of {piece}");
+    // Not each time: it takes blocks of memory.
+    if piece % 8 == 0 {
+        if let Ok(reader) = Ordered::new(Cursor::new(bytes)) {
+            ordered(reader, &whole);
+        }
+    }
+}
+
+/// In the order of time there are no other records than in the order of the log.
+fn ordered(mut reader: Ordered<Cursor<&[u8]>>, whole: &[Found]) {
+    let mut offsets = HashSet::new();
+    loop {
+        match reader.next() {
+            Ok(Some(item)) => assert!(offsets.insert(item.offset), "twice {}", item.offset),
+            Ok(None) => break,
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    let known: HashSet<_> = whole.iter().map(|(offset, _)| *offset).collect();
+    assert!(offsets.is_subset(&known));
 }
 
 fn read(bytes: &[u8], piece: usize) -> Vec<Found> {
