@@ -8,7 +8,7 @@ use super::elf as map_elf;
 use super::{MapError, Mismatch};
 use crate::record::FunctionId;
 
-/// The parts of a program or shared library that tell whether a map belongs to it.
+/// The parts of a program or shared library that identify it for a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     build_id: Option<Vec<u8>>,

@@ -24,7 +24,7 @@ pub(super) enum Boundary {
     Unknown,
 }
 
-/// Tells what `bytes` start with. They are not empty.
+/// Returns what `bytes` start with. They are not empty.
 pub(super) fn at(bytes: &[u8], format: Format, finished: bool) -> Boundary {
     if starts_buffer(bytes, format) {
         return Boundary::Buffer;

@@ -8,9 +8,9 @@ use crate::record::{Header, Record};
 
 /// Reads a log whose thread buffers are in another order than they were written.
 ///
-/// LLVM's runtime uses thread buffers again, and writes them in the order of their memory. Here they
-/// come in the order of their first times, so that the records of each thread are in order. The log
-/// is read twice; memory grows with the number of thread buffers, 32 bytes each.
+/// LLVM's runtime uses thread buffers again, and writes them in the order of their memory. Here
+/// they come in the order of their first times, so that the records of each thread are in order.
+/// The log is read twice; memory grows with the number of thread buffers, 32 bytes each.
 ///
 /// Records of a thread buffer without a time are left out, and damage in the first pass is not an
 /// error: the second pass returns it.
