@@ -1,4 +1,4 @@
-//! Archives to look at.
+//! Arguments of the commands that draw archives.
 
 use std::path::PathBuf;
 
@@ -6,41 +6,38 @@ use clap::Args;
 
 use crate::args::GroupBy;
 
-/// Draw where the time goes, as an SVG that can be searched and zoomed
+/// Draw a flame graph: an SVG that can be searched and zoomed
 ///
-/// The width of a box is the time spent in durations of that name, in the stack
-/// below it.
+/// The width of a box is the total time of that stack of durations.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   trace flamegraph trace.fxt -o trace.svg
-  trace flamegraph after.fxt --diff before.fxt -o diff.svg   (red: more time than before)")]
+  trace flamegraph after.fxt --diff before.fxt -o diff.svg    # red: more time than before")]
 pub(crate) struct FlamegraphArgs {
-    /// The archive; `-` for standard input
+    /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Colour by what changed since this archive
+    /// SVG to write; `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+
+    /// Color boxes by their change since the archive BEFORE
     #[arg(long, value_name = "BEFORE")]
     pub(crate) diff: Option<PathBuf>,
 
-    /// A box around all of each process or thread
+    /// Group stacks by thread or process [default: no groups]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<GroupBy>,
-
-    /// The SVG to write; `-` for standard output
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: PathBuf,
 }
 
-/// Draw what happened when, as a web page that opens without a network, or as
-/// an SVG
+/// Draw a timeline: a web page that opens offline, or an SVG
 ///
-/// The page is one file. It shows processes, threads, tracks, operations,
-/// counters, flows, moments, log messages, scheduling and lost records, all
-/// with their exact times and arguments; it can be searched, zoomed and used
-/// with the keyboard (`?` shows the keys). The SVG is a still picture of the
-/// same.
+/// The page is one file. It shows processes, threads, tracks, async operations,
+/// counters, flows, instants, log messages, scheduling and dropped records,
+/// with exact times and arguments. It can be searched and zoomed, by mouse or
+/// keyboard (`?` shows the keys). The SVG is a still picture of the same.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 A million events make a page of 17 MB.
@@ -50,16 +47,15 @@ Examples:
   trace timeline trace.fxt -o trace.svg
   trace slice long.fxt --from 2s --to 3s -o - | trace timeline - -o part.html")]
 pub(crate) struct TimelineArgs {
-    /// The archive; `-` for standard input
+    /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The .html or .svg to write; `-` for the page on standard output
+    /// .html or .svg to write; `-` for the page on standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
 
-    /// The most events; beyond it there is no picture. 100 bytes of memory for
-    /// each
+    /// Fail beyond N events; each takes 100 bytes of memory
     #[arg(long, value_name = "N", default_value_t = trace_convert::timeline::DEFAULT_LIMIT)]
     pub(crate) limit: u64,
 }

@@ -1,4 +1,4 @@
-//! Recording, and what is left of it.
+//! Arguments of the commands that record and recover.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -72,18 +72,21 @@ pub(crate) struct RecordArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Make an archive of what a program left that traced itself and was killed
+/// Recover the archive of a killed program that traced itself
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  TRACE_OUTPUT=app.fxt ./app; trace recover app.fxt")]
 pub(crate) struct RecoverArgs {
-    /// What the program was given as TRACE_OUTPUT
+    /// File that TRACE_OUTPUT named
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
 
-/// What `record` starts beside itself; its standard input is a socket
+/// Complete the archive of a killed `record`; standard input is a socket
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
-    /// The directory of the session's socket, if that is to be taken away
+    /// Directory of the session's socket, to be removed
     #[arg(value_name = "DIR")]
     pub(crate) private: Option<PathBuf>,
 }

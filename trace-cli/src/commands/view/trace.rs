@@ -73,7 +73,7 @@ fn convert(path: &Path, input: impl Read, content: &File) -> Result<u8> {
         Err(ConvertError::Write(error)) => return Err(error).with_context(no_room),
         written => damage::explained(path, written)?,
     };
-    Ok(convert::tell(path, &conversion))
+    Ok(convert::summarize(path, &conversion))
 }
 
 /// Returns what a file is called in the interface: its own name, with an ending
