@@ -98,7 +98,7 @@
 //! application has set it meanwhile. It is not touched where another logger is in place.
 //!
 //! The crate `trace-log` does the same without `tracing`, and costs less. As there is one logger in
-//! a program, `trace_log::init` after `init` returns an error. It is not needed then; to have it
+//! a program, `trace_log_bridge::init` after `init` returns an error. It is not needed then; to have it
 //! nevertheless, leave the feature `tracing-log` out.
 //!
 //! With the feature `ntrace` the layer is there and wants nothing.
