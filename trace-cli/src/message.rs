@@ -37,13 +37,16 @@ pub(crate) fn describe(error: &(dyn Error + 'static)) -> String {
 
 /// Returns the kernel's `Permission denied (os error 13)` as `permission denied`.
 fn plain(message: &str) -> String {
-    let Some((text, _)) = message.rsplit_once(" (os error ") else { return message.to_owned() };
-    // The kernel's text is the last part, and only its first letter is a capital.
+    let Some((text, number)) = message.split_once(" (os error ") else {
+        return message.to_owned();
+    };
+    let rest = number.split_once(')').map_or("", |(_, rest)| rest);
+    // The kernel's text starts the message or follows a colon, with a capital.
     let start = text.rfind(": ").map_or(0, |colon| colon + 2);
     let (before, kernel) = text.split_at(start);
     let mut letters = kernel.chars();
     let first = letters.next().map(|letter| letter.to_ascii_lowercase());
-    before.chars().chain(first).chain(letters).collect()
+    before.chars().chain(first).chain(letters).chain(rest.chars()).collect()
 }
 
 #[cfg(test)]
@@ -57,7 +60,9 @@ mod tests {
         let denied = io::Error::from_raw_os_error(13);
         let error = Err::<(), _>(denied).context("cannot open a.fxt").unwrap_err();
         assert_eq!(describe(error.as_ref()), "cannot open a.fxt: permission denied");
-        assert_eq!(plain("in /tmp: No such file or directory (os error 2)").len(), 34);
+        let within = "cannot listen: Permission denied (os error 13) (name a socket)";
+        assert_eq!(plain(within), "cannot listen: permission denied (name a socket)");
+        assert_eq!(plain("no number"), "no number");
     }
 
     #[test]
