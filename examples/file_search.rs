@@ -4,12 +4,12 @@
 //! trace record -- cargo run --release --example file_search -- [--threads N] TEXT DIRECTORY
 //! ```
 //!
-//! The main thread walks the directories and queues files; workers search them. In the trace, arrows
-//! lead from each file's `push` to its `search file`. The counter `queue` shows the bottleneck: a full
-//! queue waits for the workers, an empty one for the walker.
+//! The main thread walks the directories and queues files; workers search them. In the trace,
+//! arrows lead from each file's `push` to its `search file`. The counter `queue` shows the
+//! bottleneck: a full queue waits for the workers, an empty one for the walker.
 //!
-//! Hidden files and binary files are skipped, and symbolic links are not followed. The exit status is
-//! 0 if a line was found, 1 if none was, 2 after an error.
+//! Hidden files and binary files are skipped, and symbolic links are not followed. The exit status
+//! is 0 if a line was found, 1 if none was, 2 after an error.
 
 #![forbid(unsafe_code)]
 

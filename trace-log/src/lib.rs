@@ -10,9 +10,9 @@
 //! ```
 //!
 //! The category of a message is its target, by default the module. While the category is recorded,
-//! each message becomes a log record `LEVEL target: message` of its thread, here `INFO net: connected
-//! to ::1`. Messages are formatted only then, without allocation below 256 bytes, and cut at 32,000
-//! bytes. Fuchsia's tools and `trace dump` show log records; Perfetto does not.
+//! each message becomes a log record `LEVEL target: message` of its thread, here `INFO net:
+//! connected to ::1`. Messages are formatted only then, without allocation below 256 bytes, and cut
+//! at 32,000 bytes. Fuchsia's tools and `trace dump` show log records; Perfetto does not.
 //!
 //! # Beside another logger
 //!
@@ -38,11 +38,11 @@
 //!
 //! # Levels
 //!
-//! `log` compares a message with `log::max_level()`, by one load. Outside of recordings, this is the
-//! application's level, or that of [`Bridge::wrap`], or `Off` without another logger.
-//! [`Bridge::init`] raises it to [`Bridge::level`] when a recording begins, and restores it when the
-//! recording ends, unless the application has set it meanwhile, which then holds for both. Messages
-//! above the application's level are recorded, and not forwarded.
+//! `log` compares a message with `log::max_level()`, by one load. Outside of recordings, this is
+//! the application's level, or that of [`Bridge::wrap`], or `Off` without another logger.
+//! [`Bridge::init`] raises it to [`Bridge::level`] when a recording begins, and restores it when
+//! the recording ends, unless the application has set it meanwhile, which then holds for both.
+//! Messages above the application's level are recorded, and not forwarded.
 //!
 //! With the feature `ntrace` nothing is recorded, and the other logger receives its messages.
 #![forbid(unsafe_code)]

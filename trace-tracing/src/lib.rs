@@ -15,8 +15,8 @@
 //! }
 //! ```
 //!
-//! [`layer`] works beside other layers. If nothing else listens to `tracing`, [`subscriber`] replaces
-//! the registry, and costs a third of the layer, or half with two arguments.
+//! [`layer`] works beside other layers. If nothing else listens to `tracing`, [`subscriber`]
+//! replaces the registry, and costs a third of the layer, or half with two arguments.
 //!
 //! # Mapping
 //!
@@ -42,47 +42,48 @@
 //!
 //! # Synchronous and asynchronous spans
 //!
-//! Most spans are a block or a function: entered once, exited and closed. Such a span is one duration.
-//! A span is asynchronous if one of these is true:
+//! Most spans are a block or a function: entered once, exited and closed. Such a span is one
+//! duration. A span is asynchronous if one of these is true:
 //!
 //! - it is entered again;
 //! - its thread continues after an exit, and the span is not closed;
 //! - it is closed on another thread;
 //! - it is closed without having been entered.
 //!
-//! Its track is written then, with the time at which the span was created. The tracks of its ancestors
-//! are written with it, so that the tracks are one tree. Ids of tracks are unique on the machine.
+//! Its track is written then, with the time at which the span was created. The tracks of its
+//! ancestors are written with it, so that the tracks are one tree. Ids of tracks are unique on the
+//! machine.
 //!
-//! A span that waits to be entered is therefore visible once it is entered or closed, or once another
-//! span's track or a `follows_from` refers to it. The track of a span that was polled once is visible
-//! once its thread does something else that `tracing` reports. When a recording ends, the tracks of all
-//! waiting spans are written, up to 8192 of a layer; the others are written when they continue. They
-//! are missing if the process is killed.
+//! A span that waits to be entered is therefore visible once it is entered or closed, or once
+//! another span's track or a `follows_from` refers to it. The track of a span that was polled once
+//! is visible once its thread does something else that `tracing` reports. When a recording ends,
+//! the tracks of all waiting spans are written, up to 8192 of a layer; the others are written when
+//! they continue. They are missing if the process is killed.
 //!
-//! `Instrument` enters a span once more to drop the future. Every instrumented future therefore has a
-//! track, and a last short duration.
+//! `Instrument` enters a span once more to drop the future. Every instrumented future therefore has
+//! a track, and a last short duration.
 //!
 //! Guards can be dropped in any order. Because durations of a thread nest, a duration inside of one
 //! that ends earlier is cut in two. An exit on a thread that has not entered the span is ignored.
 //!
 //! # Filters and costs
 //!
-//! The layer has a per-layer filter, [`Recorded`], which enables the recorded categories. While nothing
-//! is recorded and no other layer is interested, a span or an event costs one load, and its fields are
-//! not formatted. Filters of `tracing` work as with other layers: `layer().with_filter(…)`, a global
-//! `EnvFilter`, `release_max_level_*`. When a recording begins or ends, a thread of the runtime makes
-//! `tracing` query all layers again.
+//! The layer has a per-layer filter, [`Recorded`], which enables the recorded categories. While
+//! nothing is recorded and no other layer is interested, a span or an event costs one load, and its
+//! fields are not formatted. Filters of `tracing` work as with other layers:
+//! `layer().with_filter(…)`, a global `EnvFilter`, `release_max_level_*`. When a recording begins
+//! or ends, a thread of the runtime makes `tracing` query all layers again.
 //!
-//! During a recording, the bridge takes a span's own lock for its fields and its track, and finds the
-//! callsite without a lock. Locks that all threads share are taken
+//! During a recording, the bridge takes a span's own lock for its fields and its track, and finds
+//! the callsite without a lock. Locks that all threads share are taken
 //!
 //! - at the first use of a callsite;
 //! - for a message of `log` whose target is not among those that the thread used last;
-//! - by the subscriber, once for 64 spans or more, if a thread begins many more spans than it ends, or
-//!   the reverse.
+//! - by the subscriber, once for 64 spans or more, if a thread begins many more spans than it ends,
+//!   or the reverse.
 //!
-//! Memory is allocated if more spans are open than ever before, or have longer texts, and by the layer
-//! for each span beyond some 8192 open ones.
+//! Memory is allocated if more spans are open than ever before, or have longer texts, and by the
+//! layer for each span beyond some 8192 open ones.
 //!
 //! Most of a span's cost with the layer is the registry's (`benches/peers`, minima):
 //!
@@ -100,23 +101,23 @@
 //! | this layer without its filter | 110 |
 //! | [`subscriber`] | 58 |
 //!
-//! The filter is worth its cost. A layer without one can disable spans only for all layers together:
-//! the others would see what is recorded, and nothing while nothing is. If it enabled everything
-//! instead, each span would cost as much as a registry takes while nothing is recorded, instead of one
-//! load. A program without other layers uses the subscriber, for half of that cost.
+//! The filter is worth its cost. A layer without one can disable spans only for all layers
+//! together: the others would see what is recorded, and nothing while nothing is. If it enabled
+//! everything instead, each span would cost as much as a registry takes while nothing is recorded,
+//! instead of one load. A program without other layers uses the subscriber, for half of that cost.
 //!
 //! # Messages of `log`
 //!
-//! With its default feature `tracing-log`, `tracing-subscriber` becomes the logger of the program, and
-//! its `init` sets `log::max_level()` to the level that the layers enable then. Messages of `log` are
-//! events like others: an instant with the message's target as category and the message as name, or a
-//! log record. File, line and module are not recorded. `log::max_level()` is raised when a recording
-//! begins, to the level that `tracing` enables then, and restored when it ends, unless the application
-//! has set it meanwhile. It is unchanged if another logger is installed.
+//! With its default feature `tracing-log`, `tracing-subscriber` becomes the logger of the program,
+//! and its `init` sets `log::max_level()` to the level that the layers enable then. Messages of
+//! `log` are events like others: an instant with the message's target as category and the message
+//! as name, or a log record. File, line and module are not recorded. `log::max_level()` is raised
+//! when a recording begins, to the level that `tracing` enables then, and restored when it ends,
+//! unless the application has set it meanwhile. It is unchanged if another logger is installed.
 //!
 //! The crate `trace-log-bridge` does the same without `tracing`, and costs less. A program has one
-//! logger, so `trace_log_bridge::init` after `init` returns an error. To use it nevertheless, disable
-//! the feature `tracing-log`.
+//! logger, so `trace_log_bridge::init` after `init` returns an error. To use it nevertheless,
+//! disable the feature `tracing-log`.
 //!
 //! With the feature `ntrace` the layer exists, and enables nothing.
 #![forbid(unsafe_code)]

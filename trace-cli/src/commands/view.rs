@@ -30,7 +30,7 @@ use site::{Interface, Site};
 pub(crate) fn run(args: &ViewArgs) -> Result<u8> {
     if args.setup {
         let place = setup::install()?;
-        say(&format!("Perfetto's user interface is in '{}'", place.display()));
+        say(&format!("Perfetto's user interface is in {}", place.display()));
     }
     match &args.file {
         Some(file) => view(args, file),
