@@ -136,7 +136,7 @@ fn the_interface_and_the_trace_are_served() {
     assert!(view.ask("GET /").starts_with("HTTP/1.1 404 Not Found\r\n"));
     drop(page);
     let said = "trace: 9 records converted to 2 events\n\
-                trace: serving until the page is closed; Ctrl-C ends it too\n";
+                trace: serving until the page is closed, or Ctrl-C\n";
     assert_eq!(view.end(), (0, said.to_owned()));
 }
 
@@ -297,7 +297,7 @@ fn a_port_that_is_taken_is_told() {
     let port = taken.local_addr().unwrap().port().to_string();
     let run = run(&place, &["--no-open", "--port", &port, "in.fxt"]);
     let stderr = format!(
-        "trace: cannot listen at 127.0.0.1:{port}: choose another --port, or none: address already in use\n"
+        "trace: cannot listen at 127.0.0.1:{port}: address already in use\nhint: choose another --port, or none\n"
     );
     assert_eq!(run, Run { code: 1, stdout: String::new(), stderr });
 }
