@@ -255,8 +255,8 @@ fn what_cannot_be_an_output_is_refused_with_the_reason() {
     let _socket = std::os::unix::net::UnixListener::bind(shared.path("socket")).unwrap();
     for (name, reason) in [
         ("fifo", "no process reads from it"),
-        ("socket", "it is a socket"),
-        (".", "it is a directory"),
+        ("socket", "is a socket"),
+        (".", "is a directory"),
         ("missing/out.fxt", "does not exist"),
     ] {
         let run = run(&shared.path(name), true);

@@ -55,7 +55,7 @@ pub(super) fn install() -> Result<PathBuf> {
 fn download(target: &Path) -> Result<()> {
     let wanted = target.join("requirements.txt");
     fs::write(&wanted, format!("{PACKAGE} --hash={DIGEST}\n"))
-        .with_context(|| format!("cannot write '{}'", wanted.display()))?;
+        .with_context(|| format!("cannot write {}", wanted.display()))?;
     let mut pip = Command::new("python3");
     // The user does not matter: nothing is installed system-wide.
     pip.env("PIP_ROOT_USER_ACTION", "ignore");

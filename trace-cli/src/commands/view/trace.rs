@@ -38,7 +38,7 @@ pub(super) fn prepare(path: &Path) -> Result<(Trace, u8)> {
     let (is_json, mut input) = input::open_any(path)?;
     let mut start = Vec::new();
     let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
-    read.with_context(|| format!("cannot read '{}'", path.display()))?;
+    read.with_context(|| format!("cannot read {}", path.display()))?;
     let is_perfetto = is_perfetto(&start);
     let input = Cursor::new(start).chain(input);
     let content = tempfile::tempfile().with_context(no_room)?;
