@@ -25,7 +25,7 @@ fn executables() -> &'static Path {
             "--bin",
             "trace",
             "--package",
-            "trace",
+            env!("CARGO_PKG_NAME"),
         ]);
         cargo
             .args(["--example", "subject", "--target-dir"])
