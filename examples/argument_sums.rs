@@ -1,5 +1,4 @@
-//! An analysis of your own: what a numeric argument comes to over all events that have it, by their
-//! names.
+//! An analysis of your own: sums a numeric argument over all events, by their names.
 //!
 //!     argument_sums search.fxt bytes
 

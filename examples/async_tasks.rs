@@ -1,18 +1,17 @@
-//! Traced futures on tokio: what is spawned, joined, selected from, and dropped.
+//! Traced futures on tokio: spawned, joined, selected, and dropped.
 //!
 //! ```text
 //! trace record -o tasks.fxt -- cargo run --example async_tasks
 //! ```
 //!
-//! Open the archive in <https://ui.perfetto.dev>: each task has a track of its own, and its polls
-//! are on the threads that ran them, joined by arrows.
+//! Each task has a track of its own. Its polls are on the threads that ran them, joined by arrows.
 
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use trace_runtime::{trace_duration, trace_fn, trace_future_args, TraceFutureExt};
 
-/// Pages that are fetched.
+/// Number of pages.
 const PAGES: u64 = 12;
 
 fn main() {
@@ -28,7 +27,7 @@ fn main() {
     }
 }
 
-/// Fetches all pages at once. What the tasks are called from here makes this their parent.
+/// Fetches all pages at once. This future is the parent of their tasks.
 async fn crawl() -> usize {
     let mut pages = JoinSet::new();
     for number in 0..PAGES {
@@ -42,7 +41,7 @@ async fn crawl() -> usize {
     words
 }
 
-/// A page and its picture, side by side.
+/// Fetches a page and its picture concurrently.
 async fn page(number: u64) -> usize {
     let (text, _picture) = tokio::join!(
         text(number),
@@ -51,16 +50,16 @@ async fn page(number: u64) -> usize {
     words(&text)
 }
 
-/// Comes late, or, for every third page, not at all.
+/// Fetches a picture, which times out for every third page.
 async fn picture(number: u64) -> Option<Vec<u8>> {
     let patience = Duration::from_millis(4);
     let takes = Duration::from_millis(if number % 3 == 0 { 60_000 } else { 1 });
     let download = tokio::time::sleep(takes).trace(trace_future_args!("example", "download"));
     tokio::select! {
-        // What has come counts, however late it is looked at.
+        // A completed download wins, even after the timeout.
         biased;
         () = download => Some(vec![0; 1024]),
-        // What is not ready by then is dropped: its task is cancelled.
+        // A pending download is dropped, which cancels its task.
         () = tokio::time::sleep(patience) => None,
     }
 }
@@ -73,7 +72,7 @@ async fn text(number: u64) -> String {
 }
 
 fn words(text: &str) -> usize {
-    // Between two awaits a scope is what it is anywhere.
+    // A scope between two awaits is like any other.
     trace_duration!("example", "count words", "bytes" => text.len());
     text.split_whitespace().count()
 }

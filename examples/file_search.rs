@@ -1,18 +1,15 @@
-//! Prints the lines of all files under a directory that contain a text: a tool that uses its
-//! threads, and shows what they do.
+//! Prints the lines under a directory that contain a text, and traces its threads.
 //!
 //! ```text
 //! trace record -- cargo run --release --example file_search -- [--threads N] TEXT DIRECTORY
 //! ```
 //!
-//! The main thread walks the directories and puts files into a queue; workers take them out and
-//! search them. In the trace, arrows lead from each file's `push` to its `search file`, and the
-//! counter `queue` shows who waits for whom: a full queue for the disk's sake, or an empty one for
-//! the walker's.
+//! The main thread walks the directories and queues files; workers search them. In the trace,
+//! arrows lead from each file's `push` to its `search file`. The counter `queue` shows the
+//! bottleneck: a full queue waits for the workers, an empty one for the walker.
 //!
-//! Hidden files are left out, so are files with zero bytes at their beginning; symbolic links are
-//! not followed. Exits with 0 if a line was found, with 1 if none was, with 2 if something went
-//! wrong.
+//! Hidden files and binary files are skipped, and symbolic links are not followed. The exit status
+//! is 0 if a line was found, 1 if none was, 2 after an error.
 
 #![forbid(unsafe_code)]
 
@@ -35,10 +32,10 @@ trace_category!("search", "reading and searching files");
 
 const USAGE: &str = "usage: file_search [--threads N] TEXT DIRECTORY";
 
-/// Files in the queue at most, so that a fast walker does not fill the memory.
+/// The most files in the queue, so that a fast walker does not fill the memory.
 const QUEUE_LENGTH: usize = 1024;
 
-/// A file with a zero byte among its first bytes is taken for a binary one.
+/// A file with a zero byte among its first bytes is binary.
 const BINARY_PREFIX: usize = 1024;
 
 fn main() -> ExitCode {
@@ -86,7 +83,7 @@ struct Search {
     files: AtomicUsize,
     matches: AtomicUsize,
     errors: AtomicUsize,
-    /// Nobody reads the output any more.
+    /// The reader of the output has closed it.
     stopped: AtomicBool,
 }
 
@@ -113,7 +110,7 @@ impl Search {
             }
             self.walk();
             self.queue.close();
-            // What no worker could be started for.
+            // If no worker could be started, this thread does all the work.
             self.work();
         });
         trace_instant!("search", "done", Scope::Process, "files" => self.files.load(Ordering::Relaxed));

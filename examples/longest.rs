@@ -2,8 +2,8 @@
 //!
 //!     longest search.fxt read
 //!
-//! A scope is one record or, if it was open when its buffer was taken away, a begin and an end:
-//! `Spans` puts them together.
+//! A scope is one record or, if it was open when its buffer was saved, a begin and an end. `Spans`
+//! assembles both.
 
 use std::collections::HashMap;
 use std::error::Error;

@@ -21,7 +21,7 @@ fn main() {
     // The two lines: this one, and `trace_runtime::init`. The layer for people stands beside it,
     // with a filter of its own.
     tracing_subscriber::registry().with(trace_tracing::layer()).with(for_people()).init();
-    if let Err(error) = trace_log::init() {
+    if let Err(error) = trace_log_bridge::init() {
         eprintln!("tracing_bridge: no log: {error}");
     }
     let _trace = trace_runtime::init();

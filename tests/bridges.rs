@@ -34,7 +34,7 @@ fn of_spans() -> u64 {
 fn nothing_is_allocated_for_a_span() {
     let directory = tempfile::tempdir().unwrap();
     let recording = trace_runtime::builder().output(directory.path().join("bridges.fxt")).init();
-    trace_log::init().unwrap();
+    trace_log_bridge::init().unwrap();
     let layer = tracing_subscriber::registry().with(trace_tracing::layer());
     assert_eq!(with_default(layer, of_spans), 0);
     assert_eq!(with_default(trace_tracing::subscriber(), of_spans), 0);

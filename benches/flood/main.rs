@@ -15,6 +15,7 @@ use trace_runtime::trace_duration;
 
 const SCOPES: u64 = 10_000_000;
 const BUFFER: u64 = 16 << 20;
+const SMALL_BUFFER: u64 = 1 << 20;
 const CHILD: &str = "TRACE_BENCH_FLOOD";
 
 fn main() {
@@ -26,16 +27,21 @@ fn main() {
         return;
     }
     println!(
-        "{SCOPES} scopes, buffer of {} MiB, archive in memory (`/dev/shm`) and on disk\n",
-        BUFFER >> 20
+        "{SCOPES} scopes, buffer of {} and {} MiB, archive in memory (`/dev/shm`) and on disk\n",
+        BUFFER >> 20,
+        SMALL_BUFFER >> 20
     );
     println!("| mode, archive | ns a scope | lost | events | end, ms | program's memory, MiB |\n|---|---|---|---|---|---|");
     for _ in 0..3 {
-        run("streaming, memory", BufferingMode::Streaming, Path::new("/dev/shm"));
+        run("streaming, memory", BufferingMode::Streaming, BUFFER, Path::new("/dev/shm"));
     }
-    run("streaming, disk", BufferingMode::Streaming, &std::env::temp_dir());
-    run("circular, disk", BufferingMode::Circular, &std::env::temp_dir());
-    run("oneshot, disk", BufferingMode::Oneshot, &std::env::temp_dir());
+    let disk = std::env::temp_dir();
+    run("streaming, disk", BufferingMode::Streaming, BUFFER, &disk);
+    run("circular, disk", BufferingMode::Circular, BUFFER, &disk);
+    run("oneshot, disk", BufferingMode::Oneshot, BUFFER, &disk);
+    for _ in 0..3 {
+        run("circular, 1 MiB", BufferingMode::Circular, SMALL_BUFFER, &disk);
+    }
 }
 
 /// The program that is traced. Prints nanoseconds a scope.
@@ -51,10 +57,10 @@ fn flood() {
     println!("{}", peak.trim().trim_end_matches(" kB"));
 }
 
-fn run(what: &str, mode: BufferingMode, directory: &Path) {
+fn run(what: &str, mode: BufferingMode, buffer_size: u64, directory: &Path) {
     let directory = tempfile::tempdir_in(directory).expect("a directory for the archive");
     let manager = Manager::bind(&directory.path().join("socket")).expect("a socket");
-    let config = SessionConfig { mode, buffer_size: BUFFER, ..SessionConfig::default() };
+    let config = SessionConfig { mode, buffer_size, ..SessionConfig::default() };
     let target = ArchiveTarget::File(directory.path().join("flood.fxt"));
     let session = manager.start(config, target).expect("a session");
     session.wait_state(SessionState::Started, Duration::from_secs(1));

@@ -1,6 +1,8 @@
 //! What the fuzz targets do with any bytes: panics are faults.
 
 mod collector;
+mod insntrace;
+mod xray;
 
 use std::fmt::Write;
 
@@ -10,6 +12,8 @@ use trace_format::reader::Limits;
 use trace_format::Reader;
 
 pub use collector::collector;
+pub use insntrace::{flow, pt};
+pub use xray::{xray, xray_map};
 
 /// The start of every archive.
 const MAGIC: [u8; 8] = [0x10, 0x00, 0x04, 0x46, 0x78, 0x54, 0x16, 0x00];

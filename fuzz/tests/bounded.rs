@@ -29,7 +29,23 @@ const TOKENS: &[&[u8]] = &[
     b"sched_switch: ",
     b"sched_wakeup: ",
     b"trace_event_clock_sync: ",
+    b"\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82",
+    b"\x02\x23",
+    b"\x02\xf3",
+    b"\x51\x00\x10\x00\x00",
+    b"\x7d\x00\x10\x00\x00\x00\x00",
+    b"\x0d",
+    b"\x01",
+    b"\x02\xa3",
+    b"\x0f\x05",
+    b"\xeb\xfe",
+    b"\xff\xe0",
     b"\x10\x00\x04\x46\x78\x54\x16\x00",
+    b"\x05\x00\x01\x00",
+    b"\x0f\x48\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01",
+    b"\x01\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09",
+    b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+    b"xray_instr_map",
     b"\xff\xff\xff\xff\xff\xff\xff\xff",
     b"\0\0\0\0\0\0\0\0",
 ];
@@ -47,6 +63,26 @@ fn fxt() {
 #[test]
 fn collector() {
     run("collector", trace_fuzz::collector);
+}
+
+#[test]
+fn pt() {
+    run("pt", trace_fuzz::pt);
+}
+
+#[test]
+fn flow() {
+    run("flow", trace_fuzz::flow);
+}
+
+#[test]
+fn xray() {
+    run("xray", trace_fuzz::xray);
+}
+
+#[test]
+fn xray_map() {
+    run("xray-map", trace_fuzz::xray_map);
 }
 
 fn run(name: &str, target: fn(&[u8])) {

@@ -159,7 +159,7 @@ fn a_pipe_is_not_completed_and_it_is_said() {
     stage.wait_for_numbers(5000);
     stage.kill_manager();
     stage.wait_for_guard_to_end();
-    assert!(stage.stderr().contains("the archive went to a pipe"), "{}", stage.stderr());
+    assert!(stage.stderr().contains("the archive in the pipe"), "{}", stage.stderr());
 }
 
 /// Not a test: what the tests record.

@@ -140,14 +140,14 @@ impl Stage {
         self.wait_for_guard_to_end();
         assert!(self.archive().exists(), "{context}: {}", self.stderr());
         assert_eq!(self.partial_archives(), 0, "{context}");
-        let by_guard = self.stderr().contains("was completed");
+        let by_guard = self.stderr().contains("is complete");
         let by_itself = self.stderr().contains(" events in ");
         assert!(by_guard || by_itself || self.renamed_last(), "{context}: {}", self.stderr());
     }
 
     /// Whether the manager may have been killed between naming the archive and saying so.
     fn renamed_last(&self) -> bool {
-        !self.stderr().contains("could not")
+        !self.stderr().contains("cannot")
     }
 
     /// Waits until no process of this recording holds the guard's end of anything.

@@ -30,6 +30,8 @@ pub(crate) struct Provider {
     pub(crate) thread_processes: Vec<u64>,
     /// Records that are missing, by reason, as events tell it.
     pub(crate) lost: BTreeMap<String, u64>,
+    /// These events.
+    pub(crate) losses: Vec<Event>,
     /// The format's own record says that something is missing.
     pub(crate) buffer_full: bool,
     /// What its ticks are.
@@ -169,6 +171,7 @@ impl Provider {
                     ("trace", "records dropped") => {
                         let reason = event.texts["reason"].clone();
                         *self.lost.entry(reason).or_default() += event.numbers["number"];
+                        self.losses.push(event);
                     }
                     ("trace", "alerts not sent") => self.unsent_alerts += event.numbers["number"],
                     ("trace", _) => {}

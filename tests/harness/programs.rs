@@ -25,7 +25,7 @@ fn executables() -> &'static Path {
             "--bin",
             "trace",
             "--package",
-            "trace",
+            env!("CARGO_PKG_NAME"),
         ]);
         cargo
             .args(["--example", "subject", "--target-dir"])
@@ -42,7 +42,7 @@ fn executables() -> &'static Path {
 /// A command without what the environment says about tracing.
 fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
-    for name in ["SOCKET", "OUTPUT", "CATEGORIES", "BUFFER_SIZE", "BUFFERING_MODE"] {
+    for name in ["SOCKET", "OUTPUT", "CATEGORIES", "BUFFER_SIZE", "BUFFERING_MODE", "CLOCK"] {
         command.env_remove(format!("TRACE_{name}"));
     }
     command.stdin(Stdio::null());

@@ -1,4 +1,4 @@
-"""Reads an archive with the package `fxt` of PyPI.
+"""Reads an archive with the Python package `fxt`.
 
 Where the package is wrong this says what is meant; `package_faults.py` shows each of those faults with a minimal archive.
 """

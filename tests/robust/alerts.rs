@@ -113,7 +113,7 @@ fn exit_ends_both() {
     let recorded = Recorded::of(&["--trigger", "done:exit"], &["alert-until-terminated"]);
     assert_eq!(recorded.run.code(), 0, "as at a deadline: {:?}", recorded.run);
     assert_eq!(recorded.run.stdout(), "terminated\n", "it was asked to end");
-    assert!(recorded.run.stderr().contains("the command is ended"), "{:?}", recorded.run);
+    assert!(recorded.run.stderr().contains("the command is stopped"), "{:?}", recorded.run);
     assert_eq!(recorded.archive().providers.len(), 1);
 }
 
@@ -192,7 +192,7 @@ fn the_last_alert_has_a_snapshot() {
             assert!(numbers.len() >= before, "time goes on");
             before = numbers.len();
         }
-        let too_late = recorded.run.stderr().contains("recording ended before it");
+        let too_late = recorded.run.stderr().contains("the recording ended before");
         assert!(too_late || before == 60, "{before} of 60: {:?}", recorded.run);
     }
 }
@@ -228,7 +228,7 @@ fn snapshots_of_a_pipe_and_triggers_that_mean_nothing_are_refused() {
     assert!(code == 125 && said.contains("an archive that is a file"), "{code}: {said}");
     for wrong in ["slow", "slow:explode", "fifteen bytes!!:stop", ":stop"] {
         let (code, said) = refused(&["--trigger", wrong], "out.fxt");
-        assert!(code == 2 && said.contains("expected"), "{code}: {said}");
+        assert!(code == 2 && said.contains("is not"), "{code}: {said}");
     }
 }
 

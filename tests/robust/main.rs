@@ -5,6 +5,7 @@
 mod harness;
 
 mod alerts;
+mod clocks;
 mod comparing;
 mod descriptors;
 mod ending;
@@ -14,6 +15,8 @@ mod hanging;
 mod hostile_manager;
 mod instruments;
 mod killing;
+mod locked_memory;
+mod losses;
 mod other_users;
 mod outputs;
 mod private_socket;

@@ -1,5 +1,5 @@
 /*
- * Trace points for C (C11) and C++ (C++11), after Fuchsia's, on Linux. Needs GCC or clang.
+ * Trace points for C (C11) and C++ (C++11) on Linux, with Fuchsia's macros. Requires GCC or clang.
  *
  *     #include <trace.h>
  *
@@ -13,22 +13,26 @@
  *         trace_shutdown();
  *     }
  *
- * Link with libtrace_c.a and the libraries -lpthread -ldl -lm; a program that loads shared libraries with trace points also with
- * -rdynamic, and those libraries with neither. Record with `trace record -- ./app`, or with TRACE_OUTPUT=app.fxt ./app.
+ * Link with libtrace_c.a and -lpthread -ldl -lm. A program that loads shared libraries with trace
+ * points also needs -rdynamic; the libraries need nothing. Record with `trace record -- ./app`, or
+ * with TRACE_OUTPUT=app.fxt ./app.
  *
- * Category and name are string literals, and so are keys. Behind them come up to 15 arguments, as pairs of key and value. A value is a
- * number, a bool, a text or a pointer; in C++ also an enum, nullptr, or anything with data() and size() that is a text; or what one of
- * the TA_ functions below returns. A value with a comma in it needs parentheses. Texts are UTF-8; other bytes are recorded as `?`. Of a
- * text 32,000 bytes are recorded, and 1,800 where the record would be larger than 32 KB.
+ * Category, name and keys are string literals. Up to 15 arguments follow, as pairs of key and value.
+ * A value is a number, a bool, a text or a pointer; in C++ also an enum, nullptr, or any type with
+ * data() and size() that is a text; or the result of a TA_ function below. A value that contains a
+ * comma requires parentheses. Texts are UTF-8; other bytes are recorded as `?`. Texts are cut at
+ * 32,000 bytes, or at 1,800 bytes if the record would exceed 32 KB.
  *
- * A trace point whose category is not recorded costs one load and a branch, and evaluates no argument. One that is recorded takes no
- * lock, makes no system call, allocates nothing and never waits; most of what it takes is one read of the clock. Trace points work in
- * every thread at any time: in signal handlers, in constructors before main, after fork, while an exception unwinds.
+ * While its category is off, a trace point costs one load and a branch, and evaluates no argument.
+ * While it is recorded, a trace point takes no lock, makes no system call, allocates nothing and
+ * never waits; most of its cost is one read of the clock. Trace points work in every thread at any
+ * time: in signal handlers, in constructors before main, after fork, while an exception unwinds.
  *
- * With NTRACE defined before this is included, trace points compile to nothing: arguments are type-checked and not evaluated, and no
- * library is needed. Elsewhere than on Linux it is always defined.
+ * If NTRACE is defined before this header is included, trace points compile to nothing: arguments
+ * are type-checked and not evaluated, and no library is required. On other systems than Linux it is
+ * always defined.
  *
- * What begins with trace_c_ or TRACE_C_ is not for use by hand.
+ * Names that begin with trace_c_ or TRACE_C_ are internal.
  */
 #ifndef TRACE_H
 #define TRACE_H
@@ -59,13 +63,14 @@ extern "C" {
 #define TRACE_C_HIDDEN
 #endif
 
-/* ---- What is traced -------------------------------------------------------------------------------------------------------------- */
+/* ---- Trace points ---------------------------------------------------------------------------------------------------------------- */
 
 /*
  * TRACE_DURATION(category, name, key, value, ...)
  *
- * Traces a duration from here to the end of the enclosing block, also where that is left by return, break, goto or an exception, but
- * not by longjmp. Arguments are recorded now. A declaration: it stands in a block. Costs two reads of the clock.
+ * Traces a duration from here to the end of the enclosing block, also if return, break, goto or an
+ * exception leaves it, but not longjmp. Arguments are recorded now. This is a declaration, so it
+ * must be inside a block. Costs two reads of the clock.
  */
 #define TRACE_DURATION(...) TRACE_C_DURATION(TRACE_C_HERE(trace_c_scope_), __VA_ARGS__, ~)
 
@@ -73,7 +78,8 @@ extern "C" {
  * TRACE_DURATION_BEGIN(category, name, key, value, ...)
  * TRACE_DURATION_END(category, name, key, value, ...)
  *
- * Begins a duration, and ends the one that began last on this thread. Each costs one read of the clock, as all those below do.
+ * Begins a duration, and ends the last one that began on this thread. Each costs one read of the
+ * clock, like all macros below.
  */
 #define TRACE_DURATION_BEGIN(...) TRACE_C_EVENT(TRACE_C_DURATION_BEGIN, __VA_ARGS__, ~)
 #define TRACE_DURATION_END(...) TRACE_C_EVENT(TRACE_C_DURATION_END, __VA_ARGS__, ~)
@@ -81,7 +87,7 @@ extern "C" {
 /*
  * TRACE_INSTANT(category, name, scope, key, value, ...)
  *
- * Traces a moment: of this thread, of the process, or of everything.
+ * Traces a moment of this thread, of the process, or of the whole trace.
  */
 #define TRACE_INSTANT(...) TRACE_C_TAILED(TRACE_C_INSTANT, __VA_ARGS__, ~)
 enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRACE_SCOPE_GLOBAL = 2 };
@@ -89,8 +95,8 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
 /*
  * TRACE_COUNTER(category, name, id, key, value, ...)
  *
- * Samples the values of a counter: each argument, a number, is one series of it. The id, 0 if there is one counter of the name, tells
- * counters apart.
+ * Samples the values of a counter. Each argument is a number, and one series of the counter. The id
+ * distinguishes counters of the same name; 0 if there is one.
  */
 #define TRACE_COUNTER(...) TRACE_C_COUNTER_WITH(__VA_ARGS__, ~)
 
@@ -99,7 +105,7 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
  * TRACE_ASYNC_INSTANT(category, name, id, key, value, ...)
  * TRACE_ASYNC_END(category, name, id, key, value, ...)
  *
- * Traces an operation that may span threads, with the moments in it. Take the id from TRACE_NONCE().
+ * Traces an operation that can span threads, and moments in it. TRACE_NONCE() returns an id.
  */
 #define TRACE_ASYNC_BEGIN(...) TRACE_C_TAILED(TRACE_C_ASYNC_BEGIN, __VA_ARGS__, ~)
 #define TRACE_ASYNC_INSTANT(...) TRACE_C_TAILED(TRACE_C_ASYNC_INSTANT, __VA_ARGS__, ~)
@@ -110,7 +116,8 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
  * TRACE_FLOW_STEP(category, name, id, key, value, ...)
  * TRACE_FLOW_END(category, name, id, key, value, ...)
  *
- * Traces an arrow from the duration around the first to that around the next. Take the id from TRACE_NONCE().
+ * Traces an arrow from the enclosing duration of one to that of the next. TRACE_NONCE() returns an
+ * id.
  */
 #define TRACE_FLOW_BEGIN(...) TRACE_C_TAILED(TRACE_C_FLOW_BEGIN, __VA_ARGS__, ~)
 #define TRACE_FLOW_STEP(...) TRACE_C_TAILED(TRACE_C_FLOW_STEP, __VA_ARGS__, ~)
@@ -119,8 +126,8 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
 /*
  * TRACE_ALERT(category, name)
  *
- * Raises an alert: the manager learns of it at once, and `trace record --trigger name:snapshot` acts on it. The name has 1 to 14 bytes; a
- * program has up to 64 of them in C and C++. Costs one system call.
+ * Raises an alert, which reaches the manager at once; `trace record --trigger name:snapshot` acts on
+ * it. The name has 1 to 14 bytes. A program has up to 64 names in C and C++. Costs one system call.
  */
 #define TRACE_ALERT(category, name)                                                                                       \
     do {                                                                                                                  \
@@ -128,26 +135,27 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
         if (TRACE_C_IS_ON(category)) trace_c_alert(name);                                                                 \
     } while (0)
 
-/* Whether anything, or this category, is being recorded: a bool. Costs one load. Not for use outside of functions. */
+/* Return whether anything, or this category, is recorded, as a bool. Costs one load. Only inside functions. */
 #define TRACE_ENABLED() TRACE_C_IS_ON("")
 #define TRACE_CATEGORY_ENABLED(category) TRACE_C_IS_ON(category)
 
-/* An id that no other call gives, on this machine; never 0: a uint64_t. Costs one atomic addition. */
+/* Returns an id that is unique on this machine, and not 0, as a uint64_t. Costs one atomic addition. */
 #define TRACE_NONCE() trace_nonce()
 
 #ifndef NTRACE
 /*
- * Makes this process a trace provider, until trace_shutdown(). If a manager answers, and a session is running, the next event is already
- * in it. Without a manager it returns at once, and the process joins as soon as one appears. The environment says the rest: TRACE_SOCKET,
- * TRACE_OUTPUT, TRACE_CATEGORIES, TRACE_BUFFER_SIZE, TRACE_BUFFERING_MODE, as the project's README explains. Calling it again is harmless.
- * Not for signal handlers. Costs a thread that sleeps.
+ * Makes this process a trace provider, until trace_shutdown(). If a manager is recording, the next
+ * event is recorded already. Without a manager it returns at once, and the process joins as soon as
+ * one appears. The variables TRACE_SOCKET, TRACE_OUTPUT, TRACE_CATEGORIES, TRACE_BUFFER_SIZE and
+ * TRACE_BUFFERING_MODE are described in the guide of the crate trace-runtime. Further calls have no
+ * effect. Not async-signal-safe. Costs one sleeping thread.
  */
 void trace_init(void);
 
-/* Like trace_init(), with a name for the provider, UTF-8. Without one, NULL, it has the name of the process. */
+/* Like trace_init(), with a name for the provider, in UTF-8. NULL selects the name of the process. */
 void trace_init_named(const char *name);
 
-/* Ends what trace_init() began, however often that was called: what was recorded reaches the archive. exit() does so by itself. */
+/* Reverts trace_init(), after any number of calls, and saves all records. exit() does so by itself. */
 void trace_shutdown(void);
 
 uint64_t trace_nonce(void);

@@ -1,6 +1,6 @@
 //! The command line.
 
-mod answers;
+mod analysis;
 mod archives;
 mod pictures;
 mod recording;
@@ -8,12 +8,16 @@ mod recording;
 use clap::{Parser, Subcommand};
 
 use crate::exit;
-pub(crate) use answers::{DiffArgs, StatsArgs, TopArgs};
+pub(crate) use analysis::{DiffArgs, StatsArgs, TopArgs};
 pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, MergeArgs, SliceArgs};
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs};
 
-/// Record what programs do, and look at it
+/// The help of `--categories`, which many commands have.
+const CATEGORIES: &str = "Select categories: names, `prefix*`, and `-name` or `-prefix*` to \
+    exclude, which wins [default: all]";
+
+/// Record, analyze and view traces
 #[derive(Debug, Parser)]
 #[command(name = "trace", version, after_long_help = exit::HELP)]
 pub(crate) struct Cli {
@@ -24,17 +28,17 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Record(RecordArgs),
-    Convert(ConvertArgs),
-    Dump(DumpArgs),
-    Check(CheckArgs),
+    View(ViewArgs),
     Stats(StatsArgs),
-    Diff(DiffArgs),
-    Flamegraph(FlamegraphArgs),
-    Timeline(TimelineArgs),
     Top(TopArgs),
+    Diff(DiffArgs),
+    Timeline(TimelineArgs),
+    Flamegraph(FlamegraphArgs),
+    Convert(ConvertArgs),
     Slice(SliceArgs),
     Merge(MergeArgs),
-    View(ViewArgs),
+    Check(CheckArgs),
+    Dump(DumpArgs),
     Recover(RecoverArgs),
     #[command(hide = true)]
     Guard(GuardArgs),
@@ -59,6 +63,16 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        let cli = Cli::command();
+        for command in cli.get_subcommands().filter(|command| !command.is_hide_set()) {
+            let help = command.get_after_long_help().map(ToString::to_string);
+            let example = format!("  trace {}", command.get_name());
+            assert!(help.is_some_and(|help| help.contains(&example)), "{}", command.get_name());
+        }
     }
 
     #[test]

@@ -7,6 +7,8 @@ use anyhow::{bail, Result};
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
+use crate::message::HINT;
+
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compression {
@@ -15,18 +17,18 @@ pub(crate) enum Compression {
     Zstd,
 }
 
-/// Ends of names that ask for a compression that there is not.
+/// Extensions of compressions that are not supported.
 const UNKNOWN: [&str; 9] = ["xz", "bz2", "lz4", "lzma", "br", "zip", "z", "zstd", "gzip"];
 
 impl Compression {
-    /// Returns what the end of a name asks for.
+    /// Returns the compression that a name's extension implies.
     pub(crate) fn of(path: &Path) -> Result<Self> {
         match end_of(path).as_deref() {
             Some("gz") => Ok(Self::Gzip),
             Some("zst") => Ok(Self::Zstd),
             Some(end) if UNKNOWN.contains(&end) => {
                 bail!(
-                    "cannot compress '{}': .{end} is not known, but .gz and .zst are",
+                    "cannot write {}: unknown compression .{end}{HINT}use .gz or .zst",
                     path.display()
                 )
             }
@@ -35,12 +37,12 @@ impl Compression {
     }
 }
 
-/// Returns what a name ends with behind its last dot, in small letters.
+/// Returns a name's extension in lower case.
 pub(crate) fn end_of(path: &Path) -> Option<String> {
     Some(path.extension()?.to_str()?.to_ascii_lowercase())
 }
 
-/// Returns what is behind the compression that `input` starts with, if any.
+/// Returns the decompressed content of `input`, which may be uncompressed.
 pub(crate) fn decompress<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut start = Vec::new();
     input.by_ref().take(4).read_to_end(&mut start)?;
@@ -63,7 +65,7 @@ pub(crate) fn decompress<'a>(mut input: impl Read + 'a) -> io::Result<Box<dyn Re
     })
 }
 
-/// Says in errors what was to be decompressed.
+/// Adds the compression's name to errors.
 struct Explained<R> {
     input: R,
     kind: &'static str,
@@ -75,7 +77,7 @@ impl<R: Read> Read for Explained<R> {
             ErrorKind::Interrupted => error,
             ErrorKind::UnexpectedEof => {
                 let kind = self.kind;
-                io::Error::new(ErrorKind::UnexpectedEof, format!("the {kind} data is cut off"))
+                io::Error::new(ErrorKind::UnexpectedEof, format!("the {kind} data is truncated"))
             }
             _ => {
                 let kind = self.kind;
@@ -85,7 +87,7 @@ impl<R: Read> Read for Explained<R> {
     }
 }
 
-/// Compresses what is written to it.
+/// Compresses its input.
 pub(crate) enum Compressor<W: Write> {
     None(W),
     Gzip(GzEncoder<W>),
@@ -105,7 +107,7 @@ impl<W: Write> Compressor<W> {
         })
     }
 
-    /// Writes what is held back; returns the output.
+    /// Writes buffered data, and returns the output.
     pub(crate) fn finish(self) -> io::Result<W> {
         match self {
             Self::None(output) => Ok(output),
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_the_compression() {
+    fn names_imply_compressions() {
         let of = |name: &str| Compression::of(Path::new(name)).map_err(|error| error.to_string());
         assert_eq!(of("a.fxt.gz"), Ok(Compression::Gzip));
         assert_eq!(of("A.FXT.GZ"), Ok(Compression::Gzip));
@@ -182,7 +184,7 @@ mod tests {
             assert_eq!(of(name), Ok(Compression::None), "{name}");
         }
         for name in ["a.fxt.xz", "a.Z"] {
-            assert!(of(name).unwrap_err().contains("is not known, but .gz and .zst are"));
+            assert!(of(name).unwrap_err().contains("unknown compression"));
         }
     }
 }

@@ -1,6 +1,5 @@
-//! Telling what is missing in an archive, or cannot be read of it.
+//! Reports of missing and unreadable data.
 
-use std::error::Error;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -10,30 +9,30 @@ use trace_analyze::Damage;
 use trace_convert::stacks::Folded;
 use trace_convert::ConvertError;
 
+use crate::message::describe;
 use crate::{exit, input, say};
 
-/// Tells the user what is missing in the archive at `path`; returns the exit
-/// code that goes with it.
-pub(crate) fn tell(path: &Path, damage: &Damage) -> u8 {
+/// Reports what is missing in the archive at `path`, and returns the exit code.
+pub(crate) fn warn(path: &Path, damage: &Damage) -> u8 {
     let name = path.display();
-    tell_counts(
+    warn_counts(
         path,
         &[
-            ("records dropped while recording", damage.records_dropped),
-            ("full buffers while recording", damage.buffers_full),
-            ("malformed records, left out", damage.stats.bad_records),
-            ("references to strings that are not there", damage.audit.unknown_strings),
-            ("references to threads that are not there", damage.audit.unknown_threads),
+            ("records dropped during recording", damage.records_dropped),
+            ("buffers that became full during recording", damage.buffers_full),
+            ("malformed records, skipped", damage.stats.bad_records),
+            ("references to unknown strings", damage.audit.unknown_strings),
+            ("references to unknown threads", damage.audit.unknown_threads),
         ],
     );
     let omitted: Vec<Count> =
         damage.missing().omissions().map(|(what, number)| (what.event(), number)).collect();
-    tell_counts(path, &omitted);
+    warn_counts(path, &omitted);
     if let Some(error) = &damage.first_bad_record {
-        say(&format!("'{name}': the first malformed record: {}", chain(error)));
+        say(&format!("{name}: first malformed record: {}", describe(error)));
     }
     if let Some(error) = &damage.cut {
-        say(&format!("'{name}': {}; what stands before it counts", chain(error)));
+        say(&format!("{name}: {}; the records before it are used", describe(error)));
     }
     if damage.is_readable() {
         exit::OK
@@ -42,59 +41,59 @@ pub(crate) fn tell(path: &Path, damage: &Damage) -> u8 {
     }
 }
 
-/// What there is in an archive, and how often.
+/// A kind of defect, and how often an archive has it.
 pub(crate) type Count = (&'static str, u64);
 
-/// Tells the user what there is of `counts` in the archive at `path`.
-pub(crate) fn tell_counts(path: &Path, counts: &[Count]) {
+/// Reports the `counts` of the archive at `path` that are not 0.
+pub(crate) fn warn_counts(path: &Path, counts: &[Count]) {
     for (what, number) in counts.iter().filter(|(_, number)| *number > 0) {
-        say(&format!("'{}': {what}: {number}", path.display()));
+        say(&format!("{}: {what}: {number}", path.display()));
     }
 }
 
-/// Returns what of durations does not count as it stands.
+/// Returns the durations that are not used as recorded.
 pub(crate) fn of_durations(oddities: &Oddities) -> [Count; 3] {
     [
-        ("durations that have not ended, left out", oddities.begins_without_end),
-        ("durations whose begin is missing, left out", oddities.ends_without_begin),
-        ("durations that end before they begin, taken as 0", oddities.reversed),
+        ("durations without an end, skipped", oddities.begins_without_end),
+        ("durations without a begin, skipped", oddities.ends_without_begin),
+        ("durations that end before they begin, counted as 0", oddities.reversed),
     ]
 }
 
-/// Returns what of async operations does not count.
+/// Returns the async operations that are not used.
 pub(crate) fn of_operations(unpaired: &Unpaired) -> [Count; 2] {
     [
-        ("async operations that have not ended, left out", unpaired.begins),
-        ("async operations whose begin is missing, left out", unpaired.ends),
+        ("async operations without an end, skipped", unpaired.begins),
+        ("async operations without a begin, skipped", unpaired.ends),
     ]
 }
 
-/// Returns what of flows does not count.
+/// Returns the flows that are not used.
 pub(crate) fn of_flows(unpaired: &Unpaired) -> [Count; 2] {
     [
-        ("flows that have not ended, left out", unpaired.begins),
-        ("flows whose begin is missing, left out", unpaired.ends),
+        ("flows without an end, skipped", unpaired.begins),
+        ("flows without a begin, skipped", unpaired.ends),
     ]
 }
 
-/// Returns what stacks have only together.
+/// Returns the durations that stacks do not separate.
 pub(crate) fn of_stacks(folded: &Folded) -> [Count; 1] {
-    [("durations too deep within others, together as `…`", folded.deeper)]
+    [("durations nested too deep, merged as `…`", folded.deeper)]
 }
 
-/// Passes a result on, with an error as the user should read it.
+/// Returns a result with its error explained to the user.
 pub(crate) fn explained<T>(path: &Path, result: Result<T, impl Into<ConvertError>>) -> Result<T> {
     result.map_err(|error| match error.into() {
         ConvertError::Read(error) => input::explain(path, error),
-        // There is no output yet: it is a temporary file.
+        // No output exists yet: this is a temporary file.
         ConvertError::Write(error) => {
-            anyhow::Error::new(error).context(format!("cannot go through '{}'", path.display()))
+            anyhow::Error::new(error).context(format!("cannot process {}", path.display()))
         }
         error => error.into(),
     })
 }
 
-/// The same where something is written to `output` too.
+/// The same for commands that write `output`.
 pub(crate) fn explained_writing<T>(
     path: &Path,
     output: &Path,
@@ -102,16 +101,8 @@ pub(crate) fn explained_writing<T>(
 ) -> Result<T> {
     match result {
         Err(ConvertError::Write(error)) => {
-            Err(error).with_context(|| format!("cannot write '{}'", output.display()))
+            Err(error).with_context(|| format!("cannot write {}", output.display()))
         }
         result => explained(path, result),
-    }
-}
-
-/// Returns an error with its causes.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", chain(source)),
-        None => error.to_string(),
     }
 }

@@ -1,4 +1,4 @@
-//! Opening archives and inputs of other formats, and errors for files that are none.
+//! Opening archives and other formats, and messages about files that are neither.
 
 mod spill;
 
@@ -15,23 +15,23 @@ use trace_format::{ReadError, Reader};
 use trace_protocol::buffer::saved::buffer_path;
 
 use crate::compression::decompress;
+use crate::message::HINT;
 use crate::progress::Watched;
 pub(crate) use spill::{copy_to, no_room, Spill};
 
 /// The path that stands for standard input or output.
 pub(crate) const STANDARD: &str = "-";
 
-/// How much of a file is looked at to detect its format, in bytes.
+/// Bytes that are read to detect the format; JSON may start with white space.
 const START_BYTES: u64 = 4096;
 
-/// Opens an input as an archive, `-` for standard input, compressed or not. On a
-/// terminal long reading is shown.
+/// Opens an input as an archive, `-` for standard input, compressed or not. A terminal shows
+/// the progress of a large one.
 pub(crate) fn open(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     open_with(path, |file| Box::new(Watched::new(file)))
 }
 
-/// The same for what prints while it reads: that is not to be between the
-/// lines.
+/// The same for commands that print while they read: no progress between lines.
 pub(crate) fn open_to_print(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     match io::stdout().is_terminal() {
         true => open_with(path, |file| Box::new(file)),
@@ -63,7 +63,7 @@ impl Input {
         let mut input = open_bytes(path, watched)?;
         let mut start = Vec::new();
         let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
-        read.with_context(|| format!("cannot read '{}'", path.display()))?;
+        read.with_context(|| format!("cannot read {}", path.display()))?;
         let kind = InputKind::detect(&start);
         Ok(Self { kind, bytes: Box::new(io::Cursor::new(start).chain(input)) })
     }
@@ -72,7 +72,7 @@ impl Input {
     pub(crate) fn into_reader(self, path: &Path, lenient: bool) -> Result<Reader<Box<dyn Read>>> {
         let format = self.kind.unwrap_or(InputKind::Fxt).format(lenient);
         let archive = format.open(self.bytes);
-        let archive = archive.with_context(|| format!("cannot read '{}'", path.display()))?;
+        let archive = archive.with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Reader::new(archive))
     }
 }
@@ -109,45 +109,45 @@ fn open_bytes(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Resul
     }
     let name = path.display();
     let file =
-        File::open(path).with_context(|| format!("cannot open '{name}'{}", left_behind(path)))?;
+        File::open(path).with_context(|| format!("cannot open {name}{}", recover_hint(path)))?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        bail!("'{name}' is a directory: expected an archive, as `trace record` writes it");
+        bail!("cannot read {name}: is a directory");
     }
-    decompress(watched(file)).with_context(|| format!("cannot read '{name}'"))
+    decompress(watched(file)).with_context(|| format!("cannot read {name}"))
 }
 
-/// Tells whether what is read at `path` can be read again.
+/// Returns whether the input at `path` can be read twice.
 pub(crate) fn is_file(path: &Path) -> bool {
     path != Path::new(STANDARD) && path.is_file()
 }
 
-/// What to do if there is no archive yet, but what a killed program left of it.
-fn left_behind(path: &Path) -> String {
+/// Returns a hint if the archive does not exist yet, but a killed program's buffer does.
+fn recover_hint(path: &Path) -> String {
     match buffer_path(path).exists() {
         true => {
-            format!(", but its program left what `trace recover {}` makes it of", path.display())
+            format!("{HINT}the program was killed: run `trace recover {}` first", path.display())
         }
         false => String::new(),
     }
 }
 
-/// Returns what to tell the user when `path` cannot be read as an archive.
+/// Returns the message for a file that cannot be read as an archive.
 pub(crate) fn explain(path: &Path, error: ReadError) -> anyhow::Error {
     let name = path.display();
     match error {
         ReadError::NotAnArchive { first_word } => {
-            anyhow!("'{name}' is no trace archive: {}", what_it_is(first_word))
+            anyhow!("cannot read {name}: not a trace archive{HINT}{}", what_it_is(first_word))
         }
         ReadError::BigEndian => anyhow!(
-            "'{name}' was written on a big-endian machine: expected a little-endian archive; \
-             convert it where it was recorded"
+            "cannot read {name}: big-endian archives are not supported{HINT}convert it on the machine \
+             that recorded it"
         ),
         error => match json_error(&error) {
             Some(error) => anyhow!(
-                "cannot read '{name}' as JSON: {error}; \
-                 trace convert --lenient leaves out what cannot be read"
+                "cannot read {name} as JSON: {error}\
+                 {HINT}trace convert --lenient leaves out what cannot be read"
             ),
-            None => anyhow::Error::new(error).context(format!("cannot read '{name}'")),
+            None => anyhow::Error::new(error).context(format!("cannot read {name}")),
         },
     }
 }
@@ -160,18 +160,12 @@ fn json_error(error: &ReadError) -> Option<&JsonError> {
     }
 }
 
-/// Says what a file starts with, what was expected, and what to do.
-fn what_it_is(first_word: Option<u64>) -> String {
-    const EXPECTED: &str = "expected the bytes 10 00 04 46 78 54 16 00 at its start";
-    let Some(word) = first_word else {
-        return format!("it has less than 8 bytes; {EXPECTED}");
-    };
-    let bytes = word.to_le_bytes();
-    let advice = match bytes {
-        [0x1f, 0x8b, ..] => "; it is compressed twice, unpack it with gzip -d",
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "; it is compressed twice, unpack it with zstd -d",
-        _ => "; give a file that `trace record` has written",
-    };
-    let found: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{EXPECTED}, found {}{advice}", found.join(" "))
+/// Returns a hint on how to get an archive from a file that starts like this.
+fn what_it_is(first_word: Option<u64>) -> &'static str {
+    match first_word.map(u64::to_le_bytes) {
+        None => "an archive has at least 8 bytes",
+        Some([0x1f, 0x8b, ..]) => "it is compressed twice: unpack it with gzip -d",
+        Some([0x28, 0xb5, 0x2f, 0xfd, ..]) => "it is compressed twice: unpack it with zstd -d",
+        Some(_) => "archives start with the bytes 10 00 04 46 78 54 16 00",
+    }
 }

@@ -9,16 +9,18 @@ mod damage;
 mod descriptors;
 mod exit;
 mod input;
+mod message;
 mod output;
 mod progress;
 mod table;
 mod unmatched;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use trace_convert::visible;
+
+use message::{describe, say};
 
 fn main() -> ExitCode {
     output::refuse_large_files_with_an_error();
@@ -30,14 +32,13 @@ fn main() -> ExitCode {
         Ok(code) => code.into(),
         Err(error) if is_broken_pipe(&error) => exit::OK.into(),
         Err(error) => {
-            say(&format!("{error:#}"));
+            say(&describe(error.as_ref()));
             exit::FAILURE.into()
         }
     }
 }
 
-/// Prints what the command line asks for, help or version, or what is wrong
-/// with it.
+/// Prints the help, the version or a usage error.
 fn answer(error: &clap::Error) -> u8 {
     let _ = error.print();
     if error.use_stderr() {
@@ -47,14 +48,8 @@ fn answer(error: &clap::Error) -> u8 {
     }
 }
 
-/// Tells whether whoever reads the output wants no more of it, as `head` does.
+/// Returns whether the reader of the output has closed it, as `head` does.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
     causes.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
-}
-
-/// Tells the user something, in one line whatever names are in it. There is no one to tell if that
-/// fails.
-fn say(message: &str) {
-    let _ = writeln!(io::stderr(), "trace: {}", visible(message));
 }

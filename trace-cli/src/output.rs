@@ -1,4 +1,4 @@
-//! What commands write to. [`trace_protocol::file`] has the rules.
+//! Outputs of commands. [`trace_protocol::file`] has the rules.
 
 use std::fs::{self, File};
 use std::io::{self, StdoutLock, Write};
@@ -12,24 +12,25 @@ use trace_protocol::file::{self, NewFile, Place};
 
 use crate::compression::{Compression, Compressor};
 use crate::input::STANDARD;
+use crate::message::HINT;
 
-/// Sees to it that writing beyond the limit of a file's size (`ulimit -f`) is
-/// an error, as on a full disk, and not the end of the process.
+/// Makes writes beyond the limit of a file's size (`ulimit -f`) fail, as on a
+/// full disk, instead of killing the process.
 pub(crate) fn refuse_large_files_with_an_error() {
-    // Without it nothing is worse than the end that the limit's user expects.
+    // If this fails, the limit kills the process, which its user expects.
     let _unchanged = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
-/// Sees to it that an input is not replaced by what is made of it.
+/// Fails if the output would replace the input.
 pub(crate) fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
     let (from, to) = (fs::canonicalize(input), fs::canonicalize(output));
     if from.is_ok_and(|from| to.is_ok_and(|to| from == to && from.is_file())) {
-        bail!("'{}' is both input and output: give another name after -o", input.display());
+        bail!("{} is both input and output{HINT}choose another name for -o", input.display());
     }
     Ok(())
 }
 
-/// What a command writes to; compressed if the name ends like that.
+/// The output of a command, compressed if its name says so.
 #[derive(Debug)]
 pub(crate) struct Output(Compressor<Target>);
 
@@ -39,16 +40,15 @@ impl Output {
         let compression = Compression::of(path)?;
         let target = Target::create(path)?;
         let compressor = Compressor::new(target, compression);
-        compressor.map(Self).with_context(|| format!("cannot write '{}'", path.display()))
+        compressor.map(Self).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// The same as [`Output::finish`], with the name that the user knows in an
-    /// error.
+    /// The same as [`Output::finish`], with the user's name of the file in errors.
     pub(crate) fn finish_as(self, path: &Path) -> Result<()> {
-        self.finish().with_context(|| format!("cannot write '{}'", path.display()))
+        self.finish().with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Gives the file its name, now that all is written.
+    /// Gives the complete file its name.
     pub(crate) fn finish(self) -> Result<()> {
         self.0.finish()?.finish()
     }
@@ -69,7 +69,7 @@ impl Write for Output {
 enum Target {
     /// Standard output.
     Standard(StdoutLock<'static>),
-    /// What is there and is no ordinary file, such as a pipe or a device.
+    /// A pipe, a device or another special file.
     Direct(File),
     /// A file that gets its name when it is complete.
     Replace(NewFile),
@@ -80,7 +80,7 @@ impl Target {
         if path == Path::new(STANDARD) {
             return Ok(Self::Standard(io::stdout().lock()));
         }
-        let failed = || format!("cannot write '{}'", path.display());
+        let failed = || format!("cannot write {}", path.display());
         match file::Target::find(path).with_context(failed)? {
             file::Target::File(place) => Self::replace(place).with_context(failed),
             file::Target::Node(node) => node.open().map(Self::Direct).with_context(failed),
@@ -89,9 +89,8 @@ impl Target {
 
     fn replace(place: Place) -> Result<Self> {
         let directory = place.directory().path().to_owned();
-        let file = NewFile::unnamed(place).with_context(|| {
-            format!("cannot make a file in '{}'; may you write there?", directory.display())
-        })?;
+        let file = NewFile::unnamed(place)
+            .with_context(|| format!("cannot create a file in {}", directory.display()))?;
         Ok(Self::Replace(file))
     }
 
@@ -99,8 +98,9 @@ impl Target {
         self.flush()?;
         if let Self::Replace(file) = self {
             let path = file.place().path();
-            file.complete()
-                .with_context(|| format!("cannot name the file '{}'", path.display()))?;
+            file.complete().with_context(|| {
+                format!("cannot rename the complete file to {}", path.display())
+            })?;
         }
         Ok(())
     }

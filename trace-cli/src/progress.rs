@@ -1,14 +1,14 @@
-//! How far reading is: a bar on standard error, if that is a terminal.
+//! A progress bar on standard error, if that is a terminal.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Fewer bytes are read before anyone could see a bar.
+/// Smaller files are read before a bar would be seen.
 const LONG: u64 = 16 << 20;
 
-/// A file or pipe that shows how much of it was read.
+/// A file or pipe that shows how much of it has been read.
 #[derive(Debug)]
 pub(crate) struct Watched {
     input: File,
@@ -35,7 +35,7 @@ impl Watched {
         watched
     }
 
-    /// Shows the bar; does nothing if there is no terminal.
+    /// Shows the bar, if there is a terminal.
     fn show(&mut self) {
         self.is_shown = true;
         self.bar.set_draw_target(ProgressDrawTarget::stderr());

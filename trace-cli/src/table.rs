@@ -1,4 +1,4 @@
-//! Tables for people and for spreadsheets.
+//! Tables as text and as CSV.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -11,7 +11,7 @@ use trace_convert::{csv, visible};
 pub(crate) struct Table {
     heads: Vec<&'static str>,
     rows: Vec<Vec<String>>,
-    /// How many columns, from the left, are aligned to the right.
+    /// The number of leading columns that are aligned to the right.
     numbers: usize,
 }
 
@@ -30,7 +30,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Returns the table for people.
+    /// Returns the table as aligned text.
     pub(crate) fn text(&self) -> String {
         let heads: Vec<String> = self.heads.iter().map(|head| head.to_uppercase()).collect();
         let mut widths: Vec<usize> = heads.iter().map(|head| head.chars().count()).collect();
@@ -81,7 +81,7 @@ pub(crate) fn human_nanos(nanos: u64) -> String {
 }
 
 /// Writes all of `text` to standard output. What a command found stays what it
-/// is if the reader wants no more of it: its exit code is to tell.
+/// is if the reader closes it early: the exit code still counts.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -71,7 +71,9 @@ impl From<WriteError> for ConvertError {
 /// Says of an error that it is about a temporary file, not about the output.
 pub(crate) fn temporary(error: io::Error) -> io::Error {
     let place = std::env::temp_dir();
-    let text =
-        format!("a temporary file in '{}' (TMPDIR says where else): {error}", place.display());
+    let text = format!(
+        "a temporary file in {}: {error}\nhint: set TMPDIR to another directory",
+        place.display()
+    );
     io::Error::new(error.kind(), text)
 }

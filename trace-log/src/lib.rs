@@ -1,24 +1,23 @@
-//! Records what a program says through the crate [`log`], as log records of the trace.
+//! Records messages of the crate [`log`], as log records of the trace.
 //!
 //! ```
 //! fn main() -> Result<(), log::SetLoggerError> {
-//!     trace_log::init()?;
+//!     trace_log_bridge::init()?;
 //!     let _trace = trace_runtime::init();
 //!     log::info!(target: "net", "connected to {}", "::1");
 //!     Ok(())
 //! }
 //! ```
 //!
-//! The category of a record is its target: the module, unless the program says otherwise. While
-//! that is recorded, the trace gets a log record `LEVEL target: message`, here `INFO net: connected
-//! to ::1`, of the thread that said it. Messages are formatted only then, and without allocating if
-//! they are shorter than 256 bytes; up to 32,000 bytes are recorded. Fuchsia's tools show log
-//! records, and so does `trace dump`; Perfetto leaves them out.
+//! The category of a message is its target, by default the module. While the category is recorded,
+//! each message becomes a log record `LEVEL target: message` of its thread, here `INFO net:
+//! connected to ::1`. Messages are formatted only then, without allocation below 256 bytes, and cut
+//! at 32,000 bytes. Fuchsia's tools and `trace dump` show log records; Perfetto does not.
 //!
 //! # Beside another logger
 //!
-//! There is one logger in a program. A [`Bridge`] takes the place of the one there was, and hands
-//! it all that it would have got:
+//! A program has one logger. A [`Bridge`] replaces it, and forwards the messages that it would have
+//! received:
 //!
 //! ```
 //! # struct Logger;
@@ -29,23 +28,23 @@
 //! # }
 //! # fn main() -> Result<(), log::SetLoggerError> {
 //! // With env_logger: `let logger = env_logger::Builder::from_default_env().build();`, and its `logger.filter()` is the level.
-//! trace_log::Bridge::new().wrap(Logger, log::LevelFilter::Info).init()
+//! trace_log_bridge::Bridge::new().wrap(Logger, log::LevelFilter::Info).init()
 //! # }
 //! ```
 //!
 //! With its default feature `tracing-log`, `tracing-subscriber` makes itself the logger, and
-//! [`init`] after that returns an error. If the program has the layer of `trace-tracing`, nothing
-//! is to do: that records what is said through `log`, at all levels. Else leave that feature out.
+//! [`init`] after that returns an error. With the layer of `trace-tracing`, this crate is not
+//! required: the layer records messages of `log`, at all levels. Otherwise disable the feature.
 //!
 //! # Levels
 //!
-//! `log::max_level()` is what one load decides by whether anybody wants a record. It stays what the
-//! application wants, or becomes what [`Bridge::wrap`] is told, `Off` without another logger.
-//! [`Bridge::init`] has it raised to [`Bridge::level`] when a recording begins, and set back when
-//! that ends, unless the application has set it meanwhile, which then holds for both. What is more
-//! verbose than the application wants goes to the trace alone.
+//! `log` compares a message with `log::max_level()`, by one load. Outside of recordings, this is
+//! the application's level, or that of [`Bridge::wrap`], or `Off` without another logger.
+//! [`Bridge::init`] raises it to [`Bridge::level`] when a recording begins, and restores it when
+//! the recording ends, unless the application has set it meanwhile, which then holds for both.
+//! Messages above the application's level are recorded, and not forwarded.
 //!
-//! With the feature `ntrace` nothing is recorded, and the other logger gets what it got.
+//! With the feature `ntrace` nothing is recorded, and the other logger receives its messages.
 #![forbid(unsafe_code)]
 
 mod bridge;

@@ -22,7 +22,7 @@ impl log::Log for Own {
 #[test]
 fn the_other_logger_stays_as_it_was() {
     let _recording = trace_runtime::init();
-    trace_log::Bridge::new().wrap(Own, log::LevelFilter::Info).init().unwrap();
+    trace_log_bridge::Bridge::new().wrap(Own, log::LevelFilter::Info).init().unwrap();
     log::info!("wanted");
     log::debug!("not wanted");
     assert_eq!(SEEN.load(Ordering::Relaxed), 1);

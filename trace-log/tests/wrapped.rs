@@ -59,8 +59,12 @@ fn both_get_what_they_want() {
     let directory = tempfile::tempdir().unwrap();
     let count = Cell::new(0);
     let own = ["information counted", "not for the trace"];
-    trace_log::Bridge::new().level(LevelFilter::Debug).wrap(Own, LevelFilter::Info).init().unwrap();
-    assert!(trace_log::init().is_err());
+    trace_log_bridge::Bridge::new()
+        .level(LevelFilter::Debug)
+        .wrap(Own, LevelFilter::Info)
+        .init()
+        .unwrap();
+    assert!(trace_log_bridge::init().is_err());
     assert_eq!(log::max_level(), LevelFilter::Info);
     work(&count);
     assert_eq!((seen(), count.take()), (own.map(str::to_owned).to_vec(), 1));

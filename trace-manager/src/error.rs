@@ -66,32 +66,32 @@ impl fmt::Display for ManagerError {
                 write!(f, "{}", bind_advice(source.kind()))
             }
             Self::SessionActive => {
-                write!(f, "a session is active already: stop it before another one is started")
+                write!(f, "another session is active")
             }
             Self::NoBufferSize => {
-                write!(f, "a buffer of 0 bytes holds no records: ask for at least 4096 bytes")
+                write!(f, "the buffer size is 0\nhint: use at least 4096 bytes")
             }
             Self::BufferTooLarge { wanted, available } => write!(
                 f,
-                "a buffer of {wanted} bytes for each provider is more than the {available} bytes of \
-                 memory available: ask for less"
+                "a buffer of {wanted} bytes for each provider exceeds the {available} bytes of \
+                 available memory\nhint: use a smaller buffer"
             ),
             Self::CreateArchive { path, source } => {
                 write!(f, "cannot create the archive {}: {source}", path.display())
             }
             Self::SnapshotOfStream => write!(
                 f,
-                "snapshots need an archive that is a file: what was written to a pipe cannot be read again"
+                "snapshots require an archive that is a file, not a pipe"
             ),
             Self::SnapshotTooLarge { wanted, available } => write!(
                 f,
-                "a copy of {wanted} bytes of buffers is more than half of the {available} bytes of memory available"
+                "a copy of {wanted} bytes of buffers exceeds half of the {available} bytes of available memory"
             ),
             Self::Snapshot { path, source } => {
                 write!(f, "cannot write the snapshot {}: {source}", path.display())
             }
             Self::SessionOver => {
-                write!(f, "recording ended before it: all is in the archive")
+                write!(f, "the recording ended before: its records are in the archive")
             }
             Self::EventLoop(source) => write!(f, "cannot set up the event loop: {source}"),
             Self::Ended => write!(f, "the manager has ended"),
@@ -102,12 +102,12 @@ impl fmt::Display for ManagerError {
 fn bind_advice(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::AddrInUse => {
-            " (another manager listens there, or a file is in the way: end it, or name another \
-             socket with TRACE_SOCKET)"
+            "\nhint: another manager listens there, or a file is in the way: stop it, or name another \
+             socket with TRACE_SOCKET"
         }
-        io::ErrorKind::NotFound => " (its directory does not exist: create it)",
+        io::ErrorKind::NotFound => "\nhint: create its directory",
         io::ErrorKind::PermissionDenied => {
-            " (name a socket in a directory of yours, with TRACE_SOCKET or, for trace record, --socket)"
+            "\nhint: name a socket in a directory of your own, with --socket or TRACE_SOCKET"
         }
         _ => "",
     }
@@ -131,7 +131,7 @@ impl fmt::Display for ArchiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the archive ends after {} bytes: {}", self.bytes, self.source)?;
         match &self.kept {
-            Some(path) => write!(f, " (they are in {})", path.display()),
+            Some(path) => write!(f, "\nhint: they are in {}", path.display()),
             None => Ok(()),
         }
     }

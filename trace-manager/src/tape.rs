@@ -59,10 +59,9 @@ impl Extract {
         let Self { identity, mut collector, copy, joined_at, now } = self;
         let mut words = Vec::new();
         archive::section(&mut words, identity.id);
-        let dropped = copy.dropped();
         collector.finish_copy(copy, &mut words);
         let closing = Closing::of(&collector, 0, joined_at, now.ticks(identity.clock));
-        Closing { dropped, ..closing }.write_now(&mut words, &identity, &now);
+        closing.write_now(&mut words, &identity, &now);
         words
     }
 }

@@ -9,9 +9,9 @@ pub enum BufferingMode {
     /// Recording ends: the oldest records are kept.
     #[default]
     Oneshot = 0,
-    /// Recording goes on in the other rolling buffer: the newest records are kept.
+    /// Recording goes on in the next rolling buffer: the newest records are kept.
     Circular = 1,
-    /// Recording goes on in the other rolling buffer while the manager saves the full one.
+    /// Recording goes on in the next rolling buffer while the manager saves the full one.
     Streaming = 2,
 }
 
@@ -23,14 +23,6 @@ impl BufferingMode {
             1 => Some(Self::Circular),
             2 => Some(Self::Streaming),
             _ => None,
-        }
-    }
-
-    /// Returns how many rolling buffers the mode has: 1 or 2.
-    pub fn rolling_buffers(self) -> usize {
-        match self {
-            Self::Oneshot => 1,
-            Self::Circular | Self::Streaming => 2,
         }
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use loom::thread;
 use trace_format::layout::{event, event_header, EventType, StringRef};
 use trace_protocol::buffer::consumer::Collector;
-use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{
     LossStrings, OpenScope, Recorder, Session, Slot, CHUNK_THREAD,
@@ -43,17 +43,29 @@ struct Buffer {
     layout: Layout,
 }
 
+fn layout(mode: BufferingMode, rolling_size: usize) -> Layout {
+    let parts = Parts {
+        losses_size: Layout::MIN_LOSSES_SIZE,
+        durable_size: 64,
+        rolling_buffers: if mode == BufferingMode::Oneshot { 1 } else { 2 },
+        rolling_size,
+        unit_size: 64,
+    };
+    Layout::new(mode, parts).unwrap()
+}
+
 impl Buffer {
     /// Rolling buffers of three units of eight words: each holds the thread record and two
     /// instants.
     fn new(mode: BufferingMode, asymmetric: bool) -> Self {
-        Self::with(Layout::new(mode, 64, 256, 64).unwrap(), asymmetric)
+        Self::with(layout(mode, 256), asymmetric)
     }
 
     fn with(layout: Layout, asymmetric: bool) -> Self {
         let mapping = WriteMapping::anonymous(layout.total_size());
         let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
-        recorder.provide(Box::leak((0..2).map(|_| Slot::new()).collect()), 1, asymmetric);
+        recorder.provide(1, asymmetric);
+        recorder.add_slots(Box::leak((0..2).map(|_| Slot::new()).collect()));
         let loss_strings = LossStrings::register(|_| StringRef::EMPTY);
         let session = Session {
             mapping: mapping.clone(),
@@ -357,6 +369,29 @@ fn a_slot_has_one_holder() {
     });
 }
 
+/// Slots that are added while threads take some: none is handed out twice, and one that is handed
+/// out is known to the service thread.
+#[test]
+fn slots_are_added_while_threads_take_them() {
+    model(|| {
+        let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
+        recorder.provide(1, true);
+        let slots = |count| Box::leak((0..count).map(|_| Slot::new()).collect::<Box<[Slot]>>());
+        recorder.add_slots(slots(1));
+        let taken = [1, 2].map(|id| thread::spawn(move || Taken(recorder.attach(id))));
+        recorder.add_slots(slots(1));
+        let taken = taken.map(|thread| thread.join().unwrap().0);
+        let last = recorder.attach(3);
+        let held: Vec<&Slot> = taken.into_iter().chain([last]).flatten().collect();
+        assert_eq!(held.len(), 2, "two of the three threads, whichever came first");
+        assert!(!std::ptr::eq(held[0], held[1]));
+        let known: Vec<u32> = recorder.slots().map(Slot::thread).collect();
+        assert!(known.len() == 2 && !known.contains(&0), "{known:?}");
+    });
+}
+
+struct Taken(Option<&'static Slot>);
+
 /// A copy of a buffer whose older half is being overwritten holds whole records of one stretch:
 /// nothing of what overwrites is taken for what was there.
 #[test]
@@ -365,7 +400,7 @@ fn a_copy_takes_nothing_for_older_than_it_is() {
     // A count that is published after the switch, or without the fence, is found among these.
     model_with(Some(150_000), || {
         // Rolling buffers of one unit.
-        let layout = Layout::new(BufferingMode::Circular, 64, 128, 64).unwrap();
+        let layout = layout(BufferingMode::Circular, 128);
         let buffer = Buffer::with(layout, true);
         let recorder = buffer.recorder;
         let slot = recorder.attach(1).unwrap();

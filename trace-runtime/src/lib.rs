@@ -1,6 +1,7 @@
 #![doc = include_str!("guide.md")]
 
 mod alert_name;
+mod clock_choice;
 pub mod context;
 #[cfg(feature = "attributes")]
 mod function;
@@ -53,6 +54,7 @@ pub(crate) use recorder::RECORDER;
 
 #[doc(hidden)]
 pub use alert_name::check_alert_name as __check_alert_name;
+pub use clock_choice::Clock;
 #[doc(hidden)]
 pub use keys::{count_future_keys as __count_future_keys, count_keys as __count_keys};
 pub use not_traced::NotTraced;

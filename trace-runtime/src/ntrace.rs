@@ -36,7 +36,6 @@ pub use future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use place::{Timestamp, Track};
 
-pub use crate::TraceState;
 pub use crate::{
     __ntrace_alert as trace_alert, __ntrace_async_enter as trace_async_enter,
     __ntrace_at as trace_at, __ntrace_blob as trace_blob,
@@ -57,6 +56,7 @@ pub use crate::{
 };
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub use crate::{Arg, ArgValue, BlobType, Koid, ObjectType, Pointer, Scope, Timestamp, Track};
+pub use crate::{Clock, TraceState};
 #[cfg(feature = "attributes")]
 pub use trace_macros::ntrace_fn as trace_fn;
 
@@ -287,6 +287,11 @@ impl Builder {
 
     /// Makes no buffer.
     pub fn streaming(self) -> Self {
+        self
+    }
+
+    /// Reads no clock.
+    pub fn clock(self, _clock: Clock) -> Self {
         self
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use trace_protocol::buffer::producer::Slot;
 
-use crate::RECORDER;
+use crate::{clock, provider, RECORDER};
 
 pub(crate) mod id;
 
@@ -69,7 +69,13 @@ fn attach(current: *const Slot) -> Option<&'static Slot> {
     }
     SLOT.set(ATTACHING);
     let slot = RECORDER.attach(id::current());
+    if RECORDER.asks_for_slots() {
+        provider::wake();
+    }
     SLOT.set(slot.map_or(ptr::null(), ptr::from_ref));
+    if slot.is_none() {
+        RECORDER.lost_without_slot(clock::ticks);
+    }
     if let (Some(slot), missed @ 1..) = (slot, MISSED.take()) {
         slot.count_nested(&RECORDER, missed);
     }

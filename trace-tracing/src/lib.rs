@@ -1,4 +1,4 @@
-//! Records the spans and events of [`tracing`](https://docs.rs/tracing), in two lines.
+//! Records spans and events of [`tracing`](https://docs.rs/tracing), in two lines.
 //!
 //! ```
 //! use tracing_subscriber::prelude::*;
@@ -15,93 +15,111 @@
 //! }
 //! ```
 //!
-//! [`layer`] stands beside other layers. [`subscriber`] takes the place of the registry in programs
-//! in which nothing else listens to `tracing`, and costs a third, or half with two arguments.
+//! [`layer`] works beside other layers. If nothing else listens to `tracing`, [`subscriber`]
+//! replaces the registry, and costs a third of the layer, or half with two arguments.
 //!
-//! # What becomes of what
+//! # Mapping
 //!
 //! | `tracing` | trace |
 //! |---|---|
 //! | target | category |
-//! | a thread enters and exits a span | a duration of that thread, with the name of the span |
-//! | an asynchronous span | also a track of its own: its life by the clock on the wall, from the span's creation to its end |
+//! | span, while a thread is in it | a duration of that thread, with the name of the span |
+//! | asynchronous span | also a track: its wall-clock time, from the span's creation to its end |
 //! | parent | the argument `parent` of the track: the id of the parent's track |
 //! | fields of a span | arguments of its first duration and of its track |
 //! | `Span::record` later on | an instant with these arguments: on the track, or, if there is none, on the thread |
 //! | `follows_from` | an instant on the track, whose argument `follows_from` is the id of the other span's track |
 //! | event | an instant of its thread, or, by [`Options::events_as_logs`], a log record |
+//! | name of an event (`event!(name: "…", …)`) | name |
+//! | message of an event | name, up to 120 bytes; a longer message is also the argument `message` |
+//! | event with neither | its target as name |
+//! | number of up to 64 bits, `bool`, text | argument of that type |
+//! | error | its message, as text |
+//! | any other value | its `Debug` or `Display` text |
 //!
-//! The name of an event is its message, up to 120 bytes; what is longer is whole in the argument
-//! `message`. An event without a message has its target for a name, and one that was given a name
-//! (`event!(name: "…", …)`) has that.
-//!
-//! Numbers of up to 64 bits, `bool` and text are arguments of these types; all else is its `Debug`
-//! or `Display` text, and an error its message. The first 15 fields are recorded, the message of an
-//! event being the first. Texts are cut at 32,000 bytes.
+//! The first 15 fields are recorded; the message of an event is the first. Texts are cut at 32,000
+//! bytes.
 //!
 //! # Synchronous and asynchronous spans
 //!
-//! Most spans are a block or a function: entered once, left, and over. They are one duration, and
-//! nothing else. A span is asynchronous if it is entered again, if its thread goes on while it is
-//! left and not over, if it ends on another thread, or ends without having been entered: its track
-//! is written then, with the time at which the span was created. With it the tracks of its
-//! ancestors are, so that the tracks are one tree. Ids of tracks are unique on the machine.
+//! Most spans are a block or a function: entered once, exited and closed. Such a span is one
+//! duration. A span is asynchronous if one of these is true:
 //!
-//! So a span that waits to be entered is seen once it is entered, or over, or another span's track
-//! or a `follows_from` needs its own; and the track of one that was polled once, once its thread
-//! does something else that `tracing` knows of. When a recording ends, all spans that wait have
-//! their tracks written (up to 8192 of a layer, beyond which they are seen when they go on). Of a
-//! process that is killed they are missing.
+//! - it is entered again;
+//! - its thread continues after an exit, and the span is not closed;
+//! - it is closed on another thread;
+//! - it is closed without having been entered.
 //!
-//! `Instrument` enters a span once more to drop the future, so that every instrumented future has a
-//! track, and a last short duration.
+//! Its track is written then, with the time at which the span was created. The tracks of its
+//! ancestors are written with it, so that the tracks are one tree. Ids of tracks are unique on the
+//! machine.
 //!
-//! Guards may be dropped in any order. A duration inside of one that ends before it is cut in two,
-//! since durations of a thread nest. An exit on a thread that has not entered the span has no
-//! effect.
+//! A span that waits to be entered is therefore visible once it is entered or closed, or once
+//! another span's track or a `follows_from` refers to it. The track of a span that was polled once
+//! is visible once its thread does something else that `tracing` reports. When a recording ends,
+//! the tracks of all waiting spans are written, up to 8192 of a layer; the others are written when
+//! they continue. They are missing if the process is killed.
 //!
-//! # Filters, and costs
+//! `Instrument` enters a span once more to drop the future. Every instrumented future therefore has
+//! a track, and a last short duration.
 //!
-//! The layer has a per-layer filter, [`Recorded`]: it wants the categories that are being recorded.
-//! While nothing is recorded, and no other layer wants it, a span or an event costs one load, and
-//! its fields are not formatted. Filters of `tracing` work as with other layers:
+//! Guards can be dropped in any order. Because durations of a thread nest, a duration inside of one
+//! that ends earlier is cut in two. An exit on a thread that has not entered the span is ignored.
+//!
+//! # Filters and costs
+//!
+//! The layer has a per-layer filter, [`Recorded`], which enables the recorded categories. While
+//! nothing is recorded and no other layer is interested, a span or an event costs one load, and its
+//! fields are not formatted. Filters of `tracing` work as with other layers:
 //! `layer().with_filter(…)`, a global `EnvFilter`, `release_max_level_*`. When a recording begins
-//! or ends, `tracing` is told to ask all layers again, on a thread of the runtime.
+//! or ends, a thread of the runtime makes `tracing` query all layers again.
 //!
-//! While recorded, the bridge takes a span's own lock for its fields and its track, and finds its
-//! callsite without one, however many there are. Locks that all threads share are taken where a
-//! callsite is seen for the first time; for a record of `log` whose target is not among those that
-//! the thread used last; and by the subscriber once for 64 spans or more, where a thread begins
-//! many more spans than it ends, or ends more than it begins. Memory is allocated as more spans are
-//! open, or have longer texts, than ever before, and with the layer for each span beyond some 8192
-//! that are open at once.
+//! During a recording, the bridge takes a span's own lock for its fields and its track, and finds
+//! the callsite without a lock. Locks that all threads share are taken
 //!
-//! Most of what a span costs with the layer is not the layer's. By `benches/peers` a registry takes
-//! 62 ns for a span, one with a per-layer filter 118 ns, one with this layer 192 ns, and
-//! tracing-chrome's layer, which has no filter, 411 ns: the layer is 2.1 to 2.5 × cheaper than
-//! that, and the subscriber, at 58 ns, 7 ×.
+//! - at the first use of a callsite;
+//! - for a message of `log` whose target is not among those that the thread used last;
+//! - by the subscriber, once for 64 spans or more, if a thread begins many more spans than it ends,
+//!   or the reverse.
 //!
-//! There is no layer without a per-layer filter. In a loop of empty spans in which the layer took
-//! 182 ns and the subscriber 58 ns, one took 110 ns. But without that filter a layer can leave out
-//! what is not recorded only for all layers together: others would see what is recorded, and while
-//! nothing is, nothing. If it lets all through instead, every span of the program is made while
-//! nothing is recorded, for what a registry takes, and not for one load. Where it is alone, so that
-//! the others do not matter, the subscriber does the same for half of it.
+//! Memory is allocated if more spans are open than ever before, or have longer texts, and by the
+//! layer for each span beyond some 8192 open ones.
 //!
-//! # Records of `log`
+//! Most of a span's cost with the layer is the registry's (`benches/peers`, minima):
 //!
-//! With its default feature `tracing-log`, `tracing-subscriber` makes itself the logger of the
-//! program, and its `init` sets `log::max_level()` to what the layers want then. Records of `log`
-//! are events like others: an instant with the target of the record as category and its message as
-//! name, or a log record. Their file, line and module are left out. `log::max_level()` is raised
-//! when a recording begins, to what `tracing` wants then, and set back when it ends, unless the
-//! application has set it meanwhile. It is not touched where another logger is in place.
+//! | listener | span, ns |
+//! |---|---|
+//! | registry | 62 |
+//! | registry with a per-layer filter | 118 |
+//! | registry with this layer | 192 |
+//! | registry with tracing-chrome's layer, which has no filter | 411 |
+//! | [`subscriber`], without a registry | 58 |
 //!
-//! The crate `trace-log` does the same without `tracing`, and costs less. As there is one logger in
-//! a program, `trace_log::init` after `init` returns an error. It is not needed then; to have it
-//! nevertheless, leave the feature `tracing-log` out.
+//! | in a loop of empty spans | span, ns |
+//! |---|---|
+//! | this layer | 182 |
+//! | this layer without its filter | 110 |
+//! | [`subscriber`] | 58 |
 //!
-//! With the feature `ntrace` the layer is there and wants nothing.
+//! The filter is worth its cost. A layer without one can disable spans only for all layers
+//! together: the others would see what is recorded, and nothing while nothing is. If it enabled
+//! everything instead, each span would cost as much as a registry takes while nothing is recorded,
+//! instead of one load. A program without other layers uses the subscriber, for half of that cost.
+//!
+//! # Messages of `log`
+//!
+//! With its default feature `tracing-log`, `tracing-subscriber` becomes the logger of the program,
+//! and its `init` sets `log::max_level()` to the level that the layers enable then. Messages of
+//! `log` are events like others: an instant with the message's target as category and the message
+//! as name, or a log record. File, line and module are not recorded. `log::max_level()` is raised
+//! when a recording begins, to the level that `tracing` enables then, and restored when it ends,
+//! unless the application has set it meanwhile. It is unchanged if another logger is installed.
+//!
+//! The crate `trace-log-bridge` does the same without `tracing`, and costs less. A program has one
+//! logger, so `trace_log_bridge::init` after `init` returns an error. To use it nevertheless,
+//! disable the feature `tracing-log`.
+//!
+//! With the feature `ntrace` the layer exists, and enables nothing.
 #![forbid(unsafe_code)]
 
 mod callsite;

@@ -1,6 +1,7 @@
 //! A traced program that plays, by its first argument, a role in the tests of whole processes.
 
 mod alerts;
+mod clocks;
 mod counting;
 mod crowd;
 mod descriptors;
@@ -8,6 +9,7 @@ mod ending;
 mod forging;
 mod forking;
 mod instruments;
+mod locked;
 mod others;
 mod signals;
 mod sys;
@@ -28,7 +30,7 @@ fn init() -> Trace {
         builder = builder.without_membarrier();
     }
     if without.contains("cpu counter") {
-        builder = builder.without_cpu_counter();
+        builder = builder.clock(trace_runtime::Clock::Boottime);
     }
     builder.init()
 }
@@ -54,6 +56,7 @@ fn main() {
         "alert-names" => alerts::names(),
         "alert-in-handler" => alerts::in_handler(number(0)),
         "alert-forked" => alerts::forked(),
+        "clock" => clocks::run(&argument(0)),
         "count" => counting::count(argument(0).as_ref(), number(1)),
         "count-and-be-killed" => {
             counting::count_and_be_killed(number(0), argument(1).as_ref(), number(2))
@@ -82,6 +85,7 @@ fn main() {
         "fork" => forking::fork_and_trace(&argument(0)),
         "instruments" => instruments::run(number(0)),
         "name-and-be-killed" => instruments::be_killed(),
+        "locked" => locked::run(&argument(0), number(1), number(2)),
         "observe-slowly" => instruments::observe_slowly(argument(0).into()),
         "observe-and-fork" => forking::observe_and_fork(&argument(0)),
         "orphan" => forking::orphan(&argument(0)),

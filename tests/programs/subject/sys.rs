@@ -152,3 +152,43 @@ pub(crate) fn new_session() {
     // SAFETY: takes nothing.
     assert!(unsafe { libc::setsid() } >= 0);
 }
+
+/// Limits locked memory to `bytes`, and becomes a user to whom that applies.
+pub(crate) fn limit_locked_memory(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+    // SAFETY: the limit is a valid place to read.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit) }, 0);
+    // SAFETY: getuid takes nothing.
+    if unsafe { libc::getuid() } == 0 {
+        // SAFETY: setuid takes an integer. There is one thread as yet.
+        assert_eq!(unsafe { libc::setuid(65534) }, 0);
+    }
+}
+
+/// Locks all memory that the process has and will have.
+pub(crate) fn lock_all_memory() -> std::io::Result<()> {
+    // SAFETY: mlockall takes an integer.
+    match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Has the kernel end the calling thread for reading the CPU's counter.
+pub(crate) fn forbid_counter() {
+    // SAFETY: the call takes an integer.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) }, 0);
+}
+
+/// Puts the calling thread under strict seccomp, which also forbids to read the CPU's counter.
+pub(crate) fn forbid_system_calls() {
+    // SAFETY: the call takes an integer.
+    assert_eq!(unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_STRICT) }, 0);
+}
+
+/// Ends the calling thread, and nothing else.
+pub(crate) fn exit_thread() -> ! {
+    // SAFETY: the thread holds nothing that anybody waits for.
+    unsafe { libc::syscall(libc::SYS_exit, 0) };
+    unreachable!("the thread has ended")
+}

@@ -1,15 +1,14 @@
 //! Categories.
 
-/// Parses a category as `--categories` takes it: a name, `prefix*`, or one of these with `-` in
-/// front.
+/// Parses an item of `--categories`: a name or `prefix*`, with an optional leading `-`.
 pub(crate) fn parse_category(text: &str) -> Result<String, String> {
     let category = text.trim();
     let name = category.strip_prefix('-').unwrap_or(category);
     if name.is_empty() {
-        return Err("expected a category, found none".to_owned());
+        return Err("the category is empty".to_owned());
     }
     match name.strip_suffix('*').unwrap_or(name).contains('*') {
-        true => Err(format!("expected `*` at the end only, found it elsewhere in '{name}'")),
+        true => Err(format!("`*` is allowed only at the end of '{name}'")),
         false => Ok(category.to_owned()),
     }
 }
@@ -27,7 +26,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_match_nothing_is_refused() {
+    fn patterns_without_a_match_are_refused() {
         for bad in ["", " ", "-", "a*b", "*a", "-*a"] {
             assert!(parse_category(bad).is_err(), "{bad:?}");
         }

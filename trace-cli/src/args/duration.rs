@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-/// Parses a duration of more than 0: numbers, which may have decimals, each
-/// with `ns`, `us`, `ms`, `s`, `m` or `h` behind, as in `1.5s` and `1m30s`. A
-/// number alone is in seconds. What is less than a nanosecond is cut off.
+/// Parses a duration of more than 0: numbers with optional decimals, each followed
+/// by `ns`, `us`, `ms`, `s`, `m` or `h`, as in `1.5s` and `1m30s`. A number alone is
+/// in seconds. Fractions of a nanosecond are cut off.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let expected = || "expected a time such as 10s, 1.5s, 200ms or 2m".to_owned();
+    let expected = || "is not a time such as 10s, 1.5s, 200ms or 2m".to_owned();
     let mut nanos: u64 = 0;
     let mut rest = text;
     while !rest.is_empty() {
@@ -14,12 +14,12 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         let is_alone = rest.len() == text.len() && behind.is_empty();
         let unit = unit_nanos(part.unit, is_alone).ok_or_else(expected)?;
         let part = part.nanos(unit).and_then(|part| nanos.checked_add(part));
-        nanos = part.ok_or("this is more than 584 years")?;
+        nanos = part.ok_or("is more than 584 years")?;
         rest = behind;
     }
     match nanos {
         0 if text.is_empty() => Err(expected()),
-        0 => Err("expected more than 0 s".to_owned()),
+        0 => Err("must be more than 0 s".to_owned()),
         _ => Ok(Duration::from_nanos(nanos)),
     }
 }
@@ -104,13 +104,13 @@ mod tests {
     fn no_durations() {
         let wrong = ["", "s", "1.s", ".5s", "1x", "-1s", "1 s", "1s5", "1..5s", "1e3s", "1\u{b5}s"];
         for text in wrong {
-            assert!(parse_duration(text).unwrap_err().starts_with("expected a time"), "{text}");
+            assert!(parse_duration(text).unwrap_err().starts_with("is not a time"), "{text}");
         }
         for text in ["0s", "0.0", "0.1ns"] {
-            assert_eq!(parse_duration(text), Err("expected more than 0 s".to_owned()));
+            assert_eq!(parse_duration(text), Err("must be more than 0 s".to_owned()));
         }
         for text in ["99999999999999999999s", "18446744073s999999999999999ms", "9999999h"] {
-            assert_eq!(parse_duration(text), Err("this is more than 584 years".to_owned()));
+            assert_eq!(parse_duration(text), Err("is more than 584 years".to_owned()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is written to a file, and what its name says of that.
+//! Output formats, by the name of a file.
 
 use std::path::Path;
 
@@ -6,21 +6,22 @@ use anyhow::{bail, Result};
 use clap::ValueEnum;
 
 use crate::compression::{end_of, Compression};
+use crate::message::HINT;
 
-/// What is written to a file; those that `convert` writes can be chosen.
+/// An output format; `--to` accepts those that `convert` writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Chrome's JSON, the Trace Event Format
+    /// Chrome JSON (Trace Event Format)
     Json,
-    /// The Fuchsia trace format
+    /// Fuchsia trace format
     Fxt,
-    /// Perfetto's own format, which shows more than it does of an archive
+    /// Perfetto's format
     Pftrace,
-    /// A line for each stack of durations, for flame graphs
+    /// Folded stacks, for flame graphs
     Folded,
-    /// The JSON of speedscope
+    /// Speedscope JSON
     Speedscope,
-    /// A line for each duration, for spreadsheets
+    /// One line for each duration
     Csv,
     #[value(skip)]
     Svg,
@@ -29,7 +30,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns what the name of a file says; `None` if it says nothing.
+    /// Returns the format that a file's name implies, or `None` if it implies none.
     pub(crate) fn of(path: &Path) -> Result<Option<Self>> {
         let plain = match Compression::of(path)? {
             Compression::None => path.to_owned(),
@@ -47,7 +48,7 @@ impl Format {
             (_, "svg") => Self::Svg,
             (_, "html" | "htm") => Self::Html,
             _ => bail!(
-                "'{}': .{end} is not known: expected .json, .fxt, .pftrace, .folded, \
+                "cannot write {}: unknown format .{end}{HINT}use .json, .fxt, .pftrace, .folded, \
                  .speedscope.json or .csv, or --to",
                 path.display()
             ),
@@ -55,12 +56,12 @@ impl Format {
         Ok(Some(format))
     }
 
-    /// Sees to it that a name does not say that another format is in the file.
+    /// Fails if a file's name implies another format.
     pub(crate) fn refuse_other(self, path: &Path) -> Result<()> {
         Compression::of(path)?;
         match Self::of(path) {
             Ok(Some(other)) if other != self => {
-                bail!("'{}': the name says {other:?}, but {self:?} is written", path.display())
+                bail!("cannot write {self:?} to {}: its name implies {other:?}", path.display())
             }
             _ => Ok(()),
         }
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_formats() {
+    fn names_imply_formats() {
         for (name, format) in [
             ("a.json", Format::Json),
             ("d/a.b.JSON.GZ", Format::Json),
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn names_do_not_say_something_else() {
+    fn names_of_other_formats_are_refused() {
         let refused = |name: &str| Format::Fxt.refuse_other(Path::new(name)).is_err();
         assert!(refused("a.json") && refused("a.html.gz") && refused("a.fxt.xz"));
         assert!(!refused("a.fxt") && !refused("run.1") && !refused("-") && !refused("a"));

@@ -6,7 +6,7 @@ pub(crate) fn parse_id(text: &str) -> Result<u64, String> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    id.map_err(|_| format!("expected an id, such as 42 or 0x2a, found '{text}'"))
+    id.map_err(|_| format!("'{text}' is not an id such as 42 or 0x2a"))
 }
 
 #[cfg(test)]

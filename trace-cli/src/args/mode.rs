@@ -6,11 +6,11 @@ use trace_protocol::mode::BufferingMode;
 /// What happens when a buffer is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// Recording ends: the oldest records are kept
+    /// Stop recording; keep the oldest records
     Oneshot,
-    /// Recording goes on: the newest records are kept
+    /// Overwrite the oldest records; keep the newest
     Circular,
-    /// Recording goes on while what is full is saved: all records are kept
+    /// Save full buffers while recording; keep all records
     Streaming,
 }
 

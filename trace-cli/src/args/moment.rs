@@ -5,7 +5,7 @@ use super::parse_duration;
 /// A point in time of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// So many nanoseconds after the first event.
+    /// Nanoseconds since the first event.
     SinceStart(u64),
     /// Nanoseconds of the clock.
     Absolute(u64),
@@ -20,8 +20,9 @@ pub(crate) fn parse_moment(text: &str) -> Result<Moment, String> {
     let is_zero = !time.is_empty() && time.trim_end_matches("ns").trim_end_matches('s') == "0";
     let nanos = match is_zero {
         true => 0,
-        false => u64::try_from(parse_duration(time)?.as_nanos())
-            .map_err(|_| "this is more than 584 years")?,
+        false => {
+            u64::try_from(parse_duration(time)?.as_nanos()).map_err(|_| "is more than 584 years")?
+        }
     };
     Ok(if is_absolute { Moment::Absolute(nanos) } else { Moment::SinceStart(nanos) })
 }

@@ -5,7 +5,7 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent / 100.0),
-        _ => Err(format!("expected percent, such as 5% or 0.5%, found '{text}'")),
+        _ => Err(format!("'{text}' is not a percentage such as 5% or 0.5%")),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Sizes such as `16M`.
 
-/// Parses a number of bytes, 1 or more: digits, then nothing, `K`, `M` or `G`
-/// for powers of 1024, which may have `B` or `iB` behind.
+/// Parses a number of bytes, 1 or more: digits, optionally followed by `K`, `M` or `G`
+/// for powers of 1024, and by `B` or `iB`.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let expected = || "expected a number of bytes such as 65536, 64K, 16M or 1G".to_owned();
+    let expected = || "is not a number of bytes such as 65536, 64K, 16M or 1G".to_owned();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     if number.is_empty() {
@@ -12,8 +12,8 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let factor = factor(unit).ok_or_else(expected)?;
     let bytes = number.parse().ok().and_then(|number: u64| number.checked_mul(factor));
     match bytes {
-        None => Err("this is more than 2^64 bytes".to_owned()),
-        Some(0) => Err("expected more than 0 bytes".to_owned()),
+        None => Err("is more than 2^64 bytes".to_owned()),
+        Some(0) => Err("must be more than 0 bytes".to_owned()),
         Some(bytes) => Ok(bytes),
     }
 }
@@ -50,11 +50,11 @@ mod tests {
     fn no_sizes() {
         let wrong = ["", "M", "16X", "-1", "1.5M", "16 M", "1KK", "1iB", "\u{661}"];
         for text in wrong {
-            assert!(parse_size(text).unwrap_err().starts_with("expected a number"), "{text}");
+            assert!(parse_size(text).unwrap_err().starts_with("is not a number"), "{text}");
         }
         for text in ["18446744073709551616", "99999999999G"] {
-            assert_eq!(parse_size(text), Err("this is more than 2^64 bytes".to_owned()));
+            assert_eq!(parse_size(text), Err("is more than 2^64 bytes".to_owned()));
         }
-        assert_eq!(parse_size("0K"), Err("expected more than 0 bytes".to_owned()));
+        assert_eq!(parse_size("0K"), Err("must be more than 0 bytes".to_owned()));
     }
 }

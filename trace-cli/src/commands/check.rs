@@ -5,6 +5,7 @@ use trace_analyze::check::{self, Report, Verdict};
 use trace_convert::visible;
 
 use crate::cli::CheckArgs;
+use crate::message::describe;
 use crate::{exit, input, say, table};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
         Verdict::Malformed => exit::FAILURE,
     };
     if let Some(error) = report.no_archive {
-        say(&format!("{:#}", input::explain(&args.file, error)));
+        say(&describe(input::explain(&args.file, error).as_ref()));
     }
     Ok(code)
 }
@@ -32,12 +33,12 @@ fn text(report: &Report) -> String {
     let mut lines = vec![
         match report.verdict() {
             Verdict::Complete if report.buffers_overwritten > 0 => {
-                "well-formed, the newest records of a circular buffer"
+                "well-formed, with the newest records of a circular buffer"
             }
             Verdict::Complete if report.ends_without_begin + report.open_scope_count > 0 => {
-                "well-formed, no loss is told of, but durations lack a begin or an end"
+                "well-formed, no records dropped, but durations lack a begin or an end"
             }
-            Verdict::Complete => "well-formed, nothing is missing",
+            Verdict::Complete => "well-formed and complete",
             Verdict::Lossy => "well-formed, but data is missing",
             Verdict::Malformed => "malformed",
         }
@@ -71,19 +72,19 @@ fn damage(report: &Report, lines: &mut Vec<String>) {
     let more = report.error_count.saturating_sub(report.errors.len() as u64);
     let counts = [
         ("more errors", more),
-        ("references to strings that are not there", report.audit.unknown_strings),
-        ("references to threads that are not there", report.audit.unknown_threads),
+        ("references to unknown strings", report.audit.unknown_strings),
+        ("references to unknown threads", report.audit.unknown_threads),
         ("records of unknown types", report.stats.unknown_records),
-        ("duration ends without a begin", report.ends_without_begin),
+        ("durations without a begin", report.ends_without_begin),
     ];
     push_counts(&counts, lines);
 }
 
 fn losses(report: &Report, lines: &mut Vec<String>) {
     let counts = [
-        ("older buffers overwritten", report.buffers_overwritten),
+        ("overwritten older buffers", report.buffers_overwritten),
         ("full buffers", report.buffers_full),
-        ("records dropped", report.records_dropped),
+        ("dropped records", report.records_dropped),
     ];
     push_counts(&counts, lines);
     let omitted: Vec<_> =
@@ -100,7 +101,7 @@ fn losses(report: &Report, lines: &mut Vec<String>) {
 }
 
 fn open_scopes(report: &Report, lines: &mut Vec<String>) {
-    push_counts(&[("durations that have not ended", report.open_scope_count)], lines);
+    push_counts(&[("durations without an end", report.open_scope_count)], lines);
     for scope in &report.open_scopes {
         let (process, thread) = (scope.thread.process, scope.thread.thread);
         let (seconds, nanos) = (scope.nanos / 1_000_000_000, scope.nanos % 1_000_000_000);

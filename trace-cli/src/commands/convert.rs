@@ -13,8 +13,9 @@ use trace_format::Reader;
 
 use crate::args::Format;
 use crate::cli::ConvertArgs;
-use crate::damage::{self, chain};
+use crate::damage;
 use crate::input::{Input, InputKind};
+use crate::message::{describe, HINT};
 use crate::output::{self, Output};
 use crate::{exit, input, say};
 
@@ -31,19 +32,22 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
     let is_fxt = matches!(wanted, None | Some(Format::Fxt));
     match (input.kind, wanted) {
         (_, Some(Format::Svg | Format::Html)) => {
-            bail!("'{}': trace timeline and trace flamegraph draw", args.output.display())
+            bail!(
+                "cannot convert to {}: is a picture{HINT}use trace timeline or trace flamegraph",
+                args.output.display()
+            )
         }
         (Some(InputKind::Json), _) if is_fxt => return document_to_fxt(args, input.bytes),
         (Some(InputKind::Ftrace), _) if is_fxt => return to_fxt(args, input),
         (Some(InputKind::Json), Some(Format::Json)) => {
-            bail!("'{}' is JSON already", args.input.display())
+            bail!("{} is JSON already", args.input.display())
         }
         (Some(InputKind::Fxt), Some(Format::Fxt)) => {
             let (name, to) = (args.input.display(), args.output.display());
-            bail!("'{name}' is an archive already: trace slice {name} -o {to}")
+            bail!("{name} is an archive already{HINT}copy it with trace slice {name} -o {to}")
         }
         (None, Some(Format::Fxt)) => {
-            bail!("'{}' is no JSON: expected `{{` or `[` at its start", args.input.display())
+            bail!("{} is neither JSON nor an archive", args.input.display())
         }
         _ => {}
     }
@@ -71,7 +75,7 @@ fn to_json(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Result<u8> {
     let written = chrome::write(reader, &mut output);
     let conversion = damage::explained_writing(&args.input, &args.output, written)?;
     output.finish_as(&args.output)?;
-    Ok(tell(&args.input, &conversion))
+    Ok(summarize(&args.input, &conversion))
 }
 
 fn document_to_fxt(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
@@ -82,54 +86,53 @@ fn document_to_fxt(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
         Err(ConvertError::Json(error)) => return Err(unreadable(args, &error)),
         written => damage::explained_writing(&args.input, &args.output, written)?,
     };
-    // It was flushed: nothing is left in it.
+    // It was flushed, so it is empty.
     let output = output.into_inner().map_err(|error| error.into_error());
     output.with_context(|| cannot_write(&args.output))?.finish_as(&args.output)?;
     say(&format!("{} JSON events converted", summary.events));
     if summary.carried > 0 {
         let carried = summary.carried;
-        say(&format!("{carried} of them are more than FXT can say, and carried along as they are"));
+        say(&format!("events that exceed FXT, kept as JSON: {carried}"));
     }
     if summary.scheduling > 0 {
-        say(&format!("{} scheduling records made of systemTraceEvents", summary.scheduling));
+        say(&format!("{} scheduling records read from systemTraceEvents", summary.scheduling));
     }
     let Some(first) = &summary.skipped.first else {
         return Ok(exit::OK);
     };
     let Skipped { parts, bytes, .. } = summary.skipped;
-    say(&format!("events and members that cannot be read, left out: {parts}, {bytes} bytes"));
-    say(&format!("the first of them: {}", chain(first)));
+    say(&format!("malformed events and members, skipped: {parts}, {bytes} bytes"));
+    say(&format!("the first of them: {}", describe(first)));
     Ok(exit::INCOMPLETE)
 }
 
-/// Says what is wrong with JSON, and what can be done.
+/// Returns the error for malformed JSON, with a hint.
 fn unreadable(args: &ConvertArgs, error: &JsonError) -> anyhow::Error {
     let advice = match error {
-        JsonError::Wrong { .. } if !args.lenient => "; --lenient leaves out what cannot be read",
+        JsonError::Wrong { .. } if !args.lenient => "\nhint: skip malformed JSON with --lenient",
         _ => "",
     };
     let name = args.input.display();
-    anyhow!("cannot read '{name}' as JSON: {}{advice}", chain(error))
+    anyhow!("cannot read {name} as JSON: {}{advice}", describe(error))
 }
 
 fn cannot_write(path: &Path) -> String {
-    format!("cannot write '{}'", path.display())
+    format!("cannot write {}", path.display())
 }
 
-/// Tells how it went, and what the output lacks; returns the exit code that
-/// goes with it.
-pub(super) fn tell(path: &Path, conversion: &Conversion) -> u8 {
+/// Reports the result and what the output lacks, and returns the exit code.
+pub(super) fn summarize(path: &Path, conversion: &Conversion) -> u8 {
     let stats = conversion.damage.stats;
     let lacks = [
-        ("records of unknown types, left out", stats.unknown_records),
-        ("values of counters that are no numbers, left out", conversion.counter_values_left_out),
+        ("records of unknown types, skipped", stats.unknown_records),
+        ("counter values that are not numbers, skipped", conversion.counter_values_left_out),
         (
             "durations that end before they begin, written with length 0",
             conversion.reversed_durations,
         ),
     ];
     say(&format!("{} records converted to {} events", stats.records, conversion.events));
-    let code = damage::tell(path, &conversion.damage);
+    let code = damage::warn(path, &conversion.damage);
     for (what, number) in lacks.iter().filter(|(_, number)| *number > 0) {
         say(&format!("{what}: {number}"));
     }

@@ -13,10 +13,11 @@ use trace_protocol::categories::CategorySet;
 use crate::cli::DiffArgs;
 use crate::damage::explained;
 use crate::input::STANDARD;
+use crate::message::HINT;
 use crate::table::{self, human_nanos, Table};
 use crate::{damage, exit, input, say, unmatched};
 
-/// So many archives tell a run from another.
+/// The least number of archives a side that shows how runs differ.
 const MIN_ARCHIVES: usize = 3;
 
 /// The table's columns.
@@ -53,16 +54,16 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     })?;
     let paths = before.iter().chain(after);
     let reports = || reports_before.iter().chain(&reports_after);
-    let code = paths.zip(reports()).map(|(path, report)| tell(path, report)).max();
+    let code = paths.zip(reports()).map(|(path, report)| warn(path, report)).max();
     let found = reports().flat_map(|report| report.categories.iter().cloned()).collect();
-    unmatched::tell(&categories, &found);
-    let code = code.unwrap_or(exit::OK).max(tell_uncompared(&changes));
+    unmatched::warn(&categories, &found);
+    let code = code.unwrap_or(exit::OK).max(warn_if_uncompared(&changes));
     if args.fail_over.is_some() {
-        tell_doubts(&changes, threshold);
+        warn_about_doubts(&changes, threshold);
     }
     for change in &over {
         let percent = percent(change.change);
-        say(&format!("{} is slower by {percent}, more than allowed", label(change)));
+        say(&format!("{} became slower by {percent}, more than --fail-over allows", label(change)));
     }
     Ok(if over.is_empty() { code } else { exit::SLOWER })
 }
@@ -75,12 +76,12 @@ fn sides(args: &DiffArgs) -> Result<(&[PathBuf], &[PathBuf])> {
     };
     let standard = before.iter().chain(after).filter(|path| *path == Path::new(STANDARD));
     if standard.count() > 1 {
-        bail!("standard input cannot be two archives: give the name of a file");
+        bail!("standard input is given twice{HINT}name a file");
     }
     let (least, most) = (before.len().min(after.len()), before.len().max(after.len()));
     if most > 1 && least < MIN_ARCHIVES {
         bail!(
-            "expected one archive a side or at least {MIN_ARCHIVES}, found {} before and {} after",
+            "cannot compare {} archives with {}{HINT}pass one archive a side, or at least {MIN_ARCHIVES}",
             before.len(),
             after.len()
         );
@@ -88,7 +89,7 @@ fn sides(args: &DiffArgs) -> Result<(&[PathBuf], &[PathBuf])> {
     Ok((before, after))
 }
 
-/// Reads of an archive what is asked about.
+/// Reads the selected categories of an archive.
 fn read(path: &Path, categories: &CategorySet) -> Result<Report> {
     let mut report = explained(path, diff::read(input::open(path)?))?;
     for rows in [&mut report.durations, &mut report.operations, &mut report.flows] {
@@ -97,39 +98,38 @@ fn read(path: &Path, categories: &CategorySet) -> Result<Report> {
     Ok(report)
 }
 
-/// Tells what an archive lacks.
-fn tell(path: &Path, report: &Report) -> u8 {
-    damage::tell_counts(path, &damage::of_durations(&report.oddities));
-    damage::tell_counts(path, &damage::of_operations(&report.unpaired_operations));
-    damage::tell_counts(path, &damage::of_flows(&report.unpaired_flows));
-    damage::tell(path, &report.damage)
+/// Reports what an archive lacks.
+fn warn(path: &Path, report: &Report) -> u8 {
+    damage::warn_counts(path, &damage::of_durations(&report.oddities));
+    damage::warn_counts(path, &damage::of_operations(&report.unpaired_operations));
+    damage::warn_counts(path, &damage::of_flows(&report.unpaired_flows));
+    damage::warn(path, &report.damage)
 }
 
-/// Tells if there is nothing to compare, which is no sign that all is well.
-fn tell_uncompared(changes: &[Change]) -> u8 {
+/// Reports if nothing can be compared, so that it is not taken for success.
+fn warn_if_uncompared(changes: &[Change]) -> u8 {
     let (new, gone) = (count(changes, Verdict::New), count(changes, Verdict::Gone));
     if new + gone < changes.len() {
         return exit::OK;
     }
     say(&format!(
-        "nothing was compared: no duration, async operation or flow is both before and after: \
-         {gone} before only, {new} after only"
+        "nothing was compared: no row is in both archives: {gone} only before, {new} only after"
     ));
     exit::INCOMPLETE
 }
 
-/// Tells what may have become slower without being seen.
-fn tell_doubts(changes: &[Change], threshold: f64) {
+/// Reports rows that may have become slower unnoticed.
+fn warn_about_doubts(changes: &[Change], threshold: f64) {
     let (unclear, gone) = (count(changes, Verdict::Unclear), count(changes, Verdict::Gone));
     if unclear > 0 {
         say(&format!(
-            "unclear: {unclear}: too rare, too short, or too different each time to see a change \
-             of {}; several archives a side (--before, --after) tell more",
+            "unclear rows: {unclear} (too rare, too short or too variable to detect a change of \
+             {}){HINT}record several archives a side (--before, --after)",
             percent(Some(threshold))
         ));
     }
     if gone > 0 {
-        say(&format!("gone: {gone}: not compared, since they are before only; --all shows them"));
+        say(&format!("gone rows, not compared: {gone}{HINT}list them with --all"));
     }
 }
 
@@ -170,7 +170,7 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
     text
 }
 
-/// Returns a cell about lengths, if there are any.
+/// Returns a cell about lengths, or `-` if there are none.
 fn of_some(lengths: &Distribution, cell: impl Fn(&Distribution) -> String) -> String {
     match lengths.count() {
         0 => "-".to_owned(),
@@ -182,7 +182,7 @@ fn count(changes: &[Change], verdict: Verdict) -> usize {
     changes.iter().filter(|change| change.verdict == verdict).count()
 }
 
-/// Returns a probability; one that is nothing is told as what it is below.
+/// Returns a probability, or an upper bound for a tiny one.
 fn probability(p: f64) -> String {
     match p < 1e-99 {
         true => "<1e-99".to_owned(),

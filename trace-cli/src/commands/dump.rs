@@ -9,6 +9,7 @@ use trace_format::audit::Audit;
 use trace_format::{ReadError, Stats};
 
 use crate::cli::DumpArgs;
+use crate::message::describe;
 use crate::{damage, exit, input, say};
 
 pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
@@ -31,19 +32,19 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
                 code = exit::INCOMPLETE;
                 line = replacement(&error);
                 output.flush().context(failed)?;
-                say(&format!("{:#}", input::explain(&args.file, error)));
+                say(&describe(input::explain(&args.file, error).as_ref()));
             }
         }
         line.push('\n');
         output.write_all(line.as_bytes()).context(failed)?;
     }
     output.flush().context(failed)?;
-    // Each malformed record was told where it stands.
+    // Each malformed record was reported at its place.
     let stats = Stats { bad_records: 0, ..reader.stats() };
-    Ok(code.max(damage::tell(&args.file, &Damage { stats, audit, ..Damage::default() })))
+    Ok(code.max(damage::warn(&args.file, &Damage { stats, audit, ..Damage::default() })))
 }
 
-/// Returns the line in place of a record that cannot be read.
+/// Returns the line that replaces an unreadable record.
 fn replacement(error: &ReadError) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
     let line = format!("{:>10} ! {error}{}", "", cause.unwrap_or_default());

@@ -13,6 +13,7 @@ use crate::args::Format;
 use crate::cli::FlamegraphArgs;
 use crate::damage::explained;
 use crate::input::STANDARD;
+use crate::message::HINT;
 use crate::output::{self, Output};
 use crate::{damage, input};
 
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     let by = args.by.map(Into::into).unwrap_or_default();
     let (after, mut code) = read(&args.file, by)?;
     if after.stacks().next().is_none() {
-        bail!("'{}' has no durations to draw", args.file.display());
+        bail!("cannot draw {}: it has no durations", args.file.display());
     }
     let mut options = Options::default();
     options.title = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
         Some(before) => {
             output::refuse_same_file(before, &args.output)?;
             if before == Path::new(STANDARD) && args.file == Path::new(STANDARD) {
-                bail!("standard input cannot be both archives: give the name of a file");
+                bail!("standard input is given twice{HINT}name a file");
             }
             options.title += &format!(" against {}", before.display());
             let (before, code_of_before) = read(before, by)?;
@@ -47,25 +48,24 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
         }
     };
     let svg = draw(&mut options, &lines)
-        .with_context(|| format!("cannot draw '{}'", args.file.display()))?;
+        .with_context(|| format!("cannot draw {}", args.file.display()))?;
     let mut output = Output::create(&args.output)?;
-    output.write_all(&svg).with_context(|| format!("cannot write '{}'", args.output.display()))?;
+    output.write_all(&svg).with_context(|| format!("cannot write {}", args.output.display()))?;
     output.finish_as(&args.output)?;
     Ok(code)
 }
 
-/// Returns the stacks of an archive, having told what it lacks, and the exit
-/// code that goes with that.
+/// Reports what an archive lacks, and returns its stacks and the exit code.
 fn read(path: &Path, by: Grouping) -> Result<(Folded, u8)> {
     let stacks = explained(path, Stacks::read(input::open(path)?))?;
-    damage::tell_counts(path, &damage::of_durations(&stacks.oddities));
-    let code = damage::tell(path, &stacks.damage);
-    let folded = stacks.folded(by).with_context(|| format!("cannot read '{}'", path.display()))?;
-    damage::tell_counts(path, &damage::of_stacks(&folded));
+    damage::warn_counts(path, &damage::of_durations(&stacks.oddities));
+    let code = damage::warn(path, &stacks.damage);
+    let folded = stacks.folded(by).with_context(|| format!("cannot read {}", path.display()))?;
+    damage::warn_counts(path, &damage::of_stacks(&folded));
     Ok((folded, code))
 }
 
-/// Returns a line for each stack with the time of before and of after.
+/// Returns a line for each stack, with its time before and after.
 fn differences(before: &Folded, after: &Folded) -> Vec<String> {
     let mut both: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     before.stacks().for_each(|(stack, nanos)| both.entry(stack).or_default().0 = nanos);
@@ -76,9 +76,8 @@ fn differences(before: &Folded, after: &Folded) -> Vec<String> {
     both.iter().map(line).collect()
 }
 
-/// Returns a stack in which no name ends like a time: `worker 1 500` would be
-/// taken for `worker` with two times. A space that does not break keeps the
-/// number with its name.
+/// Returns a stack in which no name ends like a time: `worker 1 500` would be read
+/// as `worker` with two times. A no-break space keeps the number in the name.
 fn unmistakable(stack: &str) -> String {
     let name = |name: &str| match name.rsplit_once(' ') {
         Some((head, number)) if number.starts_with(|start: char| start.is_ascii_digit()) => {
@@ -90,8 +89,7 @@ fn unmistakable(stack: &str) -> String {
     names.join(";")
 }
 
-/// Draws into memory: of errors of writing there would be nothing left but
-/// their text.
+/// Draws into memory, because inferno reduces write errors to text.
 fn draw(options: &mut Options<'_>, lines: &[String]) -> Result<Vec<u8>> {
     let mut svg = Vec::new();
     let lines = lines.iter().map(String::as_str);

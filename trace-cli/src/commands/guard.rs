@@ -1,4 +1,4 @@
-//! The process that `trace record` starts beside itself.
+//! The process that completes the archive if `trace record` is killed.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,21 +11,23 @@ use trace_manager::{run_guard, GuardOutcome};
 
 use super::record::SOCKET_NAME;
 use crate::cli::GuardArgs;
+use crate::message::HINT;
 use crate::{descriptors, exit};
 
 pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
-    // What ends the recording is for the recording to see; the guard ends after it.
+    // These signals end the recording; the guard ends after it.
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
             .context("cannot ignore signals")?;
     }
-    // For those who look at the list of processes: it would be `exe`.
+    // The name in the list of processes, which would be `exe`.
     let _unnamed = std::fs::write("/proc/self/comm", "trace-guard");
-    let socket = io::stdin().as_fd().try_clone_to_owned().context("expected a socket")?;
+    let socket =
+        io::stdin().as_fd().try_clone_to_owned().context("standard input is not a socket")?;
     descriptors::raise_limit();
     let code = report(run_guard(socket));
     if let Some(private) = &args.private {
-        // It is gone already if the recording ended by itself.
+        // It does not exist if the recording ended by itself.
         let _gone = std::fs::remove_file(private.join(SOCKET_NAME));
         let _gone = std::fs::remove_dir(private);
     }
@@ -37,25 +39,23 @@ fn report(outcome: GuardOutcome) -> u8 {
         GuardOutcome::Nothing => exit::OK,
         GuardOutcome::Completed { archive, missing } => {
             let archive = archive.display();
-            crate::say(&format!("the manager was killed; the archive {archive} was completed"));
+            crate::say(&format!("trace record was killed: the archive {archive} is complete"));
             if missing != 0 {
                 crate::say(&format!(
-                    "{missing} buffers are missing in it: the disk was too far behind"
+                    "{missing} buffers are missing in it, because the disk was too slow"
                 ));
             }
             exit::OK
         }
         GuardOutcome::NotAFile => {
-            crate::say(
-                "the manager was killed; the archive went to a pipe and ends where it was then",
-            );
+            crate::say("trace record was killed: the archive in the pipe is truncated");
             exit::INCOMPLETE
         }
         GuardOutcome::Failed { partial, source } => {
             let partial = partial.display();
             crate::say(&format!(
-                "the manager was killed, and the archive could not be completed: {source}; \
-                 the whole records are in {partial}"
+                "trace record was killed, and the archive cannot be completed: {source}\
+                 {HINT}the complete records are in {partial}"
             ));
             exit::FAILURE
         }

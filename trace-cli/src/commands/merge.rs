@@ -26,10 +26,10 @@ pub(crate) fn run(args: &MergeArgs) -> Result<u8> {
     let mut output = Output::create(&args.output)?;
     let summary = merge(&args.output, &inputs, &clocks, &mut output)?;
     output.finish_as(&args.output)?;
-    tell_given_again(&args.files);
-    tell(&args.files, &summary);
+    warn_about_repeated(&args.files);
+    summarize(&args.files, &summary);
     let codes = args.files.iter().zip(&summary.damage);
-    Ok(codes.map(|(path, damage)| damage::tell(path, damage)).max().unwrap_or(exit::OK))
+    Ok(codes.map(|(path, damage)| damage::warn(path, damage)).max().unwrap_or(exit::OK))
 }
 
 fn merge(
@@ -41,15 +41,13 @@ fn merge(
     let buffered = std::io::BufWriter::new(output);
     let mut merger = explained_writing(to, to, Merger::new(buffered, clocks))?;
     if merger.is_realtime() {
-        say("the archives are not of one boot of one machine: they are aligned by the wall clock");
+        say("the archives are from different boots or machines: aligned by wall-clock time");
     }
     for (archive, (path, input)) in inputs.iter().enumerate() {
         let raised_by = merger.raised_by(archive);
         if raised_by > 0 {
             let name = path.display();
-            say(&format!(
-                "'{name}' is of another boot: the ids of its processes are raised by {raised_by}"
-            ));
+            say(&format!("{name} is from another boot: process ids are raised by {raised_by}"));
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         explained_writing(path, to, merger.add(&name, input.open()?))?;
@@ -57,39 +55,39 @@ fn merge(
     explained_writing(to, to, merger.finish())
 }
 
-/// Tells which files are given more than once, by whatever name.
-fn tell_given_again(files: &[PathBuf]) {
+/// Reports files that are given more than once, under any name.
+fn warn_about_repeated(files: &[PathBuf]) {
     let mut seen = HashSet::new();
     for path in files {
         let is_again = fs::canonicalize(path).is_ok_and(|file| !seen.insert(file));
         if is_again {
             let name = path.display();
-            say(&format!("'{name}' is given more than once: what is in it is there as often"));
+            say(&format!("{name} is given more than once: its records are repeated"));
         }
     }
 }
 
-fn tell(files: &[PathBuf], summary: &Summary) {
+fn summarize(files: &[PathBuf], summary: &Summary) {
     let Summary { written, providers, left_out, unknown, .. } = summary;
     say(&format!("{written} records of {providers} providers"));
     if *unknown > 0 {
-        say(&format!("records of unknown types, left out: {unknown}"));
+        say(&format!("records of unknown types, skipped: {unknown}"));
     }
     if *left_out > 0 {
-        say(&format!("records that do not fit, left out: {left_out}"));
+        say(&format!("records that do not fit, skipped: {left_out}"));
     }
     if summary.flows_begun_again > 0 {
         let number = summary.flows_begun_again;
-        say(&format!("flows that begin in more than one archive, taken as the same: {number}"));
+        say(&format!("flows that begin in several archives, joined: {number}"));
     }
     for (name, nanos) in &summary.wall_clock_set {
         let seconds = *nanos as f64 / 1e9;
         say(&format!(
-            "{name:?}: the wall clock was set by {seconds:+.3} s while it was recorded: it is aligned by the first anchor"
+            "{name:?}: the wall clock was set by {seconds:+.3} s during recording: aligned by the first anchor"
         ));
     }
     for (archive, name) in &summary.without_anchor {
         let path = files.get(*archive).map_or(Path::new(""), |path| path).display();
-        say(&format!("'{path}': {name:?} has no clock anchor: its times are taken as they are"));
+        say(&format!("{path}: {name:?} has no clock anchor: its times are not aligned"));
     }
 }

@@ -22,6 +22,7 @@ use trace_manager::{
 use crate::args::Format;
 use crate::cli::RecordArgs;
 use crate::input::STANDARD;
+use crate::message::describe;
 use crate::{descriptors, exit};
 
 use alarm::Then;
@@ -51,7 +52,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
     match record(args) {
         Err(error) if !args.command.is_empty() => {
-            crate::say(&format!("{error:#}"));
+            crate::say(&describe(error.as_ref()));
             Ok(exit::RECORD_FAILED)
         }
         result => result,

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     for (what, missing) in [("process", plan.missing_process()), ("thread", plan.missing_thread())]
     {
         if let Some(koid) = missing {
-            bail!("the archive has no {what} {koid}");
+            bail!("{} has no {what} {koid}", args.file.display());
         }
     }
     let reader = input.open()?;
@@ -51,14 +51,14 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let summary = slice::write(reader, &plan, std::io::BufWriter::new(&mut output));
     let summary = explained_writing(&args.file, &args.output, summary)?;
     output.finish_as(&args.output)?;
-    tell(&summary);
-    if !unmatched::tell(&categories, &summary.categories) && !summary.has_events {
+    summarize(&summary);
+    if !unmatched::warn(&categories, &summary.categories) && !summary.has_events {
         say(&Scan::read(&args.file, &input)?.no_event());
     }
-    Ok(damage::tell(&args.file, &summary.damage))
+    Ok(damage::warn(&args.file, &summary.damage))
 }
 
-/// Looks at all of the archive first, if that is needed.
+/// Reads the whole archive first, if the arguments require it.
 fn scan(args: &SliceArgs, input: &Spill<'_>) -> Result<Scan> {
     let is_relative = |moment: Option<Moment>| matches!(moment, Some(Moment::SinceStart(1..)));
     let mut names = args.process.iter().chain(&args.thread);
@@ -69,7 +69,7 @@ fn scan(args: &SliceArgs, input: &Spill<'_>) -> Result<Scan> {
     }
 }
 
-/// Returns the koids of what the user named; `None` for all.
+/// Returns the koids of the named processes or threads, or `None` for all.
 fn koids(
     whos: &[String],
     what: &str,
@@ -81,7 +81,7 @@ fn koids(
             Ok(koid) => koids.push(koid),
             Err(_) => {
                 let of_name = named(who);
-                ensure!(!of_name.is_empty(), "the archive has no {what} of the name '{who}'");
+                ensure!(!of_name.is_empty(), "the archive has no {what} named '{who}'");
                 koids.extend(of_name);
             }
         }
@@ -89,13 +89,13 @@ fn koids(
     Ok((!whos.is_empty()).then_some(koids))
 }
 
-fn tell(summary: &Summary) {
-    say(&format!("{} records kept, {} left out", summary.written, summary.left_out));
+fn summarize(summary: &Summary) {
+    say(&format!("{} records kept, {} removed", summary.written, summary.left_out));
     if summary.unknown > 0 {
-        say(&format!("records of unknown types, left out: {}", summary.unknown));
+        say(&format!("records of unknown types, skipped: {}", summary.unknown));
     }
     if summary.forgotten > 0 {
         let number = summary.forgotten;
-        say(&format!("durations and operations whose end was not looked for any more: {number}"));
+        say(&format!("durations and operations with an end too far away, kept open: {number}"));
     }
 }

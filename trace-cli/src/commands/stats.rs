@@ -26,9 +26,9 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         rows::text(args, &report)
     };
     table::print(&text)?;
-    unmatched::tell(&CategorySet::new(&args.categories), &report.categories);
-    tell(args, &report);
-    Ok(damage::tell(&args.file, &report.damage))
+    unmatched::warn(&CategorySet::new(&args.categories), &report.categories);
+    warn(args, &report);
+    Ok(damage::warn(&args.file, &report.damage))
 }
 
 fn read(args: &StatsArgs) -> Result<Report> {
@@ -41,24 +41,24 @@ fn read(args: &StatsArgs) -> Result<Report> {
     if report.context_switches == 0 {
         return Ok(report);
     }
-    // Where a thread was when is known at the end of the archive only.
+    // The schedule of a thread is known only at the end of the archive.
     if !input::is_file(path) {
-        say("the archive has scheduling records: time on a processor is told if it is a file");
+        say("time on a processor is not computed for a pipe\nhint: pass the archive as a file");
         return Ok(report);
     }
     let schedule = explained(path, Schedule::read(input::open(path)?))?;
     if schedule.is_too_long() {
-        say("there are too many scheduling records to tell the time on a processor");
+        say("too many scheduling records to compute the time on a processor");
         return Ok(report);
     }
     collect(Some(&schedule))
 }
 
-/// Leaves out what was not asked for and puts the rest in order.
+/// Drops unselected categories, and sorts and limits the rows.
 fn arrange(args: &StatsArgs, report: &mut Report) {
     let categories = CategorySet::new(&args.categories);
     let limit = args.limit.unwrap_or(usize::MAX);
-    // Instants take no time: most comes first of them.
+    // Instants have no length, so they are sorted by count.
     let of_instants = if args.sort == SortBy::Name { SortBy::Name } else { SortBy::Count };
     for (rows, by) in [
         (&mut report.durations, args.sort),
@@ -79,17 +79,17 @@ fn json(report: &Report) -> Result<String> {
     Ok(serde_json::to_string_pretty(&value)? + "\n")
 }
 
-/// Tells what does not fit together.
-fn tell(args: &StatsArgs, report: &Report) {
+/// Reports unpaired and malformed data.
+fn warn(args: &StatsArgs, report: &Report) {
     let of_durations = [
         &damage::of_durations(&report.oddities)[..],
-        &[("durations far out of order; SELF may be off", report.oddities.misplaced)],
+        &[("durations far out of order, SELF may be wrong", report.oddities.misplaced)],
         &damage::of_operations(&report.unpaired_operations),
     ]
     .concat();
     let of_flows = damage::of_flows(&report.unpaired_flows);
     let of_counters =
-        [("values of counters that are no numbers, left out", report.counter_values_left_out)];
+        [("counter values that are not numbers, skipped", report.counter_values_left_out)];
     let counts = match (args.json, args.counters, args.flows) {
         (true, ..) => [&of_durations[..], &of_flows, &of_counters].concat(),
         (_, true, _) => of_counters.into(),
@@ -97,16 +97,15 @@ fn tell(args: &StatsArgs, report: &Report) {
         _ if args.instants => Vec::new(),
         _ => of_durations,
     };
-    damage::tell_counts(&args.file, &counts);
+    damage::warn_counts(&args.file, &counts);
 }
 
-/// Returns category and name as one word, without anything that would harm a
-/// terminal.
+/// Returns category and name as one word, escaped for a terminal.
 fn label(row: &Row) -> String {
     format!("{}:{}", visible(&row.category), visible(&row.name))
 }
 
-/// Adds a heading and a table, if the table has rows.
+/// Appends a heading and a table, if the table has rows.
 fn section(text: &mut String, heading: &str, table: &Table) {
     if table.is_empty() {
         return;

@@ -27,8 +27,8 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     let Found { slowest, unpaired, damage } = explained(&args.file, found)?;
     let counts =
         if args.flow { damage::of_flows(&unpaired) } else { damage::of_operations(&unpaired) };
-    damage::tell_counts(&args.file, &counts);
-    let code = damage::tell(&args.file, &damage);
+    damage::warn_counts(&args.file, &counts);
+    let code = damage::warn(&args.file, &damage);
     let Some(chosen) = slowest else {
         return Err(no_match::error(args, &input)?);
     };

@@ -30,7 +30,7 @@ use site::{Interface, Site};
 pub(crate) fn run(args: &ViewArgs) -> Result<u8> {
     if args.setup {
         let place = setup::install()?;
-        say(&format!("Perfetto's user interface is in '{}'", place.display()));
+        say(&format!("Perfetto's user interface is in {}", place.display()));
     }
     match &args.file {
         Some(file) => view(args, file),
@@ -47,9 +47,9 @@ fn view(args: &ViewArgs, file: &Path) -> Result<u8> {
     let server = Server::listen(&interface, args.port)?;
     let (trace, code) = trace::prepare(file)?;
     let until = match interface {
-        Interface::Own(_) => "the page is closed; Ctrl-C ends it too",
+        Interface::Own(_) => "the page is closed, or Ctrl-C",
         Interface::Hosted => {
-            "ui.perfetto.dev has the trace: let it, if the browser asks; Ctrl-C ends it too"
+            "ui.perfetto.dev has the trace, or Ctrl-C\nhint: allow the access if the browser asks"
         }
     };
     let site = Site::new(interface, trace, server.port())?;

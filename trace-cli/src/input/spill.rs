@@ -1,4 +1,4 @@
-//! Inputs that are read more than once.
+//! Inputs that are read twice.
 
 use std::env;
 use std::fs::File;
@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use trace_format::Reader;
 
 use super::{is_file, open, open_any, Input, InputKind};
+use crate::message::HINT;
 use crate::progress::Watched;
 
 /// An input that can be read more than once: a file, or a copy of what a pipe
@@ -36,14 +37,13 @@ impl<'a> Spill<'a> {
         Ok(Self { path, copy: Some((copy, kind)) })
     }
 
-    /// Reads it from its start. Of a pipe's copy there can be one reader at a
-    /// time.
+    /// Reads it from its start. A pipe's copy has one reader at a time.
     pub(crate) fn open(&self) -> Result<Reader<Box<dyn Read>>> {
         let Some((copy, kind)) = &self.copy else {
             return open(self.path);
         };
         let copy = copy.try_clone().and_then(|mut copy| copy.rewind().map(|()| copy));
-        let copy = copy.with_context(|| format!("cannot read '{}'", self.path.display()))?;
+        let copy = copy.with_context(|| format!("cannot read {}", self.path.display()))?;
         Input { kind: *kind, bytes: Box::new(Watched::new(copy)) }.into_reader(self.path, false)
     }
 }
@@ -59,7 +59,7 @@ pub(crate) fn copy_to(
     loop {
         let read = match input.read(&mut piece) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read.with_context(|| format!("cannot read '{}'", path.display()))?,
+            read => read.with_context(|| format!("cannot read {}", path.display()))?,
         };
         match piece.get(..read) {
             Some(bytes) if read > 0 => copy.write_all(bytes).with_context(&unwritable)?,
@@ -68,8 +68,11 @@ pub(crate) fn copy_to(
     }
 }
 
-/// Says that a temporary file could not be written.
+/// Returns the message for a temporary file that cannot be written.
 pub(crate) fn no_room() -> String {
     let place = env::temp_dir();
-    format!("cannot write a temporary file in '{}' (TMPDIR names another place)", place.display())
+    format!(
+        "cannot write a temporary file in {}{HINT}set TMPDIR to another directory",
+        place.display()
+    )
 }

@@ -10,7 +10,7 @@ fn check(archive: &[u8]) -> Run {
 
 #[test]
 fn a_good_archive() {
-    let stdout = "well-formed, nothing is missing\n\
+    let stdout = "well-formed and complete\n\
                   168 bytes, 9 records, 1 events\n\
                   provider 1 \"app\": 8 records, 1 events, 0 dropped\n"
         .to_owned();
@@ -21,11 +21,11 @@ fn a_good_archive() {
 #[test]
 fn halves_are_not_called_nothing() {
     for (kind, what) in [
-        (EventKind::DurationBegin, "durations that have not ended: 3"),
-        (EventKind::DurationEnd, "duration ends without a begin: 3"),
+        (EventKind::DurationBegin, "durations without an end: 3"),
+        (EventKind::DurationEnd, "durations without a begin: 3"),
     ] {
         let run = check(&events(3, |_| kind));
-        let said = "well-formed, no loss is told of, but durations lack a begin or an end\n";
+        let said = "well-formed, no records dropped, but durations lack a begin or an end\n";
         assert!(run.stdout.starts_with(said) && run.stdout.contains(what), "{run:?}");
         assert_eq!(run.code, 0);
     }
@@ -40,9 +40,9 @@ fn a_lossy_archive() {
          344 bytes, 17 records, 3 events\n\
          provider 1 \"app\": 15 records, 3 events, 40 dropped\n\
          full buffers: 1\n\
-         records dropped: 40\n  \
+         dropped records: 40\n  \
            provider 1, thread 12/34: 40, \"buffer full\"\n\
-         durations that have not ended: 1\n  \
+         durations without an end: 1\n  \
            thread 12/34 since 0.000008000s: \"net\" \"read\"\n"
     );
     assert_eq!((run.code, run.stderr.as_str()), (3, ""));

@@ -38,8 +38,8 @@ fn what_is_lost_is_said() {
     assert_eq!(
         run.stderr,
         "trace: 17 records converted to 5 events\n\
-         trace: 'in.fxt': records dropped while recording: 40\n\
-         trace: 'in.fxt': full buffers while recording: 1\n"
+         trace: in.fxt: records dropped during recording: 40\n\
+         trace: in.fxt: buffers that became full during recording: 1\n"
     );
     assert_eq!(run.code, 0);
 }
@@ -53,8 +53,8 @@ fn a_cut_archive_is_converted_as_far_as_it_goes() {
     assert_eq!(
         run.stderr,
         "trace: 8 records converted to 1 events\n\
-         trace: 'in.fxt': the trace ends within the record at byte 136: 31 of 32 bytes; \
-         what stands before it counts\n"
+         trace: in.fxt: the trace ends within the record at byte 136: 31 of 32 bytes; \
+         the records before it are used\n"
     );
     let json: serde_json::Value = serde_json::from_str(&place.text("out.json")).unwrap();
     assert_eq!(json["traceEvents"].as_array().unwrap().len(), 1);
@@ -81,7 +81,7 @@ fn the_archive_is_not_replaced() {
     place.put("in.fxt", &good());
     let run = place.run(&["convert", "in.fxt", "-o", "./in.fxt"]);
     let stderr =
-        "trace: 'in.fxt' is both input and output: give another name after -o\n".to_owned();
+        "trace: in.fxt is both input and output\nhint: choose another name for -o\n".to_owned();
     assert_eq!(run, Run { code: 1, stdout: String::new(), stderr });
     assert_eq!(fs::read(place.path("in.fxt")).unwrap(), good());
 }
@@ -109,13 +109,10 @@ fn outputs_that_cannot_be_written() {
         run.stderr
     };
     let missing = stderr("missing/out.json");
-    let expected = "trace: cannot write 'missing/out.json': its directory 'missing' does not exist";
+    let expected = "trace: cannot write missing/out.json: its directory 'missing' does not exist";
     assert!(missing.starts_with(expected), "{missing}");
-    assert_eq!(stderr("."), "trace: cannot write '.': it is a directory\n");
-    assert_eq!(
-        stderr("/dev/full"),
-        "trace: cannot write '/dev/full': No space left on device (os error 28)\n"
-    );
+    assert_eq!(stderr("."), "trace: cannot write .: is a directory\n");
+    assert_eq!(stderr("/dev/full"), "trace: cannot write /dev/full: no space left on device\n");
 }
 
 #[test]
@@ -126,7 +123,7 @@ fn standard_output_that_is_full() {
     let mut command = place.command(&["convert", "in.fxt", "-o", "-"]);
     let run = Run::of(command.stdout(full).stderr(Stdio::piped()).output().unwrap());
     assert_eq!(run.code, 1);
-    assert_eq!(run.stderr, "trace: cannot write '-': No space left on device (os error 28)\n");
+    assert_eq!(run.stderr, "trace: cannot write -: no space left on device\n");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn carried_events_are_said() {
     let place = Place::new();
     place.put("in.json", b"[{\"ph\":\"?\"},{\"ph\":\"i\",\"ts\":1}");
     let run = place.run(&["convert", "in.json", "-o", "out.fxt"]);
-    let carried = "trace: 1 of them are more than FXT can say, and carried along as they are\n";
+    let carried = "trace: events that exceed FXT, kept as JSON: 1\n";
     assert_eq!(run, said(&format!("trace: 2 JSON events converted\n{carried}")));
 }
 
@@ -69,7 +69,8 @@ fn wrong_json_is_told_with_its_place() {
             continue;
         }
         let stderr = format!(
-            "trace: cannot read 'in.json' as JSON: {wrong}; --lenient leaves out what cannot be read\n"
+            "trace: cannot read in.json as JSON: {wrong}\n\
+             hint: skip malformed JSON with --lenient\n"
         );
         assert_eq!(run, Run { code: 1, stdout: String::new(), stderr });
         assert_eq!(place.names(), ["in.json"]);
@@ -82,7 +83,7 @@ fn lenient_leaves_out_and_counts() {
     place.put("in.json", b"[{\"ph\":\"i\",\"ts\":1},{\"ts\":NaN},{\"ph\":\"i\",\"ts\":2},{\"ph\"");
     let run = place.run(&["convert", "--lenient", "in.json", "-o", "out.fxt"]);
     let stderr = "trace: 2 JSON events converted\n\
-                  trace: events and members that cannot be read, left out: 2, 15 bytes\n\
+                  trace: malformed events and members, skipped: 2, 15 bytes\n\
                   trace: the first of them: line 1, column 26: expected a value\n";
     assert_eq!(run, Run { code: 3, ..said(stderr) });
     place.run(&["convert", "out.fxt", "-o", "again.json"]);
@@ -97,16 +98,20 @@ fn there_must_be_something_to_convert() {
     place.put("in.fxt", &good());
     place.put("zeros", &[0; 64]);
     let cases = [
-        ("in.json", "'in.json' is JSON already", "out.json"),
-        ("in.fxt", "'in.fxt' is an archive already: trace slice in.fxt -o out.fxt", "out.fxt"),
-        ("zeros", "'zeros' is no JSON: expected `{` or `[` at its start", "out.fxt"),
+        ("in.json", "in.json is JSON already", "out.json"),
+        (
+            "in.fxt",
+            "in.fxt is an archive already\nhint: copy it with trace slice in.fxt -o out.fxt",
+            "out.fxt",
+        ),
+        ("zeros", "zeros is neither JSON nor an archive", "out.fxt"),
     ];
     for (input, said, output) in cases {
         let run = place.run(&["convert", input, "-o", output]);
         assert_eq!((run.code, run.stderr), (1, format!("trace: {said}\n")));
     }
     let to = place.run(&["convert", "in.json", "-o", "out", "--to", "json"]);
-    assert_eq!(to.stderr, "trace: 'in.json' is JSON already\n");
+    assert_eq!(to.stderr, "trace: in.json is JSON already\n");
 }
 
 /// It is what becomes of the archive that the JSON becomes.
@@ -154,12 +159,12 @@ fn outputs_that_cannot_be_written() {
     let place = Place::new();
     place.put("in.json", JSON.as_bytes());
     let run = place.run(&["convert", "in.json", "-o", "/dev/full"]);
-    let stderr = "trace: cannot write '/dev/full': No space left on device (os error 28)\n";
+    let stderr = "trace: cannot write /dev/full: no space left on device\n";
     assert_eq!((run.code, run.stderr.as_str()), (1, stderr));
     let run = place.run(&["convert", "in.json", "-o", "missing/out.fxt"]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.starts_with("trace: cannot write 'missing/out.fxt': "), "{}", run.stderr);
+    assert!(run.stderr.starts_with("trace: cannot write missing/out.fxt: "), "{}", run.stderr);
     let run = place.run(&["convert", ".", "-o", "out.json"]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.starts_with("trace: '.' is a directory"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("trace: cannot read .: is a directory"), "{}", run.stderr);
 }

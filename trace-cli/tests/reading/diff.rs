@@ -41,7 +41,7 @@ fn what_is_slower_is_found_and_fails() {
     assert_eq!(*sum, "1 slower, 0 faster, 1 alike, 0 unclear, 0 new, 0 gone");
     let run = place.run(&["diff", "a.fxt", "b.fxt", "--fail-over", "4%"]);
     assert_eq!(run.code, 4);
-    assert!(run.stderr.starts_with("trace: odd:b is slower by +5"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("trace: odd:b became slower by +5"), "{}", run.stderr);
     assert_eq!(place.run(&["diff", "a.fxt", "b.fxt", "--fail-over", "7%"]).code, 0);
     assert_eq!(place.run(&["diff", "b.fxt", "a.fxt", "--fail-over", "1%"]).code, 0);
     let json = place.run(&["diff", "a.fxt", "b.fxt", "--json"]).stdout;
@@ -105,10 +105,13 @@ fn what_cannot_be_judged_is_told() {
     place.put("b.fxt", &few(10_000_000));
     let run = place.run(&["diff", "a.fxt", "b.fxt", "--fail-over", "5%"]);
     assert_eq!(run.stdout, "0 slower, 0 faster, 0 alike, 1 unclear, 0 new, 0 gone\n");
-    let [a, b, unclear] = run.stderr.lines().collect::<Vec<_>>()[..] else { panic!("{run:?}") };
-    assert_eq!(a, "trace: 'a.fxt': durations that have not ended, left out: 1");
-    assert_eq!(b, "trace: 'b.fxt': durations that have not ended, left out: 1");
-    assert!(unclear.starts_with("trace: unclear: 1: too rare"), "{unclear}");
+    let [a, b, unclear, hint] = run.stderr.lines().collect::<Vec<_>>()[..] else {
+        panic!("{run:?}")
+    };
+    assert_eq!(a, "trace: a.fxt: durations without an end, skipped: 1");
+    assert_eq!(b, "trace: b.fxt: durations without an end, skipped: 1");
+    assert!(unclear.starts_with("trace: unclear rows: 1 (too rare"), "{unclear}");
+    assert!(hint.starts_with("hint: record several archives"), "{hint}");
     assert_eq!(run.code, 0);
 }
 
@@ -136,7 +139,7 @@ fn several_archives_a_side() {
     assert_eq!(few.code, 1);
     assert_eq!(
         few.stderr,
-        "trace: expected one archive a side or at least 3, found 2 before and 2 after\n"
+        "trace: cannot compare 2 archives with 2\nhint: pass one archive a side, or at least 3\n"
     );
     assert_eq!(place.run(&["diff", "--before", "a1.fxt"]).code, 2);
     assert_eq!(place.run(&["diff", "a1.fxt"]).code, 2);
@@ -154,7 +157,11 @@ fn what_is_wrong_is_told() {
     assert_eq!(place.run(&["diff", "a.fxt", "cut.fxt"]).code, 3);
     let run = place.run(&["diff", "a.fxt", "text"]);
     assert_eq!(run.code, 1);
-    assert!(run.stderr.starts_with("trace: 'text' is no trace archive"), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("trace: cannot read text: not a trace archive"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(place.run(&["diff", "-", "-"]).code, 1);
     assert_eq!(place.run(&["diff", "a.fxt", "a.fxt", "--threshold", "x"]).code, 2);
 }
@@ -168,12 +175,12 @@ fn nothing_to_compare_is_told_and_incomplete() {
     place.put("empty.fxt", &Writer::new(Vec::new()).unwrap().into_inner());
     let nothing = |before, after| {
         format!(
-            "trace: nothing was compared: no duration, async operation or flow is both before \
-             and after: {before} before only, {after} after only\n"
+            "trace: nothing was compared: no row is in both archives: {before} only before, \
+             {after} only after\n"
         )
     };
-    let misspelt = "trace: no event of category 'evn': known are even, odd\n";
-    let gone = "trace: gone: 2: not compared, since they are before only; --all shows them\n";
+    let misspelt = "trace: no event of category 'evn'\nhint: the categories are even, odd\n";
+    let gone = "trace: gone rows, not compared: 2\nhint: list them with --all\n";
     let limit = ["--fail-over", "5%"];
     for (line, stderr) in [
         (&["a.fxt", "a.fxt", "-c", "evn"][..], misspelt.to_owned() + &nothing(0, 0)),

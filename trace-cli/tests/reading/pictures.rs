@@ -58,7 +58,7 @@ fn a_timeline_tells_what_is_missing() {
     place.put("in.fxt", &lossy());
     let run = place.run(&["timeline", "in.fxt", "-o", "out.svg"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("records dropped while recording: 40"), "{run:?}");
+    assert!(run.stderr.contains("records dropped during recording: 40"), "{run:?}");
     let svg = place.text("out.svg");
     assert!(svg.contains("<title>40 records lost: buffer full</title>"), "{svg}");
     assert!(svg.contains("full buffers while recording: 1"), "{svg}");
@@ -84,9 +84,9 @@ fn stacks_by_the_output_s_name() {
 fn what_stacks_lack_is_told() {
     let place = Place::new();
     place.put("in.fxt", &lossy());
-    let told = "trace: 'in.fxt': durations that have not ended, left out: 1\n\
-                trace: 'in.fxt': records dropped while recording: 40\n\
-                trace: 'in.fxt': full buffers while recording: 1\n";
+    let told = "trace: in.fxt: durations without an end, skipped: 1\n\
+                trace: in.fxt: records dropped during recording: 40\n\
+                trace: in.fxt: buffers that became full during recording: 1\n";
     for command in ["convert -o out.folded", "convert -o a.csv", "convert -o a.speedscope.json"] {
         let arguments: Vec<&str> = command.split(' ').chain(["in.fxt"]).collect();
         assert_eq!(place.run(&arguments).stderr, told);
@@ -96,7 +96,7 @@ fn what_stacks_lack_is_told() {
     assert_eq!(both, [told, told].concat());
     let overlapping = events(1030, |ticks| EventKind::DurationComplete { end: ticks + 1030 });
     let run = place.run_with(&["flamegraph", "-", "-o", "out.svg"], &overlapping);
-    assert_eq!(run.stderr, "trace: '-': durations too deep within others, together as `…`: 6\n");
+    assert_eq!(run.stderr, "trace: -: durations nested too deep, merged as `…`: 6\n");
     assert!(place.text("out.svg").contains("… ("));
 }
 
@@ -111,28 +111,28 @@ fn what_is_wrong_is_told() {
         assert_eq!(run.code, 1, "{run:?}");
         assert!(run.stderr.contains(part), "{run:?}");
     };
-    failed(&["flamegraph", "text", "-o", "out"], "'text' is no trace archive");
-    failed(&["flamegraph", "cut.fxt", "-o", "out"], "has no durations to draw");
-    failed(&["flamegraph", ".", "-o", "out"], "'.' is a directory");
+    failed(&["flamegraph", "text", "-o", "out"], "cannot read text: not a trace archive");
+    failed(&["flamegraph", "cut.fxt", "-o", "out"], "cannot draw cut.fxt: it has no durations");
+    failed(&["flamegraph", ".", "-o", "out"], "cannot read .: is a directory");
     failed(&["flamegraph", "in.fxt", "-o", "in.fxt"], "is both input and output");
-    failed(&["flamegraph", "in.fxt", "-o", "/dev/full"], "No space left on device");
-    failed(&["flamegraph", "in.fxt", "-o", "missing/out"], "cannot write 'missing/out'");
-    failed(&["timeline", "text", "-o", "out.html"], "'text' is no trace archive");
-    failed(&["timeline", "cut.fxt", "-o", "out.html"], "has no events to draw");
+    failed(&["flamegraph", "in.fxt", "-o", "/dev/full"], "no space left on device");
+    failed(&["flamegraph", "in.fxt", "-o", "missing/out"], "cannot write missing/out");
+    failed(&["timeline", "text", "-o", "out.html"], "cannot read text: not a trace archive");
+    failed(&["timeline", "cut.fxt", "-o", "out.html"], "cannot draw cut.fxt: it has no events");
     place.put("object.json", br#"[{"ph":"N","name":"o","id":"0x1","pid":1,"tid":1,"ts":1}]"#);
     assert_eq!(place.run(&["convert", "object.json", "-o", "object.fxt"]).code, 0);
     failed(
         &["timeline", "object.fxt", "-o", "out.html"],
-        "'object.fxt' has no events to draw, but objects, blobs or other records: 1",
+        "cannot draw object.fxt: it has no events, only 1 objects, blobs or other records",
     );
-    failed(&["timeline", ".", "-o", "out.html"], "'.' is a directory");
+    failed(&["timeline", ".", "-o", "out.html"], "cannot read .: is a directory");
     failed(&["timeline", "in.fxt", "-o", "out"], "a name that ends in .html or .svg");
-    failed(&["timeline", "in.fxt", "-o", "missing/out.svg"], "cannot write 'missing/out.svg'");
+    failed(&["timeline", "in.fxt", "-o", "missing/out.svg"], "cannot write missing/out.svg");
     failed(
         &["timeline", "in.fxt", "--limit", "0", "-o", "out.html"],
-        "'in.fxt' has 1 events, and a timeline no more than 0: cut a part out (trace slice in.fxt",
+        "cannot draw in.fxt: 1 events exceed the limit of 0\nhint: extract a part with trace slice in.fxt",
     );
-    failed(&["convert", "text", "-o", "out.csv"], "'text' is no trace archive");
-    failed(&["convert", "in.fxt", "--to", "folded", "-o", "/dev/full"], "No space left on device");
+    failed(&["convert", "text", "-o", "out.csv"], "cannot read text: not a trace archive");
+    failed(&["convert", "in.fxt", "--to", "folded", "-o", "/dev/full"], "no space left on device");
     assert_eq!(place.names(), ["cut.fxt", "in.fxt", "object.fxt", "object.json", "text"]);
 }

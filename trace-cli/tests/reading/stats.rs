@@ -25,9 +25,9 @@ fn loss_is_told() {
     assert_eq!((run.code, run.stdout.as_str()), (0, GOOD));
     assert_eq!(
         run.stderr,
-        "trace: '-': durations that have not ended, left out: 1\n\
-         trace: '-': records dropped while recording: 40\n\
-         trace: '-': full buffers while recording: 1\n"
+        "trace: -: durations without an end, skipped: 1\n\
+         trace: -: records dropped during recording: 40\n\
+         trace: -: buffers that became full during recording: 1\n"
     );
     let json = Place::new().run_with(&["stats", "--json", "-"], &lossy());
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
@@ -39,11 +39,11 @@ fn loss_is_told() {
 #[test]
 fn what_can_be_read_counts() {
     let run = Place::new().run_with(&["stats", "-"], &cut());
-    assert_eq!((run.code, run.stdout.as_str()), (3, "nothing of that kind\n"));
+    assert_eq!((run.code, run.stdout.as_str()), (3, "no such events\n"));
     assert_eq!(
         run.stderr,
-        "trace: '-': the trace ends within the record at byte 136: 31 of 32 bytes; \
-         what stands before it counts\n"
+        "trace: -: the trace ends within the record at byte 136: 31 of 32 bytes; \
+         the records before it are used\n"
     );
 }
 
@@ -60,9 +60,9 @@ duration,net,poll,12,./app,34,,1,2000,2000,,2000,2000,2000,2000,2000,2000,2000
 #[test]
 fn categories_can_be_left_out() {
     let run = Place::new().run_with(&["stats", "-c", "-net", "-"], &good());
-    assert_eq!(run.stdout, "nothing of that kind\n");
+    assert_eq!(run.stdout, "no such events\n");
     let run = Place::new().run_with(&["stats", "--limit", "0", "-"], &good());
-    assert_eq!(run.stdout, "nothing of that kind\n");
+    assert_eq!(run.stdout, "no such events\n");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn standard_output_that_is_full() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let mut command = place.command(&["stats", "in.fxt"]);
     let run = Run::of(command.stdout(full).stderr(Stdio::piped()).output().unwrap());
-    let stderr = "trace: cannot write to standard output: No space left on device (os error 28)\n";
+    let stderr = "trace: cannot write to standard output: no space left on device\n";
     assert_eq!((run.code, run.stderr.as_str()), (1, stderr));
 }
 
@@ -81,8 +81,8 @@ fn a_category_that_is_not_there_is_told() {
     let place = Place::new();
     place.put("in.fxt", &everything());
     let run = place.run(&["stats", "in.fxt", "-c", "nit"]);
-    let told = "trace: no event of category 'nit': known are net\n";
-    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "nothing of that kind\n", told));
+    let told = "trace: no event of category 'nit'\nhint: the categories are net\n";
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "no such events\n", told));
     assert_eq!(place.run(&["stats", "in.fxt", "-c", "n*,-nit"]).stderr, "");
 }
 
@@ -98,7 +98,7 @@ fn instants_are_counted() {
     assert_eq!(stats(&["--csv", "--by", "process"]).stdout, csv);
     let text = "instants\nCOUNT  NAME        BY\n    1  net:moment  ./app (12)\n";
     assert_eq!(stats(&["--by", "process"]).stdout, text);
-    assert_eq!(stats(&["-c", "-net"]).stdout, "nothing of that kind\n");
+    assert_eq!(stats(&["-c", "-net"]).stdout, "no such events\n");
     assert_eq!(stats(&["--flows"]).code, 2);
     assert_eq!(stats(&["--counters"]).code, 2);
 }

@@ -55,10 +55,7 @@ fn what_has_not_ended_is_told() {
         place.put("in.fxt", &events(1, |_| kind));
         let run = place.run(arguments);
         assert_eq!(run.code, 1, "{run:?}");
-        assert!(
-            run.stderr.contains(&format!("{what} that have not ended, left out: 1")),
-            "{run:?}"
-        );
+        assert!(run.stderr.contains(&format!("{what} without an end, skipped: 1")), "{run:?}");
     }
 }
 
@@ -72,12 +69,12 @@ fn what_is_wrong_is_told() {
         assert_eq!(run.code, 1, "{run:?}");
         assert!(run.stderr.contains(part), "{run:?}");
     };
-    failed(&["top", "in.fxt"], "no async operation with begin and end");
-    failed(&["top", "in.fxt", "--flow"], "no flow with begin and end");
-    failed(&["top", "text"], "'text' is no trace archive");
-    failed(&["top", "-"], "'-' is no trace archive");
-    failed(&["top", "."], "'.' is a directory");
-    failed(&["top", "missing"], "cannot open 'missing'");
+    failed(&["top", "in.fxt"], "no complete async operation");
+    failed(&["top", "in.fxt", "--flow"], "no complete flow");
+    failed(&["top", "text"], "cannot read text: not a trace archive");
+    failed(&["top", "-"], "cannot read -: not a trace archive");
+    failed(&["top", "."], "cannot read .: is a directory");
+    failed(&["top", "missing"], "cannot open missing");
 }
 
 /// Who asks for the wrong kind is told where the right one is.
@@ -86,28 +83,28 @@ fn what_there_is_instead_is_told() {
     let place = Place::new();
     place.put("in.fxt", &archive());
     place.put("good.fxt", &good());
-    let no = |what: &str| format!("trace: 'in.fxt' has no {what}\n");
-    let misspelt = "trace: no event of category 'cot': known are cat\n".to_owned();
+    let no = |what: &str| format!("trace: in.fxt has no {what}\n");
+    let misspelt = "trace: no event of category 'cot'\nhint: the categories are cat\n".to_owned();
     for (line, stderr) in [
         (
             &["-n", "job"][..],
-            no("async operation of that kind with begin and end; of that kind it has 1 flows (--flow)"),
+            no("complete selected async operation\nhint: it has 1 flows (--flow)"),
         ),
         (
             &["-n", "send"],
-            no("async operation of that kind with begin and end; of that kind it has 1 durations (trace stats)"),
+            no("complete selected async operation\nhint: it has 1 durations (trace stats)"),
         ),
         (
             &["-n", "read", "--flow"],
-            no("flow of that kind with begin and end; of that kind it has 1 async operations (without --flow)"),
+            no("complete selected flow\nhint: it has 1 async operations (without --flow)"),
         ),
-        (&["--id", "7"], no("async operation of that kind with begin and end")),
-        (&["-c", "cot"], misspelt + &no("async operation of that kind with begin and end")),
+        (&["--id", "7"], no("complete selected async operation")),
+        (&["-c", "cot"], misspelt + &no("complete selected async operation")),
     ] {
         let run = place.run(&[&["top", "in.fxt"], line].concat());
         assert_eq!((run.code, run.stderr), (1, stderr), "{line:?}");
     }
-    let said = "trace: 'good.fxt' has no async operation with begin and end; \
-                it has 1 durations (trace stats)\n";
+    let said = "trace: good.fxt has no complete async operation\n\
+                hint: it has 1 durations (trace stats)\n";
     assert_eq!(place.run(&["top", "good.fxt"]).stderr, said);
 }

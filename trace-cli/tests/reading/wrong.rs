@@ -105,7 +105,8 @@ fn assert_failed(place: &Place, files: &[String], run: &Run, file: &str, what: &
 fn assert_sentence(run: &Run, what: &str) {
     assert!(!run.stderr.is_empty(), "{what}: it says nothing: {run:?}");
     for line in run.stderr.lines() {
-        assert!(line.starts_with("trace: "), "{what}: {run:?}");
+        let is_known = line.starts_with("trace: ") || line.starts_with("hint: ");
+        assert!(is_known, "{what}: {run:?}");
     }
     assert!(!run.stderr.contains("panicked"), "{what}: {run:?}");
 }

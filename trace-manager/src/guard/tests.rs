@@ -11,9 +11,7 @@ use trace_format::record::{Event, EventKind, Record, Thread};
 use trace_format::{Reader, ThreadKoids};
 use trace_protocol::archive::{self, ClockSample, Identity};
 use trace_protocol::buffer::consumer::{Collector, SaveSlot};
-use trace_protocol::buffer::header::{
-    directory_entry, field, BufferingMode, Layout, HEADER_SIZE, PAGE_SIZE,
-};
+use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout, Parts, PAGE_SIZE};
 use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::message::ClockSource;
 use trace_protocol::socket::{MemoryFile, Socket};
@@ -40,7 +38,18 @@ struct Manager {
 }
 
 fn layout(mode: BufferingMode) -> Layout {
-    Layout::new(mode, PAGE_SIZE, 4 * PAGE_SIZE, UNIT).unwrap()
+    layout_with(mode, 4 * PAGE_SIZE)
+}
+
+fn layout_with(mode: BufferingMode, rolling_size: usize) -> Layout {
+    let parts = Parts {
+        losses_size: Layout::MIN_LOSSES_SIZE,
+        durable_size: PAGE_SIZE,
+        rolling_buffers: if mode == BufferingMode::Oneshot { 1 } else { 2 },
+        rolling_size,
+        unit_size: UNIT,
+    };
+    Layout::new(mode, parts).unwrap()
 }
 
 fn identity() -> Identity {
@@ -99,9 +108,7 @@ impl Manager {
         append(&mut words, &Record::Thread { index: 1, koids }).unwrap();
         append(&mut words, &event(ticks)).unwrap();
         words.push(0);
-        let rolling = HEADER_SIZE
-            + layout.durable_size()
-            + wrapped_count as usize % 2 * layout.rolling_size();
+        let rolling = layout.rolling_offset(wrapped_count);
         let directory = (layout.rolling_size() / UNIT * 8).next_multiple_of(UNIT);
         self.buffer.write_at(as_bytes(&words), (rolling + directory) as u64).unwrap();
         let entry = [directory_entry(wrapped_count, 1)];
@@ -109,7 +116,10 @@ impl Manager {
     }
 
     fn lose(&self, number: u64) {
-        self.buffer.write_at(&number.to_le_bytes(), field::DROPPED as u64 * 8).unwrap();
+        // Thread 4712, since the buffer is full.
+        let entry = [1 << 32 | 4712, number, 10, 20, 0, 10];
+        let offset = layout(BufferingMode::Streaming).losses_offset() as u64;
+        self.buffer.write_at(as_bytes(&entry), offset).unwrap();
     }
 
     fn copy(&mut self, wrapped_count: u32) -> SaveSlot {
@@ -390,7 +400,7 @@ fn a_guard_that_is_gone_keeps_nobody() {
     manager.record(0, 100);
     let slot = manager.copy(0);
     manager.write_copy(&slot, true);
-    let large = Layout::new(BufferingMode::Streaming, PAGE_SIZE, 8 * PAGE_SIZE, UNIT).unwrap();
+    let large = layout_with(BufferingMode::Streaming, 8 * PAGE_SIZE);
     assert!(manager.pool.place(&large, 1).is_none(), "there is nobody to share a new place with");
     assert!(manager.pool.place(&layout(BufferingMode::Streaming), 1).is_some());
 }

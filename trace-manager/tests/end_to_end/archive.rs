@@ -56,8 +56,9 @@ impl Archive {
                         archive.of_manager.push((name, arguments(event.arguments)));
                     }
                     category => {
-                        assert_eq!(category, super::provider::CATEGORY);
-                        assert_eq!(item.text(event.name), super::provider::NAME);
+                        // A well-formed event can come about by chance in what attackers write.
+                        let own = (super::provider::CATEGORY, super::provider::NAME.into());
+                        assert!(provider == "bad" || (category, item.text(event.name)) == own);
                         assert_eq!(item.thread(event.thread).process, std::process::id().into());
                         archive.events.entry(provider).or_default().push(event.ticks);
                     }

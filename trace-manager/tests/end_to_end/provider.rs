@@ -9,7 +9,7 @@ use std::path::Path;
 use trace_format::encode::append;
 use trace_format::record::{Event, EventKind, Record, Text, Thread};
 use trace_format::ThreadKoids;
-use trace_protocol::buffer::header::{directory_entry, field, Layout, HEADER_SIZE};
+use trace_protocol::buffer::header::{directory_entry, field, loss_entry, Layout};
 use trace_protocol::message::{
     CategoryInfo, ClockSource, Decoder, Register, StartOptions, ToManager, ToProvider,
 };
@@ -146,14 +146,13 @@ impl Session {
         for (index, value) in [(1, CATEGORY), (2, NAME)] {
             append(&mut words, &Record::String { index, value: value.as_bytes() }).unwrap();
         }
-        self.write(&words, HEADER_SIZE);
+        self.write(&words, self.layout.durable_offset());
         self.durable_end = words.len() as u64 * 8;
         self.write(&[self.durable_end], field::DURABLE_END * 8);
     }
 
     fn directory(&self, wrapped_count: u32) -> usize {
-        let buffer = wrapped_count as usize % self.layout.mode().rolling_buffers();
-        HEADER_SIZE + self.layout.durable_size() + buffer * self.layout.rolling_size()
+        self.layout.rolling_offset(wrapped_count)
     }
 
     /// Bytes of a directory: a word for each unit, a whole number of units.
@@ -194,6 +193,13 @@ impl Session {
             events += self.chunk(wrapped_count, unit, ticks + events);
         }
         events
+    }
+
+    /// Writes an entry of the loss table: one more than the reason and the thread, how many, and
+    /// the times of the first and the last.
+    pub(crate) fn lose(&self, index: usize, id: u64, number: u64, from: u64, to: u64) {
+        let entry = [id, number, from, to, 0, from];
+        self.write(&entry, self.layout.losses_offset() + index * loss_entry::WORDS * 8);
     }
 
     /// Asks to save a rolling buffer and waits for the answer.

@@ -5,7 +5,6 @@ use super::provider::Provider;
 use super::*;
 
 use trace_manager::{End, ManagerError};
-use trace_protocol::buffer::header::field;
 use trace_protocol::counter;
 
 #[test]
@@ -178,17 +177,23 @@ fn losses_show() {
     let (mut provider, _) = Provider::register(stage.manager.path(), "lossy");
     let session = stage.start(config(BufferingMode::Oneshot));
     let tracing = provider.enter();
-    tracing.write(&[3], field::DROPPED * 8);
-    tracing.write(&[4], (field::DROPPED + field::DROPPED_STRIDE) * 8);
+    tracing.lose(6, 1 << 32 | 77, 3, 10, 20);
+    tracing.lose(7, 3 << 32 | 77, 4, 15, 15);
+    // No reason has this number.
+    tracing.lose(8, 99 << 32 | 77, 5, 15, 15);
     wait_until(|| session.progress().lost == 7);
     session.stop();
     provider.leave(tracing);
     assert_eq!(session.join().unwrap().lost(), 7);
     let archive = Archive::open(&stage.archive());
     assert_eq!(archive.provider_events, 1);
-    let [loss] = archive.named("records dropped")[..] else { panic!("{archive:?}") };
-    assert_eq!(loss["number"], "7");
-    assert!(loss["from"].parse::<u64>().unwrap() < loss["to"].parse::<u64>().unwrap());
+    let losses = archive.named("records dropped");
+    let texts = |key: &str| losses.iter().map(|loss| loss[key].clone()).collect::<Vec<_>>();
+    assert_eq!(texts("reason"), ["buffer full", "record larger than the buffer"]);
+    assert_eq!(
+        [texts("number"), texts("from"), texts("to")],
+        [["3", "4"], ["10", "15"], ["20", "15"]]
+    );
 }
 
 #[test]

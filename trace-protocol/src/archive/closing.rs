@@ -5,17 +5,19 @@ use trace_format::notes::{self, Omission};
 use trace_format::record::{Argument, Value};
 
 use super::{anchor, buffer_full, instant, loss, ClockSample, Identity, Loss};
-use crate::buffer::consumer::Collector;
+use crate::buffer::consumer::{Collector, Unreported};
 
 /// What became of a provider's records.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Closing {
-    /// Records that were dropped, over the whole session.
+    /// Records that were lost, over the whole session.
     pub dropped: u64,
-    /// How many of them its own loss records account for.
+    /// How many of them its own events report.
     pub told: u64,
     /// Records that were refused, for any reason.
     pub refused: u64,
+    /// Losses that no event reports.
+    pub unreported: Vec<Unreported>,
     /// Rolling buffers that were overwritten by younger ones.
     pub overwritten: u32,
     /// When it began, in its ticks.
@@ -27,8 +29,8 @@ pub struct Closing {
 impl Closing {
     /// The name of the event that says that a circular buffer went round.
     pub const OVERWRITTEN: &'static str = notes::OVERWRITTEN;
-    /// The reason of losses that a provider could not say more of.
-    pub const REASON: &'static str = "reason not known: no room to tell it";
+    /// The reason of losses whose report is in a part of the trace that is missing itself.
+    pub const REASON: &'static str = "reason not known: its report is missing";
 
     /// What `collector` found of a provider that began at `from` and ended at `to`, of which
     /// `told_before` losses were told earlier.
@@ -37,19 +39,24 @@ impl Closing {
             dropped: collector.dropped(),
             told: told_before.saturating_add(collector.stats().told_losses),
             refused: collector.stats().rejections(),
+            unreported: collector.unreported(),
             overwritten: collector.stats().overwritten,
             from,
             to,
         }
     }
 
-    /// Appends it: losses that are not reported yet, and that there were any; refused and
-    /// overwritten records.
+    /// Appends it: losses that no event reports, and that there were any; refused and overwritten
+    /// records. All events together report as many losses as there are.
     pub fn write(&self, words: &mut Vec<u64>, provider: &Identity) {
-        let number = self.dropped.saturating_sub(self.told);
-        if number != 0 {
-            loss(words, provider, Self::REASON, Loss { number, from: self.from, to: self.to });
+        let mut rest = self.dropped.saturating_sub(self.told);
+        for lost in &self.unreported {
+            let number = lost.number.min(rest);
+            rest -= number;
+            Self::write_loss(words, provider, lost.reason.as_str(), Loss { number, ..lost.into() });
         }
+        let unknown = Loss { number: rest, thread: None, from: self.from, to: self.to };
+        Self::write_loss(words, provider, Self::REASON, unknown);
         if self.dropped != 0 {
             buffer_full(words, provider.id);
         }
@@ -64,9 +71,22 @@ impl Closing {
         }
     }
 
+    fn write_loss(words: &mut Vec<u64>, provider: &Identity, reason: &str, lost: Loss) {
+        if lost.number != 0 {
+            loss(words, provider, reason, lost);
+        }
+    }
+
     /// [`Closing::write`], and the time on all clocks, of a provider that has just ended.
     pub fn write_now(&self, words: &mut Vec<u64>, provider: &Identity, now: &ClockSample) {
         self.write(words, provider);
         anchor(words, provider, now);
+    }
+}
+
+impl From<&Unreported> for Loss {
+    fn from(lost: &Unreported) -> Self {
+        let Unreported { thread, number, from, to, .. } = *lost;
+        Self { thread, number, from, to }
     }
 }

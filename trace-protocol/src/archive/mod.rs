@@ -54,6 +54,8 @@ pub struct Identity {
 /// Records that a provider dropped and could not say so itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
+    /// The thread; `None` for several or one that is not known.
+    pub thread: Option<u32>,
     /// How many.
     pub number: u64,
     /// The provider's ticks after which they were dropped.
@@ -120,7 +122,12 @@ pub fn loss(words: &mut Vec<u64>, provider: &Identity, reason: &str, loss: Loss)
         Argument::new(from, Value::Uint64(loss.from)),
         Argument::new(to, Value::Uint64(loss.to)),
     ];
-    instant(words, provider, loss.to, LossStrings::NAME, InstantScope::Process, &arguments);
+    let (thread, scope) = match loss.thread {
+        Some(thread) => (thread, InstantScope::Thread),
+        None => (provider.pid, InstantScope::Process),
+    };
+    let koids = ThreadKoids::new(u64::from(provider.pid), u64::from(thread));
+    instant_of(words, koids, loss.to, LossStrings::NAME, scope, &arguments);
 }
 
 /// Appends the record that says that a provider's buffer filled up.
@@ -137,10 +144,21 @@ fn instant(
     arguments: &[Argument<'_>],
 ) {
     let pid = u64::from(provider.pid);
+    instant_of(words, ThreadKoids::new(pid, pid), ticks, name, scope, arguments);
+}
+
+fn instant_of(
+    words: &mut Vec<u64>,
+    thread: ThreadKoids,
+    ticks: u64,
+    name: &str,
+    scope: InstantScope,
+    arguments: &[Argument<'_>],
+) {
     let event = Event {
         ticks,
         // The provider's tables are its own: nothing here refers to them.
-        thread: Thread::Inline(ThreadKoids::new(pid, pid)),
+        thread: Thread::Inline(thread),
         category: LossStrings::CATEGORY.into(),
         name: name.into(),
         kind: EventKind::Instant { scope: Some(scope) },

@@ -1,7 +1,7 @@
 //! The header of the shared buffer, and the sizes of its parts.
 //!
 //! ```text
-//! header (4096 bytes) | durable buffer | rolling buffer 0 | rolling buffer 1 (not in oneshot mode)
+//! header (4096 bytes) | loss table | durable buffer | rolling buffer 0 | rolling buffer 1 | …
 //! rolling buffer:  directory (one word a unit) | unit 0 | unit 1 | …
 //! ```
 //!
@@ -14,7 +14,7 @@ pub use crate::mode::BufferingMode;
 pub const MAGIC: u64 = 0x6275_66ee_6865_6164;
 
 /// The version of this layout.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Bytes of the header.
 pub const HEADER_SIZE: usize = if MODEL { 256 } else { 4096 };
@@ -38,7 +38,8 @@ pub const fn directory_entry(wrapped_count: u32, units: u32) -> u64 {
 pub mod field {
     /// [`super::MAGIC`].
     pub const MAGIC: usize = 0;
-    /// Version (16 bits), mode (8 bits), reserved (8 bits), wrapped count (32 bits).
+    /// Version (16 bits), mode (8 bits), number of rolling buffers (8 bits), wrapped count (32
+    /// bits).
     pub const VERSION_MODE_WRAPPED: usize = 1;
     /// Bytes of the whole buffer.
     pub const TOTAL_SIZE: usize = 2;
@@ -48,30 +49,63 @@ pub mod field {
     pub const ROLLING_SIZE: usize = 4;
     /// Bytes written to the durable buffer.
     pub const DURABLE_END: usize = 5;
-    /// Bytes reserved in rolling buffer 0 when it was handed over; rolling buffer 1 follows.
-    pub const ROLLING_END: usize = 6;
+    /// Bytes of the loss table.
+    pub const LOSSES_SIZE: usize = 6;
     /// Bytes of a unit (low 32 bits).
     pub const CHUNK_UNIT: usize = 8;
     /// What a process that traces itself has saved: [`SavedMark`](crate::buffer::saved::SavedMark).
     pub const SAVED: usize = 9;
-    /// First of the counters of dropped records, one a cache line.
-    pub const DROPPED: usize = if super::MODEL { 16 } else { 256 };
-    /// Number of counters of dropped records; their sum is what counts.
-    pub const DROPPED_SHARDS: usize = if super::MODEL { 1 } else { 32 };
-    /// Words from one counter to the next.
-    pub const DROPPED_STRIDE: usize = 8;
+    /// Bytes reserved in rolling buffer 0 when it was handed over; the other rolling buffers
+    /// follow.
+    pub const ROLLING_END: usize = 16;
 }
 
-const _: () =
-    assert!(field::DROPPED + field::DROPPED_SHARDS * field::DROPPED_STRIDE <= HEADER_SIZE / 8);
+const _: () = assert!(field::ROLLING_END + Layout::MAX_ROLLING_BUFFERS <= HEADER_SIZE / 8);
+
+/// Positions of the fields of an entry of the loss table, in words.
+///
+/// An entry counts the records that one thread lost for one reason. The first entries, one a reason
+/// in the order of [`LossReason::ALL`](crate::buffer::producer::LossReason::ALL), count the losses
+/// of all threads that have no entry of their own.
+pub mod loss_entry {
+    /// One more than the reason's number in the high half; in the low half the thread, 0 for
+    /// several. 0 in an entry that is not used.
+    pub const ID: usize = 0;
+    /// Records lost.
+    pub const NUMBER: usize = 1;
+    /// Ticks of the first loss.
+    pub const FIRST: usize = 2;
+    /// Ticks of the last loss.
+    pub const LAST: usize = 3;
+    /// Records lost that events in the rolling buffers report, or reported before they were
+    /// overwritten.
+    pub const REPORTED: usize = 4;
+    /// Ticks of the first loss that no event reports.
+    pub const FROM: usize = 5;
+    /// Words of an entry: a cache line.
+    pub const WORDS: usize = 8;
+}
 
 /// The sizes of a buffer's parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Bytes of the loss table.
+    pub losses_size: usize,
+    /// Bytes of the durable buffer.
+    pub durable_size: usize,
+    /// How many rolling buffers there are.
+    pub rolling_buffers: usize,
+    /// Bytes of one rolling buffer, with its directory.
+    pub rolling_size: usize,
+    /// Bytes of a unit.
+    pub unit_size: usize,
+}
+
+/// The parts of a buffer: their sizes add up, and what writes and reads them can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     mode: BufferingMode,
-    durable_size: usize,
-    rolling_size: usize,
-    unit_size: usize,
+    parts: Parts,
 }
 
 /// Why a header describes no usable buffer.
@@ -119,50 +153,82 @@ impl Layout {
     /// The largest share of a requested size that goes to the durable buffer unasked, in bytes.
     pub const MAX_DURABLE_SHARE: usize = 1 << 20;
 
+    /// The most rolling buffers.
+    pub const MAX_ROLLING_BUFFERS: usize = 8;
+    /// What a rolling buffer has at least where there are more than two, in bytes: room for two of
+    /// the largest records.
+    const SMALL_ROLLING_SIZE: usize = 64 << 10;
+    /// The smallest loss table, in bytes.
+    pub const MIN_LOSSES_SIZE: usize = if MODEL { 512 } else { PAGE_SIZE };
+    /// The largest loss table, in bytes: 2048 entries.
+    pub const MAX_LOSSES_SIZE: usize = 2048 * 8 * loss_entry::WORDS;
+
     /// Divides about `size` bytes into the parts of a buffer.
     ///
-    /// The durable buffer gets a sixteenth, at most 1 MiB, at least `durable_hint` bytes and a
-    /// page; the rest goes to the rolling buffers, at least a page each, so that the buffer may end
-    /// up larger than `size`. `None` where that overflows.
+    /// The loss table gets a 64th, at most 128 KiB. The durable buffer gets a sixteenth, at most 1
+    /// MiB, at least `durable_hint` bytes and a page; the rest goes to the rolling buffers, at
+    /// least a page each, so that the buffer may end up larger than `size`. `None` where that
+    /// overflows.
     pub fn plan(mode: BufferingMode, size: usize, durable_hint: usize) -> Option<Self> {
+        let losses_size =
+            (size / 64 / PAGE_SIZE * PAGE_SIZE).clamp(Self::MIN_LOSSES_SIZE, Self::MAX_LOSSES_SIZE);
         let share = (size / 16).min(Self::MAX_DURABLE_SHARE);
         let durable_size = share.max(durable_hint).max(1).checked_next_multiple_of(PAGE_SIZE)?;
-        let rest = size.saturating_sub(HEADER_SIZE).saturating_sub(durable_size);
+        let rest = size
+            .saturating_sub(HEADER_SIZE)
+            .saturating_sub(losses_size)
+            .saturating_sub(durable_size);
+        let rolling_buffers = Self::planned_rolling_buffers(mode, rest);
         let rolling_size =
-            (rest / mode.rolling_buffers() / PAGE_SIZE * PAGE_SIZE).max(Self::MIN_ROLLING_SIZE);
+            (rest / rolling_buffers / PAGE_SIZE * PAGE_SIZE).max(Self::MIN_ROLLING_SIZE);
         let unit_size = (rolling_size / Self::UNITS)
             .next_power_of_two()
             .clamp(Self::MIN_UNIT_SIZE, Self::MAX_UNIT_SIZE);
-        Self::new(mode, durable_size, rolling_size, unit_size).ok()
+        let parts = Parts { losses_size, durable_size, rolling_buffers, rolling_size, unit_size };
+        Self::new(mode, parts).ok()
     }
 
-    /// The layout with exactly these sizes in bytes.
+    /// How many rolling buffers `size` bytes are divided into. Many of them let threads run ahead
+    /// of the service thread, and keep more of what came before.
+    fn planned_rolling_buffers(mode: BufferingMode, size: usize) -> usize {
+        match mode {
+            BufferingMode::Oneshot => 1,
+            BufferingMode::Circular => {
+                let fit = (size / Self::SMALL_ROLLING_SIZE).clamp(2, Self::MAX_ROLLING_BUFFERS);
+                1 << fit.ilog2()
+            }
+            BufferingMode::Streaming => 2,
+        }
+    }
+
+    /// The layout with exactly these parts.
     ///
     /// # Errors
-    /// [`LayoutError::Sizes`] unless the parts are non-zero multiples of [`PAGE_SIZE`], the unit is
-    /// a power of two from 256 to 4096, and the sum and the number of units fit.
-    pub fn new(
-        mode: BufferingMode,
-        durable_size: usize,
-        rolling_size: usize,
-        unit_size: usize,
-    ) -> Result<Self, LayoutError> {
+    /// [`LayoutError::Sizes`] unless the parts are non-zero multiples of [`PAGE_SIZE`], the loss
+    /// table has at most 2048 entries, there is one rolling buffer in oneshot mode and 2 to 8 in
+    /// the others, the unit is a power of two from 256 to 4096, and the sum and the number of units
+    /// fit.
+    pub fn new(mode: BufferingMode, parts: Parts) -> Result<Self, LayoutError> {
+        let Parts { losses_size, durable_size, rolling_buffers, rolling_size, unit_size } = parts;
         let page_multiple = |size: usize| size != 0 && size % PAGE_SIZE == 0;
+        let losses_fit = (Self::MIN_LOSSES_SIZE..=Self::MAX_LOSSES_SIZE).contains(&losses_size);
+        let buffers_fit = match mode {
+            BufferingMode::Oneshot => rolling_buffers == 1,
+            _ => (2..=Self::MAX_ROLLING_BUFFERS).contains(&rolling_buffers),
+        };
         let unit_fits = unit_size.is_power_of_two()
             && (Self::MIN_UNIT_SIZE..=Self::MAX_UNIT_SIZE).contains(&unit_size)
             && u32::try_from(rolling_size / unit_size).is_ok();
         let total = rolling_size
-            .checked_mul(mode.rolling_buffers())
+            .checked_mul(rolling_buffers)
             .and_then(|rolling| rolling.checked_add(durable_size))
+            .and_then(|parts| parts.checked_add(losses_size))
             .and_then(|parts| parts.checked_add(HEADER_SIZE));
-        if !page_multiple(durable_size)
-            || !page_multiple(rolling_size)
-            || !unit_fits
-            || total.is_none()
-        {
+        let whole = [losses_size, durable_size, rolling_size].into_iter().all(page_multiple);
+        if !(whole && losses_fit && buffers_fit && unit_fits && total.is_some()) {
             return Err(LayoutError::Sizes);
         }
-        Ok(Self { mode, durable_size, rolling_size, unit_size })
+        Ok(Self { mode, parts })
     }
 
     /// Reads the layout from the first nine words of a header and checks it against the memory's
@@ -171,7 +237,7 @@ impl Layout {
     /// # Errors
     /// [`LayoutError`] says which field does not describe a buffer of `total_size` bytes.
     pub fn from_header(words: &[u64; 9], total_size: usize) -> Result<Self, LayoutError> {
-        let [magic, version_mode, total, durable, rolling, _, _, _, unit] = *words;
+        let [magic, version_mode, total, durable, rolling, _, losses, _, unit] = *words;
         if magic != MAGIC {
             return Err(LayoutError::Magic(magic));
         }
@@ -182,8 +248,14 @@ impl Layout {
         let mode = (version_mode >> 16) as u8;
         let mode = BufferingMode::from_u8(mode).ok_or(LayoutError::Mode(mode))?;
         let size = |word: u64| usize::try_from(word).map_err(|_| LayoutError::Sizes);
-        let layout =
-            Self::new(mode, size(durable)?, size(rolling)?, size(unit & u64::from(u32::MAX))?)?;
+        let parts = Parts {
+            losses_size: size(losses)?,
+            durable_size: size(durable)?,
+            rolling_buffers: usize::from((version_mode >> 24) as u8),
+            rolling_size: size(rolling)?,
+            unit_size: size(unit & u64::from(u32::MAX))?,
+        };
+        let layout = Self::new(mode, parts)?;
         if size(total)? != total_size || layout.total_size() != total_size {
             return Err(LayoutError::Sizes);
         }
@@ -207,17 +279,21 @@ impl Layout {
 
     /// The header's first nine words for this layout; the rest of the header is zero.
     pub fn to_header(&self) -> [u64; 9] {
-        let version_mode = u64::from(VERSION) | (u64::from(self.mode as u8) << 16);
+        let Parts { losses_size, durable_size, rolling_buffers, rolling_size, unit_size } =
+            self.parts;
+        let version_mode = u64::from(VERSION)
+            | (u64::from(self.mode as u8) << 16)
+            | ((rolling_buffers as u64) << 24);
         [
             MAGIC,
             version_mode,
             self.total_size() as u64,
-            self.durable_size as u64,
-            self.rolling_size as u64,
+            durable_size as u64,
+            rolling_size as u64,
             0,
+            losses_size as u64,
             0,
-            0,
-            self.unit_size as u64,
+            unit_size as u64,
         ]
     }
 
@@ -228,53 +304,84 @@ impl Layout {
 
     /// Bytes of the whole buffer.
     pub fn total_size(&self) -> usize {
-        HEADER_SIZE + self.durable_size + self.rolling_size * self.mode.rolling_buffers()
+        let Parts { losses_size, durable_size, rolling_buffers, rolling_size, .. } = self.parts;
+        HEADER_SIZE + losses_size + durable_size + rolling_size * rolling_buffers
     }
 
     /// Bytes of the durable buffer.
     pub fn durable_size(&self) -> usize {
-        self.durable_size
+        self.parts.durable_size
+    }
+
+    /// How many rolling buffers there are.
+    pub fn rolling_buffers(&self) -> usize {
+        self.parts.rolling_buffers
     }
 
     /// Bytes of one rolling buffer, with its directory.
     pub fn rolling_size(&self) -> usize {
-        self.rolling_size
+        self.parts.rolling_size
     }
 
     /// Bytes of a unit.
     pub fn unit_size(&self) -> usize {
-        self.unit_size
+        self.parts.unit_size
+    }
+
+    /// First byte of the loss table.
+    pub fn losses_offset(&self) -> usize {
+        self.losses_start() * 8
+    }
+
+    /// First byte of the durable buffer.
+    pub fn durable_offset(&self) -> usize {
+        self.durable_start() * 8
+    }
+
+    /// First byte of the rolling buffer that takes this wrapped count.
+    pub fn rolling_offset(&self, wrapped_count: u32) -> usize {
+        self.rolling_start(wrapped_count) * 8
+    }
+
+    /// First word of the loss table.
+    pub(crate) fn losses_start(&self) -> usize {
+        HEADER_SIZE / 8
+    }
+
+    /// Entries of the loss table.
+    pub(crate) fn loss_entries(&self) -> usize {
+        self.parts.losses_size / 8 / loss_entry::WORDS
     }
 
     /// Words of a unit.
     pub(crate) fn unit_words(&self) -> usize {
-        self.unit_size / 8
+        self.unit_size() / 8
     }
 
     /// First word of the durable buffer.
     pub(crate) fn durable_start(&self) -> usize {
-        HEADER_SIZE / 8
+        self.losses_start() + self.parts.losses_size / 8
     }
 
     /// Words of the durable buffer.
     pub(crate) fn durable_words(&self) -> usize {
-        self.durable_size / 8
+        self.durable_size() / 8
     }
 
     /// First word of the rolling buffer that takes this wrapped count: its directory.
     pub(crate) fn rolling_start(&self, wrapped_count: u32) -> usize {
-        let index = wrapped_count as usize % self.mode.rolling_buffers();
-        self.durable_start() + self.durable_words() + index * self.rolling_size / 8
+        let index = wrapped_count as usize % self.rolling_buffers();
+        self.durable_start() + self.durable_words() + index * self.rolling_size() / 8
     }
 
     /// Words of the directory, a whole number of units.
     pub(crate) fn directory_words(&self) -> usize {
-        (self.rolling_size / self.unit_size).next_multiple_of(self.unit_words())
+        (self.rolling_size() / self.unit_size()).next_multiple_of(self.unit_words())
     }
 
     /// Units behind the directory.
     pub(crate) fn units(&self) -> u32 {
-        ((self.rolling_size / 8 - self.directory_words()) / self.unit_words()) as u32
+        ((self.rolling_size() / 8 - self.directory_words()) / self.unit_words()) as u32
     }
 }
 
@@ -284,12 +391,20 @@ mod tests {
 
     #[test]
     fn the_header_is_fuchsias() {
-        let layout = Layout::new(BufferingMode::Streaming, 0x1000, 0x2000, 256).unwrap();
+        let parts = Parts {
+            losses_size: 0x3000,
+            durable_size: 0x1000,
+            rolling_buffers: 4,
+            rolling_size: 0x2000,
+            unit_size: 256,
+        };
+        let layout = Layout::new(BufferingMode::Streaming, parts).unwrap();
+        let version_mode = 0x0000_0000_0402_0002;
         assert_eq!(
             layout.to_header(),
-            [0x627566ee68656164, 0x0000_0000_0002_0001, 0x6000, 0x1000, 0x2000, 0, 0, 0, 256]
+            [MAGIC, version_mode, 0xd000, 0x1000, 0x2000, 0, 0x3000, 0, 256]
         );
-        assert_eq!(Layout::from_header(&layout.to_header(), 0x6000), Ok(layout));
+        assert_eq!(Layout::from_header(&layout.to_header(), 0xd000), Ok(layout));
     }
 
     #[test]
@@ -302,7 +417,7 @@ mod tests {
                     assert!(layout.units() > 0);
                     assert!(
                         layout.total_size()
-                            <= size.max(HEADER_SIZE) + 3 * PAGE_SIZE + layout.durable_size()
+                            <= size.max(HEADER_SIZE) + 4 * PAGE_SIZE + layout.durable_size()
                     );
                     let directory_and_units =
                         layout.directory_words() + layout.units() as usize * layout.unit_words();
@@ -314,18 +429,36 @@ mod tests {
     }
 
     #[test]
+    fn circular_buffers_have_more_rolling_buffers_where_their_size_permits() {
+        let buffers = |size| {
+            Layout::plan(BufferingMode::Circular, size, 0).map(|layout| layout.rolling_buffers())
+        };
+        let sizes = [64 << 10, 200 << 10, 400 << 10, 1 << 20, 16 << 20];
+        assert_eq!(sizes.map(buffers), [2, 2, 4, 8, 8].map(Some));
+    }
+
+    #[test]
     fn hostile_headers_are_refused() {
         let good = Layout::plan(BufferingMode::Circular, 1 << 20, 0).unwrap();
         let total = good.total_size();
         for (field, value) in [
             (0, 1),
-            (1, 2),
-            (1, 0x3_0001),
+            (1, 1),
+            (1, 0x802_0003),
+            (1, 0x803_0002),
+            (1, 0x001_0002),
+            (1, 0x101_0002),
+            (1, 0x901_0002),
+            (1, 0x200_0002),
             (2, 8),
             (3, 1),
             (3, u64::MAX),
             (4, 0),
             (4, 1 << 63),
+            (6, 0),
+            (6, 4095),
+            (6, 1 << 20),
+            (6, u64::MAX),
             (8, 3),
         ] {
             let mut words = good.to_header();

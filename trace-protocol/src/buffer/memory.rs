@@ -130,7 +130,7 @@ impl Region {
             )
         };
         if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
+            return Err(map_error(size));
         }
         let words = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { words, length: size / 8, owner: Owner::Mapped })
@@ -161,6 +161,20 @@ impl Region {
         // reference to the memory.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.length) }
     }
+}
+
+/// The error of the mmap that has just failed.
+fn map_error(size: usize) -> io::Error {
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() != Some(libc::EAGAIN) {
+        return error;
+    }
+    // The process has called mlockall(MCL_FUTURE).
+    let message = format!(
+        "a trace buffer of {} KiB exceeds the limit of locked memory (RLIMIT_MEMLOCK)",
+        size >> 10
+    );
+    io::Error::new(io::ErrorKind::OutOfMemory, message)
 }
 
 impl Drop for Region {

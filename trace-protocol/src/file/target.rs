@@ -58,7 +58,7 @@ impl Target {
         };
         let metadata = followed.as_ref().map(File::metadata).transpose()?;
         if metadata.as_ref().is_some_and(Metadata::is_dir) {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
         }
         let (directory, name, last) = walk(path)?;
         let is_there = match (&metadata, &last) {
@@ -128,7 +128,7 @@ impl Place {
 impl Node {
     fn new(found: File, metadata: &Metadata) -> io::Result<Self> {
         if metadata.file_type().is_socket() {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "it is a socket"));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "is a socket"));
         }
         Ok(Self { found, is_pipe: metadata.file_type().is_fifo() })
     }
@@ -218,7 +218,7 @@ fn refuse_planted(directory: &Directory, found: &Status) -> io::Result<()> {
         return Ok(());
     }
     let reason = format!(
-        "it is a {what} of another user (uid {}) in '{}', which everybody can write",
+        "is a {what} of another user (uid {}) in '{}', which everybody can write",
         found.owner,
         directory.path().display()
     );

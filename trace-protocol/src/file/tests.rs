@@ -67,8 +67,8 @@ fn what_a_path_names() {
         assert_eq!(Place::find(&node).unwrap_err().kind(), ErrorKind::AlreadyExists);
     }
     for (wrong, reason) in [
-        (path("socket"), "it is a socket"),
-        (path("."), "it is a directory"),
+        (path("socket"), "is a socket"),
+        (path("."), "is a directory"),
         (path("missing/file"), "missing' does not exist"),
         (path("loop"), "Too many levels"),
     ] {

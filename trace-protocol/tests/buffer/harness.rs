@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use trace_format::layout::{event, event_header, record, EventType, StringRef};
 use trace_protocol::buffer::consumer::Collector;
-use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{
     DurableWriter, LossStrings, OpenScope, Recorder, Session, Slot, CHUNK_THREAD,
@@ -30,6 +30,23 @@ pub fn clock() -> u64 {
     CLOCK.fetch_add(1, Ordering::Relaxed)
 }
 
+/// A layout with the smallest loss table and as few rolling buffers as the mode allows.
+pub fn layout(
+    mode: BufferingMode,
+    durable_size: usize,
+    rolling_size: usize,
+    unit_size: usize,
+) -> Layout {
+    let parts = Parts {
+        losses_size: Layout::MIN_LOSSES_SIZE,
+        durable_size,
+        rolling_buffers: if mode == BufferingMode::Oneshot { 1 } else { 2 },
+        rolling_size,
+        unit_size,
+    };
+    Layout::new(mode, parts).unwrap()
+}
+
 pub struct Harness {
     pub recorder: &'static Recorder,
     pub layout: Layout,
@@ -51,7 +68,8 @@ impl Harness {
         let layout = Layout::plan(mode, size, 0).unwrap();
         let mapping = WriteMapping::anonymous(layout.total_size());
         let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
-        recorder.provide(Box::leak((0..64).map(|_| Slot::new()).collect()), process, asymmetric);
+        recorder.provide(process, asymmetric);
+        recorder.add_slots(Box::leak((0..64).map(|_| Slot::new()).collect()));
         let mut durable = DurableWriter::new(mapping.clone(), layout);
         let mut index = 0;
         let loss_strings = LossStrings::register(|text| {
@@ -122,10 +140,17 @@ impl Harness {
         self.collector.sanitize(save, out);
     }
 
+    /// Losses that events report or the loss table accounts for beyond them. To be asked at the
+    /// end.
+    pub fn accounted(&self) -> u64 {
+        let unreported = self.collector.unreported();
+        self.collector.stats().told_losses + unreported.iter().map(|lost| lost.number).sum::<u64>()
+    }
+
     /// Stops and collects what is left.
     pub fn finish(&mut self, out: &mut Vec<u64>) {
         self.recorder.stop(PATIENCE);
-        self.recorder.tell_losses(&mut self.durable);
+        self.recorder.write_last_ends(&mut self.durable);
         self.collector.finish(out);
     }
 }

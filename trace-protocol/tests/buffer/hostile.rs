@@ -7,7 +7,7 @@ use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout};
 use trace_protocol::buffer::memory::ReadMapping;
 
-use crate::harness::{records, string_record};
+use crate::harness::{layout, records, string_record};
 
 /// A file with these words at these positions, mapped as a manager maps it.
 fn memory(layout: &Layout, words: impl IntoIterator<Item = (usize, u64)>) -> ReadMapping {
@@ -31,8 +31,8 @@ fn collect(layout: Layout, mapping: ReadMapping) -> (Vec<u64>, Collector) {
 
 /// One chunk with these words in a oneshot buffer.
 fn chunk(content: &[u64]) -> (Vec<u64>, Collector) {
-    let layout = Layout::new(BufferingMode::Oneshot, 4096, 4096, 256).unwrap();
-    let rolling = (4096 + 4096) / 8;
+    let layout = layout(BufferingMode::Oneshot, 4096, 4096, 256);
+    let rolling = layout.rolling_offset(0) / 8;
     let mut words = vec![(rolling, directory_entry(0, 4))];
     words.extend(content.iter().enumerate().map(|(index, word)| (rolling + 32 + index, *word)));
     collect(layout, memory(&layout, words))
@@ -108,8 +108,8 @@ fn a_record_that_leaves_its_chunk_ends_it() {
 
 #[test]
 fn chunks_of_other_wraps_and_sizes_are_passed_over() {
-    let layout = Layout::new(BufferingMode::Circular, 4096, 4096, 256).unwrap();
-    let rolling = (4096 + 4096) / 8;
+    let layout = layout(BufferingMode::Circular, 4096, 4096, 256);
+    let rolling = layout.rolling_offset(0) / 8;
     for entry in [directory_entry(1, 1), directory_entry(0, 0), directory_entry(0, 1000), u64::MAX]
     {
         let words =
@@ -122,10 +122,10 @@ fn chunks_of_other_wraps_and_sizes_are_passed_over() {
 /// A provider cannot have the reader remember more than a name or two for each index.
 #[test]
 fn long_texts_are_passed_on_and_not_kept() {
-    let layout = Layout::new(BufferingMode::Streaming, 4096, 64 << 10, 4096).unwrap();
+    let layout = layout(BufferingMode::Streaming, 4096, 64 << 10, 4096);
     let text = "x".repeat(30_000);
-    let mut words = vec![((4096 + 4096) / 8, directory_entry(0, 15))];
-    let start = (4096 + 4096 + 4096) / 8;
+    let mut words = vec![(layout.rolling_offset(0) / 8, directory_entry(0, 15))];
+    let start = (layout.rolling_offset(0) + 4096) / 8;
     words.extend(
         string_record(7, &text).into_iter().enumerate().map(|(index, word)| (start + index, word)),
     );
@@ -250,7 +250,7 @@ fn any_words() -> impl Strategy<Value = Vec<(usize, u64)>> {
         (0u32..4, 0u32..8).prop_map(|(wrap, units)| directory_entry(wrap, units)),
         Just(0),
     ];
-    prop::collection::vec((512usize..4096, word), 0..400)
+    prop::collection::vec((512usize..5120, word), 0..400)
 }
 
 proptest! {
@@ -261,7 +261,7 @@ proptest! {
     #[test]
     fn any_memory_gives_well_formed_records(words in any_words(), mode in 0u8..3) {
         let mode = BufferingMode::from_u8(mode).unwrap();
-        let layout = Layout::new(mode, 4096, 8192, 256).unwrap();
+        let layout = layout(mode, 4096, 8192, 256);
         let mut memory_words = words.clone();
         memory_words.push((5, 4096));
         let (out, collector) = collect(layout, memory(&layout, memory_words));

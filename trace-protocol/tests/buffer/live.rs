@@ -97,9 +97,16 @@ impl Drop for Ends<'_> {
 /// losses that it tells.
 #[test]
 fn what_is_overwritten_while_it_is_copied_does_not_count() {
-    let mut harness = Harness::new(BufferingMode::Circular, 256 << 10);
+    for (size, buffers) in [(128 << 10, 2), (400 << 10, 4), (1 << 20, 8)] {
+        let harness = Harness::new(BufferingMode::Circular, size);
+        assert_eq!(harness.layout.rolling_buffers(), buffers);
+        copy_while_it_is_overwritten(harness);
+    }
+}
+
+fn copy_while_it_is_overwritten(mut harness: Harness) {
     let recorder = harness.recorder;
-    let rounds = if cfg!(miri) { 3 } else { 300 };
+    let rounds = if cfg!(miri) { 3 } else { 50 };
     let done = AtomicBool::new(false);
     let slots: Vec<_> = (1..=2).map(|thread| harness.attach(thread)).collect();
     let wrote = [AtomicU64::new(0), AtomicU64::new(0)];

@@ -2,7 +2,9 @@
 
 use trace_protocol::buffer::header::BufferingMode;
 
-use crate::harness::{instants, Harness, PATIENCE};
+use trace_protocol::buffer::producer::LossReason;
+
+use crate::harness::{clock, instants, Harness, PATIENCE};
 
 #[test]
 fn oneshot_keeps_the_oldest_and_counts_the_rest() {
@@ -17,7 +19,9 @@ fn oneshot_keeps_the_oldest_and_counts_the_rest() {
     harness.finish(&mut out);
     assert_eq!(instants(&out, 1), (0..kept).collect::<Vec<_>>());
     assert_eq!(harness.collector.dropped(), 6);
-    assert_eq!(harness.collector.stats().told_losses, 6);
+    let [lost] = harness.collector.unreported()[..] else { panic!("one thread, one reason") };
+    assert_eq!((lost.reason, lost.thread, lost.number), (LossReason::BufferFull, Some(1), 6));
+    assert!(0 < lost.from && lost.from < lost.to && lost.to < clock(), "{lost:?}");
     assert_eq!(harness.collector.stats().rejections(), 0);
 }
 
@@ -42,6 +46,59 @@ fn circular_keeps_the_newest_without_a_gap() {
         assert!(first == 0 || kept.len() > 1500, "half of 64 KiB at least: {}", kept.len());
         assert_eq!(harness.collector.dropped(), 0);
     }
+}
+
+/// With eight rolling buffers seven hold history, and threads run seven ahead of the service
+/// thread.
+#[test]
+fn circular_with_many_rolling_buffers_keeps_more_and_runs_further_ahead() {
+    let mut harness = Harness::new(BufferingMode::Circular, 1 << 20);
+    assert_eq!(harness.layout.rolling_buffers(), 8);
+    let slot = harness.attach(1);
+    let (mut written, mut next) = (0, 0);
+    for _ in 0..5 {
+        let ahead = written;
+        while harness.recorder.current() < Some(next + 7) {
+            assert!(harness.instant(slot, written), "{written} after {ahead}");
+            written += 1;
+        }
+        harness.recorder.quiesce(PATIENCE);
+        harness.recorder.mark_saved(next + 6);
+        next += 7;
+    }
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    let kept = instants(&out, 1);
+    assert_eq!(kept, Vec::from_iter(written - kept.len() as u64..written));
+    let bytes = kept.len() * 16;
+    assert!(bytes > harness.layout.rolling_size() * 13 / 2, "{bytes} of seven rolling buffers");
+    assert_eq!(harness.collector.stats().overwritten, 35 - 7);
+    assert_eq!(harness.collector.dropped(), 0);
+}
+
+/// Losses whose events are overwritten are accounted for, with a window that ends where that of
+/// the first event which is left begins.
+#[test]
+fn losses_in_history_that_is_overwritten_are_accounted_for_once() {
+    let mut harness = Harness::new(BufferingMode::Circular, 64 << 10);
+    let slot = harness.attach(1);
+    let mut next = 0;
+    for round in 0..10 {
+        while harness.instant(slot, round) {}
+        harness.recorder.quiesce(PATIENCE);
+        next = harness.recorder.current().unwrap();
+        harness.recorder.mark_saved(next - 1);
+    }
+    assert!(next >= 9);
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    assert_eq!(harness.collector.dropped(), 10);
+    assert_eq!(harness.accounted(), 10);
+    let lost = harness.collector.unreported();
+    let reasons: Vec<_> = lost.iter().map(|lost| (lost.reason, lost.thread)).collect();
+    assert_eq!(reasons, [(LossReason::InUse, Some(1)); 2], "overwritten, and not reported yet");
+    assert!(lost[0].number > 1 && lost[1].number == 1, "{lost:?}");
+    assert!(lost[0].from < lost[0].to && lost[0].to < lost[1].from, "{lost:?}");
 }
 
 #[test]

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use trace_format::layout::EventType;
-use trace_protocol::buffer::header::BufferingMode;
+use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::producer::LossReason;
 
-use crate::harness::{events, header, instants, records, Harness, PROCESS};
+use crate::harness::{clock, events, header, instants, records, Harness, PROCESS};
 
 #[test]
 fn a_slot_that_changes_hands_names_each_thread() {
-    let mut harness = Harness::new(BufferingMode::Oneshot, 16 << 10);
+    let mut harness = Harness::new(BufferingMode::Oneshot, 20 << 10);
     for thread in 1..=100 {
         let slot = harness.attach(thread);
         assert!(harness.instant(slot, u64::from(thread)));
@@ -36,30 +37,79 @@ fn records_inside_a_record_are_dropped_and_told() {
     let mut out = Vec::new();
     harness.finish(&mut out);
     assert_eq!(instants(&out, 1), [9]);
-    assert_eq!((harness.collector.dropped(), harness.collector.stats().told_losses), (3, 3));
+    let [lost] = harness.collector.unreported()[..] else { panic!("one thread, one reason") };
+    assert_eq!((lost.reason, lost.thread, lost.number), (LossReason::Nested, Some(1), 3));
+    assert_eq!(harness.collector.dropped(), 3);
 }
 
-/// A thread that lost records and ended is the one that they are told of, although another has its
-/// slot by then.
+/// A thread that lost records and ended is the one that they are reported of, although another has
+/// its slot by then, and loses records too.
 #[test]
-fn losses_are_told_of_the_thread_that_had_them() {
+fn losses_are_reported_of_the_thread_that_had_them() {
     let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
     let slot = harness.attach(1);
     while harness.instant(slot, 0) {}
     harness.recorder.detach(slot);
+    let slot = harness.attach(2);
+    assert!(!harness.instant(slot, 0) && !harness.instant(slot, 0));
     let mut out = Vec::new();
     harness.save(0, &mut out);
-    let slot = harness.attach(2);
     assert!(harness.instant(slot, 1));
     harness.finish(&mut out);
-    let losses: Vec<_> = records(&out)
+    let events: Vec<_> = records(&out)
         .into_iter()
         .filter(|record| record[0] & 0xf == 4 && record.len() == 12)
         .collect();
-    assert_eq!(losses.len(), 1);
-    assert_eq!(losses[0][2..4], [PROCESS, 1], "process and thread");
-    assert_eq!(losses[0][6], 1, "number");
-    assert_eq!(harness.collector.stats().told_losses, 1);
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0][2..4], [PROCESS, 2], "process and thread");
+    assert_eq!(events[0][6], 2, "number");
+    let [lost] = harness.collector.unreported()[..] else { panic!("the other thread's") };
+    assert_eq!((lost.reason, lost.thread, lost.number), (LossReason::NotSaved, Some(1), 1));
+    assert_eq!(harness.collector.dropped(), 3);
+}
+
+/// More threads lose records than the loss table has entries: those beyond are counted together,
+/// and every loss is accounted for once.
+#[test]
+fn losses_beyond_the_table_are_counted_together() {
+    let mut harness = Harness::new(BufferingMode::Oneshot, 64 << 10);
+    let slot = harness.attach(1);
+    while harness.instant(slot, 0) {}
+    for thread in 2..=100 {
+        let slot = harness.attach(thread);
+        assert!(!harness.instant(slot, 0));
+        harness.recorder.detach(slot);
+    }
+    harness.finish(&mut Vec::new());
+    let lost = harness.collector.unreported();
+    let entries = Layout::MIN_LOSSES_SIZE / 64 - LossReason::ALL.len();
+    assert_eq!(lost.iter().filter(|lost| lost.thread.is_some()).count(), entries);
+    let others: Vec<_> = lost.iter().filter(|lost| lost.thread.is_none()).collect();
+    assert_eq!(others.len(), 1);
+    assert_eq!(
+        (others[0].reason, others[0].number),
+        (LossReason::BufferFull, 100 - entries as u64)
+    );
+    assert!(0 < others[0].from && others[0].from < others[0].to);
+    assert_eq!((harness.collector.dropped(), harness.accounted()), (100, 100));
+}
+
+/// Losses of threads that get no slot are counted, with their reason and window.
+#[test]
+fn a_thread_without_a_slot_counts_what_it_loses_and_asks_again() {
+    let mut harness = Harness::new(BufferingMode::Oneshot, 64 << 10);
+    let slots: Vec<_> = (1..=64).map(|thread| harness.attach(thread)).collect();
+    for _ in 0..3 {
+        assert!(harness.recorder.attach(65).is_none());
+        harness.recorder.lost_without_slot(clock);
+    }
+    harness.recorder.detach(slots[0]);
+    let slot = harness.recorder.attach(65).expect("one is free");
+    assert!(harness.instant(slot, 1));
+    harness.finish(&mut Vec::new());
+    let [lost] = harness.collector.unreported()[..] else { panic!("one reason") };
+    assert_eq!((lost.reason, lost.thread, lost.number), (LossReason::NoSlot, None, 3));
+    assert!(lost.from + 2 <= lost.to, "{lost:?}");
 }
 
 /// A thread that is in the middle of a record for good holds nothing up for longer than there is
@@ -115,7 +165,7 @@ fn nothing_is_lost_uncounted_under_load() {
         let wrote = wrote.into_inner();
         let collected: u64 = (1..=3).map(|thread| increasing(&instants(&out, thread))).sum();
         assert_eq!(collected, wrote, "what was committed was collected");
-        assert_eq!(harness.collector.dropped(), harness.collector.stats().told_losses);
+        assert_eq!(harness.collector.dropped(), harness.accounted());
         assert_eq!(harness.collector.stats().rejections(), 0);
         let begins =
             events(&out).iter().filter(|(_, kind, _)| *kind == EventType::DurationBegin).count();

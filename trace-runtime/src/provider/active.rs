@@ -98,13 +98,18 @@ impl Active {
         RECORDER.mark_saved(wrapped_count);
     }
 
-    /// In circular mode a rolling buffer is free as soon as its threads have left it.
+    /// In circular mode a rolling buffer is free as soon as its threads have left it: all that are
+    /// full, after one look at the threads.
     pub(super) fn recycle(&mut self) {
-        if self.mode() != BufferingMode::Circular {
+        if self.mode() != BufferingMode::Circular || !self.started {
             return;
         }
-        while let Some(wrapped_count) = self.next_full() {
-            self.mark_saved(wrapped_count);
+        let full = RECORDER.current().and_then(|current| current.checked_sub(1));
+        if let Some(last) = full.filter(|last| *last >= self.next) {
+            if RECORDER.quiesce(PATIENCE) {
+                self.next = last + 1;
+                self.mark_saved(last);
+            }
         }
     }
 
@@ -118,12 +123,19 @@ impl Active {
         RECORDER.flush();
     }
 
-    /// Records the names of threads that have none yet, and from time to time those that were
-    /// changed.
-    pub(super) fn name_threads(&mut self) {
+    /// Provides slots for more threads, and records the names of threads that have none yet, and
+    /// from time to time those that were changed.
+    pub(super) fn serve_threads(&mut self) {
         if !self.started {
             return;
         }
+        // Where there is no memory, threads without a slot count what they lose.
+        let _added = service::add_slots();
+        RECORDER.report_slotless();
+        self.name_threads();
+    }
+
+    fn name_threads(&mut self) {
         for slot in RECORDER.slots() {
             let thread = slot.thread();
             if thread != 0 && !slot.is_named() && self.recording.name_thread(thread) {

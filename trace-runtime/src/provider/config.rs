@@ -9,6 +9,7 @@ use trace_protocol::socket::default_socket_path_from;
 use super::environment::variable;
 use super::handle::Trace;
 use super::sys;
+use crate::Clock;
 
 /// Chooses how this process is traced; what is not chosen comes from the environment.
 ///
@@ -25,11 +26,11 @@ pub struct Builder {
     pub(super) buffer_size: usize,
     pub(super) mode: BufferingMode,
     pub(super) membarrier: bool,
-    pub(super) cpu_counter: bool,
     pub(super) on_message: Option<OnMessage>,
     /// What cannot be understood of the environment.
     pub(super) messages: Vec<String>,
     manager_uid: Option<u32>,
+    pub(super) clock: Option<Clock>,
 }
 
 /// A function of the application that takes messages of the tracer.
@@ -45,6 +46,8 @@ impl Builder {
         let size = chosen("TRACE_BUFFER_SIZE", "bytes, as 16M", bytes, &mut messages);
         let modes = "oneshot, circular or streaming";
         let mode = chosen("TRACE_BUFFERING_MODE", modes, named_mode, &mut messages);
+        let clocks = "counter, boottime, syscall or coarse";
+        let clock = chosen("TRACE_CLOCK", clocks, named_clock, &mut messages);
         Self {
             name: None,
             categories: split(&categories.unwrap_or_default()),
@@ -53,7 +56,7 @@ impl Builder {
             buffer_size: size.unwrap_or(DEFAULT_BUFFER_SIZE),
             mode: mode.unwrap_or(BufferingMode::Streaming),
             membarrier: true,
-            cpu_counter: true,
+            clock,
             on_message: None,
             messages,
             manager_uid: None,
@@ -102,7 +105,8 @@ impl Builder {
         self
     }
 
-    /// With [`Builder::output`]: keeps the newest records, at least half a buffer of them.
+    /// With [`Builder::output`]: keeps the newest records: seven eighths of the buffer at
+    /// least, and half of one below half a mebibyte.
     pub fn circular(mut self) -> Self {
         self.mode = BufferingMode::Circular;
         self
@@ -144,11 +148,13 @@ impl Builder {
         self
     }
 
-    /// Does without the CPU's counter: for tests of the clock that machines without a reliable one
-    /// need.
-    #[doc(hidden)]
-    pub fn without_cpu_counter(mut self) -> Self {
-        self.cpu_counter = false;
+    /// Where timestamps come from. If not chosen, the CPU's counter, but for a process whose
+    /// calling thread may not read it, which takes [`Clock::SystemCall`].
+    ///
+    /// Choose for a program in which other threads may not read the counter: with
+    /// `prctl(PR_SET_TSC)` [`Clock::SystemCall`], under strict seccomp [`Clock::Coarse`].
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
         self
     }
 
@@ -194,6 +200,16 @@ fn absolute(path: PathBuf) -> PathBuf {
 
 fn split(list: &str) -> Vec<String> {
     list.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+}
+
+fn named_clock(name: &str) -> Option<Clock> {
+    match name {
+        "counter" => Some(Clock::Counter),
+        "boottime" => Some(Clock::Boottime),
+        "syscall" => Some(Clock::SystemCall),
+        "coarse" => Some(Clock::Coarse),
+        _ => None,
+    }
 }
 
 fn named_mode(name: &str) -> Option<BufferingMode> {

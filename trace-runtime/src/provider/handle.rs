@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::config::{Builder, OnMessage};
 use super::{fork, observers, service, wake};
 use crate::not_traced::NotTraced;
+use crate::{clock, Clock};
 
 /// How long `init` waits for a manager that is there, and the end of a provider for its service
 /// thread.
@@ -34,6 +35,7 @@ pub(super) struct Provider {
     /// depends on no other process.
     patience: Duration,
     on_message: Option<OnMessage>,
+    clock: Clock,
     shared: Arc<Shared>,
 }
 
@@ -126,7 +128,7 @@ impl Shared {
 }
 
 impl Trace {
-    pub(super) fn new(builder: Builder) -> Self {
+    pub(super) fn new(mut builder: Builder) -> Self {
         if observers::is_here() {
             // An observer's, which is told only while there is a provider. Who made that may be
             // waiting for this thread.
@@ -137,7 +139,8 @@ impl Trace {
             Some(found) => (Ok(Provider { guards: found.guards + 1, ..found }), found.on_message),
             None => {
                 let on_message = builder.on_message;
-                (start(builder), on_message)
+                let clock = *builder.clock.get_or_insert_with(clock::preferred);
+                (clock::with_counter(clock, || start(builder)), on_message)
             }
         };
         let trace = match &found {
@@ -193,13 +196,14 @@ fn start(builder: Builder) -> Result<Provider, Arc<Shared>> {
     let shared = Arc::new(Shared::default());
     let patience = if builder.output.is_some() { Duration::MAX } else { PATIENCE };
     let on_message = builder.on_message;
+    let clock = builder.clock.unwrap_or(Clock::Counter);
     builder.messages.iter().for_each(|message| shared.note(message.clone()));
     if let Err(error) = service::spawn(builder, Arc::clone(&shared)) {
         shared.report(NotTraced::start(error));
         return Err(shared);
     }
     shared.wait_until(patience, |state| state.settled);
-    Ok(Provider { process: process::id(), guards: 1, patience, on_message, shared })
+    Ok(Provider { process: process::id(), guards: 1, patience, on_message, clock, shared })
 }
 
 impl Provider {
@@ -208,7 +212,9 @@ impl Provider {
     fn shut_down(self) -> (Arc<Shared>, Option<OnMessage>) {
         self.shared.change(|state| state.quit = true);
         wake::wake();
-        self.shared.wait_until(self.patience, |state| state.ended);
+        clock::with_counter(self.clock, || {
+            self.shared.wait_until(self.patience, |state| state.ended)
+        });
         (self.shared, self.on_message)
     }
 }

@@ -125,7 +125,7 @@ impl Output {
             if self.active.mode() == BufferingMode::Streaming && self.failed.is_none() {
                 self.failed = self.save(service).err();
             }
-            self.active.name_threads();
+            self.active.serve_threads();
             let _kept = self.write_rate();
         }
     }

@@ -79,7 +79,8 @@ impl Recording {
         RECORDER.start()
     }
 
-    /// Ends recording, and says what threads lost. The sites stay as they are until they are off.
+    /// Ends recording, and writes the ends of scopes that found no room. The sites stay as they are
+    /// until they are off.
     pub(crate) fn stop(&mut self) {
         RECORDER.stop(PATIENCE);
         let mut given = given::given();
@@ -94,7 +95,7 @@ impl Recording {
                 table.tell_names_left_off(unwritten);
                 table.tell(Omission::Strings, value::take_cut());
             }
-            RECORDER.tell_losses(table.durable());
+            RECORDER.write_last_ends(table.durable());
         });
     }
 

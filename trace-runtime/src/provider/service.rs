@@ -18,7 +18,7 @@ use super::wake::{Listener, WakeUps};
 use super::{fork, output, sys, wait};
 use crate::not_traced::NotTraced;
 use crate::thread::id::{agree, candidates, Candidates};
-use crate::{clock, nonce, thread, timestamp, RECORDER};
+use crate::{clock, nonce, thread, timestamp, Clock, RECORDER};
 
 /// How often the service thread looks for new threads while it records.
 pub(super) const NAMES_INTERVAL: Duration = Duration::from_millis(100);
@@ -28,12 +28,6 @@ const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How often that wait doubles while the manager refuses this provider: to about a minute.
 const MOST_DOUBLINGS: u32 = 6;
-
-/// The most threads that can trace at once: more than Linux has.
-const MOST_THREADS: usize = 1 << 22;
-
-/// Threads whose slots have memory before they begin to trace.
-const THREADS_AT_ONCE: usize = 1024;
 
 /// The service thread's own.
 #[derive(Debug)]
@@ -67,13 +61,23 @@ pub(super) fn spawn(config: Builder, shared: Arc<Shared>) -> io::Result<()> {
 fn prepare_recorder(config: &Builder) -> io::Result<()> {
     if !RECORDER.is_provided() {
         RECORDER.wipe_on_fork();
+        RECORDER.provide(std::process::id(), config.membarrier);
+    }
+    match add_slots() {
+        Err(error) if RECORDER.has_no_slots() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Maps slots for more threads ahead of need: a traced thread makes no system call for its slot.
+///
+/// # Errors
+/// What mmap says, as where the process locks its memory and has reached the limit. Threads without
+/// a slot then lose their records.
+pub(super) fn add_slots() -> io::Result<()> {
+    while let Some(count) = RECORDER.slots_wanted() {
         // SAFETY: a slot is atomics of numbers and pointers, for which zeros are valid.
-        let slots = |count| unsafe { sys::reserve::<Slot>(count) };
-        let slots = slots(MOST_THREADS)
-            .or_else(|| slots(MOST_THREADS >> 8))
-            .ok_or_else(io::Error::last_os_error)?;
-        sys::populate(slots, THREADS_AT_ONCE);
-        RECORDER.provide(slots, std::process::id(), config.membarrier);
+        RECORDER.add_slots(unsafe { sys::map_zeroed::<Slot>(count) }?);
     }
     Ok(())
 }
@@ -89,7 +93,6 @@ impl Drop for Ended {
 
 impl Service {
     fn run(self) {
-        // Whatever happens, nobody waits for this thread in vain. It ends after all else.
         let _ended = Ended(Arc::clone(&self.shared));
         let mut service = self;
         match sys::own_table() {
@@ -99,9 +102,10 @@ impl Service {
     }
 
     fn serve(&mut self) {
+        clock::allow_counter();
         slices::ask_for_short();
         // Here, since it may read a file, under a number that is this thread's own.
-        self.cpu_counter = clock::choose(!self.config.cpu_counter);
+        self.cpu_counter = clock::choose(self.config.clock.unwrap_or(Clock::Counter));
         timestamp::prepare();
         agree(self.candidates);
         match &self.config.output {

@@ -81,7 +81,7 @@ impl<'a> Session<'a> {
         let more = self.receive_packets()?;
         self.send_alerts()?;
         self.hand_over()?;
-        self.active.name_threads();
+        self.active.serve_threads();
         Ok(more)
     }
 

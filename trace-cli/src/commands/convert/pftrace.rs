@@ -15,5 +15,5 @@ pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Resu
     let written = perfetto::write(reader, &mut output);
     let conversion = damage::explained_writing(&args.input, &args.output, written)?;
     output.finish_as(&args.output)?;
-    Ok(super::tell(&args.input, &conversion))
+    Ok(super::summarize(&args.input, &conversion))
 }

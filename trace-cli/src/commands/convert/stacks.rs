@@ -23,8 +23,8 @@ pub(super) fn convert(
     let mut output = Output::create(&args.output)?;
     write(args, format, &stacks, &mut output).with_context(|| cannot_write(&args.output))?;
     output.finish_as(&args.output)?;
-    damage::tell_counts(&args.input, &damage::of_durations(&stacks.oddities));
-    Ok(damage::tell(&args.input, &stacks.damage))
+    damage::warn_counts(&args.input, &damage::of_durations(&stacks.oddities));
+    Ok(damage::warn(&args.input, &stacks.damage))
 }
 
 fn write(
@@ -42,7 +42,7 @@ fn write(
         }
         _ => {
             let folded = stacks.folded(Grouping::Together)?;
-            damage::tell_counts(&args.input, &damage::of_stacks(&folded));
+            damage::warn_counts(&args.input, &damage::of_stacks(&folded));
             for (stack, nanos) in folded.stacks() {
                 writeln!(output, "{stack} {nanos}")?;
             }

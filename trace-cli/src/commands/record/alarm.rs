@@ -1,22 +1,22 @@
-//! What alerts have done, and what they do to the command.
+//! Reports of alerts, and their effect on the command.
 
 use trace_manager::{Notice, Trigger, TriggerAction};
 
 use crate::args::Action;
 use crate::cli::RecordArgs;
 
-/// What becomes of the command when recording has ended.
+/// What happens to the command when recording has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
-    /// It has ended, or goes on by itself.
+    /// It has ended, or continues.
     Leave,
-    /// It is ended.
+    /// It is stopped.
     End,
     /// It is waited for.
     Wait,
 }
 
-/// What the session is to do by itself.
+/// The triggers of the session.
 pub(super) fn triggers(args: &RecordArgs) -> Vec<Trigger> {
     let trigger = |trigger: &crate::args::Trigger| Trigger {
         alert: trigger.alert.clone(),
@@ -28,7 +28,7 @@ pub(super) fn triggers(args: &RecordArgs) -> Vec<Trigger> {
     args.triggers.iter().map(trigger).collect()
 }
 
-/// Tells the user. Returns what becomes of the command if an alert has ended recording.
+/// Reports an alert. Returns what happens to the command if the alert has stopped recording.
 pub(super) fn tell(args: &RecordArgs, notice: &Notice) -> Option<Then> {
     match notice {
         Notice::Snapshot { path, alerts, result: Ok(_) } => {
@@ -40,7 +40,7 @@ pub(super) fn tell(args: &RecordArgs, notice: &Notice) -> Option<Then> {
             None
         }
         Notice::NoMoreSnapshots { alert } => {
-            crate::say(&format!("alert \"{alert}\": no more snapshots, there were too many"));
+            crate::say(&format!("alert \"{alert}\": no more snapshots, the limit is reached"));
             None
         }
         Notice::Stopping { alert } => Some(stopping(args, alert)),
@@ -52,8 +52,8 @@ fn stopping(args: &RecordArgs, alert: &str) -> Then {
     let exits = args.triggers.iter().any(|it| it.alert == alert && it.action == Action::Exit);
     let (then, what) = match (args.command.is_empty(), exits) {
         (true, _) => (Then::Leave, "recording ends"),
-        (false, true) => (Then::End, "recording ends, and the command is ended"),
-        (false, false) => (Then::Wait, "recording ends, and the command goes on"),
+        (false, true) => (Then::End, "recording ends, and the command is stopped"),
+        (false, false) => (Then::Wait, "recording ends, and the command continues"),
     };
     crate::say(&format!("alert \"{alert}\": {what}"));
     then

@@ -1,4 +1,4 @@
-//! The command that is recorded: started, told what we are told, and ended.
+//! The recorded command: started, sent our signals, and stopped.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,6 +15,7 @@ use signal_hook::iterator::Signals;
 
 use super::{Event, GRACE};
 use crate::exit;
+use crate::message::describe;
 
 /// The command, or nothing where there is none.
 #[derive(Debug)]
@@ -141,13 +142,12 @@ fn is_in_foreground() -> bool {
 fn start_error(program: &OsString, error: &io::Error) -> StartError {
     let program = program.to_string_lossy();
     match error.kind() {
-        io::ErrorKind::NotFound => StartError {
-            code: exit::NOT_FOUND,
-            reason: format!("expected a program named '{program}', found none; is its path right?"),
-        },
+        io::ErrorKind::NotFound => {
+            StartError { code: exit::NOT_FOUND, reason: format!("cannot run {program}: not found") }
+        }
         _ => StartError {
             code: exit::CANNOT_RUN,
-            reason: format!("cannot run '{program}': {error}"),
+            reason: format!("cannot run {program}: {}", describe(error)),
         },
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn if_wanted(path: &Path) -> Result<()> {
     if path == Path::new(STANDARD) || Compression::of(path)? == Compression::None {
         return Ok(());
     }
-    let failed = || format!("cannot compress '{}'; it stays as it is", path.display());
+    let failed = || format!("cannot compress {}, which stays uncompressed", path.display());
     let mut archive = File::open(path).with_context(failed)?;
     // Not the end of a pipe, which has it already.
     if !archive.metadata().with_context(failed)?.is_file() {

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use trace_manager::Guard;
 
+use crate::message::describe;
+
 /// How long the guard may take to see that it is not needed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -22,7 +24,8 @@ pub(super) fn start(private: Option<&Path>) -> (Option<Guard>, Option<Process>) 
         Ok((guard, process)) => (Some(guard), Some(process)),
         Err(error) => {
             crate::say(&format!(
-                "the archive is lost if this command is killed: cannot start its guard: {error}"
+                "cannot start the guard: {}\nhint: the archive is incomplete if this command is killed",
+                describe(&error)
             ));
             (None, None)
         }

@@ -1,4 +1,4 @@
-//! What a session has come to, for people and as JSON.
+//! The summary of a session, as text and as JSON.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -11,6 +11,7 @@ use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSumma
 
 use crate::cli::RecordArgs;
 use crate::input::STANDARD;
+use crate::message::{describe, HINT};
 use crate::unmatched;
 
 /// Prints the summary: to standard output as JSON if asked for, else to standard error.
@@ -28,7 +29,7 @@ pub(super) fn print(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
     }
     advice.iter().for_each(|line| crate::say(line));
     if let Err(error) = &summary.archive {
-        crate::say(&format!("{error}"));
+        crate::say(&describe(error));
     }
     Ok(())
 }
@@ -59,7 +60,7 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
     text
 }
 
-/// Returns the noun for so many.
+/// Returns the singular or plural noun.
 fn plural<'a>(number: u64, one: &'a str, many: &'a str) -> &'a str {
     if number == 1 {
         one
@@ -104,7 +105,7 @@ fn provider_line(provider: &ProviderSummary) -> String {
     line
 }
 
-/// What a user should know, and do.
+/// Returns warnings with their hints.
 fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
     let mut lines = Vec::new();
     if summary.providers.is_empty() {
@@ -118,23 +119,20 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
     for provider in summary.providers.iter().filter(|provider| provider.dropped > 0) {
         let (name, dropped) = (&provider.name, HumanCount(provider.dropped));
         let noun = plural(provider.dropped, "record", "records");
-        lines.push(format!("{name} lost {dropped} {noun} for want of room: give it a larger buffer with -b, or record fewer categories"));
+        lines.push(format!("{name} lost {dropped} {noun} because its buffer was full{HINT}use a larger buffer (-b), or record fewer categories (-c)"));
     }
     lines.extend(summary.providers.iter().filter_map(misbehavior));
     for refusal in &summary.refused {
-        lines.push(format!(
-            "{} ({}) could not be recorded: {}",
-            refusal.name, refusal.pid, refusal.reason
-        ));
+        lines.push(format!("cannot record {} ({}): {}", refusal.name, refusal.pid, refusal.reason));
     }
     let more = summary.refusals.saturating_sub(summary.refused.len() as u64);
     if more > 0 {
-        lines.push(format!("{} more could not be recorded", HumanCount(more)));
+        lines.push(format!("{} more programs were not recorded", HumanCount(more)));
     }
     lines
 }
 
-/// How a provider did not keep to the protocol, and what became of its data.
+/// Returns a warning about a provider that violated the protocol.
 fn misbehavior(provider: &ProviderSummary) -> Option<String> {
     let ProviderSummary { name, pid, .. } = provider;
     match &provider.end {
@@ -142,22 +140,19 @@ fn misbehavior(provider: &ProviderSummary) -> Option<String> {
             Some(format!("{name} ({pid}) was cut off and its data ignored: {violation}"))
         }
         End::CutOff(violation) => Some(format!(
-            "{name} ({pid}) was cut off: {violation}. The archive has what it had \
-             recorded before"
+            "{name} ({pid}) was cut off: {violation}; its earlier records are in the archive"
         )),
-        _ if !provider.answered_start => {
-            Some(format!("{name} ({pid}) did not answer to the start"))
+        _ if !provider.answered_start => Some(format!("{name} ({pid}) did not answer the start")),
+        End::TimedOut => {
+            Some(format!("{name} ({pid}) did not answer the stop: its buffer was read unfinished"))
         }
-        End::TimedOut => Some(format!(
-            "{name} ({pid}) did not answer to the stop: its buffer was read as it was"
-        )),
         End::Terminated | End::Disconnected => None,
     }
 }
 
 fn no_events(args: &RecordArgs) -> String {
     let why = match args.categories.is_empty() {
-        true => "no trace point was reached while the program could be recorded. Is the guard of init() bound, as in `let _trace = init();`?",
+        true => "no trace point was reached\nhint: bind the guard of init(), as in `let _trace = trace_runtime::init();`",
         false => "no trace point of these categories was reached",
     };
     format!("nothing was recorded: {why}")
@@ -166,14 +161,14 @@ fn no_events(args: &RecordArgs) -> String {
 fn nobody(args: &RecordArgs) -> String {
     match args.command.first() {
         Some(program) => format!(
-            "nothing was recorded: neither '{}' nor a child of it is traced. Is it built with trace-runtime, without the feature ntrace, and does it call trace_runtime::init()?",
+            "nothing was recorded: neither {} nor its children are traced{HINT}build the program with trace-runtime, without the feature ntrace, and call trace_runtime::init()",
             program.to_string_lossy()
         ),
         None => "nothing was recorded: no program found the session".to_owned(),
     }
 }
 
-/// The categories that the programs have, for who asked for another one.
+/// Returns the categories of the programs, for a hint.
 fn known(summary: &SessionSummary) -> impl Iterator<Item = &str> {
     let all = summary.providers.iter().flat_map(|provider| &provider.known_categories);
     all.map(String::as_str)
@@ -289,7 +284,7 @@ mod tests {
         let silent = provider(End::TimedOut, false);
         assert_eq!(
             misbehavior(&silent).unwrap(),
-            "app (7) did not answer to the stop: its buffer was read as it was"
+            "app (7) did not answer the stop: its buffer was read unfinished"
         );
         assert_eq!(provider_json(&silent)["end"], "did not answer to stop in time");
         for end in [End::Terminated, End::Disconnected] {

@@ -1,4 +1,4 @@
-//! What has to be known of an archive before it is cut.
+//! The extent and names of an archive, which some arguments require.
 
 use std::path::Path;
 
@@ -7,9 +7,10 @@ use trace_analyze::extent::{self, Extent};
 
 use crate::damage::explained;
 use crate::input::Spill;
+use crate::message::HINT;
 use crate::table::human_nanos;
 
-/// When an archive starts, and the names in it.
+/// The start of an archive, and its processes and threads.
 #[derive(Debug, Default)]
 pub(super) struct Scan(Extent);
 
@@ -23,14 +24,14 @@ impl Scan {
         self.0.start.unwrap_or(0)
     }
 
-    /// Says that no event is in a slice, and what there was to choose from.
+    /// Returns a message that a slice is empty, with the length of the trace.
     pub(super) fn no_event(&self) -> String {
         match (self.0.start, self.0.end) {
             (Some(start), Some(end)) => {
                 let length = human_nanos(end.saturating_sub(start));
-                format!("no event is left; the trace is {length} long")
+                format!("the slice has no events{HINT}the trace is {length} long")
             }
-            _ => "no event is left; the trace has none".to_owned(),
+            _ => "the slice has no events, and neither has the trace".to_owned(),
         }
     }
 

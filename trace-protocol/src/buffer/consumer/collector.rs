@@ -6,6 +6,7 @@ use crate::sync::Ordering;
 
 use super::chunks::{live_wraps, RawSave};
 use super::filter::Filter;
+use super::losses::{LossTable, Unreported};
 use super::slot::{SaveSlot, SlotReader};
 use super::stats::Stats;
 
@@ -17,6 +18,8 @@ pub struct Collector {
     pub(super) filter: Filter,
     pub(super) durable_read: usize,
     pub(super) last_saved: Option<u32>,
+    /// The loss table of a copy, for a collector that reads a copy.
+    pub(super) losses: Option<LossTable>,
 }
 
 /// Why a buffer cannot be read.
@@ -51,6 +54,7 @@ impl Collector {
             filter: Filter::new(process),
             durable_read: 0,
             last_saved: None,
+            losses: None,
         })
     }
 
@@ -114,7 +118,7 @@ impl Collector {
     }
 
     /// Appends all that is left: what is new in the durable buffer, then the rolling buffers that
-    /// were not saved, the older one first.
+    /// were not saved, the oldest one first.
     ///
     /// For a provider that has stopped, or is dead: of one that still writes, some of the newest
     /// records may be missing.
@@ -123,7 +127,7 @@ impl Collector {
         let saved = self.last_saved;
         let wraps = live_wraps(&self.mapping, &self.layout);
         if let (BufferingMode::Circular, Some(newest)) = (self.layout.mode(), wraps.last()) {
-            self.filter.stats.overwritten = newest.saturating_sub(1);
+            self.filter.stats.overwritten = self.overwritten_before(*newest);
         }
         let saves: Vec<RawSave> = wraps
             .into_iter()
@@ -133,7 +137,12 @@ impl Collector {
         self.sanitize_last(saves, out);
     }
 
-    /// Appends the well-formed records of the last copies, the older one first.
+    /// How many rolling buffers of a circular buffer are gone, if `newest` is its newest one.
+    fn overwritten_before(&self, newest: u32) -> u32 {
+        newest.saturating_add(1).saturating_sub(self.layout.rolling_buffers() as u32)
+    }
+
+    /// Appends the well-formed records of the last copies, the oldest one first.
     pub(super) fn sanitize_last(&mut self, saves: Vec<RawSave>, out: &mut Vec<u64>) {
         if self.layout.mode() == BufferingMode::Circular {
             self.learn_late(&saves);
@@ -164,11 +173,20 @@ impl Collector {
         self.word(field::DURABLE_END)
     }
 
-    /// Records that the provider says it dropped, over the whole session.
+    /// Records that the provider says it lost, over the whole session.
     pub fn dropped(&self) -> u64 {
-        (0..field::DROPPED_SHARDS)
-            .map(|shard| self.word(field::DROPPED + shard * field::DROPPED_STRIDE))
-            .fold(0, u64::wrapping_add)
+        self.loss_table().total()
+    }
+
+    /// Records that the provider says it lost, and that no event in the rolling buffers reports, by
+    /// thread and reason. To be asked when all is collected.
+    pub fn unreported(&self) -> Vec<Unreported> {
+        self.loss_table().unreported(&self.filter.reports, self.layout.mode())
+    }
+
+    fn loss_table(&self) -> LossTable {
+        let copy = || LossTable::copy(&self.mapping, &self.layout);
+        self.losses.clone().unwrap_or_else(copy)
     }
 
     /// What was read and refused so far.

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, HashSet};
 
 use trace_format::layout::{
-    event, kernel_object, large, record, string, EventType, RecordType, StringRef, MAX_ARGUMENTS,
-    MAX_RECORD_WORDS,
+    argument, event, kernel_object, large, record, string, EventType, RecordType, StringRef,
+    MAX_ARGUMENTS, MAX_RECORD_WORDS,
 };
 
 use crate::buffer::producer::{LossStrings, LATE_COMPLETE};
 use crate::words::as_bytes;
 
 use super::check::{check, Tables};
+use super::losses::Reports;
 use super::omitted;
 use super::ownership::{Lack, Ownership, PROCESS_ARGUMENT};
 use super::stats::{Rejection, Stats};
@@ -31,6 +32,8 @@ pub(super) struct Filter {
     plain: u64,
     plain_words: usize,
     scopes: LateScopes,
+    /// What events report of losses.
+    pub(super) reports: Reports,
 }
 
 /// How the scopes of a circular buffer are put together again.
@@ -66,6 +69,7 @@ impl Filter {
             plain: 0,
             plain_words: 0,
             scopes: LateScopes::default(),
+            reports: Reports::default(),
         }
     }
 
@@ -108,7 +112,7 @@ impl Filter {
         out.extend_from_slice(&words[run..at]);
     }
 
-    /// Learns which scopes of this run of records ended late, before the older rolling buffer is
+    /// Learns which scopes of this run of records ended late, before the rolling buffers are
     /// filtered.
     pub(super) fn learn_late(&mut self, words: &[u64]) {
         let mut at = 0;
@@ -264,7 +268,7 @@ impl Filter {
         Verdict::Cut(words)
     }
 
-    /// Counts what a loss record accounts for.
+    /// Learns what an event reports of losses.
     fn learn_loss(&mut self, record: &[u64]) {
         let header = record[0];
         if event::ArgumentCount::get(header) != 4
@@ -273,9 +277,14 @@ impl Filter {
         {
             return;
         }
-        let inline_thread = if event::ThreadRef::get(header) == 0 { 2 } else { 0 };
-        if let Some(number) = record.get(4 + inline_thread) {
-            self.stats.told_losses = self.stats.told_losses.saturating_add(*number);
+        let inline = event::ThreadRef::get(header) == 0;
+        let arguments = record.get(if inline { 4 } else { 2 }..).unwrap_or(&[]);
+        let [reason, _, number, _, from, ..] = *arguments else { return };
+        self.stats.told_losses = self.stats.told_losses.saturating_add(number);
+        let thread = record.get(3).copied().filter(|_| inline);
+        let reason = self.string(argument::ValueRef::get(reason)).map(str::to_owned);
+        if let (Some(thread), Some(reason)) = (thread, reason) {
+            self.reports.add(thread, &reason, number, from);
         }
     }
 

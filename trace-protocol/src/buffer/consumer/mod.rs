@@ -11,6 +11,7 @@
 //! | `live` | the same of a buffer that is being written |
 //! | `slot` | copies that outlive the process that made them |
 //! | `filter` | which records stay, and what becomes of open and late scopes |
+//! | `losses` | which records a provider lost |
 //! | `omitted` | what a provider says that it left out |
 //! | `check` | whether one record is well-formed |
 //! | `ownership` | in whose name a record speaks |
@@ -20,6 +21,7 @@ mod chunks;
 mod collector;
 mod filter;
 mod live;
+mod losses;
 mod omitted;
 mod ownership;
 mod slot;
@@ -29,5 +31,6 @@ pub use check::{check_record, Registered};
 pub use chunks::RawSave;
 pub use collector::{Collector, CollectorError};
 pub use live::LiveCopy;
+pub use losses::Unreported;
 pub use slot::{SaveSlot, SlotReader};
 pub use stats::{Rejection, Stats};

@@ -1,5 +1,5 @@
 //! The cold half of a slot: its chunk, the records that make a chunk decode by itself, and the
-//! losses it tells.
+//! losses it reports.
 
 use core::ptr::null_mut;
 
@@ -42,12 +42,13 @@ impl Slot {
         self.epoch.store(epoch | SLOW, Ordering::Relaxed);
     }
 
-    /// Forgets the chunk: its buffer is about to go away.
-    pub(super) fn forget_chunk(&self) {
+    /// Forgets the chunk and the losses: their buffer is about to go away.
+    pub(super) fn forget_buffer(&self) {
         self.epoch.store(0, Ordering::Relaxed);
         self.cursor.store(null_mut(), Ordering::Relaxed);
         self.limit.store(null_mut(), Ordering::Relaxed);
         self.chunk_thread.store(0, Ordering::Relaxed);
+        self.losses.forget();
     }
 
     fn chunk_epoch(&self) -> u64 {
@@ -56,7 +57,7 @@ impl Slot {
 
     /// Where `words` words go in the chunk that the slot has, if it is of this epoch and they fit.
     ///
-    /// Names the thread and tells losses first, where that is due.
+    /// Names the thread and reports losses first, where that is due.
     pub(super) fn room_in_chunk(
         &self,
         recorder: &Recorder,
@@ -69,7 +70,7 @@ impl Slot {
         }
         self.name_thread(session)?;
         self.write_kept_ends();
-        self.tell_losses(session, words);
+        self.report_losses(recorder, session, words);
         let at = self.cursor.load(Ordering::Relaxed);
         if at.wrapping_add(words) > self.limit.load(Ordering::Relaxed) {
             return None;
@@ -147,18 +148,25 @@ impl Slot {
         }
     }
 
-    /// Writes what was lost, as long as `words` words fit behind it.
-    fn tell_losses(&self, session: &Session, words: usize) {
+    /// Reports what was lost, as long as `words` words fit behind the event.
+    fn report_losses(&self, recorder: &Recorder, session: &Session, words: usize) {
         while !self.losses.is_empty() && self.room() >= LOSS_RECORD_WORDS + words {
             let Some(loss) = self.losses.take() else { return };
-            let told = self.append(&loss_record(session, &loss, (session.clock)()));
-            debug_assert!(told.is_some(), "the loop's condition left room for it");
+            let event = loss_record(session, self.thread(), &loss, (session.clock)());
+            let written = self.append(&event);
+            debug_assert!(written.is_some(), "the loop's condition left room for it");
+            recorder.reported(session, &loss);
         }
     }
 
-    /// Writes what was lost to the durable buffer, where the thread has to be named in the record.
-    /// Service thread only, while stopped.
-    pub(super) fn tell_losses_to(&self, durable: &mut DurableWriter, session: &Session, now: u64) {
+    /// Writes the ends that were kept to the durable buffer, where the thread has to be named in
+    /// the record. Service thread only, while stopped.
+    pub(super) fn write_ends_to(
+        &self,
+        recorder: &Recorder,
+        durable: &mut DurableWriter,
+        session: &Session,
+    ) {
         for end in self.ends.records() {
             let (words, [header, ticks, argument]) = (end_words(&end) + 2, end);
             let header = event::ThreadRef::set(
@@ -167,18 +175,10 @@ impl Slot {
             );
             let end = [header, ticks, session.process, u64::from(self.thread()), argument];
             if durable.append(&end[..words]).is_err() {
-                // Not told by this slot any more: the reader tells what the counter has beyond what
-                // was told.
-                session.count_dropped(0);
+                recorder.lost(self, session, LossReason::NotSaved);
             }
         }
         self.ends.clear();
-        while !self.losses.is_empty() && durable.room() > LOSS_RECORD_WORDS {
-            let Some(loss) = self.losses.take() else { return };
-            if durable.append(&loss_record(session, &loss, now)).is_err() {
-                return;
-            }
-        }
     }
 
     fn room(&self) -> usize {
@@ -222,10 +222,9 @@ impl Slot {
         self.sequence.store(sequence + (sequence & 1), Ordering::Release);
     }
 
-    /// Forgets what was told of the slot's thread in an earlier recording, and what was not.
+    /// Forgets the name and the ends that the slot has from an earlier recording.
     pub(super) fn forget_told(&self) {
         self.set_named(0);
-        while self.losses.take().is_some() {}
         self.ends.clear();
     }
 
@@ -266,8 +265,8 @@ pub(super) fn publish_record(words: &[Word], record: &[u64]) {
 /// Words of a loss record.
 const LOSS_RECORD_WORDS: usize = 12;
 
-/// The instant event that tells a loss. Its thread is inline: a slot may have changed hands since.
-fn loss_record(session: &Session, loss: &Loss, now: u64) -> [u64; LOSS_RECORD_WORDS] {
+/// The instant event that reports a loss. Its thread is inline, as in all such events.
+fn loss_record(session: &Session, thread: u32, loss: &Loss, now: u64) -> [u64; LOSS_RECORD_WORDS] {
     let strings = &session.loss_strings;
     let [reason, number, from, to] = strings.keys;
     let value = argument::ValueRef::make(u64::from(strings.reasons[loss.reason as usize].bits()));
@@ -282,7 +281,7 @@ fn loss_record(session: &Session, loss: &Loss, now: u64) -> [u64; LOSS_RECORD_WO
         ),
         now,
         session.process,
-        u64::from(loss.thread),
+        u64::from(thread),
         argument_header(ArgumentType::String, 1, reason) | value,
         argument_header(ArgumentType::Uint64, 2, number),
         loss.number,

@@ -13,25 +13,45 @@ use std::time::Duration;
 const EPOCHS_PER_PROCESS: u64 = 1 << 38;
 
 impl Recorder {
-    /// Gives the recorder its slots and the number of its process, once, before the first
-    /// [`Recorder::start`].
+    /// Gives the recorder the number of its process, once, before the first [`Recorder::start`].
     ///
     /// With `asymmetric` false, or where the kernel has no `membarrier`, every trace point takes a
     /// slower path with a full fence.
-    pub fn provide(&self, slots: &'static [Slot], process: u32, asymmetric: bool) {
+    pub fn provide(&self, process: u32, asymmetric: bool) {
         let asymmetric = asymmetric && membarrier::register();
         self.asymmetric.store(u64::from(asymmetric), Ordering::Relaxed);
         self.last.store(u64::from(process) * EPOCHS_PER_PROCESS, Ordering::Relaxed);
-        self.pool.provide(slots);
     }
 
     /// Whether [`Recorder::provide`] was called.
     pub fn is_provided(&self) -> bool {
-        self.pool.is_provided()
+        self.last.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns how many slots [`Recorder::add_slots`] should add now; `None` if enough are free.
+    /// Service thread only.
+    pub fn slots_wanted(&self) -> Option<usize> {
+        self.pool.wanted().map(|count| count as usize)
+    }
+
+    /// Adds slots for more threads. Service thread only.
+    pub fn add_slots(&self, slots: &'static [Slot]) {
+        self.pool.add(slots);
+    }
+
+    /// Whether no slots were added yet.
+    pub fn has_no_slots(&self) -> bool {
+        self.pool.is_empty()
+    }
+
+    /// Whether the service thread is to be woken, since few slots are free. True for one of the
+    /// threads that ask. To be asked after [`Recorder::attach`].
+    pub fn asks_for_slots(&self) -> bool {
+        self.pool.asks()
     }
 
     /// The slots that threads hold or held.
-    pub fn slots(&self) -> &'static [Slot] {
+    pub fn slots(&self) -> impl Iterator<Item = &'static Slot> + '_ {
         self.pool.used()
     }
 
@@ -48,6 +68,7 @@ impl Recorder {
     /// # Panics
     /// If there is a session already.
     pub fn begin(&self, session: Box<Session>) {
+        self.begin_losses(&session);
         let old = self.session.swap(Box::into_raw(session), Ordering::AcqRel);
         assert!(old.is_null(), "a recorder has one session at a time");
         self.base.store(self.last.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -58,10 +79,11 @@ impl Recorder {
     pub fn forget(&self) {
         self.epoch.store(0, Ordering::Relaxed);
         self.session.store(core::ptr::null_mut(), Ordering::Relaxed);
+        self.last.store(0, Ordering::Relaxed);
         self.pool.forget();
     }
 
-    /// Begins to record: an epoch with both rolling buffers free. Service thread only, after
+    /// Begins to record: an epoch with all rolling buffers free. Service thread only, after
     /// [`Recorder::begin`], while stopped.
     ///
     /// Wrapped counts go on from where they were at the last stop in the same session.
@@ -70,9 +92,10 @@ impl Recorder {
     /// returns. `None` without a session.
     pub fn start(&self) -> Option<u32> {
         let session = self.installed()?;
-        self.slots().iter().for_each(Slot::forget_told);
+        self.slots().for_each(Slot::forget_told);
+        self.slotless.forget();
         let epoch = self.last.load(Ordering::Relaxed) + 1;
-        let rolling = session.layout.mode().rolling_buffers() as u64;
+        let rolling = session.layout.rolling_buffers() as u64;
         self.last.store(epoch, Ordering::Relaxed);
         self.first.store(epoch, Ordering::Relaxed);
         self.recording_mode.store(u64::from(session.layout.mode() as u8) + 1, Ordering::Relaxed);
@@ -96,6 +119,7 @@ impl Recorder {
         if !is_recording(epoch) {
             return None;
         }
+        self.report_slotless();
         // A thread may have switched, and not raised the epoch before it was stopped.
         let behind =
             ((self.allocation.load(Ordering::Acquire) >> 32) as u32).wrapping_sub(epoch as u32);
@@ -109,7 +133,7 @@ impl Recorder {
     pub fn end(&self) -> Option<Box<Session>> {
         debug_assert!(!self.is_recording(), "stop comes before end");
         for slot in self.slots() {
-            slot.forget_chunk();
+            slot.forget_buffer();
         }
         let session = self.session.swap(core::ptr::null_mut(), Ordering::AcqRel);
         if session.is_null() || self.stuck.load(Ordering::Relaxed) != 0 {
@@ -127,7 +151,7 @@ impl Recorder {
         is_recording(epoch).then(|| self.wrapped_count(epoch))
     }
 
-    /// Hands the current rolling buffer over although it is not full, if the other one is ready.
+    /// Hands the current rolling buffer over although it is not full, if the next one is ready.
     /// Service thread only.
     pub fn flush(&self) {
         let epoch = self.epoch.load(Ordering::Acquire);
@@ -136,26 +160,26 @@ impl Recorder {
         }
     }
 
-    /// Says that the rolling buffer which held `wrapped_count` may be written again. Service thread
-    /// only, after [`Recorder::quiesce`].
+    /// Says that the rolling buffers which held `wrapped_count` and those before it may be written
+    /// again. Service thread only, after [`Recorder::quiesce`].
     pub fn mark_saved(&self, wrapped_count: u32) {
-        let base = self.base.load(Ordering::Relaxed);
-        let saved = base + u64::from(wrapped_count);
-        self.ready.fetch_max(saved + 2, Ordering::AcqRel);
+        let Some(session) = self.installed() else { return };
+        let saved = self.base.load(Ordering::Relaxed) + u64::from(wrapped_count);
+        let ready = saved + session.layout.rolling_buffers() as u64;
+        self.ready.fetch_max(ready, Ordering::AcqRel);
     }
 
-    /// Writes what threads lost and have not told to the durable buffer, as far as it has room.
+    /// Writes the ends of scopes that found no room to the durable buffer, as far as it has room.
     /// Service thread only, while stopped.
-    pub fn tell_losses(&self, durable: &mut DurableWriter) {
+    pub fn write_last_ends(&self, durable: &mut DurableWriter) {
         let Some(session) = self.installed() else { return };
-        let now = (session.clock)();
         for slot in self.slots() {
-            slot.tell_losses_to(durable, session, now);
+            slot.write_ends_to(self, durable, session);
         }
     }
 
     /// The session, recording or not. Service thread only.
-    fn installed(&self) -> Option<&Session> {
+    pub(super) fn installed(&self) -> Option<&Session> {
         // SAFETY: only the service thread frees the session, in `end`, and it is the one that is
         // here.
         unsafe { self.session.load(Ordering::Acquire).as_ref() }

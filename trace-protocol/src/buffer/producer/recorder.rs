@@ -14,7 +14,7 @@
 //!    └────────────────────┴──────────────────┘
 //! ```
 //!
-//! A switch needs the other rolling buffer to be *ready*: nobody writes to it and, in streaming
+//! A switch needs the next rolling buffer to be *ready*: nobody writes to it and, in streaming
 //! mode, the manager has saved it. The service thread says so, after [`Recorder::quiesce`].
 
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::buffer::header::BufferingMode;
 use crate::sync::{fence, heavy_fence, AtomicPtr, AtomicU64, Ordering};
 
 use super::backoff::Backoff;
-use super::loss::LossReason;
+use super::loss::{LossReason, Slotless};
 use super::pool::Pool;
 use super::session::{Chunk, Session};
 use super::slot::{Full, Slot, Word};
@@ -77,6 +77,9 @@ pub struct Recorder {
     /// 1 where the kernel has membarrier, so that the hot path does without a fence. Fixed at
     /// [`Recorder::provide`].
     pub(super) asymmetric: AtomicU64,
+    /// Entries of the session's loss table that are in use.
+    pub(super) loss_entries: AtomicU64,
+    pub(super) slotless: Slotless,
     pub(super) pool: Pool,
 }
 
@@ -95,6 +98,8 @@ impl Recorder {
                 recording_mode: AtomicU64::new(0),
                 stuck: AtomicU64::new(0),
                 asymmetric: AtomicU64::new(0),
+                loss_entries: AtomicU64::new(0),
+                slotless: Slotless::new(),
                 pool: Pool::new(),
             }
         }
@@ -118,10 +123,11 @@ impl Recorder {
 
     /// Hands the calling thread, `thread` as Linux numbers it, a slot of its own.
     ///
-    /// `None` before [`Recorder::provide`], and where as many threads as there are slots hold one.
+    /// `None` where no slot is free; the thread may ask again later.
     pub fn attach(&self, thread: u32) -> Option<&'static Slot> {
         let slot = self.pool.take()?;
         slot.thread.store(thread, Ordering::Relaxed);
+        slot.losses.own(thread);
         if slot.chunk_thread.load(Ordering::Relaxed) != thread {
             // The chunk has yet to name this thread: no record fits before that.
             slot.epoch.store(slot.epoch.load(Ordering::Relaxed) | SLOW, Ordering::Relaxed);
@@ -185,8 +191,8 @@ impl Recorder {
         epoch.wrapping_sub(self.base.load(Ordering::Relaxed)) as u32
     }
 
-    /// Reserves a chunk for `words` words in the rolling buffer of `epoch`, or switches to the
-    /// other one.
+    /// Reserves a chunk for `words` words in the rolling buffer of `epoch`, or switches to the next
+    /// one.
     fn reserve<'a>(
         &self,
         session: &'a Session,
@@ -218,7 +224,7 @@ impl Recorder {
         }
     }
 
-    /// Goes on in the other rolling buffer, if there is one and it is ready.
+    /// Goes on in the next rolling buffer, if there is one and it is ready.
     fn switch<'a>(&self, session: &Session, epoch: u64, allocation: u64) -> Reserved<'a> {
         if session.layout.mode() == BufferingMode::Oneshot {
             return Reserved::Full(LossReason::BufferFull);
@@ -235,13 +241,15 @@ impl Recorder {
                 false => Reserved::Moved,
             };
         }
-        // Before anybody can write there: who reads the other rolling buffer meanwhile looks for
-        // this behind it.
+        // Before anybody can write there: who reads that rolling buffer meanwhile looks for this
+        // behind it.
         session.publish_wrapped_count(self.wrapped_count(next));
         if self.replace_allocation(allocation, next << 32) {
             session.publish_end(self.wrapped_count(epoch), allocation as u32);
             self.epoch.fetch_max(next, Ordering::AcqRel);
-            (session.wake)();
+            if session.wakes_at(self.wrapped_count(next)) {
+                (session.wake)();
+            }
         }
         Reserved::Moved
     }
@@ -259,12 +267,6 @@ impl Recorder {
 
     fn replace_allocation(&self, old: u64, new: u64) -> bool {
         self.allocation.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-    }
-
-    /// Counts a record that found no room.
-    pub(super) fn lost(&self, slot: &Slot, session: &Session, reason: LossReason) {
-        slot.losses.add(reason, slot.thread(), session.clock);
-        session.count_dropped(core::ptr::from_ref(slot) as usize / size_of::<Slot>());
     }
 
     /// Counts a record of a signal handler that interrupted a trace point of its thread.
@@ -290,7 +292,7 @@ impl Recorder {
     pub fn quiesce(&self, patience: Duration) -> bool {
         heavy_fence(self.asymmetric.load(Ordering::Relaxed) != 0);
         let mut backoff = Backoff::new(patience);
-        self.pool.used().iter().all(|slot| slot.wait_until_quiescent(&mut backoff))
+        self.pool.used().all(|slot| slot.wait_until_quiescent(&mut backoff))
     }
 }
 

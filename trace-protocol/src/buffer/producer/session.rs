@@ -2,7 +2,7 @@
 
 use trace_format::layout::StringRef;
 
-use crate::buffer::header::{directory_entry, field, Layout};
+use crate::buffer::header::{directory_entry, field, loss_entry, BufferingMode, Layout};
 use crate::buffer::memory::WriteMapping;
 use crate::sync::{fence, AtomicU64, Ordering};
 
@@ -36,7 +36,7 @@ pub struct LossStrings {
     /// The keys `reason`, `number`, `from` and `to`.
     pub keys: [StringRef; 4],
     /// The reasons, in the order of [`LossReason::ALL`].
-    pub reasons: [StringRef; 5],
+    pub reasons: [StringRef; 6],
 }
 
 impl LossStrings {
@@ -100,7 +100,7 @@ impl Session {
     pub(super) fn publish_end(&self, wrapped_count: u32, reserved_units: u32) {
         let bytes =
             reserved_units as usize * self.layout.unit_size() + self.layout.directory_words() * 8;
-        let index = wrapped_count as usize % self.layout.mode().rolling_buffers();
+        let index = wrapped_count as usize % self.layout.rolling_buffers();
         self.field(field::ROLLING_END + index).store(bytes as u64, Ordering::Relaxed);
     }
 
@@ -112,10 +112,19 @@ impl Session {
         self.field(field::VERSION_MODE_WRAPPED).fetch_max(word, Ordering::AcqRel);
     }
 
-    /// Counts a dropped record, in the shard of this slot.
-    pub(super) fn count_dropped(&self, shard: usize) {
-        let shard = shard % field::DROPPED_SHARDS;
-        self.field(field::DROPPED + shard * field::DROPPED_STRIDE).fetch_add(1, Ordering::Relaxed);
+    /// Whether the switch to this wrapped count wakes the service thread. In circular mode a
+    /// quarter of the rolling buffers is left meanwhile, and it frees all of them at once.
+    pub(super) fn wakes_at(&self, wrapped_count: u32) -> bool {
+        let quarter = self.layout.rolling_buffers() as u32 / 4;
+        self.layout.mode() != BufferingMode::Circular || wrapped_count % quarter.max(1) == 0
+    }
+
+    /// An entry of the loss table, of [`loss_entry::WORDS`] words.
+    pub(super) fn loss_entry(&self, index: u16) -> Option<&[Word]> {
+        let index = usize::from(index);
+        let start = self.layout.losses_start() + index * loss_entry::WORDS;
+        let entry = self.mapping.words().get(start..start + loss_entry::WORDS);
+        entry.filter(|_| index < self.layout.loss_entries())
     }
 
     pub(super) fn field(&self, index: usize) -> &AtomicU64 {

@@ -17,10 +17,10 @@ pub(crate) type Word = AtomicU64;
 
 /// What one thread needs to write records.
 ///
-/// Rules: only the thread that holds the slot stores to it, but for `next_free`, which belongs to
-/// the pool, and `named`. The service thread reads `sequence`, and takes `losses` once the slot is
-/// quiescent. The fields are atomics so that this, and a signal handler on the owner's thread, is
-/// no data race; no store but those to `sequence` needs an order.
+/// Rules: only the thread that holds the slot stores to it, but for `next_free` and `index`, which
+/// belong to the pool, and `named`. The service thread reads `sequence`, and takes `losses` once
+/// the slot is quiescent. The fields are atomics so that this, and a signal handler on the owner's
+/// thread, is no data race; no store but those to `sequence` needs an order.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Slot {
@@ -45,6 +45,8 @@ pub struct Slot {
     pub(super) named: AtomicU32,
     /// One more than the index of the next slot of the free list.
     pub(super) next_free: AtomicU32,
+    /// The slot's index in its pool, fixed before the slot is handed out.
+    pub(super) index: AtomicU32,
     /// Records that found no room and are not yet accounted for in the trace.
     pub(super) losses: Losses,
     /// Ends of scopes that found no room.
@@ -77,6 +79,7 @@ impl Slot {
                 chunk_thread: AtomicU32::new(0),
                 named: AtomicU32::new(0),
                 next_free: AtomicU32::new(0),
+                index: AtomicU32::new(0),
                 losses: Losses::new(),
                 ends: Ends::new(),
             }

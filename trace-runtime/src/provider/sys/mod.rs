@@ -14,7 +14,7 @@ pub(super) use epoll::{Epoll, Event};
 pub(super) use files::{allocate, is_sealed_memory, wait_until_writable};
 pub(super) use futex::{wait_for_change, wake_all};
 pub(super) use inotify::{drain, inotify, watch_directory};
-pub(super) use memory::{populate, reserve};
+pub(super) use memory::map_zeroed;
 pub(super) use privileges::{is_privileged, real_user};
 pub(super) use threads::{spawn, without_signals};
 

@@ -1,0 +1,62 @@
+//! Instruction traces out of any bytes.
+
+use trace_insntrace::flow::{FlowDecoder, FlowError, Image, Item};
+use trace_insntrace::pt::layout::PSB;
+use trace_insntrace::pt::{decode, encode, PacketAt, PacketDecoder, PacketError};
+
+/// Where the code of a flow is, and of the corpus.
+const BASE: u64 = 0x7f12_3456_7000;
+
+/// Takes bytes for packets: pieces do not matter, what is decoded is encoded as it was, and each
+/// byte is in a packet, in an error, or passed over.
+pub fn pt(bytes: &[u8]) {
+    let whole = packets(bytes, bytes.len().max(1));
+    assert_eq!(packets(bytes, 7), whole);
+    for at in whole.0.iter().filter_map(|found| found.as_ref().ok()) {
+        let mut encoded = Vec::new();
+        encode::append(&mut encoded, &at.packet);
+        assert_eq!(decode::packet(&encoded), Ok((at.packet, encoded.len())));
+    }
+}
+
+type Packets = (Vec<Result<PacketAt, PacketError>>, u64);
+
+fn packets(bytes: &[u8], size: usize) -> Packets {
+    let mut decoder = PacketDecoder::new();
+    let mut found = Vec::new();
+    for piece in bytes.chunks(size) {
+        decoder.push(piece);
+        found.extend(std::iter::from_fn(|| decoder.next_packet()));
+    }
+    decoder.end();
+    found.extend(std::iter::from_fn(|| decoder.next_packet()));
+    assert_eq!(decoder.offset(), bytes.len() as u64);
+    let offsets = found.iter().map(|found| match found {
+        Ok(packet) => packet.offset,
+        Err(error) => error.offset,
+    });
+    assert!(offsets.is_sorted_by(|one, next| one < next));
+    (found, decoder.skipped_bytes())
+}
+
+/// Takes bytes for a trace, a PSB, and code: the flow ends, and pieces do not matter.
+pub fn flow(bytes: &[u8]) {
+    let split = bytes.windows(PSB.len()).rposition(|window| window == PSB).unwrap_or(0);
+    let (trace, code) = bytes.split_at(split);
+    let mut image = Image::new();
+    image.insert(BASE, code.get(PSB.len()..).unwrap_or_default());
+    let whole = items(&image, trace, trace.len().max(1));
+    assert_eq!(items(&image, trace, 5), whole);
+}
+
+fn items(image: &Image, trace: &[u8], size: usize) -> Vec<Result<Item, FlowError>> {
+    let mut flow = FlowDecoder::new(image.clone());
+    let mut items = Vec::new();
+    for piece in trace.chunks(size) {
+        flow.push(piece);
+        items.extend(std::iter::from_fn(|| flow.next_item()));
+    }
+    flow.end();
+    items.extend(std::iter::from_fn(|| flow.next_item()));
+    items
+}

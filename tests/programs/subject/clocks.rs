@@ -1,0 +1,53 @@
+//! Threads that may not read the CPU's counter.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trace_runtime::trace_instant;
+
+use crate::sys;
+
+/// Events of each thread.
+const EVENTS: u64 = 100;
+
+static DONE: AtomicBool = AtomicBool::new(false);
+
+/// Traces in a thread that may not read the counter: `all` of them, one `thread`, or a `strict`
+/// one, under strict seccomp.
+pub(crate) fn run(which: &str) {
+    match which {
+        "all" => {
+            sys::forbid_counter();
+            let _trace = crate::init();
+            events();
+        }
+        "thread" => {
+            let _trace = crate::init();
+            std::thread::spawn(|| {
+                sys::forbid_counter();
+                events();
+            })
+            .join()
+            .expect("it does not panic");
+        }
+        "strict" => {
+            let _trace = crate::init();
+            // Not joined: it ends without the standard library.
+            drop(std::thread::spawn(|| {
+                sys::forbid_system_calls();
+                events();
+                DONE.store(true, Ordering::Release);
+                sys::exit_thread();
+            }));
+            while !DONE.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+        }
+        _ => panic!("no such threads: {which}"),
+    }
+}
+
+fn events() {
+    for number in 0..EVENTS {
+        trace_instant!("clocks", "instant", "number" => number);
+    }
+}

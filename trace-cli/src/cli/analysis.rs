@@ -1,0 +1,162 @@
+//! Arguments of the commands that analyze archives.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::CATEGORIES;
+use crate::args::{parse_category, parse_id, parse_share, GroupBy, SortBy};
+
+/// Show counts, totals and percentiles for each duration
+///
+/// Prints one row for each category and name: first durations, then async
+/// operations. SELF excludes inner durations. ON-CPU is the time on a
+/// processor, if the archive has scheduling records. Percentiles are exact up
+/// to 2048 values in a row, and within 0.2 % beyond. Missing data is reported
+/// on standard error.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace stats trace.fxt
+  trace stats trace.fxt --sort p99 --limit 10
+  trace stats trace.fxt --by thread -c 'net*,-net.dns'
+  trace stats trace.fxt --flows                 # from begin to end
+  trace stats trace.fxt --json | jq '.durations[] | select(.p99_ns > 1e6).name'")]
+pub(crate) struct StatsArgs {
+    /// Archive to read; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) categories: Vec<String>,
+
+    /// Sort by COLUMN, largest first
+    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Total)]
+    pub(crate) sort: SortBy,
+
+    /// Print at most N rows of each kind [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    /// Split rows by thread or process [default: no split]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) by: Option<GroupBy>,
+
+    /// Show flows, from begin to end, instead of durations
+    #[arg(long, conflicts_with = "instants")]
+    pub(crate) flows: bool,
+
+    /// Show values of counters instead of durations
+    #[arg(long, conflicts_with_all = ["flows", "instants"])]
+    pub(crate) counters: bool,
+
+    /// Show counts of instants instead of durations
+    #[arg(long)]
+    pub(crate) instants: bool,
+
+    /// Print all kinds as JSON, times in nanoseconds
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+
+    /// Print comma-separated values with a header, times in nanoseconds
+    #[arg(long)]
+    pub(crate) csv: bool,
+}
+
+/// Show which durations became slower or faster
+///
+/// Compares durations, async operations and flows of the same category and
+/// name by their medians. A row is shown if its change exceeds the threshold
+/// and is statistically significant, corrected for the number of rows. A row
+/// is `alike` if such a change would have been detected. It is `unclear` if it
+/// is too rare, too short or too variable for that. Rows with the largest
+/// total time come first.
+///
+/// Durations within one run are correlated, so one run against one is compared
+/// by stretches of time. Noise of the machine that lasts a whole run still
+/// looks like a change of the program. Several archives a side separate the
+/// two: record five or more, and alternate the sides.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+P50 is the median. P is the probability of such a change by chance.
+
+Exit status:
+    3  no row is in both archives, so nothing was compared
+    4  a row became slower by more than --fail-over
+
+Examples:
+  trace diff before.fxt after.fxt
+  trace diff main.fxt.zst branch.fxt.zst --fail-over 5% -c 'server*'
+  trace diff --before main-*.fxt --after branch-*.fxt --fail-over 5%")]
+pub(crate) struct DiffArgs {
+    /// Archives before and after the change; `-` for standard input
+    #[arg(num_args = 2, value_names = ["BEFORE", "AFTER"], required_unless_present = "before", conflicts_with = "before")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Exit with 4 if a row became slower by more than this, such as 5%
+    #[arg(long, value_name = "PERCENT", value_parser = parse_share)]
+    pub(crate) fail_over: Option<f64>,
+
+    /// Archives before the change, one per run, at least 3
+    #[arg(long, num_args = 1.., value_name = "FILE", requires = "after")]
+    pub(crate) before: Vec<PathBuf>,
+
+    /// Archives after the change, one per run, at least 3
+    #[arg(long, num_args = 1.., value_name = "FILE", requires = "before")]
+    pub(crate) after: Vec<PathBuf>,
+
+    #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) categories: Vec<String>,
+
+    /// Show also rows that are alike, unclear, new or gone
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// Smallest change to show; --fail-over lowers it
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = parse_share)]
+    pub(crate) threshold: f64,
+
+    /// Largest probability of a false alarm in the whole table
+    #[arg(long, value_name = "PERCENT", default_value = "0.1%", value_parser = parse_share)]
+    pub(crate) significance: f64,
+
+    /// Print all rows as JSON, times in nanoseconds
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show the critical path of the slowest operation or flow
+///
+/// The path lists what ran for the operation, on which thread, and what the
+/// operation waited for. Where an operation waits, the path follows its child
+/// that ended last.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace top trace.fxt
+  trace top trace.fxt -n request
+  trace top trace.fxt --flow -c queue")]
+pub(crate) struct TopArgs {
+    /// Archive to read; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Select names, as -c selects categories [default: all]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) name: Vec<String>,
+
+    #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) categories: Vec<String>,
+
+    /// Select the operation or flow with this id, such as 42 or 0x2a
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
+    pub(crate) id: Option<u64>,
+
+    /// Show the slowest flow instead of the slowest async operation
+    #[arg(long)]
+    pub(crate) flow: bool,
+
+    /// Print the path as JSON, times in nanoseconds
+    #[arg(long)]
+    pub(crate) json: bool,
+}

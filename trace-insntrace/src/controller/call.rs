@@ -1,0 +1,149 @@
+//! The protocol's methods, arguments and errors.
+
+use core::fmt;
+
+/// A method of the protocol with its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// Begins a trace. Buffers are allocated one by one.
+    Initialize(Allocation),
+    /// Frees all buffers. A trace of CPUs is stopped before.
+    Terminate,
+    /// Returns what [`Call::Initialize`] was called with.
+    GetAllocation,
+    /// Allocates a buffer. In CPU mode its descriptor is the CPU's number.
+    AllocateBuffer(BufferConfig),
+    /// Gives a buffer to a thread.
+    AssignThreadBuffer(BufferDescriptor, ThreadKoid),
+    /// Takes a buffer back from its thread.
+    ReleaseThreadBuffer(BufferDescriptor, ThreadKoid),
+    /// Returns what a buffer was allocated with.
+    GetBufferConfig(BufferDescriptor),
+    /// Returns how far a buffer is filled.
+    GetBufferState(BufferDescriptor),
+    /// Returns a read-only handle of one chunk of a buffer.
+    GetChunkHandle(BufferDescriptor, u32),
+    /// Frees a buffer.
+    FreeBuffer(BufferDescriptor),
+    /// Starts tracing.
+    Start,
+    /// Stops tracing; ignored if it is not started.
+    Stop,
+}
+
+/// What a method returns if it does not fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply<Chunk> {
+    /// Nothing.
+    Done,
+    /// Of [`Call::GetAllocation`]; `None` before [`Call::Initialize`].
+    Allocation(Option<Allocation>),
+    /// Of [`Call::AllocateBuffer`].
+    Descriptor(BufferDescriptor),
+    /// Of [`Call::GetBufferConfig`].
+    Config(BufferConfig),
+    /// Of [`Call::GetBufferState`].
+    State(BufferState),
+    /// Of [`Call::GetChunkHandle`].
+    Chunk(Chunk),
+}
+
+/// The number of a buffer, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BufferDescriptor(pub u32);
+
+/// The id of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ThreadKoid(pub u64);
+
+/// What is traced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Mode {
+    /// CPUs, each with whatever runs on it.
+    Cpu = 0,
+    /// Threads.
+    Thread = 1,
+}
+
+/// The allocation of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Allocation {
+    /// What is traced.
+    pub mode: Mode,
+    /// The number of buffers, 1 to 64. In CPU mode it is the number of CPUs.
+    pub num_traces: u16,
+}
+
+/// What a buffer is like, and what is traced into it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BufferConfig {
+    /// The number of chunks, 1 to 4096.
+    pub num_chunks: u32,
+    /// The size of a chunk: 2^`chunk_order` pages; at most 8.
+    pub chunk_order: u32,
+    /// Whether the newest packets overwrite the oldest. Otherwise tracing stops at the end.
+    pub is_circular: bool,
+    /// The control register; see [`ctl`](super::ctl).
+    pub ctl: u64,
+    /// If not zero, the CR3 of the address space that alone is traced.
+    pub address_space_match: u64,
+    /// The addresses that are traced, both ends included. A range of two zeros restricts nothing.
+    pub address_ranges: [(u64, u64); super::MAX_ADDRESS_RANGES as usize],
+}
+
+/// How far a buffer is filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BufferState {
+    /// The offset where tracing stopped, with all chunks taken as one. A circular buffer may have
+    /// packets behind it too.
+    pub capture_end: u64,
+}
+
+/// Why a method failed. The numbers are those of Zircon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(i32)]
+pub enum Status {
+    /// The back end failed.
+    Internal = -1,
+    /// The back end cannot do this.
+    NotSupported = -2,
+    /// All descriptors are in use.
+    NoResources = -3,
+    /// There is not enough memory.
+    NoMemory = -4,
+    /// An argument is wrong.
+    InvalidArgs = -10,
+    /// The call is not allowed now.
+    BadState = -20,
+}
+
+impl Status {
+    /// Returns the name of the status, without its prefix `ZX_ERR_`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Internal => "INTERNAL",
+            Self::NotSupported => "NOT_SUPPORTED",
+            Self::NoResources => "NO_RESOURCES",
+            Self::NoMemory => "NO_MEMORY",
+            Self::InvalidArgs => "INVALID_ARGS",
+            Self::BadState => "BAD_STATE",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Internal => "the tracing back end failed",
+            Self::NotSupported => "not supported by the tracing back end",
+            Self::NoResources => "all buffers are allocated",
+            Self::NoMemory => "not enough memory",
+            Self::InvalidArgs => "invalid argument",
+            Self::BadState => "not allowed in this state",
+        })
+    }
+}
+
+impl core::error::Error for Status {}

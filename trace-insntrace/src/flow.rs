@@ -1,0 +1,19 @@
+//! The instructions that a program executed, from its packets and its code.
+//!
+//! - [`Image`] is the code, by address.
+//! - [`FlowDecoder`] takes bytes of a stream and returns instructions and events.
+
+mod block;
+mod cue;
+mod decoder;
+mod error;
+mod hash;
+mod image;
+mod item;
+mod progress;
+
+pub(crate) use block::{decode_one, DecodedInstruction, End};
+pub use decoder::FlowDecoder;
+pub use error::{FlowError, FlowErrorKind};
+pub use image::Image;
+pub use item::{Event, Instruction, InstructionKind, Item};

@@ -1,0 +1,298 @@
+//! What packets say about the flow, one thing at a time.
+
+use std::collections::VecDeque;
+
+use super::item::Event;
+use super::FlowErrorKind;
+use crate::pt::{ExecMode, Ip, Packet, PacketAt, Tnt};
+
+/// The most packets that wait for a FUP. The hardware has no more than three.
+const MAX_BOUND: usize = 8;
+
+/// What packets that belong together say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cue {
+    /// The offset of the first of the packets.
+    pub(super) offset: u64,
+    pub(super) kind: CueKind,
+    /// The execution mode from here on, if it changes.
+    pub(super) mode: Option<ExecMode>,
+    /// The last time stamp before.
+    pub(super) tsc: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CueKind {
+    /// TNT.
+    Branches(Tnt),
+    /// TIP.
+    Target(u64),
+    /// TIP.PGE.
+    Enable(u64),
+    /// TIP.PGD.
+    Disable(Option<u64>),
+    /// FUP and TIP.
+    Interrupt { from: u64, to: u64 },
+    /// FUP and TIP.PGD.
+    InterruptAndDisable { from: u64, to: Option<u64> },
+    /// OVF, with FUP if tracing is on.
+    Overflow(Option<u64>),
+    /// PSB+, with FUP if tracing is on.
+    Boundary(Option<u64>),
+    /// Nothing about the flow.
+    Report(Event),
+}
+
+/// Packets whose meaning depends on those that follow.
+#[derive(Debug, Clone, Copy, Default)]
+enum Pending {
+    #[default]
+    Nothing,
+    /// In PSB+, with its FUP.
+    Boundary {
+        offset: u64,
+        ip: Option<u64>,
+    },
+    Overflow {
+        offset: u64,
+    },
+    Fup {
+        offset: u64,
+        ip: u64,
+    },
+}
+
+/// Turns packets into cues.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cues {
+    queue: VecDeque<Cue>,
+    pending: Pending,
+    /// Packets that the next FUP belongs to.
+    bound: Vec<PacketAt>,
+    last_ip: u64,
+    mode: Option<ExecMode>,
+    tsc: Option<u64>,
+}
+
+/// A packet that means nothing where it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BadCue {
+    pub(super) offset: u64,
+    pub(super) kind: FlowErrorKind,
+}
+
+impl Cues {
+    /// Returns the next cue.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<Cue> {
+        self.queue.pop_front()
+    }
+
+    /// Returns whether there is no cue.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Forgets what is pending, after a gap.
+    pub(super) fn reset(&mut self) {
+        *self = Self { queue: std::mem::take(&mut self.queue), ..Self::default() };
+    }
+
+    /// Ends the stream: what is pending waits for nothing.
+    pub(super) fn end(&mut self) {
+        self.settle();
+        self.pending = Pending::Nothing;
+    }
+
+    /// Takes the next packet.
+    #[inline]
+    pub(super) fn packet(&mut self, at: PacketAt) -> Result<(), BadCue> {
+        match at.packet {
+            Packet::Tnt(tnt) | Packet::LongTnt(tnt) => {
+                self.outside_boundary(at)?;
+                self.push(at.offset, CueKind::Branches(tnt));
+                Ok(())
+            }
+            Packet::Tip(ip) => {
+                let ip = self.ip(at, ip)?;
+                self.target(at, ip)
+            }
+            _ => self.rare_packet(at),
+        }
+    }
+
+    fn rare_packet(&mut self, at: PacketAt) -> Result<(), BadCue> {
+        match at.packet {
+            Packet::Tsc(ticks) => self.tsc = Some(ticks),
+            Packet::Pad | Packet::Mtc(_) | Packet::Tma { .. } => {}
+            Packet::Cyc(_) | Packet::Cbr(_) | Packet::Mnt(_) => {}
+            Packet::ModeExec(mode) => self.mode = Some(mode),
+            Packet::Psb => self.psb(at.offset),
+            Packet::PsbEnd => self.psb_end(at)?,
+            Packet::Fup(ip) => self.fup(at, ip)?,
+            Packet::TipPge(ip) => {
+                self.outside_boundary(at)?;
+                let ip = self.ip(at, ip)?;
+                self.push_with_mode(at.offset, CueKind::Enable(ip));
+            }
+            Packet::TipPgd(ip) => self.disable(at, ip)?,
+            Packet::Ovf => self.overflow(at.offset),
+            _ => self.report(at),
+        }
+        Ok(())
+    }
+
+    /// PSB comes where it may, so it ends all that is pending.
+    fn psb(&mut self, offset: u64) {
+        self.settle();
+        self.last_ip = 0;
+        self.mode = None;
+        self.pending = Pending::Boundary { offset, ip: None };
+    }
+
+    fn psb_end(&mut self, at: PacketAt) -> Result<(), BadCue> {
+        let Pending::Boundary { offset, ip } = self.pending else {
+            return Err(unexpected(at));
+        };
+        self.pending = Pending::Nothing;
+        self.push_with_mode(offset, CueKind::Boundary(ip));
+        Ok(())
+    }
+
+    fn fup(&mut self, at: PacketAt, ip: Ip) -> Result<(), BadCue> {
+        let offset = at.offset;
+        if let (Pending::Boundary { offset, .. }, None) = (self.pending, ip.resolve(0)) {
+            self.pending = Pending::Boundary { offset, ip: None };
+            return Ok(());
+        }
+        let ip = self.ip(at, ip)?;
+        match self.pending {
+            Pending::Boundary { offset, .. } => {
+                self.pending = Pending::Boundary { offset, ip: Some(ip) };
+            }
+            Pending::Overflow { offset } => {
+                self.pending = Pending::Nothing;
+                self.push(offset, CueKind::Overflow(Some(ip)));
+            }
+            _ if !self.bound.is_empty() => self.report_bound(Some(ip)),
+            _ => self.pending = Pending::Fup { offset, ip },
+        }
+        Ok(())
+    }
+
+    fn target(&mut self, at: PacketAt, to: u64) -> Result<(), BadCue> {
+        self.report_bound(None);
+        let (offset, kind) = match self.pending {
+            Pending::Nothing => (at.offset, CueKind::Target(to)),
+            Pending::Fup { offset, ip } => (offset, CueKind::Interrupt { from: ip, to }),
+            _ => return Err(unexpected(at)),
+        };
+        self.pending = Pending::Nothing;
+        self.push_with_mode(offset, kind);
+        Ok(())
+    }
+
+    fn disable(&mut self, at: PacketAt, ip: Ip) -> Result<(), BadCue> {
+        self.report_bound(None);
+        let to = ip.resolve(self.last_ip);
+        self.last_ip = to.unwrap_or(self.last_ip);
+        let (offset, kind) = match self.pending {
+            Pending::Nothing => (at.offset, CueKind::Disable(to)),
+            Pending::Fup { offset, ip } => (offset, CueKind::InterruptAndDisable { from: ip, to }),
+            _ => return Err(unexpected(at)),
+        };
+        self.pending = Pending::Nothing;
+        self.push_with_mode(offset, kind);
+        Ok(())
+    }
+
+    /// An overflow may cut PSB+ short.
+    fn overflow(&mut self, offset: u64) {
+        self.settle();
+        self.last_ip = 0;
+        self.mode = None;
+        self.pending = Pending::Overflow { offset };
+    }
+
+    /// Takes a packet that says nothing about the flow, except that a FUP may belong to it.
+    fn report(&mut self, at: PacketAt) {
+        if let Pending::Overflow { .. } = self.pending {
+            self.settle();
+        }
+        let in_boundary = matches!(self.pending, Pending::Boundary { .. });
+        if takes_fup(at.packet) && !in_boundary {
+            if self.bound.len() == MAX_BOUND {
+                self.report_bound(None);
+            }
+            self.bound.push(at);
+        } else {
+            let event = Event::Packet { packet: at.packet, ip: None };
+            self.push(at.offset, CueKind::Report(event));
+        }
+    }
+
+    fn report_bound(&mut self, ip: Option<u64>) {
+        for at in std::mem::take(&mut self.bound) {
+            let event = Event::Packet { packet: at.packet, ip };
+            self.push(at.offset, CueKind::Report(event));
+        }
+    }
+
+    /// Ends what waits for packets that did not come.
+    fn settle(&mut self) {
+        self.report_bound(None);
+        if let Pending::Overflow { offset } = self.pending {
+            self.push(offset, CueKind::Overflow(None));
+        }
+        if !matches!(self.pending, Pending::Boundary { .. }) {
+            self.pending = Pending::Nothing;
+        }
+    }
+
+    /// Settles what is pending before a packet that does not belong into PSB+.
+    #[inline]
+    fn outside_boundary(&mut self, at: PacketAt) -> Result<(), BadCue> {
+        match self.pending {
+            Pending::Nothing if self.bound.is_empty() => Ok(()),
+            Pending::Boundary { .. } => Err(unexpected(at)),
+            _ => {
+                self.settle();
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn ip(&mut self, at: PacketAt, ip: Ip) -> Result<u64, BadCue> {
+        let kind = FlowErrorKind::NoIp;
+        let ip = ip.resolve(self.last_ip).ok_or(BadCue { offset: at.offset, kind })?;
+        self.last_ip = ip;
+        Ok(ip)
+    }
+
+    /// A mode belongs to the next target.
+    fn push_with_mode(&mut self, offset: u64, kind: CueKind) {
+        let mode = self.mode.take();
+        self.queue.push_back(Cue { offset, kind, mode, tsc: self.tsc });
+    }
+
+    #[inline]
+    fn push(&mut self, offset: u64, kind: CueKind) {
+        self.queue.push_back(Cue { offset, kind, mode: None, tsc: self.tsc });
+    }
+}
+
+/// Returns whether the next FUP belongs to the packet and does not begin an interrupt.
+fn takes_fup(packet: Packet) -> bool {
+    match packet {
+        Packet::PtWrite { ip, .. } | Packet::ExStop { ip } => ip,
+        Packet::Mwait { .. } => true,
+        // The FUP of an abort is followed by the TIP of its handler.
+        Packet::ModeTsx(mode) => !mode.aborted,
+        _ => false,
+    }
+}
+
+fn unexpected(at: PacketAt) -> BadCue {
+    BadCue { offset: at.offset, kind: FlowErrorKind::UnexpectedPacket }
+}

@@ -1,0 +1,88 @@
+//! What the flow decoder returns.
+
+use crate::pt::Packet;
+
+/// A part of a program's execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Item {
+    /// An instruction was executed.
+    Instruction(Instruction),
+    /// Something else happened.
+    Event(Event),
+}
+
+/// An instruction of a code image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Instruction {
+    /// Its address.
+    pub ip: u64,
+    /// Its size in bytes.
+    pub length: u8,
+    /// How it continues.
+    pub kind: InstructionKind,
+}
+
+/// How an instruction continues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InstructionKind {
+    /// At the next instruction.
+    Other,
+    /// At the next instruction, or at a target in the code.
+    Conditional,
+    /// At a target in the code.
+    Jump,
+    /// At a target that the code does not have.
+    IndirectJump,
+    /// At a target in the code, as a call.
+    Call,
+    /// At a target that the code does not have, as a call.
+    IndirectCall,
+    /// At the caller.
+    Return,
+    /// Anywhere: a system call or its return, an interrupt instruction, or a far branch.
+    Far,
+}
+
+/// Something that happened between two instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// Decoding starts at a PSB: at the stream's start, or after an error.
+    Synchronized {
+        /// The next instruction, or `None` if tracing is off.
+        ip: Option<u64>,
+    },
+    /// Tracing starts.
+    Enabled {
+        /// The next instruction.
+        ip: u64,
+    },
+    /// Tracing stops behind the last instruction.
+    Disabled {
+        /// Where execution goes on, if the trace says so.
+        to: Option<u64>,
+    },
+    /// An interrupt or an exception.
+    Interrupted {
+        /// The instruction that was not executed.
+        from: u64,
+        /// The next instruction, or `None` if tracing stops and the trace does not say it.
+        to: Option<u64>,
+        /// Whether tracing stops.
+        disabled: bool,
+    },
+    /// Packets were lost.
+    Overflow {
+        /// The next instruction, or `None` if tracing is off.
+        ip: Option<u64>,
+    },
+    /// A packet that changes nothing about the flow.
+    ///
+    /// It is returned as soon as all branches before it are taken, maybe before the instruction
+    /// that it belongs to.
+    Packet {
+        /// The packet.
+        packet: Packet,
+        /// The IP of the FUP that belongs to it.
+        ip: Option<u64>,
+    },
+}

@@ -1,0 +1,27 @@
+//! Intel PT packets.
+//!
+//! From the bottom up:
+//!
+//! - [`layout`] says where every bit of every packet lies.
+//! - [`Packet`] is one packet as a value.
+//! - [`encode`] turns a packet into bytes and [`decode`] turns bytes into a packet. Both know one
+//!   packet at a time and no state.
+//! - [`PacketDecoder`] knows streams: pieces of any size, offsets, and how to continue after an
+//!   error.
+//! - [`Writer`] turns what a program executes into a stream, as the hardware does: it knows the
+//!   last IP, pending branches and the return stack.
+
+pub mod decode;
+pub mod encode;
+pub mod layout;
+mod packet;
+mod return_stack;
+mod stream;
+mod writer;
+
+pub use decode::DecodeError;
+pub use layout::Compression;
+pub use packet::{ExecMode, Ip, Packet, PtWriteValue, Tnt, TsxMode, Wake};
+pub(crate) use return_stack::ReturnStack;
+pub use stream::{PacketAt, PacketDecoder, PacketError};
+pub use writer::{PsbState, Writer};

@@ -1,0 +1,62 @@
+//! The return addresses of the latest calls.
+
+use super::layout::RETURN_STACK_ENTRIES;
+
+/// A stack of [`RETURN_STACK_ENTRIES`] addresses. One more replaces the oldest.
+#[derive(Debug, Clone)]
+pub(crate) struct ReturnStack {
+    entries: [u64; RETURN_STACK_ENTRIES],
+    /// The number of pushes less the number of pops, as a position in `entries`.
+    top: usize,
+    len: usize,
+}
+
+impl ReturnStack {
+    pub(crate) const fn new() -> Self {
+        Self { entries: [0; RETURN_STACK_ENTRIES], top: 0, len: 0 }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, address: u64) {
+        if let Some(entry) = self.entries.get_mut(self.top) {
+            *entry = address;
+        }
+        self.top = (self.top + 1) % RETURN_STACK_ENTRIES;
+        self.len = (self.len + 1).min(RETURN_STACK_ENTRIES);
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<u64> {
+        self.len = self.len.checked_sub(1)?;
+        self.top = (self.top + RETURN_STACK_ENTRIES - 1) % RETURN_STACK_ENTRIES;
+        self.entries.get(self.top).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_address_gives_way() {
+        let mut stack = ReturnStack::new();
+        (0..70).for_each(|address| stack.push(address));
+        let popped: Vec<_> = std::iter::from_fn(|| stack.pop()).collect();
+        assert_eq!(popped, (6..70).rev().collect::<Vec<_>>());
+        assert_eq!(stack.pop(), None);
+    }
+
+    #[test]
+    fn a_cleared_stack_is_empty() {
+        let mut stack = ReturnStack::new();
+        stack.push(1);
+        stack.clear();
+        assert_eq!(stack.pop(), None);
+        stack.push(2);
+        assert_eq!(stack.pop(), Some(2));
+    }
+}

@@ -1,0 +1,75 @@
+//! Packets of the instructions that were executed.
+
+use crate::flow::{DecodedInstruction, End};
+use crate::pt::{ExecMode, PsbState, Writer};
+
+/// How many bytes after a PSB the next one is written, as the hardware does by default.
+const PSB_BYTES: u64 = 4096;
+
+/// Writes the packets of one thread, instruction by instruction.
+#[derive(Debug)]
+pub(super) struct Encoder {
+    writer: Writer,
+    clock: fn() -> u64,
+    is_on: bool,
+}
+
+impl Encoder {
+    /// Begins a stream. The time stamps are those of `clock`.
+    pub(super) fn new(writer: Writer, clock: fn() -> u64) -> Self {
+        let mut encoder = Self { writer, clock, is_on: false };
+        encoder.psb(None);
+        encoder
+    }
+
+    /// Returns the packets since the last call.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        self.writer.take()
+    }
+
+    /// Tracing is on from `ip`, if it was off.
+    pub(super) fn turn_on(&mut self, ip: u64) {
+        if !self.is_on {
+            self.writer.enable(ip, ExecMode::LONG);
+            self.is_on = true;
+        }
+    }
+
+    /// Tracing ends before the instruction at `ip`, if it was on.
+    pub(super) fn turn_off(&mut self, ip: u64) {
+        if self.is_on {
+            self.writer.async_disable(ip, None);
+            self.is_on = false;
+        }
+    }
+
+    /// Writes that an instruction was executed and `next` follows, while tracing is on.
+    pub(super) fn executed(&mut self, instruction: DecodedInstruction, next: u64) {
+        match instruction.1 {
+            End::Conditional { target, .. } => self.writer.conditional(next == target),
+            End::Call { target, return_to } if target != return_to => self.writer.call(return_to),
+            End::IndirectJump => self.writer.indirect(next),
+            End::IndirectCall { return_to } => {
+                self.writer.call(return_to);
+                self.writer.indirect(next);
+            }
+            End::Return => self.writer.ret(next),
+            End::Far => self.left(),
+            _ => {}
+        }
+        if self.writer.bytes_since_psb() >= PSB_BYTES {
+            self.psb(self.is_on.then_some(next));
+        }
+    }
+
+    /// Writes that an instruction left what is traced.
+    pub(super) fn left(&mut self) {
+        self.writer.disable(None);
+        self.is_on = false;
+    }
+
+    fn psb(&mut self, ip: Option<u64>) {
+        let tsc = (self.clock)();
+        self.writer.psb(PsbState { tsc, cbr: None, mode: ExecMode::LONG, ip });
+    }
+}

@@ -1,0 +1,132 @@
+//! A back end that traces nothing and checks how it is called.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use trace_insntrace::controller::{
+    ctl, Backend, BufferConfig, BufferDescriptor, Capabilities, Status, ThreadKoid,
+};
+
+pub(crate) const CPUS: u16 = 2;
+
+/// Everything that a back end may be able to do.
+pub(crate) const ALL: Capabilities = Capabilities {
+    cpus: CPUS,
+    threads: true,
+    address_ranges: 2,
+    address_space_match: true,
+    ctl: !(1 | 1 << 6 | 1 << 8),
+    mtc_frequencies: 1 << 3,
+    cycle_thresholds: 1 << 2,
+    psb_frequencies: 1 << 5,
+};
+
+/// What a software back end can do.
+pub(crate) const LEAST: Capabilities = Capabilities {
+    cpus: 0,
+    threads: true,
+    address_ranges: 0,
+    address_space_match: false,
+    ctl: ctl::ALWAYS,
+    mtc_frequencies: 0,
+    cycle_thresholds: 0,
+    psb_frequencies: 0,
+};
+
+/// What the back end holds; it stays visible when the controller is gone.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    pub(crate) buffers: BTreeMap<u32, Option<ThreadKoid>>,
+    pub(crate) active: bool,
+    /// The next call that may fail does so.
+    pub(crate) failure: Option<Status>,
+}
+
+impl Held {
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.buffers.is_empty() && !self.active
+    }
+
+    fn result(&mut self) -> Result<(), Status> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Fake {
+    pub(crate) held: Rc<RefCell<Held>>,
+    pub(crate) capabilities: Capabilities,
+}
+
+impl Fake {
+    pub(crate) fn new(capabilities: Capabilities) -> Self {
+        Self { held: Rc::default(), capabilities }
+    }
+}
+
+impl Backend for Fake {
+    type Chunk = (u32, u32);
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn allocate(
+        &mut self,
+        descriptor: BufferDescriptor,
+        _config: &BufferConfig,
+    ) -> Result<(), Status> {
+        let mut held = self.held.borrow_mut();
+        held.result()?;
+        assert_eq!(held.buffers.insert(descriptor.0, None), None, "allocated twice");
+        Ok(())
+    }
+
+    fn free(&mut self, descriptor: BufferDescriptor) {
+        let mut held = self.held.borrow_mut();
+        assert!(!held.active, "freed while tracing");
+        assert_eq!(held.buffers.remove(&descriptor.0), Some(None), "freed without being idle");
+    }
+
+    fn assign(&mut self, descriptor: BufferDescriptor, thread: ThreadKoid) -> Result<(), Status> {
+        let mut held = self.held.borrow_mut();
+        held.result()?;
+        assert!(!held.buffers.values().any(|owner| *owner == Some(thread)), "a thread twice");
+        let buffer = held.buffers.get_mut(&descriptor.0).expect("it is allocated");
+        assert_eq!(buffer.replace(thread), None, "assigned twice");
+        Ok(())
+    }
+
+    fn release(&mut self, descriptor: BufferDescriptor) {
+        let mut held = self.held.borrow_mut();
+        let buffer = held.buffers.get_mut(&descriptor.0).expect("it is allocated");
+        assert!(buffer.take().is_some(), "released without a thread");
+    }
+
+    fn start(&mut self) -> Result<(), Status> {
+        let mut held = self.held.borrow_mut();
+        held.result()?;
+        assert!(!held.active && !held.buffers.is_empty(), "started twice, or without buffers");
+        held.active = true;
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        let mut held = self.held.borrow_mut();
+        assert!(held.active, "stopped while off");
+        held.active = false;
+    }
+
+    fn capture_end(&self, descriptor: BufferDescriptor) -> u64 {
+        assert!(self.held.borrow().buffers.contains_key(&descriptor.0), "it is allocated");
+        u64::from(descriptor.0) + 100
+    }
+
+    fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<(u32, u32), Status> {
+        let mut held = self.held.borrow_mut();
+        held.result()?;
+        assert!(held.buffers.contains_key(&descriptor.0), "it is allocated");
+        Ok((descriptor.0, chunk))
+    }
+}

@@ -1,0 +1,191 @@
+//! Random sequences of calls, against a model that is written down in another way.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use trace_insntrace::controller::{
+    Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Controller, Mode, Reply, Status,
+    ThreadKoid,
+};
+
+use crate::fake::{Fake, ALL, CPUS};
+use crate::CONFIG;
+
+/// The trace as its history: what was called and not undone.
+#[derive(Debug, Default)]
+struct Model {
+    allocation: Option<Allocation>,
+    /// Descriptor, configuration, thread.
+    buffers: Vec<(u32, BufferConfig, Option<u64>)>,
+    active: bool,
+}
+
+type Answer = Result<Reply<(u32, u32)>, Status>;
+
+impl Model {
+    fn call(&mut self, call: Call) -> Answer {
+        match (call, self.allocation) {
+            (Call::GetAllocation, it) => Ok(Reply::Allocation(it)),
+            (Call::Stop, _) => {
+                self.active = false;
+                Ok(Reply::Done)
+            }
+            (Call::Terminate, _) => self.terminate(),
+            (Call::Initialize(it), None) => self.initialize(it),
+            (Call::Initialize(_), _) | (_, None) => Err(Status::BadState),
+            (Call::AllocateBuffer(config), Some(it)) => self.allocate(config, it.num_traces),
+            (Call::Start, Some(it)) if it.mode == Mode::Cpu => self.start(it.num_traces),
+            (Call::Start, Some(_)) => self.start(1),
+            (call, Some(it)) if it.mode == Mode::Cpu => match call {
+                Call::AssignThreadBuffer(..) | Call::ReleaseThreadBuffer(..) => {
+                    Err(Status::BadState)
+                }
+                Call::GetBufferState(_) if self.active => Err(Status::BadState),
+                call => self.of_buffer(call),
+            },
+            (call, Some(_)) => self.of_buffer(call),
+        }
+    }
+
+    fn terminate(&mut self) -> Answer {
+        if self.buffers.iter().any(|it| it.2.is_some()) {
+            return Err(Status::BadState);
+        }
+        *self = Self::default();
+        Ok(Reply::Done)
+    }
+
+    fn initialize(&mut self, it: Allocation) -> Answer {
+        let right = match it.mode {
+            Mode::Cpu => it.num_traces == CPUS,
+            Mode::Thread => (1..=64).contains(&it.num_traces),
+        };
+        if !right {
+            return Err(Status::InvalidArgs);
+        }
+        self.allocation = Some(it);
+        Ok(Reply::Done)
+    }
+
+    fn allocate(&mut self, config: BufferConfig, most: u16) -> Answer {
+        if config.num_chunks == 0 {
+            return Err(Status::InvalidArgs);
+        }
+        let number = (0..u32::from(most)).find(|number| self.at(*number).is_err());
+        let number = number.ok_or(Status::NoResources)?;
+        self.buffers.push((number, config, None));
+        Ok(Reply::Descriptor(BufferDescriptor(number)))
+    }
+
+    fn start(&mut self, least: u16) -> Answer {
+        if self.active || self.buffers.len() < usize::from(least) {
+            return Err(Status::BadState);
+        }
+        self.active = true;
+        Ok(Reply::Done)
+    }
+
+    fn of_buffer(&mut self, call: Call) -> Answer {
+        match call {
+            Call::AssignThreadBuffer(buffer, thread) => self.assign(buffer.0, thread.0),
+            Call::ReleaseThreadBuffer(buffer, thread) => self.release(buffer.0, thread.0),
+            Call::FreeBuffer(buffer) => self.free(buffer.0),
+            Call::GetBufferConfig(buffer) => Ok(Reply::Config(self.buffers[self.at(buffer.0)?].1)),
+            Call::GetBufferState(buffer) => {
+                self.at(buffer.0)?;
+                Ok(Reply::State(BufferState { capture_end: u64::from(buffer.0) + 100 }))
+            }
+            Call::GetChunkHandle(buffer, chunk) => {
+                let count = self.buffers[self.at(buffer.0)?].1.num_chunks;
+                let chunk = Some((buffer.0, chunk)).filter(|chunk| chunk.1 < count);
+                chunk.map(Reply::Chunk).ok_or(Status::InvalidArgs)
+            }
+            other => panic!("{other:?} has no buffer"),
+        }
+    }
+
+    fn assign(&mut self, number: u32, thread: u64) -> Answer {
+        let at = self.at(number)?;
+        if self.buffers[at].2.is_some() || self.buffers.iter().any(|it| it.2 == Some(thread)) {
+            return Err(Status::BadState);
+        }
+        self.buffers[at].2 = Some(thread);
+        Ok(Reply::Done)
+    }
+
+    fn release(&mut self, number: u32, thread: u64) -> Answer {
+        let at = self.at(number)?;
+        match self.buffers[at].2 {
+            None => return Err(Status::BadState),
+            Some(owner) if owner != thread => return Err(Status::InvalidArgs),
+            Some(_) => self.buffers[at].2 = None,
+        }
+        Ok(Reply::Done)
+    }
+
+    fn free(&mut self, number: u32) -> Answer {
+        if self.active {
+            return Err(Status::BadState);
+        }
+        let at = self.at(number)?;
+        if self.buffers[at].2.is_some() {
+            return Err(Status::BadState);
+        }
+        self.buffers.remove(at);
+        Ok(Reply::Done)
+    }
+
+    fn at(&self, number: u32) -> Result<usize, Status> {
+        let at = self.buffers.iter().position(|it| it.0 == number);
+        at.ok_or(Status::InvalidArgs)
+    }
+}
+
+/// Any call, mostly one that may succeed, out of a number.
+fn call(number: u32) -> Call {
+    let [kind, a, b, _] = number.to_le_bytes();
+    let buffer = BufferDescriptor(u32::from(a) % 4);
+    let thread = ThreadKoid(u64::from(b) % 3);
+    match kind % 16 {
+        0 => Call::Initialize(Allocation { mode: Mode::Cpu, num_traces: u16::from(a) % 4 }),
+        1 | 2 => Call::Initialize(Allocation { mode: Mode::Thread, num_traces: u16::from(a) % 4 }),
+        3 => Call::Terminate,
+        4 => Call::GetAllocation,
+        5..=7 => Call::AllocateBuffer(BufferConfig { num_chunks: u32::from(b) % 4, ..CONFIG }),
+        8 | 9 => Call::AssignThreadBuffer(buffer, thread),
+        10 => Call::ReleaseThreadBuffer(buffer, thread),
+        11 => Call::GetBufferConfig(buffer),
+        12 => Call::GetBufferState(buffer),
+        13 => Call::GetChunkHandle(buffer, u32::from(b) % 4),
+        14 if a % 2 == 0 => Call::FreeBuffer(buffer),
+        14 => Call::Stop,
+        _ => Call::Start,
+    }
+}
+
+/// The model's state as the back end must have it.
+fn assert_same(model: &Model, controller: &Controller<Fake>) {
+    let held = controller.backend().held.borrow();
+    assert_eq!(held.active, model.active);
+    let buffers = held.buffers.iter().map(|(number, thread)| (*number, thread.map(|it| it.0)));
+    let mut expected: Vec<_> = model.buffers.iter().map(|it| (it.0, it.2)).collect();
+    expected.sort_unstable();
+    assert_eq!(buffers.collect::<Vec<_>>(), expected);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100_000))]
+
+    #[test]
+    fn the_controller_does_what_the_model_does(numbers in vec(any::<u32>(), 0..40)) {
+        let fake = Fake::new(ALL);
+        let held = fake.held.clone();
+        let mut controller = Controller::new(fake);
+        let mut model = Model::default();
+        for call in numbers.into_iter().map(call) {
+            prop_assert_eq!(controller.call(call), model.call(call), "{:?} in {:?}", call, model);
+            assert_same(&model, &controller);
+        }
+        drop(controller);
+        prop_assert!(held.borrow().is_nothing());
+    }
+}

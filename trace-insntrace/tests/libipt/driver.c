@@ -1,0 +1,370 @@
+/* What libipt finds in a trace, as lines of text.
+ *
+ *     driver packets TRACE              each packet, from the first PSB on
+ *     driver encode TRACE OUT           the same packets, written by libipt's encoder
+ *     driver insns TRACE CODE ADDRESS…  the IP of each instruction
+ *     driver time ROUNDS TRACE CODE ADDRESS…  seconds and number: packets decoded,
+ *                                     packets written, instructions decoded
+ *
+ * A line "error" stands for what libipt cannot decode; it goes on at the next PSB.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <intel-pt.h>
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "driver: %s\n", what);
+	exit(2);
+}
+
+static uint8_t *read_file(const char *path, size_t *size)
+{
+	FILE *file = fopen(path, "rb");
+	uint8_t *bytes;
+
+	if (!file || fseek(file, 0, SEEK_END))
+		fail(path);
+	*size = (size_t) ftell(file);
+	rewind(file);
+	bytes = malloc(*size + 1);
+	if (!bytes || fread(bytes, 1, *size, file) != *size)
+		fail(path);
+	fclose(file);
+	return bytes;
+}
+
+static struct pt_config config_of(const char *path)
+{
+	struct pt_config config;
+	size_t size;
+
+	pt_config_init(&config);
+	config.begin = read_file(path, &size);
+	config.end = config.begin + size;
+	return config;
+}
+
+static void print_ip(const char *name, const struct pt_packet_ip *ip)
+{
+	printf("%s %d %" PRIx64 "\n", name, ip->ipc, ip->ip);
+}
+
+static void print_mode(const struct pt_packet_mode *mode)
+{
+	if (mode->leaf == pt_mol_exec)
+		printf("exec %d %d\n", mode->bits.exec.csl, mode->bits.exec.csd);
+	else
+		printf("tsx %d %d\n", mode->bits.tsx.intx, mode->bits.tsx.abrt);
+}
+
+static void print_power(const struct pt_packet *packet)
+{
+	switch (packet->type) {
+	case ppt_exstop:
+		printf("exstop %d\n", packet->payload.exstop.ip);
+		break;
+	case ppt_mwait:
+		printf("mwait %x %x\n", packet->payload.mwait.hints, packet->payload.mwait.ext);
+		break;
+	case ppt_pwre: /* Its bit "hw" is left out: libipt 2.0 takes it from bit 3, the manual has bit 7. */
+		printf("pwre %x %x\n", packet->payload.pwre.state, packet->payload.pwre.sub_state);
+		break;
+	case ppt_pwrx:
+		printf("pwrx %x %x %d %d %d\n", packet->payload.pwrx.last,
+		       packet->payload.pwrx.deepest, packet->payload.pwrx.interrupt,
+		       packet->payload.pwrx.store, packet->payload.pwrx.autonomous);
+		break;
+	case ppt_ptw:
+		printf("ptw %d %" PRIx64 " %d\n", packet->payload.ptw.plc,
+		       packet->payload.ptw.payload, packet->payload.ptw.ip);
+		break;
+	default:
+		fail("a packet of an unknown type");
+	}
+}
+
+static void print_packet(const struct pt_packet *packet)
+{
+	switch (packet->type) {
+	case ppt_pad:
+		printf("pad\n");
+		break;
+	case ppt_psb:
+		printf("psb\n");
+		break;
+	case ppt_psbend:
+		printf("psbend\n");
+		break;
+	case ppt_ovf:
+		printf("ovf\n");
+		break;
+	case ppt_stop:
+		printf("stop\n");
+		break;
+	case ppt_fup:
+		print_ip("fup", &packet->payload.ip);
+		break;
+	case ppt_tip:
+		print_ip("tip", &packet->payload.ip);
+		break;
+	case ppt_tip_pge:
+		print_ip("pge", &packet->payload.ip);
+		break;
+	case ppt_tip_pgd:
+		print_ip("pgd", &packet->payload.ip);
+		break;
+	case ppt_tnt_8:
+		printf("tnt %d %" PRIx64 "\n", packet->payload.tnt.bit_size,
+		       packet->payload.tnt.payload);
+		break;
+	case ppt_tnt_64:
+		printf("longtnt %d %" PRIx64 "\n", packet->payload.tnt.bit_size,
+		       packet->payload.tnt.payload);
+		break;
+	case ppt_mode:
+		print_mode(&packet->payload.mode);
+		break;
+	case ppt_pip:
+		printf("pip %" PRIx64 " %d\n", packet->payload.pip.cr3, packet->payload.pip.nr);
+		break;
+	case ppt_vmcs:
+		printf("vmcs %" PRIx64 "\n", packet->payload.vmcs.base);
+		break;
+	case ppt_cbr:
+		printf("cbr %x\n", packet->payload.cbr.ratio);
+		break;
+	case ppt_tsc:
+		printf("tsc %" PRIx64 "\n", packet->payload.tsc.tsc);
+		break;
+	case ppt_tma:
+		printf("tma %x %x\n", packet->payload.tma.ctc, packet->payload.tma.fc);
+		break;
+	case ppt_mtc:
+		printf("mtc %x\n", packet->payload.mtc.ctc);
+		break;
+	case ppt_cyc:
+		printf("cyc %" PRIx64 "\n", packet->payload.cyc.value);
+		break;
+	case ppt_mnt:
+		printf("mnt %" PRIx64 "\n", packet->payload.mnt.payload);
+		break;
+	default:
+		print_power(packet);
+	}
+}
+
+static void packets(const char *trace)
+{
+	struct pt_config config = config_of(trace);
+	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(&config);
+	struct pt_packet packet;
+	uint64_t offset;
+
+	while (pt_pkt_sync_forward(decoder) >= 0) {
+		for (;;) {
+			int status;
+
+			pt_pkt_get_offset(decoder, &offset);
+			status = pt_pkt_next(decoder, &packet, sizeof(packet));
+			if (status == -pte_eos && config.begin + offset == config.end)
+				break;
+			printf("%" PRIx64 " ", offset);
+			if (status < 0) {
+				printf("error\n");
+				break;
+			}
+			print_packet(&packet);
+		}
+	}
+	pt_pkt_free_decoder(decoder);
+}
+
+static void encode(const char *trace, const char *out)
+{
+	struct pt_config config = config_of(trace), target = config;
+	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(&config);
+	struct pt_packet packet;
+	struct pt_encoder *encoder;
+	FILE *file = fopen(out, "wb");
+	uint64_t size;
+
+	target.begin = malloc((size_t) (config.end - config.begin));
+	target.end = target.begin + (config.end - config.begin);
+	encoder = pt_alloc_encoder(&target);
+	if (pt_pkt_sync_forward(decoder) < 0)
+		fail("no PSB");
+	while (pt_pkt_next(decoder, &packet, sizeof(packet)) >= 0)
+		if (pt_enc_next(encoder, &packet) < 0)
+			fail("a packet that libipt cannot write");
+	pt_enc_get_offset(encoder, &size);
+	fwrite(target.begin, 1, size, file);
+	fclose(file);
+}
+
+static int drain_events(struct pt_insn_decoder *decoder, int status)
+{
+	struct pt_event event;
+
+	while (status >= 0 && (status & pts_event_pending))
+		status = pt_insn_event(decoder, &event, sizeof(event));
+	return status;
+}
+
+static uint64_t instructions(struct pt_insn_decoder *decoder, int print)
+{
+	uint64_t count = 0;
+
+	for (;;) {
+		int status = pt_insn_sync_forward(decoder);
+
+		if (status < 0)
+			return count;
+		for (;;) {
+			struct pt_insn insn;
+
+			status = drain_events(decoder, status);
+			if (status < 0 || (status & pts_eos))
+				break;
+			status = pt_insn_next(decoder, &insn, sizeof(insn));
+			/* An instruction of no class was not decoded. */
+			if (insn.iclass != ptic_error) {
+				count += 1;
+				if (print)
+					printf("%" PRIx64 "\n", insn.ip);
+			}
+			if (status < 0)
+				break;
+		}
+		if (status < 0 && status != -pte_eos && print)
+			printf("error %s\n", pt_errstr(pt_errcode(status)));
+	}
+}
+
+/* The code is pairs of a file and its address, up to a null pointer. */
+static struct pt_insn_decoder *insn_decoder(struct pt_config *config, char **code)
+{
+	struct pt_insn_decoder *decoder = pt_insn_alloc_decoder(config);
+
+	for (; code[0] && code[1]; code += 2) {
+		size_t size;
+
+		free(read_file(code[0], &size));
+		if (pt_image_add_file(pt_insn_get_image(decoder), code[0], 0, size, NULL,
+				      strtoull(code[1], NULL, 16)) < 0)
+			fail("no image");
+	}
+	return decoder;
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
+}
+
+/* What was measured: the best time of all rounds, and how many there were. */
+struct rate {
+	double best;
+	uint64_t count;
+};
+
+static void measured(struct rate *rate, double start, uint64_t count)
+{
+	double spent = seconds() - start;
+
+	if (!rate->count || spent < rate->best)
+		rate->best = spent;
+	rate->count = count;
+}
+
+static void time_packets(struct rate *rate, struct pt_config *config)
+{
+	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(config);
+	struct pt_packet packet;
+	double start = seconds();
+	uint64_t count = 0;
+
+	pt_pkt_sync_forward(decoder);
+	while (pt_pkt_next(decoder, &packet, sizeof(packet)) >= 0)
+		count += 1;
+	measured(rate, start, count);
+	pt_pkt_free_decoder(decoder);
+}
+
+static void time_encoder(struct rate *rate, struct pt_config *config)
+{
+	size_t size = (size_t) (config->end - config->begin);
+	struct pt_packet *packets = malloc(size * sizeof(*packets));
+	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(config);
+	struct pt_config target = *config;
+	struct pt_encoder *encoder;
+	uint64_t count = 0, at;
+	double start;
+
+	pt_pkt_sync_forward(decoder);
+	while (pt_pkt_next(decoder, &packets[count], sizeof(*packets)) >= 0)
+		count += 1;
+	target.begin = malloc(size);
+	target.end = target.begin + size;
+	encoder = pt_alloc_encoder(&target);
+	start = seconds();
+	for (at = 0; at < count; at++)
+		if (pt_enc_next(encoder, &packets[at]) < 0)
+			fail("a packet that libipt cannot write");
+	measured(rate, start, count);
+	pt_free_encoder(encoder);
+	pt_pkt_free_decoder(decoder);
+	free(target.begin);
+	free(packets);
+}
+
+static void time_insns(struct rate *rate, struct pt_config *config, char **code)
+{
+	struct pt_insn_decoder *decoder = insn_decoder(config, code);
+	double start = seconds();
+
+	measured(rate, start, instructions(decoder, 0));
+	pt_insn_free_decoder(decoder);
+}
+
+static void time_all(int rounds, const char *trace, char **code)
+{
+	struct pt_config config = config_of(trace);
+	struct rate rates[3] = { { 0, 0 } };
+	int at;
+
+	while (rounds-- > 0) {
+		time_packets(&rates[0], &config);
+		time_encoder(&rates[1], &config);
+		time_insns(&rates[2], &config, code);
+	}
+	for (at = 0; at < 3; at++)
+		printf("%.9f %" PRIu64 "\n", rates[at].best, rates[at].count);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "packets")) {
+		packets(argv[2]);
+	} else if (argc == 4 && !strcmp(argv[1], "encode")) {
+		encode(argv[2], argv[3]);
+	} else if (argc >= 5 && !strcmp(argv[1], "insns")) {
+		struct pt_config config = config_of(argv[2]);
+		struct pt_insn_decoder *decoder = insn_decoder(&config, argv + 3);
+
+		instructions(decoder, 1);
+		pt_insn_free_decoder(decoder);
+	} else if (argc >= 6 && !strcmp(argv[1], "time")) {
+		time_all(atoi(argv[2]), argv[3], argv + 4);
+	} else {
+		fail("unknown command");
+	}
+	return 0;
+}

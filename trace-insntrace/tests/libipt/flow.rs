@@ -1,0 +1,79 @@
+//! libipt's instruction decoder finds the same instructions as ours, and as were executed.
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[path = "../common/stepped.rs"]
+mod stepped;
+#[path = "../common/walk.rs"]
+mod walk;
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use trace_insntrace::flow::{FlowDecoder, Image, Item};
+use trace_insntrace::pt::Writer;
+use walk::{Odds, Program, Random, Walk, BASE};
+
+use crate::Libipt;
+
+fn ours(image: Image, trace: &[u8]) -> Vec<u64> {
+    let mut flow = FlowDecoder::new(image);
+    flow.push(trace);
+    flow.end();
+    let mut ips = Vec::new();
+    while let Some(item) = flow.next_item() {
+        if let Item::Instruction(instruction) = item.unwrap() {
+            ips.push(instruction.ip);
+        }
+    }
+    ips
+}
+
+fn theirs(image: &Image, trace: &[u8]) -> Vec<u64> {
+    let libipt = Libipt::new();
+    let mut arguments = vec![libipt.file("trace", trace)];
+    for (address, code) in image.sections() {
+        let address = format!("{address:x}");
+        arguments.push(libipt.file(&address, code));
+        arguments.push(address.into());
+    }
+    let arguments: Vec<&Path> = arguments.iter().map(AsRef::as_ref).collect();
+    let lines = libipt.run("insns", &arguments);
+    let ip = |line: &str| u64::from_str_radix(line, 16).expect(line);
+    lines.lines().map(ip).collect()
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+#[ignore = "needs libipt-dev"]
+fn libipt_finds_the_instructions_of_a_real_program() {
+    for compress in [false, true] {
+        let run = stepped::run(Writer::new().compress_returns(compress));
+        let found = theirs(&run.image, &run.packets);
+        let first = found.iter().zip(&run.executed).position(|(found, it)| found != it);
+        assert_eq!((first, found.len()), (None, run.executed.len()));
+        assert!(ours(run.image, &run.packets) == found);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    #[ignore = "needs libipt-dev"]
+    fn libipt_finds_the_instructions_that_we_find(
+        seed in any::<u64>(),
+        blocks in 2usize..60,
+        compress in any::<bool>(),
+        long in any::<bool>(),
+    ) {
+        let random = &mut Random(seed);
+        let program = Program::new(random, blocks);
+        let writer = Writer::new().compress_returns(compress).long_tnt(long);
+        let odds = Odds { interrupt: 50, pause: 30, psb: 70, time: 20, overflow: 40 };
+        let walk = Walk::new(&program, random, writer, 3000, odds);
+        let mut image = Image::new();
+        image.insert(BASE, &program.code);
+        prop_assert_eq!(theirs(&image, &walk.trace), &walk.executed[..]);
+        prop_assert_eq!(ours(image, &walk.trace), &walk.executed[..]);
+    }
+}

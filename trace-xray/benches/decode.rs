@@ -1,0 +1,84 @@
+//! How many records a second are decoded, and unwound to calls. Prints the best of several runs.
+//!
+//! ```sh
+//! cargo bench -p trace-xray
+//! ```
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use trace_xray::calls::CallStacks;
+use trace_xray::layout::{Action, Version};
+use trace_xray::read::Reader;
+use trace_xray::write::{Anchor, Log, Stamp};
+use trace_xray::{Format, FunctionId, Header};
+
+/// Calls in the log, each with two records.
+const CALLS: u64 = 8_000_000;
+const RUNS: usize = 7;
+
+fn main() {
+    let log = log();
+    let records = 2 * CALLS;
+    println!(
+        "{:>8} MB log, {:>3} million function records",
+        log.len() / 1_000_000,
+        records / 1_000_000
+    );
+    report("Reader", records, || {
+        let mut reader = Reader::new(&log[..]);
+        let mut sum = 0;
+        while let Some(item) = reader.next().expect("the log is valid") {
+            sum ^= black_box(item.tsc());
+        }
+        black_box(sum);
+        reader.stats().records
+    });
+    report("Reader and calls", records, || {
+        let mut reader = Reader::new(&log[..]);
+        let mut stacks = CallStacks::default();
+        while let Some(item) = reader.next().expect("the log is valid") {
+            black_box(stacks.step(&item));
+        }
+        reader.stats().records
+    });
+}
+
+/// A log of nested calls in thread buffers of 256 KiB.
+fn log() -> Vec<u8> {
+    let header = Header {
+        format: Format::little(Version::V5),
+        constant_tsc: true,
+        nonstop_tsc: true,
+        cycle_frequency: 2_000_000_000,
+        buffer_size: 256 << 10,
+    };
+    let anchor = Anchor { tsc: 0, time: Duration::ZERO };
+    let mut log = Log::new(Vec::new(), header, anchor).expect("memory can be written");
+    let mut thread = log.thread(1, 1);
+    let mut tsc = 0;
+    let mut add = |action, number: u64| {
+        tsc += 30;
+        let function = FunctionId::from_bits(number);
+        let at = Stamp { tsc, cpu: 0 };
+        log.function(&mut thread, at, action, function).expect("memory can be written");
+    };
+    for number in 0..CALLS / 4 {
+        let functions = [1, 2, 3 + number % 100, 200];
+        functions.iter().for_each(|function| add(Action::Entry, *function));
+        functions.iter().rev().for_each(|function| add(Action::Exit, *function));
+    }
+    log.write(&mut thread).expect("memory can be written");
+    log.into_inner()
+}
+
+fn report(name: &str, records: u64, run: impl Fn() -> u64) {
+    let time = || {
+        let start = Instant::now();
+        assert!(black_box(run()) >= records);
+        start.elapsed()
+    };
+    let best = (0..RUNS).map(|_| time()).min().unwrap_or_default();
+    let rate = records as f64 / best.as_secs_f64() / 1e6;
+    println!("{rate:>8.1} million records/s  {:>6.2} ns a record  {name}", 1e3 / rate);
+}

@@ -1,0 +1,272 @@
+//! Calls and call stacks from function records.
+//!
+//! A log has entries and exits, and some of them may be missing: recording started or ended within
+//! a function, a thread buffer was lost, a function ended by unwinding or never, or the writer
+//! removed short calls (LLVM's runtime calls it rewinding). A [`CallStack`] has the open calls of
+//! one thread, [`CallStacks`] those of all threads.
+//!
+//! | record | result |
+//! |---|---|
+//! | entry | a call is opened |
+//! | exit of the innermost call | it is closed |
+//! | exit of another open call | the calls within it are closed with [`End::Missing`], then it |
+//! | exit of a function without an open call | [`Step::NoEntry`]; open calls stay open |
+//! | tail exit | as an exit: the function ends where it jumps, and its callee is a call of its caller |
+//! | no more records | [`CallStack::finish`] closes the open calls with [`End::Open`] |
+//!
+//! The records of a thread must be in the order of their times. In a log of LLVM's runtime whose
+//! thread buffers were used again they are not: read it with [`Ordered`](crate::read::Ordered).
+
+use std::collections::HashMap;
+use std::vec::Drain;
+
+use crate::layout::Action;
+use crate::read::Item;
+use crate::record::{FunctionId, FunctionRecord, Record};
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum End {
+    /// The function returned.
+    Exit,
+    /// The function jumped to another one.
+    TailExit,
+    /// The function has no exit, but a caller of it has.
+    Missing,
+    /// Neither the function nor any of its callers has an exit.
+    Open,
+}
+
+/// A call that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// The function.
+    pub function: FunctionId,
+    /// The time of the entry in ticks.
+    pub entered: u64,
+    /// The time of the end in ticks. Without an exit it is that of the caller's exit, or of the
+    /// thread's last record.
+    pub left: u64,
+    /// The number of open calls around it.
+    pub depth: usize,
+    /// How it ended.
+    pub end: End,
+}
+
+/// What a function record does.
+#[derive(Debug)]
+pub enum Step<'a> {
+    /// A call was opened, within so many others.
+    Entered {
+        /// The number of open calls around it.
+        depth: usize,
+    },
+    /// Calls ended, the innermost one first.
+    Left(Ended<'a>),
+    /// The function has no open call.
+    NoEntry,
+    /// There are too many open calls or threads. The record is ignored.
+    OverLimit,
+}
+
+/// The limits of call stacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most open calls of a thread; 65,536 by default.
+    pub depth: usize,
+    /// The most threads; 65,536 by default.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { depth: 1 << 16, threads: 1 << 16 }
+    }
+}
+
+/// The process, if it is known, and the thread.
+type ThreadKey = (Option<i32>, i32);
+
+/// The open calls of all threads.
+#[derive(Debug, Default)]
+pub struct CallStacks {
+    stacks: Vec<(ThreadKey, CallStack)>,
+    places: HashMap<ThreadKey, usize>,
+    /// The place of the thread that was last: records of a thread come in rows.
+    last: usize,
+    limits: Limits,
+}
+
+impl CallStacks {
+    /// Starts with limits other than the default ones.
+    #[must_use]
+    pub fn with_limits(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Applies a record of a log; returns `None` if it is no function record.
+    #[inline]
+    pub fn step(&mut self, item: &Item<'_>) -> Option<Step<'_>> {
+        let Record::Function(function) = item.record else { return None };
+        let thread = (item.buffer.process, item.buffer.thread);
+        if self.stacks.get(self.last).is_none_or(|(last, _)| *last != thread) {
+            match self.place(thread) {
+                Some(place) => self.last = place,
+                None => return Some(Step::OverLimit),
+            }
+        }
+        let (_, stack) = self.stacks.get_mut(self.last)?;
+        Some(stack.step(item.tsc(), function))
+    }
+
+    /// Returns the place of a thread's stack, which is added if it is new.
+    fn place(&mut self, thread: ThreadKey) -> Option<usize> {
+        let next = self.stacks.len();
+        if let Some(place) = self.places.get(&thread) {
+            return Some(*place);
+        }
+        if next >= self.limits.threads {
+            return None;
+        }
+        self.places.insert(thread, next);
+        self.stacks.push((thread, CallStack::with_limit(self.limits.depth)));
+        Some(next)
+    }
+
+    /// Returns the stacks with their processes and threads, in the order of their first records.
+    pub fn threads(&mut self) -> impl Iterator<Item = (Option<i32>, i32, &mut CallStack)> {
+        self.stacks.iter_mut().map(|((process, thread), stack)| (*process, *thread, stack))
+    }
+}
+
+/// The open calls of a thread.
+///
+/// # Examples
+///
+/// ```
+/// use trace_xray::calls::{CallStack, End, Step};
+/// use trace_xray::layout::Action;
+/// use trace_xray::{FunctionId, FunctionRecord};
+///
+/// let function = FunctionId::new(1).unwrap();
+/// let record = |action| FunctionRecord { action, function, delta: 0 };
+/// let mut stack = CallStack::default();
+/// stack.step(100, record(Action::Entry));
+/// let Step::Left(calls) = stack.step(130, record(Action::Exit)) else { panic!() };
+/// let calls: Vec<_> = calls.collect();
+/// assert_eq!((calls[0].entered, calls[0].left, calls[0].end), (100, 130, End::Exit));
+/// ```
+#[derive(Debug)]
+pub struct CallStack {
+    frames: Vec<Frame>,
+    limit: usize,
+    /// Open calls that are not in `frames` because of the limit.
+    beyond: u64,
+    /// The time of the last record.
+    last: u64,
+}
+
+/// An open call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// The function.
+    pub function: FunctionId,
+    /// The time of the entry in ticks.
+    pub entered: u64,
+}
+
+impl Default for CallStack {
+    fn default() -> Self {
+        Self::with_limit(Limits::default().depth)
+    }
+}
+
+impl CallStack {
+    /// Starts with a limit other than the default one.
+    #[must_use]
+    pub fn with_limit(depth: usize) -> Self {
+        Self { frames: Vec::new(), limit: depth, beyond: 0, last: 0 }
+    }
+
+    /// Returns the open calls, the outermost one first.
+    #[must_use]
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// Applies a function record at a time in ticks. Calls that end are removed, also if the
+    /// result is not read.
+    #[inline]
+    pub fn step(&mut self, tsc: u64, record: FunctionRecord) -> Step<'_> {
+        self.last = tsc;
+        match record.action {
+            Action::Entry | Action::EntryArgs => self.enter(tsc, record.function),
+            Action::Exit => self.leave(tsc, record.function, End::Exit),
+            Action::TailExit => self.leave(tsc, record.function, End::TailExit),
+        }
+    }
+
+    /// Closes all open calls, at the time of the last record.
+    pub fn finish(&mut self) -> Ended<'_> {
+        self.beyond = 0;
+        Ended {
+            base: 0,
+            left: self.last,
+            end: End::Open,
+            inner: End::Open,
+            frames: self.frames.drain(..),
+        }
+    }
+
+    fn enter(&mut self, tsc: u64, function: FunctionId) -> Step<'_> {
+        let depth = self.frames.len();
+        if depth >= self.limit {
+            self.beyond += 1;
+            return Step::OverLimit;
+        }
+        self.frames.push(Frame { function, entered: tsc });
+        Step::Entered { depth }
+    }
+
+    fn leave(&mut self, tsc: u64, function: FunctionId, end: End) -> Step<'_> {
+        if self.beyond > 0 {
+            self.beyond -= 1;
+            return Step::OverLimit;
+        }
+        let Some(base) = self.frames.iter().rposition(|frame| frame.function == function) else {
+            return Step::NoEntry;
+        };
+        let frames = self.frames.drain(base..);
+        Step::Left(Ended { base, left: tsc, end, inner: End::Missing, frames })
+    }
+}
+
+/// Calls that ended, the innermost one first.
+#[derive(Debug)]
+pub struct Ended<'a> {
+    /// The depth of the outermost one.
+    base: usize,
+    left: u64,
+    /// How the outermost one ended.
+    end: End,
+    /// How the others ended.
+    inner: End,
+    frames: Drain<'a, Frame>,
+}
+
+impl Iterator for Ended<'_> {
+    type Item = Call;
+
+    fn next(&mut self) -> Option<Call> {
+        let Frame { function, entered } = self.frames.next_back()?;
+        let around = self.frames.len();
+        let end = if around == 0 { self.end } else { self.inner };
+        Some(Call { function, entered, left: self.left, depth: self.base + around, end })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.frames.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Ended<'_> {}

@@ -1,0 +1,14 @@
+#![forbid(unsafe_code)]
+#![doc = include_str!("../README.md")]
+
+pub mod calls;
+pub mod layout;
+pub mod map;
+pub mod read;
+pub mod record;
+pub mod write;
+
+pub use record::{
+    CustomEvent, EventTime, Format, FunctionId, FunctionRecord, Header, Record, TypedEvent,
+    WallClock,
+};

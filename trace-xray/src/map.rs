@@ -1,0 +1,134 @@
+//! Instrumentation maps: the functions of a program by id.
+//!
+//! A program that is built with XRay has an entry for each sled in its section `xray_instr_map`.
+//! The ids of functions are not in it: they count the functions in the order of their first sleds,
+//! from 1 on. [`Map::parse`] reads the section of an ELF file, or the YAML that `llvm-xray extract`
+//! writes. [`write()`] makes an ELF file for functions without sleds.
+
+mod elf;
+mod error;
+mod program;
+mod write;
+mod yaml;
+
+use std::collections::BTreeMap;
+
+pub use error::{MapError, Mismatch};
+pub use program::Program;
+pub use write::write;
+
+use crate::layout::SledKind;
+use crate::record::FunctionId;
+
+/// A place in a program that XRay can patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sled {
+    /// The id of its function.
+    pub id: FunctionId,
+    /// Its address.
+    pub address: u64,
+    /// The address of its function.
+    pub function: u64,
+    /// What it records.
+    pub kind: SledKind,
+    /// Whether the function has the attribute to be always instrumented.
+    pub always_instrument: bool,
+    /// The version of its entry.
+    pub version: u8,
+}
+
+/// A function of a map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    /// Its address.
+    pub address: u64,
+    /// Its symbol as it is in the program, if it has one.
+    pub symbol: Option<String>,
+}
+
+impl Function {
+    /// Returns the function's name: the symbol, demangled if it is one of Rust.
+    #[must_use]
+    pub fn name(&self) -> Option<String> {
+        let symbol = self.symbol.as_deref()?;
+        Some(match rustc_demangle::try_demangle(symbol) {
+            // Without the hash.
+            Ok(name) => format!("{name:#}"),
+            Err(_) => symbol.to_owned(),
+        })
+    }
+}
+
+/// An instrumentation map.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Map {
+    sleds: Vec<Sled>,
+    functions: BTreeMap<FunctionId, Function>,
+    build_id: Option<Vec<u8>>,
+}
+
+impl Map {
+    /// Reads a map from the content of a file: a program or shared library in ELF, or YAML.
+    ///
+    /// # Errors
+    ///
+    /// The file is neither, is damaged, or has no map.
+    pub fn parse(file: &[u8]) -> Result<Self, MapError> {
+        if file.starts_with(&object::elf::ELFMAG) {
+            return elf::read(file);
+        }
+        match std::str::from_utf8(file) {
+            Ok(text) => yaml::read(text),
+            Err(_) => Err(MapError::UnknownFormat),
+        }
+    }
+
+    /// Returns all sleds, in the order of the file.
+    #[must_use]
+    pub fn sleds(&self) -> &[Sled] {
+        &self.sleds
+    }
+
+    /// Returns all functions by id.
+    pub fn functions(&self) -> impl Iterator<Item = (FunctionId, &Function)> {
+        self.functions.iter().map(|(id, function)| (*id, function))
+    }
+
+    /// Returns the function of an id.
+    #[must_use]
+    pub fn function(&self, id: FunctionId) -> Option<&Function> {
+        self.functions.get(&id)
+    }
+
+    /// Returns the build id of the program, if the map has it.
+    #[must_use]
+    pub fn build_id(&self) -> Option<&[u8]> {
+        self.build_id.as_deref()
+    }
+
+    /// Checks that the map belongs to a program.
+    ///
+    /// If both have build ids, these decide. Otherwise the functions have to be at the addresses
+    /// that the program's own map says, or, if it has none, in its code.
+    ///
+    /// # Errors
+    ///
+    /// It belongs to another one.
+    pub fn check(&self, program: &Program) -> Result<(), Mismatch> {
+        if let (Some(map), Some(program)) = (self.build_id(), program.build_id()) {
+            return if map == program {
+                Ok(())
+            } else {
+                Err(Mismatch::BuildId { map: map.to_vec(), program: program.to_vec() })
+            };
+        }
+        self.functions().try_for_each(|(id, function)| program.check(id, function.address))
+    }
+
+    /// Adds a sled. The first one of a function defines the function.
+    fn add(&mut self, sled: Sled, symbol: Option<String>) {
+        self.sleds.push(sled);
+        let function = Function { address: sled.function, symbol };
+        self.functions.entry(sled.id).or_insert(function);
+    }
+}

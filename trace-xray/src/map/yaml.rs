@@ -1,0 +1,125 @@
+//! The YAML form of a map, as `llvm-xray extract` writes it.
+
+use saphyr_parser::{Event, Parser, ScanError, StrInput};
+
+use super::{Map, MapError, Sled};
+use crate::layout::SledKind;
+use crate::record::FunctionId;
+
+/// Reads a sequence of mappings, one for each sled.
+pub(super) fn read(text: &str) -> Result<Map, MapError> {
+    let mut events = Events { parser: Parser::new_from_str(text), line: 1 };
+    let mut map = Map::default();
+    while let Some(event) = events.next()? {
+        match event {
+            Event::StreamStart | Event::DocumentStart(_) => {}
+            Event::SequenceStart(..) => break,
+            _ => return Err(events.error("expected a sequence of sleds")),
+        }
+    }
+    loop {
+        match events.next()? {
+            Some(Event::MappingStart(..)) => {
+                let (sled, name) = events.sled()?;
+                map.add(sled, name);
+            }
+            Some(Event::SequenceEnd) => return Ok(map),
+            _ => return Err(events.error("expected a sled")),
+        }
+    }
+}
+
+/// The fields of a sled that were read so far.
+#[derive(Debug, Default)]
+struct Fields {
+    id: Option<FunctionId>,
+    address: Option<u64>,
+    function: Option<u64>,
+    kind: Option<SledKind>,
+    always_instrument: Option<bool>,
+    name: Option<String>,
+    version: u8,
+}
+
+struct Events<'a> {
+    parser: Parser<'a, StrInput<'a>>,
+    /// The line of the last event.
+    line: usize,
+}
+
+impl<'a> Events<'a> {
+    fn next(&mut self) -> Result<Option<Event<'a>>, MapError> {
+        match self.parser.next_event() {
+            Some(Ok((event, span))) => {
+                self.line = span.start.line();
+                Ok(Some(event))
+            }
+            Some(Err(error)) => Err(scan_error(&error)),
+            None => Ok(None),
+        }
+    }
+
+    fn error(&self, message: impl Into<String>) -> MapError {
+        MapError::Yaml { line: self.line, message: message.into() }
+    }
+
+    /// Reads the rest of a mapping.
+    fn sled(&mut self) -> Result<(Sled, Option<String>), MapError> {
+        let mut fields = Fields::default();
+        loop {
+            match self.next()? {
+                Some(Event::MappingEnd) => break,
+                Some(Event::Scalar(key, ..)) => {
+                    let Some(Event::Scalar(value, ..)) = self.next()? else {
+                        return Err(self.error(format!("expected a value for {key}")));
+                    };
+                    if fields.set(&key, &value).is_none() {
+                        return Err(self.error(format!("invalid {key}: {value}")));
+                    }
+                }
+                _ => return Err(self.error("expected a key")),
+            }
+        }
+        fields.sled().ok_or_else(|| self.error("the sled is not complete"))
+    }
+}
+
+impl Fields {
+    /// Stores a value; returns `None` if it is not valid. Unknown keys are ignored.
+    fn set(&mut self, key: &str, value: &str) -> Option<()> {
+        match key {
+            "id" => self.id = Some(FunctionId::new(u32::try_from(number(value)?).ok()?)?),
+            "address" => self.address = Some(number(value)?),
+            "function" => self.function = Some(number(value)?),
+            "kind" => self.kind = Some(SledKind::from_name(value)?),
+            "always-instrument" => self.always_instrument = Some(value.parse().ok()?),
+            "function-name" => self.name = (!value.is_empty()).then(|| value.to_owned()),
+            "version" => self.version = u8::try_from(number(value)?).ok()?,
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn sled(self) -> Option<(Sled, Option<String>)> {
+        let sled = Sled {
+            id: self.id?,
+            address: self.address?,
+            function: self.function?,
+            kind: self.kind?,
+            always_instrument: self.always_instrument?,
+            version: self.version,
+        };
+        Some((sled, self.name))
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+fn scan_error(error: &ScanError) -> MapError {
+    MapError::Yaml { line: error.marker().line(), message: error.info().to_owned() }
+}

@@ -1,0 +1,170 @@
+//! Why a log, or a part of it, cannot be read.
+
+use std::{fmt, io};
+
+use super::{DecodeError, HeaderError};
+use crate::layout::MetadataKind;
+
+/// Why the next record cannot be read.
+///
+/// Offsets are in bytes from the start of the log. The [module](super) says where the reader
+/// stands then.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// Reading the input failed.
+    Io {
+        /// The first byte that was not read.
+        offset: u64,
+        /// The input's error.
+        error: io::Error,
+    },
+    /// The log has no valid header.
+    Header {
+        /// The header.
+        offset: u64,
+        /// What is wrong.
+        error: HeaderError,
+    },
+    /// A record cannot be decoded.
+    Record {
+        /// The record.
+        offset: u64,
+        /// What is wrong.
+        error: DecodeError,
+    },
+    /// A record reaches beyond the end of its thread buffer.
+    Overrun {
+        /// The record.
+        offset: u64,
+        /// Its size.
+        size: u64,
+        /// The bytes up to the end of the thread buffer.
+        left: u64,
+    },
+    /// A record is not allowed at this place of a thread buffer.
+    Unexpected {
+        /// The record.
+        offset: u64,
+        /// Its kind, `None` for a function record.
+        kind: Option<MetadataKind>,
+    },
+    /// A thread buffer ends before its first CPU record.
+    NoStart {
+        /// The end of the thread buffer.
+        offset: u64,
+    },
+    /// A thread buffer has zeros in place of records.
+    Zeros {
+        /// The first zero.
+        offset: u64,
+        /// The bytes up to the end of the thread buffer, if it is known.
+        left: Option<u64>,
+    },
+    /// A thread buffer of version 1 has no EndOfBuffer record.
+    NoEndOfBuffer {
+        /// Where it should be.
+        offset: u64,
+    },
+    /// The payload of an event is beyond the limit.
+    PayloadTooLarge {
+        /// The record.
+        offset: u64,
+        /// Its size.
+        size: u64,
+        /// [`Limits::payload_bytes`](super::Limits).
+        limit: usize,
+    },
+    /// Between thread buffers is something that is none.
+    NotABuffer {
+        /// Its start.
+        offset: u64,
+    },
+    /// The log ends within a thread buffer.
+    Truncated {
+        /// The first record that is not complete, or the end of the log.
+        offset: u64,
+        /// The bytes that are expected there.
+        expected: u64,
+        /// The bytes that are there.
+        found: u64,
+    },
+}
+
+impl ReadError {
+    /// Returns whether nothing more can be read.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::Header { .. } | Self::Truncated { .. })
+    }
+
+    /// Returns the place of the error, in bytes from the start of the log.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        match self {
+            Self::Io { offset, .. }
+            | Self::Header { offset, .. }
+            | Self::Record { offset, .. }
+            | Self::Overrun { offset, .. }
+            | Self::Unexpected { offset, .. }
+            | Self::NoStart { offset }
+            | Self::Zeros { offset, .. }
+            | Self::NoEndOfBuffer { offset }
+            | Self::PayloadTooLarge { offset, .. }
+            | Self::NotABuffer { offset }
+            | Self::Truncated { offset, .. } => *offset,
+        }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { offset, .. } => write!(f, "cannot read the log at byte {offset}"),
+            Self::Header { offset, .. } => write!(f, "invalid header at byte {offset}"),
+            Self::Record { offset, .. } => write!(f, "invalid record at byte {offset}"),
+            Self::Overrun { offset, size, left } => write!(
+                f,
+                "the record at byte {offset} has {size} bytes, its thread buffer only {left}"
+            ),
+            Self::Unexpected { offset, kind: Some(kind) } => {
+                write!(f, "a {kind} record is not allowed at byte {offset}")
+            }
+            Self::Unexpected { offset, kind: None } => {
+                write!(f, "a function record is not allowed at byte {offset}")
+            }
+            Self::NoStart { offset } => {
+                write!(f, "the thread buffer that ends at byte {offset} has no CPU record")
+            }
+            Self::Zeros { offset, left: Some(left) } => write!(
+                f,
+                "the thread buffer has zeros at byte {offset}; its last {left} bytes are ignored"
+            ),
+            Self::Zeros { offset, left: None } => {
+                write!(f, "the thread buffer has zeros at byte {offset}")
+            }
+            Self::NoEndOfBuffer { offset } => {
+                write!(f, "the EndOfBuffer record at byte {offset} is missing")
+            }
+            Self::PayloadTooLarge { offset, size, limit } => write!(
+                f,
+                "the record at byte {offset} has {size} bytes; its payload exceeds {limit} bytes"
+            ),
+            Self::NotABuffer { offset } => write!(f, "no thread buffer starts at byte {offset}"),
+            Self::Truncated { offset, expected, found } => {
+                write!(f, "the log is cut off at byte {offset}: {found} of {expected} bytes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            Self::Header { error, .. } => Some(error),
+            Self::Record { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

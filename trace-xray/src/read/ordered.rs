@@ -1,0 +1,150 @@
+//! Reading of thread buffers in the order of time.
+
+use std::io::{Read, Seek, SeekFrom};
+
+use super::decoder::Poll;
+use super::{Decoder, Item, ReadError, Reader};
+use crate::record::{Header, Record};
+
+/// Reads a log whose thread buffers are in another order than they were written.
+///
+/// LLVM's runtime uses thread buffers again, and writes them in the order of their memory. Here
+/// they come in the order of their first times, so that the records of each thread are in order.
+/// The log is read twice; memory grows with the number of thread buffers, 32 bytes each.
+///
+/// Records of a thread buffer without a time are left out, and damage in the first pass is not an
+/// error: the second pass returns it.
+///
+/// # Examples
+///
+/// ```
+/// use trace_xray::calls::CallStacks;
+/// use trace_xray::read::Ordered;
+///
+/// fn calls(log: std::fs::File) -> Result<(), trace_xray::read::ReadError> {
+///     let mut reader = Ordered::new(log)?;
+///     let mut stacks = CallStacks::default();
+///     while let Some(item) = reader.next()? {
+///         stacks.step(&item);
+///     }
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Ordered<R> {
+    input: R,
+    headers: Vec<Header>,
+    buffers: std::vec::IntoIter<Found>,
+    decoder: Decoder,
+    /// The place of the thread buffer that is read.
+    current: Option<u64>,
+}
+
+/// A thread buffer that was found.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    /// Its first time.
+    tsc: u64,
+    offset: u64,
+    /// The bytes up to the next one.
+    size: u64,
+    /// The place of its header in the list of headers.
+    header: usize,
+}
+
+impl<R: Read + Seek> Ordered<R> {
+    /// Finds the thread buffers of a log, which starts at the first byte of the input.
+    ///
+    /// # Errors
+    ///
+    /// The log has no valid header, or reading fails.
+    pub fn new(mut input: R) -> Result<Self, ReadError> {
+        seek(&mut input, 0)?;
+        let (headers, mut buffers) = find(&mut input)?;
+        // Stable: buffers of the same time stay in the order of the log.
+        buffers.sort_by_key(|buffer| buffer.tsc);
+        let (buffers, decoder) = (buffers.into_iter(), Decoder::new());
+        Ok(Self { input, headers, buffers, decoder, current: None })
+    }
+
+    /// Returns the next record, `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// See the [module's documentation](super). Reading goes on with the next thread buffer, also
+    /// after an error that [is fatal](ReadError::is_fatal).
+    // It borrows from the reader, which an iterator cannot.
+    #[allow(clippy::should_implement_trait)]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Item<'_>>, ReadError> {
+        if let Some(record) = self.decoder.next_function() {
+            return Ok(Some(self.decoder.function_item(record)));
+        }
+        self.next_slow()
+    }
+
+    /// Returns the header of the log; of several logs in one file, that of the last record.
+    #[must_use]
+    pub fn header(&self) -> Option<&Header> {
+        self.decoder.header().or(self.headers.first())
+    }
+
+    #[inline(never)]
+    fn next_slow(&mut self) -> Result<Option<Item<'_>>, ReadError> {
+        loop {
+            let Some(current) = self.current else {
+                match self.buffers.next() {
+                    Some(buffer) => self.enter(buffer)?,
+                    None => return Ok(None),
+                }
+                continue;
+            };
+            match self.decoder.poll_within(current)? {
+                Poll::Record(size) => return self.decoder.item(size).map(Some),
+                Poll::End => self.current = None,
+                Poll::More => self.decoder.read(&mut self.input)?,
+            }
+        }
+    }
+
+    /// Goes to a thread buffer, unless the decoder is there.
+    fn enter(&mut self, Found { offset, size, header, .. }: Found) -> Result<(), ReadError> {
+        self.current = Some(offset);
+        let header = self.headers.get(header).copied();
+        if let Some(header) = header.filter(|_| !self.decoder.is_at(offset)) {
+            seek(&mut self.input, offset)?;
+            self.decoder = Decoder::at(header, offset, size);
+        }
+        Ok(())
+    }
+}
+
+fn seek(input: &mut impl Seek, offset: u64) -> Result<(), ReadError> {
+    let result = input.seek(SeekFrom::Start(offset));
+    result.map(|_| ()).map_err(|error| ReadError::Io { offset, error })
+}
+
+/// Reads the log once; returns its headers and thread buffers.
+fn find(input: &mut impl Read) -> Result<(Vec<Header>, Vec<Found>), ReadError> {
+    let mut reader = Reader::new(input);
+    let (mut headers, mut buffers): (Vec<Header>, Vec<Found>) = Default::default();
+    loop {
+        let (tsc, offset) = match reader.next() {
+            Ok(Some(Item { record: Record::NewCpuId { tsc, .. }, buffer, .. })) => {
+                (tsc, buffer.offset)
+            }
+            Ok(None) => break,
+            Err(error @ (ReadError::Header { .. } | ReadError::Io { .. })) => return Err(error),
+            Ok(Some(_)) | Err(_) => continue,
+        };
+        if buffers.last().is_some_and(|last| last.offset == offset) {
+            continue;
+        }
+        headers.extend(reader.header().filter(|header| headers.last() != Some(header)));
+        if let Some(last) = buffers.last_mut() {
+            last.size = offset - last.offset;
+        }
+        buffers.push(Found { tsc, offset, size: u64::MAX, header: headers.len() - 1 });
+    }
+    Ok((headers, buffers))
+}

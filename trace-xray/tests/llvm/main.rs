@@ -1,0 +1,14 @@
+//! LLVM's tools read what this crate writes, and this crate reads what LLVM's runtime writes.
+//!
+//! The tests need `llvm-xray-19`, `clang++-19` and its runtime: `.ci/xray` installs them and runs
+//! the tests, which are ignored otherwise.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod deviations;
+mod maps;
+mod ours;
+mod text;
+mod theirs;
+mod tools;
+mod versions;
