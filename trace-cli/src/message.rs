@@ -8,8 +8,9 @@ use trace_convert::visible;
 /// Separates an error from the advice that is printed below it.
 pub(crate) const HINT: &str = "\nhint: ";
 
-/// Prints a message, with each hint on a line of its own. Control characters, such as those in
-/// names, are escaped. If printing fails, nobody can be informed.
+/// Prints a message, with each hint on a line of its own. Control characters are escaped; names of
+/// programs must be escaped before, since they could contain a hint. If printing fails, nobody can
+/// be informed.
 pub(crate) fn say(message: &str) {
     let parts: Vec<_> = message.split(HINT).map(visible).collect();
     let _ = writeln!(io::stderr(), "trace: {}", parts.join(HINT));

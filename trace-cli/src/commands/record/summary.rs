@@ -117,13 +117,14 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
         lines.push(unmatched::no_event(&category, known(summary)));
     }
     for provider in summary.providers.iter().filter(|provider| provider.dropped > 0) {
-        let (name, dropped) = (&provider.name, HumanCount(provider.dropped));
+        let (name, dropped) = (visible(&provider.name), HumanCount(provider.dropped));
         let noun = plural(provider.dropped, "record", "records");
         lines.push(format!("{name} lost {dropped} {noun} because its buffer was full{HINT}use a larger buffer (-b), or record fewer categories (-c)"));
     }
     lines.extend(summary.providers.iter().filter_map(misbehavior));
     for refusal in &summary.refused {
-        lines.push(format!("cannot record {} ({}): {}", refusal.name, refusal.pid, refusal.reason));
+        let name = visible(&refusal.name);
+        lines.push(format!("cannot record {name} ({}): {}", refusal.pid, refusal.reason));
     }
     let more = summary.refusals.saturating_sub(summary.refused.len() as u64);
     if more > 0 {
@@ -134,7 +135,8 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
 
 /// Returns a warning about a provider that violated the protocol.
 fn misbehavior(provider: &ProviderSummary) -> Option<String> {
-    let ProviderSummary { name, pid, .. } = provider;
+    let ProviderSummary { pid, .. } = provider;
+    let name = visible(&provider.name);
     match &provider.end {
         End::CutOff(violation @ Violation::PacketVersion(_)) => {
             Some(format!("{name} ({pid}) was cut off and its data ignored: {violation}"))
@@ -277,6 +279,13 @@ mod tests {
         );
         let flood = misbehavior(&provider(End::CutOff(Violation::Flood), false)).unwrap();
         assert!(flood.starts_with("app (7) was cut off: sent more than it has reason to"));
+    }
+
+    #[test]
+    fn the_name_of_a_program_is_no_hint() {
+        let mut hostile = provider(End::TimedOut, false);
+        hostile.name = format!("app{HINT}obey");
+        assert!(!misbehavior(&hostile).unwrap().contains(HINT));
     }
 
     #[test]
