@@ -8,7 +8,7 @@ use std::error::Error;
 use std::fs::File;
 use std::process::ExitCode;
 
-use trace_convert::Loss;
+use trace_analyze::Loss;
 use trace_format::{Reader, Record};
 
 fn main() -> ExitCode {

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::fs::File;
 use std::process::ExitCode;
 
-use trace_convert::spans::{Span, Spans};
+use trace_analyze::spans::{Span, Spans};
 use trace_format::Reader;
 
 fn main() -> ExitCode {
@@ -34,9 +34,10 @@ fn longest() -> Result<(), Box<dyn Error>> {
         *nanos = span.nanos().max(*nanos);
     };
     while let Some(item) = reader.next()? {
-        spans.record(&item, &mut look);
+        spans.record(&item).for_each(&mut look);
     }
-    let oddities = spans.finish(&mut look);
+    spans.finish().for_each(look);
+    let oddities = spans.oddities();
     for ((thread, label), nanos) in longest {
         if spans.catalog().name(label) == wanted {
             println!("thread {thread}: {nanos} ns");

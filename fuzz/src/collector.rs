@@ -1,7 +1,8 @@
 //! The collector against the reader: all that the one lets through, the other reads.
 
-use trace_convert::check::{self, Verdict};
+use trace_analyze::check::{self, Verdict};
 use trace_format::encode::{append, append_bytes};
+use trace_format::audit::Audit;
 use trace_format::layout::{BlobType, InstantScope, ObjectType, ThreadKoids, ThreadState};
 use trace_format::record::{
     Argument, Backtrace, Blob, ContextSwitch, Event, EventKind, KernelObject, LargeBlob,
@@ -84,16 +85,17 @@ fn archive_of(words: &[u64]) -> Vec<u8> {
 /// for itself alone.
 fn readable(archive: &[u8]) {
     let mut reader = Reader::new(archive);
-    let mut anchors = 0;
+    let (mut anchors, mut audit) = (0, Audit::default());
     while let Some(item) = reader.next().expect("the collector let it through") {
         item.record.references(|reference| followed(&item, reference));
+        audit.item(&item);
         anchors += usize::from(is_anchor(&item));
         own(&item);
     }
     assert_eq!(anchors, ANCHORS, "anchors are the manager's");
     let stats = reader.stats();
     assert_eq!((stats.bad_records, stats.unknown_records), (0, 0));
-    assert_eq!((stats.unknown_string_refs, stats.unknown_thread_refs), (0, 0));
+    assert_eq!(audit, Audit::default());
     let report = check::check(Reader::new(archive)).expect("memory can be read");
     assert_ne!(report.verdict(), Verdict::Malformed, "{report:?}");
 }

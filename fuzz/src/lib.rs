@@ -6,7 +6,8 @@ mod xray;
 
 use std::fmt::Write;
 
-use trace_convert::{check, chrome, tef, text, ConvertError};
+use trace_analyze::check;
+use trace_convert::{chrome, tef, text, ConvertError};
 use trace_format::reader::Limits;
 use trace_format::Reader;
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use trace_format::audit::Audit;
 use trace_format::{EventKind, Reader, Record, Value};
 
 use crate::program::THREADS;
@@ -52,7 +53,9 @@ impl Numbers {
         let threads = (0..THREADS).map(|_| Counted::default()).collect();
         let mut numbers = Self { threads, dropped: 0 };
         let mut reader = Reader::new(bytes.as_slice());
+        let mut audit = Audit::default();
         while let Some(item) = reader.next().expect("the archive is well-formed") {
+            audit.item(&item);
             let Record::Event(event) = &item.record else { continue };
             let argument = |index| event.arguments.iter().nth(index).map(|argument| argument.value);
             match (&*item.text(event.category), &*item.text(event.name), event.kind) {
@@ -66,7 +69,7 @@ impl Numbers {
         }
         let stats = reader.stats();
         assert_eq!((stats.bad_records, stats.unknown_records), (0, 0));
-        assert_eq!((stats.unknown_string_refs, stats.unknown_thread_refs), (0, 0));
+        assert_eq!(audit, Audit::default());
         numbers
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use trace_format::audit::Audit;
 use trace_format::layout::ObjectType;
 use trace_format::{EventKind, Item, Metadata, Reader, Record, TickRate, Value};
 
@@ -88,12 +89,14 @@ impl Archive {
     pub(crate) fn parse(bytes: &[u8]) -> Self {
         let mut reader = Reader::new(bytes);
         let mut archive = Self::default();
+        let mut audit = Audit::default();
         while let Some(item) = reader.next().expect("the archive is well-formed") {
+            audit.item(&item);
             archive.take(&item);
         }
         let stats = reader.stats();
         assert_eq!((stats.bad_records, stats.unknown_records), (0, 0));
-        assert_eq!((stats.unknown_string_refs, stats.unknown_thread_refs), (0, 0));
+        assert_eq!(audit, Audit::default());
         archive
     }
 

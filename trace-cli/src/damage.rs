@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use trace_convert::spans::Oddities;
+use trace_analyze::spans::Oddities;
+use trace_analyze::stats::Unpaired;
+use trace_analyze::Damage;
 use trace_convert::stacks::Folded;
-use trace_convert::stats::Unpaired;
-use trace_convert::{ConvertError, Damage};
+use trace_convert::ConvertError;
 
 use crate::message::describe;
 use crate::{exit, input, say};
@@ -20,8 +21,8 @@ pub(crate) fn warn(path: &Path, damage: &Damage) -> u8 {
             ("records dropped during recording", damage.records_dropped),
             ("buffers that became full during recording", damage.buffers_full),
             ("malformed records, skipped", damage.stats.bad_records),
-            ("references to unknown strings", damage.stats.unknown_string_refs),
-            ("references to unknown threads", damage.stats.unknown_thread_refs),
+            ("references to unknown strings", damage.audit.unknown_strings),
+            ("references to unknown threads", damage.audit.unknown_threads),
         ],
     );
     let omitted: Vec<Count> =
@@ -81,8 +82,8 @@ pub(crate) fn of_stacks(folded: &Folded) -> [Count; 1] {
 }
 
 /// Returns a result with its error explained to the user.
-pub(crate) fn explained<T>(path: &Path, result: Result<T, ConvertError>) -> Result<T> {
-    result.map_err(|error| match error {
+pub(crate) fn explained<T>(path: &Path, result: Result<T, impl Into<ConvertError>>) -> Result<T> {
+    result.map_err(|error| match error.into() {
         ConvertError::Read(error) => input::explain(path, error),
         // No output exists yet: this is a temporary file.
         ConvertError::Write(error) => {

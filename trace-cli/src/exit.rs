@@ -42,6 +42,11 @@ Examples:
   trace view trace.fxt
   trace stats trace.fxt --sort p99
 
+Inputs:
+  Commands that read archives also read Chrome JSON and the text of ftrace: trace-cmd report,
+  /sys/kernel/tracing/trace and the HTML of systrace. The format is detected. All inputs may
+  be compressed with gzip or zstd.
+
 Exit status:
     0  success
     1  the command failed; check: the archive is malformed

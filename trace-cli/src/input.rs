@@ -1,6 +1,6 @@
-//! Opening archives, and messages about files that are not archives.
+//! Opening archives and other formats, and messages about files that are neither.
 
-mod again;
+mod spill;
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -8,13 +8,16 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use anyhow::{anyhow, bail, Context, Result};
+use trace_analyze::input::{Fxt, InputFormat};
+use trace_convert::ftrace::Ftrace;
+use trace_convert::tef::{self, JsonError};
 use trace_format::{ReadError, Reader};
 use trace_protocol::buffer::saved::buffer_path;
 
 use crate::compression::decompress;
 use crate::message::HINT;
 use crate::progress::Watched;
-pub(crate) use again::{copy_to, no_room, Again};
+pub(crate) use spill::{copy_to, no_room, Spill};
 
 /// The path that stands for standard input or output.
 pub(crate) const STANDARD: &str = "-";
@@ -22,7 +25,7 @@ pub(crate) const STANDARD: &str = "-";
 /// Bytes that are read to detect the format; JSON may start with white space.
 const START_BYTES: u64 = 4096;
 
-/// Opens an archive, `-` for standard input, compressed or not. A terminal shows
+/// Opens an input as an archive, `-` for standard input, compressed or not. A terminal shows
 /// the progress of a large one.
 pub(crate) fn open(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     open_with(path, |file| Box::new(Watched::new(file)))
@@ -36,22 +39,66 @@ pub(crate) fn open_to_print(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     }
 }
 
-/// Opens an archive or JSON, and returns whether it is JSON, by its start.
-pub(crate) fn open_any(path: &Path) -> Result<(bool, Box<dyn Read>)> {
-    let mut input = open_bytes(path, |file| Box::new(Watched::new(file)))?;
-    let mut start = Vec::new();
-    let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
-    read.with_context(|| format!("cannot read {}", path.display()))?;
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
-    let is_json = matches!(text.trim_ascii_start(), [b'{' | b'[', ..]);
-    Ok((is_json, Box::new(io::Cursor::new(start).chain(input))))
+/// Opens an input and detects its format.
+pub(crate) fn open_any(path: &Path) -> Result<Input> {
+    Input::new(path, |file| Box::new(Watched::new(file)))
 }
 
 fn open_with(
     path: &Path,
     watched: impl FnOnce(File) -> Box<dyn Read>,
 ) -> Result<Reader<Box<dyn Read>>> {
-    open_bytes(path, watched).map(Reader::new)
+    Input::new(path, watched)?.into_reader(path, false)
+}
+
+/// An input, decompressed, with its format.
+pub(crate) struct Input {
+    /// `None` if no format is known that starts like this.
+    pub(crate) kind: Option<InputKind>,
+    pub(crate) bytes: Box<dyn Read>,
+}
+
+impl Input {
+    fn new(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Result<Self> {
+        let mut input = open_bytes(path, watched)?;
+        let mut start = Vec::new();
+        let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
+        read.with_context(|| format!("cannot read {}", path.display()))?;
+        let kind = InputKind::detect(&start);
+        Ok(Self { kind, bytes: Box::new(io::Cursor::new(start).chain(input)) })
+    }
+
+    /// Reads it as an archive; of JSON with events left out that cannot be read, if `lenient`.
+    pub(crate) fn into_reader(self, path: &Path, lenient: bool) -> Result<Reader<Box<dyn Read>>> {
+        let format = self.kind.unwrap_or(InputKind::Fxt).format(lenient);
+        let archive = format.open(self.bytes);
+        let archive = archive.with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Reader::new(archive))
+    }
+}
+
+/// The formats that every command reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputKind {
+    Fxt,
+    Json,
+    Ftrace,
+}
+
+impl InputKind {
+    const ALL: [Self; 3] = [Self::Fxt, Self::Json, Self::Ftrace];
+
+    fn detect(start: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.format(false).detects(start))
+    }
+
+    pub(crate) fn format(self, lenient: bool) -> Box<dyn InputFormat> {
+        match self {
+            Self::Fxt => Box::new(Fxt),
+            Self::Json => Box::new(tef::Document { lenient }),
+            Self::Ftrace => Box::new(Ftrace),
+        }
+    }
 }
 
 fn open_bytes(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Result<Box<dyn Read>> {
@@ -95,7 +142,21 @@ pub(crate) fn explain(path: &Path, error: ReadError) -> anyhow::Error {
             "cannot read {name}: big-endian archives are not supported{HINT}convert it on the machine \
              that recorded it"
         ),
-        error => anyhow::Error::new(error).context(format!("cannot read {name}")),
+        error => match json_error(&error) {
+            Some(error) => anyhow!(
+                "cannot read {name} as JSON: {error}\
+                 {HINT}trace convert --lenient leaves out what cannot be read"
+            ),
+            None => anyhow::Error::new(error).context(format!("cannot read {name}")),
+        },
+    }
+}
+
+/// Returns why a document could not be imported.
+fn json_error(error: &ReadError) -> Option<&JsonError> {
+    match error {
+        ReadError::Io { error, .. } => error.get_ref()?.downcast_ref(),
+        _ => None,
     }
 }
 
@@ -105,7 +166,6 @@ fn what_it_is(first_word: Option<u64>) -> &'static str {
         None => "an archive has at least 8 bytes",
         Some([0x1f, 0x8b, ..]) => "it is compressed twice: unpack it with gzip -d",
         Some([0x28, 0xb5, 0x2f, 0xfd, ..]) => "it is compressed twice: unpack it with zstd -d",
-        Some([b'{' | b'[', ..]) => "it looks like JSON: `trace convert` makes an archive of it",
         Some(_) => "archives start with the bytes 10 00 04 46 78 54 16 00",
     }
 }

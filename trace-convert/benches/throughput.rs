@@ -9,11 +9,12 @@ use std::hint::black_box;
 use std::io;
 
 use rustix::time::{clock_gettime, ClockId};
+use trace_analyze::check;
+use trace_analyze::stats::{self, Grouping};
 use trace_convert::merge::{Clocks, Merger};
 use trace_convert::slice::{self, Selection};
 use trace_convert::stacks::Stacks;
-use trace_convert::stats::{self, Grouping};
-use trace_convert::{check, chrome, perfetto, text};
+use trace_convert::{chrome, perfetto, text};
 use trace_format::{
     Argument, Arguments, Event, EventKind, Reader, Thread, ThreadKoids, Value, Writer,
 };

@@ -77,8 +77,9 @@ use std::io::{Read, Write};
 
 use trace_format::Reader;
 
+use crate::export::export;
 use crate::{Conversion, ConvertError};
-use exporter::Exporter;
+use exporter::JsonExporter;
 
 /// Writes all that `reader` reads to `output` as one JSON object.
 ///
@@ -90,20 +91,6 @@ use exporter::Exporter;
 ///
 /// The input is not an archive, or reading or writing failed: what was written
 /// is then not valid JSON.
-pub fn write<R: Read, W: Write>(
-    mut reader: Reader<R>,
-    mut output: W,
-) -> Result<Conversion, ConvertError> {
-    let mut exporter = Exporter::default();
-    loop {
-        match reader.next() {
-            Ok(Some(item)) => exporter.record(&item),
-            Ok(None) => break,
-            Err(error) => exporter.conversion.damage.read_error(error)?,
-        }
-        exporter.write_full_pieces(&mut output)?;
-    }
-    let conversion = exporter.finish(reader.stats(), &mut output)?;
-    output.flush()?;
-    Ok(conversion)
+pub fn write<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Conversion, ConvertError> {
+    export(reader, JsonExporter::default(), output)
 }

@@ -1,6 +1,6 @@
 //! What a conversion has come to.
 
-use crate::Damage;
+use trace_analyze::Damage;
 
 /// What a conversion of an archive has come to.
 #[derive(Debug, Default)]

@@ -41,6 +41,12 @@ impl std::error::Error for ConvertError {
     }
 }
 
+impl From<ReadError> for ConvertError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
 impl From<io::Error> for ConvertError {
     fn from(error: io::Error) -> Self {
         Self::Write(error)

@@ -34,10 +34,10 @@ use std::io::{Read, Write};
 
 use trace_format::{Event, EventKind, Item, Metadata, Reader, Record, Writer};
 
-use crate::references::peek_text;
-use crate::{rewrite, ConvertError, Damage};
+use crate::{rewrite, ConvertError};
 pub use clock::Clocks;
 use clock::{Clock, Timeline};
+use trace_analyze::{koids, Damage};
 
 /// The most flows of which it is remembered where they begin.
 const MAX_FLOWS: usize = 1 << 20;
@@ -124,20 +124,9 @@ impl<W: Write> Merger<W> {
     /// # Errors
     ///
     /// The input is not an archive, or reading or writing failed.
-    pub fn add<R: Read>(&mut self, name: &str, mut reader: Reader<R>) -> Result<(), ConvertError> {
+    pub fn add<R: Read>(&mut self, name: &str, reader: Reader<R>) -> Result<(), ConvertError> {
         let archive = self.summary.damage.len();
-        let mut damage = Damage::default();
-        loop {
-            match reader.next() {
-                Ok(Some(item)) => {
-                    damage.item(&item);
-                    self.record(archive, name, &item)?;
-                }
-                Ok(None) => break,
-                Err(error) => damage.read_error(error)?,
-            }
-        }
-        damage.stats = reader.stats();
+        let damage = Damage::of_each(reader, |item| self.record(archive, name, item))?;
         self.summary.damage.push(damage);
         Ok(())
     }
@@ -194,7 +183,7 @@ impl<W: Write> Merger<W> {
     fn note_flow(&mut self, archive: usize, item: &Item<'_>, event: &Event<'_>) {
         let EventKind::FlowBegin { id } = event.kind else { return };
         let mut hasher = DefaultHasher::new();
-        (peek_text(item, event.category), peek_text(item, event.name), id).hash(&mut hasher);
+        (item.text(event.category), item.text(event.name), id).hash(&mut hasher);
         let hash = hasher.finish();
         let before = match self.flows.len() < MAX_FLOWS {
             true => *self.flows.entry(hash).or_insert(archive),
@@ -259,8 +248,8 @@ impl<W: Write> Merger<W> {
     ) -> Result<(), ConvertError> {
         let (nanos, koid) = (|ticks| clock.nanos(ticks), |koid| clock.koid(koid));
         let mut record = rewrite::with_nanos(item, room, nanos, koid);
-        rewrite::koids(&mut record, koid);
-        rewrite::times(&mut record).for_each(|ticks| *ticks = clock.nanos(*ticks));
+        koids::change(&mut record, koid);
+        record.times().for_each(|ticks| *ticks = clock.nanos(*ticks));
         match rewrite::write(&mut self.writer, &record)? {
             true => self.summary.written += 1,
             false => self.summary.left_out += 1,

@@ -63,8 +63,9 @@ use std::io::{Read, Write};
 
 use trace_format::Reader;
 
+use crate::export::export;
 use crate::{Conversion, ConvertError};
-use exporter::Exporter;
+use exporter::PerfettoExporter;
 
 /// Writes all that `reader` reads to `output` as a trace of Perfetto's.
 ///
@@ -76,21 +77,6 @@ use exporter::Exporter;
 /// # Errors
 ///
 /// The input is not an archive, or reading or writing failed.
-pub fn write<R: Read, W: Write>(
-    mut reader: Reader<R>,
-    mut output: W,
-) -> Result<Conversion, ConvertError> {
-    let mut exporter = Exporter::default();
-    loop {
-        match reader.next() {
-            Ok(Some(item)) => exporter.record(&item),
-            Ok(None) => break,
-            Err(error) => exporter.conversion.damage.read_error(error)?,
-        }
-        exporter.packets.write_full_pieces(&mut output)?;
-    }
-    let mut conversion = exporter.finish(&mut output)?;
-    output.flush()?;
-    conversion.damage.stats = reader.stats();
-    Ok(conversion)
+pub fn write<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Conversion, ConvertError> {
+    export(reader, PerfettoExporter::default(), output)
 }

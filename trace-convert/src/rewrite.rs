@@ -8,13 +8,14 @@ use std::io::Write;
 
 use trace_format::layout::{MAX_ARGUMENTS, MAX_THREAD_INDEX};
 use trace_format::{
-    Argument, Arguments, Event, Item, Process, Record, Text, Thread, ThreadKoids, Value,
+    Argument, Arguments, Event, Item, Process, Record, ReferenceMut, Text, Thread, Value,
     WriteError, Writer,
 };
 
-use crate::references::unsigned;
 use crate::slice::is_anchor;
-use crate::{ConvertError, Loss};
+use crate::ConvertError;
+use trace_analyze::arguments;
+use trace_analyze::Loss;
 
 /// Room for the arguments of a record.
 pub(crate) type Room<'a> = [Argument<'a>];
@@ -42,7 +43,7 @@ pub(crate) fn with_nanos<'a>(
     let has_ticks = matches!(&item.record, Record::Event(event) if tells_ticks(item, event));
     inline(item, room, |argument| {
         if let (true, Text::Inline(b"ticks" | b"from" | b"to")) = (has_ticks, argument.name) {
-            if let Some(ticks) = unsigned(item, argument.value) {
+            if let Some(ticks) = arguments::unsigned(item, argument.value) {
                 argument.value = Value::Uint64(nanos(ticks));
             }
         }
@@ -73,43 +74,14 @@ pub(crate) fn inline<'a>(
         count += 1;
     }
     let arguments: Arguments<'a> = room.get(..count).unwrap_or_default().into();
-    match &mut record {
-        Record::Event(event) => {
-            event.thread = thread(item, event.thread);
-            event.category = text(item, event.category);
-            event.name = text(item, event.name);
-            event.arguments = arguments;
-        }
-        Record::Blob(blob) => blob.name = text(item, blob.name),
-        Record::UserspaceObject(object) => {
-            object.process = process(item, object.process);
-            object.name = text(item, object.name);
-            object.arguments = arguments;
-        }
-        Record::KernelObject(object) => {
-            object.name = text(item, object.name);
-            object.arguments = arguments;
-        }
-        Record::LegacyContextSwitch(switch) => {
-            switch.outgoing = thread(item, switch.outgoing);
-            switch.incoming = thread(item, switch.incoming);
-        }
-        Record::ContextSwitch(switch) => switch.arguments = arguments,
-        Record::ThreadWakeup(wakeup) => wakeup.arguments = arguments,
-        Record::Log(log) => log.thread = thread(item, log.thread),
-        Record::Module(module) => module.process = process(item, module.process),
-        Record::Mmap(mmap) => mmap.process = process(item, mmap.process),
-        Record::Backtrace(backtrace) => backtrace.thread = thread(item, backtrace.thread),
-        Record::LargeBlob(blob) => {
-            blob.category = text(item, blob.category);
-            blob.name = text(item, blob.name);
-            if let Some(event) = &mut blob.event {
-                event.thread = thread(item, event.thread);
-                event.arguments = arguments;
-            }
-        }
-        _ => {}
+    if let Some(place) = record.arguments_mut() {
+        *place = arguments;
     }
+    record.references_mut(|reference| match reference {
+        ReferenceMut::Text(place) => *place = text(item, *place),
+        ReferenceMut::Thread(place) => *place = thread(item, *place),
+        ReferenceMut::Process(place) => *place = process(item, *place),
+    });
     record
 }
 
@@ -146,71 +118,11 @@ fn process(item: &Item<'_>, process: Process) -> Process {
     }
 }
 
-/// Changes the koids of processes and threads that a record is about, which
-/// stand in it inline.
-pub(crate) fn koids(record: &mut Record<'_>, change: impl Fn(u64) -> u64) {
-    let thread = |thread: &mut Thread| {
-        if let Thread::Inline(koids) = thread {
-            *koids = ThreadKoids::new(change(koids.process), change(koids.thread));
-        }
-    };
-    let process = |process: &mut Process| {
-        if let Process::Inline(koid) = process {
-            *koid = change(*koid);
-        }
-    };
-    match record {
-        Record::Event(event) => thread(&mut event.thread),
-        Record::UserspaceObject(object) => process(&mut object.process),
-        Record::KernelObject(object) => object.koid = change(object.koid),
-        Record::LegacyContextSwitch(switch) => {
-            thread(&mut switch.outgoing);
-            thread(&mut switch.incoming);
-        }
-        Record::ContextSwitch(switch) => {
-            switch.outgoing_thread = change(switch.outgoing_thread);
-            switch.incoming_thread = change(switch.incoming_thread);
-        }
-        Record::ThreadWakeup(wakeup) => wakeup.thread = change(wakeup.thread),
-        Record::Log(log) => thread(&mut log.thread),
-        Record::Module(module) => process(&mut module.process),
-        Record::Mmap(mmap) => process(&mut mmap.process),
-        Record::Backtrace(backtrace) => thread(&mut backtrace.thread),
-        Record::LargeBlob(blob) => {
-            if let Some(event) = &mut blob.event {
-                thread(&mut event.thread);
-            }
-        }
-        _ => {}
-    }
-}
-
 /// Returns the time of a record that has one, in ticks.
 pub(crate) fn ticks(record: &Record<'_>) -> Option<u64> {
     let mut record = *record;
-    let first = times(&mut record).next().map(|ticks| *ticks);
+    let first = record.times().next().map(|ticks| *ticks);
     first
-}
-
-/// Returns the times of a record: of a complete event begin and end.
-pub(crate) fn times<'r>(record: &'r mut Record<'_>) -> impl Iterator<Item = &'r mut u64> {
-    use trace_format::EventKind::DurationComplete;
-    let (first, second) = match record {
-        Record::Event(event) => match &mut event.kind {
-            DurationComplete { end } => (Some(&mut event.ticks), Some(end)),
-            _ => (Some(&mut event.ticks), None),
-        },
-        Record::LegacyContextSwitch(switch) => (Some(&mut switch.ticks), None),
-        Record::ContextSwitch(switch) => (Some(&mut switch.ticks), None),
-        Record::ThreadWakeup(wakeup) => (Some(&mut wakeup.ticks), None),
-        Record::Log(log) => (Some(&mut log.ticks), None),
-        Record::Module(module) => (Some(&mut module.ticks), None),
-        Record::Mmap(mmap) => (Some(&mut mmap.ticks), None),
-        Record::Backtrace(backtrace) => (Some(&mut backtrace.ticks), None),
-        Record::LargeBlob(blob) => (blob.event.as_mut().map(|event| &mut event.ticks), None),
-        _ => (None, None),
-    };
-    first.into_iter().chain(second)
 }
 
 /// Writes a record; tells whether it fits the format.

@@ -21,7 +21,6 @@
 //! An archive is read twice: first for a [`Plan`], then for its records. Halves
 //! are looked for among the next 100,000; one that is further away is missing.
 
-mod halves;
 mod numbers;
 mod plan;
 mod select;
@@ -31,14 +30,15 @@ use std::io::{Read, Write};
 
 use trace_format::{Item, Metadata, Reader, Record, Writer};
 
-use crate::catalog::Catalog;
-use crate::extent::is_own;
-use crate::{rewrite, ConvertError, Damage};
+use crate::{rewrite, ConvertError};
 use numbers::Numbers;
 pub use plan::Plan;
 pub(crate) use select::is_anchor;
 use select::Filter;
 pub use select::Selection;
+use trace_analyze::catalog::Catalog;
+use trace_analyze::extent::is_own;
+use trace_analyze::Damage;
 
 /// What a slice has come to.
 #[derive(Debug, Default)]
@@ -65,23 +65,12 @@ pub struct Summary {
 ///
 /// The input is not an archive, or reading or writing failed.
 pub fn write<R: Read, W: Write>(
-    mut reader: Reader<R>,
+    reader: Reader<R>,
     plan: &Plan<'_>,
     output: W,
 ) -> Result<Summary, ConvertError> {
     let mut slicer = Slicer::new(plan, output)?;
-    let mut damage = Damage::default();
-    loop {
-        match reader.next() {
-            Ok(Some(item)) => {
-                damage.item(&item);
-                slicer.record(&item)?;
-            }
-            Ok(None) => break,
-            Err(error) => damage.read_error(error)?,
-        }
-    }
-    damage.stats = reader.stats();
+    let damage = Damage::of_each(reader, |item| slicer.record(item))?;
     slicer.finish()?;
     Ok(Summary { damage, categories: slicer.catalog.categories(), ..slicer.summary })
 }

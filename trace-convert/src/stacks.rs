@@ -22,11 +22,12 @@ use std::io::{self, Read};
 
 use trace_format::{Reader, ThreadKoids};
 
-use crate::catalog::{Catalog, LabelId, ThreadId};
-use crate::spans::{Oddities, Span, Spans};
-use crate::{ConvertError, Damage};
+use crate::ConvertError;
 pub use folded::{Folded, MAX_DEPTH};
 use sorted::Sorted;
+use trace_analyze::catalog::{Catalog, LabelId, ThreadId};
+use trace_analyze::spans::{Oddities, Span, Spans};
+use trace_analyze::Damage;
 
 /// The durations of an archive, by thread.
 #[derive(Debug, Default)]
@@ -95,9 +96,10 @@ impl Stacks {
         let mut spans = Spans::default();
         let mut stacks = Self::default();
         stacks.damage = Damage::of_all(reader, |item| {
-            spans.record(item, &mut |span| stacks.add(&span));
+            spans.record(item).for_each(|span| stacks.add(&span));
         })?;
-        stacks.oddities = spans.finish(&mut |span| stacks.add(&span));
+        spans.finish().for_each(|span| stacks.add(&span));
+        stacks.oddities = spans.oddities();
         stacks.durations.finish()?;
         stacks.threads.retain(|thread| thread.first <= thread.last);
         stacks.threads.sort_by_key(|thread| thread.koids);

@@ -23,11 +23,10 @@
 //! # Ok::<(), trace_convert::ConvertError>(())
 //! ```
 
-pub(crate) mod carried;
 mod error;
 mod event;
-mod ftrace;
 mod import;
+mod input;
 mod parsed;
 mod reader;
 pub(crate) mod scan;
@@ -37,5 +36,6 @@ mod value;
 pub use error::{JsonError, Place, Problem};
 pub use event::{Event, Phase};
 pub use import::{to_fxt, Summary};
+pub use input::Document;
 pub use reader::{Form, Item, Limits, Member, Reader, Skipped};
 pub use value::{Number, Text, Value};

@@ -35,11 +35,10 @@ mod arguments;
 mod bytes;
 mod collect;
 mod cpu;
+mod durations;
 mod encode;
 mod flows;
 mod html;
-mod nest;
-mod operations;
 mod rows;
 mod series;
 mod svg;
@@ -52,12 +51,13 @@ use std::io::Read;
 
 use trace_format::Reader;
 
-use crate::catalog::Catalog;
-use crate::{ConvertError, Damage};
+use crate::ConvertError;
 use collect::Collector;
 use flows::Arrow;
 use rows::Group;
 pub use svg::Drawn;
+use trace_analyze::catalog::Catalog;
+use trace_analyze::Damage;
 
 /// The most events of a timeline, unless chosen otherwise.
 pub const DEFAULT_LIMIT: u64 = 2_000_000;

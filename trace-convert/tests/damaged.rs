@@ -2,19 +2,20 @@
 //! and what writes archives writes good ones.
 
 use proptest::prelude::*;
-use trace_convert::check::{self, Verdict};
-use trace_convert::critical::{self, Choice};
-use trace_convert::diff;
+use trace_analyze::check::{self, Verdict};
+use trace_analyze::critical::{self, Choice};
+use trace_analyze::diff;
+use trace_analyze::schedule::Schedule;
+use trace_analyze::stats::{self, Grouping};
 use trace_convert::merge::{Clocks, Merger};
-use trace_convert::schedule::Schedule;
 use trace_convert::slice::{self, Selection};
 use trace_convert::stacks::Stacks;
-use trace_convert::stats::{self, Grouping};
 use trace_convert::timeline::Timeline;
 use trace_convert::{chrome, perfetto, ConvertError};
+use trace_format::audit::Audit;
 use trace_format::layout::{ObjectType, ThreadState};
 use trace_format::{
-    Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Reader, Record, Stats,
+    Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Reader, Record,
     Thread, ThreadKoids, Value, Writer,
 };
 
@@ -109,14 +110,14 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     let selection = Selection { from: 15_000, to: 75_000, ..Selection::default() };
     let plan = slice::Plan::read(Reader::new(archive), &selection)?;
     let summary = slice::write(Reader::new(archive), &plan, &mut output)?;
-    assert!(good(&output) <= lead_nowhere(&summary.damage.stats));
+    assert!(good(&output) <= lead_nowhere(&summary.damage.audit));
     let clocks = [Clocks::read(Reader::new(archive))?, Clocks::read(Reader::new(archive))?];
     let mut output = Vec::new();
     let mut merger = Merger::new(&mut output, &clocks)?;
     merger.add("one", Reader::new(archive))?;
     merger.add("other", Reader::new(archive))?;
     let summary = merger.finish()?;
-    let told = summary.damage.iter().map(|damage| lead_nowhere(&damage.stats));
+    let told = summary.damage.iter().map(|damage| lead_nowhere(&damage.audit));
     assert!(good(&output) <= told.sum::<u64>());
     Ok(())
 }
@@ -125,14 +126,14 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
 /// returns how many.
 fn good(archive: &[u8]) -> u64 {
     let report = check::check(Reader::new(archive)).unwrap();
-    let lead_nowhere = lead_nowhere(&report.stats);
+    let lead_nowhere = lead_nowhere(&report.audit);
     assert_eq!(report.verdict() == Verdict::Malformed, lead_nowhere > 0, "{report:?}");
     assert_eq!(report.error_count, 0, "{report:?}");
     lead_nowhere
 }
 
-fn lead_nowhere(stats: &Stats) -> u64 {
-    stats.unknown_string_refs + stats.unknown_thread_refs
+fn lead_nowhere(audit: &Audit) -> u64 {
+    audit.unknown_strings + audit.unknown_threads
 }
 
 fn bytes(words: &[u64]) -> Vec<u8> {

@@ -10,7 +10,9 @@
 //! - [`encode`] turns a record into words and [`decode`] turns bytes into a
 //!   record. Both know one record at a time and no tables.
 //! - `Writer` and `Reader` (feature `std`, on by default) know whole archives:
-//!   sections of providers, string tables and thread tables.
+//!   sections of providers, string tables and thread tables. `Decoder` is the
+//!   reader without input: it takes bytes as they come. An `Item` is one record
+//!   with its provider; `audit` counts the references that lead nowhere.
 //!
 //! All words are little endian in a trace; in memory they are `u64` in the
 //! byte order of the host.
@@ -42,6 +44,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "std")]
+pub mod audit;
 pub mod decode;
 pub mod encode;
 pub mod layout;
@@ -57,11 +61,11 @@ pub use decode::DecodeError;
 pub use encode::EncodeError;
 pub use layout::{StringRef, ThreadKoids, ThreadRef};
 #[cfg(feature = "std")]
-pub use reader::{Item, Limits, Provider, ReadError, Reader, Stats};
+pub use reader::{Decoder, Item, Limits, Provider, ReadError, Reader, Stats};
 pub use record::{
     Argument, Arguments, Backtrace, Blob, ContextSwitch, Event, EventKind, Frames, KernelObject,
     LargeBlob, LargeBlobEvent, LegacyContextSwitch, Log, Metadata, Mmap, Module, Process, Record,
-    Text, Thread, ThreadWakeup, UnknownRecord, UserspaceObject, Value,
+    Reference, ReferenceMut, Text, Thread, ThreadWakeup, UnknownRecord, UserspaceObject, Value,
 };
 pub use ticks::TickRate;
 #[cfg(feature = "std")]

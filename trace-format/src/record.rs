@@ -17,7 +17,7 @@ pub use argument::{Argument, Arguments, ArgumentsIter, Value};
 pub use event::{Event, EventKind};
 pub use object::{Blob, KernelObject, LargeBlob, LargeBlobEvent, Log, UserspaceObject};
 pub use profiler::{Backtrace, Frames, FramesIter, Mmap, Module};
-pub use reference::Reference;
+pub use reference::{Reference, ReferenceMut};
 pub use scheduling::{ContextSwitch, LegacyContextSwitch, ThreadWakeup};
 pub use text::{Process, Text, Thread};
 

@@ -144,6 +144,11 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
+    /// Returns the output, to take what was written so far.
+    pub fn output_mut(&mut self) -> &mut W {
+        &mut self.output
+    }
+
     /// Names a provider and makes it the current one. The name is cut to 255
     /// bytes.
     ///

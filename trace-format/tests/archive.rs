@@ -3,11 +3,12 @@
 use std::io::{self, Read};
 
 use proptest::prelude::*;
+use trace_format::audit::Audit;
 use trace_format::layout::{InstantScope, ProviderEvent};
 use trace_format::reader::UNKNOWN_STRING;
 use trace_format::{
-    encode, Argument, Arguments, DecodeError, EncodeError, Event, EventKind, Limits, Log,
-    ReadError, Reader, Record, Stats, Text, Thread, ThreadKoids, Value, WriteError, Writer,
+    encode, Argument, Arguments, DecodeError, Decoder, EncodeError, Event, EventKind, Item, Limits,
+    Log, ReadError, Reader, Record, Stats, Text, Thread, ThreadKoids, Value, WriteError, Writer,
 };
 
 const MAGIC: u64 = 0x0016_5478_4604_0010;
@@ -50,17 +51,14 @@ fn words_lines(words: &[u64]) -> Vec<String> {
     lines(Reader::new(&*encode::to_bytes(words)))
 }
 
-fn stats_of(words: &[u64]) -> Stats {
+fn stats_of(words: &[u64]) -> (Stats, Audit) {
     let bytes = encode::to_bytes(words);
     let mut reader = Reader::new(&*bytes);
+    let mut audit = Audit::default();
     loop {
         match reader.next() {
-            Ok(None) => return reader.stats(),
-            Ok(Some(item)) => {
-                if let Record::Event(event) = item.record {
-                    line(&item, &event);
-                }
-            }
+            Ok(None) => return (reader.stats(), audit),
+            Ok(Some(item)) => audit.item(&item),
             Err(_) => {}
         }
     }
@@ -97,8 +95,8 @@ fn each_provider_has_its_own_state() {
     ];
     let expected = ["104: Some(2) \"\" 1 ns 0/0 y y", "128: Some(1) \"abc\" 1000000 ns 5/6 x x"];
     assert_eq!(words_lines(&words), expected);
-    let stats = Stats { records: 10, unknown_thread_refs: 1, ..Stats::default() };
-    assert_eq!(stats_of(&words), stats);
+    let stats = Stats { records: 10, ..Stats::default() };
+    assert_eq!(stats_of(&words), (stats, Audit { unknown_strings: 0, unknown_threads: 1 }));
 }
 
 #[test]
@@ -187,14 +185,8 @@ fn a_bad_record_is_passed_over() {
     let words = [MAGIC, 0x0001_0013, 0x000b_002b, 9, 0x0000_0000_0102_0024, 7];
     let found = words_lines(&words);
     assert_eq!(found, ["bad record at byte 8", "32: None \"\" 7 ns 0/0  "]);
-    let stats = Stats {
-        records: 4,
-        bad_records: 1,
-        unknown_records: 1,
-        unknown_thread_refs: 1,
-        ..Stats::default()
-    };
-    assert_eq!(stats_of(&words), stats);
+    let stats = Stats { records: 4, bad_records: 1, unknown_records: 1 };
+    assert_eq!(stats_of(&words), (stats, Audit { unknown_strings: 0, unknown_threads: 1 }));
 }
 
 #[test]
@@ -204,7 +196,7 @@ fn unknown_strings_have_a_placeholder() {
         words_lines(&words),
         [format!("8: None \"\" 7 ns 0/0 {UNKNOWN_STRING} {UNKNOWN_STRING}")]
     );
-    assert_eq!(stats_of(&words).unknown_string_refs, 2);
+    assert_eq!(stats_of(&words).1.unknown_strings, 2);
 }
 
 #[test]
@@ -379,19 +371,62 @@ fn read_all(bytes: &[u8]) -> Stats {
     panic!("the reader does not end");
 }
 
+/// An archive of records that may be anything.
+fn random_words() -> impl Strategy<Value = Vec<u64>> {
+    let word = prop_oneof![
+        any::<u64>(),
+        (0u64..16, 1u64..6, any::<u64>()).prop_map(|(t, s, data)| data << 16 | s << 4 | t),
+        0u64..16,
+    ];
+    proptest::collection::vec(word, 0..200).prop_map(|mut words| {
+        words.insert(0, MAGIC);
+        words
+    })
+}
+
+/// Returns a record or an error as text; `None` if there is nothing.
+fn shown(result: Result<Option<Item<'_>>, ReadError>) -> Option<String> {
+    match result {
+        Ok(item) => item.map(|Item { offset, record, provider }| {
+            format!("{offset} {:?} {:?} {record:?}", provider.id(), provider.name())
+        }),
+        Err(error) => Some(format!("{error:?}")),
+    }
+}
+
 proptest! {
     #[test]
-    fn random_words_end(words in proptest::collection::vec(
-        prop_oneof![
-            any::<u64>(),
-            (0u64..16, 1u64..6, any::<u64>()).prop_map(|(t, s, data)| data << 16 | s << 4 | t),
-            0u64..16,
-        ],
-        0..200,
-    )) {
-        let mut archive = vec![MAGIC];
-        archive.extend(words);
-        read_all(&encode::to_bytes(&archive));
+    fn random_words_end(words in random_words()) {
+        read_all(&encode::to_bytes(&words));
+    }
+
+    #[test]
+    fn pieces_give_what_the_whole_gives(
+        (words, cut) in (random_words(), 0usize..8),
+        sizes in proptest::collection::vec(0usize..40, 1..40),
+        record_bytes in prop_oneof![Just(16u64), Just(256 << 20)],
+        magic_number in any::<bool>(),
+    ) {
+        let bytes = encode::to_bytes(&words);
+        let bytes = bytes.get(..bytes.len().saturating_sub(cut)).unwrap();
+        let limits = Limits { record_bytes, magic_number, ..Limits::default() };
+        let (mut decoder, mut reader) =
+            (Decoder::with_limits(limits), Reader::with_limits(bytes, limits));
+        let (mut pieces, mut rest) = (Vec::new(), bytes);
+        for size in sizes.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, behind) = rest.split_at((size + 1).min(rest.len()));
+            rest = behind;
+            decoder.feed(piece);
+            pieces.extend(std::iter::from_fn(|| shown(decoder.next())));
+        }
+        decoder.finish();
+        pieces.extend(std::iter::from_fn(|| shown(decoder.next())));
+        let whole: Vec<String> = std::iter::from_fn(|| shown(reader.next())).collect();
+        prop_assert_eq!(pieces, whole);
+        prop_assert_eq!((decoder.offset(), decoder.stats()), (reader.offset(), reader.stats()));
     }
 
     #[test]

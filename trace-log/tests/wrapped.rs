@@ -59,7 +59,11 @@ fn both_get_what_they_want() {
     let directory = tempfile::tempdir().unwrap();
     let count = Cell::new(0);
     let own = ["information counted", "not for the trace"];
-    trace_log_bridge::Bridge::new().level(LevelFilter::Debug).wrap(Own, LevelFilter::Info).init().unwrap();
+    trace_log_bridge::Bridge::new()
+        .level(LevelFilter::Debug)
+        .wrap(Own, LevelFilter::Info)
+        .init()
+        .unwrap();
     assert!(trace_log_bridge::init().is_err());
     assert_eq!(log::max_level(), LevelFilter::Info);
     work(&count);

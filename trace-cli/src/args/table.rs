@@ -1,7 +1,7 @@
 //! Grouping and order of table rows.
 
 use clap::ValueEnum;
-use trace_convert::stats::Grouping;
+use trace_analyze::stats::Grouping;
 
 /// How rows are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -9,9 +9,8 @@ use crate::args::{parse_category, parse_moment, Format, Moment};
 
 /// Convert between archives, Chrome JSON and other formats
 ///
-/// The format of the input is detected by its content. An archive becomes any
-/// of the formats below, Chrome JSON becomes an archive. The way from JSON to an
-/// archive and back loses nothing.
+/// The format of the input is detected by its content: an archive, Chrome JSON,
+/// or the text of ftrace. The way from JSON to an archive and back loses nothing.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 A complete output appears under its name, an incomplete one never does.
@@ -21,9 +20,10 @@ Examples:
   trace convert trace.fxt -o trace.pftrace      # Perfetto, with what it leaves out of .fxt
   trace convert trace.fxt -o trace.folded       # stacks; also .speedscope.json and .csv
   trace convert chrome.json -o chrome.fxt
+  trace-cmd report | trace convert - -o kernel.pftrace
   trace convert - -o - < trace.fxt.zst | less")]
 pub(crate) struct ConvertArgs {
-    /// Archive or JSON to read; `-` for standard input
+    /// Archive, JSON or ftrace text to read; `-` for standard input
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 

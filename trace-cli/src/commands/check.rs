@@ -1,8 +1,8 @@
 //! `trace check`
 
 use anyhow::Result;
-use trace_convert::check::{self, Report, Verdict};
-use trace_convert::{visible, ConvertError};
+use trace_analyze::check::{self, Report, Verdict};
+use trace_convert::visible;
 
 use crate::cli::CheckArgs;
 use crate::message::describe;
@@ -11,8 +11,7 @@ use crate::{exit, input, say, table};
 pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
     let report = match check::check(input::open(&args.file)?) {
         Ok(report) => report,
-        Err(ConvertError::Read(error)) => return Err(input::explain(&args.file, error)),
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(input::explain(&args.file, error)),
     };
     table::print(&if args.json { json(&report)? } else { text(&report) })?;
     let code = match report.verdict() {
@@ -73,8 +72,8 @@ fn damage(report: &Report, lines: &mut Vec<String>) {
     let more = report.error_count.saturating_sub(report.errors.len() as u64);
     let counts = [
         ("more errors", more),
-        ("references to unknown strings", report.stats.unknown_string_refs),
-        ("references to unknown threads", report.stats.unknown_thread_refs),
+        ("references to unknown strings", report.audit.unknown_strings),
+        ("references to unknown threads", report.audit.unknown_threads),
         ("records of unknown types", report.stats.unknown_records),
         ("durations without a begin", report.ends_without_begin),
     ];

@@ -7,7 +7,6 @@ use std::io::{BufWriter, Read};
 use std::path::Path;
 
 use anyhow::{anyhow, bail, Context, Result};
-use clap::ValueEnum;
 use trace_convert::tef::{self, JsonError, Skipped};
 use trace_convert::{chrome, Conversion, ConvertError};
 use trace_format::Reader;
@@ -15,6 +14,7 @@ use trace_format::Reader;
 use crate::args::Format;
 use crate::cli::ConvertArgs;
 use crate::damage;
+use crate::input::{Input, InputKind};
 use crate::message::{describe, HINT};
 use crate::output::{self, Output};
 use crate::{exit, input, say};
@@ -28,63 +28,57 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
         Some(format) => Some(format),
         None => Format::of(&args.output)?,
     };
-    let (is_json, input) = input::open_any(&args.input)?;
-    match (is_json, wanted) {
+    let input = input::open_any(&args.input)?;
+    let is_fxt = matches!(wanted, None | Some(Format::Fxt));
+    match (input.kind, wanted) {
         (_, Some(Format::Svg | Format::Html)) => {
             bail!(
                 "cannot convert to {}: is a picture{HINT}use trace timeline or trace flamegraph",
                 args.output.display()
             )
         }
-        (true, None | Some(Format::Fxt)) => to_fxt(args, input),
-        (false, None | Some(Format::Json)) => to_json(args, input),
-        (false, Some(format @ (Format::Folded | Format::Speedscope | Format::Csv))) => {
-            stacks::convert(args, format, Reader::new(input))
+        (Some(InputKind::Json), _) if is_fxt => return document_to_fxt(args, input.bytes),
+        (Some(InputKind::Ftrace), _) if is_fxt => return to_fxt(args, input),
+        (Some(InputKind::Json), Some(Format::Json)) => {
+            bail!("{} is JSON already", args.input.display())
         }
-        (false, Some(Format::Pftrace)) => pftrace::convert(args, Reader::new(input)),
-        (true, Some(Format::Pftrace | Format::Folded | Format::Speedscope | Format::Csv)) => {
-            bail!(through_fxt(args))
+        (Some(InputKind::Fxt), Some(Format::Fxt)) => {
+            let (name, to) = (args.input.display(), args.output.display());
+            bail!("{name} is an archive already{HINT}copy it with trace slice {name} -o {to}")
         }
-        (true, Some(Format::Json)) => bail!("{} is JSON already", args.input.display()),
-        (false, Some(Format::Fxt)) => {
-            // If it is neither JSON nor an archive, say so.
-            let reader = Reader::new(input);
-            bail!(not_json(args, reader))
+        (None, Some(Format::Fxt)) => {
+            bail!("{} is neither JSON nor an archive", args.input.display())
         }
+        _ => {}
+    }
+    let reader = input.into_reader(&args.input, args.lenient)?;
+    match wanted {
+        Some(format @ (Format::Folded | Format::Speedscope | Format::Csv)) => {
+            stacks::convert(args, format, reader)
+        }
+        Some(Format::Pftrace) => pftrace::convert(args, reader),
+        _ => to_json(args, reader),
     }
 }
 
-/// Returns the error for an input that should be JSON.
-fn not_json(args: &ConvertArgs, mut reader: Reader<Box<dyn Read>>) -> String {
-    let (name, to) = (args.input.display(), args.output.display());
-    match reader.next() {
-        Ok(_) => {
-            format!("{name} is an archive already{HINT}copy it with trace slice {name} -o {to}")
-        }
-        Err(_) => format!("{name} is neither JSON nor an archive"),
-    }
-}
-
-/// Returns the error for JSON that must become an archive first.
-fn through_fxt(args: &ConvertArgs) -> String {
-    let (name, to) = (args.input.display(), args.output.display());
-    let format = args.to.and_then(|format| format.to_possible_value());
-    let format = format.map_or(String::new(), |format| format!(" --to {}", format.get_name()));
-    format!(
-        "cannot convert JSON {name} to {to} directly\
-         {HINT}trace convert {name} -o - | trace convert - -o {to}{format}"
-    )
-}
-
-fn to_json(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
+/// Writes the archive that is made of another format.
+fn to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
+    let mut archive = InputKind::Ftrace.format(false).open(input.bytes)?;
     let mut output = Output::create(&args.output)?;
-    let written = chrome::write(Reader::new(input), &mut output);
+    input::copy_to(&args.input, &mut archive, &mut output, || cannot_write(&args.output))?;
+    output.finish_as(&args.output)?;
+    Ok(exit::OK)
+}
+
+fn to_json(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Result<u8> {
+    let mut output = Output::create(&args.output)?;
+    let written = chrome::write(reader, &mut output);
     let conversion = damage::explained_writing(&args.input, &args.output, written)?;
     output.finish_as(&args.output)?;
     Ok(summarize(&args.input, &conversion))
 }
 
-fn to_fxt(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
+fn document_to_fxt(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
     let limits = tef::Limits { lenient: args.lenient, ..tef::Limits::default() };
     let mut output = BufWriter::with_capacity(PIECE_BYTES, Output::create(&args.output)?);
     let written = tef::to_fxt(tef::Reader::with_limits(input, limits), &mut output);

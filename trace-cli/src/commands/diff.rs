@@ -5,8 +5,8 @@ use std::slice;
 
 use anyhow::{bail, Result};
 use serde_json::{json, Value};
-use trace_convert::diff::{self, Change, Options, Verdict};
-use trace_convert::stats::{Distribution, Report};
+use trace_analyze::diff::{self, Change, Options, Verdict};
+use trace_analyze::stats::{Distribution, Report};
 use trace_convert::visible;
 use trace_protocol::categories::CategorySet;
 

@@ -3,7 +3,9 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
-use trace_convert::{text, visible, Damage};
+use trace_analyze::Damage;
+use trace_convert::{text, visible};
+use trace_format::audit::Audit;
 use trace_format::{ReadError, Stats};
 
 use crate::cli::DumpArgs;
@@ -14,12 +16,16 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     let mut reader = input::open_to_print(&args.file)?;
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let mut line = String::new();
+    let mut audit = Audit::default();
     let mut code = exit::OK;
     let failed = "cannot write to standard output";
     loop {
         line.clear();
         match reader.next() {
-            Ok(Some(item)) => text::line(&mut line, &item).context(failed)?,
+            Ok(Some(item)) => {
+                audit.item(&item);
+                text::line(&mut line, &item).context(failed)?;
+            }
             Ok(None) => break,
             Err(error) if error.is_no_archive() => return Err(input::explain(&args.file, error)),
             Err(error) => {
@@ -35,7 +41,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     output.flush().context(failed)?;
     // Each malformed record was reported at its place.
     let stats = Stats { bad_records: 0, ..reader.stats() };
-    Ok(code.max(damage::warn(&args.file, &Damage { stats, ..Damage::default() })))
+    Ok(code.max(damage::warn(&args.file, &Damage { stats, audit, ..Damage::default() })))
 }
 
 /// Returns the line that replaces an unreadable record.

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{bail, Context, Result};
 use inferno::flamegraph::{self, Options, TextTruncateDirection};
+use trace_analyze::stats::Grouping;
 use trace_convert::stacks::{Folded, Stacks};
-use trace_convert::stats::Grouping;
 
 use crate::args::Format;
 use crate::cli::FlamegraphArgs;

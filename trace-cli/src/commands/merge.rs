@@ -10,7 +10,7 @@ use trace_convert::merge::{Clocks, Merger, Summary};
 use crate::args::Format;
 use crate::cli::MergeArgs;
 use crate::damage::{explained, explained_writing};
-use crate::input::Again;
+use crate::input::Spill;
 use crate::output::{self, Output};
 use crate::{damage, exit, say};
 
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<u8> {
     let (mut inputs, mut clocks) = (Vec::new(), Vec::new());
     for path in &args.files {
         output::refuse_same_file(path, &args.output)?;
-        let input = Again::new(path)?;
+        let input = Spill::new(path)?;
         clocks.push(explained(path, Clocks::read(input.open()?))?);
         inputs.push((&**path, input));
     }
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<u8> {
 
 fn merge(
     to: &Path,
-    inputs: &[(&Path, Again<'_>)],
+    inputs: &[(&Path, Spill<'_>)],
     clocks: &[Clocks],
     output: &mut Output,
 ) -> Result<Summary> {

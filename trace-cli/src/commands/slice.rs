@@ -9,7 +9,7 @@ use trace_protocol::categories::CategorySet;
 use crate::args::{Format, Moment};
 use crate::cli::SliceArgs;
 use crate::damage::{explained, explained_writing};
-use crate::input::Again;
+use crate::input::Spill;
 use crate::output::{self, Output};
 use crate::{damage, say, unmatched};
 use scan::Scan;
@@ -17,7 +17,7 @@ use scan::Scan;
 pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     output::refuse_same_file(&args.file, &args.output)?;
     Format::Fxt.refuse_other(&args.output)?;
-    let input = Again::new(&args.file)?;
+    let input = Spill::new(&args.file)?;
     let scan = scan(args, &input)?;
     let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
     let category = |category: &str| categories.matches(category);
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
 }
 
 /// Reads the whole archive first, if the arguments require it.
-fn scan(args: &SliceArgs, input: &Again<'_>) -> Result<Scan> {
+fn scan(args: &SliceArgs, input: &Spill<'_>) -> Result<Scan> {
     let is_relative = |moment: Option<Moment>| matches!(moment, Some(Moment::SinceStart(1..)));
     let mut names = args.process.iter().chain(&args.thread);
     let has_names = names.any(|who| who.parse::<u64>().is_err());

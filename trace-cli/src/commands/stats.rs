@@ -4,8 +4,8 @@ mod rows;
 
 use anyhow::Result;
 use serde_json::Value;
-use trace_convert::schedule::Schedule;
-use trace_convert::stats::{self, Report, Row};
+use trace_analyze::schedule::Schedule;
+use trace_analyze::stats::{self, Report, Row};
 use trace_convert::visible;
 use trace_protocol::categories::CategorySet;
 

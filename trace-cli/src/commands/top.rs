@@ -1,21 +1,23 @@
 //! `trace top`
 
-mod nothing;
+mod no_match;
 
 use anyhow::Result;
 use serde_json::json;
-use trace_convert::critical::{self, Choice, Chosen, Found, Segment};
-use trace_convert::{exact, visible, ConvertError};
+use trace_analyze::critical::{self, Choice, Chosen, Found, Segment};
+use trace_analyze::exact;
+use trace_convert::visible;
+use trace_format::ReadError;
 use trace_protocol::categories::CategorySet;
 
 use crate::cli::TopArgs;
 use crate::damage;
 use crate::damage::explained;
-use crate::input::Again;
+use crate::input::Spill;
 use crate::table::{self, human_nanos, Table};
 
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {
-    let input = Again::new(&args.file)?;
+    let input = Spill::new(&args.file)?;
     let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
     let category = |category: &str| categories.matches(category);
     let name = |name: &str| names.matches(name);
@@ -28,11 +30,11 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     damage::warn_counts(&args.file, &counts);
     let code = damage::warn(&args.file, &damage);
     let Some(chosen) = slowest else {
-        return Err(nothing::error(args, &input)?);
+        return Err(no_match::error(args, &input)?);
     };
     let segments = critical::path(&chosen, || Ok::<_, Failed>(input.open()?));
     let segments = segments.or_else(|error| match error {
-        Failed::Convert(error) => explained(&args.file, Err(error)),
+        Failed::Read(error) => explained(&args.file, Err(error)),
         Failed::Open(error) => Err(error),
     })?;
     table::print(&match args.json {
@@ -44,13 +46,13 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
 
 /// Why a path could not be read.
 enum Failed {
-    Convert(ConvertError),
+    Read(ReadError),
     Open(anyhow::Error),
 }
 
-impl From<ConvertError> for Failed {
-    fn from(error: ConvertError) -> Self {
-        Self::Convert(error)
+impl From<ReadError> for Failed {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
     }
 }
 

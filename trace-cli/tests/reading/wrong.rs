@@ -5,6 +5,7 @@
 //! exit status of the help, and no file that was not there before, unless it is
 //! a whole one.
 
+mod formats;
 mod inputs;
 mod json;
 mod outputs;

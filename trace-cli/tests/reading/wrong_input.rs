@@ -34,12 +34,13 @@ fn files_of_other_kinds() {
 }
 
 #[test]
-fn json_is_only_for_convert() {
+fn json_that_is_malformed() {
     let place = Place::new();
-    place.put("in", b"{\"traceEvents\": []}");
-    let stderr = format!("{WRONG}it looks like JSON: `trace convert` makes an archive of it\n");
-    let expected = Run { code: 1, stdout: String::new(), stderr };
-    for command in ["dump", "stats"] {
+    place.put("in", b"{\"traceEvents\": 7}");
+    let stderr = "trace: cannot read in as JSON: line 1, column 17: expected the array \
+                  `traceEvents`\nhint: trace convert --lenient leaves out what cannot be read\n";
+    let expected = Run { code: 1, stdout: String::new(), stderr: stderr.to_owned() };
+    for command in ["check", "stats", "top"] {
         assert_eq!(place.run(&[command, "in"]), expected);
     }
 }

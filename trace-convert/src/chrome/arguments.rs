@@ -2,9 +2,9 @@
 
 use trace_format::{Arguments, Item, Value};
 
-use super::exporter::Exporter;
+use super::exporter::JsonExporter;
 
-impl Exporter {
+impl JsonExporter {
     /// Adds the arguments of an event, if it has any.
     #[inline]
     pub(super) fn arguments<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {

@@ -3,10 +3,10 @@
 use trace_format::layout::InstantScope;
 use trace_format::{Event, EventKind, Item};
 
-use super::exporter::{Exporter, Head};
+use super::exporter::{Head, JsonExporter};
 use crate::rewrite::{self, tells_ticks};
 
-impl Exporter {
+impl JsonExporter {
     #[inline]
     pub(super) fn event<'a>(&mut self, item: &Item<'a>, event: &Event<'a>) {
         let thread = item.thread(event.thread);

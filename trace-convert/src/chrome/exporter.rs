@@ -2,18 +2,20 @@
 
 use std::io::{self, Write};
 
-use trace_format::{Item, Metadata, Record, Stats, ThreadKoids};
+use trace_analyze::Damage;
+use trace_format::{Item, Metadata, Record, ThreadKoids};
 
 use super::begins::Begins;
 use super::json::Json;
 use super::restore::Documents;
 use super::scheduling::Cpus;
 use super::system::System;
+use crate::export::Exporter;
 use crate::Conversion;
 
 /// One conversion under way.
 #[derive(Debug, Default)]
-pub(super) struct Exporter {
+pub(super) struct JsonExporter {
     pub(super) json: Json,
     pub(super) conversion: Conversion,
     /// The time of the record that had one last, in nanoseconds.
@@ -28,16 +30,9 @@ pub(super) struct Exporter {
     pub(super) begins: Begins,
 }
 
-impl Exporter {
-    fn start(&mut self) {
-        self.is_started = true;
-        self.has_events = true;
-        self.json.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-    }
-
+impl Exporter for JsonExporter {
     #[inline]
-    pub(super) fn record(&mut self, item: &Item<'_>) {
-        self.conversion.damage.told(item);
+    fn record(&mut self, item: &Item<'_>) {
         if !self.is_started && !self.start_with(item) {
             return;
         }
@@ -46,6 +41,37 @@ impl Exporter {
         } else {
             self.record_among_documents(item);
         }
+    }
+
+    #[inline]
+    fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()> {
+        self.json.write_full_pieces(output)
+    }
+
+    fn finish(mut self, damage: Damage, output: &mut impl Write) -> io::Result<Conversion> {
+        self.conversion.damage = damage;
+        if !self.is_started {
+            self.start();
+        }
+        self.end_pieces();
+        self.open_turns();
+        if !self.finish_document(output)? {
+            self.json.raw("\n],\"otherData\":");
+            self.other_data();
+            self.members_of_documents(output)?;
+            self.system.write(output)?;
+            self.json.raw("}\n");
+        }
+        self.json.write_all(output)?;
+        Ok(self.conversion)
+    }
+}
+
+impl JsonExporter {
+    fn start(&mut self) {
+        self.is_started = true;
+        self.has_events = true;
+        self.json.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     }
 
     /// Starts the JSON with the first record that is in it; false if `item` is
@@ -79,8 +105,7 @@ impl Exporter {
             Record::Blob(blob) => self.blob(item, blob),
             Record::UserspaceObject(object) => self.userspace_object(item, object),
             Record::KernelObject(object) => self.kernel_object(item, object),
-            Record::LegacyContextSwitch(switch) => self.legacy_context_switch(item, switch),
-            Record::ContextSwitch(switch) => self.context_switch(item, switch),
+            Record::LegacyContextSwitch(_) | Record::ContextSwitch(_) => self.context_switch(item),
             Record::ThreadWakeup(wakeup) => self.thread_wakeup(item, wakeup),
             Record::Log(log) => self.log(item, log),
             Record::Module(module) => self.module(item, module),
@@ -98,36 +123,6 @@ impl Exporter {
         }
     }
 
-    #[inline]
-    pub(super) fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()> {
-        self.json.write_full_pieces(output)
-    }
-
-    pub(super) fn finish(
-        mut self,
-        stats: Stats,
-        output: &mut impl Write,
-    ) -> io::Result<Conversion> {
-        self.conversion.damage.stats = stats;
-        if !self.is_started {
-            self.start();
-        }
-        self.end_pieces();
-        if self.cpus.is_running() {
-            self.open_events();
-            self.open_turns();
-        }
-        if !self.finish_document(output)? {
-            self.json.raw("\n],\"otherData\":");
-            self.other_data();
-            self.members_of_documents(output)?;
-            self.system.write(output)?;
-            self.json.raw("}\n");
-        }
-        self.json.write_all(output)?;
-        Ok(self.conversion)
-    }
-
     /// Says in the JSON itself what it lacks.
     fn other_data(&mut self) {
         let Conversion { damage, counter_values_left_out, reversed_durations, .. } =
@@ -139,8 +134,8 @@ impl Exporter {
             ("buffers full", damage.buffers_full),
             ("bad records", stats.bad_records),
             ("unknown records", stats.unknown_records),
-            ("unknown strings", stats.unknown_string_refs),
-            ("unknown threads", stats.unknown_thread_refs),
+            ("unknown strings", damage.audit.unknown_strings),
+            ("unknown threads", damage.audit.unknown_threads),
             ("counter values left out", *counter_values_left_out),
             ("reversed durations", *reversed_durations),
         ];

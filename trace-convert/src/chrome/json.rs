@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use crate::base64;
-use crate::exact::MAX_SAFE_INTEGER;
+use trace_analyze::MAX_SAFE_INTEGER;
 
 /// The size of the pieces that are written, in bytes.
 const PIECE_BYTES: usize = 64 << 10;

@@ -3,9 +3,9 @@
 use trace_format::layout::{InstantScope, ProviderEvent};
 use trace_format::{Item, Log, ThreadKoids};
 
-use super::exporter::{Exporter, Head};
+use super::exporter::{Head, JsonExporter};
 
-impl Exporter {
+impl JsonExporter {
     pub(super) fn log(&mut self, item: &Item<'_>, log: &Log<'_>) {
         self.begin(&Head {
             phase: "i",

@@ -5,19 +5,19 @@ use trace_format::{
     Blob, Item, KernelObject, LargeBlob, LargeBlobEvent, ThreadKoids, UserspaceObject,
 };
 
-use super::exporter::{Exporter, Head};
-use crate::references::{peek_text, process_of};
+use super::exporter::{Head, JsonExporter};
+use trace_analyze::arguments;
 
-impl Exporter {
+impl JsonExporter {
     pub(super) fn kernel_object<'a>(&mut self, item: &Item<'a>, object: &KernelObject<'a>) {
         let koid = object.koid;
         if object.object_type == ObjectType::THREAD {
-            self.system.name(koid, &peek_text(item, object.name));
+            self.system.name(koid, &item.text(object.name));
         }
         let (kind, thread) = match object.object_type {
             ObjectType::PROCESS => ("process_name", ThreadKoids::new(koid, koid)),
             ObjectType::THREAD => {
-                let process = process_of(item, object).unwrap_or(0);
+                let process = arguments::process_of(item, object).unwrap_or(0);
                 ("thread_name", ThreadKoids::new(process, koid))
             }
             _ => ("kernel_object", ThreadKoids::UNKNOWN),

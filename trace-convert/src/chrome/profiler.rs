@@ -3,9 +3,9 @@
 use trace_format::layout::InstantScope;
 use trace_format::{Backtrace, Item, Mmap, Module, Process, ThreadKoids};
 
-use super::exporter::{Exporter, Head};
+use super::exporter::{Head, JsonExporter};
 
-impl Exporter {
+impl JsonExporter {
     pub(super) fn module(&mut self, item: &Item<'_>, module: &Module<'_>) {
         self.begin_in_process(item, "module", module.ticks, module.process);
         self.unsigned_argument("module", module.module_id.into());

@@ -1,7 +1,7 @@
 //! Documents that were JSON before they were FXT.
 //!
 //! They come out as they went in: what the archive carries beside its records,
-//! see [`carried`](crate::tef::carried), goes back to where it was.
+//! see [`carried`](trace_analyze::carried), goes back to where it was.
 
 mod event;
 mod overrides;
@@ -12,11 +12,10 @@ use std::io::{self, Write};
 use trace_format::layout::BlobType;
 use trace_format::{Blob, Item, Record};
 
-use super::exporter::Exporter;
+use super::exporter::JsonExporter;
 use super::spool::Spool;
-use crate::references::peek_text;
-use crate::tef::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE};
 use crate::tef::scan;
+use trace_analyze::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE};
 
 /// The most of one event or member that is kept until it is complete, in
 /// bytes. It is what the reader of JSON takes by default, and a bit more.
@@ -67,11 +66,11 @@ impl Documents {
     }
 }
 
-impl Exporter {
+impl JsonExporter {
     /// Starts the JSON if `item` is the start of a document; else that is left
     /// to be done.
     pub(super) fn start_document<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) -> bool {
-        if peek_text(item, blob.name) != DOCUMENT {
+        if item.text(blob.name) != DOCUMENT {
             return false;
         }
         let form = match blob.payload {

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use trace_format::layout::ThreadState;
 
 use super::spool::Spool;
-use crate::weights::Turn;
+use trace_analyze::scheduling::Task;
 
 /// The most names of threads that are kept.
 const MAX_NAMES: usize = 1 << 16;
@@ -36,8 +36,8 @@ impl System {
         cpu: u16,
         nanos: u64,
         state: ThreadState,
-        outgoing: Turn,
-        incoming: Turn,
+        outgoing: Task,
+        incoming: Task,
     ) {
         let line = format!(
             "{} sched_switch: prev_comm={} prev_pid={} prev_prio={} prev_state={} ==> \
@@ -55,7 +55,7 @@ impl System {
     }
 
     /// Of who did it viewers read in one line, and of the rest in another.
-    pub(super) fn wakeup(&mut self, cpu: u16, nanos: u64, turn: Turn, waker: Option<u64>) {
+    pub(super) fn wakeup(&mut self, cpu: u16, nanos: u64, turn: Task, waker: Option<u64>) {
         let start = self.start(waker.unwrap_or(0), cpu, nanos);
         let details = format!(
             "comm={} pid={} prio={} target_cpu={cpu:03}",

@@ -6,9 +6,10 @@ use std::io::Read;
 use trace_format::layout::ARTIFICIAL_KOID_BIT;
 use trace_format::{Event, Item, Provider, Reader, Record, TickRate};
 
-use crate::references::{peek_unsigned, who};
 use crate::slice::is_anchor;
-use crate::{ConvertError, Damage};
+use crate::ConvertError;
+use trace_analyze::Damage;
+use trace_analyze::{arguments, koids};
 
 /// How far apart boot times of the same boot may be: the wall clock may have
 /// been set a little between two recordings.
@@ -50,7 +51,7 @@ impl Clocks {
             if let Record::Event(event) = &item.record {
                 clocks.event(item, event);
             }
-            let (process, thread) = who(&item.record);
+            let (process, thread) = koids::named(&item.record);
             let given = [process, thread].into_iter().flatten().filter(|koid| is_given(*koid));
             clocks.largest_koid = given.fold(clocks.largest_koid, u64::max);
         })?;
@@ -61,7 +62,7 @@ impl Clocks {
         if !is_anchor(item, event) {
             return;
         }
-        let argument = |key| peek_unsigned(item, &event.arguments, key);
+        let argument = |key| arguments::named_unsigned(item, &event.arguments, key);
         let (boottime, realtime) = (argument("boottime_ns"), argument("realtime_ns"));
         if let (Some(boottime), Some(realtime)) = (boottime, realtime) {
             let anchor = Anchor { ticks: event.ticks, boottime, realtime };

@@ -2,8 +2,8 @@ use trace_format::layout::ProviderEvent;
 use trace_format::{Argument, Arguments, Event, EventKind, Text, Thread, ThreadKoids, Value};
 
 use super::*;
-use crate::check::{self, Verdict};
 use crate::slice::{self, Plan, Selection};
+use trace_analyze::check::{self, Verdict};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -176,7 +176,7 @@ fn references_that_lead_nowhere() {
     let archive = crate::testing::archive(&[broken.into()]);
     let verdict = |archive: &[u8]| {
         let report = check::check(Reader::new(archive)).unwrap();
-        (report.verdict(), report.stats.unknown_string_refs, report.stats.unknown_thread_refs)
+        (report.verdict(), report.audit.unknown_strings, report.audit.unknown_threads)
     };
     assert_eq!(verdict(&archive), (Verdict::Malformed, 1, 1));
     assert_eq!(verdict(&merged(std::slice::from_ref(&archive)).0), (Verdict::Malformed, 1, 1));

@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use trace_format::{Arguments, Item, Value};
 
-use super::exporter::Exporter;
+use super::exporter::PerfettoExporter;
 use super::message::{AnnotationValue, DebugAnnotation};
 use super::packets::Use;
 
 /// How much of a blob is shown, in bytes.
 const MAX_BLOB_BYTES: usize = 64 << 10;
 
-impl Exporter {
+impl PerfettoExporter {
     /// Returns the arguments of a record.
     #[inline]
     pub(super) fn annotations<'a>(

@@ -4,20 +4,20 @@ use trace_format::layout::InstantScope;
 use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
 
 use super::annotations::number;
-use super::exporter::Exporter;
+use super::exporter::PerfettoExporter;
 use super::message::{Clock, ClockSnapshot, Kind, LegacyEvent, TracePacket, TrackEvent};
 use super::packets::Use;
 use super::tracks::{Uuid, ROOT};
-use crate::references::{peek_text, peek_unsigned};
-use crate::tef::carried;
-use crate::Loss;
+use trace_analyze::arguments;
+use trace_analyze::carried;
+use trace_analyze::Loss;
 
 /// `BuiltinClock`
 const REALTIME: u32 = 1;
 /// `BuiltinClock`; the clock of all times in the file.
 const BOOTTIME: u32 = 6;
 
-impl Exporter {
+impl PerfettoExporter {
     #[inline]
     pub(super) fn event<'a>(&mut self, item: &Item<'a>, event: &Event<'a>) {
         let nanos = item.nanos(event.ticks);
@@ -123,8 +123,9 @@ impl Exporter {
     fn loss<'a>(&mut self, item: &Item<'a>, event: &Event<'a>, loss: &Loss<'a>, nanos: u64) {
         let process = self.process(loss.thread.process);
         let track = self.tracks.single(&mut self.packets, process, "lost records");
-        let ticks =
-            |name| peek_unsigned(item, &event.arguments, name).map(|ticks| item.nanos(ticks));
+        let ticks = |name| {
+            arguments::named_unsigned(item, &event.arguments, name).map(|ticks| item.nanos(ticks))
+        };
         let to = ticks("to").unwrap_or(nanos);
         let from = ticks("from").unwrap_or(nanos).min(to);
         let name = format!("{} records dropped: {}", loss.number, loss.reason);
@@ -140,12 +141,11 @@ impl Exporter {
     /// agree with each other better than two clocks do.
     #[cold]
     fn time_of_day<'a>(&mut self, item: &Item<'a>, event: &Event<'a>, nanos: u64) {
-        if peek_text(item, event.category) != "trace"
-            || peek_text(item, event.name) != "clock anchor"
-        {
+        if item.text(event.category) != "trace" || item.text(event.name) != "clock anchor" {
             return;
         }
-        let Some(realtime) = peek_unsigned(item, &event.arguments, "realtime_ns") else {
+        let Some(realtime) = arguments::named_unsigned(item, &event.arguments, "realtime_ns")
+        else {
             return;
         };
         self.has_time_of_day = true;
@@ -176,7 +176,7 @@ impl Exporter {
                 continue;
             };
             let key = self.catalog.text(item, (&*argument).into());
-            let name = || format!("{}:{argument}:{id}", peek_text(item, event.name));
+            let name = || format!("{}:{argument}:{id}", item.text(event.name));
             let track = self.tracks.counter(&mut self.packets, process, (label, key, id), name);
             self.timed(nanos, value.event(track));
         }

@@ -9,15 +9,17 @@ use super::message::{Kind, TrackEvent};
 use super::operation::Operations;
 use super::packets::{Packets, Use};
 use super::tracks::{Tracks, Uuid};
-use crate::catalog::Catalog;
+use crate::export::Exporter;
 use crate::Conversion;
+use trace_analyze::catalog::Catalog;
+use trace_analyze::Damage;
 
 /// The most records without a time that wait for one.
 const MAX_WAITING: usize = 1024;
 
 /// One conversion under way.
 #[derive(Debug, Default)]
-pub(super) struct Exporter {
+pub(super) struct PerfettoExporter {
     pub(super) packets: Packets,
     pub(super) tracks: Tracks,
     pub(super) operations: Operations,
@@ -33,10 +35,9 @@ pub(super) struct Exporter {
     pub(super) has_time_of_day: bool,
 }
 
-impl Exporter {
+impl Exporter for PerfettoExporter {
     #[inline]
-    pub(super) fn record(&mut self, item: &Item<'_>) {
-        self.conversion.damage.told(item);
+    fn record(&mut self, item: &Item<'_>) {
         self.catalog.note(item);
         match &item.record {
             Record::Event(event) => self.event(item, event),
@@ -44,14 +45,31 @@ impl Exporter {
         }
     }
 
+    #[inline]
+    fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()> {
+        self.packets.write_full_pieces(output)
+    }
+
+    fn finish(mut self, damage: Damage, output: &mut impl Write) -> io::Result<Conversion> {
+        if self.nanos.is_none() {
+            self.pass(0);
+        }
+        self.operations.finish(&mut self.packets);
+        self.packets.write_all(output)?;
+        self.conversion.damage = damage;
+        self.conversion.events = self.packets.events();
+        Ok(self.conversion)
+    }
+}
+
+impl PerfettoExporter {
     fn rare_record(&mut self, item: &Item<'_>, record: &Record<'_>) {
         match record {
             Record::Event(event) => self.event(item, event),
             Record::Blob(blob) => self.blob(item, blob),
             Record::UserspaceObject(object) => self.userspace_object(item, object),
             Record::KernelObject(object) => self.kernel_object(item, object),
-            Record::LegacyContextSwitch(switch) => self.legacy_context_switch(item, switch),
-            Record::ContextSwitch(switch) => self.context_switch(item, switch),
+            Record::LegacyContextSwitch(_) | Record::ContextSwitch(_) => self.context_switch(item),
             Record::ThreadWakeup(wakeup) => self.thread_wakeup(item, wakeup),
             Record::Log(log) => self.log(item, log),
             Record::Module(module) => self.module(item, module),
@@ -67,16 +85,6 @@ impl Exporter {
             | Record::Thread { .. }
             | Record::Unknown(_) => {}
         }
-    }
-
-    pub(super) fn finish(mut self, output: &mut impl Write) -> io::Result<Conversion> {
-        if self.nanos.is_none() {
-            self.pass(0);
-        }
-        self.operations.finish(&mut self.packets);
-        self.packets.write_all(output)?;
-        self.conversion.events = self.packets.events();
-        Ok(self.conversion)
     }
 
     /// Takes note of the time, with which what waited for one is written.

@@ -12,11 +12,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use trace_format::{Event, Item, ThreadKoids};
 
 use super::annotations::pointer;
-use super::exporter::Exporter;
+use super::exporter::PerfettoExporter;
 use super::message::{Kind, SiblingMerge, TrackDescriptor};
 use super::packets::Packets;
 use super::tracks::{plain, Uuid};
-use crate::references::{peek_text, peek_unsigned};
+use trace_analyze::arguments;
 
 /// How many operations are remembered. A begin is at least 32 bytes long: these
 /// are far more than a buffer of the usual size holds, in which their order may
@@ -138,7 +138,7 @@ fn nested(uuid: Uuid, parent: Uuid, name: &str) -> TrackDescriptor {
     TrackDescriptor { sibling_merge_behavior, ..plain(uuid, parent, name) }
 }
 
-impl Exporter {
+impl PerfettoExporter {
     pub(super) fn async_begin<'a>(
         &mut self,
         item: &Item<'a>,
@@ -150,9 +150,10 @@ impl Exporter {
         let begin = Begin {
             uuid,
             key: (koids.process, id),
-            parent: peek_unsigned(item, &event.arguments, "parent").filter(|parent| *parent != id),
+            parent: arguments::named_unsigned(item, &event.arguments, "parent")
+                .filter(|parent| *parent != id),
             process: self.process(koids.process),
-            name: &peek_text(item, event.name),
+            name: &item.text(event.name),
         };
         self.operations.begin(&mut self.packets, &begin);
         let place = (Kind::SliceBegin, uuid);
@@ -172,7 +173,7 @@ impl Exporter {
     ) {
         let uuid = operation(item, event, koids, id);
         let process = self.process(koids.process);
-        let name = peek_text(item, event.name);
+        let name = item.text(event.name);
         self.operations.mention(&mut self.packets, uuid, process, &name);
         let mut made = self.labelled(item, (kind, uuid), (event.category, event.name));
         made.debug_annotations = self.annotations(item, &event.arguments);
@@ -188,6 +189,6 @@ impl Exporter {
 /// number has.
 fn operation<'a>(item: &Item<'a>, event: &Event<'a>, koids: ThreadKoids, id: u64) -> Uuid {
     let mut hasher = DefaultHasher::new();
-    (koids.process, id, &*peek_text(item, event.category)).hash(&mut hasher);
+    (koids.process, id, &*item.text(event.category)).hash(&mut hasher);
     hasher.finish() | 1 << 63
 }

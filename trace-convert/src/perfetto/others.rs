@@ -7,16 +7,16 @@ use trace_format::{
 };
 
 use super::annotations::{addresses, bytes, hex, number, pointer, string};
-use super::exporter::Exporter;
+use super::exporter::PerfettoExporter;
 use super::message::{Kind, LogMessage};
 use super::tracks::{Uuid, ROOT};
-use crate::references::{peek_text, process_of};
-use crate::tef::carried::ADDED;
+use trace_analyze::arguments;
+use trace_analyze::carried::ADDED;
 
 /// How much of a log message names its instant, in bytes.
 const MAX_LOG_NAME_BYTES: usize = 100;
 
-impl Exporter {
+impl PerfettoExporter {
     pub(super) fn log(&mut self, item: &Item<'_>, log: &Log<'_>) {
         let message = String::from_utf8_lossy(log.message);
         let name = cut_str(message.lines().next().unwrap_or(""), MAX_LOG_NAME_BYTES);
@@ -46,7 +46,7 @@ impl Exporter {
             ObjectType::PROCESS => self.tracks.name_process(&mut self.packets, koid, &name),
             ObjectType::THREAD => {
                 self.comms.insert(koid, (*name).into());
-                if let Some(process) = process_of(item, object) {
+                if let Some(process) = arguments::process_of(item, object) {
                     self.describe_thread(ThreadKoids::new(process, koid));
                 }
             }
@@ -69,7 +69,7 @@ impl Exporter {
     }
 
     pub(super) fn blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
-        if peek_text(item, blob.name) == ADDED {
+        if item.text(blob.name) == ADDED {
             return;
         }
         let track = self.tracks.named(&mut self.packets, ROOT, "blobs");

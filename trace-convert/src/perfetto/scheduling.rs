@@ -1,39 +1,39 @@
 //! Scheduling records: events of Linux's scheduler, as ftrace has them.
 
 use trace_format::layout::ThreadState;
-use trace_format::{ContextSwitch, Item, LegacyContextSwitch, ThreadWakeup};
+use trace_format::{Item, ThreadWakeup};
 
-use super::exporter::Exporter;
+use super::exporter::PerfettoExporter;
 use super::message::{FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking, TracePacket};
-use crate::weights::{waker, Turn};
+use trace_analyze::scheduling::{waker, Switch, Task};
 
 /// What the scheduler calls a thread that is none: the idle processor.
 const SWAPPER: &str = "swapper";
 
-impl Exporter {
-    pub(super) fn legacy_context_switch(&mut self, item: &Item<'_>, switch: &LegacyContextSwitch) {
-        let (outgoing, incoming) = (item.thread(switch.outgoing), item.thread(switch.incoming));
-        for koids in [outgoing, incoming] {
-            self.thread(koids);
+impl PerfettoExporter {
+    pub(super) fn context_switch(&mut self, item: &Item<'_>) {
+        let Some(switch) = Switch::of(item) else { return };
+        if let Some((outgoing, incoming)) = switch.koids {
+            for koids in [outgoing, incoming] {
+                self.thread(koids);
+            }
         }
-        let outgoing =
-            Turn { thread: outgoing.thread, weight: Some(switch.outgoing_priority.into()) };
-        let incoming =
-            Turn { thread: incoming.thread, weight: Some(switch.incoming_priority.into()) };
-        let place = (switch.cpu.into(), item.nanos(switch.ticks));
-        self.switch(place, outgoing, switch.outgoing_state, incoming);
-    }
-
-    pub(super) fn context_switch<'a>(&mut self, item: &Item<'a>, switch: &ContextSwitch<'a>) {
-        let turn = |thread, weight| Turn::of(item, thread, &switch.arguments, weight);
-        let outgoing = turn(switch.outgoing_thread, "outgoing_weight");
-        let incoming = turn(switch.incoming_thread, "incoming_weight");
-        let place = (switch.cpu, item.nanos(switch.ticks));
-        self.switch(place, outgoing, switch.outgoing_state, incoming);
+        let Switch { cpu: (_, cpu), nanos, outgoing, state, incoming, .. } = switch;
+        let sched_switch = SchedSwitch {
+            prev_comm: Some(self.comm(outgoing.thread)),
+            prev_pid: Some(number(outgoing.thread)),
+            prev_prio: priority(outgoing),
+            prev_state: Some(linux_state(state)),
+            next_comm: Some(self.comm(incoming.thread)),
+            next_pid: Some(number(incoming.thread)),
+            next_prio: priority(incoming),
+        };
+        let (pid, sched_switch) = (Some(number(outgoing.thread) as u32), Some(sched_switch));
+        self.scheduled((cpu, nanos), FtraceEvent { pid, sched_switch, ..FtraceEvent::default() });
     }
 
     pub(super) fn thread_wakeup<'a>(&mut self, item: &Item<'a>, wakeup: &ThreadWakeup<'a>) {
-        let turn = Turn::of(item, wakeup.thread, &wakeup.arguments, "weight");
+        let turn = Task::of(item, wakeup.thread, &wakeup.arguments, "weight");
         let sched_waking = SchedWaking {
             comm: Some(self.comm(turn.thread)),
             pid: Some(number(turn.thread)),
@@ -47,20 +47,6 @@ impl Exporter {
             ..FtraceEvent::default()
         };
         self.scheduled((wakeup.cpu, item.nanos(wakeup.ticks)), event);
-    }
-
-    fn switch(&mut self, place: (u16, u64), outgoing: Turn, state: ThreadState, incoming: Turn) {
-        let sched_switch = SchedSwitch {
-            prev_comm: Some(self.comm(outgoing.thread)),
-            prev_pid: Some(number(outgoing.thread)),
-            prev_prio: priority(outgoing),
-            prev_state: Some(linux_state(state)),
-            next_comm: Some(self.comm(incoming.thread)),
-            next_pid: Some(number(incoming.thread)),
-            next_prio: priority(incoming),
-        };
-        let (pid, sched_switch) = (Some(number(outgoing.thread) as u32), Some(sched_switch));
-        self.scheduled(place, FtraceEvent { pid, sched_switch, ..FtraceEvent::default() });
     }
 
     fn scheduled(&mut self, (cpu, nanos): (u16, u64), mut event: FtraceEvent) {
@@ -80,7 +66,7 @@ impl Exporter {
     }
 }
 
-fn priority(turn: Turn) -> Option<i32> {
+fn priority(turn: Task) -> Option<i32> {
     turn.weight.and_then(|weight| i32::try_from(weight).ok())
 }
 

@@ -2,8 +2,7 @@
 
 use trace_format::{Event, EventKind, Item, Record, Value};
 
-use crate::references::peek_text;
-use crate::tef::carried::{ADDED, EVENT, MORE};
+use trace_analyze::carried::{ADDED, EVENT, MORE};
 
 /// Numbers the records that cannot tell by themselves whether they stay, the
 /// same in each pass: begins and ends, and events that are carried whole, with
@@ -24,7 +23,7 @@ impl Numbers {
             | Record::Thread { .. }
             | Record::Metadata(_)
             | Record::Initialization { .. } => return None,
-            Record::Blob(blob) => peek_text(item, blob.name),
+            Record::Blob(blob) => item.text(blob.name),
             record => return self.of_other(item, record),
         };
         let of_provider = |carried: &(Option<u32>, usize)| carried.0 == item.provider.id();
@@ -56,9 +55,10 @@ impl Numbers {
 
 /// Tells whether a record only shows what a blob carries.
 fn is_added(item: &Item<'_>, record: &Record<'_>) -> bool {
-    record.arguments().iter().any(|argument| {
-        argument.value == Value::Bool(true) && peek_text(item, argument.name) == ADDED
-    })
+    record
+        .arguments()
+        .iter()
+        .any(|argument| argument.value == Value::Bool(true) && item.text(argument.name) == ADDED)
 }
 
 /// Tells whether an event has another half.

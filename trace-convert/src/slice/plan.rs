@@ -2,14 +2,18 @@
 
 use std::io::Read;
 
-use trace_format::{Event, EventKind, Item, Reader, Record};
+use trace_format::{Event, Item, Reader, Record};
 
-use super::halves::{Half, Halves, Key, Pair};
 use super::numbers::Numbers;
 use super::select::{Filter, Selection};
-use crate::catalog::Catalog;
-use crate::references::{peek_thread, who};
-use crate::{ConvertError, Damage};
+use crate::ConvertError;
+use trace_analyze::catalog::Catalog;
+use trace_analyze::koids;
+use trace_analyze::pairing::{Edge, Outcome, Pairing, Track};
+use trace_analyze::Damage;
+
+/// The most begins and ends that wait for each other.
+const MAX_WAITING: usize = 1 << 18;
 
 /// What is to stay of an archive.
 ///
@@ -76,7 +80,7 @@ struct Planner<'s> {
     filter: Filter<'s>,
     catalog: Catalog,
     numbers: Numbers,
-    halves: Halves,
+    pairing: Pairing<(usize, bool)>,
 }
 
 impl<'s> Planner<'s> {
@@ -88,7 +92,7 @@ impl<'s> Planner<'s> {
             filter: Filter::new(selection),
             catalog: Catalog::default(),
             numbers: Numbers::default(),
-            halves: Halves::default(),
+            pairing: Pairing::new(MAX_WAITING),
         }
     }
 
@@ -107,23 +111,19 @@ impl<'s> Planner<'s> {
     }
 
     fn event(&mut self, item: &Item<'_>, event: &Event<'_>, number: usize) {
-        let (is_end, id) = match event.kind {
-            EventKind::DurationBegin => (false, None),
-            EventKind::DurationEnd => (true, None),
-            EventKind::AsyncBegin { id } => (false, Some(id)),
-            EventKind::AsyncEnd { id } => (true, Some(id)),
-            _ => return,
-        };
-        let key = match id {
-            Some(id) => Key::Operation { process: peek_thread(item, event.thread).process, id },
-            None => Key::Thread(self.catalog.thread(item, event.thread)),
-        };
-        let label = self.catalog.label(item, event.category, event.name);
-        let at = item.nanos(event.ticks);
         let is_wanted = self.filter.wants(&mut self.catalog, item, event);
-        let half = Half { key, at, number, label, is_end, is_wanted };
-        let Self { plan, filter, catalog, halves, .. } = self;
-        halves.push(catalog, half, &mut |pair| plan.pair(filter, &pair));
+        // Of flows each event is by itself.
+        let Some(edge) = Edge::of(&mut self.catalog, item, event, (number, is_wanted)) else {
+            return;
+        };
+        if let Track::Flow { .. } = edge.track {
+            return;
+        }
+        for outcome in self.pairing.push(&self.catalog, edge) {
+            let is_begin = matches!(&outcome, Outcome::Unpaired(edge) if !edge.is_end);
+            self.plan.forgotten += u64::from(is_begin);
+            self.plan.keep(&self.filter, &outcome);
+        }
     }
 
     /// Takes note of who is there of those that were asked for.
@@ -132,27 +132,31 @@ impl<'s> Planner<'s> {
         if processes.is_empty() && threads.is_empty() {
             return;
         }
-        let (process, thread) = who(&item.record);
+        let (process, thread) = koids::named(&item.record);
         processes.retain(|koid| Some(*koid) != process);
         threads.retain(|koid| Some(*koid) != thread);
     }
 
-    fn finish(mut self) -> Plan<'s> {
-        let Self { plan, filter, catalog, halves, .. } = &mut self;
-        halves.finish(catalog, &mut |pair| plan.pair(filter, &pair));
-        plan.forgotten = halves.forgotten;
-        self.plan
+    fn finish(self) -> Plan<'s> {
+        let Self { mut plan, filter, catalog, pairing, .. } = self;
+        pairing.finish(&catalog).for_each(|outcome| plan.keep(&filter, &outcome));
+        plan
     }
 }
 
 impl Plan<'_> {
-    /// Halves stay or go together.
-    fn pair(&mut self, filter: &Filter<'_>, pair: &Pair) {
-        let Pair { begin, over, end } = pair;
-        let is_kept = begin.is_wanted && filter.reaches_in(begin.at, *over);
-        self.kept.set(begin.number, is_kept);
-        if let Some(end) = end {
-            self.kept.set(*end, is_kept);
+    /// Keeps a begin and its end together, or leaves both out.
+    fn keep(&mut self, filter: &Filter<'_>, outcome: &Outcome<(usize, bool)>) {
+        let (begin, over) = match outcome {
+            Outcome::Pair { begin, end } => (begin, end.nanos),
+            Outcome::Cut { begin, over } => (begin, *over),
+            Outcome::Unpaired(_) => return,
+        };
+        let (number, is_wanted) = begin.value;
+        let is_kept = is_wanted && filter.reaches_in(begin.nanos, over);
+        self.kept.set(number, is_kept);
+        if let Outcome::Pair { end, .. } = outcome {
+            self.kept.set(end.value.0, is_kept);
         }
     }
 }

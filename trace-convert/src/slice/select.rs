@@ -5,10 +5,10 @@ use std::fmt;
 use trace_format::notes::{CATEGORY, CLOCK_ANCHOR};
 use trace_format::{Event, EventKind, Item, Process, Record, Thread, ThreadKoids};
 
-use crate::catalog::{Catalog, LabelId};
-use crate::references::{peek_text, peek_thread};
-use crate::tef::carried::PREFIX;
-use crate::{rewrite, Loss};
+use crate::rewrite;
+use trace_analyze::carried::PREFIX;
+use trace_analyze::catalog::{Catalog, LabelId};
+use trace_analyze::Loss;
 
 /// What is to be in a slice.
 pub struct Selection<'a> {
@@ -88,7 +88,7 @@ impl<'a> Filter<'a> {
         event: &Event<'_>,
     ) -> bool {
         let label = catalog.label(item, event.category, event.name);
-        self.thread(peek_thread(item, event.thread)) && self.label(catalog, label)
+        self.thread(item.thread(event.thread)) && self.label(catalog, label)
     }
 
     fn label(&mut self, catalog: &Catalog, label: LabelId) -> bool {
@@ -117,7 +117,7 @@ impl<'a> Filter<'a> {
     fn record(&self, item: &Item<'_>, record: &Record<'_>) -> bool {
         match record {
             Record::KernelObject(_) => return true,
-            Record::Blob(blob) if peek_text(item, blob.name).starts_with(PREFIX) => return true,
+            Record::Blob(blob) if item.text(blob.name).starts_with(PREFIX) => return true,
             _ => {}
         }
         let ticks = rewrite::ticks(record);
@@ -130,20 +130,18 @@ impl<'a> Filter<'a> {
         let Selection { category, name, .. } = self.selection;
         match record {
             Record::LargeBlob(blob) => {
-                category.is_none_or(|category| category(&peek_text(item, blob.category)))
-                    && name.is_none_or(|name| name(&peek_text(item, blob.name)))
+                category.is_none_or(|category| category(&item.text(blob.category)))
+                    && name.is_none_or(|name| name(&item.text(blob.name)))
             }
             _ => category.is_none() && name.is_none(),
         }
     }
 
     fn by_thread(&self, item: &Item<'_>, record: &Record<'_>) -> bool {
-        let thread = |thread: Thread| self.thread(peek_thread(item, thread));
+        let thread = |thread: Thread| self.thread(item.thread(thread));
         let process = |process: Process| match process {
             Process::Inline(koid) => self.process(koid),
-            Process::Indexed(index) => {
-                self.process(peek_thread(item, Thread::Indexed(index)).process)
-            }
+            Process::Indexed(index) => self.process(item.thread(Thread::Indexed(index)).process),
         };
         match record {
             Record::Log(log) => thread(log.thread),
@@ -162,6 +160,6 @@ impl<'a> Filter<'a> {
 /// archives go together.
 pub(crate) fn is_anchor(item: &Item<'_>, event: &Event<'_>) -> bool {
     matches!(event.kind, EventKind::Instant { .. })
-        && peek_text(item, event.name) == CLOCK_ANCHOR
-        && peek_text(item, event.category) == CATEGORY
+        && item.text(event.name) == CLOCK_ANCHOR
+        && item.text(event.category) == CATEGORY
 }

@@ -5,8 +5,8 @@ use trace_format::{
 };
 
 use super::*;
-use crate::check::{self, Verdict};
 use crate::text;
+use trace_analyze::check::{self, Verdict};
 use EventKind::*;
 
 const MAIN: ThreadKoids = ThreadKoids::new(1, 2);

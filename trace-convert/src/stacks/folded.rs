@@ -7,8 +7,8 @@ use std::iter;
 use trace_format::ThreadKoids;
 
 use super::{frame_name, named, Framed, Stacks, Visitor};
-use crate::catalog::{Catalog, DenseMap, LabelId};
-use crate::stats::Grouping;
+use trace_analyze::catalog::{Catalog, DenseMap, LabelId};
+use trace_analyze::stats::Grouping;
 
 /// The most durations within one another that a stack has. A line has the names
 /// of all that is around it, so what is n deep takes n * n of them.

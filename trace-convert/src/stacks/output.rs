@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::{Framed, Stacks, ThreadStack, Visitor};
-use crate::catalog::{Catalog, LabelId};
 use crate::csv::cell;
+use trace_analyze::catalog::{Catalog, LabelId};
 
 impl Stacks {
     /// Writes the JSON of speedscope. Times are in nanoseconds since the first

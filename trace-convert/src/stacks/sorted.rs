@@ -12,8 +12,8 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
 use super::Duration;
-use crate::catalog::{LabelId, ThreadId};
 use crate::error::temporary;
+use trace_analyze::catalog::{LabelId, ThreadId};
 
 /// So many durations are in memory and sorted at a time.
 const RUN: usize = 1 << 17;

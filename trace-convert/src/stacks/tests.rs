@@ -1,7 +1,7 @@
 use trace_format::{Arguments, Event, EventKind, Record, Thread};
 
 use super::*;
-use crate::stats::Grouping;
+use trace_analyze::stats::Grouping;
 
 fn event<'a>(thread: u64, ticks: u64, name: &'a str, kind: EventKind) -> Record<'a> {
     let thread = Thread::Inline(ThreadKoids::new(1, thread));

@@ -8,8 +8,9 @@ mod record;
 mod system;
 
 use std::collections::HashSet;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
+use trace_analyze::input::Importer;
 use trace_format::layout::{
     BlobType, ObjectType, ARTIFICIAL_KOID_BIT, MAX_ARGUMENTS, MAX_BLOB_BYTES, MAX_STRING_BYTES,
 };
@@ -18,7 +19,7 @@ use trace_format::{
     WriteError, Writer,
 };
 
-use super::carried::{ADDED, CPUS, DOCUMENT, EVENT, MEMBER, MORE};
+use super::error::JsonError;
 use super::event::Event;
 use super::reader::{Form, Item, Member, Reader, Skipped};
 use super::value::{Text, Value};
@@ -27,6 +28,7 @@ use draft::Room;
 use operations::Operations;
 use record::{Kind, Plan};
 use system::System;
+use trace_analyze::carried::{ADDED, CPUS, DOCUMENT, EVENT, MEMBER, MORE};
 
 /// The provider of all records, and its name.
 const PROVIDER: (u32, &str) = (1, "trace event format");
@@ -68,28 +70,83 @@ pub struct Summary {
 ///
 /// The input is no document, or a part of it is wrong and the reader is not
 /// lenient, or reading or writing failed: the archive then ends there.
-pub fn to_fxt<R: Read, W: Write>(
-    mut reader: Reader<R>,
-    output: W,
-) -> Result<Summary, ConvertError> {
-    let form = reader.form()?;
-    let mut import = Import::new(Writer::new(output)?, form)?;
-    while let Some(item) = reader.next()? {
-        match item {
-            Item::Event(event) => import.event(&event)?,
-            Item::Member(member) => import.member(&member)?,
+pub fn to_fxt<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Summary, ConvertError> {
+    let mut writer = Writer::new(output)?;
+    let mut importer = DocumentImporter::new(reader);
+    while importer.step(&mut writer)? {}
+    writer.flush()?;
+    Ok(importer.into_summary())
+}
+
+/// Makes an archive of a document, event by event.
+#[derive(Debug)]
+pub(super) struct DocumentImporter<R> {
+    reader: Reader<R>,
+    import: Option<Import>,
+}
+
+impl<R: Read> DocumentImporter<R> {
+    pub(super) fn new(reader: Reader<R>) -> Self {
+        Self { reader, import: None }
+    }
+
+    /// Writes the records of the next part of the document; `false` at its end.
+    fn step<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<bool, ConvertError> {
+        let import = match &mut self.import {
+            Some(import) => import,
+            None => {
+                let form = self.reader.form()?;
+                self.import.insert(Import::start(writer, form)?)
+            }
+        };
+        match self.reader.next()? {
+            Some(Item::Event(event)) => import.event(writer, &event)?,
+            Some(Item::Member(member)) => import.member(writer, &member)?,
+            None => {
+                import.summary.scheduling += import.system.finish(writer)?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn into_summary(self) -> Summary {
+        let summary = self.import.map(|import| import.summary).unwrap_or_default();
+        Summary { skipped: self.reader.into_skipped(), ..summary }
+    }
+}
+
+impl<R: Read> Importer for DocumentImporter<R> {
+    fn import(&mut self, archive: &mut Writer<Vec<u8>>) -> io::Result<bool> {
+        let skipped = match self.step(archive) {
+            Ok(false) => self.reader.skipped(),
+            result => return result.map_err(into_io),
+        };
+        match &skipped.first {
+            None => Ok(false),
+            // It ends early, and what was read counts.
+            Some(first) => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!(
+                    "events and members that cannot be read, left out: {}, {} bytes, the first: {first}",
+                    skipped.parts, skipped.bytes
+                ),
+            )),
         }
     }
-    import.summary.skipped = reader.into_skipped();
-    import.summary.scheduling = import.system.finish(&mut import.writer)?;
-    import.writer.flush()?;
-    Ok(import.summary)
+}
+
+fn into_io(error: ConvertError) -> io::Error {
+    match error {
+        ConvertError::Json(JsonError::Io(error)) | ConvertError::Write(error) => error,
+        ConvertError::Json(error) => io::Error::new(io::ErrorKind::InvalidData, error),
+        error @ ConvertError::Read(_) => io::Error::other(error),
+    }
 }
 
 /// A conversion under way.
 #[derive(Debug)]
-struct Import<W> {
-    writer: Writer<W>,
+struct Import {
     summary: Summary,
     /// Room that is used again for each event.
     room: Room,
@@ -102,72 +159,84 @@ struct Import<W> {
     system: System,
 }
 
-impl<W: Write> Import<W> {
-    fn new(mut writer: Writer<W>, form: Form) -> Result<Self, WriteError> {
+impl Import {
+    fn start<W: Write>(writer: &mut Writer<W>, form: Form) -> Result<Self, WriteError> {
         writer.provider(PROVIDER.0, PROVIDER.1)?;
         writer.initialization(TICKS_PER_SECOND)?;
         let form = match form {
             Form::Array => "array",
             Form::Object => "object",
         };
-        let mut import = Self {
-            writer,
+        blobs(writer, DOCUMENT, &[form])?;
+        Ok(Self {
             summary: Summary::default(),
             room: Room::default(),
             now: 0,
             named: HashSet::new(),
             operations: Operations::default(),
             system: System::default(),
-        };
-        import.blobs(DOCUMENT, &[form])?;
-        Ok(import)
+        })
     }
 
-    fn member(&mut self, member: &Member<'_>) -> Result<(), WriteError> {
+    fn member<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        member: &Member<'_>,
+    ) -> Result<(), WriteError> {
         self.summary.members += 1;
         self.system.member(member);
-        self.blobs(MEMBER, &["\"", member.key.written(), "\":", member.written])
+        blobs(writer, MEMBER, &["\"", member.key.written(), "\":", member.written])
     }
 
     #[inline]
-    fn event(&mut self, event: &Event<'_>) -> Result<(), WriteError> {
+    fn event<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        event: &Event<'_>,
+    ) -> Result<(), WriteError> {
         self.summary.events += 1;
         let room = std::mem::take(&mut self.room);
         let plan = Plan::new(event, room, self.now, &mut self.operations);
         if plan.head.thread.process == CPUS && event.other(ADDED) == Some(Value::Bool(true)) {
             self.room = plan.draft.into_room();
-            return self.blobs(ADDED, &[event.text()]);
+            return blobs(writer, ADDED, &[event.text()]);
         }
         self.now = plan.head.ticks;
         self.system.event(event, &plan);
         if let (Kind::Event(_), ThreadKoids { process, thread }) = (&plan.kind, plan.head.thread) {
             if (process | thread) & ARTIFICIAL_KOID_BIT != 0 {
-                self.name_made_up(event, plan.head.thread)?;
+                self.name_made_up(writer, event, plan.head.thread)?;
             }
         }
-        if plan.draft.fits && self.put(&plan)? {
+        if plan.draft.fits && Self::put(writer, &plan)? {
             self.room = plan.draft.into_room();
             return Ok(());
         }
-        self.carry(event, plan)
+        self.carry(writer, event, plan)
     }
 
     /// Gives processes and threads that are strings their names, for viewers.
     #[cold]
-    fn name_made_up(&mut self, event: &Event<'_>, koids: ThreadKoids) -> Result<(), WriteError> {
+    fn name_made_up<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        event: &Event<'_>,
+        koids: ThreadKoids,
+    ) -> Result<(), WriteError> {
         let is_made_up = |koid| koid & ARTIFICIAL_KOID_BIT != 0;
         if let (Some(Value::String(name)), true) = (event.process(), is_made_up(koids.process)) {
             let process = ThreadKoids::new(koids.process, 0);
-            self.name(process, ObjectType::PROCESS, koids.process, &name.to_str())?;
+            self.name(writer, process, ObjectType::PROCESS, koids.process, &name.to_str())?;
         }
         if let (Some(Value::String(name)), true) = (event.thread(), is_made_up(koids.thread)) {
-            self.name(koids, ObjectType::THREAD, koids.thread, &name.to_str())?;
+            self.name(writer, koids, ObjectType::THREAD, koids.thread, &name.to_str())?;
         }
         Ok(())
     }
 
-    fn name(
+    fn name<W: Write>(
         &mut self,
+        writer: &mut Writer<W>,
         koids: ThreadKoids,
         object_type: ObjectType,
         koid: u64,
@@ -185,25 +254,28 @@ impl<W: Write> Import<W> {
             _ => &arguments[1..],
         };
         let (name, arguments) = (name.into(), arguments.into());
-        self.writer.record(&KernelObject { object_type, koid, name, arguments }.into())
+        writer.record(&KernelObject { object_type, koid, name, arguments }.into())
     }
 
     /// Writes a record; false if it is none, or too long.
     #[inline]
-    fn put(&mut self, plan: &Plan<'_>) -> Result<bool, WriteError> {
+    fn put<W: Write>(writer: &mut Writer<W>, plan: &Plan<'_>) -> Result<bool, WriteError> {
         match plan.draft.count() {
-            0..=FEW_ARGUMENTS => self.put_within::<FEW_ARGUMENTS>(plan),
-            _ => self.put_within::<MAX_ARGUMENTS>(plan),
+            0..=FEW_ARGUMENTS => Self::put_within::<FEW_ARGUMENTS, W>(writer, plan),
+            _ => Self::put_within::<MAX_ARGUMENTS, W>(writer, plan),
         }
     }
 
     /// Writes a record with at most `N` arguments.
-    fn put_within<const N: usize>(&mut self, plan: &Plan<'_>) -> Result<bool, WriteError> {
+    fn put_within<const N: usize, W: Write>(
+        writer: &mut Writer<W>,
+        plan: &Plan<'_>,
+    ) -> Result<bool, WriteError> {
         let mut room = [Argument { name: FxtText::EMPTY, value: Fxt::Null }; N];
         let Some(record) = plan.record(&mut room) else {
             return Ok(false);
         };
-        match self.writer.record(&record) {
+        match writer.record(&record) {
             Ok(()) => Ok(true),
             Err(WriteError::Encode(_)) => Ok(false),
             Err(error) => Err(error),
@@ -212,9 +284,14 @@ impl<W: Write> Import<W> {
 
     /// Writes an event as a whole, and what viewers can see of it.
     #[cold]
-    fn carry<'a>(&mut self, event: &Event<'a>, mut plan: Plan<'a>) -> Result<(), WriteError> {
+    fn carry<'a, W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        event: &Event<'a>,
+        mut plan: Plan<'a>,
+    ) -> Result<(), WriteError> {
         self.summary.carried += 1;
-        self.blobs(EVENT, &[event.text()])?;
+        blobs(writer, EVENT, &[event.text()])?;
         let series = match plan.kind {
             Kind::Event(EventKind::Counter { .. }) => series(event),
             _ => Vec::new(),
@@ -224,10 +301,10 @@ impl<W: Write> Import<W> {
         loop {
             let piece = pieces.next().unwrap_or_default();
             plan.shadow(piece, MAX_STRING_BYTES);
-            if !self.put(&plan)? {
+            if !Self::put(writer, &plan)? {
                 // Names have to do with less where there are many.
                 plan.shadow(piece, FEW_BYTES);
-                self.put(&plan)?;
+                Self::put(writer, &plan)?;
             }
             if pieces.len() == 0 {
                 break;
@@ -236,29 +313,29 @@ impl<W: Write> Import<W> {
         self.room = plan.draft.into_room();
         Ok(())
     }
+}
 
-    /// Writes a text, of these parts, in as many blobs as it takes.
-    fn blobs(&mut self, name: &str, parts: &[&str]) -> Result<(), WriteError> {
-        let mut name = name;
-        let mut piece = Vec::new();
-        for part in parts {
-            let mut rest = part.as_bytes();
-            while piece.len() + rest.len() > MAX_BLOB_BYTES {
-                let (fits, more) = rest.split_at(MAX_BLOB_BYTES - piece.len());
-                piece.extend_from_slice(fits);
-                self.blob(std::mem::replace(&mut name, MORE), &piece)?;
-                piece.clear();
-                rest = more;
-            }
-            piece.extend_from_slice(rest);
+/// Writes a text, of these parts, in as many blobs as it takes.
+fn blobs<W: Write>(writer: &mut Writer<W>, name: &str, parts: &[&str]) -> Result<(), WriteError> {
+    let mut name = name;
+    let mut piece = Vec::new();
+    for part in parts {
+        let mut rest = part.as_bytes();
+        while piece.len() + rest.len() > MAX_BLOB_BYTES {
+            let (fits, more) = rest.split_at(MAX_BLOB_BYTES - piece.len());
+            piece.extend_from_slice(fits);
+            blob(writer, std::mem::replace(&mut name, MORE), &piece)?;
+            piece.clear();
+            rest = more;
         }
-        self.blob(name, &piece)
+        piece.extend_from_slice(rest);
     }
+    blob(writer, name, &piece)
+}
 
-    fn blob(&mut self, name: &str, payload: &[u8]) -> Result<(), WriteError> {
-        let blob = Blob { name: name.into(), blob_type: BlobType::DATA, payload };
-        self.writer.record(&blob.into())
-    }
+fn blob<W: Write>(writer: &mut Writer<W>, name: &str, payload: &[u8]) -> Result<(), WriteError> {
+    let blob = Blob { name: name.into(), blob_type: BlobType::DATA, payload };
+    writer.record(&blob.into())
 }
 
 /// Returns the series of a counter; of a key that comes twice the last.

@@ -10,7 +10,7 @@ use trace_format::{Arguments, Item, Value};
 
 use super::bytes::{put, take, unzigzag, zigzag};
 use super::visible::visible;
-use crate::catalog::Catalog;
+use trace_analyze::catalog::Catalog;
 
 const NULL: u8 = 0;
 const SIGNED: u8 = 1;

@@ -6,18 +6,18 @@ use trace_format::layout::InstantScope;
 use trace_format::{Event, EventKind, Item, Record, Text, ThreadKoids};
 
 use super::arguments;
-use super::cpu::{Cpus, Switch};
+use super::cpu::Cpus;
+use super::durations::Durations;
 use super::flows::{Flows, Stop};
-use super::nest::{self, Halves, Piece, PieceKind};
-use super::operations::{Half, Operations};
-use super::rows::{nested, Group, Loss, Point, PointKind, Row};
+use super::rows::{nested, Group, Loss, Point, PointKind, Row, Slice};
 use super::series::{Counters, NotDrawn};
 use super::undrawn::Undrawn;
 use super::Timeline;
-use crate::catalog::{Catalog, LabelId};
-use crate::references::{peek_thread, peek_unsigned};
-use crate::weights::Turn;
-use crate::Damage;
+use trace_analyze::arguments::named_unsigned;
+use trace_analyze::catalog::Catalog;
+use trace_analyze::pairing::{Edge, Unpaired};
+use trace_analyze::scheduling::Switch;
+use trace_analyze::Damage;
 
 /// What was found so far.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Collector {
     catalog: Catalog,
     arguments: Vec<u8>,
     threads: BTreeMap<ThreadKoids, ThreadParts>,
-    operations: Operations,
+    durations: Durations,
     counters: Counters,
     flows: Flows,
     cpus: Cpus,
@@ -40,7 +40,7 @@ pub(super) struct Collector {
 /// What is on a thread.
 #[derive(Debug, Default)]
 struct ThreadParts {
-    pieces: Vec<Piece>,
+    slices: Vec<Slice>,
     points: Vec<Point>,
     losses: Vec<Loss>,
 }
@@ -55,7 +55,7 @@ impl Collector {
             catalog: Catalog::default(),
             arguments: Vec::new(),
             threads: BTreeMap::new(),
-            operations: Operations::default(),
+            durations: Durations::default(),
             counters: Counters::default(),
             flows: Flows::default(),
             cpus: Cpus::default(),
@@ -85,7 +85,7 @@ impl Collector {
                 let point =
                     Point { at: item.nanos(log.ticks), label, arguments: 0, kind: PointKind::Log };
                 self.reach(point.at, true);
-                self.thread(peek_thread(item, log.thread)).points.push(point);
+                self.thread(item.thread(log.thread)).points.push(point);
             }
             Record::LargeBlob(blob) => {
                 let Some(event) = &blob.event else { return };
@@ -98,54 +98,35 @@ impl Collector {
                 let at = item.nanos(event.ticks);
                 self.reach(at, true);
                 let point = Point { at, label, arguments, kind: PointKind::Blob };
-                self.thread(peek_thread(item, event.thread)).points.push(point);
+                self.thread(item.thread(event.thread)).points.push(point);
             }
             _ => self.scheduling(item),
         }
     }
 
     fn scheduling(&mut self, item: &Item<'_>) {
-        let provider = item.provider.id();
-        match &item.record {
-            Record::ContextSwitch(switch) => {
-                let arguments = self.add_arguments(item, &switch.arguments);
-                let turn =
-                    |thread, weight| Turn::of(item, thread, &switch.arguments, weight).thread;
-                let outgoing = turn(switch.outgoing_thread, "outgoing_weight");
-                let incoming = turn(switch.incoming_thread, "incoming_weight");
-                let at = item.nanos(switch.ticks);
-                self.reach(at, true);
-                let cpu = (provider, switch.cpu);
-                self.cpus.switch(cpu, Switch { at, outgoing, incoming, arguments });
-            }
-            Record::LegacyContextSwitch(switch) => {
-                let outgoing = peek_thread(item, switch.outgoing).thread;
-                let incoming = peek_thread(item, switch.incoming).thread;
-                let at = item.nanos(switch.ticks);
-                self.reach(at, true);
-                let cpu = (provider, switch.cpu.into());
-                self.cpus.switch(cpu, Switch { at, outgoing, incoming, arguments: 0 });
-            }
-            Record::ThreadWakeup(wakeup) => {
-                let label =
-                    self.catalog.label(item, Text::Inline(b"cpu"), Text::Inline(b"wake-up"));
-                let name = self.catalog.intern("thread");
-                let koid = arguments::add_number(&mut self.arguments, name, wakeup.thread, true);
-                let given = self.add_arguments(item, &wakeup.arguments);
-                let arguments = arguments::join(&mut self.arguments, koid, given);
-                let at = item.nanos(wakeup.ticks);
-                self.reach(at, true);
-                let point = Point { at, label, arguments, kind: PointKind::Wakeup };
-                self.cpus.wakeup((provider, wakeup.cpu), point);
-            }
-            _ => {}
+        if let Some(switch) = Switch::of(item) {
+            let arguments = self.add_arguments(item, &item.record.arguments());
+            self.reach(switch.nanos, true);
+            return self.cpus.switch(switch, arguments);
+        }
+        if let Record::ThreadWakeup(wakeup) = &item.record {
+            let label = self.catalog.label(item, Text::Inline(b"cpu"), Text::Inline(b"wake-up"));
+            let name = self.catalog.intern("thread");
+            let koid = arguments::add_number(&mut self.arguments, name, wakeup.thread, true);
+            let given = self.add_arguments(item, &wakeup.arguments);
+            let arguments = arguments::join(&mut self.arguments, koid, given);
+            let at = item.nanos(wakeup.ticks);
+            self.reach(at, true);
+            let point = Point { at, label, arguments, kind: PointKind::Wakeup };
+            self.cpus.wakeup((item.provider.id(), wakeup.cpu), point);
         }
     }
 
     fn event(&mut self, item: &Item<'_>, event: &Event<'_>) {
-        let thread = peek_thread(item, event.thread);
+        let thread = item.thread(event.thread);
         let at = item.nanos(event.ticks);
-        if let Some(loss) = crate::Loss::of(item, event) {
+        if let Some(loss) = trace_analyze::Loss::of(item, event) {
             return self.loss(item, event, &loss);
         }
         let label = self.catalog.label(item, event.category, event.name);
@@ -169,54 +150,40 @@ impl Collector {
         }
         let arguments = self.add_arguments(item, &event.arguments);
         let point = |kind| Point { at, label, arguments, kind };
-        let half = |is_begin| Half { at, arguments, is_begin };
         match event.kind {
             EventKind::Instant { scope } => {
                 self.thread(thread).points.push(point(point_kind(scope)));
             }
-            EventKind::AsyncBegin { id } => {
-                self.operations.half(thread.process, label, id, half(true));
-            }
-            EventKind::AsyncEnd { id } => {
-                self.operations.half(thread.process, label, id, half(false));
-            }
             EventKind::AsyncInstant { .. } => {
-                self.operations.point(thread.process, point(PointKind::Operation));
+                self.durations.point(thread.process, point(PointKind::Operation));
             }
-            kind => self.piece(item, kind, thread, (at, label, arguments)),
-        }
-    }
-
-    /// Takes a part of a duration.
-    fn piece(
-        &mut self,
-        item: &Item<'_>,
-        kind: EventKind,
-        thread: ThreadKoids,
-        (at, label, arguments): (u64, LabelId, u32),
-    ) {
-        let kind = match kind {
             EventKind::DurationComplete { end } => {
                 let end = item.nanos(end).max(at);
                 self.reach(end, true);
-                PieceKind::Complete { end }
+                let slice = Slice { begin: at, end, label, arguments, is_open: false };
+                self.thread(thread).slices.push(slice);
             }
-            EventKind::DurationEnd => PieceKind::End,
-            _ => PieceKind::Begin,
-        };
-        self.thread(thread).pieces.push(Piece { at, label, arguments, kind });
+            kind => {
+                if matches!(kind, EventKind::DurationBegin | EventKind::DurationEnd) {
+                    self.thread(thread);
+                }
+                if let Some(edge) = Edge::of(&mut self.catalog, item, event, arguments) {
+                    self.durations.push(&self.catalog, edge);
+                }
+            }
+        }
     }
 
-    fn loss(&mut self, item: &Item<'_>, event: &Event<'_>, loss: &crate::Loss<'_>) {
+    fn loss(&mut self, item: &Item<'_>, event: &Event<'_>, loss: &trace_analyze::Loss<'_>) {
         let at = item.nanos(event.ticks);
-        let time = |name| peek_unsigned(item, &event.arguments, name);
+        let time = |name| named_unsigned(item, &event.arguments, name);
         let from = time("from").map_or(at, |ticks| item.nanos(ticks));
         let to = time("to").map_or(at, |ticks| item.nanos(ticks)).max(from);
         self.reach(from, true);
         self.reach(to, true);
         let reason = self.catalog.intern(&loss.reason);
         let loss = Loss { from, to, number: loss.number, reason };
-        self.thread(peek_thread(item, event.thread)).losses.push(loss);
+        self.thread(item.thread(event.thread)).losses.push(loss);
     }
 
     fn add_arguments<'a>(
@@ -278,17 +245,21 @@ impl Collector {
     /// Returns the rows of all processes, and where the threads are in them.
     fn processes(&mut self, last: u64, cpus: Option<&Group>) -> (Vec<Group>, Places) {
         let mut places = Places::default();
+        let mut durations = std::mem::take(&mut self.durations);
+        let threads = &mut self.threads;
+        durations.pair(last, &self.catalog, &mut self.arguments, |koids, slice| {
+            threads.entry(koids).or_default().slices.push(slice);
+        });
+        places.unpaired = durations.unpaired;
         // The rows of the threads are the first ones.
         let mut processes: BTreeMap<u64, (Vec<ThreadKoids>, Vec<Row>)> = BTreeMap::new();
         for (koids, parts) in std::mem::take(&mut self.threads) {
-            let row = self.thread_row(koids, parts, last, &mut places.halves);
+            let row = self.thread_row(koids, parts);
             let (threads, rows) = processes.entry(koids.process).or_default();
             threads.push(koids);
             rows.push(row);
         }
-        let operations = std::mem::take(&mut self.operations);
-        let missing = &mut places.operation_halves;
-        let operations = operations.rows(last, &self.catalog, &mut self.arguments, missing);
+        let operations = durations.rows(&self.catalog);
         let counters = std::mem::take(&mut self.counters).rows(&self.catalog);
         for (process, row) in operations.into_iter().chain(counters) {
             processes.entry(process).or_default().1.push(row);
@@ -304,19 +275,12 @@ impl Collector {
         (groups, places)
     }
 
-    fn thread_row(
-        &mut self,
-        koids: ThreadKoids,
-        mut parts: ThreadParts,
-        last: u64,
-        halves: &mut Halves,
-    ) -> Row {
-        let slices = nest::slices(parts.pieces, last, &self.catalog, &mut self.arguments, halves);
+    fn thread_row(&self, koids: ThreadKoids, mut parts: ThreadParts) -> Row {
         parts.points.sort_by_key(|point| point.at);
         parts.losses.sort_by_key(|loss| loss.from);
         Row {
             name: thread_name(&self.catalog, koids),
-            lanes: nested(slices),
+            lanes: nested(parts.slices),
             points: parts.points,
             losses: parts.losses,
             ..Row::default()
@@ -328,10 +292,8 @@ impl Collector {
 #[derive(Debug, Default)]
 struct Places {
     koids: HashMap<ThreadKoids, u32>,
-    /// What has lost its other half, on threads.
-    halves: Halves,
-    /// The same of operations.
-    operation_halves: Halves,
+    /// What lacks a begin or an end, of threads and of operations.
+    unpaired: [Unpaired; 2],
 }
 
 fn is_drawn(record: &Record<'_>) -> bool {
@@ -386,12 +348,12 @@ fn notes(
     undrawn: &Undrawn,
     of_counters: NotDrawn,
 ) -> Vec<String> {
-    let (threads, operations) = (&places.halves, &places.operation_halves);
+    let [threads, operations] = places.unpaired;
     let counts = [
         (damage.buffers_full, "full buffers while recording"),
         (damage.stats.bad_records, "malformed records, left out"),
-        (damage.stats.unknown_string_refs, "references to strings that are not there"),
-        (damage.stats.unknown_thread_refs, "references to threads that are not there"),
+        (damage.audit.unknown_strings, "references to strings that are not there"),
+        (damage.audit.unknown_threads, "references to threads that are not there"),
         (threads.begins, "durations whose end is missing, drawn without a right edge"),
         (threads.ends, "ends of durations whose begin is missing, not drawn"),
         (operations.begins, "operations whose end is missing, drawn without a right edge"),

@@ -3,33 +3,26 @@
 use std::collections::BTreeMap;
 
 use super::rows::{nested, Group, Point, Row, RowKind, Slice};
-use crate::catalog::Catalog;
-
-/// A change of the thread that runs, by koids; 0 is none.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Switch {
-    pub(super) at: u64,
-    pub(super) outgoing: u64,
-    pub(super) incoming: u64,
-    pub(super) arguments: u32,
-}
+use trace_analyze::catalog::Catalog;
+use trace_analyze::scheduling::{Cpu, Switch, Turn, Turns};
 
 /// The CPUs, by provider and number.
 #[derive(Debug, Default)]
-pub(super) struct Cpus(BTreeMap<(Option<u32>, u16), Cpu>);
+pub(super) struct Cpus(BTreeMap<Cpu, OnCpu>);
 
 #[derive(Debug, Default)]
-struct Cpu {
-    switches: Vec<Switch>,
+struct OnCpu {
+    /// Each with the place of its arguments.
+    switches: Vec<(Switch, u32)>,
     wakeups: Vec<Point>,
 }
 
 impl Cpus {
-    pub(super) fn switch(&mut self, cpu: (Option<u32>, u16), switch: Switch) {
-        self.0.entry(cpu).or_default().switches.push(switch);
+    pub(super) fn switch(&mut self, switch: Switch, arguments: u32) {
+        self.0.entry(switch.cpu).or_default().switches.push((switch, arguments));
     }
 
-    pub(super) fn wakeup(&mut self, cpu: (Option<u32>, u16), wakeup: Point) {
+    pub(super) fn wakeup(&mut self, cpu: Cpu, wakeup: Point) {
         self.0.entry(cpu).or_default().wakeups.push(wakeup);
     }
 
@@ -46,13 +39,21 @@ impl Cpus {
         let category = catalog.intern("cpu");
         let mut rows = Vec::with_capacity(self.0.len());
         for ((_, number), mut cpu) in self.0 {
-            let turn = |(thread, begin, end, arguments)| {
-                let name = name(catalog, thread);
+            let mut slice = |turn: Turn<u32>| {
+                let name = name(catalog, turn.task.thread);
                 let name = catalog.intern(&name);
                 let label = catalog.label_of(category, name);
-                Slice { begin, end, label, arguments, is_open: false }
+                let end = turn.to.map_or(range.1, |(end, _)| end);
+                let begin = turn.from.unwrap_or(range.0).min(end);
+                Slice { begin, end, label, arguments: turn.value, is_open: false }
             };
-            let slices = turns(&mut cpu.switches, range).into_iter().map(turn).collect();
+            cpu.switches.sort_by_key(|(switch, _)| switch.nanos);
+            let mut turns = Turns::default();
+            let ended = cpu.switches.iter().filter_map(|(switch, arguments)| {
+                turns.push(switch, *arguments).filter(|turn| turn.to.is_some())
+            });
+            let mut slices: Vec<Slice> = ended.map(&mut slice).collect();
+            slices.extend(turns.finish().into_iter().map(slice));
             cpu.wakeups.sort_by_key(|point| point.at);
             rows.push(Row {
                 kind: RowKind::Cpu,
@@ -64,24 +65,4 @@ impl Cpus {
         }
         Some(Group { name: "CPUs".into(), rows })
     }
-}
-
-/// Returns which thread ran from when to when. Where the thread that goes is
-/// not the one that came, what happened between is missing.
-fn turns(switches: &mut [Switch], (first, last): (u64, u64)) -> Vec<(u64, u64, u64, u32)> {
-    switches.sort_by_key(|switch| switch.at);
-    let mut turns = Vec::with_capacity(switches.len() + 1);
-    let mut running: Option<Switch> = None;
-    for switch in switches.iter() {
-        let (thread, since, arguments) = running
-            .map_or((switch.outgoing, first, 0), |came| (came.incoming, came.at, came.arguments));
-        if thread == switch.outgoing && thread != 0 {
-            turns.push((thread, since.min(switch.at), switch.at, arguments));
-        }
-        running = Some(*switch);
-    }
-    if let Some(came) = running.filter(|came| came.incoming != 0) {
-        turns.push((came.incoming, came.at, last.max(came.at), came.arguments));
-    }
-    turns
 }

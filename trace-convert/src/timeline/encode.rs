@@ -150,7 +150,11 @@ impl Encoder {
 }
 
 /// Returns what a slice or point has to tell, as lines.
-pub(super) fn told(timeline: &Timeline, label: crate::catalog::LabelId, place: u32) -> String {
+pub(super) fn told(
+    timeline: &Timeline,
+    label: trace_analyze::catalog::LabelId,
+    place: u32,
+) -> String {
     let category = visible(timeline.catalog.category(label));
     let name = visible(timeline.catalog.name(label));
     let arguments = arguments::text(&timeline.arguments, place, &timeline.catalog);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use trace_format::ThreadKoids;
 
 use super::rows::{slice_at, Row};
-use crate::catalog::LabelId;
+use trace_analyze::catalog::LabelId;
 
 /// The most lanes that are looked through for each stop.
 const MAX_LANES: usize = 1 << 10;

@@ -1,6 +1,6 @@
 //! What is drawn.
 
-use crate::catalog::LabelId;
+use trace_analyze::catalog::LabelId;
 
 /// Rows that belong together: those of a process, or the CPUs.
 #[derive(Debug, Default)]

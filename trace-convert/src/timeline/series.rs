@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use trace_format::{Event, Item};
 
 use super::rows::{Row, RowKind, Series};
-use crate::catalog::{Catalog, LabelId};
-use crate::tef::carried;
+use trace_analyze::carried;
+use trace_analyze::catalog::{Catalog, LabelId};
 
 /// The most series of a counter; more would not be seen.
 const MAX_SERIES: usize = 64;

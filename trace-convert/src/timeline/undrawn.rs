@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use trace_format::{Item, Record};
 
-use crate::references::peek_text;
-use crate::tef::carried::{is_carried, EVENT};
+use trace_analyze::carried::{is_carried, EVENT};
 
 /// How many there are, by what they are.
 #[derive(Debug, Default)]
@@ -15,7 +14,7 @@ impl Undrawn {
     /// Counts a record, if it would be missed.
     pub(super) fn note(&mut self, item: &Item<'_>) {
         let kind = match &item.record {
-            Record::Blob(blob) => match &*peek_text(item, blob.name) {
+            Record::Blob(blob) => match &*item.text(blob.name) {
                 EVENT => "events of JSON that FXT has no place for",
                 // A document's own members, and what is drawn in another way.
                 name if is_carried(name) => return,

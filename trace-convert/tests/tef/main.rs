@@ -12,7 +12,8 @@ mod shown;
 mod sliced;
 mod system;
 
-use trace_convert::{check, chrome, tef};
+use trace_analyze::check;
+use trace_convert::{chrome, tef};
 use trace_format::Reader;
 
 /// Returns the archive of a document.

@@ -1,8 +1,9 @@
 //! What analyses find in an archive of the tracing system after it was JSON.
 
-use trace_convert::critical::{path, slowest, Choice};
+use trace_analyze::check;
+use trace_analyze::critical::{path, slowest, Choice};
 use trace_convert::merge::{Clocks, Merger};
-use trace_convert::{check, ConvertError};
+use trace_convert::ConvertError;
 use trace_format::{
     Argument, Event, EventKind, Item, Reader, Record, Thread, ThreadKoids, Value, Writer,
 };

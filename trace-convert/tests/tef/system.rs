@@ -4,7 +4,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use trace_convert::schedule::Schedule;
+use trace_analyze::schedule::Schedule;
 use trace_convert::text;
 use trace_format::{Reader, Record};
 

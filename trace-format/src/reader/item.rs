@@ -1,7 +1,6 @@
 //! One record of an archive with what is needed to understand it.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 
 use super::Provider;
 use crate::layout::ThreadKoids;
@@ -10,14 +9,7 @@ use crate::record::{Process, Record, Text, Thread};
 /// What stands for a string whose index was not registered.
 pub const UNKNOWN_STRING: &str = "<unknown string>";
 
-/// References that could not be resolved.
-#[derive(Debug, Default)]
-pub(super) struct Unresolved {
-    pub(super) strings: Cell<u64>,
-    pub(super) threads: Cell<u64>,
-}
-
-/// One record of an archive.
+/// One record of an archive, with the provider that gives its references a meaning.
 #[derive(Debug, Clone, Copy)]
 pub struct Item<'a> {
     /// Where the record starts, in bytes from the archive's start.
@@ -29,7 +21,6 @@ pub struct Item<'a> {
     /// record, the provider that it names. Magic number and provider event
     /// records are of no provider, this then is the one before.
     pub provider: &'a Provider,
-    pub(super) unresolved: &'a Unresolved,
 }
 
 impl<'a> Item<'a> {
@@ -40,16 +31,10 @@ impl<'a> Item<'a> {
     pub fn text(&self, text: Text<'a>) -> Cow<'a, str> {
         match text {
             Text::Inline(bytes) => String::from_utf8_lossy(bytes),
-            Text::Indexed(index) => Cow::Borrowed(self.string(index)),
+            Text::Indexed(index) => {
+                Cow::Borrowed(self.provider.string(index).unwrap_or(UNKNOWN_STRING))
+            }
         }
-    }
-
-    #[inline]
-    fn string(&self, index: u16) -> &'a str {
-        self.provider.string(index).unwrap_or_else(|| {
-            count(&self.unresolved.strings);
-            UNKNOWN_STRING
-        })
     }
 
     /// Returns a thread of the record; [`ThreadKoids::UNKNOWN`] if its index
@@ -59,10 +44,7 @@ impl<'a> Item<'a> {
     pub fn thread(&self, thread: Thread) -> ThreadKoids {
         match thread {
             Thread::Inline(koids) => koids,
-            Thread::Indexed(index) => self.provider.thread(index).unwrap_or_else(|| {
-                count(&self.unresolved.threads);
-                ThreadKoids::UNKNOWN
-            }),
+            Thread::Indexed(index) => self.provider.thread(index).unwrap_or(ThreadKoids::UNKNOWN),
         }
     }
 
@@ -83,9 +65,4 @@ impl<'a> Item<'a> {
     pub fn nanos(&self, ticks: u64) -> u64 {
         self.provider.tick_rate().to_nanos(ticks)
     }
-}
-
-#[cold]
-fn count(counter: &Cell<u64>) {
-    counter.set(counter.get() + 1);
 }

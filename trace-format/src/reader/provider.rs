@@ -20,6 +20,26 @@ pub struct Provider {
 }
 
 impl Provider {
+    /// Returns a provider without strings and threads, one tick a nanosecond.
+    #[must_use]
+    pub fn new(id: Option<u32>, name: &str) -> Self {
+        Self { id, name: name.into(), ..Self::default() }
+    }
+
+    /// Registers what a record of this provider says about later ones: strings, threads and the
+    /// clock.
+    #[inline]
+    pub fn apply(&mut self, record: &Record<'_>) {
+        match record {
+            Record::String { index, value } => self.register_string(*index, value),
+            Record::Thread { index, koids } => self.register_thread(*index, *koids),
+            Record::Initialization { ticks_per_second } => {
+                self.rate = TickRate::from_ticks_per_second(*ticks_per_second).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+
     /// Returns its id in this archive; `None` stands for whoever wrote the
     /// records before the first section.
     #[must_use]
@@ -104,16 +124,13 @@ impl Providers {
     #[inline]
     pub(super) fn apply(&mut self, record: &Record<'_>, offset: u64) -> Result<(), ReadError> {
         match record {
-            Record::String { index, value } => self.current_mut().register_string(*index, value),
-            Record::Thread { index, koids } => self.current_mut().register_thread(*index, *koids),
-            Record::Initialization { ticks_per_second } => {
-                let rate = TickRate::from_ticks_per_second(*ticks_per_second);
-                self.current_mut().rate = rate.unwrap_or_default();
+            Record::Event(_) => Ok(()),
+            Record::Metadata(metadata) => self.apply_metadata(metadata, offset),
+            record => {
+                self.current_mut().apply(record);
+                Ok(())
             }
-            Record::Metadata(metadata) => return self.apply_metadata(metadata, offset),
-            _ => {}
         }
-        Ok(())
     }
 
     fn apply_metadata(&mut self, metadata: &Metadata<'_>, offset: u64) -> Result<(), ReadError> {

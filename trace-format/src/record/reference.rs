@@ -13,50 +13,70 @@ pub enum Reference<'a> {
     Process(Process),
 }
 
+/// A string, thread or process of a record, to be replaced.
+#[derive(Debug)]
+pub enum ReferenceMut<'r, 'a> {
+    /// A string.
+    Text(&'r mut Text<'a>),
+    /// A thread.
+    Thread(&'r mut Thread),
+    /// A process, by a thread ref.
+    Process(&'r mut Process),
+}
+
+/// Visits the strings, threads and processes of a record, outside of its arguments, as `$kind`.
+macro_rules! visit_references {
+    ($record:expr, $visit:expr, $kind:ident, $($by:tt)*) => {
+        match $record {
+            Self::Event(event) => {
+                $visit($kind::Thread($($by)* event.thread));
+                $visit($kind::Text($($by)* event.category));
+                $visit($kind::Text($($by)* event.name));
+            }
+            Self::Blob(blob) => $visit($kind::Text($($by)* blob.name)),
+            Self::UserspaceObject(object) => {
+                $visit($kind::Process($($by)* object.process));
+                $visit($kind::Text($($by)* object.name));
+            }
+            Self::KernelObject(object) => $visit($kind::Text($($by)* object.name)),
+            Self::LegacyContextSwitch(switch) => {
+                $visit($kind::Thread($($by)* switch.outgoing));
+                $visit($kind::Thread($($by)* switch.incoming));
+            }
+            Self::Log(log) => $visit($kind::Thread($($by)* log.thread)),
+            Self::Module(module) => $visit($kind::Process($($by)* module.process)),
+            Self::Mmap(mmap) => $visit($kind::Process($($by)* mmap.process)),
+            Self::Backtrace(backtrace) => $visit($kind::Thread($($by)* backtrace.thread)),
+            Self::LargeBlob(blob) => {
+                $visit($kind::Text($($by)* blob.category));
+                $visit($kind::Text($($by)* blob.name));
+                if let Some(event) = ($($by)* blob.event).into_iter().next() {
+                    $visit($kind::Thread($($by)* event.thread));
+                }
+            }
+            _ => {}
+        }
+    };
+}
+
 impl<'a> Record<'a> {
     /// Calls `visit` once for each string, thread and process of the record,
     /// those of its arguments too.
     #[inline]
     pub fn references(&self, mut visit: impl FnMut(Reference<'a>)) {
-        use Reference as R;
-        match self {
-            Self::Event(event) => {
-                visit(R::Thread(event.thread));
-                visit(R::Text(event.category));
-                visit(R::Text(event.name));
-            }
-            Self::Blob(blob) => visit(R::Text(blob.name)),
-            Self::UserspaceObject(object) => {
-                visit(R::Process(object.process));
-                visit(R::Text(object.name));
-            }
-            Self::KernelObject(object) => visit(R::Text(object.name)),
-            Self::LegacyContextSwitch(switch) => {
-                visit(R::Thread(switch.outgoing));
-                visit(R::Thread(switch.incoming));
-            }
-            Self::Log(log) => visit(R::Thread(log.thread)),
-            Self::Module(module) => visit(R::Process(module.process)),
-            Self::Mmap(mmap) => visit(R::Process(mmap.process)),
-            Self::Backtrace(backtrace) => visit(R::Thread(backtrace.thread)),
-            Self::LargeBlob(blob) => {
-                visit(R::Text(blob.category));
-                visit(R::Text(blob.name));
-                blob.event.iter().for_each(|event| visit(R::Thread(event.thread)));
-            }
-            Self::Metadata(_)
-            | Self::Initialization { .. }
-            | Self::String { .. }
-            | Self::Thread { .. }
-            | Self::ContextSwitch(_)
-            | Self::ThreadWakeup(_)
-            | Self::Unknown(_) => {}
-        }
+        visit_references!(self, visit, Reference,);
         for argument in &self.arguments() {
-            visit(R::Text(argument.name));
+            visit(Reference::Text(argument.name));
             if let Value::String(value) = argument.value {
-                visit(R::Text(value));
+                visit(Reference::Text(value));
             }
         }
+    }
+
+    /// Calls `visit` with each string, thread and process that the record names outside of its
+    /// arguments.
+    #[inline]
+    pub fn references_mut(&mut self, mut visit: impl FnMut(ReferenceMut<'_, 'a>)) {
+        visit_references!(self, visit, ReferenceMut, &mut);
     }
 }

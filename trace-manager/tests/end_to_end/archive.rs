@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use trace_format::audit::Audit;
 use trace_format::record::{Metadata, Record, Value};
 use trace_format::Reader;
 
@@ -29,7 +30,9 @@ impl Archive {
     pub(crate) fn read(input: impl Read) -> Self {
         let mut reader = Reader::new(input);
         let mut archive = Self::default();
+        let mut audit = Audit::default();
         while let Some(item) = reader.next().unwrap() {
+            audit.item(&item);
             let provider = item.provider.name().to_owned();
             let arguments = |arguments: trace_format::record::Arguments<'_>| {
                 let one = arguments.iter().map(|argument| {
@@ -68,8 +71,7 @@ impl Archive {
                 _ => {}
             }
         }
-        assert_eq!(reader.stats().unknown_string_refs, 0);
-        assert_eq!(reader.stats().unknown_thread_refs, 0);
+        assert_eq!(audit, Audit::default());
         archive
     }
 

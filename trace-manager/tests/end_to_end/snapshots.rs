@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use trace_format::audit::Audit;
 use trace_format::{Item, Reader, Record};
 use trace_manager::{ArchiveTarget, ManagerError, Notice, SessionConfig, Trigger, TriggerAction};
 use trace_protocol::buffer::header::BufferingMode;
@@ -15,12 +16,12 @@ use crate::{config, end, impatient, wait_until, Stage, LONG};
 fn times(path: &std::path::Path) -> Vec<u64> {
     let bytes = std::fs::read(path).unwrap();
     let mut reader = Reader::new(bytes.as_slice());
-    let mut times = Vec::new();
+    let (mut times, mut audit) = (Vec::new(), Audit::default());
     while let Some(item) = reader.next().unwrap() {
+        audit.item(&item);
         times.extend(time(&item));
     }
-    let stats = reader.stats();
-    assert_eq!((stats.bad_records, stats.unknown_string_refs), (0, 0));
+    assert_eq!((reader.stats().bad_records, audit.unknown_strings), (0, 0));
     times
 }
 

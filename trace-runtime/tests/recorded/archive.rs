@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use trace_format::audit::Audit;
 use trace_format::layout::ThreadKoids;
 use trace_format::record::{Arguments, EventKind, Record, Value};
 use trace_format::{Item, Reader};
@@ -100,12 +101,14 @@ fn read(path: &Path) -> Vec<Told> {
     let bytes = std::fs::read(path).unwrap();
     let mut reader = Reader::new(bytes.as_slice());
     let mut all = Vec::new();
+    let mut audit = Audit::default();
     while let Some(item) = reader.next().expect("the archive is well-formed") {
+        audit.item(&item);
         all.extend(tell(&item));
     }
     let stats = reader.stats();
     assert_eq!((stats.bad_records, stats.unknown_records), (0, 0));
-    assert_eq!((stats.unknown_string_refs, stats.unknown_thread_refs), (0, 0));
+    assert_eq!(audit, Audit::default());
     all
 }
 

@@ -3,8 +3,8 @@
 use std::io::{self, BufWriter, Read, Write};
 
 use anyhow::{Context, Result};
+use trace_analyze::stats::Grouping;
 use trace_convert::stacks::Stacks;
-use trace_convert::stats::Grouping;
 use trace_format::Reader;
 
 use super::{cannot_write, PIECE_BYTES};

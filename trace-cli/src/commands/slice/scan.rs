@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
-use trace_convert::extent::{self, Extent};
+use trace_analyze::extent::{self, Extent};
 
 use crate::damage::explained;
-use crate::input::Again;
+use crate::input::Spill;
 use crate::message::HINT;
 use crate::table::human_nanos;
 
@@ -15,7 +15,7 @@ use crate::table::human_nanos;
 pub(super) struct Scan(Extent);
 
 impl Scan {
-    pub(super) fn read(path: &Path, input: &Again<'_>) -> Result<Self> {
+    pub(super) fn read(path: &Path, input: &Spill<'_>) -> Result<Self> {
         explained(path, extent::read(input.open()?)).map(Self)
     }
 

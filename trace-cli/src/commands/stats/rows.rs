@@ -1,6 +1,6 @@
 //! Rows of statistics as tables.
 
-use trace_convert::stats::{CounterRow, Group, Report, Row, PERCENTILES};
+use trace_analyze::stats::{CounterRow, Group, Report, Row, PERCENTILES};
 use trace_convert::visible;
 
 use super::{label, section};

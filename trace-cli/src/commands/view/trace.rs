@@ -6,11 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use trace_convert::{perfetto, ConvertError};
-use trace_format::Reader;
 
 use super::site::plain;
 use crate::commands::convert;
-use crate::input::{copy_to, no_room};
+use crate::input::{copy_to, no_room, Input, InputKind};
 use crate::{damage, exit, input};
 
 /// So much of a file is looked at to tell whether it is one of Perfetto's own.
@@ -35,17 +34,18 @@ pub(super) struct Trace {
 /// for all of it. Other files that Perfetto reads are left as they are, but for
 /// compression.
 pub(super) fn prepare(path: &Path) -> Result<(Trace, u8)> {
-    let (is_json, mut input) = input::open_any(path)?;
+    let Input { kind, bytes: mut input } = input::open_any(path)?;
     let mut start = Vec::new();
     let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
     read.with_context(|| format!("cannot read {}", path.display()))?;
     let is_perfetto = is_perfetto(&start);
     let input = Cursor::new(start).chain(input);
+    let is_json = kind == Some(InputKind::Json);
     let content = tempfile::tempfile().with_context(no_room)?;
     let (mut code, ending) = (exit::OK, if is_json { ".json" } else { ".pftrace" });
     match is_json || is_perfetto {
-        true => copy_to(path, input, &content)?,
-        false => code = convert(path, input, &content)?,
+        true => copy_to(path, input, &content, no_room)?,
+        false => code = convert(path, Input { kind, bytes: Box::new(input) }, &content)?,
     }
     Ok((Trace { content, name: name(path, ending) }, code))
 }
@@ -68,8 +68,8 @@ fn is_perfetto(start: &[u8]) -> bool {
     }
 }
 
-fn convert(path: &Path, input: impl Read, content: &File) -> Result<u8> {
-    let conversion = match perfetto::write(Reader::new(input), content) {
+fn convert(path: &Path, input: Input, content: &File) -> Result<u8> {
+    let conversion = match perfetto::write(input.into_reader(path, false)?, content) {
         Err(ConvertError::Write(error)) => return Err(error).with_context(no_room),
         written => damage::explained(path, written)?,
     };

@@ -43,7 +43,7 @@ fn what_is_no_archive_from_a_pipe() {
     let place = place();
     let files = place.names();
     for command in &COMMANDS {
-        for content in [&b""[..], b"abc", &[0; 64], b"[{}]"] {
+        for content in [&b""[..], b"abc", &[0; 64], b"[{]"] {
             let run = run_piped(&place, command, content);
             assert_failed(&place, &files, &run, "", command.line);
         }

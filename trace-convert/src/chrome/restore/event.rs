@@ -7,10 +7,10 @@ use trace_format::{
 
 use super::overrides::{Carried, Overrides, Use};
 use crate::chrome::event::phase;
-use crate::chrome::exporter::Exporter;
+use crate::chrome::exporter::JsonExporter;
 use crate::chrome::json::Json;
-use crate::references::{process_of, said_process};
 use crate::tef::scan;
+use trace_analyze::arguments;
 
 /// The members that a record has a place for; `None` where it has none.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ struct Own<'a> {
     label: Option<&'a str>,
 }
 
-impl Exporter {
+impl JsonExporter {
     /// Adds what a record was as JSON; false if it was not JSON.
     pub(super) fn restore(&mut self, item: &Item<'_>) -> bool {
         match &item.record {
@@ -97,7 +97,7 @@ impl Exporter {
         };
         let process = match is_process {
             true => Some(object.koid),
-            false => process_of(item, object),
+            false => arguments::process_of(item, object),
         };
         let own = Own {
             phase: "M",
@@ -198,7 +198,7 @@ impl Exporter {
         let mut is_named = own.phase == "M";
         for argument in list {
             // It says the process of a thread; only the first can.
-            if is_named && said_process(item, argument).is_some() {
+            if is_named && arguments::named_process(item, argument).is_some() {
                 is_named = false;
                 continue;
             }

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 
 use trace_format::{Argument, Arguments, Item, Value};
 
-use crate::references::peek_text;
-use crate::tef::carried::{ABSENT, ADDED, ARGUMENT, EMPTY_ARGS, JSON, PREFIX};
+use trace_analyze::carried::{ABSENT, ADDED, ARGUMENT, EMPTY_ARGS, JSON, PREFIX};
 
 /// A value as it is carried.
 #[derive(Debug, Clone)]
@@ -30,7 +29,7 @@ pub(super) enum Use<'a> {
 impl<'a> Use<'a> {
     #[inline]
     pub(super) fn of(item: &Item<'a>, argument: Argument<'a>) -> Self {
-        let name = peek_text(item, argument.name);
+        let name = item.text(argument.name);
         match name.starts_with(PREFIX) {
             true => Self::of_carried(item, name, argument.value),
             false => Self::Argument(name, Carried::Plain(argument.value)),
@@ -39,13 +38,13 @@ impl<'a> Use<'a> {
 
     fn of_carried(item: &Item<'a>, name: Cow<'a, str>, value: Value<'a>) -> Self {
         let text = |value| match value {
-            Value::String(text) => Some(peek_text(item, text)),
+            Value::String(text) => Some(item.text(text)),
             _ => None,
         };
         match (&*name, value) {
             (EMPTY_ARGS, Value::Null) => return Self::EmptyArgs,
             (ADDED, Value::Bool(true)) => return Self::Added,
-            (ABSENT, Value::String(keys)) => return Self::Absent(peek_text(item, keys)),
+            (ABSENT, Value::String(keys)) => return Self::Absent(item.text(keys)),
             _ => {}
         }
         if let (Some(key), Some(json)) = (behind(&name, ARGUMENT), text(value)) {

@@ -51,7 +51,7 @@ fn unknown_references_are_shown_and_counted_once() {
     input.extend_from_slice(&bytes(&record));
     let (events, conversion) = convert_bytes(&input);
     assert_eq!(events, [head("i").replace(":\"name\"", ":\"<unknown string>\"") + ",\"s\":\"t\"}"]);
-    assert_eq!(conversion.damage.stats.unknown_string_refs, 1);
+    assert_eq!(conversion.damage.audit.unknown_strings, 1);
     assert!(!conversion.damage.is_readable());
 }
 

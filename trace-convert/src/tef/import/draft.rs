@@ -3,8 +3,8 @@
 use trace_format::layout::{cut_str, MAX_ARGUMENTS, MAX_STRING_BYTES};
 use trace_format::{Argument, Value as Fxt};
 
-use crate::tef::carried::{is_reserved, known_member, ARGUMENT, JSON, PREFIX};
 use crate::tef::value::{Exact, Number, Text, Value};
+use trace_analyze::carried::{is_reserved, known_member, ARGUMENT, JSON, PREFIX};
 
 /// A string of a record: one of the event, or a part of the draft's own text.
 #[derive(Debug, Clone, Copy)]

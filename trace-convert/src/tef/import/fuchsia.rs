@@ -15,12 +15,12 @@ use trace_format::{
     Argument, ContextSwitch, KernelObject, Record, ThreadWakeup, Value as Fxt, WriteError, Writer,
 };
 
-use crate::tef::carried::ADDED;
 use crate::tef::event::Event;
 use crate::tef::parsed::Parsed;
 use crate::tef::reader::{Item, Reader};
 use crate::tef::scan::Scanner;
 use crate::tef::value::{Exact, Text, Value};
+use trace_analyze::carried::ADDED;
 
 /// Writes what such an object says, and returns the number of scheduling
 /// records. Events that are otherwise than here are passed over.

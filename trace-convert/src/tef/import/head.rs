@@ -4,11 +4,11 @@ use trace_format::layout::ARTIFICIAL_KOID_BIT;
 use trace_format::ThreadKoids;
 
 use super::draft::{Draft, Part};
-use crate::tef::carried::ABSENT;
 use crate::tef::error::Problem;
 use crate::tef::event::Event;
 use crate::tef::scan::Scanner;
 use crate::tef::value::Value;
+use trace_analyze::carried::ABSENT;
 
 /// What all records of events have.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use trace_format::{EventKind, ThreadKoids};
 use super::draft::Draft;
 use super::head::{self, Absent, Head, Id};
 use super::MAX_NAMED;
-use crate::pairing::MAX_SEARCH;
 use crate::tef::event::Event;
+use trace_analyze::pairing::MAX_SEARCH;
 
 /// The operations that have not ended, as many as have room here.
 #[derive(Debug, Default)]

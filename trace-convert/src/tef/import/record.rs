@@ -9,9 +9,9 @@ use trace_format::{
 use super::draft::{Draft, Part, Room};
 use super::head::{self, Absent, Head, Reach};
 use super::operations::Operations;
-use crate::tef::carried::{ADDED, EMPTY_ARGS};
 use crate::tef::event::{Event, Phase};
 use crate::tef::value::{Text, Value};
+use trace_analyze::carried::{ADDED, EMPTY_ARGS};
 
 /// What is made of an event.
 #[derive(Debug)]

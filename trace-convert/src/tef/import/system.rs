@@ -9,18 +9,17 @@ use std::io::Write;
 
 use trace_format::layout::{cut_str, ObjectType, ARTIFICIAL_KOID_BIT, MAX_STRING_BYTES};
 use trace_format::{
-    Argument, ContextSwitch, EventKind, KernelObject, ThreadKoids, ThreadWakeup, Value as Fxt,
-    WriteError, Writer,
+    Argument, EventKind, KernelObject, ThreadKoids, Value as Fxt, WriteError, Writer,
 };
 
 use super::fuchsia;
 use super::record::{Kind, Plan};
 use super::MAX_NAMED;
-use crate::tef::carried::ADDED;
+use crate::ftrace::{self, Clock, Line, Scheduled, Task, Wakeups};
 use crate::tef::event::{Event, Phase};
-use crate::tef::ftrace::{Clock, Line, Scheduled, Task};
 use crate::tef::reader::Member;
 use crate::tef::value::Value;
+use trace_analyze::carried::ADDED;
 
 /// How many threads are remembered as the ones that had an event last.
 const RECENT: usize = 64;
@@ -192,70 +191,15 @@ impl<'a> Overview<'a> {
 /// Writes the scheduling records of a text, and returns their number.
 fn records<W: Write>(writer: &mut Writer<W>, text: &str, clock: Clock) -> Result<u64, WriteError> {
     let mut count = 0;
-    // Threads that were told to be woken up already.
-    let mut woken = HashSet::new();
+    let mut wakeups = Wakeups::default();
     for line in text.lines().filter_map(Line::parse) {
         let (Some(ticks), Some(scheduled)) = (clock.time(line.nanos), Scheduled::of(&line)) else {
             continue;
         };
-        match scheduled {
-            Scheduled::Switch { incoming, .. } => {
-                woken.remove(&incoming.thread);
-            }
-            Scheduled::Waking { task, .. } => {
-                woken.insert(task.thread);
-            }
-            // Of a thread whose `sched_waking` is there it is the second half.
-            Scheduled::Wakeup { task, .. } if woken.remove(&task.thread) => continue,
-            Scheduled::Wakeup { .. } => {}
+        if !wakeups.is_repeated(&scheduled) {
+            ftrace::write(writer, ticks, &line, scheduled, true)?;
+            count += 1;
         }
-        record(writer, ticks, &line, scheduled)?;
-        count += 1;
     }
     Ok(count)
-}
-
-fn record<W: Write>(
-    writer: &mut Writer<W>,
-    ticks: u64,
-    line: &Line<'_>,
-    scheduled: Scheduled<'_>,
-) -> Result<(), WriteError> {
-    match scheduled {
-        Scheduled::Switch { outgoing, state, incoming } => {
-            let arguments = [
-                Argument::new("outgoing_weight", Fxt::Int32(outgoing.priority)),
-                Argument::new("incoming_weight", Fxt::Int32(incoming.priority)),
-                Argument::new(ADDED, Fxt::Bool(true)),
-            ];
-            let switch = ContextSwitch {
-                ticks,
-                cpu: line.cpu,
-                outgoing_state: state,
-                outgoing_thread: outgoing.thread,
-                incoming_thread: incoming.thread,
-                arguments: (&arguments).into(),
-            };
-            writer.record(&switch.into())
-        }
-        Scheduled::Waking { task, cpu } => wakeup(writer, ticks, task, cpu, line.thread),
-        // It may be told where an interrupt came in.
-        Scheduled::Wakeup { task, cpu } => wakeup(writer, ticks, task, cpu, 0),
-    }
-}
-
-fn wakeup<W: Write>(
-    writer: &mut Writer<W>,
-    ticks: u64,
-    task: Task<'_>,
-    cpu: u16,
-    waker: u64,
-) -> Result<(), WriteError> {
-    let arguments = [
-        Argument::new("weight", Fxt::Int32(task.priority)),
-        Argument::new(ADDED, Fxt::Bool(true)),
-        Argument::new("waker", Fxt::Koid(waker)),
-    ];
-    let arguments = arguments.get(..2 + usize::from(waker != 0)).unwrap_or_default().into();
-    writer.record(&ThreadWakeup { ticks, cpu, thread: task.thread, arguments }.into())
 }

@@ -1,0 +1,74 @@
+//! A report as JSON.
+
+use serde_json::{json, Value};
+
+use super::{Dropped, OpenScope, ProviderReport, Report, Verdict};
+use crate::exact;
+
+impl Report {
+    /// Returns the report as a JSON object, for programs.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "verdict": match self.verdict() {
+                Verdict::Complete => "complete",
+                Verdict::Lossy => "lossy",
+                Verdict::Malformed => "malformed",
+            },
+            "bytes": self.bytes,
+            "records": self.stats.records,
+            "events": self.events,
+            "bad_records": self.stats.bad_records,
+            "unknown_records": self.stats.unknown_records,
+            "unknown_strings": self.audit.unknown_strings,
+            "unknown_threads": self.audit.unknown_threads,
+            "error_count": self.error_count,
+            "errors": self.errors,
+            "providers": self.providers.iter().map(provider).collect::<Vec<_>>(),
+            "buffers_full": self.buffers_full,
+            "buffers_overwritten": self.buffers_overwritten,
+            "records_dropped": self.records_dropped,
+            "not_recorded": not_recorded(self),
+            "dropped": self.dropped.iter().map(dropped).collect::<Vec<_>>(),
+            "ends_without_begin": self.ends_without_begin,
+            "open_scope_count": self.open_scope_count,
+            "open_scopes": self.open_scopes.iter().map(open_scope).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// What is missing beside records, as the summary of a recording has it.
+fn not_recorded(report: &Report) -> serde_json::Map<String, Value> {
+    let omissions = report.missing().omissions().collect::<Vec<_>>();
+    omissions.into_iter().map(|(what, number)| (what.as_str().to_owned(), number.into())).collect()
+}
+
+fn provider(provider: &ProviderReport) -> Value {
+    json!({
+        "id": provider.id,
+        "name": provider.name,
+        "records": provider.records,
+        "events": provider.events,
+        "records_dropped": provider.records_dropped,
+    })
+}
+
+fn dropped(dropped: &Dropped) -> Value {
+    json!({
+        "provider": dropped.provider,
+        "process": exact(dropped.thread.process),
+        "thread": exact(dropped.thread.thread),
+        "reason": dropped.reason,
+        "number": dropped.number,
+    })
+}
+
+fn open_scope(scope: &OpenScope) -> Value {
+    json!({
+        "process": exact(scope.thread.process),
+        "thread": exact(scope.thread.thread),
+        "category": scope.category,
+        "name": scope.name,
+        "ns": scope.nanos,
+    })
+}

@@ -1,0 +1,105 @@
+//! Durations that have begun and not ended.
+
+use trace_format::layout::cut_str;
+use trace_format::{EventKind, Item, Record, ThreadKoids};
+
+use super::OpenScope;
+use crate::catalog::{Catalog, LabelId};
+use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
+
+/// The most begins and ends that wait for each other. Beyond, they are counted.
+const MAX_WAITING: usize = 1 << 17;
+
+/// How much of a name is told. A small record can refer to a long one.
+const MAX_NAME_BYTES: usize = 256;
+
+/// The most open scopes in a report.
+const MAX_REPORTED: usize = 1000;
+
+/// Durations that have begun and not ended.
+#[derive(Debug)]
+pub(super) struct Scopes {
+    catalog: Catalog,
+    pairing: Pairing<ThreadKoids>,
+    lost: Lost,
+}
+
+/// What has not ended, and what has not begun.
+#[derive(Debug)]
+pub(super) struct OpenScopes {
+    /// The first of the open scopes, by time.
+    pub(super) open_scopes: Vec<OpenScope>,
+    pub(super) count: Unpaired,
+}
+
+/// Begins and ends without the other one.
+#[derive(Debug, Default)]
+struct Lost {
+    /// The first of the begins by time, after [`Lost::keep_first`].
+    begins: Vec<(u64, ThreadKoids, LabelId)>,
+    count: Unpaired,
+    /// How many of the begins were given up because too many waited.
+    given_up: u64,
+}
+
+impl Default for Scopes {
+    fn default() -> Self {
+        let pairing = Pairing::new(MAX_WAITING);
+        Self { catalog: Catalog::default(), pairing, lost: Lost::default() }
+    }
+}
+
+impl Scopes {
+    pub(super) fn record(&mut self, item: &Item<'_>) {
+        let Record::Event(event) = &item.record else { return self.catalog.note(item) };
+        if !matches!(event.kind, EventKind::DurationBegin | EventKind::DurationEnd) {
+            return;
+        }
+        let thread = item.thread(event.thread);
+        let Some(edge) = Edge::of(&mut self.catalog, item, event, thread) else { return };
+        for outcome in self.pairing.push(&self.catalog, edge) {
+            let is_begin = matches!(&outcome, Outcome::Unpaired(edge) if !edge.is_end);
+            self.lost.given_up += u64::from(is_begin);
+            self.lost.add(outcome);
+        }
+    }
+
+    /// Returns what is left at the end of the archive.
+    pub(super) fn finish(self) -> OpenScopes {
+        let Self { catalog, pairing, mut lost } = self;
+        pairing.finish(&catalog).for_each(|outcome| lost.add(outcome));
+        lost.keep_first();
+        // The ends of begins that were given up.
+        let late = lost.given_up.min(lost.count.ends);
+        let count = Unpaired { begins: lost.count.begins - late, ends: lost.count.ends - late };
+        let text = |text| cut_str(text, MAX_NAME_BYTES).to_owned();
+        let scope = |(nanos, thread, label): &(u64, ThreadKoids, LabelId)| OpenScope {
+            thread: *thread,
+            category: text(catalog.category(*label)),
+            name: text(catalog.name(*label)),
+            nanos: *nanos,
+        };
+        let listed = usize::try_from(count.begins).unwrap_or(usize::MAX);
+        let open_scopes = lost.begins.iter().take(listed).map(scope).collect();
+        OpenScopes { open_scopes, count }
+    }
+}
+
+impl Lost {
+    fn add(&mut self, outcome: Outcome<ThreadKoids>) {
+        let (Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge)) = outcome else { return };
+        self.count.count(&edge);
+        if edge.is_end {
+            return;
+        }
+        self.begins.push((edge.nanos, edge.value, edge.label));
+        if self.begins.len() >= 2 * MAX_REPORTED {
+            self.keep_first();
+        }
+    }
+
+    fn keep_first(&mut self) {
+        self.begins.sort_unstable();
+        self.begins.truncate(MAX_REPORTED);
+    }
+}

@@ -1,0 +1,220 @@
+//! What is said of good, lossy and malformed archives.
+
+use trace_format::layout::ProviderEvent;
+use trace_format::notes::Omission;
+use trace_format::{
+    encode, Argument, Arguments, Event, EventKind, ReadError, Reader, Record, Text, Thread,
+    ThreadKoids, Value, Writer,
+};
+
+use super::{check, Report, Verdict};
+use crate::testing::{archive, event, THREAD};
+
+fn checked(archive: &[u8]) -> Report {
+    check(Reader::new(archive)).unwrap()
+}
+
+fn loss<'a>(arguments: &'a [Argument<'a>]) -> Record<'a> {
+    Record::Event(Event {
+        ticks: 1,
+        thread: Thread::Inline(THREAD),
+        category: "trace".into(),
+        name: "records dropped".into(),
+        kind: EventKind::Instant { scope: None },
+        arguments: arguments.into(),
+    })
+}
+
+#[test]
+fn a_good_archive_is_complete() {
+    let report = checked(&archive(&[
+        event(EventKind::DurationBegin, Arguments::NONE),
+        event(EventKind::DurationEnd, Arguments::NONE),
+    ]));
+    assert_eq!(report.verdict(), Verdict::Complete);
+    assert_eq!((report.events, report.open_scope_count), (2, 0));
+    let provider = &report.providers[0];
+    assert_eq!((provider.id, provider.name.as_str(), provider.events), (Some(1), "app", 2));
+    // Provider info, a thread, two strings, two events.
+    assert_eq!(provider.records, 6);
+}
+
+#[test]
+fn losses_are_summed_by_thread_and_reason() {
+    let reason = Argument::new("reason", Value::String("buffer full".into()));
+    let seven = [reason, Argument::new("number", Value::Uint32(7))];
+    let forty = [reason, Argument::new("number", Value::Uint64(40))];
+    let report = checked(&archive(&[loss(&seven), loss(&forty)]));
+    assert_eq!(report.verdict(), Verdict::Lossy);
+    assert_eq!(report.records_dropped, 47);
+    assert_eq!(report.providers[0].records_dropped, 47);
+    let [row] = &report.dropped[..] else { panic!("{:?}", report.dropped) };
+    assert_eq!((row.provider, row.reason.as_str(), row.number), (Some(1), "buffer full", 47));
+    assert_eq!(row.thread, THREAD);
+}
+
+#[test]
+fn a_full_buffer_is_a_loss() {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    writer.provider_event(1, ProviderEvent::BUFFER_FULL).unwrap();
+    // Of whatever else happens to a provider, nothing is known.
+    writer.provider_event(1, ProviderEvent(1)).unwrap();
+    let report = checked(&writer.into_inner());
+    assert_eq!((report.verdict(), report.buffers_full), (Verdict::Lossy, 1));
+}
+
+#[test]
+fn what_was_left_out_is_missing() {
+    for omission in Omission::ALL {
+        let number = [Argument::new(Omission::NUMBER, Value::Uint64(39_375))];
+        let mut record = loss(&number);
+        if let Record::Event(event) = &mut record {
+            event.name = omission.event().into();
+        }
+        let report = checked(&archive(&[record]));
+        assert_eq!(report.verdict(), Verdict::Lossy);
+        assert_eq!(report.missing().omissions().collect::<Vec<_>>(), [(omission, 39_375)]);
+        assert_eq!(report.to_json()["not_recorded"][omission.as_str()], 39_375);
+    }
+}
+
+fn at(ticks: u64, kind: EventKind) -> Record<'static> {
+    let mut record = event(kind, Arguments::NONE);
+    if let Record::Event(event) = &mut record {
+        event.ticks = ticks;
+    }
+    record
+}
+
+/// A track's events are of two threads, and the chunk of the later one is
+/// first.
+#[test]
+fn tracks_of_two_threads_have_no_open_scopes() {
+    let report = checked(&archive(&[
+        at(30, EventKind::DurationEnd),
+        at(40, EventKind::DurationEnd),
+        at(10, EventKind::DurationBegin),
+        at(20, EventKind::DurationBegin),
+    ]));
+    assert_eq!((report.open_scope_count, report.ends_without_begin), (0, 0));
+}
+
+#[test]
+fn ends_are_of_begins_before_them() {
+    let report = checked(&archive(&[
+        at(5, EventKind::DurationEnd),
+        at(30, EventKind::DurationBegin),
+        at(10, EventKind::DurationBegin),
+        at(20, EventKind::DurationEnd),
+    ]));
+    assert_eq!((report.open_scope_count, report.ends_without_begin), (1, 1));
+    assert_eq!(report.open_scopes[0].nanos, 30);
+}
+
+/// As for everybody else who puts durations together.
+#[test]
+fn ends_are_of_begins_with_their_name() {
+    let named = |ticks, name, kind| match at(ticks, kind) {
+        Record::Event(event) => Record::Event(Event { name: Text::from(name), ..event }),
+        record => record,
+    };
+    let report = checked(&archive(&[
+        named(10, "outer", EventKind::DurationBegin),
+        named(20, "inner", EventKind::DurationBegin),
+        named(30, "outer", EventKind::DurationEnd),
+        named(40, "inner", EventKind::DurationEnd),
+        named(50, "last", EventKind::DurationBegin),
+        named(60, "", EventKind::DurationEnd),
+    ]));
+    assert_eq!((report.open_scope_count, report.ends_without_begin), (1, 1));
+    assert_eq!((report.open_scopes[0].name.as_str(), report.open_scopes[0].nanos), ("inner", 20));
+}
+
+#[test]
+fn open_scopes_are_named_and_no_loss() {
+    let report = checked(&archive(&[
+        at(1400, EventKind::DurationEnd),
+        event(EventKind::DurationBegin, Arguments::NONE),
+    ]));
+    assert_eq!(report.verdict(), Verdict::Complete);
+    assert_eq!((report.open_scope_count, report.ends_without_begin), (1, 1));
+    let scope = &report.open_scopes[0];
+    assert_eq!((scope.category.as_str(), scope.name.as_str()), ("cat", "name"));
+    assert_eq!((scope.thread, scope.nanos), (THREAD, 1500));
+}
+
+#[test]
+fn open_scopes_beyond_what_is_remembered_are_counted() {
+    let begins = |thread: u64| {
+        Record::Event(Event {
+            ticks: thread,
+            thread: Thread::Inline(ThreadKoids::new(1, thread)),
+            category: "cat".into(),
+            name: "name".into(),
+            kind: EventKind::DurationBegin,
+            arguments: Arguments::NONE,
+        })
+    };
+    let records: Vec<Record<'_>> = (0..200_000).map(|at| begins(at % 3 + at / 190_000)).collect();
+    let report = checked(&archive(&records));
+    assert_eq!(report.open_scope_count, 200_000);
+    assert_eq!(report.open_scopes.len(), 1000);
+}
+
+#[test]
+fn unknown_references_make_it_malformed() {
+    let mut input = archive(&[]);
+    let mut record = event(EventKind::DurationEnd, Arguments::NONE);
+    if let Record::Event(event) = &mut record {
+        event.name = Text::Indexed(77);
+        event.thread = Thread::Indexed(3);
+    }
+    let mut words = Vec::new();
+    encode::append(&mut words, &record).unwrap();
+    input.extend_from_slice(&encode::to_bytes(&words));
+    let report = checked(&input);
+    assert_eq!(report.verdict(), Verdict::Malformed);
+    assert_eq!((report.audit.unknown_strings, report.audit.unknown_threads), (1, 1));
+}
+
+#[test]
+fn what_is_no_archive_is_malformed() {
+    let report = checked(b"GIF89a..");
+    assert_eq!(report.verdict(), Verdict::Malformed);
+    assert_eq!(report.errors, ["not a trace: it starts with 0x2e2e613938464947"]);
+    assert!(matches!(report.no_archive, Some(ReadError::NotAnArchive { .. })));
+}
+
+#[test]
+fn a_cut_archive_is_malformed() {
+    let mut input = archive(&[event(EventKind::DurationBegin, Arguments::NONE)]);
+    input.truncate(input.len() - 1);
+    let report = checked(&input);
+    assert_eq!(report.verdict(), Verdict::Malformed);
+    assert_eq!(report.error_count, 1);
+    assert!(report.errors[0].starts_with("the trace ends within the record at byte"));
+}
+
+#[test]
+fn only_the_first_errors_have_a_text() {
+    let mut input = archive(&[]);
+    for _ in 0..12 {
+        // A string record that is shorter than its string.
+        input.extend_from_slice(&0x0000_0009_0001_0012_u64.to_le_bytes());
+    }
+    let report = checked(&input);
+    assert_eq!((report.error_count, report.errors.len()), (12, 10));
+}
+
+#[test]
+fn json_has_it_all() {
+    let forty = [Argument::new("number", Value::Uint64(40))];
+    let begin = event(EventKind::DurationBegin, Arguments::NONE);
+    let json = checked(&archive(&[loss(&forty), begin])).to_json();
+    assert_eq!(json["verdict"], "lossy");
+    assert_eq!(json["providers"][0]["name"], "app");
+    assert_eq!(json["dropped"][0]["number"], 40);
+    assert_eq!(json["open_scopes"][0]["name"], "name");
+    assert_eq!(json["open_scopes"][0]["ns"], 1500);
+}

@@ -1,0 +1,119 @@
+//! Which operation or flow is looked at.
+
+use std::io::Read;
+
+use trace_format::{EventKind, ReadError, Reader, Record};
+
+use crate::catalog::{Catalog, LabelId};
+use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
+use crate::Damage;
+
+/// The most begins and ends that wait for each other.
+const MAX_WAITING: usize = 1 << 20;
+
+/// Which operations or flows come into question; all if nothing is said.
+#[derive(Default)]
+pub struct Choice<'a> {
+    /// Flows, not operations.
+    pub flows: bool,
+    /// Which categories.
+    pub category: Option<&'a dyn Fn(&str) -> bool>,
+    /// Which names.
+    pub name: Option<&'a dyn Fn(&str) -> bool>,
+    /// Only this id.
+    pub id: Option<u64>,
+}
+
+impl std::fmt::Debug for Choice<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Choice")
+            .field("flows", &self.flows)
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Choice<'_> {
+    fn admits(&self, catalog: &Catalog, label: LabelId, id: u64) -> bool {
+        self.id.is_none_or(|wanted| wanted == id)
+            && self.category.is_none_or(|category| category(catalog.category(label)))
+            && self.name.is_none_or(|name| name(catalog.name(label)))
+    }
+}
+
+/// An operation or a flow that was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// It is a flow.
+    pub is_flow: bool,
+    /// Its category.
+    pub category: String,
+    /// Its name.
+    pub name: String,
+    /// Its id.
+    pub id: u64,
+    /// The process of its begin.
+    pub process: u64,
+    /// When it began, in nanoseconds of the clock.
+    pub begin: u64,
+    /// When it ended.
+    pub end: u64,
+}
+
+/// What came into question.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What took longest, if anything has a begin and an end.
+    pub slowest: Option<Chosen>,
+    /// What has only one of them.
+    pub unpaired: Unpaired,
+    /// What is missing in the archive.
+    pub damage: Damage,
+}
+
+/// Returns the operation or flow that took longest of those that come into
+/// question.
+///
+/// # Errors
+///
+/// The input is not an archive, or reading it failed.
+pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found, ReadError> {
+    let mut catalog = Catalog::default();
+    let mut pairing = Pairing::new(MAX_WAITING);
+    let mut longest: Option<(u64, Edge<(u64, u64)>, u64)> = None;
+    let mut unpaired = Unpaired::default();
+    let mut look = |outcome| match outcome {
+        Outcome::Pair { begin, end } => {
+            let length = end.nanos - begin.nanos;
+            if longest.is_none_or(|(longest, ..)| length > longest) {
+                longest = Some((length, begin, end.nanos));
+            }
+        }
+        Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge) => unpaired.count(&edge),
+    };
+    let damage = Damage::of_all(reader, |item| {
+        catalog.note(item);
+        let Record::Event(event) = &item.record else { return };
+        let id = match (event.kind, choice.flows) {
+            (EventKind::AsyncBegin { id } | EventKind::AsyncEnd { id }, false) => id,
+            (EventKind::FlowBegin { id } | EventKind::FlowEnd { id }, true) => id,
+            _ => return,
+        };
+        let value = (id, item.thread(event.thread).process);
+        let edge = Edge::of(&mut catalog, item, event, value);
+        if let Some(edge) = edge.filter(|edge| choice.admits(&catalog, edge.label, id)) {
+            pairing.push(&catalog, edge).for_each(&mut look);
+        }
+    })?;
+    pairing.finish(&catalog).for_each(&mut look);
+    let slowest = longest.map(|(_, begin, end)| Chosen {
+        is_flow: choice.flows,
+        category: catalog.category(begin.label).to_owned(),
+        name: catalog.name(begin.label).to_owned(),
+        id: begin.value.0,
+        process: begin.value.1,
+        begin: begin.nanos,
+        end,
+    });
+    Ok(Found { slowest, unpaired, damage })
+}

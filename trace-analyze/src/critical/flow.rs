@@ -1,0 +1,187 @@
+//! The path of a flow.
+
+use std::io::Read;
+use std::iter;
+
+use trace_format::{EventKind, ReadError, Reader, Record, ThreadKoids};
+
+use super::{Chosen, Segment};
+use crate::spans::{Span, Spans};
+use crate::Damage;
+
+/// A point of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Point {
+    koids: ThreadKoids,
+    nanos: u64,
+}
+
+/// Returns the begin, the steps and the end of a flow.
+pub(super) fn points<R: Read>(chosen: &Chosen, reader: Reader<R>) -> Result<Vec<Point>, ReadError> {
+    let mut points = Vec::new();
+    Damage::of_all(reader, |item| {
+        let Record::Event(event) = &item.record else { return };
+        let (EventKind::FlowBegin { id } | EventKind::FlowStep { id } | EventKind::FlowEnd { id }) =
+            event.kind
+        else {
+            return;
+        };
+        let nanos = item.nanos(event.ticks);
+        let is_its = id == chosen.id
+            && (chosen.begin..=chosen.end).contains(&nanos)
+            && item.text(event.name) == chosen.name
+            && item.text(event.category) == chosen.category;
+        if is_its {
+            points.push(Point { nanos, koids: item.thread(event.thread) });
+        }
+    })?;
+    Ok(points)
+}
+
+/// Returns what ran and what was waited for between the points.
+pub(super) fn path<R: Read>(
+    chosen: &Chosen,
+    points: Vec<Point>,
+    reader: Reader<R>,
+) -> Result<Vec<Segment>, ReadError> {
+    let mut spans = Spans::default();
+    let mut innermost = Innermost::new(points);
+    Damage::of_all(reader, |item| spans.record(item).for_each(|span| innermost.look(&span)))?;
+    spans.finish().for_each(|span| innermost.look(&span));
+    let mut points: Vec<(Point, Option<Span>)> = innermost.into_points().collect();
+    points.sort_by_key(|(point, _)| point.nanos);
+    let mut segments = Vec::new();
+    for pair in points.windows(2) {
+        let [(point, around), (next, _)] = pair else { continue };
+        let mut from = point.nanos;
+        if let Some(span) = around {
+            let to = span.rate.to_nanos(span.end).min(next.nanos);
+            let (category, name) =
+                (spans.catalog().category(span.label), spans.catalog().name(span.label));
+            push(&mut segments, from, to, (category, name), Some(point.koids));
+            from = to.max(from);
+        }
+        push(&mut segments, from, next.nanos, (&chosen.category, &chosen.name), None);
+    }
+    Ok(segments)
+}
+
+/// The shortest duration around each point, on its thread.
+///
+/// A tree over the points by thread and time: a duration is kept where all
+/// points below are in it, so that one around many takes no longer.
+struct Innermost {
+    points: Vec<Point>,
+    /// The root is at 1, what is below `n` at `2n` and `2n + 1`, and the points at
+    /// the end.
+    nearest: Vec<Option<Span>>,
+}
+
+impl Innermost {
+    fn new(mut points: Vec<Point>) -> Self {
+        points.sort();
+        Self { nearest: vec![None; 2 * points.len()], points }
+    }
+
+    fn look(&mut self, span: &Span) {
+        let koids = span.koids;
+        let (begin, end) = (span.rate.to_nanos(span.begin), span.rate.to_nanos(span.end));
+        let (begin, end) = (Point { koids, nanos: begin }, Point { koids, nanos: end });
+        let mut from = self.points.len() + self.points.partition_point(|point| *point < begin);
+        let mut to = self.points.len() + self.points.partition_point(|point| *point <= end);
+        while from < to {
+            if from % 2 == 1 {
+                self.keep(from, span);
+                from += 1;
+            }
+            if to % 2 == 1 {
+                to -= 1;
+                self.keep(to, span);
+            }
+            (from, to) = (from / 2, to / 2);
+        }
+    }
+
+    fn keep(&mut self, place: usize, span: &Span) {
+        if let Some(nearest) = self.nearest.get_mut(place) {
+            if nearest.is_none_or(|known| span.nanos() < known.nanos()) {
+                *nearest = Some(*span);
+            }
+        }
+    }
+
+    /// Returns the points with what is around them.
+    fn into_points(self) -> impl Iterator<Item = (Point, Option<Span>)> {
+        let places = self.points.len()..;
+        iter::zip(self.points, places).map(move |(point, place)| {
+            let above = iter::successors(Some(place), |place| Some(place / 2).filter(|up| *up > 0));
+            let around = above.filter_map(|place| *self.nearest.get(place)?);
+            (point, around.min_by_key(Span::nanos))
+        })
+    }
+}
+
+fn push(
+    segments: &mut Vec<Segment>,
+    from: u64,
+    to: u64,
+    label: (&str, &str),
+    thread: Option<ThreadKoids>,
+) {
+    if from < to {
+        let (category, name) = (label.0.to_owned(), label.1.to_owned());
+        segments.push(Segment { from, to, depth: 0, category, name, thread });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use trace_format::TickRate;
+
+    use super::*;
+    use crate::catalog::{LabelId, ThreadId};
+
+    fn span((thread, begin, length): (u64, u64, u64)) -> Span {
+        Span {
+            label: LabelId(0),
+            thread: ThreadId(0),
+            koids: ThreadKoids::new(1, thread),
+            rate: TickRate::default(),
+            begin,
+            end: begin + length,
+            self_ticks: 0,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_innermost_is_the_shortest_around(
+            points in prop::collection::vec((0..3u64, 0..40u64), 0..20),
+            spans in prop::collection::vec((0..3u64, 0..40u64, 0..20u64), 0..30),
+        ) {
+            let point = |(thread, nanos)| Point { koids: ThreadKoids::new(1, thread), nanos };
+            let mut innermost = Innermost::new(points.into_iter().map(point).collect());
+            let spans: Vec<Span> = spans.into_iter().map(span).collect();
+            spans.iter().for_each(|span| innermost.look(span));
+            for (point, around) in innermost.into_points() {
+                let is_around = |span: &&Span| {
+                    span.koids == point.koids && (span.begin..=span.end).contains(&point.nanos)
+                };
+                let shortest = spans.iter().filter(is_around).map(Span::nanos).min();
+                prop_assert_eq!(around.as_ref().map(Span::nanos), shortest);
+                prop_assert!(around.is_none_or(|span| is_around(&&span)));
+            }
+        }
+    }
+
+    /// Each duration must not look at all points in it.
+    #[test]
+    fn very_many_durations_around_very_many_points() {
+        let number = 200_000;
+        let point = |nanos| Point { koids: ThreadKoids::new(1, 0), nanos };
+        let mut innermost = Innermost::new((0..number).map(point).collect());
+        (0..number).for_each(|begin| innermost.look(&span((0, begin, number))));
+        assert!(innermost.into_points().all(|(_, around)| around.is_some()));
+    }
+}

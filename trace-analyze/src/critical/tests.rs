@@ -1,0 +1,165 @@
+use trace_format::{Argument, Arguments, Event, EventKind, Record, Thread, Value};
+
+use super::*;
+use EventKind::*;
+
+fn event<'a>(
+    thread: u64,
+    ticks: u64,
+    name: &'a str,
+    kind: EventKind,
+    arguments: impl Into<Arguments<'a>>,
+) -> Record<'a> {
+    let thread = Thread::Inline(ThreadKoids::new(1, thread));
+    let (category, name) = ("cat".into(), name.into());
+    Event { ticks, thread, category, name, kind, arguments: arguments.into() }.into()
+}
+
+fn followed(records: &[Record<'_>], choice: &Choice<'_>) -> (Chosen, Vec<String>) {
+    let archive = crate::testing::archive(records);
+    let chosen = slowest(Reader::new(&*archive), choice).unwrap().slowest.unwrap();
+    let open = || Ok::<_, ReadError>(Reader::new(&*archive));
+    let segments = path(&chosen, open).unwrap();
+    assert_eq!(segments.first().unwrap().from, chosen.begin);
+    assert_eq!(segments.last().unwrap().to, chosen.end);
+    assert!(segments.windows(2).all(|pair| pair[0].to == pair[1].from), "{segments:?}");
+    let line = |segment: &Segment| {
+        let what =
+            segment.thread.map_or("waits".to_owned(), |koids| format!("on {}", koids.thread));
+        let Segment { from, to, depth, name, .. } = segment;
+        format!("{from}-{to} {depth} {name} {what}")
+    };
+    (chosen, segments.iter().map(line).collect())
+}
+
+const THREAD_6: Thread = Thread::Inline(ThreadKoids::new(1, 6));
+
+#[test]
+fn an_operation_waits_for_the_last_of_its_children() {
+    let id = |key, value| [Argument::new(key, Value::Uint64(value))];
+    let (one, two, three) = (id("task", 1), id("task", 2), id("task", 3));
+    let of_one = id("parent", 1);
+    let records = [
+        event(5, 100, "request", AsyncBegin { id: 1 }, &[]),
+        event(5, 100, "request", DurationComplete { end: 110 }, &one),
+        event(5, 105, "query", AsyncBegin { id: 2 }, &of_one),
+        event(5, 106, "other", AsyncBegin { id: 3 }, &of_one),
+        event(6, 120, "query", DurationComplete { end: 130 }, &two),
+        event(6, 125, "other", DurationComplete { end: 126 }, &three),
+        event(6, 126, "other", AsyncEnd { id: 3 }, &[]),
+        event(6, 150, "query", DurationComplete { end: 160 }, &two),
+        event(6, 160, "query", AsyncEnd { id: 2 }, &[]),
+        event(5, 170, "request", DurationComplete { end: 180 }, &one),
+        event(5, 180, "request", AsyncEnd { id: 1 }, &[]),
+    ];
+    // The records of one thread may stand before those of another.
+    let mut other_way = records.to_vec();
+    other_way.sort_by_key(|record| match record {
+        Record::Event(event) => std::cmp::Reverse(event.thread == THREAD_6),
+        _ => std::cmp::Reverse(false),
+    });
+    let other_way = followed(&other_way, &Choice::default());
+    let (chosen, lines) = followed(&records, &Choice::default());
+    assert_eq!(other_way, (chosen.clone(), lines.clone()));
+    assert_eq!((chosen.name.as_str(), chosen.id), ("request", 1));
+    assert_eq!(
+        lines,
+        [
+            "100-110 0 request on 5",
+            "110-120 1 query waits",
+            "120-130 1 query on 6",
+            "130-150 1 query waits",
+            "150-160 1 query on 6",
+            "160-170 0 request waits",
+            "170-180 0 request on 5",
+        ]
+    );
+    let name = |name: &str| name == "other";
+    let (_, lines) = followed(&records, &Choice { name: Some(&name), ..Choice::default() });
+    assert_eq!(lines, ["106-125 0 other waits", "125-126 0 other on 6"]);
+}
+
+#[test]
+fn an_operation_without_polls_waits() {
+    let records = [
+        event(5, 100, "io", AsyncBegin { id: 1 }, &[]),
+        event(5, 150, "io", AsyncEnd { id: 1 }, &[]),
+        event(5, 200, "io", AsyncBegin { id: 1 }, &[]),
+        event(5, 220, "io", AsyncEnd { id: 1 }, &[]),
+    ];
+    assert_eq!(followed(&records, &Choice::default()).1, ["100-150 0 io waits"]);
+}
+
+#[test]
+fn a_flow_goes_from_duration_to_duration() {
+    let records = [
+        event(5, 90, "outer", DurationComplete { end: 400 }, &[]),
+        event(5, 100, "send", DurationComplete { end: 120 }, &[]),
+        event(5, 110, "job", FlowBegin { id: 7 }, &[]),
+        event(6, 150, "work", DurationComplete { end: 180 }, &[]),
+        event(6, 150, "job", FlowStep { id: 7 }, &[]),
+        event(5, 200, "receive", DurationComplete { end: 210 }, &[]),
+        event(5, 205, "job", FlowEnd { id: 7 }, &[]),
+    ];
+    let (_, lines) = followed(&records, &Choice { flows: true, ..Choice::default() });
+    let expected = [
+        "110-120 0 send on 5",
+        "120-150 0 job waits",
+        "150-180 0 work on 6",
+        "180-205 0 job waits",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_child_that_is_polled_by_its_parent_is_what_that_waited_for() {
+    let id = |key, value| [Argument::new(key, Value::Uint64(value))];
+    let (one, two, three) = (id("task", 1), id("task", 2), id("task", 3));
+    let of_one = id("parent", 1);
+    let records = [
+        event(5, 100, "both", AsyncBegin { id: 1 }, &[]),
+        event(5, 100, "both", DurationComplete { end: 110 }, &one),
+        event(5, 101, "left", AsyncBegin { id: 2 }, &of_one),
+        event(5, 101, "left", DurationComplete { end: 104 }, &two),
+        event(5, 105, "right", AsyncBegin { id: 3 }, &of_one),
+        event(5, 105, "right", DurationComplete { end: 106 }, &three),
+        // `right` is woken, and not over.
+        event(5, 120, "both", DurationComplete { end: 130 }, &one),
+        event(5, 121, "right", DurationComplete { end: 129 }, &three),
+        // Now `left` is woken and over.
+        event(5, 150, "both", DurationComplete { end: 160 }, &one),
+        event(5, 151, "left", DurationComplete { end: 155 }, &two),
+        event(5, 155, "left", AsyncEnd { id: 2 }, &[]),
+        event(5, 160, "both", AsyncEnd { id: 1 }, &[]),
+    ];
+    let expected = [
+        "100-110 0 both on 5",
+        "110-120 1 right waits",
+        "120-130 0 both on 5",
+        "130-150 1 left waits",
+        "150-160 0 both on 5",
+    ];
+    assert_eq!(followed(&records, &Choice::default()).1, expected);
+}
+
+/// What an accept loop does; each wait must not look at all connections.
+#[test]
+fn an_operation_with_very_many_children() {
+    let id = |key, value| [Argument::new(key, Value::Uint64(value))];
+    let (task, parent, number) = (id("task", 1), id("parent", 1), 100_000);
+    let mut records = vec![event(5, 0, "main", AsyncBegin { id: 1 }, &[])];
+    for child in 0..number {
+        let at = 100 * (child + 1);
+        records.push(event(5, at, "main", DurationComplete { end: at + 10 }, &task));
+        records.push(event(5, at + 5, "connection", AsyncBegin { id: 2 + child }, &parent));
+    }
+    let end = 100 * (number + 1);
+    for child in 0..number {
+        records.push(event(6, end + child, "connection", AsyncEnd { id: 2 + child }, &[]));
+    }
+    records.push(event(5, end + number, "main", AsyncEnd { id: 1 }, &[]));
+    let (chosen, lines) = followed(&records, &Choice::default());
+    assert_eq!((chosen.name.as_str(), chosen.end), ("main", end + number));
+    let polls = lines.iter().filter(|line| line.ends_with("0 main on 5")).count() as u64;
+    assert_eq!(polls, number);
+}

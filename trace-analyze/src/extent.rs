@@ -1,0 +1,86 @@
+//! When an archive starts and ends, and who is in it.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+
+use trace_format::layout::ObjectType;
+use trace_format::{Event, EventKind, Item, ReadError, Reader, Record};
+
+use crate::Damage;
+
+/// The most names of each kind.
+const MAX_NAMES: usize = 1 << 20;
+
+/// When an archive starts and ends, and who is in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Extent {
+    /// The earliest time of an event, in nanoseconds of its provider's clock;
+    /// `None` if there is no event.
+    pub start: Option<u64>,
+    /// The latest time of an event or an end.
+    pub end: Option<u64>,
+    /// Koids of processes with their names.
+    pub processes: Vec<(u64, String)>,
+    /// Koids of threads with their names.
+    pub threads: Vec<(u64, String)>,
+}
+
+/// Reads all of an archive to see how far it goes. The tracing system's own
+/// events, of the category `trace`, do not count.
+///
+/// # Errors
+///
+/// The input is not an archive, or reading it failed.
+pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
+    let (mut start, mut end) = (None::<u64>, None::<u64>);
+    let (mut processes, mut threads) = (BTreeSet::new(), BTreeSet::new());
+    Damage::of_all(reader, |item| match &item.record {
+        Record::Event(event) => {
+            if is_own(item, event) {
+                return;
+            }
+            let nanos = item.nanos(event.ticks);
+            let last = match event.kind {
+                EventKind::DurationComplete { end } => item.nanos(end).max(nanos),
+                _ => nanos,
+            };
+            start = Some(start.map_or(nanos, |start| start.min(nanos)));
+            end = end.max(Some(last));
+        }
+        Record::KernelObject(object) => {
+            let names = match object.object_type {
+                ObjectType::PROCESS => &mut processes,
+                ObjectType::THREAD => &mut threads,
+                _ => return,
+            };
+            if names.len() < MAX_NAMES {
+                names.insert((object.koid, item.text(object.name).into_owned()));
+            }
+        }
+        _ => {}
+    })?;
+    let (processes, threads) = (processes.into_iter().collect(), threads.into_iter().collect());
+    Ok(Extent { start, end, processes, threads })
+}
+
+/// Tells whether an event is what the tracing system says of itself.
+pub fn is_own(item: &Item<'_>, event: &Event<'_>) -> bool {
+    matches!(event.kind, EventKind::Instant { .. }) && item.text(event.category) == "trace"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{archive, event};
+
+    #[test]
+    fn from_the_first_begin_to_the_last_end() {
+        let records = [
+            event(EventKind::DurationComplete { end: 9_000 }, &[]),
+            event(EventKind::DurationBegin, &[]),
+        ];
+        let extent = read(Reader::new(&*archive(&records))).unwrap();
+        assert_eq!((extent.start, extent.end), (Some(1500), Some(9000)));
+        assert_eq!(read(Reader::new(&*archive(&[]))).unwrap(), Extent::default());
+    }
+}

@@ -1,0 +1,167 @@
+//! Formats that can be read as archives.
+//!
+//! Every analysis reads FXT. An [`InputFormat`] opens another format as a stream of it: records are
+//! made as they are read, so that memory does not grow with the input, and nothing is written
+//! between. An importer implements [`Importer`] and opens itself with [`imported`]; the example
+//! `importer.rs` has one for a made-up format.
+
+use std::io::{self, Read};
+
+use trace_format::layout::MAGIC_WORD;
+use trace_format::{WriteError, Writer};
+
+/// How much is imported at once, in bytes of FXT.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// A format that can be read as an archive.
+pub trait InputFormat {
+    /// Returns its name.
+    fn name(&self) -> &'static str;
+
+    /// Tells whether a file is of this format, by its first bytes.
+    fn detects(&self, start: &[u8]) -> bool;
+
+    /// Opens an input of this format as a stream of FXT.
+    ///
+    /// # Errors
+    ///
+    /// Reading failed.
+    fn open<'a>(&self, input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>>;
+}
+
+/// The Fuchsia trace format itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Fxt;
+
+impl InputFormat for Fxt {
+    fn name(&self) -> &'static str {
+        "FXT"
+    }
+
+    fn detects(&self, start: &[u8]) -> bool {
+        start.starts_with(&MAGIC_WORD.to_le_bytes())
+    }
+
+    fn open<'a>(&self, input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+        Ok(input)
+    }
+}
+
+/// Makes records of another format, piece by piece.
+pub trait Importer {
+    /// Writes the records of the next piece of the input, which may be none; returns `false` at its
+    /// end.
+    ///
+    /// # Errors
+    ///
+    /// Reading failed, or the input is malformed.
+    fn import(&mut self, archive: &mut Writer<Vec<u8>>) -> io::Result<bool>;
+}
+
+/// Returns the archive that an importer makes.
+///
+/// # Errors
+///
+/// Only what an archive in memory returns, which is none.
+pub fn imported<'a>(importer: impl Importer + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    let archive = Writer::new(Vec::new()).map_err(into_io)?;
+    Ok(Box::new(Imported { importer, archive, at: 0, end: None }))
+}
+
+/// Returns an error of a [`Writer`] as one of an [`Importer`].
+#[must_use]
+pub fn into_io(error: WriteError) -> io::Error {
+    match error {
+        WriteError::Io(error) => error,
+        error => io::Error::other(error),
+    }
+}
+
+/// An archive that is made as it is read.
+struct Imported<I> {
+    importer: I,
+    archive: Writer<Vec<u8>>,
+    /// How much of the archive's bytes was read.
+    at: usize,
+    /// What follows these bytes, once the importer has ended.
+    end: Option<io::Result<usize>>,
+}
+
+impl<I: Importer> Imported<I> {
+    /// Imports the next bytes.
+    fn fill(&mut self) {
+        self.archive.output_mut().clear();
+        self.at = 0;
+        while self.end.is_none() && self.archive.output_mut().len() < PIECE_BYTES {
+            match self.importer.import(&mut self.archive) {
+                Ok(true) => {}
+                Ok(false) => self.end = Some(Ok(0)),
+                Err(error) => self.end = Some(Err(error)),
+            }
+        }
+    }
+}
+
+impl<I: Importer> Read for Imported<I> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.archive.output_mut().len() {
+            if let Some(end) = &mut self.end {
+                return std::mem::replace(end, Ok(0));
+            }
+            self.fill();
+        }
+        let count = self.archive.output_mut().get(self.at..).unwrap_or_default().read(room)?;
+        self.at += count;
+        match count {
+            0 if !room.is_empty() => self.read(room),
+            count => Ok(count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trace_format::{ReadError, Reader};
+
+    use super::*;
+    use crate::testing::event;
+
+    /// Makes so many events, and fails then, or ends.
+    struct Events(u64, bool);
+
+    impl Importer for Events {
+        fn import(&mut self, archive: &mut Writer<Vec<u8>>) -> io::Result<bool> {
+            if self.0 == 0 {
+                return if self.1 { Err(io::Error::other("malformed")) } else { Ok(false) };
+            }
+            self.0 -= 1;
+            archive.record(&event(trace_format::EventKind::DurationBegin, &[])).map_err(into_io)?;
+            Ok(true)
+        }
+    }
+
+    fn read(importer: Events) -> (u64, Option<ReadError>) {
+        let mut reader = Reader::new(imported(importer).unwrap());
+        loop {
+            match reader.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => return (reader.stats().records, None),
+                Err(error) => return (reader.stats().records, Some(error)),
+            }
+        }
+    }
+
+    #[test]
+    fn records_are_read_as_they_are_made() {
+        for number in [0, 1, 10_000] {
+            // The magic number; and the tables, once there is an event.
+            let tables = 1 + 3 * u64::from(number > 0);
+            assert!(
+                matches!(read(Events(number, false)), (records, None) if records == number + tables)
+            );
+            let (records, error) = read(Events(number, true));
+            assert_eq!(records, number + tables, "what stands before an error is read");
+            assert!(matches!(error, Some(ReadError::Io { .. })));
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Which begins and ends belong together.
+//!
+//! An end belongs to the innermost open begin of its category and name on its [`Track`]. Either may
+//! be empty, as where a format lets an end do without: then it matches any.
+//!
+//! The events of a track can be of several threads, whose records stand in the archive in any order:
+//! an end can come before its begin, and an id that is used again can have its second end before its
+//! first. So a [`Pairing`] collects begins and ends and pairs them in the order of time. When there
+//! are too many it pairs the older half: what is nearer in the archive than that is paired as if the
+//! archive were in order.
+//!
+//! [`spans`](crate::spans), which also nests complete events and computes self times, decides by the
+//! same [`begin_of`].
+
+mod outcomes;
+
+use trace_format::{Event, EventKind, Item, ThreadKoids};
+
+use crate::catalog::{Catalog, LabelId};
+pub use outcomes::Outcome;
+
+/// How far down the begin of an end is looked for: an end whose begin is not
+/// there must not cost as much as there are open ones.
+pub const MAX_SEARCH: usize = 1 << 10;
+
+/// Returns where among the open begins, from the outermost on, the one is that
+/// an end belongs to. `label` returns the label of a begin, and `None` for
+/// anything else that may be open.
+#[inline]
+pub fn begin_of<T>(
+    catalog: &Catalog,
+    end: LabelId,
+    open: &[T],
+    label: impl Fn(&T) -> Option<LabelId>,
+) -> Option<usize> {
+    let pattern = Pattern::new(catalog, end);
+    let mut inner = open.iter().rev().take(MAX_SEARCH);
+    let inside = inner.position(|open| label(open).is_some_and(|begin| pattern.matches(begin)))?;
+    Some(open.len() - 1 - inside)
+}
+
+/// What an end says about its begin.
+#[derive(Debug)]
+struct Pattern<'a> {
+    catalog: &'a Catalog,
+    end: LabelId,
+    any_category: bool,
+    any_name: bool,
+}
+
+impl<'a> Pattern<'a> {
+    #[inline]
+    fn new(catalog: &'a Catalog, end: LabelId) -> Self {
+        let any_category = catalog.category(end).is_empty();
+        let any_name = catalog.name(end).is_empty();
+        Self { catalog, end, any_category, any_name }
+    }
+
+    /// Tells whether a begin with this label may be that of the end.
+    #[inline]
+    fn matches(&self, begin: LabelId) -> bool {
+        begin == self.end || ((self.any_category || self.any_name) && self.matches_in_part(begin))
+    }
+
+    fn matches_in_part(&self, begin: LabelId) -> bool {
+        let Self { catalog, end, any_category, any_name } = *self;
+        (any_category || catalog.category(end) == catalog.category(begin))
+            && (any_name || catalog.name(end) == catalog.name(begin))
+    }
+}
+
+/// Where begins and ends are paired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Track {
+    /// Durations of a thread, which are nested.
+    Thread(ThreadKoids),
+    /// Async operations of a process with this id.
+    Operation {
+        /// The process.
+        process: u64,
+        /// The id.
+        id: u64,
+    },
+    /// Flows with this id.
+    Flow {
+        /// The id.
+        id: u64,
+    },
+}
+
+/// A begin or an end, with a value of the user's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge<T> {
+    /// Its track.
+    pub track: Track,
+    /// Its time, in nanoseconds.
+    pub nanos: u64,
+    /// Its category and name.
+    pub label: LabelId,
+    /// Whether it is an end.
+    pub is_end: bool,
+    /// What goes with it.
+    pub value: T,
+    /// Its number, which grows along the archive.
+    number: u32,
+}
+
+impl<T> Edge<T> {
+    /// Returns the edge that an event is; `None` if it neither begins nor ends anything by itself.
+    pub fn of(catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>, value: T) -> Option<Self> {
+        let koids = || item.thread(event.thread);
+        let operation = |id| Track::Operation { process: koids().process, id };
+        let (track, is_end) = match event.kind {
+            EventKind::DurationBegin => (Track::Thread(koids()), false),
+            EventKind::DurationEnd => (Track::Thread(koids()), true),
+            EventKind::AsyncBegin { id } => (operation(id), false),
+            EventKind::AsyncEnd { id } => (operation(id), true),
+            EventKind::FlowBegin { id } => (Track::Flow { id }, false),
+            EventKind::FlowEnd { id } => (Track::Flow { id }, true),
+            _ => return None,
+        };
+        let label = catalog.label(item, event.category, event.name);
+        Some(Self { track, nanos: item.nanos(event.ticks), label, is_end, value, number: 0 })
+    }
+}
+
+/// Begins without an end, and ends without a begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Unpaired {
+    /// Begins that have not ended.
+    pub begins: u64,
+    /// Ends whose begin is not there.
+    pub ends: u64,
+}
+
+impl Unpaired {
+    /// Counts an edge.
+    pub fn count<T>(&mut self, edge: &Edge<T>) {
+        match edge.is_end {
+            true => self.ends += 1,
+            false => self.begins += 1,
+        }
+    }
+}
+
+/// Pairs begins and ends.
+#[derive(Debug)]
+pub struct Pairing<T> {
+    waiting: Vec<Edge<T>>,
+    max_waiting: usize,
+    next: u32,
+    found: Vec<Outcome<T>>,
+}
+
+impl<T: Copy> Pairing<T> {
+    /// Keeps at most so many edges; of those that find no other one, a quarter as many.
+    #[must_use]
+    pub fn new(max_waiting: usize) -> Self {
+        Self { waiting: Vec::new(), max_waiting, next: 0, found: Vec::new() }
+    }
+
+    /// Takes the next edge of the archive; returns what is decided by that. Edges that are given up
+    /// because too many wait are [`Outcome::Unpaired`].
+    #[inline]
+    pub fn push(&mut self, catalog: &Catalog, edge: Edge<T>) -> std::vec::Drain<'_, Outcome<T>> {
+        self.waiting.push(Edge { number: self.next, ..edge });
+        self.next = self.next.wrapping_add(1);
+        if self.waiting.len() >= self.max_waiting {
+            self.make_room(catalog);
+        }
+        self.found.drain(..)
+    }
+
+    /// Returns the rest, at the end of the archive.
+    pub fn finish(mut self, catalog: &Catalog) -> impl Iterator<Item = Outcome<T>> + use<'_, T> {
+        sort(&mut self.waiting);
+        outcomes::of_sorted(catalog, self.waiting)
+    }
+
+    /// Pairs the older half. With what is newer, an end can still come whose begin is there.
+    #[cold]
+    fn make_room(&mut self, catalog: &Catalog) {
+        let newer = split_off_newer(&mut self.waiting, self.max_waiting / 2);
+        sort(&mut self.waiting);
+        let mut unpaired = Vec::new();
+        for outcome in outcomes::of_sorted(catalog, std::mem::take(&mut self.waiting)) {
+            match outcome {
+                Outcome::Unpaired(edge) => unpaired.push(edge),
+                outcome => self.found.push(outcome),
+            }
+        }
+        self.waiting = split_off_newer(&mut unpaired, self.max_waiting / 4);
+        self.found.extend(unpaired.into_iter().map(Outcome::Unpaired));
+        self.waiting.extend(newer);
+    }
+}
+
+/// Sorts by track and time; edges of one time stay in the order of the archive.
+fn sort<T>(edges: &mut [Edge<T>]) {
+    edges.sort_unstable_by_key(|edge| (edge.track, edge.nanos, edge.number));
+}
+
+/// Returns the `count` newest, and leaves the others.
+fn split_off_newer<T>(edges: &mut Vec<Edge<T>>, count: usize) -> Vec<Edge<T>> {
+    let older = edges.len().saturating_sub(count);
+    if older < edges.len() {
+        edges.select_nth_unstable_by_key(older, |edge| (edge.nanos, edge.number));
+    }
+    edges.split_off(older)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! When threads were on a processor, from scheduling records.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use trace_format::{Item, ReadError, Reader};
+
+use crate::scheduling::{Switch, Turns};
+use crate::Damage;
+
+/// The most times on a processor that are kept.
+const MAX_TURNS: usize = 8 << 20;
+
+/// When threads were on a processor.
+///
+/// Times are in nanoseconds; the clock of the provider of the scheduling
+/// records and those of the others must have started together, as they do on
+/// one machine.
+#[derive(Debug, Default)]
+pub struct Schedule {
+    threads: HashMap<u64, Vec<OnCpu>>,
+    running: Turns<()>,
+    start: Option<u64>,
+    turns: usize,
+}
+
+/// A time on a processor.
+#[derive(Debug, Clone, Copy)]
+struct OnCpu {
+    from: u64,
+    to: u64,
+    /// The sum of the turns before this one.
+    before: u64,
+}
+
+impl Schedule {
+    /// Reads the scheduling records of an archive.
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading it failed.
+    pub fn read<R: Read>(reader: Reader<R>) -> Result<Self, ReadError> {
+        let mut schedule = Self::default();
+        Damage::of_all(reader, |item| schedule.record(item))?;
+        schedule.finish();
+        Ok(schedule)
+    }
+
+    /// Tells whether there was more than is kept: [`Schedule::on_cpu`] then
+    /// knows nothing.
+    #[must_use]
+    pub fn is_too_long(&self) -> bool {
+        self.turns > MAX_TURNS
+    }
+
+    /// Returns how many nanoseconds between two times a thread was on a
+    /// processor; `None` if there is no scheduling record about it.
+    #[must_use]
+    pub fn on_cpu(&self, thread: u64, from: u64, to: u64) -> Option<u64> {
+        let turns = self.threads.get(&thread)?;
+        Some(until(turns, to).saturating_sub(until(turns, from)))
+    }
+
+    fn record(&mut self, item: &Item<'_>) {
+        let Some(switch) = Switch::of(item) else { return };
+        let start = *self.start.get_or_insert(switch.nanos);
+        // Without an end, what happened between is missing.
+        if let Some((turn, (to, _))) =
+            self.running.push(&switch, ()).and_then(|turn| Some((turn, turn.to?)))
+        {
+            self.turn(turn.task.thread, turn.from.unwrap_or(start.min(to)), to);
+        }
+    }
+
+    fn turn(&mut self, thread: u64, from: u64, to: u64) {
+        self.turns += 1;
+        if self.is_too_long() {
+            return;
+        }
+        self.threads.entry(thread).or_default().push(OnCpu { from, to: to.max(from), before: 0 });
+    }
+
+    /// Puts the turns in order and adds them up.
+    fn finish(&mut self) {
+        for turn in self.running.finish() {
+            self.turn(turn.task.thread, turn.from.unwrap_or(0), u64::MAX);
+        }
+        if self.is_too_long() {
+            self.threads.clear();
+        }
+        for turns in self.threads.values_mut() {
+            // That one ran since the start is a guess, which must not reach into
+            // what is known: nothing runs twice at a time.
+            turns.sort_by_key(|turn| (turn.to, turn.from));
+            let (mut last, mut sum) = (0, 0u64);
+            for turn in turns {
+                turn.from = turn.from.max(last);
+                last = turn.to;
+                turn.before = sum;
+                sum = sum.saturating_add(turn.to - turn.from);
+            }
+        }
+    }
+}
+
+/// Returns how many nanoseconds of the turns are before `time`.
+fn until(turns: &[OnCpu], time: u64) -> u64 {
+    let place = turns.partition_point(|turn| turn.from < time);
+    let turn = place.checked_sub(1).and_then(|place| turns.get(place));
+    turn.map_or(0, |turn| turn.before.saturating_add(time.min(turn.to) - turn.from))
+}
+
+#[cfg(test)]
+mod tests {
+    use trace_format::layout::ThreadState;
+    use trace_format::{Arguments, ContextSwitch, Record};
+
+    use super::*;
+    use crate::testing::archive;
+
+    fn switch(ticks: u64, cpu: u16, outgoing_thread: u64, incoming_thread: u64) -> Record<'static> {
+        let outgoing_state = ThreadState(0);
+        let arguments = Arguments::NONE;
+        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments }
+            .into()
+    }
+
+    #[test]
+    fn turns_are_added_up() {
+        let records = [
+            switch(100, 0, 7, 8),
+            switch(120, 1, 0, 7),
+            switch(130, 1, 7, 9),
+            switch(150, 0, 8, 7),
+            // That 8 came on is missing: it is not known since when.
+            switch(160, 1, 8, 0),
+            switch(180, 0, 7, 0),
+        ];
+        let schedule = Schedule::read(Reader::new(&*archive(&records))).unwrap();
+        assert_eq!(schedule.on_cpu(7, 100, 200), Some(40));
+        assert_eq!(schedule.on_cpu(7, 125, 155), Some(10));
+        assert_eq!(schedule.on_cpu(8, 0, 1000), Some(50));
+        assert_eq!(schedule.on_cpu(9, 0, 1000), None);
+        assert_eq!(schedule.on_cpu(1, 0, 1000), None);
+    }
+
+    #[test]
+    fn nothing_runs_twice_at_a_time() {
+        let records = [
+            switch(0, 0, 9, 7),
+            switch(500, 0, 7, 9),
+            // Since when it ran there is not known.
+            switch(1000, 1, 7, 3),
+            // Those of two clocks that disagree.
+            switch(1100, 2, 9, 7),
+            switch(1150, 3, 9, 7),
+        ];
+        let schedule = Schedule::read(Reader::new(&*archive(&records))).unwrap();
+        assert_eq!(schedule.on_cpu(7, 0, 500), Some(500));
+        assert_eq!(schedule.on_cpu(7, 0, 1000), Some(1000));
+        assert_eq!(schedule.on_cpu(7, 1000, 1200), Some(100));
+    }
+}

@@ -1,0 +1,272 @@
+use proptest::prelude::*;
+use trace_format::{Arguments, Event, EventKind, Reader, Thread, ThreadKoids, Writer};
+
+use super::*;
+
+/// A duration with what is in it.
+#[derive(Debug, Clone)]
+struct Tree {
+    name: u8,
+    before: u64,
+    after: u64,
+    inner: Vec<Tree>,
+}
+
+/// Begin, end, name, and the time that nothing in it takes.
+type Row = (u64, u64, u8, u64);
+
+fn tree() -> impl Strategy<Value = Tree> {
+    let leaf = (0..4u8, 0..5u64, 0..5u64);
+    let leaf = leaf.prop_map(|(name, before, after)| Tree { name, before, after, inner: vec![] });
+    leaf.prop_recursive(6, 200, 8, |inner| {
+        let inner = prop::collection::vec(inner, 0..8);
+        (0..4u8, 0..5u64, 0..5u64, inner).prop_map(|(name, before, after, inner)| Tree {
+            name,
+            before,
+            after,
+            inner,
+        })
+    })
+}
+
+/// How a duration stands in the archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    AtBegin,
+    AtEnd,
+    Pair,
+}
+
+/// Writes down a tree's events and what should become of them; returns its end.
+fn lay(
+    tree: &Tree,
+    start: u64,
+    styles: &mut impl FnMut() -> Style,
+    events: &mut Vec<(u64, u8, EventKind)>,
+    rows: &mut Vec<Row>,
+) -> u64 {
+    let style = styles();
+    let place = events.len();
+    let mut now = start + tree.before;
+    let mut inner_events = Vec::new();
+    let mut taken = 0;
+    for inner in &tree.inner {
+        let end = lay(inner, now, styles, &mut inner_events, rows);
+        taken += end - now;
+        // A gap, so that not all touch.
+        now = end + tree.after % 2;
+    }
+    let end = now + tree.after;
+    rows.push((start, end, tree.name, end - start - taken));
+    match style {
+        Style::AtBegin => {
+            events.push((start, tree.name, EventKind::DurationComplete { end }));
+            events.append(&mut inner_events);
+        }
+        Style::AtEnd => {
+            events.append(&mut inner_events);
+            events.push((start, tree.name, EventKind::DurationComplete { end }));
+        }
+        Style::Pair => {
+            events.push((start, tree.name, EventKind::DurationBegin));
+            events.append(&mut inner_events);
+            events.push((end, tree.name, EventKind::DurationEnd));
+        }
+    }
+    debug_assert!(events.len() > place);
+    end
+}
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+fn archive(events: &[(u64, u8, EventKind)]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    for (ticks, name, kind) in events {
+        writer.record(&event(*ticks, *name, *kind)).unwrap();
+    }
+    writer.into_inner()
+}
+
+fn event(ticks: u64, name: u8, kind: EventKind) -> Record<'static> {
+    Record::Event(Event {
+        ticks,
+        thread: Thread::Inline(ThreadKoids::new(1, 2)),
+        category: "cat".into(),
+        name: NAMES[usize::from(name)].into(),
+        kind,
+        arguments: Arguments::NONE,
+    })
+}
+
+fn assembled(archive: &[u8]) -> (Vec<Row>, Oddities) {
+    let mut spans = Spans::default();
+    let mut found = Vec::new();
+    let mut reader = Reader::new(archive);
+    while let Some(item) = reader.next().unwrap() {
+        found.extend(spans.record(&item));
+    }
+    found.extend(spans.finish());
+    let oddities = spans.oddities();
+    let name = |span: &Span| {
+        let name = spans.catalog().name(span.label);
+        NAMES.iter().position(|known| *known == name).unwrap() as u8
+    };
+    let row = |span: &Span| (span.begin, span.end, name(span), span.self_ticks);
+    let mut rows: Vec<Row> = found.iter().map(row).collect();
+    rows.sort_unstable();
+    (rows, oddities)
+}
+
+fn check(trees: &[Tree], mut styles: impl FnMut() -> Style) {
+    let (mut events, mut rows) = (Vec::new(), Vec::new());
+    let mut now = 10;
+    for tree in trees {
+        now = lay(tree, now, &mut styles, &mut events, &mut rows) + 1;
+    }
+    rows.sort_unstable();
+    let (found, oddities) = assembled(&archive(&events));
+    // Where durations of length 0 or of the same extent meet, which of them is
+    // the outer one is anyone's guess.
+    assert_eq!(totals(&found), totals(&rows), "{events:?}");
+    assert_eq!(oddities, Oddities::default());
+}
+
+/// Rows with the same extent taken together.
+fn totals(rows: &[Row]) -> Vec<(u64, u64, u64, u64)> {
+    let mut totals: Vec<(u64, u64, u64, u64)> = Vec::new();
+    for (begin, end, _, own) in rows {
+        match totals.last_mut() {
+            Some(last) if (last.0, last.1) == (*begin, *end) => {
+                last.2 += 1;
+                last.3 += own;
+            }
+            _ => totals.push((*begin, *end, 1, *own)),
+        }
+    }
+    totals
+}
+
+proptest! {
+    #[test]
+    fn complete_events_at_their_begin(trees in prop::collection::vec(tree(), 1..4)) {
+        check(&trees, || Style::AtBegin);
+    }
+
+    #[test]
+    fn complete_events_at_their_end(trees in prop::collection::vec(tree(), 1..4)) {
+        check(&trees, || Style::AtEnd);
+    }
+
+    #[test]
+    fn begins_and_ends(trees in prop::collection::vec(tree(), 1..4)) {
+        check(&trees, || Style::Pair);
+    }
+
+    /// Also where durations touch, or begin or end together.
+    #[test]
+    fn all_ways(trees in prop::collection::vec(tree(), 1..4), seed in any::<u64>()) {
+        check(&trees, mixed(seed));
+    }
+}
+
+/// Returns a tree without durations that touch, so that all is told apart.
+fn spread(depth: u64, width: u64) -> Tree {
+    let inner = match depth {
+        0 => Vec::new(),
+        _ => (0..width).map(|_| spread(depth - 1, width)).collect(),
+    };
+    Tree { name: (depth % 4) as u8, before: 3, after: 5, inner }
+}
+
+/// Returns one of the ways for each duration.
+fn mixed(mut number: u64) -> impl FnMut() -> Style {
+    move || {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        [Style::AtBegin, Style::AtEnd, Style::Pair][(number >> 33) as usize % 3]
+    }
+}
+
+#[test]
+fn the_ways_mixed() {
+    check(&[spread(4, 6), spread(2, 3)], mixed(0));
+}
+
+#[test]
+fn a_duration_behind_more_than_a_window_of_inner_ones() {
+    let inner: Vec<Tree> = (0..50_000).map(|_| spread(1, 1)).collect();
+    let outer = Tree { name: 0, before: 1, after: 1, inner };
+    check(&[spread(1, 2), outer.clone()], || Style::AtEnd);
+    check(std::slice::from_ref(&outer), || Style::AtBegin);
+    let mut first = true;
+    check(&[outer], || if std::mem::take(&mut first) { Style::Pair } else { Style::AtEnd });
+}
+
+#[test]
+fn chunks_out_of_order() {
+    let (mut events, mut rows) = (Vec::new(), Vec::new());
+    lay(&spread(5, 5), 10, &mut || Style::AtBegin, &mut events, &mut rows);
+    rows.sort_unstable();
+    let mut chunks: Vec<&[(u64, u8, EventKind)]> = events.chunks(100).collect();
+    chunks.swap(3, 4);
+    chunks.swap(10, 12);
+    chunks.reverse();
+    let (found, oddities) = assembled(&archive(&chunks.concat()));
+    assert_eq!(found, rows);
+    assert_eq!(oddities, Oddities::default());
+}
+
+#[test]
+fn what_has_lost_its_other_half_is_counted() {
+    use EventKind::{DurationBegin, DurationComplete, DurationEnd};
+    let events = [
+        (5, 3, DurationEnd),
+        (10, 0, DurationBegin),
+        (20, 1, DurationBegin),
+        (22, 2, DurationComplete { end: 24 }),
+        // `b` has lost its end; what was in it is in `a`.
+        (30, 0, DurationEnd),
+        (40, 0, DurationBegin),
+        (45, 2, DurationComplete { end: 44 }),
+    ];
+    let (rows, oddities) = assembled(&archive(&events));
+    assert_eq!(rows, [(10, 30, 0, 18), (22, 24, 2, 2), (45, 45, 2, 0)]);
+    let expected =
+        Oddities { begins_without_end: 2, ends_without_begin: 1, reversed: 1, misplaced: 0 };
+    assert_eq!(oddities, expected);
+}
+
+#[test]
+fn deep_nesting_has_an_end() {
+    let mut events: Vec<(u64, u8, EventKind)> =
+        (0..20_000).map(|at| (at, 0, EventKind::DurationBegin)).collect();
+    events.extend((0..20_000).map(|at| (30_000 + at, 0, EventKind::DurationEnd)));
+    let (rows, oddities) = assembled(&archive(&events));
+    assert_eq!(rows.len(), 16 << 10);
+    assert_eq!(rows[0], (0, 49_999, 0, 2));
+    assert_eq!(oddities, Oddities::default());
+}
+
+#[test]
+fn times_have_the_rate_of_their_record() {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    for rate in [1_000_000_000, 1_000_000] {
+        writer.initialization(rate).unwrap();
+        let whole = EventKind::DurationComplete { end: 3000 };
+        for (ticks, kind) in [(1000, EventKind::DurationBegin), (2000, whole)] {
+            writer.record(&event(ticks, 0, kind)).unwrap();
+        }
+    }
+    let mut spans = Spans::default();
+    let mut found = Vec::new();
+    let archive = writer.into_inner();
+    let mut reader = Reader::new(&*archive);
+    let mut look = |span: Span| found.push((span.rate.to_nanos(span.begin), span.nanos()));
+    while let Some(item) = reader.next().unwrap() {
+        spans.record(&item).for_each(&mut look);
+    }
+    spans.finish().for_each(look);
+    assert_eq!(spans.oddities().begins_without_end, 2);
+    assert_eq!(found, [(2000, 1000), (2_000_000, 1_000_000)]);
+}

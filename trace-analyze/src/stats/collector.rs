@@ -1,0 +1,177 @@
+//! One pass over an archive.
+
+use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
+
+use super::counters::Counters;
+use super::table::{Groups, Table};
+use super::{Grouping, Report};
+use crate::catalog::Catalog;
+use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
+use crate::schedule::Schedule;
+use crate::spans::{Span, Spans};
+
+/// What was found so far.
+#[derive(Debug)]
+pub(super) struct Collector<'s> {
+    spans: Spans,
+    found: Found<'s>,
+    instants: Table,
+    operations: Linked,
+    flows: Linked,
+    counters: Counters,
+    context_switches: u64,
+}
+
+/// The most begins and ends of operations that wait for each other, and as many of flows.
+const MAX_WAITING: usize = 1 << 20;
+
+/// Operations or flows.
+#[derive(Debug)]
+struct Linked {
+    pairing: Pairing<ThreadKoids>,
+    found: FoundLinks,
+}
+
+#[derive(Debug)]
+struct FoundLinks {
+    rows: Table,
+    unpaired: Unpaired,
+}
+
+impl Linked {
+    fn new(is_sampled: bool) -> Self {
+        let found = FoundLinks { rows: Table::new(is_sampled), unpaired: Unpaired::default() };
+        Self { pairing: Pairing::new(MAX_WAITING), found }
+    }
+
+    fn push(&mut self, groups: &mut Groups, catalog: &Catalog, edge: Edge<ThreadKoids>) {
+        let outcomes = self.pairing.push(catalog, edge);
+        outcomes.for_each(|outcome| self.found.add(groups, &outcome));
+    }
+
+    fn finish(mut self, groups: &mut Groups, catalog: &Catalog) -> FoundLinks {
+        let outcomes = self.pairing.finish(catalog);
+        outcomes.for_each(|outcome| self.found.add(groups, &outcome));
+        self.found
+    }
+}
+
+impl FoundLinks {
+    fn add(&mut self, groups: &mut Groups, outcome: &Outcome<ThreadKoids>) {
+        match outcome {
+            Outcome::Pair { begin, end } => self.rows.link(groups, begin, end.nanos),
+            Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge) => self.unpaired.count(edge),
+        }
+    }
+}
+
+/// What durations are added to.
+#[derive(Debug)]
+struct Found<'s> {
+    groups: Groups,
+    durations: Table,
+    schedule: Option<&'s Schedule>,
+}
+
+impl<'s> Collector<'s> {
+    pub(super) fn new(
+        grouping: Grouping,
+        schedule: Option<&'s Schedule>,
+        is_sampled: bool,
+    ) -> Self {
+        let groups = Groups::new(grouping);
+        Self {
+            spans: Spans::default(),
+            found: Found { groups, durations: Table::new(is_sampled), schedule },
+            instants: Table::default(),
+            operations: Linked::new(is_sampled),
+            flows: Linked::new(is_sampled),
+            counters: Counters::default(),
+            context_switches: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, item: &Item<'_>) {
+        let found = &mut self.found;
+        self.spans.record(item).for_each(|span| found.span(&span));
+        match &item.record {
+            Record::Event(event) => match event.kind {
+                EventKind::DurationBegin
+                | EventKind::DurationEnd
+                | EventKind::DurationComplete { .. } => {}
+                kind => self.other_event(item, event, kind),
+            },
+            Record::ContextSwitch(_) | Record::LegacyContextSwitch(_) => self.context_switches += 1,
+            _ => {}
+        }
+    }
+
+    fn other_event(&mut self, item: &Item<'_>, event: &Event<'_>, kind: EventKind) {
+        let thread = item.thread(event.thread);
+        let catalog = self.spans.catalog_mut();
+        let groups = &mut self.found.groups;
+        match kind {
+            EventKind::Instant { .. } => {
+                let group = groups.of(thread);
+                let label = catalog.label(item, event.category, event.name);
+                self.instants.row(group, label).lengths.add(0);
+            }
+            EventKind::Counter { id } => {
+                let group = groups.of(ThreadKoids::new(thread.process, 0));
+                self.counters.event(catalog, group, item, event, id);
+            }
+            kind => {
+                if let Some(edge) = Edge::of(catalog, item, event, thread) {
+                    let is_flow =
+                        matches!(kind, EventKind::FlowBegin { .. } | EventKind::FlowEnd { .. });
+                    let linked = if is_flow { &mut self.flows } else { &mut self.operations };
+                    linked.push(groups, catalog, edge);
+                }
+            }
+        }
+    }
+
+    pub(super) fn report(mut self) -> Report {
+        let found = &mut self.found;
+        self.spans.finish().for_each(|span| found.span(&span));
+        let catalog = self.spans.catalog();
+        let operations = self.operations.finish(&mut self.found.groups, catalog);
+        let flows = self.flows.finish(&mut self.found.groups, catalog);
+        let groups = &self.found.groups;
+        Report {
+            categories: catalog.categories(),
+            durations: self.found.durations.into_rows(groups, catalog),
+            operations: operations.rows.into_rows(groups, catalog),
+            flows: flows.rows.into_rows(groups, catalog),
+            counter_values_left_out: self.counters.left_out,
+            counters: self.counters.into_rows(groups, catalog),
+            instants: self.instants.into_rows(groups, catalog),
+            context_switches: self.context_switches,
+            oddities: self.spans.oddities(),
+            unpaired_operations: operations.unpaired,
+            unpaired_flows: flows.unpaired,
+            ..Report::default()
+        }
+    }
+}
+
+impl Found<'_> {
+    #[inline]
+    fn span(&mut self, span: &Span) {
+        let group = self.groups.of(span.koids);
+        let row = self.durations.row(group, span.label);
+        row.lengths.add(span.nanos());
+        if let Some(sample) = &mut row.sample {
+            sample.add(span.rate.to_nanos(span.begin), span.nanos());
+        }
+        row.self_nanos = row.self_nanos.saturating_add(span.self_nanos());
+        if let Some(schedule) = self.schedule {
+            let (from, to) = (span.rate.to_nanos(span.begin), span.rate.to_nanos(span.end));
+            if let Some(nanos) = schedule.on_cpu(span.koids.thread, from, to) {
+                let sum = row.on_cpu_nanos.get_or_insert(0);
+                *sum = sum.saturating_add(nanos);
+            }
+        }
+    }
+}

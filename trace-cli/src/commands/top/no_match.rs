@@ -1,0 +1,35 @@
+//! The error if no operation or flow is selected.
+
+use anyhow::{anyhow, Result};
+use trace_analyze::stats::{self, Grouping, Row};
+use trace_protocol::categories::CategorySet;
+
+use crate::cli::TopArgs;
+use crate::damage::explained;
+use crate::input::Spill;
+use crate::message::HINT;
+use crate::unmatched;
+
+/// Returns the error, with a hint about other kinds that the archive has.
+pub(super) fn error(args: &TopArgs, input: &Spill<'_>) -> Result<anyhow::Error> {
+    let report = explained(&args.file, stats::collect(input.open()?, Grouping::Together, None))?;
+    let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
+    unmatched::warn(&categories, &report.categories);
+    let is_selected = |row: &&Row| categories.matches(&row.category) && names.matches(&row.name);
+    let count = |rows: &[Row]| rows.iter().filter(is_selected).map(|row| row.lengths.count()).sum();
+    let (what, other) = match args.flow {
+        true => ("flow", ("async operations", count(&report.operations), "without --flow")),
+        false => ("async operation", ("flows", count(&report.flows), "--flow")),
+    };
+    let others = [other, ("durations", count(&report.durations), "trace stats")];
+    let others = others.iter().filter(|(_, number, _): &&(_, u64, _)| *number > 0);
+    let others: Vec<String> =
+        others.map(|(kind, number, way)| format!("{number} {kind} ({way})")).collect();
+    let is_all = args.categories.is_empty() && args.name.is_empty() && args.id.is_none();
+    let selected = if is_all { "" } else { "selected " };
+    let hint = match args.id.is_some() || others.is_empty() {
+        true => String::new(),
+        false => format!("{HINT}it has {}", others.join(", ")),
+    };
+    Ok(anyhow!("{} has no complete {selected}{what}{hint}", args.file.display()))
+}

@@ -1,0 +1,78 @@
+//! Inputs that are read twice.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use trace_format::Reader;
+
+use super::{is_file, open, open_any, Input, InputKind};
+use crate::message::HINT;
+use crate::progress::Watched;
+
+/// An input that can be read more than once: a file, or a copy of what a pipe
+/// says.
+#[derive(Debug)]
+pub(crate) struct Spill<'a> {
+    path: &'a Path,
+    /// The bytes and their format. The file has no name in the file system:
+    /// whatever ends this process ends it.
+    copy: Option<(File, Option<InputKind>)>,
+}
+
+impl<'a> Spill<'a> {
+    pub(crate) fn new(path: &'a Path) -> Result<Self> {
+        if is_file(path) {
+            return Ok(Self { path, copy: None });
+        }
+        let Input { kind, bytes } = open_any(path)?;
+        let copy = tempfile::tempfile().with_context(no_room)?;
+        match kind {
+            Some(_) => copy_to(path, bytes, &copy, no_room)?,
+            // The start is enough to say that it is no archive.
+            None => copy_to(path, bytes.take(8), &copy, no_room)?,
+        }
+        Ok(Self { path, copy: Some((copy, kind)) })
+    }
+
+    /// Reads it from its start. A pipe's copy has one reader at a time.
+    pub(crate) fn open(&self) -> Result<Reader<Box<dyn Read>>> {
+        let Some((copy, kind)) = &self.copy else {
+            return open(self.path);
+        };
+        let copy = copy.try_clone().and_then(|mut copy| copy.rewind().map(|()| copy));
+        let copy = copy.with_context(|| format!("cannot read {}", self.path.display()))?;
+        Input { kind: *kind, bytes: Box::new(Watched::new(copy)) }.into_reader(self.path, false)
+    }
+}
+
+/// Copies what is read at `path`; `unwritable` is the error if the copy cannot be written.
+pub(crate) fn copy_to(
+    path: &Path,
+    mut input: impl Read,
+    mut copy: impl Write,
+    unwritable: impl Fn() -> String,
+) -> Result<()> {
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        let read = match input.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        match piece.get(..read) {
+            Some(bytes) if read > 0 => copy.write_all(bytes).with_context(&unwritable)?,
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Returns the message for a temporary file that cannot be written.
+pub(crate) fn no_room() -> String {
+    let place = env::temp_dir();
+    format!(
+        "cannot write a temporary file in {}{HINT}set TMPDIR to another directory",
+        place.display()
+    )
+}

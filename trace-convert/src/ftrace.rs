@@ -1,0 +1,38 @@
+//! The text of ftrace: `trace-cmd report`, `/sys/kernel/tracing/trace`, and the HTML of systrace.
+//!
+//! A member of a document of the Trace Event Format may be such a text, too. Kernels and options
+//! differ in what stands before an event:
+//!
+//! ```text
+//! #           TASK-PID    (TGID) CPU#  irqs…   TIMESTAMP  FUNCTION
+//!           <idle>-0             [001]       4467.843475: sched_switch: prev_comm=…
+//!      systrace.sh-5441         [001] d...  1031.091570: sched_wakeup: comm=…
+//!      systrace.sh-5441  (-----) [001] d..2. 1031.091570: sched_waking: comm=…
+//! ```
+//!
+//! # What becomes of each event
+//!
+//! | ftrace                                      | FXT                                           |
+//! |---------------------------------------------|-----------------------------------------------|
+//! | `sched_switch`                              | context switch                                |
+//! | `sched_waking`, `sched_wakeup` without it   | wakeup                                        |
+//! | marker `B\|PID\|NAME`, `E\|PID`             | duration begin, end, of the category `atrace` |
+//! | marker `S\|PID\|NAME\|ID`, `F\|PID\|NAME\|ID` | async begin, end                            |
+//! | marker `C\|PID\|NAME\|VALUE`                | counter                                       |
+//! | any other event                             | instant of the category `ftrace`, with `details` |
+//! | the name of a task                          | kernel object, when it changes                |
+//!
+//! Times are those of ftrace's clock. Lines that are no event are ignored.
+
+mod clock;
+mod import;
+mod line;
+mod marker;
+mod record;
+mod scheduler;
+
+pub(crate) use clock::Clock;
+pub use import::Ftrace;
+pub(crate) use line::Line;
+pub(crate) use record::{write, Wakeups};
+pub(crate) use scheduler::{Scheduled, Task};

@@ -1,0 +1,100 @@
+//! How the clock of ftrace stands to that of the document.
+
+use super::line::{seconds, Line};
+use super::marker::is_marker;
+
+/// How far the clock of the document is before that of ftrace.
+///
+/// It is told by markers in the text. `name=ID` stands for the moment of the
+/// document's event `clock_sync` with this id; `parent_ts=SECONDS` is the
+/// document's clock then, 0 if the two are one. Without them both clocks have
+/// the same start. The first of a kind counts, as in Trace Viewer.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Clock {
+    by_id: Option<i128>,
+    by_time: Option<i128>,
+}
+
+impl Clock {
+    /// Takes note of a line; `time_of` returns the time at which the document
+    /// has the event of an id, in nanoseconds.
+    pub(crate) fn note(&mut self, line: &Line<'_>, time_of: impl Fn(&str) -> Option<u64>) {
+        if !is_marker(line) {
+            return;
+        }
+        let Some((_, sync)) = line.details.split_once("trace_event_clock_sync: ") else {
+            return;
+        };
+        let ahead = |time: u64| i128::from(time) - i128::from(line.nanos);
+        let value = |key| sync.strip_prefix(key).and_then(|rest| rest.split_whitespace().next());
+        if let Some(time) = value("name=").and_then(time_of) {
+            self.by_id.get_or_insert(ahead(time));
+        }
+        if let Some(time) = value("parent_ts=").and_then(seconds) {
+            self.by_time.get_or_insert(if time == 0 { 0 } else { ahead(time) });
+        }
+    }
+
+    /// Returns the time of the document; `None` if that is before its start.
+    pub(crate) fn time(self, nanos: u64) -> Option<u64> {
+        let ahead = self.by_id.or(self.by_time).unwrap_or(0);
+        u64::try_from(i128::from(nanos) + ahead).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what 10 seconds become behind these markers at 5 seconds.
+    fn time(markers: &[&str]) -> Option<u64> {
+        let mut clock = Clock::default();
+        for details in markers {
+            let (task, thread, process, cpu, nanos) = ("a", 1, None, 0, 5_000_000_000);
+            let line =
+                Line { task, thread, process, cpu, nanos, event: "tracing_mark_write", details };
+            clock.note(&line, |id| (id == "guid1").then_some(123_000));
+        }
+        clock.time(10_000_000_000)
+    }
+
+    #[test]
+    fn markers_shift_it() {
+        let cases: [(&[&str], Option<u64>); 10] = [
+            (&[], Some(10_000_000_000)),
+            (&["trace_event_clock_sync: parent_ts=0"], Some(10_000_000_000)),
+            (&["trace_event_clock_sync: parent_ts=4.5"], Some(9_500_000_000)),
+            (&["trace_event_clock_sync: parent_ts=7"], Some(12_000_000_000)),
+            (
+                &["trace_event_clock_sync: parent_ts=7", "trace_event_clock_sync: parent_ts=8"],
+                Some(12_000_000_000),
+            ),
+            (&["trace_event_clock_sync: name=guid1"], Some(5_000_123_000)),
+            (&["trace_event_clock_sync: name=guid1 regulator=x"], Some(5_000_123_000)),
+            (
+                &["trace_event_clock_sync: parent_ts=7", "trace_event_clock_sync: name=guid1"],
+                Some(5_000_123_000),
+            ),
+            (&["trace_event_clock_sync: name=other"], Some(10_000_000_000)),
+            (
+                &[
+                    "trace_event_clock_sync: realtime_ts=1491850748338",
+                    "trace_event_clock_sync: parent_ts=x",
+                ],
+                Some(10_000_000_000),
+            ),
+        ];
+        for (markers, expected) in cases {
+            assert_eq!(time(markers), expected, "{markers:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_before_the_start() {
+        let mut clock = Clock::default();
+        let (task, thread, process, cpu, nanos) = ("a", 1, None, 0, 5_000_000_000);
+        let details = "trace_event_clock_sync: parent_ts=1.0";
+        clock.note(&Line { task, thread, process, cpu, nanos, event: "0", details }, |_| None);
+        assert_eq!((clock.time(4_000_000_000), clock.time(3_999_999_999)), (Some(0), None));
+    }
+}

@@ -1,0 +1,83 @@
+//! What programs write to `trace_marker` by Android's convention.
+
+use trace_format::{Argument, EventKind, Value};
+
+use super::line::Line;
+
+/// The events that what is written to `trace_marker` is; the last one in old
+/// kernels.
+const MARKERS: [&str; 3] = ["tracing_mark_write", "print", "0"];
+
+/// An event that a program has written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Marker<'a> {
+    pub(super) process: Option<u64>,
+    pub(super) name: &'a str,
+    pub(super) kind: EventKind,
+    pub(super) value: Option<Argument<'a>>,
+}
+
+/// Tells whether a line was written to `trace_marker`.
+pub(super) fn is_marker(line: &Line<'_>) -> bool {
+    MARKERS.contains(&line.event)
+}
+
+impl<'a> Marker<'a> {
+    /// Returns what a line says; `None` if it is no such event.
+    pub(super) fn of(line: &Line<'a>) -> Option<Self> {
+        if !is_marker(line) {
+            return None;
+        }
+        // Some kernels write the function before it.
+        let text = line.details.strip_prefix("tracing_mark_write: ").unwrap_or(line.details);
+        let mut parts = text.splitn(2, '|');
+        let (letter, rest) = (parts.next()?, parts.next().unwrap_or_default());
+        let (process, rest) = rest.split_once('|').unwrap_or((rest, ""));
+        let process = process.trim().parse().ok();
+        // A name may have bars.
+        let last = || rest.rsplit_once('|');
+        let (name, kind, value) = match letter {
+            "B" => (rest, EventKind::DurationBegin, None),
+            "E" => ("", EventKind::DurationEnd, None),
+            "S" => {
+                let (name, id) = last()?;
+                (name, EventKind::AsyncBegin { id: id.trim().parse().ok()? }, None)
+            }
+            "F" => {
+                let (name, id) = last()?;
+                (name, EventKind::AsyncEnd { id: id.trim().parse().ok()? }, None)
+            }
+            "C" => {
+                let (name, value) = last()?;
+                let value = Value::Int64(value.trim().parse().ok()?);
+                (name, EventKind::Counter { id: 0 }, Some(Argument::new("value", value)))
+            }
+            _ => return None,
+        };
+        Some(Self { process, name, kind, value })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers() {
+        let of = |details| {
+            let (task, thread, process, cpu, nanos) = ("a", 7, None, 0, 5);
+            let event = "tracing_mark_write";
+            let marker = Marker::of(&Line { task, thread, process, cpu, nanos, event, details })?;
+            Some((marker.process, marker.name, marker.kind))
+        };
+        assert_eq!(of("B|12|a|b"), Some((Some(12), "a|b", EventKind::DurationBegin)));
+        assert_eq!(of("E|12"), Some((Some(12), "", EventKind::DurationEnd)));
+        assert_eq!(of("E"), Some((None, "", EventKind::DurationEnd)));
+        assert_eq!(of("S|12|x|9"), Some((Some(12), "x", EventKind::AsyncBegin { id: 9 })));
+        assert_eq!(of("F|12|x|9"), Some((Some(12), "x", EventKind::AsyncEnd { id: 9 })));
+        assert_eq!(of("C|12|x y|-3"), Some((Some(12), "x y", EventKind::Counter { id: 0 })));
+        for other in ["", "hello", "C|12|x", "C|12|x|y", "trace_event_clock_sync: parent_ts=0"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Scheduling records.
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use trace_analyze::carried::ADDED;
+use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError, Writer};
+
+use super::line::Line;
+use super::scheduler::{Scheduled, Task};
+
+/// The most threads whose wakeup is remembered.
+const MAX_WOKEN: usize = 1 << 16;
+
+/// The threads whose `sched_waking` was met: their `sched_wakeup` is the second half of it.
+#[derive(Debug, Default)]
+pub(crate) struct Wakeups(HashSet<u64>);
+
+impl Wakeups {
+    /// Tells whether an event says nothing new.
+    pub(crate) fn is_repeated(&mut self, scheduled: &Scheduled<'_>) -> bool {
+        if self.0.len() >= MAX_WOKEN {
+            self.0.clear();
+        }
+        match scheduled {
+            Scheduled::Switch { incoming, .. } => {
+                self.0.remove(&incoming.thread);
+                false
+            }
+            Scheduled::Waking { task, .. } => {
+                self.0.insert(task.thread);
+                false
+            }
+            Scheduled::Wakeup { task, .. } => self.0.remove(&task.thread),
+        }
+    }
+}
+
+/// Writes a scheduling record; with a mark, if it is [`ADDED`] to what carries it.
+pub(crate) fn write<W: Write>(
+    writer: &mut Writer<W>,
+    ticks: u64,
+    line: &Line<'_>,
+    scheduled: Scheduled<'_>,
+    is_added: bool,
+) -> Result<(), WriteError> {
+    match scheduled {
+        Scheduled::Switch { outgoing, state, incoming } => {
+            let arguments = [
+                Argument::new("outgoing_weight", Value::Int32(outgoing.priority)),
+                Argument::new("incoming_weight", Value::Int32(incoming.priority)),
+                Argument::new(ADDED, Value::Bool(true)),
+            ];
+            let switch = ContextSwitch {
+                ticks,
+                cpu: line.cpu,
+                outgoing_state: state,
+                outgoing_thread: outgoing.thread,
+                incoming_thread: incoming.thread,
+                arguments: arguments.get(..2 + usize::from(is_added)).unwrap_or_default().into(),
+            };
+            writer.record(&switch.into())
+        }
+        Scheduled::Waking { task, cpu } => {
+            wakeup(writer, ticks, (task, cpu), line.thread, is_added)
+        }
+        // It may be told where an interrupt came in.
+        Scheduled::Wakeup { task, cpu } => wakeup(writer, ticks, (task, cpu), 0, is_added),
+    }
+}
+
+fn wakeup<W: Write>(
+    writer: &mut Writer<W>,
+    ticks: u64,
+    (task, cpu): (Task<'_>, u16),
+    waker: u64,
+    is_added: bool,
+) -> Result<(), WriteError> {
+    let mut arguments = vec![Argument::new("weight", Value::Int32(task.priority))];
+    arguments.extend(is_added.then(|| Argument::new(ADDED, Value::Bool(true))));
+    arguments.extend((waker != 0).then(|| Argument::new("waker", Value::Koid(waker))));
+    let arguments = arguments[..].into();
+    writer.record(&ThreadWakeup { ticks, cpu, thread: task.thread, arguments }.into())
+}

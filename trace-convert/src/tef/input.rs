@@ -1,0 +1,31 @@
+//! Documents as an input.
+
+use std::io::{self, Read};
+
+use trace_analyze::input::{imported, InputFormat};
+
+use super::import::DocumentImporter;
+use super::reader::{Limits, Reader};
+
+/// The Trace Event Format as an input.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Document {
+    /// Whether events that cannot be read are left out.
+    pub lenient: bool,
+}
+
+impl InputFormat for Document {
+    fn name(&self) -> &'static str {
+        "JSON"
+    }
+
+    fn detects(&self, start: &[u8]) -> bool {
+        let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+        matches!(text.trim_ascii_start(), [b'{' | b'[', ..])
+    }
+
+    fn open<'a>(&self, input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+        let limits = Limits { lenient: self.lenient, ..Limits::default() };
+        imported(DocumentImporter::new(Reader::with_limits(input, limits)))
+    }
+}

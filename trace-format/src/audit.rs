@@ -1,0 +1,73 @@
+//! Counting of references that lead nowhere.
+//!
+//! [`Item::text`] and [`Item::thread`] return a placeholder for an index that was never registered.
+//! An [`Audit`] counts how many references of each kind do, once for each place in a record.
+
+use crate::reader::Item;
+use crate::record::{Process, Record, Reference, Text, Thread};
+
+/// How many references have an index that was not registered.
+///
+/// # Examples
+///
+/// ```
+/// use trace_format::audit::Audit;
+/// use trace_format::Reader;
+///
+/// # fn open() -> &'static [u8] { b"\x10\x00\x04\x46\x78\x54\x16\x00" }
+/// let mut reader = Reader::new(open());
+/// let mut audit = Audit::default();
+/// while let Some(item) = reader.next()? {
+///     audit.item(&item);
+/// }
+/// assert_eq!(audit, Audit { unknown_strings: 0, unknown_threads: 0 });
+/// # Ok::<(), trace_format::ReadError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Audit {
+    /// References to strings.
+    pub unknown_strings: u64,
+    /// References to threads, also those that say a process.
+    pub unknown_threads: u64,
+}
+
+impl Audit {
+    /// Counts the references of `item`'s record.
+    #[inline]
+    pub fn item(&mut self, item: &Item<'_>) {
+        match &item.record {
+            // Most records are events without arguments.
+            Record::Event(event) if event.arguments.iter().next().is_none() => {
+                self.thread(item, event.thread);
+                self.text(item, event.category);
+                self.text(item, event.name);
+            }
+            _ => self.references(item),
+        }
+    }
+
+    fn references(&mut self, item: &Item<'_>) {
+        item.record.references(|reference| match reference {
+            Reference::Text(text) => self.text(item, text),
+            Reference::Thread(thread) => self.thread(item, thread),
+            Reference::Process(Process::Indexed(index)) => {
+                self.thread(item, Thread::Indexed(index));
+            }
+            Reference::Process(Process::Inline(_)) => {}
+        });
+    }
+
+    #[inline]
+    fn text(&mut self, item: &Item<'_>, text: Text<'_>) {
+        if let Text::Indexed(index) = text {
+            self.unknown_strings += u64::from(item.provider.string(index).is_none());
+        }
+    }
+
+    #[inline]
+    fn thread(&mut self, item: &Item<'_>, thread: Thread) {
+        if let Thread::Indexed(index) = thread {
+            self.unknown_threads += u64::from(item.provider.thread(index).is_none());
+        }
+    }
+}
