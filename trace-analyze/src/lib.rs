@@ -9,8 +9,8 @@
 //! - [`input`] opens other formats as archives.
 //! - [`spans`] puts whole durations together, for an analysis of your own.
 //!
-//! All of them read an archive as a stream of [`Item`](trace_format::Item)s, in memory that does not
-//! depend on its length but on how many names and threads there are. [`critical`] reads it more
+//! All of them read an archive as a stream of [`Item`](trace_format::Item)s, in memory that does
+//! not depend on its length but on how many names and threads there are. [`critical`] reads it more
 //! than once, and holds what a process did during the operation that it follows.
 #![forbid(unsafe_code)]
 

@@ -3,14 +3,14 @@
 //! An end belongs to the innermost open begin of its category and name on its [`Track`]. Either may
 //! be empty, as where a format lets an end do without: then it matches any.
 //!
-//! The events of a track can be of several threads, whose records stand in the archive in any order:
-//! an end can come before its begin, and an id that is used again can have its second end before its
-//! first. So a [`Pairing`] collects begins and ends and pairs them in the order of time. When there
-//! are too many it pairs the older half: what is nearer in the archive than that is paired as if the
-//! archive were in order.
+//! The events of a track can be of several threads, whose records stand in the archive in any
+//! order: an end can come before its begin, and an id that is used again can have its second end
+//! before its first. So a [`Pairing`] collects begins and ends and pairs them in the order of time.
+//! When there are too many it pairs the older half: what is nearer in the archive than that is
+//! paired as if the archive were in order.
 //!
-//! [`spans`](crate::spans), which also nests complete events and computes self times, decides by the
-//! same [`begin_of`].
+//! [`spans`](crate::spans), which also nests complete events and computes self times, decides by
+//! the same [`begin_of`].
 
 mod outcomes;
 

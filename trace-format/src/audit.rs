@@ -36,11 +36,12 @@ impl Audit {
     #[inline]
     pub fn item(&mut self, item: &Item<'_>) {
         match &item.record {
-            // Most records are events without arguments.
-            Record::Event(event) if event.arguments.iter().next().is_none() => {
+            // Most records are events: their arguments are not decoded a second time.
+            Record::Event(event) => {
                 self.thread(item, event.thread);
                 self.text(item, event.category);
                 self.text(item, event.name);
+                event.arguments.string_indices(|index| self.string(item, index));
             }
             _ => self.references(item),
         }
@@ -60,8 +61,13 @@ impl Audit {
     #[inline]
     fn text(&mut self, item: &Item<'_>, text: Text<'_>) {
         if let Text::Indexed(index) = text {
-            self.unknown_strings += u64::from(item.provider.string(index).is_none());
+            self.string(item, index);
         }
+    }
+
+    #[inline]
+    fn string(&mut self, item: &Item<'_>, index: u16) {
+        self.unknown_strings += u64::from(item.provider.string(index).is_none());
     }
 
     #[inline]

@@ -53,14 +53,14 @@ pub fn record(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
     }))
 }
 
-/// Decodes the record that `bytes` start with as [`record`] does, and fails
+/// Decodes the record that `bytes` start with as [`record()`] does, and fails
 /// where that passes over something. A writer that takes records from others
 /// writes none that fails here. Returns also the number of words behind the
 /// record's last field: appended ones, which are allowed.
 ///
 /// # Errors
 ///
-/// Those of [`record`]; text that is not UTF-8, types that are not known, and
+/// Those of [`record()`]; text that is not UTF-8, types that are not known, and
 /// words behind the content of an argument.
 #[inline]
 pub fn strict(bytes: &[u8]) -> Result<(Record<'_>, usize), DecodeError> {

@@ -11,7 +11,7 @@
 //! |------------------------------------|-----------------------------------------|-------------|
 //! | the content of one record is wrong | [`ReadError::Record`], counted          | next record |
 //! | a large record is beyond the limit | [`ReadError::RecordTooLarge`]           | next record |
-//! | a type is not known                | an item with [`Record::Unknown`], counted | next record |
+//! | a type is not known                | an item with [`Record::Unknown`](crate::Record::Unknown), counted | next record |
 //! | an index was never registered      | [`UNKNOWN_STRING`], [`ThreadKoids::UNKNOWN`](crate::ThreadKoids::UNKNOWN), counted by an [`audit`](crate::audit) | same record |
 //! | bytes are not UTF-8                | U+FFFD in their place                   | same record |
 //! | a string or thread record for index 0 | an item, not registered              | next record |

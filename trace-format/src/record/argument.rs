@@ -124,6 +124,25 @@ impl<'a> Arguments<'a> {
     pub fn iter(&self) -> ArgumentsIter<'a> {
         ArgumentsIter(self.0)
     }
+
+    /// Calls `visit` with each index that a name or a value has in the string table.
+    #[inline]
+    pub(crate) fn string_indices(&self, mut visit: impl FnMut(u16)) {
+        match self.0 {
+            Source::List(list) => list.iter().for_each(|argument| {
+                let value = match argument.value {
+                    Value::String(text) => Some(text),
+                    _ => None,
+                };
+                for text in [Some(argument.name), value].into_iter().flatten() {
+                    if let Text::Indexed(index) = text {
+                        visit(index);
+                    }
+                }
+            }),
+            Source::Encoded(cursor) => cursor.string_indices(visit),
+        }
+    }
 }
 
 impl<'a> From<&'a [Argument<'a>]> for Arguments<'a> {
