@@ -12,5 +12,7 @@ mod mistakes;
 mod modules;
 mod ntrace;
 mod points;
+mod records;
+mod status;
 mod processes;
 mod workshop;

@@ -29,6 +29,7 @@ fn in_c() {
     // A nonce is never 0 but without tracing.
     nothing_is_left("points.c", &["-DNTRACE", "-O2"], "0 0 0 0 0\n0 0 0 0 0\n0 0 0 0 0\n");
     nothing_is_left("long.c", &["-DNTRACE", "-O2"], "");
+    nothing_is_left("records.c", &["-DNTRACE", "-O2"], "0\n");
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn in_cxx() {
 /// What is left without optimisation is not called, and needs no library.
 #[test]
 fn without_optimisation() {
-    for source in ["points.c", "points.cc"] {
+    for source in ["points.c", "points.cc", "records.c", "records.cc"] {
         let workshop = Workshop::new(&["-DNTRACE", "-O0"]);
         let program = workshop.program_alone("program", &[source]);
         assert_eq!(Run::of(&mut workshop.traced(&program, &[])).code(), 0);

@@ -72,7 +72,10 @@ extern "C" {
  * exception leaves it, but not longjmp. Arguments are recorded now. This is a declaration, so it
  * must be inside a block. Costs two reads of the clock.
  */
-#define TRACE_DURATION(...) TRACE_C_DURATION(TRACE_C_HERE(trace_c_scope_), __VA_ARGS__, ~)
+#define TRACE_DURATION(...)                                              \
+    TRACE_C_JOIN(TRACE_C_CALL_, TRACE_C_SHAPE_2(__VA_ARGS__, ~))      \
+    ("TRACE_DURATION(category, name, key, value, ...)", TRACE_C_DURATION, \
+     (TRACE_C_HERE(trace_c_scope_), __VA_ARGS__, ~))
 
 /*
  * TRACE_DURATION_BEGIN(category, name, key, value, ...)
@@ -81,15 +84,21 @@ extern "C" {
  * Begins a duration, and ends the last one that began on this thread. Each costs one read of the
  * clock, like all macros below.
  */
-#define TRACE_DURATION_BEGIN(...) TRACE_C_EVENT(TRACE_C_DURATION_BEGIN, __VA_ARGS__, ~)
-#define TRACE_DURATION_END(...) TRACE_C_EVENT(TRACE_C_DURATION_END, __VA_ARGS__, ~)
+#define TRACE_DURATION_BEGIN(...) \
+    TRACE_C_JOIN(TRACE_C_CALL_, TRACE_C_SHAPE_2(__VA_ARGS__, ~)) \
+    ("TRACE_DURATION_BEGIN(category, name, key, value, ...)", TRACE_C_EVENT, (TRACE_C_DURATION_BEGIN, __VA_ARGS__, ~))
+#define TRACE_DURATION_END(...) \
+    TRACE_C_JOIN(TRACE_C_CALL_, TRACE_C_SHAPE_2(__VA_ARGS__, ~)) \
+    ("TRACE_DURATION_END(category, name, key, value, ...)", TRACE_C_EVENT, (TRACE_C_DURATION_END, __VA_ARGS__, ~))
 
 /*
  * TRACE_INSTANT(category, name, scope, key, value, ...)
  *
  * Traces a moment of this thread, of the process, or of the whole trace.
  */
-#define TRACE_INSTANT(...) TRACE_C_TAILED(TRACE_C_INSTANT, __VA_ARGS__, ~)
+#define TRACE_INSTANT(...) \
+    TRACE_C_JOIN(TRACE_C_CALL_, TRACE_C_SHAPE_3(__VA_ARGS__, ~)) \
+    ("TRACE_INSTANT(category, name, scope, key, value, ...)", TRACE_C_EVENT_WITH, (TRACE_C_INSTANT, __VA_ARGS__, ~))
 enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRACE_SCOPE_GLOBAL = 2 };
 
 /*
@@ -98,7 +107,9 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
  * Samples the values of a counter. Each argument is a number, and one series of the counter. The id
  * distinguishes counters of the same name; 0 if there is one.
  */
-#define TRACE_COUNTER(...) TRACE_C_COUNTER_WITH(__VA_ARGS__, ~)
+#define TRACE_COUNTER(...) \
+    TRACE_C_JOIN(TRACE_C_CALL_, TRACE_C_SHAPE_3(__VA_ARGS__, ~)) \
+    ("TRACE_COUNTER(category, name, id, key, value, ...)", TRACE_C_COUNTER_WITH, (__VA_ARGS__, ~))
 
 /*
  * TRACE_ASYNC_BEGIN(category, name, id, key, value, ...)
@@ -107,9 +118,15 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
  *
  * Traces an operation that can span threads, and moments in it. TRACE_NONCE() returns an id.
  */
-#define TRACE_ASYNC_BEGIN(...) TRACE_C_TAILED(TRACE_C_ASYNC_BEGIN, __VA_ARGS__, ~)
-#define TRACE_ASYNC_INSTANT(...) TRACE_C_TAILED(TRACE_C_ASYNC_INSTANT, __VA_ARGS__, ~)
-#define TRACE_ASYNC_END(...) TRACE_C_TAILED(TRACE_C_ASYNC_END, __VA_ARGS__, ~)
+#define TRACE_ASYNC_BEGIN(...) \
+    TRACE_C_JOIN(TRACE_C_CALL_, TRACE_C_SHAPE_3(__VA_ARGS__, ~)) \
+    ("TRACE_ASYNC_BEGIN(category, name, id, key, value, ...)", TRACE_C_EVENT_WITH, (TRACE_C_ASYNC_BEGIN, __VA_ARGS__, ~))
+#define TRACE_ASYNC_INSTANT(...) \
+    TRACE_C_JOIN(TRACE_C_CALL_, TRACE_C_SHAPE_3(__VA_ARGS__, ~)) \
+    ("TRACE_ASYNC_INSTANT(category, name, id, key, value, ...)", TRACE_C_EVENT_WITH, (TRACE_C_ASYNC_INSTANT, __VA_ARGS__, ~))
+#define TRACE_ASYNC_END(...) \
+    TRACE_C_JOIN(TRACE_C_CALL_, TRACE_C_SHAPE_3(__VA_ARGS__, ~)) \
+    ("TRACE_ASYNC_END(category, name, id, key, value, ...)", TRACE_C_EVENT_WITH, (TRACE_C_ASYNC_END, __VA_ARGS__, ~))
 
 /*
  * TRACE_FLOW_BEGIN(category, name, id, key, value, ...)
@@ -119,9 +136,15 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
  * Traces an arrow from the enclosing duration of one to that of the next. TRACE_NONCE() returns an
  * id.
  */
-#define TRACE_FLOW_BEGIN(...) TRACE_C_TAILED(TRACE_C_FLOW_BEGIN, __VA_ARGS__, ~)
-#define TRACE_FLOW_STEP(...) TRACE_C_TAILED(TRACE_C_FLOW_STEP, __VA_ARGS__, ~)
-#define TRACE_FLOW_END(...) TRACE_C_TAILED(TRACE_C_FLOW_END, __VA_ARGS__, ~)
+#define TRACE_FLOW_BEGIN(...) \
+    TRACE_C_JOIN(TRACE_C_CALL_, TRACE_C_SHAPE_3(__VA_ARGS__, ~)) \
+    ("TRACE_FLOW_BEGIN(category, name, id, key, value, ...)", TRACE_C_EVENT_WITH, (TRACE_C_FLOW_BEGIN, __VA_ARGS__, ~))
+#define TRACE_FLOW_STEP(...) \
+    TRACE_C_JOIN(TRACE_C_CALL_, TRACE_C_SHAPE_3(__VA_ARGS__, ~)) \
+    ("TRACE_FLOW_STEP(category, name, id, key, value, ...)", TRACE_C_EVENT_WITH, (TRACE_C_FLOW_STEP, __VA_ARGS__, ~))
+#define TRACE_FLOW_END(...) \
+    TRACE_C_JOIN(TRACE_C_CALL_, TRACE_C_SHAPE_3(__VA_ARGS__, ~)) \
+    ("TRACE_FLOW_END(category, name, id, key, value, ...)", TRACE_C_EVENT_WITH, (TRACE_C_FLOW_END, __VA_ARGS__, ~))
 
 /*
  * TRACE_ALERT(category, name)
@@ -139,8 +162,32 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
 #define TRACE_ENABLED() TRACE_C_IS_ON("")
 #define TRACE_CATEGORY_ENABLED(category) TRACE_C_IS_ON(category)
 
+/*
+ * TRACE_BLOB(type, name, bytes, size), TRACE_BLOB_EVENT(category, name, bytes, size, key, value, ...) and
+ * TRACE_BLOB_ATTACHMENT(category, name, bytes, size): trace/blob.h.
+ *
+ * TRACE_INSTAFLOW_BEGIN, _STEP and _END(category, flow_name, step_name, id, key, value, ...): trace/instaflow.h.
+ *
+ * TRACE_USERSPACE_OBJECT(pointer, name, key, value, ...) and TRACE_KERNEL_OBJECT(koid, type, name, key, value, ...): trace/object.h.
+ *
+ * TRACE_VTHREAD_DURATION_BEGIN and _END(category, name, vthread_name, vthread_id, ticks, key, value, ...), TRACE_VTHREAD_FLOW_BEGIN,
+ * _STEP and _END, and TRACE_VTHREAD_COUNTER, which have an id in front of the ticks: trace/vthread.h.
+ */
+
 /* Returns an id that is unique on this machine, and not 0, as a uint64_t. Costs one atomic addition. */
 #define TRACE_NONCE() trace_nonce()
+
+/* Why a process is not traced. */
+enum trace_status_code {
+    TRACE_STATUS_PROVIDER = 0,     /* it is traced, or will be when a manager appears */
+    TRACE_STATUS_NOT_BEGUN = 1,    /* trace_init() was not called, or trace_shutdown() was */
+    TRACE_STATUS_START = 2,        /* the tracer has no threads or no memory */
+    TRACE_STATUS_DESCRIPTORS = 3,  /* the tracer cannot get file descriptors of its own: it requires Linux 5.9, or /proc */
+    TRACE_STATUS_MANAGER_USER = 4, /* the manager runs as a user that this process does not accept */
+    TRACE_STATUS_MANAGER = 5,      /* the manager sent something that it must not send */
+    TRACE_STATUS_OUTPUT = 6,       /* the archive cannot be written */
+    TRACE_STATUS_OTHER = 7
+};
 
 #ifndef NTRACE
 /*
@@ -159,11 +206,37 @@ void trace_init_named(const char *name);
 void trace_shutdown(void);
 
 uint64_t trace_nonce(void);
+
+/* The time now, in ticks of the trace's clock. Fuchsia has zx_ticks_get(). */
+uint64_t trace_ticks(void);
+
+/* The time at which CLOCK_BOOTTIME shows these nanoseconds, in ticks. Costs about half a microsecond. */
+uint64_t trace_ticks_from_boottime(uint64_t nanoseconds);
+
+/*
+ * Returns the reason why this process is not traced, and stores it in words, one line with a zero at its end, cut to `size` bytes. No
+ * words are stored if `reason` is NULL, and an empty line for TRACE_STATUS_PROVIDER.
+ */
+enum trace_status_code trace_status(char *reason, size_t size);
+
+/*
+ * Has a function called with each message for the program's user: why the process is not traced, or where its archive is if that is
+ * not where it should be. Without one nothing is printed. To be called before trace_init(). The function is called on the thread that
+ * calls trace_init() or trace_shutdown() and must not throw. NULL ends it.
+ */
+void trace_on_message(void (*function)(const char *message));
 #else
 TRACE_C_INLINE void trace_init(void) {}
 TRACE_C_INLINE void trace_init_named(const char *name) { (void)name; }
 TRACE_C_INLINE void trace_shutdown(void) {}
 TRACE_C_INLINE uint64_t trace_nonce(void) { return 0; }
+TRACE_C_INLINE uint64_t trace_ticks(void) { return 0; }
+TRACE_C_INLINE uint64_t trace_ticks_from_boottime(uint64_t nanoseconds) { return (void)nanoseconds, TRACE_C_CAST(uint64_t, 0); }
+TRACE_C_INLINE enum trace_status_code trace_status(char *reason, size_t size) {
+    if (reason && size) *reason = 0;
+    return TRACE_STATUS_PROVIDER;
+}
+TRACE_C_INLINE void trace_on_message(void (*function)(const char *message)) { (void)function; }
 #endif
 
 /* ---- Values ---------------------------------------------------------------------------------------------------------------------- */
@@ -251,7 +324,7 @@ struct trace_c_values {
     trace_c_argument values[COUNT];
 };
 #define TRACE_C_VALUE(key, value) trace_c_value(value),
-#define TRACE_C_VALUES_SOME(...) \
+#define TRACE_C_VALUES_SOME_(...) \
     (trace_c_values<TRACE_C_COUNT(__VA_ARGS__)>{{TRACE_C_EACH(TRACE_C_VALUE, __VA_ARGS__)}}.values)
 
 extern "C" {
@@ -268,10 +341,10 @@ TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument valu
                        unsigned short: 1, int: 1, unsigned: 1, long: 1, unsigned long: 1, long long: 1, unsigned long long: 1,     \
                        float: 1, double: 1, default: 0),                                                                           \
                    "the values of a counter are numbers");
-#define TRACE_C_VALUES_SOME(...) ((const struct trace_c_argument[]){TRACE_C_EACH(TRACE_C_VALUE, __VA_ARGS__)})
+#define TRACE_C_VALUES_SOME_(...) ((const struct trace_c_argument[]){TRACE_C_EACH(TRACE_C_VALUE, __VA_ARGS__)})
 #endif
 
-#define TRACE_C_VALUES_NONE(...) NULL
+#define TRACE_C_VALUES_NONE_(...) NULL
 #define TRACE_C_VALUES(...) TRACE_C_JOIN(TRACE_C_VALUES_, TRACE_C_ANY(__VA_ARGS__))(__VA_ARGS__)
 
 /* ---- Lists of arguments: pairs, and a ~ at the end, so that no list is empty ------------------------------------------------------ */
@@ -285,21 +358,51 @@ TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument valu
 #define TRACE_C_HERE(name) TRACE_C_JOIN(name, __LINE__)
 #endif
 
-#define TRACE_C_41ST(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, dd, ee, ff, gg, hh, \
-                     ii, jj, kk, ll, mm, nn, found, ...)                                                                          \
+/* The 61st of its arguments, which are expanded first. */
+#define TRACE_C_61ST(...) TRACE_C_61ST_(__VA_ARGS__)
+#define TRACE_C_61ST_(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, c0, c1, c2, c3, c4, c5, c6, c7, c8, \
+                      c9, d0, d1, d2, d3, d4, d5, d6, d7, d8, d9, e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, f0, f1, f2, f3, f4, f5, f6, f7, \
+                      f8, f9, found, ...)                                                                                               \
     found
 
-/* How many pairs: a number, or what is wrong. */
-#define TRACE_C_COUNT(...)                                                                                                         \
-    TRACE_C_41ST(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, 15, ODD, 14, ODD, 13, ODD, 12, ODD, 11, ODD, 10, \
-                 ODD, 9, ODD, 8, ODD, 7, ODD, 6, ODD, 5, ODD, 4, ODD, 3, ODD, 2, ODD, 1, ODD, 0, ~)
+#define TRACE_C_MANY_10 MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_
+#define TRACE_C_MANY_23 TRACE_C_MANY_10, TRACE_C_MANY_10, MANY_, MANY_, MANY_
+#define TRACE_C_SOME_10 SOME_, SOME_, SOME_, SOME_, SOME_, SOME_, SOME_, SOME_, SOME_, SOME_
 
-/* Whether there are any: SOME or NONE. */
-#define TRACE_C_ANY(...)                                                                                                             \
-    TRACE_C_41ST(__VA_ARGS__, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME,   \
-                 SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, \
-                 SOME, SOME, NONE, ~)
+/* How many pairs: a number, ODD_, or MANY_. */
+#define TRACE_C_COUNT(...)                                                                                                     \
+    TRACE_C_61ST(__VA_ARGS__, TRACE_C_MANY_23, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, 15, ODD_, 14, ODD_, 13, ODD_, 12, ODD_, \
+                 11, ODD_, 10, ODD_, 9, ODD_, 8, ODD_, 7, ODD_, 6, ODD_, 5, ODD_, 4, ODD_, 3, ODD_, 2, ODD_, 1, ODD_, 0, ~)
 
+/* Whether there are any: SOME_ or NONE_. */
+#define TRACE_C_ANY(...)                                                                                                   \
+    TRACE_C_61ST(__VA_ARGS__, TRACE_C_SOME_10, TRACE_C_SOME_10, TRACE_C_SOME_10, TRACE_C_SOME_10, TRACE_C_SOME_10, SOME_, SOME_, \
+                 SOME_, SOME_, SOME_, SOME_, SOME_, SOME_, SOME_, NONE_, ~)
+
+/* What is wrong with a list that begins with so many arguments and goes on with pairs: FEW_, ODD_, MANY_, or nothing, GOOD_. */
+#define TRACE_C_PAIRS                                                                                                        \
+    GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, \
+        GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_
+#define TRACE_C_SHAPE_2(...) \
+    TRACE_C_61ST(__VA_ARGS__, TRACE_C_MANY_23, MANY_, MANY_, MANY_, MANY_, TRACE_C_PAIRS, FEW_, FEW_, ~)
+#define TRACE_C_SHAPE_3(...) \
+    TRACE_C_61ST(__VA_ARGS__, TRACE_C_MANY_23, MANY_, MANY_, MANY_, TRACE_C_PAIRS, FEW_, FEW_, FEW_, ~)
+#define TRACE_C_SHAPE_4(...) \
+    TRACE_C_61ST(__VA_ARGS__, TRACE_C_MANY_23, MANY_, MANY_, TRACE_C_PAIRS, FEW_, FEW_, FEW_, FEW_, ~)
+#define TRACE_C_SHAPE_5(...) \
+    TRACE_C_61ST(__VA_ARGS__, TRACE_C_MANY_23, MANY_, TRACE_C_PAIRS, FEW_, FEW_, FEW_, FEW_, FEW_, ~)
+#define TRACE_C_SHAPE_6(...) \
+    TRACE_C_61ST(__VA_ARGS__, TRACE_C_MANY_23, TRACE_C_PAIRS, FEW_, FEW_, FEW_, FEW_, FEW_, FEW_, ~)
+
+/* Expands a macro with a list of arguments, or says what is wrong with the list. */
+#define TRACE_C_CALL_GOOD_(usage, macro, arguments) macro arguments
+#define TRACE_C_CALL_FEW_(usage, macro, arguments) TRACE_C_WRONG(usage ": an argument is missing")
+#define TRACE_C_CALL_ODD_(usage, macro, arguments) TRACE_C_WRONG(usage ": each key requires a value")
+#define TRACE_C_CALL_MANY_(usage, macro, arguments) TRACE_C_WRONG(usage ": there are too many arguments")
+#define TRACE_C_WRONG(text)        \
+    do {                           \
+        TRACE_C_ASSERT(0, text);   \
+    } while (0)
 /* m(key, value) for each pair. */
 #define TRACE_C_EACH(m, ...) TRACE_C_JOIN(TRACE_C_EACH_, TRACE_C_COUNT(__VA_ARGS__))(m, __VA_ARGS__)
 #define TRACE_C_EACH_1(m, k, v, ...) m(k, v)
@@ -317,32 +420,24 @@ TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument valu
 #define TRACE_C_EACH_13(m, k, v, ...) m(k, v) TRACE_C_EACH_12(m, __VA_ARGS__)
 #define TRACE_C_EACH_14(m, k, v, ...) m(k, v) TRACE_C_EACH_13(m, __VA_ARGS__)
 #define TRACE_C_EACH_15(m, k, v, ...) m(k, v) TRACE_C_EACH_14(m, __VA_ARGS__)
-#define TRACE_C_EACH_MANY(...) a_trace_point_has_at_most_15_arguments
-#define TRACE_C_EACH_ODD(...) each_argument_of_a_trace_point_is_a_key_and_a_value
 
 /* A counter has one value at least. */
 #define TRACE_C_COUNTER_WITH(category, name, id, ...) \
     TRACE_C_JOIN(TRACE_C_COUNTER_, TRACE_C_ANY(__VA_ARGS__))(category, name, id, __VA_ARGS__)
-#define TRACE_C_COUNTER_SOME(category, name, id, ...)                          \
+#define TRACE_C_COUNTER_SOME_(category, name, id, ...)                          \
     do {                                                                       \
         TRACE_C_EACH(TRACE_C_EXPECT_NUMBER, __VA_ARGS__)                       \
         TRACE_C_EVENT_WITH(TRACE_C_COUNTER, category, name, id, __VA_ARGS__);  \
     } while (0)
-#define TRACE_C_COUNTER_NONE(...) a_counter_has_at_least_one_value
-
-/* Others have a scope or an id, whatever their arguments. */
-#define TRACE_C_TAILED(type, category, name, ...) \
-    TRACE_C_JOIN(TRACE_C_TAILED_, TRACE_C_ANY(__VA_ARGS__))(type, category, name, __VA_ARGS__)
-#define TRACE_C_TAILED_SOME(...) TRACE_C_EVENT_WITH(__VA_ARGS__)
-#define TRACE_C_TAILED_NONE(...) behind_the_name_comes_the_scope_of_an_instant_or_else_the_id
+#define TRACE_C_COUNTER_NONE_(...) TRACE_C_WRONG("TRACE_COUNTER(category, name, id, key, value, ...): a counter has at least one value")
 
 /* Says in words what the compiler would say of an initializer. */
 #define TRACE_C_EXPECT_TEXTS(category, name, ...)                                                                                 \
     TRACE_C_ASSERT(__builtin_constant_p(category) && __builtin_constant_p(name),                                                  \
                    "category and name of a trace point are string literals");                                                     \
     TRACE_C_JOIN(TRACE_C_EXPECT_KEYS_, TRACE_C_ANY(__VA_ARGS__))(__VA_ARGS__)
-#define TRACE_C_EXPECT_KEYS_SOME(...) TRACE_C_EACH(TRACE_C_EXPECT_KEY, __VA_ARGS__)
-#define TRACE_C_EXPECT_KEYS_NONE(...)
+#define TRACE_C_EXPECT_KEYS_SOME_(...) TRACE_C_EACH(TRACE_C_EXPECT_KEY, __VA_ARGS__)
+#define TRACE_C_EXPECT_KEYS_NONE_(...)
 #define TRACE_C_EXPECT_KEY(key, value) TRACE_C_ASSERT(__builtin_constant_p(key), "the keys of a trace point are string literals");
 
 /* The types of events, as the format numbers them; and that of a question whether a category is on. */
@@ -361,19 +456,33 @@ enum trace_c_type {
 };
 
 #define TRACE_C_EVENT(type, category, name, ...) TRACE_C_EVENT_WITH(type, category, name, 0, __VA_ARGS__)
+#define TRACE_C_EVENT_WITH(type, category, name, tail, ...) \
+    TRACE_C_RECORD(trace_c_event(TRACE_C_THIS, TRACE_C_VALUES(__VA_ARGS__), tail), type, category, name, __VA_ARGS__)
 
+struct trace_c_site;
+
+void trace_c_event(const struct trace_c_site *site, const struct trace_c_argument *arguments, uint64_t tail);
+void trace_c_alert(const char *name);
+/* `track` is a result of trace_c_track(), or 0 for this thread. */
+void trace_c_event_at(const struct trace_c_site *site, const struct trace_c_argument *arguments, uint64_t tail, uint64_t ticks,
+                      uint64_t track);
+uint64_t trace_c_track(const char *name, uint64_t id);
+
+/*
+ * TRACE_C_RECORD(call, type, category, name, key, value, ..., ~)
+ *
+ * Makes the call, which writes records of the site TRACE_C_THIS, if that is on.
+ */
 #ifdef NTRACE
 
-TRACE_C_INLINE void trace_c_use(const char *texts, const struct trace_c_argument *arguments, uint64_t tail) {
-    (void)texts, (void)arguments, (void)tail;
-}
-
-TRACE_C_INLINE void trace_c_alert(const char *name) { (void)name; }
-
-#define TRACE_C_EVENT_WITH(type, category, name, tail, ...)                                            \
-    do {                                                                                               \
-        TRACE_C_EXPECT_TEXTS(category, name, __VA_ARGS__)                                              \
-        if (0) trace_c_use("" category "" name "", TRACE_C_VALUES(__VA_ARGS__), tail);                 \
+#define TRACE_C_THIS NULL
+#define TRACE_C_RECORD(call, type, category, name, ...)              \
+    do {                                                             \
+        TRACE_C_EXPECT_TEXTS(category, name, __VA_ARGS__)            \
+        if (0) {                                                     \
+            (void)("" category "" name "");                          \
+            call;                                                    \
+        }                                                            \
     } while (0)
 #define TRACE_C_DURATION(scope, category, name, ...) TRACE_C_EVENT(TRACE_C_DURATION_BEGIN, category, name, __VA_ARGS__)
 #define TRACE_C_IS_ON(category) ((void)("" category ""), false)
@@ -402,10 +511,8 @@ struct trace_c_scope {
     uint64_t rest[3];
 };
 
-void trace_c_event(const struct trace_c_site *site, const struct trace_c_argument *arguments, uint64_t tail);
 void trace_c_begin(struct trace_c_scope *scope, const struct trace_c_site *site, const struct trace_c_argument *arguments);
 void trace_c_end(struct trace_c_scope *scope);
-void trace_c_alert(const char *name);
 
 TRACE_C_INLINE bool trace_c_is_on(const struct trace_c_site *site) {
     return __builtin_expect(__atomic_load_n(&site->header, __ATOMIC_RELAXED) != 0, 0);
@@ -440,19 +547,22 @@ TRACE_C_INLINE bool trace_c_is_on(const struct trace_c_site *site) {
 #define TRACE_C_KEY(key, value) {"" key "", 0},
 #define TRACE_C_SITE(site, type, category, name, ...) \
     TRACE_C_JOIN(TRACE_C_SITE_, TRACE_C_ANY(__VA_ARGS__))(site, type, category, name, __VA_ARGS__)
-#define TRACE_C_SITE_NONE(site, type, category, name, ...)                                   \
+#define TRACE_C_SITE_NONE_(site, type, category, name, ...)                                   \
     static struct trace_c_site site = {0, "" category "", "" name "", NULL, 0, type}; \
     TRACE_C_LIST(site)
-#define TRACE_C_SITE_SOME(site, type, category, name, ...)                                                                        \
-    static struct trace_c_key site##_keys[] = {TRACE_C_EACH(TRACE_C_KEY, __VA_ARGS__)};                                           \
-    static struct trace_c_site site = {0, "" category "", "" name "", site##_keys, sizeof site##_keys / sizeof *site##_keys, type}; \
+#define TRACE_C_SITE_SOME_(site, type, category, name, ...)                            \
+    static struct trace_c_key site##_keys[] = {TRACE_C_EACH(TRACE_C_KEY, __VA_ARGS__)}; \
+    TRACE_C_SITE_OF(site, type, category, name, site##_keys)
+#define TRACE_C_SITE_OF(site, type, category, name, keys)                                                         \
+    static struct trace_c_site site = {0, "" category "", "" name "", keys, sizeof keys / sizeof *keys, type};    \
     TRACE_C_LIST(site)
 
-#define TRACE_C_EVENT_WITH(type, category, name, tail, ...)                                                                        \
+#define TRACE_C_THIS (&trace_c_here)
+#define TRACE_C_RECORD(call, type, category, name, ...)                                                                            \
     do {                                                                                                                           \
         TRACE_C_EXPECT_TEXTS(category, name, __VA_ARGS__)                                                                          \
         TRACE_C_SITE(trace_c_here, type, category, name, __VA_ARGS__);                                                             \
-        if (trace_c_is_on(&trace_c_here)) trace_c_event(&trace_c_here, TRACE_C_VALUES(__VA_ARGS__), tail);                         \
+        if (trace_c_is_on(&trace_c_here)) call;                                                                                    \
     } while (0)
 
 #define TRACE_C_DURATION(scope, category, name, ...)                                                                               \
@@ -466,7 +576,7 @@ TRACE_C_INLINE bool trace_c_is_on(const struct trace_c_site *site) {
 #define TRACE_C_IS_ON(category)                                                                                                    \
     __extension__({                                                                                                                \
         TRACE_C_EXPECT_TEXTS(category, "", ~)                                                                                      \
-        TRACE_C_SITE_NONE(trace_c_here, TRACE_C_QUESTION, category, "", ~);                                                        \
+        TRACE_C_SITE_NONE_(trace_c_here, TRACE_C_QUESTION, category, "", ~);                                                        \
         trace_c_is_on(&trace_c_here);                                                                                              \
     })
 
@@ -521,4 +631,10 @@ __attribute__((destructor)) static void trace_c_unload_this(void) {
 #ifdef __cplusplus
 }
 #endif
+
+#include "trace/blob.h"
+#include "trace/instaflow.h"
+#include "trace/object.h"
+#include "trace/vthread.h"
+
 #endif /* TRACE_H */

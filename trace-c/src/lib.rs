@@ -15,19 +15,18 @@
 use std::ffi::{c_char, CStr};
 use std::hint::black_box;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use trace_runtime::foreign::{self, Argument, Module, Scope, Site};
-use trace_runtime::Trace;
+use trace_runtime::Builder;
 
-/// What keeps this process a provider, or null.
-static TRACE: AtomicPtr<Trace> = AtomicPtr::new(null_mut());
+mod guard;
+pub mod records;
+pub mod status;
 
 /// Makes this process a trace provider, as [`trace_runtime::init`] does, until [`trace_shutdown`].
 #[no_mangle]
 pub extern "C" fn trace_init() {
-    contain(|| hold(Some(trace_runtime::init())));
+    begin(|builder| builder);
 }
 
 /// Like [`trace_init`], with a name for the provider. Without one (null) it has that of the
@@ -42,14 +41,14 @@ pub unsafe extern "C" fn trace_init_named(name: *const c_char) {
     }
     // SAFETY: by the contract.
     let name = unsafe { CStr::from_ptr(name) };
-    contain(|| hold(Some(trace_runtime::builder().name(name.to_string_lossy()).init())));
+    begin(|builder| builder.name(name.to_string_lossy()));
 }
 
 /// Ends what [`trace_init`] began, however often it was called: what was recorded reaches the
 /// archive.
 #[no_mangle]
 pub extern "C" fn trace_shutdown() {
-    contain(|| hold(None));
+    contain((), || guard::hold(None));
 }
 
 /// A number that no other call gives, on this machine; never 0.
@@ -83,7 +82,7 @@ pub unsafe extern "C" fn trace_c_load(module: *const Module) {
     // to take all of this.
     black_box(&EXPORTED);
     // SAFETY: by the contract.
-    contain(|| unsafe { foreign::load(module) });
+    contain((), || unsafe { foreign::load(module) });
 }
 
 /// Forgets the sites of a module that is about to be unloaded.
@@ -93,7 +92,7 @@ pub unsafe extern "C" fn trace_c_load(module: *const Module) {
 #[no_mangle]
 pub unsafe extern "C" fn trace_c_unload(module: *const Module) {
     // SAFETY: by the contract.
-    contain(|| unsafe { foreign::unload(module) });
+    contain((), || unsafe { foreign::unload(module) });
 }
 
 /// Writes an event.
@@ -141,6 +140,8 @@ struct Exported {
     _begin: unsafe extern "C" fn(*mut Scope, *const Site, *const Argument),
     _end: unsafe extern "C" fn(*mut Scope),
     _alert: unsafe extern "C" fn(*const c_char),
+    _records: records::Exported,
+    _status: status::Exported,
 }
 
 static EXPORTED: Exported = Exported {
@@ -153,20 +154,22 @@ static EXPORTED: Exported = Exported {
     _begin: trace_c_begin,
     _end: trace_c_end,
     _alert: trace_c_alert,
+    _records: records::EXPORTED,
+    _status: status::EXPORTED,
 };
 
-/// Makes this the guard, and drops the one before it.
-fn hold(trace: Option<Trace>) {
-    let new = trace.map_or(null_mut(), |trace| Box::into_raw(Box::new(trace)));
-    let old = TRACE.swap(new, Ordering::AcqRel);
-    if !old.is_null() {
-        // SAFETY: what is not null came from `Box::into_raw` above, and this thread alone has taken
-        // it out.
-        drop(unsafe { Box::from_raw(old) });
-    }
+/// Begins to be a provider, chosen by `choose`.
+fn begin(choose: impl FnOnce(Builder) -> Builder) {
+    contain((), || {
+        let builder = trace_runtime::builder();
+        let builder =
+            if status::has_function() { builder.on_message(status::forward) } else { builder };
+        guard::hold(Some(choose(builder).init()));
+    });
 }
 
-/// Keeps a panic from reaching C, which has none. Its message has been printed.
-fn contain(run: impl FnOnce()) {
-    let _panicked = catch_unwind(AssertUnwindSafe(run));
+/// Keeps a panic from reaching C, which has none, and returns `otherwise` for it. Its message has
+/// been printed.
+fn contain<T>(otherwise: T, run: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or(otherwise)
 }

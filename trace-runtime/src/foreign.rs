@@ -10,6 +10,8 @@
 
 mod argument;
 mod modules;
+mod name;
+mod records;
 mod site;
 mod text;
 
@@ -20,6 +22,10 @@ use crate::DurationScope;
 pub use argument::Argument;
 pub use modules::{load, unload, Module};
 pub(crate) use modules::{read_all, turn_all, turn_all_off};
+pub use records::{
+    blob, blob_attachment, blob_event, event_at, kernel_object, ticks, ticks_from_boottime, track,
+    userspace_object,
+};
 pub use site::{Key, Site};
 
 /// A scope as it lies in a frame of another language: 32 bytes, of which the first 8 are 0 while it

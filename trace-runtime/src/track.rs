@@ -61,6 +61,11 @@ impl Track {
         Self::of(given::track_with_id(name.as_ref(), id))
     }
 
+    /// The track with this koid, of which only the koid is known. The collector adds the process.
+    pub(crate) const fn with_koid(koid: u64) -> Self {
+        Self { koid, process: 0 }
+    }
+
     fn of(number: u64) -> Self {
         Self { koid: koid_of(number), process: std::process::id() }
     }

@@ -104,7 +104,7 @@ pub struct Limit(usize);
 impl Limit {
     /// Bytes that a string has at most.
     #[inline(always)]
-    pub(crate) fn bytes(self) -> usize {
+    pub(crate) const fn bytes(self) -> usize {
         self.0
     }
 

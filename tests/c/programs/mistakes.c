@@ -45,6 +45,37 @@ void mistakes(const char *name, struct pair pair) {
 #ifdef NO_ID
     TRACE_ASYNC_BEGIN("c", "n");
 #endif
+#ifdef ONLY_CATEGORY
+    TRACE_DURATION("app");
+#endif
+#ifdef NOTHING
+    TRACE_DURATION();
+#endif
+#ifdef NO_FLOW_ID
+    TRACE_INSTAFLOW_BEGIN("c", "flow", "step");
+#endif
+#ifdef NO_TICKS
+    TRACE_VTHREAD_DURATION_BEGIN("c", "n", "vthread", 1);
+#endif
+#ifdef NO_SIZE
+    TRACE_BLOB_EVENT("c", "n", "bytes");
+#endif
+#ifdef PAIRS_14
+    TRACE_BLOB_EVENT("c", "n", "bytes", 5, "1", 1, "2", 2, "3", 3, "4", 4, "5", 5, "6", 6, "7", 7, "8", 8, "9", 9, "10", 10, "11", 11, "12", 12,
+                     "13", 13, "14", 14);
+#endif
+#ifdef NO_NAME
+    TRACE_USERSPACE_OBJECT(&pair);
+#endif
+#ifdef NO_TYPE
+    TRACE_KERNEL_OBJECT(1, "name");
+#endif
+#ifdef NO_VALUE_ON_VTHREAD
+    TRACE_VTHREAD_COUNTER("c", "n", "vthread", 1, 2, 3);
+#endif
+#ifdef VTHREAD_AT_RUN_TIME
+    TRACE_VTHREAD_DURATION_BEGIN("c", "n", name, 1, 2);
+#endif
 #ifdef TEXT_OF_COUNTER
     TRACE_COUNTER("c", "n", 0, "number", 1, "text", name);
 #endif

@@ -80,12 +80,12 @@ impl Turn for Site {
 }
 
 impl Site {
-    fn name(&self) -> Cow<'_, str> {
+    pub(super) fn name(&self) -> Cow<'_, str> {
         // SAFETY: by the contract of `load`.
         unsafe { text(self.name) }
     }
 
-    fn keys(&self) -> &[Key] {
+    pub(super) fn keys(&self) -> &[Key] {
         if self.key_count == 0 {
             return &[];
         }
@@ -111,7 +111,16 @@ impl Site {
     /// used.
     #[inline(always)]
     pub(super) unsafe fn given<'a>(&'a self, arguments: *const Argument) -> Given<'a> {
-        let keys = self.keys();
+        // SAFETY: by the contract.
+        unsafe { Self::given_for(self.keys(), arguments) }
+    }
+
+    /// The values for keys of a site.
+    ///
+    /// # Safety
+    /// As for [`Site::given`], with these keys.
+    #[inline(always)]
+    pub(super) unsafe fn given_for(keys: &[Key], arguments: *const Argument) -> Given<'_> {
         if keys.is_empty() {
             return Given { keys, values: &[] };
         }

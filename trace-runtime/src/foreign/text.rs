@@ -15,7 +15,7 @@ pub(super) struct Text<'a>(pub(super) &'a [u8]);
 impl<'a> Text<'a> {
     /// As many bytes as may be recorded, cut in front of a character.
     #[inline(always)]
-    fn cut(self, limit: Limit) -> &'a [u8] {
+    pub(super) fn cut(self, limit: Limit) -> &'a [u8] {
         if self.0.len() <= limit.bytes() {
             self.0
         } else {

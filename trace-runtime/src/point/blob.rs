@@ -3,6 +3,7 @@
 //! A large record may have any size, but readers are known that go wrong behind one of more than
 //! 4,095 words. Larger data are split.
 
+use std::borrow::Cow;
 use std::sync::atomic::AtomicU64;
 
 use trace_format::layout::{
@@ -21,6 +22,9 @@ use crate::value::Limit;
 
 /// Words that names and arguments take at most, so that most of a record is data.
 const MOST_BESIDE_DATA: usize = MAX_RECORD_WORDS / 2;
+
+/// Arguments of a part: its number and the number of parts.
+const PART_NUMBERS: usize = 2;
 
 /// Writes data as blob records, which readers append to one another.
 #[inline(never)]
@@ -51,16 +55,31 @@ pub fn blob_event<A: Arguments>(
     arguments: A,
     bytes: &[u8],
 ) {
+    let part_keys = || match keys {
+        [.., part, parts] => [part.bits(), parts.bits()],
+        _ => [0; PART_NUMBERS],
+    };
+    blob_event_in_parts(site, keys, part_keys, names, arguments, bytes);
+}
+
+/// Writes a blob event; `part_keys` returns the keys of a part's number and the number of parts
+/// while the site is on.
+pub(crate) fn blob_event_in_parts<A: Arguments>(
+    site: &impl Switch,
+    keys: &[Key],
+    part_keys: impl Fn() -> [u64; PART_NUMBERS],
+    names: impl Texts,
+    arguments: A,
+    bytes: &[u8],
+) {
     const FIXED: usize = 4;
-    const PART_NUMBERS: usize = 2;
     let [category, name] = names.texts().map(Inline::new);
     let beside = |limit| FIXED + category.words() + name.words() + arguments.words(limit);
     let limit = if beside(Limit::LONG) <= MOST_BESIDE_DATA { Limit::LONG } else { Limit::SHORT };
     let split = bytes.len() > room_beside(beside(limit));
     let beside = beside(limit) + if split { PART_NUMBERS } else { 0 };
     let number = bytes.len().div_ceil(room_beside(beside));
-    let (now, part_keys) =
-        (ticks(), keys.get(keys.len().saturating_sub(PART_NUMBERS)..).unwrap_or(&[]));
+    let now = ticks();
     for (index, part) in parts(bytes, room_beside(beside)).enumerate() {
         let words = beside + part.len().div_ceil(8);
         let count = arguments.count() + if split { PART_NUMBERS } else { 0 };
@@ -75,7 +94,7 @@ pub fn blob_event<A: Arguments>(
             fill.word(now);
             arguments.encode(keys, fill.take(arguments.words(limit)), limit);
             if split {
-                part_numbers(part_keys, fill.take(PART_NUMBERS), [index + 1, number]);
+                part_numbers(part_keys(), fill.take(PART_NUMBERS), [index + 1, number]);
             }
             payload(fill, part);
             large_header(words, LargeBlobFormat::Event)
@@ -87,6 +106,16 @@ pub fn blob_event<A: Arguments>(
 /// them.
 #[inline(never)]
 pub fn blob_attachment(site: &impl Switch, literal: Name, names: impl Texts, bytes: &[u8]) {
+    blob_attachment_named(site, || literal.text(), names, bytes);
+}
+
+/// Writes a blob attachment; `literal` returns the name that is in the string table.
+pub(crate) fn blob_attachment_named<'a>(
+    site: &impl Switch,
+    literal: impl FnOnce() -> Cow<'a, str>,
+    names: impl Texts,
+    bytes: &[u8],
+) {
     const FIXED: usize = 3;
     /// Bytes of the longest number of parts behind a name: `" (9999999999/9999999999)"`, padded.
     const NUMBERS: usize = 32;
@@ -96,7 +125,7 @@ pub fn blob_attachment(site: &impl Switch, literal: Name, names: impl Texts, byt
     if bytes.len() <= room_beside(FIXED + words_of_names) {
         return attachment(site, category, inline, bytes);
     }
-    let literal = literal.text();
+    let literal = literal();
     let name = Limit::SHORT.cut(if name.is_empty() { &literal } else { name });
     let room = room_beside(FIXED + category.words() + (name.len() + NUMBERS).div_ceil(8));
     let number = bytes.len().div_ceil(room);
@@ -127,9 +156,9 @@ fn parts(bytes: &[u8], room: usize) -> impl Iterator<Item = &[u8]> {
     bytes.chunks(room).chain(bytes.is_empty().then_some(bytes))
 }
 
-fn part_numbers(keys: &[Key], words: &[AtomicU64], numbers: [usize; 2]) {
-    for ((key, word), number) in keys.iter().zip(words.chunks(1)).zip(numbers) {
-        u32::try_from(number).unwrap_or(u32::MAX).encode(key.bits(), word, Limit::LONG);
+fn part_numbers(keys: [u64; PART_NUMBERS], words: &[AtomicU64], numbers: [usize; PART_NUMBERS]) {
+    for ((key, word), number) in keys.into_iter().zip(words.chunks(1)).zip(numbers) {
+        u32::try_from(number).unwrap_or(u32::MAX).encode(key, word, Limit::LONG);
     }
 }
 

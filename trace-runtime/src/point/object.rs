@@ -59,7 +59,7 @@ impl Object {
 #[inline(never)]
 pub fn object<A: Arguments>(
     site: &impl Switch,
-    keys: &'static [Key],
+    keys: &[Key],
     object: Object,
     names: impl Texts,
     arguments: A,

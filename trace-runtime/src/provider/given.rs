@@ -225,6 +225,9 @@ pub(crate) fn track_with_id(name: &str, id: u64) -> u64 {
     number
 }
 
+/// The number of a track of which an event was recorded lately. Takes no lock.
+pub(crate) use super::tracks::recall as recall_track;
+
 fn add_track(given: &mut Given, id: Option<u64>, name: &str) -> u64 {
     let number = given.tracks.add(id, cut_str(name, LONGEST));
     given.note(Object::Thread(koid_of(number)));

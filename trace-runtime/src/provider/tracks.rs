@@ -1,7 +1,7 @@
 //! The tracks of this process, which a forked child keeps.
 
 use std::collections::HashMap;
-use std::ptr::null_mut;
+use std::ptr::{self, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The track that was made last.
@@ -9,6 +9,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// Rules: stored to while the names are locked; nothing is ever taken away, so that a forked child
 /// finds the list whole.
 static MADE: AtomicPtr<Made> = AtomicPtr::new(null_mut());
+
+/// Tracks that were asked for by their ids, each at the place of its id; null where there is none.
+///
+/// Rules: stored to while the names are locked; a pointer is to a track, which is never freed.
+static RECENT: [AtomicPtr<Made>; 1 << RECENT_BITS] =
+    [const { AtomicPtr::new(null_mut()) }; 1 << RECENT_BITS];
+
+const RECENT_BITS: u32 = 8;
 
 /// A track.
 #[derive(Debug)]
@@ -23,6 +31,11 @@ struct Made {
 }
 
 impl Made {
+    /// Has [`recall`] find it.
+    fn remember(&'static self, id: u64) {
+        place_of(id).store(ptr::from_ref(self).cast_mut(), Ordering::Release);
+    }
+
     fn set_name(&self, name: &str) {
         let old = self.name.swap(Box::into_raw(Box::new(name.into())), Ordering::AcqRel);
         // SAFETY: a pointer in `name` came from `Box::into_raw`. It is read through `Tracks`, of
@@ -50,13 +63,18 @@ impl Tracks {
         let made = Box::leak(Box::new(Made { number, id, name, before }));
         MADE.store(made, Ordering::Release);
         self.enter(made);
+        if let Some(id) = id {
+            made.remember(id);
+        }
         number
     }
 
     /// The number of the track with this id.
     pub(super) fn find(&mut self, id: u64) -> Option<u64> {
         self.learn();
-        self.by_id.get(&id).map(|made| made.number)
+        let made = self.by_id.get(&id)?;
+        made.remember(id);
+        Some(made.number)
     }
 
     /// The name of the track with this number.
@@ -94,6 +112,22 @@ impl Tracks {
             self.by_id.insert(id, made);
         }
     }
+}
+
+/// The number of the track with this id, if it is one of those that were asked for lately. Takes
+/// no lock.
+pub(crate) fn recall(id: u64) -> Option<u64> {
+    // SAFETY: a pointer in `RECENT` is null or came from `Box::leak`; the number and the id never
+    // change.
+    let made = unsafe { place_of(id).load(Ordering::Acquire).as_ref() }?;
+    (made.id == Some(id)).then_some(made.number)
+}
+
+/// The place of an id, which other ids share.
+fn place_of(id: u64) -> &'static AtomicPtr<Made> {
+    // The golden ratio, so that ids that differ in few bits get places of their own.
+    let spread = id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - RECENT_BITS);
+    &RECENT[spread as usize]
 }
 
 /// The tracks, the youngest first.
