@@ -14,22 +14,30 @@ use crate::harness::Run;
 const WARNINGS: [&str; 7] =
     ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-g"];
 
-/// The static library, built once.
+/// The static library with the trace points, built once.
 fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let test = std::env::current_exe().expect("the test knows where it is");
-        let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "trace-c", "--target-dir"]);
-        cargo.arg(profile.parent().expect("as above"));
-        cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().expect("cargo runs").success(), "the library is built");
-        profile.join("libtrace_c.a")
-    })
+    BUILT.get_or_init(|| build("trace-c", "libtrace_c.a"))
+}
+
+/// The static library with the reader, built once.
+fn reader_library() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| build("trace-reader-c", "libtrace_reader_c.a"))
+}
+
+fn build(package: &str, library: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the test knows where it is");
+    let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--package", package, "--target-dir"]);
+    cargo.arg(profile.parent().expect("as above"));
+    cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+    if profile.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().expect("cargo runs").success(), "the library is built");
+    profile.join(library)
 }
 
 fn compiler(language: &str) -> String {
@@ -63,12 +71,15 @@ impl Workshop {
             true => ("c", "-std=c11"),
             false => ("c++", "-std=c++11"),
         };
-        let object = self.path(source).with_extension(format!("{language}.o"));
+        let file = Path::new(source).file_name().expect("it is a file");
+        let object = self.path(file).with_extension(format!("{language}.o"));
         let mut command = Command::new(compiler(language));
         command.args(WARNINGS).arg(standard).args(["-D_GNU_SOURCE", "-fPIC"]);
         command.args(self.flags.iter().filter(|flag| !flag.starts_with("-Wl,")));
         command.arg("-I").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/trace-c/include"));
-        command.arg("-c").arg(format!("{}/tests/c/programs/{source}", env!("CARGO_MANIFEST_DIR")));
+        command.arg("-I").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/trace-reader-c/include"));
+        let programs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/c/programs"));
+        command.arg("-c").arg(programs.join(source));
         command.arg("-o").arg(&object);
         (command, object)
     }
@@ -96,6 +107,21 @@ impl Workshop {
         let mut link = vec![library().as_os_str()];
         link.extend(more);
         self.link(name, sources, &link)
+    }
+
+    /// A program with the library of the reader only.
+    #[track_caller]
+    pub(crate) fn reader(&self, name: &str, source: &str) -> PathBuf {
+        let system = ["-lpthread", "-ldl", "-lm"].map(OsStr::new);
+        self.link(name, &[source], &[&[reader_library().as_os_str()], system.as_slice()].concat())
+    }
+
+    /// A program with both libraries.
+    #[track_caller]
+    pub(crate) fn program_and_reader(&self, name: &str, source: &str) -> PathBuf {
+        let system = ["-lpthread", "-ldl", "-lm"].map(OsStr::new);
+        let libraries = [library().as_os_str(), reader_library().as_os_str()];
+        self.link(name, &[source], &[libraries.as_slice(), system.as_slice()].concat())
     }
 
     /// A program without any library of ours.

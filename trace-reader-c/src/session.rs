@@ -1,0 +1,199 @@
+//! One archive that is being read.
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::ffi::CString;
+use std::fmt::{self, Debug, Formatter};
+use std::io::Read;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use trace_format::{ReadError, Reader};
+
+use crate::abi;
+use crate::convert::Store;
+
+/// Bytes of an archive, from anywhere.
+pub(crate) type Input = Box<dyn Read + Send>;
+
+/// What [`Session::next`] found: `enum trace_reader_result`.
+pub(crate) enum Next {
+    End,
+    Record,
+    Error,
+}
+
+/// `trace_reader`: a reader, and what it gave to C last.
+pub struct Session {
+    reader: Reader<Input>,
+    store: Store,
+    provider: Provider,
+    record: Option<abi::Record>,
+    error: Option<Failure>,
+    /// Nothing more is read.
+    ended: bool,
+}
+
+/// The provider of the last record.
+struct Provider {
+    told: abi::Provider,
+    /// The name that `told` points to.
+    name: CString,
+}
+
+/// The error of the last call.
+struct Failure {
+    told: abi::Error,
+    /// The text that `told` points to.
+    _message: CString,
+}
+
+impl Debug for Session {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("reader", &self.reader.offset()).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    pub(crate) fn new(input: Input) -> Self {
+        Self {
+            reader: Reader::new(input),
+            store: Store::default(),
+            provider: Provider::new(),
+            record: None,
+            error: None,
+            ended: false,
+        }
+    }
+
+    /// Reads the next record. A panic becomes an error that ends the archive.
+    pub(crate) fn next(&mut self) -> Next {
+        self.store.clear();
+        (self.record, self.error) = (None, None);
+        if self.ended {
+            return Next::End;
+        }
+        let offset = self.reader.offset();
+        catch_unwind(AssertUnwindSafe(|| self.read())).unwrap_or_else(|_panic| {
+            self.fail(OTHER, true, offset, "the reader failed: this is an error in it".to_owned())
+        })
+    }
+
+    pub(crate) fn record(&self) -> Option<&abi::Record> {
+        self.record.as_ref()
+    }
+
+    pub(crate) fn error(&self) -> Option<&abi::Error> {
+        self.error.as_ref().map(|failure| &failure.told)
+    }
+
+    pub(crate) fn stats(&self) -> abi::Stats {
+        let stats = self.reader.stats();
+        abi::Stats {
+            records: stats.records,
+            unknown_records: stats.unknown_records,
+            bad_records: stats.bad_records,
+            unknown_string_refs: stats.unknown_string_refs,
+            unknown_thread_refs: stats.unknown_thread_refs,
+        }
+    }
+
+    fn read(&mut self) -> Next {
+        let error = match self.reader.next() {
+            Ok(None) => return Next::End,
+            Ok(Some(item)) => {
+                self.provider.turn_to(item.provider);
+                self.record = Some(self.store.record(&item, &raw const self.provider.told));
+                return Next::Record;
+            }
+            Err(error) => error,
+        };
+        let (code, offset) = code(&error);
+        self.fail(code, error.is_fatal(), offset, in_words(&error))
+    }
+
+    fn fail(&mut self, code: u32, is_fatal: bool, offset: u64, message: String) -> Next {
+        let message = without_zeros(&message);
+        let told = abi::Error { code, is_fatal, offset, message: message.as_ptr() };
+        self.error = Some(Failure { told, _message: message });
+        self.ended = is_fatal;
+        Next::Error
+    }
+}
+
+impl Provider {
+    fn new() -> Self {
+        let told =
+            abi::Provider { is_known: false, id: 0, name: abi::Text::EMPTY, ticks_per_second: 0 };
+        Self { told, name: CString::default() }
+    }
+
+    fn turn_to(&mut self, provider: &trace_format::Provider) {
+        let (id, name) = (provider.id(), provider.name());
+        if self.name.as_bytes() != name.as_bytes() {
+            self.name = without_zeros(name);
+        }
+        self.told = abi::Provider {
+            is_known: id.is_some(),
+            id: id.unwrap_or(0),
+            name: abi::Text { data: self.name.as_ptr(), size: self.name.as_bytes().len() },
+            ticks_per_second: provider.tick_rate().ticks_per_second(),
+        };
+    }
+}
+
+/// A text with a zero at its end. A zero within it, which C takes for the end, becomes U+FFFD.
+fn without_zeros(text: &str) -> CString {
+    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
+}
+
+/// The error and its causes.
+fn in_words(error: &ReadError) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    words
+}
+
+/// `enum trace_reader_code`: what it is if it is none of the others.
+const OTHER: u32 = 9;
+
+/// The code of an error, and the offset of its record.
+fn code(error: &ReadError) -> (u32, u64) {
+    match error {
+        ReadError::Io { offset, .. } => (1, *offset),
+        ReadError::NotAnArchive { .. } => (2, 0),
+        ReadError::BigEndian => (3, 0),
+        ReadError::Record { offset, .. } => (4, *offset),
+        ReadError::RecordTooLarge { offset, .. } => (5, *offset),
+        ReadError::Truncated { offset, .. } => (6, *offset),
+        ReadError::SizeZero { offset } => (7, *offset),
+        ReadError::TooManyProviders { offset, .. } => (8, *offset),
+        _ => (OTHER, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Panics;
+
+    impl Read for Panics {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            panic!("a test of panics")
+        }
+    }
+
+    #[test]
+    fn a_panic_is_an_error_that_ends_the_archive() {
+        let mut session = Session::new(Box::new(Panics));
+        assert!(matches!(session.next(), Next::Error));
+        let error = session.error().unwrap();
+        assert_eq!((error.code, error.is_fatal), (OTHER, true));
+        assert!(matches!(session.next(), Next::End));
+        assert!(session.error().is_none());
+    }
+}

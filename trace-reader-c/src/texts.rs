@@ -1,0 +1,36 @@
+//! Texts with a zero at their end, for one record.
+#![forbid(unsafe_code)]
+
+use crate::abi::Text;
+
+/// Bytes that are allocated at once.
+const BLOCK: usize = 4096;
+
+/// Texts that stay where they are until they are cleared.
+#[derive(Debug, Default)]
+pub(crate) struct Texts {
+    /// Never grows beyond its capacity, so that it stays where it is.
+    block: Vec<u8>,
+    full: Vec<Vec<u8>>,
+}
+
+impl Texts {
+    /// Keeps a text.
+    pub(crate) fn keep(&mut self, text: &str) -> Text {
+        let needed = text.len() + 1;
+        if self.block.capacity() - self.block.len() < needed {
+            let new = Vec::with_capacity(needed.max(BLOCK));
+            self.full.push(std::mem::replace(&mut self.block, new));
+        }
+        let start = self.block.len();
+        self.block.extend_from_slice(text.as_bytes());
+        self.block.push(0);
+        Text { data: self.block.as_ptr().wrapping_add(start).cast(), size: text.len() }
+    }
+
+    /// Forgets all texts.
+    pub(crate) fn clear(&mut self) {
+        self.full.clear();
+        self.block.clear();
+    }
+}
