@@ -225,6 +225,16 @@ impl Directory {
         sys::look(&self.file, name)
     }
 
+    /// Opens what has a name as `O_PATH`, which does nothing to it.
+    pub(super) fn open_path(&self, name: &OsStr, flags: libc::c_int) -> io::Result<File> {
+        sys::open(Some(&self.file), name, libc::O_PATH | flags, 0)
+    }
+
+    /// Whether its links are the kernel's, as those in `/proc/self/fd`.
+    pub(super) fn is_of_proc(&self) -> io::Result<bool> {
+        sys::is_of_proc(&self.file)
+    }
+
     pub(super) fn read_link(&self, name: &OsStr) -> io::Result<OsString> {
         sys::read_link(&self.file, name)
     }

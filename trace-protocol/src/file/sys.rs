@@ -89,6 +89,18 @@ pub(super) fn look(directory: &File, name: &OsStr) -> io::Result<Status> {
     })
 }
 
+/// Whether a file is on proc(5).
+pub(super) fn is_of_proc(file: &File) -> io::Result<bool> {
+    let mut status = MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: there is room for the result.
+    check(unsafe { libc::fstatfs(file.as_raw_fd(), status.as_mut_ptr()) })?;
+    // SAFETY: fstatfs succeeded and has filled it.
+    let status = unsafe { status.assume_init() };
+    // Their types differ between C libraries.
+    #[allow(clippy::unnecessary_cast)]
+    Ok(status.f_type as i64 == libc::PROC_SUPER_MAGIC as i64)
+}
+
 /// Returns where a symbolic link leads to.
 pub(super) fn read_link(directory: &File, name: &OsStr) -> io::Result<OsString> {
     let name = text(name)?;

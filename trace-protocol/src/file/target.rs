@@ -50,29 +50,17 @@ impl Target {
     /// When it cannot be an output: a directory, a socket, a name in a missing directory, or a link
     /// or FIFO that another user has put into a directory that everybody can write.
     pub fn find(path: &Path) -> io::Result<Self> {
-        // A link of the kernel's, such as /dev/stdout, may lead to what has no path.
-        let followed = match sys::open(None, path.as_os_str(), libc::O_PATH, 0) {
-            Ok(found) => Some(found),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        let metadata = followed.as_ref().map(File::metadata).transpose()?;
-        if metadata.as_ref().is_some_and(Metadata::is_dir) {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
-        }
-        let (directory, name, last) = walk(path)?;
-        let is_there = match (&metadata, &last) {
-            (Some(metadata), Some(last)) => Status::of(metadata).identity == last.identity,
-            (None, _) => true,
-            (Some(_), None) => false,
-        };
-        match (followed, metadata) {
-            (Some(found), Some(metadata)) if !metadata.is_file() || !is_there => {
-                Node::new(found, &metadata).map(Self::Node)
+        match walk(path)? {
+            Found::Open(file) => Node::new(file).map(Self::Node),
+            Found::Named(directory, name, None) => {
+                Ok(Self::File(Place { directory, name, mode: permissions(None) }))
             }
-            (_, metadata) => {
-                let mode = permissions(metadata.as_ref());
-                Ok(Self::File(Place { directory, name, mode }))
+            Found::Named(directory, name, Some(file)) => {
+                let metadata = file.metadata()?;
+                if !metadata.is_file() {
+                    return Node::new(file).map(Self::Node);
+                }
+                Ok(Self::File(Place { directory, name, mode: permissions(Some(&metadata)) }))
             }
         }
     }
@@ -126,11 +114,15 @@ impl Place {
 }
 
 impl Node {
-    fn new(found: File, metadata: &Metadata) -> io::Result<Self> {
-        if metadata.file_type().is_socket() {
+    fn new(found: File) -> io::Result<Self> {
+        let kind = found.metadata()?.file_type();
+        if kind.is_dir() {
+            return Err(is_a_directory());
+        }
+        if kind.is_socket() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "is a socket"));
         }
-        Ok(Self { found, is_pipe: metadata.file_type().is_fifo() })
+        Ok(Self { found, is_pipe: kind.is_fifo() })
     }
 
     /// Opens it to write. Opening a FIFO waits for its reader.
@@ -165,35 +157,58 @@ impl Node {
     }
 }
 
-/// Follows the links at the end of a path. Returns the directory, the name in it, and what has that
-/// name.
-fn walk(path: &Path) -> io::Result<(Directory, OsString, Option<Status>)> {
+/// What a path leads to. Files are open as `O_PATH`.
+enum Found {
+    /// A name in a directory, and what has that name.
+    Named(Directory, OsString, Option<File>),
+    /// A file that some process has open, and that no name leads to.
+    Open(File),
+}
+
+/// Follows the links at the end of a path.
+///
+/// Each step is checked on what it has opened: another user may exchange names meanwhile.
+fn walk(path: &Path) -> io::Result<Found> {
     let (mut directory, mut name) = split(None, path)?;
     for _ in 0..LINKS {
-        let found = match directory.look(&name) {
+        let found = match directory.open_path(&name, libc::O_NOFOLLOW) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok((directory, name, None));
+                return Ok(Found::Named(directory, name, None));
             }
             Err(error) => return Err(error),
         };
-        refuse_planted(&directory, &found)?;
-        if found.kind() != libc::S_IFLNK {
-            return Ok((directory, name, Some(found)));
+        let status = Status::of(&found.metadata()?);
+        refuse_planted(&directory, &status)?;
+        if status.kind() != libc::S_IFLNK {
+            return Ok(Found::Named(directory, name, Some(found)));
         }
         let link = PathBuf::from(directory.read_link(&name)?);
-        match split(Some(&directory), &link) {
-            Ok(next) => (directory, name) = next,
-            // A link of the kernel's to what has no path.
-            Err(_) if std::fs::metadata(path).is_ok() => return Ok((directory, name, None)),
-            Err(error) => return Err(error),
+        if directory.is_of_proc()? {
+            return follow_to_open_file(&directory, &name, &link);
         }
+        (directory, name) = split(Some(&directory), &link)?;
     }
     Err(io::Error::from_raw_os_error(libc::ELOOP))
 }
 
+/// Follows a link of the kernel's, such as `/dev/stdout` leads to. Its text is at most the name
+/// that the file had when it was opened.
+fn follow_to_open_file(directory: &Directory, name: &OsStr, text: &Path) -> io::Result<Found> {
+    let file = directory.open_path(name, 0)?;
+    let named = split(None, text).ok().filter(|(directory, name)| directory.holds(name, &file));
+    Ok(match named {
+        Some((directory, name)) => Found::Named(directory, name, Some(file)),
+        None => Found::Open(file),
+    })
+}
+
+fn is_a_directory() -> io::Error {
+    io::Error::new(io::ErrorKind::IsADirectory, "is a directory")
+}
+
 fn split(base: Option<&Directory>, path: &Path) -> io::Result<(Directory, OsString)> {
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+    let name = path.file_name().ok_or_else(is_a_directory)?.to_owned();
     let parent = path.parent().unwrap_or(Path::new(""));
     let directory = Directory::open_from(base, parent).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {

@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{chown, symlink, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 
@@ -120,6 +121,40 @@ fn links_and_fifos_of_others_are_refused_where_everybody_can_put_them() {
     // In the user's own directory there is no reason to refuse it.
     chown(shared.path(), Some(OTHER), None).unwrap();
     assert!(Target::find(&path("link")).is_ok());
+}
+
+/// Another user exchanges the link while it is looked at. What it leads to is never written to.
+#[test]
+fn a_link_of_others_is_refused_also_if_it_comes_and_goes() {
+    if !is_root() {
+        return;
+    }
+    let shared = shared();
+    let path = |name: &str| shared.path().join(name);
+    fs::write(path("precious"), "precious").unwrap();
+    let (link, out) = (path("link"), path("out"));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                symlink("precious", &link).unwrap();
+                std::os::unix::fs::lchown(&link, Some(OTHER), None).unwrap();
+                fs::rename(&link, &out).unwrap();
+                fs::remove_file(&out).unwrap();
+            }
+        });
+        for _ in 0..5000 {
+            match Target::find(&out) {
+                Ok(Target::File(place)) => assert_eq!(place.name(), "out"),
+                Ok(Target::Node(node)) => {
+                    done.store(true, Ordering::Relaxed);
+                    panic!("{node:?} would be written to");
+                }
+                Err(_) => {}
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]
