@@ -120,7 +120,10 @@ impl Connection {
             Ok(ToManager::Register(_)) if self.register.is_some() => {
                 Err(Violation::OutOfTurn("a second registration"))
             }
-            Ok(ToManager::Register(register)) => {
+            Ok(ToManager::Register(mut register)) => {
+                // What is kept of them is counted nowhere, so it is little.
+                cut(&mut register.name);
+                cut(&mut register.process_name);
                 self.register = Some(register);
                 Ok(true)
             }
@@ -196,7 +199,7 @@ impl Connection {
         if given.is_empty() {
             return self.process_name();
         }
-        cut_str(given, MAX_PROVIDER_NAME).to_owned()
+        given.to_owned()
     }
 
     /// Returns the name of its process: as it says, or as the kernel says.
@@ -204,7 +207,7 @@ impl Connection {
         let register = self.register.as_ref();
         let given = register.map(|register| register.process_name.as_str()).unwrap_or_default();
         if !given.is_empty() {
-            return cut_str(given, MAX_PROVIDER_NAME).to_owned();
+            return given.to_owned();
         }
         let comm = std::fs::read_to_string(format!("/proc/{}/comm", self.peer.pid));
         comm.map_or_else(
@@ -212,6 +215,11 @@ impl Connection {
             |comm| comm.trim_end().to_owned(),
         )
     }
+}
+
+/// Leaves of a name what counts, with no more memory than that takes.
+fn cut(name: &mut String) {
+    *name = cut_str(name, MAX_PROVIDER_NAME).to_owned();
 }
 
 /// Counts one more; too many are a violation.
@@ -265,6 +273,18 @@ mod tests {
         let (mut connection, theirs) = pair();
         send(&mut connection, &theirs, &register("").encode()).unwrap();
         assert_eq!(connection.name(), connection.process_name());
+    }
+
+    /// Thousands of connections with names of a mebibyte would fill the memory.
+    #[test]
+    fn long_names_take_no_memory() {
+        let (mut connection, theirs) = pair();
+        let long = "x".repeat(400);
+        let names = Register { name: long.clone(), process_name: long, ..Register::default() };
+        send(&mut connection, &theirs, &ToManager::Register(names).encode()).unwrap();
+        let register = connection.register.unwrap();
+        let kept = register.name.capacity() + register.process_name.capacity();
+        assert!(kept <= 2 * MAX_PROVIDER_NAME, "{kept} bytes");
     }
 
     #[test]
