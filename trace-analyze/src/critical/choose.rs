@@ -71,6 +71,9 @@ pub struct Found {
     pub damage: Damage,
 }
 
+/// Length, begin with id and process, and end in nanoseconds.
+type Longest = (u64, Edge<(u64, u64)>, u64);
+
 /// Returns the operation or flow that took longest of those that come into
 /// question.
 ///
@@ -80,7 +83,7 @@ pub struct Found {
 pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found, ReadError> {
     let mut catalog = Catalog::default();
     let mut pairing = Pairing::new(MAX_WAITING);
-    let mut longest: Option<(u64, Edge<(u64, u64)>, u64)> = None;
+    let mut longest: Option<Longest> = None;
     let mut unpaired = Unpaired::default();
     let mut look = |outcome| match outcome {
         Outcome::Pair { begin, end } => {
