@@ -176,6 +176,21 @@ fn a_buffer_that_may_change_its_size_is_refused() {
     assert!(hostile.end("shrunk").contains("buffer is not sealed memory"));
 }
 
+/// The manager may have no room for a program, and says why.
+#[test]
+fn the_reason_of_a_refusal_is_reported() {
+    let mut hostile = Hostile::new();
+    let reason = format!("the limit of user 7 is {}", "0".repeat(5000));
+    hostile.send(&ToProvider::Refused { reason }, &[]);
+    hostile.send(&ToProvider::GetKnownCategories, &[]);
+    let answered =
+        |hostile: &mut Hostile| matches!(hostile.receive(), Some(ToManager::KnownCategories(_)));
+    wait_until("the refusal is read", || answered(&mut hostile));
+    let said = hostile.end("refused");
+    assert!(said.contains("refuses it: the limit of user 7 is 000"), "{said}");
+    assert!(said.len() < 1000, "what a manager says is cut: {said}");
+}
+
 #[test]
 fn what_is_no_buffer_is_refused() {
     let regular = || fill(tempfile::tempfile().unwrap().into());

@@ -21,6 +21,13 @@ pub enum NotTraced {
         /// The user of the manager.
         uid: u32,
     },
+    /// The manager refuses this process, because a limit is reached. The process asks again later.
+    Refused {
+        /// The socket of the manager.
+        socket: PathBuf,
+        /// The reason that the manager gives.
+        reason: String,
+    },
     /// The manager has sent something that it must not send.
     Manager {
         /// The socket of the manager.
@@ -60,6 +67,9 @@ impl fmt::Display for NotTraced {
                 "the manager at {} runs as user {uid}, which is neither root nor this process's user",
                 socket.display()
             ),
+            Self::Refused { socket, reason } => {
+                write!(f, "the manager at {} refuses it: {reason}", socket.display())
+            }
             Self::Manager { socket, problem } => {
                 write!(f, "the manager at {} is refused: {problem}", socket.display())
             }
@@ -76,7 +86,7 @@ impl std::error::Error for NotTraced {
             Self::Start(error) | Self::Descriptors(error) | Self::Output { error, .. } => {
                 Some(error.as_ref())
             }
-            Self::ManagerUser { .. } | Self::Manager { .. } => None,
+            Self::ManagerUser { .. } | Self::Manager { .. } | Self::Refused { .. } => None,
         }
     }
 }

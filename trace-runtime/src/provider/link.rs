@@ -3,10 +3,12 @@
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 
+use trace_format::layout::cut_str;
 use trace_protocol::message::{Decoder, Initialize, ToManager, ToProvider};
 use trace_protocol::socket::Socket;
 
 use super::active::Active;
+use super::backoff::Outcome;
 use super::received::{check_patterns, map_buffer, packet_socket, Closed, DESCRIPTORS};
 use super::registration::{known_categories, register};
 use super::service::{Service, NAMES_INTERVAL};
@@ -17,6 +19,9 @@ use crate::not_traced::NotTraced;
 
 /// Messages that are not understood before the manager is refused.
 const MOST_UNKNOWN: u32 = 16;
+
+/// Bytes of a refusal's reason that are kept.
+const MOST_REASON: usize = 200;
 
 /// How often the socket is read in a turn.
 const READS_AT_ONCE: usize = 16;
@@ -36,17 +41,6 @@ pub(super) struct Link<'a> {
     unknown: u32,
     /// The manager has refused this provider.
     refused: bool,
-}
-
-/// What came of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// There was a session.
-    Served,
-    /// There was none.
-    Nothing,
-    /// The manager has no room for this provider.
-    Refused,
 }
 
 impl<'a> Link<'a> {
@@ -159,8 +153,11 @@ impl<'a> Link<'a> {
         match message {
             ToProvider::Registered { started: false } => self.service.settle(),
             ToProvider::Registered { started: true } => {}
-            ToProvider::Refused { .. } => {
+            ToProvider::Refused { reason } => {
                 self.refused = true;
+                let reason = cut_str(&reason, MOST_REASON).to_owned();
+                let socket = self.service.config.socket.clone();
+                self.service.report(NotTraced::Refused { socket, reason });
                 self.service.settle();
             }
             ToProvider::Initialize(initialize) => self.initialize(initialize)?,

@@ -28,6 +28,7 @@
 
 mod active;
 mod alerts;
+mod backoff;
 mod config;
 mod environment;
 mod files;

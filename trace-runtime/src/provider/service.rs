@@ -10,9 +10,10 @@ use std::time::Duration;
 use trace_protocol::buffer::producer::Slot;
 use trace_protocol::slices;
 
+use super::backoff::Backoff;
 use super::config::Builder;
 use super::handle::Shared;
-use super::link::{Link, Outcome};
+use super::link::Link;
 use super::observers::Observers;
 use super::wake::{Listener, WakeUps};
 use super::{fork, output, sys, wait};
@@ -22,12 +23,6 @@ use crate::{clock, nonce, thread, timestamp, Clock, RECORDER};
 
 /// How often the service thread looks for new threads while it records.
 pub(super) const NAMES_INTERVAL: Duration = Duration::from_millis(100);
-
-/// How long it waits before it goes back to a manager that has hung up without a session.
-const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
-
-/// How often that wait doubles while the manager refuses this provider: to about a minute.
-const MOST_DOUBLINGS: u32 = 6;
 
 /// The service thread's own.
 #[derive(Debug)]
@@ -120,16 +115,14 @@ impl Service {
             Ok(listener) => listener,
             Err(error) => return self.report(NotTraced::start(error)),
         };
-        let mut refusals = 0;
+        let mut backoff = Backoff::default();
         while !self.is_quitting() {
             let Some(socket) = wait::for_manager(self, &listener) else { return };
             let outcome = Link::new(self, &listener, socket).serve();
             self.settle();
-            refusals = if outcome == Outcome::Refused { refusals + 1 } else { 0 };
-            if outcome != Outcome::Served && !self.is_quitting() {
-                // A manager that takes nobody in is asked again later, and one that has no room
-                // less and less often.
-                self.wait(Some(RECONNECT_INTERVAL * (1 << refusals.min(MOST_DOUBLINGS))));
+            let wait = backoff.after(outcome).filter(|_| !self.is_quitting());
+            if wait.is_some() {
+                self.wait(wait);
             }
         }
     }
