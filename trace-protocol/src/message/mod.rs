@@ -16,29 +16,19 @@
 
 mod body;
 mod decoder;
+mod limits;
 #[cfg(test)]
 mod tests;
 mod to_manager;
 mod to_provider;
 
 pub use decoder::Decoder;
+pub use limits::{HEAD_SIZE, MAX_BODY, MAX_PROVIDER_NAME, VERSION};
 pub use to_manager::{CategoryInfo, ClockSource, Register, ToManager};
 pub use to_provider::{BufferDisposition, Initialize, StartOptions, ToProvider};
 
 use crate::error::ProtocolError;
 use body::{BodyReader, BodyWriter};
-
-/// The version of the message protocol.
-pub const VERSION: u16 = 1;
-
-/// The longest body of a message, in bytes.
-pub const MAX_BODY: u32 = 1 << 20;
-
-/// The length of a message's head in bytes.
-pub const HEAD_SIZE: usize = 8;
-
-/// The longest name of a provider, in bytes; a longer one is cut by the manager.
-pub const MAX_PROVIDER_NAME: usize = 100;
 
 /// A set of messages that travel in one direction.
 pub trait Message: Sized {

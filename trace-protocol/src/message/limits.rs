@@ -1,0 +1,13 @@
+//! The version and the sizes of messages.
+
+/// The version of the message protocol.
+pub const VERSION: u16 = 1;
+
+/// The longest body of a message, in bytes.
+pub const MAX_BODY: u32 = 1 << 20;
+
+/// The length of a message's head in bytes.
+pub const HEAD_SIZE: usize = 8;
+
+/// The longest name of a provider, in bytes; a longer one is cut by the manager.
+pub const MAX_PROVIDER_NAME: usize = 100;
