@@ -11,7 +11,7 @@ use trace_format::record::{
 };
 use trace_format::{notes, Item, Reader};
 use trace_protocol::archive::{self, ClockSample, Identity};
-use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::DurableWriter;
@@ -63,7 +63,7 @@ fn archive_of(words: &[u64]) -> Vec<u8> {
     let mut durable = DurableWriter::new(mapping.clone(), layout);
     let _full = durable.append(words);
     let mut collector =
-        Collector::new(mapping.reader(), layout, PROCESS).expect("the layout is the mapping's");
+        Collector::new(mapping.reader(), layout, IdentityPolicy::Own(PROCESS)).expect("the layout is the mapping's");
     let identity = Identity {
         id: 1,
         name: "fuzz".to_owned(),

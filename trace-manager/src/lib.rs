@@ -29,6 +29,7 @@ mod finisher;
 mod guard;
 mod limits;
 pub mod machine;
+mod machine_providers;
 mod manager;
 mod memory;
 mod notice;

@@ -4,6 +4,7 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::process::{self, Child};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -18,6 +19,7 @@ use crate::error::ManagerError;
 use crate::guard::Guard;
 use crate::limits::Limits;
 use crate::machine::SessionState;
+use crate::machine_providers::MachineProviders;
 use crate::notice::{Notice, Notices};
 use crate::recording::Recorded;
 use crate::server::{Command, EventLoop, Mailbox, Shared, StartRequest};
@@ -30,6 +32,7 @@ use crate::summary::{Progress, SessionSummary};
 pub struct Manager {
     path: PathBuf,
     mailbox: Mailbox,
+    machine_providers: MachineProviders,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -54,16 +57,44 @@ impl Manager {
         let listener =
             listen(path).map_err(|source| ManagerError::Bind { path: path.to_owned(), source })?;
         let (mailbox, inbox) = Mailbox::new().map_err(ManagerError::EventLoop)?;
-        let event_loop =
-            EventLoop::new(listener, inbox, limits).map_err(ManagerError::EventLoop)?;
+        let machine_providers = MachineProviders::default();
+        let event_loop = EventLoop::new(listener, inbox, limits, machine_providers.clone())
+            .map_err(ManagerError::EventLoop)?;
         let builder = thread::Builder::new().name("trace-manager".to_owned());
         let thread = builder.spawn(|| event_loop.run()).map_err(ManagerError::EventLoop)?;
-        Ok(Self { path: path.to_owned(), mailbox, thread: Some(thread) })
+        Ok(Self { path: path.to_owned(), mailbox, machine_providers, thread: Some(thread) })
     }
 
     /// Returns the path that providers connect to.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Starts a process that may write records about the whole machine: scheduling records, and
+    /// records with the koids of other processes. `TRACE_SOCKET` is set for it.
+    ///
+    /// All that the process writes is believed, so it should be a program of the caller's own. Only
+    /// connections that this process itself makes count, not those of its children.
+    ///
+    /// # Errors
+    ///
+    /// When the process cannot be started or watched (before Linux 5.3).
+    pub fn spawn_machine_provider(&self, command: &mut process::Command) -> io::Result<Child> {
+        self.machine_providers.spawn(command.env("TRACE_SOCKET", &self.path))
+    }
+
+    /// Lets a process that runs already write records about the whole machine, as
+    /// [`spawn_machine_provider`](Self::spawn_machine_provider) does, if it is root's.
+    ///
+    /// A process of another user stays an application, which writes about itself alone. What counts
+    /// is the user that the kernel names (`SO_PEERCRED`), and when the provider gets its buffer: at
+    /// the start of a session, or when it joins one.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such process, or it cannot be watched (before Linux 5.3).
+    pub fn allow_machine_provider(&self, pid: u32) -> io::Result<()> {
+        self.machine_providers.allow(pid)
     }
 
     /// Starts a session. Providers that are there record when this returns or soon after; others

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use trace_protocol::archive::{self, ClockSample, Identity};
-use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::message::ClockSource;
 
@@ -79,6 +79,8 @@ pub(crate) struct Recording {
 pub(crate) struct Newcomer<'a> {
     pub(crate) identity: Identity,
     pub(crate) known_categories: Vec<String>,
+    /// About whom it may write records.
+    pub(crate) policy: IdentityPolicy,
     /// Reads its buffer.
     pub(crate) collector: Collector,
     pub(crate) layout: Layout,
@@ -163,10 +165,11 @@ impl Recording {
 
     /// Adds a provider. After this it may have its buffer.
     pub(crate) fn join(&mut self, id: ProviderId, newcomer: Newcomer<'_>) {
-        let Newcomer { identity, known_categories, collector, layout, buffer, packets } = newcomer;
+        let Newcomer { identity, known_categories, policy, collector, layout, buffer, packets } =
+            newcomer;
         let now = ClockSample::now();
         let joined_at = now.ticks(identity.clock);
-        let joining = Joining { identity: &identity, joined_at, layout, buffer, packets };
+        let joining = Joining { identity: &identity, policy, joined_at, layout, buffer, packets };
         let account = self.keeper.as_ref().and_then(|keeper| keeper.join(&joining));
         let mut block = self.block();
         self.open(&mut block, &identity, &now);

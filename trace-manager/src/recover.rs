@@ -19,7 +19,7 @@ use trace_format::layout::ObjectType;
 use trace_format::record::{Metadata, Record, Value};
 use trace_format::{Item, Reader};
 use trace_protocol::archive::{Closing, Identity};
-use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{Layout, LayoutError, HEADER_BYTES};
 use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::buffer::producer::LossStrings;
@@ -125,10 +125,10 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
     let partial = left.open(&left.partial)?;
     let beginning = Beginning::read(&partial, length)
         .ok_or_else(|| RecoverError::NothingRecorded { path: left.path(&left.partial) })?;
-    let mut collector =
-        Collector::new(mapping, layout, u64::from(beginning.identity.pid)).map_err(|_| {
-            RecoverError::NotABuffer { path: left.path(&left.buffer), reason: LayoutError::Sizes }
-        })?;
+    let policy = IdentityPolicy::Own(u64::from(beginning.identity.pid));
+    let mut collector = Collector::new(mapping, layout, policy).map_err(|_| {
+        RecoverError::NotABuffer { path: left.path(&left.buffer), reason: LayoutError::Sizes }
+    })?;
     collector.skip_saved(saved);
     let mut words = Vec::new();
     collector.finish(&mut words);

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use loom::thread;
 use trace_format::layout::{event, event_header, EventType, StringRef};
-use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{
@@ -81,7 +81,7 @@ impl Buffer {
     }
 
     fn collector(&self) -> Collector {
-        Collector::new(self.mapping.reader(), self.layout, 1).unwrap()
+        Collector::new(self.mapping.reader(), self.layout, IdentityPolicy::Own(1)).unwrap()
     }
 
     /// What is in the rolling buffer of this wrap: events with their timestamps.

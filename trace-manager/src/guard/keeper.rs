@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trace_protocol::archive::{Identity, Ledger};
-use trace_protocol::buffer::consumer::SaveSlot;
+use trace_protocol::buffer::consumer::{IdentityPolicy, SaveSlot};
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::socket::{MemoryFile, Socket};
@@ -36,6 +36,8 @@ pub(crate) struct Account {
 #[derive(Debug)]
 pub(crate) struct Joining<'a> {
     pub(crate) identity: &'a Identity,
+    /// About whom it may write records.
+    pub(crate) policy: IdentityPolicy,
     pub(crate) joined_at: u64,
     pub(crate) layout: Layout,
     pub(crate) buffer: BorrowedFd<'a>,
@@ -72,6 +74,7 @@ impl Keeper {
         ledger.set(provider::CLOSING, provider::UNKNOWN);
         let message = Message::Join(Provider {
             identity: joining.identity.clone(),
+            policy: joining.policy,
             joined_at: joining.joined_at,
             layout: joining.layout,
         });

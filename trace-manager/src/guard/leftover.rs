@@ -28,8 +28,7 @@ impl Leftover {
     pub(super) fn new(held: Held, slots: Vec<SlotReader>, length: u64) -> Option<Self> {
         let opens = !held.is_open(length);
         let Held { provider, buffer, ledger, .. } = held;
-        let pid = u64::from(provider.identity.pid);
-        let mut collector = Collector::new(buffer, provider.layout, pid).ok()?;
+        let mut collector = Collector::new(buffer, provider.layout, provider.policy).ok()?;
         let saved = ledger.get(provider::SAVED).checked_sub(1);
         collector.resume(saved.and_then(|saved| u32::try_from(saved).ok()));
         collector.resume(slots.iter().filter_map(SlotReader::wrapped_count).max());

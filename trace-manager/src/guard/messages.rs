@@ -7,6 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use trace_protocol::archive::Identity;
+use trace_protocol::buffer::consumer::IdentityPolicy;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::file::{Directory, NewFile, Place};
 use trace_protocol::message::ClockSource;
@@ -70,6 +71,8 @@ pub(super) enum Message {
 #[derive(Debug, Clone)]
 pub(super) struct Provider {
     pub(super) identity: Identity,
+    /// About whom it may write records.
+    pub(super) policy: IdentityPolicy,
     /// Its ticks when it joined.
     pub(super) joined_at: u64,
     pub(super) layout: Layout,
@@ -119,6 +122,7 @@ impl Provider {
         }
         put_bytes(bytes, name.as_bytes());
         put_bytes(bytes, process_name.as_bytes());
+        put_number(bytes, u64::from(self.policy == IdentityPolicy::Machine));
         put_number(bytes, self.joined_at);
         put_number(bytes, self.layout.total_size() as u64);
         self.layout.to_header().into_iter().for_each(|word| put_number(bytes, word));
@@ -134,13 +138,18 @@ impl Provider {
             name: String::from_utf8(take(rest)?.to_owned()).ok()?,
             process_name: String::from_utf8(take(rest)?.to_owned()).ok()?,
         };
+        let policy = match number(rest)? {
+            0 => IdentityPolicy::Own(u64::from(pid)),
+            1 => IdentityPolicy::Machine,
+            _ => return None,
+        };
         let joined_at = number(rest)?;
         let size = usize::try_from(number(rest)?).ok()?;
         let mut header = [0; 9];
         for word in &mut header {
             *word = number(rest)?;
         }
-        Some(Self { identity, joined_at, layout: Layout::from_header(&header, size).ok()? })
+        Some(Self { identity, policy, joined_at, layout: Layout::from_header(&header, size).ok()? })
     }
 }
 

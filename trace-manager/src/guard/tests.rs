@@ -10,7 +10,7 @@ use trace_format::encode::append;
 use trace_format::record::{Event, EventKind, Record, Thread};
 use trace_format::{Reader, ThreadKoids};
 use trace_protocol::archive::{self, ClockSample, Identity};
-use trace_protocol::buffer::consumer::{Collector, SaveSlot};
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, SaveSlot};
 use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout, Parts, PAGE_SIZE};
 use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::message::ClockSource;
@@ -80,6 +80,7 @@ impl Manager {
         let (packets, _provider) = Socket::packet_pair().unwrap();
         let joining = Joining {
             identity: &identity(),
+            policy: IdentityPolicy::Own(4711),
             joined_at: 5,
             layout,
             buffer: buffer.as_fd(),
@@ -91,7 +92,7 @@ impl Manager {
             archive: File::from(output.as_fd().try_clone_to_owned().unwrap()),
             length: 0,
             pool: Pool::new(keeper.clone(), Some(layout)),
-            collector: Collector::new(mapping, layout, 4711).unwrap(),
+            collector: Collector::new(mapping, layout, IdentityPolicy::Own(4711)).unwrap(),
             directory,
             keeper,
             account,
@@ -413,8 +414,12 @@ fn messages_survive_the_socket() {
         name: "b".into(),
         mode: 0o640,
     };
-    let provider =
-        Provider { identity: identity(), joined_at: 9, layout: layout(BufferingMode::Circular) };
+    let provider = Provider {
+        identity: identity(),
+        policy: IdentityPolicy::Machine,
+        joined_at: 9,
+        layout: layout(BufferingMode::Circular),
+    };
     let messages = [
         Message::Session(None),
         Message::Session(Some(names)),

@@ -31,6 +31,7 @@ const MAX_MISUNDERSTOOD: u32 = 16;
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) peer: PeerCredentials,
+    pub(crate) accepted: Instant,
     pub(crate) register: Option<Register>,
     pub(crate) socket: Socket,
     /// The process, to see its end.
@@ -78,6 +79,7 @@ impl Connection {
         let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         Ok(Self {
             peer,
+            accepted: Instant::now(),
             process,
             register: None,
             socket,

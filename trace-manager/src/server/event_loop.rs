@@ -19,6 +19,7 @@ use crate::finisher::Finisher;
 use crate::guard::Keeper;
 use crate::limits::Limits;
 use crate::machine::{Conductor, Input, ProviderId, Time, TraceeEvent, Triggers};
+use crate::machine_providers::MachineProviders;
 use crate::recording::Recording;
 use crate::server::alarm::Alarm;
 use crate::server::perform::Active;
@@ -91,6 +92,7 @@ pub(crate) struct EventLoop {
     origin: Instant,
     clocks: ClockSample,
     pub(super) admission: Admission,
+    pub(super) machine_providers: MachineProviders,
     accept_again: Option<Instant>,
     quitting: bool,
     scratch: Vec<u8>,
@@ -98,7 +100,12 @@ pub(crate) struct EventLoop {
 
 impl EventLoop {
     /// Sets the loop up.
-    pub(crate) fn new(listener: Listener, inbox: Inbox, limits: Limits) -> io::Result<Self> {
+    pub(crate) fn new(
+        listener: Listener,
+        inbox: Inbox,
+        limits: Limits,
+        machine_providers: MachineProviders,
+    ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, Source::Listener.data(), EventFlags::IN)?;
@@ -115,6 +122,7 @@ impl EventLoop {
             origin: Instant::now(),
             clocks: ClockSample::now(),
             admission: Admission::new(limits),
+            machine_providers,
             accept_again: None,
             quitting: false,
             scratch: vec![0; SCRATCH],

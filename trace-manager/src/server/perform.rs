@@ -138,8 +138,9 @@ impl EventLoop {
         let data = Source::Packets(id).data();
         epoll::add(&self.epoll, made.packets.as_fd(), data, EventFlags::IN)
             .map_err(|error| format!("no packet socket: {error}"))?;
-        let collector = Collector::new(made.mapping, layout, u64::from(connection.peer.pid))
-            .map_err(|error| error.to_string())?;
+        let policy = self.machine_providers.policy(connection.peer, connection.accepted);
+        let collector =
+            Collector::new(made.mapping, layout, policy).map_err(|error| error.to_string())?;
         let identity = Identity {
             id: active.recording.next_id(),
             name,
@@ -152,6 +153,7 @@ impl EventLoop {
         let newcomer = Newcomer {
             identity,
             known_categories: known,
+            policy,
             collector,
             layout,
             buffer: made.handles.buffer.as_fd(),

@@ -3,6 +3,7 @@
 mod archive;
 mod failures;
 mod hostile;
+mod machine_providers;
 mod provider;
 mod quotas;
 mod sessions;

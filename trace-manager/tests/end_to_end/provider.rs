@@ -151,6 +151,13 @@ impl Session {
         self.write(&[self.durable_end], field::DURABLE_END * 8);
     }
 
+    /// Appends records to the durable buffer.
+    pub(crate) fn durable(&mut self, words: &[u64]) {
+        self.write(words, self.layout.durable_offset() + self.durable_end as usize);
+        self.durable_end += words.len() as u64 * 8;
+        self.write(&[self.durable_end], field::DURABLE_END * 8);
+    }
+
     fn directory(&self, wrapped_count: u32) -> usize {
         self.layout.rolling_offset(wrapped_count)
     }

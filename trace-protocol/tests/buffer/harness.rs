@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use trace_format::layout::{event, event_header, record, EventType, StringRef};
-use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{
@@ -88,7 +88,8 @@ impl Harness {
             wake: || {},
             loss_strings,
         }));
-        let collector = Collector::new(mapping.reader(), layout, PROCESS).unwrap();
+        let collector =
+            Collector::new(mapping.reader(), layout, IdentityPolicy::Own(PROCESS)).unwrap();
         recorder.start();
         Self { recorder, layout, collector, durable }
     }

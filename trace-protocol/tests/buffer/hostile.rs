@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use proptest::prelude::*;
-use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout};
 use trace_protocol::buffer::memory::ReadMapping;
 
@@ -23,7 +23,15 @@ fn memory(layout: &Layout, words: impl IntoIterator<Item = (usize, u64)>) -> Rea
 }
 
 fn collect(layout: Layout, mapping: ReadMapping) -> (Vec<u64>, Collector) {
-    let mut collector = Collector::new(mapping, layout, 1).unwrap();
+    collect_as(IdentityPolicy::Own(1), layout, mapping)
+}
+
+fn collect_as(
+    policy: IdentityPolicy,
+    layout: Layout,
+    mapping: ReadMapping,
+) -> (Vec<u64>, Collector) {
+    let mut collector = Collector::new(mapping, layout, policy).unwrap();
     let mut out = Vec::new();
     collector.finish(&mut out);
     (out, collector)
@@ -31,11 +39,15 @@ fn collect(layout: Layout, mapping: ReadMapping) -> (Vec<u64>, Collector) {
 
 /// One chunk with these words in a oneshot buffer.
 fn chunk(content: &[u64]) -> (Vec<u64>, Collector) {
+    chunk_as(IdentityPolicy::Own(1), content)
+}
+
+fn chunk_as(policy: IdentityPolicy, content: &[u64]) -> (Vec<u64>, Collector) {
     let layout = layout(BufferingMode::Oneshot, 4096, 4096, 256);
     let rolling = layout.rolling_offset(0) / 8;
     let mut words = vec![(rolling, directory_entry(0, 4))];
     words.extend(content.iter().enumerate().map(|(index, word)| (rolling + 32 + index, *word)));
-    collect(layout, memory(&layout, words))
+    collect_as(policy, layout, memory(&layout, words))
 }
 
 #[test]
@@ -195,6 +207,42 @@ fn names_of_other_processes_are_refused() {
         let refused = u64::from(kept.is_none());
         assert_eq!(collector.stats().rejected[7], refused, "{what}: {:?}", collector.stats());
         assert_eq!(out, [vec![0x1_0033, 1, 5], kept.unwrap_or_default()].concat(), "{what}");
+    }
+}
+
+/// A provider of the machine writes about other processes and processors; an application does not.
+#[test]
+fn only_a_machine_provider_writes_about_others() {
+    let strings = [string_record(7, "trace"), string_record(8, "clock anchor")].concat();
+    let thread = [0x1_0033, 99, 5];
+    let foreign = [
+        // A context switch of processor 3, from thread 70 to thread 80.
+        vec![8 | 4 << 4 | 1 << 60 | 3 << 20, 10, 70, 80],
+        // The name of process 4242.
+        vec![7 | 3 << 4 | 1 << 16 | 0x8001 << 24, 4242, u64::from(b'x')],
+    ];
+    for record in foreign {
+        let content = [&strings[..], &thread, &record].concat();
+        let (out, collector) = chunk_as(IdentityPolicy::Machine, &content);
+        assert_eq!(out, content, "{:?}", collector.stats());
+        let (out, collector) = chunk(&content);
+        assert_eq!(out, [&strings[..], &[0x1_0033, 1, 5]].concat());
+        assert_eq!(collector.stats().rejected[7], 1, "{:?}", collector.stats());
+    }
+    // An event of another process: the koids are in the record.
+    let event = [4 | 4 << 4 | 7 << 32 | 7 << 48, 9, 4242, 4243];
+    let (out, _) = chunk_as(IdentityPolicy::Machine, &[&strings[..], &event].concat());
+    assert_eq!(out, [&strings[..], &event].concat());
+    let (out, _) = chunk(&[&strings[..], &event].concat());
+    assert_eq!(out, [&strings[..], &[event[0], 9, 1, 4243]].concat());
+    // What is malformed, and what is the manager's, passes for neither.
+    let anchor = [4 | 3 << 4 | 1 << 24 | 7 << 32 | 8 << 48, 9, 0];
+    let metadata = [0x0000_0001_0001_0010];
+    for (record, reason) in [(&anchor[..], 8), (&metadata, 1)] {
+        let content = [&strings[..], &thread, record].concat();
+        let (out, collector) = chunk_as(IdentityPolicy::Machine, &content);
+        assert_eq!(out, [&strings[..], &thread].concat());
+        assert_eq!(collector.stats().rejected[reason], 1, "{:?}", collector.stats());
     }
 }
 

@@ -55,6 +55,10 @@ mod tests {
         assert_eq!(refused, [2, 4, 8, 16, 32, 64, 64, 64].map(Some));
         let others = [Outcome::Nothing, Outcome::Nothing, Outcome::Refused, Outcome::Served];
         assert_eq!(waits(&mut backoff, &others), [Some(1), Some(1), Some(2), None]);
-        assert_eq!(waits(&mut backoff, &[Outcome::Refused]), [Some(2)], "a session resets the wait");
+        assert_eq!(
+            waits(&mut backoff, &[Outcome::Refused]),
+            [Some(2)],
+            "a session resets the wait"
+        );
     }
 }

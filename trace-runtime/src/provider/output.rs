@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trace_protocol::archive::{self, ClockSample, Closing, Identity};
-use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::saved::SavedMark;
 use trace_protocol::categories::CategorySet;
@@ -82,8 +82,9 @@ impl Output {
                 ClockSource::Boottime
             },
         };
-        let collector = Collector::new(mapping.reader(), layout, u64::from(identity.pid))
-            .map_err(io::Error::other)?;
+        let policy = IdentityPolicy::Own(u64::from(identity.pid));
+        let collector =
+            Collector::new(mapping.reader(), layout, policy).map_err(io::Error::other)?;
         let mut output = Self {
             files,
             length: 0,

@@ -10,6 +10,7 @@ use trace_format::DecodeError;
 
 use crate::words::as_bytes;
 
+use super::frame::record_words;
 use super::stats::Rejection;
 
 /// Which strings and threads records may refer to.
@@ -70,12 +71,16 @@ impl Registered for Tables {
 /// What the reader would refuse it for.
 pub fn check_record(registered: &impl Registered, record: &[u64]) -> Result<(), Rejection> {
     let header = record.first().copied().ok_or(Rejection::Framing)?;
-    if super::filter::record_words(header) != Some(record.len()) {
+    if record_words(header) != Some(record.len()) {
         return Err(Rejection::Framing);
     }
     let kind = RecordType::from_bits(record::Type::get(header)).ok_or(Rejection::UnknownType)?;
-    if matches!(kind, RecordType::Initialization | RecordType::String | RecordType::Thread) {
-        return Err(Rejection::Metadata);
+    match kind {
+        RecordType::Initialization | RecordType::String | RecordType::Thread => {
+            return Err(Rejection::Metadata)
+        }
+        RecordType::Scheduling => return Err(Rejection::Foreign),
+        _ => {}
     }
     match check_content(registered, record)? {
         (_, 0) => Ok(()),
@@ -102,7 +107,6 @@ fn check_content<'a>(
     match RecordType::from_bits(record::Type::get(header)) {
         None => return Err(Rejection::UnknownType),
         Some(RecordType::Metadata) => return Err(Rejection::Metadata),
-        Some(RecordType::Scheduling) => return Err(Rejection::Foreign),
         Some(_) if words.len() > MAX_WORDS => return Err(Rejection::Content),
         Some(_) => {}
     }

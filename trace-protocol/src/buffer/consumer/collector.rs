@@ -7,6 +7,7 @@ use crate::sync::Ordering;
 use super::chunks::{live_wraps, RawSave};
 use super::filter::Filter;
 use super::losses::{LossTable, Unreported};
+use super::ownership::IdentityPolicy;
 use super::slot::{SaveSlot, SlotReader};
 use super::stats::Stats;
 
@@ -38,20 +39,25 @@ impl std::fmt::Display for CollectorError {
 impl std::error::Error for CollectorError {}
 
 impl Collector {
-    /// A collector for the buffer of the process `process`, as the kernel numbers it.
+    /// Makes a collector for the buffer of a provider that may write records about whom `policy`
+    /// says.
     ///
     /// `layout` is the reader's own: nothing of it is read from the buffer.
     ///
     /// # Errors
     /// [`CollectorError::Size`] if the memory is smaller than the layout's total size.
-    pub fn new(mapping: ReadMapping, layout: Layout, process: u64) -> Result<Self, CollectorError> {
+    pub fn new(
+        mapping: ReadMapping,
+        layout: Layout,
+        policy: IdentityPolicy,
+    ) -> Result<Self, CollectorError> {
         if mapping.size() < layout.total_size() {
             return Err(CollectorError::Size);
         }
         Ok(Self {
             mapping,
             layout,
-            filter: Filter::new(process),
+            filter: Filter::new(policy),
             durable_read: 0,
             last_saved: None,
             losses: None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use trace_format::layout::{
-    argument, event, kernel_object, large, record, string, EventType, RecordType, StringRef,
+    argument, event, kernel_object, record, string, EventType, RecordType, StringRef,
     MAX_ARGUMENTS, MAX_RECORD_WORDS,
 };
 
@@ -11,9 +11,10 @@ use crate::buffer::producer::{LossStrings, LATE_COMPLETE};
 use crate::words::as_bytes;
 
 use super::check::{check, Tables};
+use super::frame::record_words;
 use super::losses::Reports;
 use super::omitted;
-use super::ownership::{Lack, Ownership, PROCESS_ARGUMENT};
+use super::ownership::{process_argument, IdentityPolicy, Lack, Ownership, PROCESS_ARGUMENT};
 use super::stats::{Rejection, Stats};
 
 /// Checks the records of a provider, one after another, over the whole session.
@@ -51,17 +52,17 @@ enum Verdict {
     Keep,
     /// Without the words behind this many.
     Cut(usize),
-    /// Without the words behind this many, and with an argument that names its process.
-    AddProcess(usize),
+    /// Without the words behind this many, and with an argument that names this process.
+    AddProcess(usize, u64),
     Drop,
 }
 
 impl Filter {
-    /// A filter for the provider whose process the kernel says is `process`.
-    pub(super) fn new(process: u64) -> Self {
+    /// Makes a filter for a provider that may write records about whom `policy` says.
+    pub(super) fn new(policy: IdentityPolicy) -> Self {
         Self {
             tables: Tables::new(),
-            ownership: Ownership::new(process),
+            ownership: Ownership::new(policy),
             stats: Stats::default(),
             events_by_category: Vec::new(),
             inline_categories: BTreeMap::new(),
@@ -97,9 +98,9 @@ impl Filter {
                     out.extend_from_slice(&words[run..at + kept]);
                     run = at + size;
                 }
-                Verdict::AddProcess(kept) => {
+                Verdict::AddProcess(kept, process) => {
                     out.extend_from_slice(&words[run..at + kept]);
-                    out.extend(self.ownership.process_argument());
+                    out.extend(process_argument(process));
                     run = at + size;
                 }
                 Verdict::Drop => {
@@ -136,6 +137,10 @@ impl Filter {
     }
 
     fn judge(&mut self, record: &mut [u64]) -> Verdict {
+        if !self.ownership.admits(record[0]) {
+            self.reject(Rejection::Foreign);
+            return Verdict::Drop;
+        }
         let appended = match check(&mut self.tables, record) {
             Ok(appended) => appended,
             Err(rejection) => {
@@ -145,7 +150,7 @@ impl Filter {
         };
         match self.ownership.claim(record, &self.strings) {
             Ok(Lack::Nothing) => self.stats.records += 1,
-            Ok(Lack::Process) => return self.add_process(record, appended),
+            Ok(Lack::Process(process)) => return self.add_process(record, appended, process),
             Err(rejection) => {
                 self.reject(rejection);
                 return Verdict::Drop;
@@ -161,7 +166,7 @@ impl Filter {
     }
 
     /// Makes room in the header of a kernel object for one more argument.
-    fn add_process(&mut self, record: &mut [u64], appended: usize) -> Verdict {
+    fn add_process(&mut self, record: &mut [u64], appended: usize, process: u64) -> Verdict {
         let kept = record.len() - appended;
         let (words, count) =
             (kept + PROCESS_ARGUMENT, kernel_object::ArgumentCount::get(record[0]) + 1);
@@ -172,7 +177,7 @@ impl Filter {
         let header = record::Size::set(record[0], words as u64);
         record[0] = kernel_object::ArgumentCount::set(header, count);
         self.stats.records += 1;
-        Verdict::AddProcess(kept)
+        Verdict::AddProcess(kept, process)
     }
 
     /// The manager writes the initialization record itself.
@@ -341,13 +346,6 @@ impl Filter {
 fn short(text: &str) -> Option<Box<str>> {
     const LONGEST: usize = 100;
     (text.len() <= LONGEST).then(|| text.into())
-}
-
-/// Words of the record with this header: at least 1. `None` for a size of 0.
-pub(super) fn record_words(header: u64) -> Option<usize> {
-    let large = record::Type::get(header) == RecordType::Large.bits();
-    let words = if large { large::Size::get(header) } else { record::Size::get(header) };
-    usize::try_from(words).ok().filter(|words| *words != 0)
 }
 
 /// Whether the header is that of a scope that ended late: of an indexed thread, with no argument,

@@ -11,6 +11,7 @@
 //! | `live` | the same of a buffer that is being written |
 //! | `slot` | copies that outlive the process that made them |
 //! | `filter` | which records stay, and what becomes of open and late scopes |
+//! | `frame` | where a record ends |
 //! | `losses` | which records a provider lost |
 //! | `omitted` | what a provider says that it left out |
 //! | `check` | whether one record is well-formed |
@@ -20,6 +21,7 @@ mod check;
 mod chunks;
 mod collector;
 mod filter;
+mod frame;
 mod live;
 mod losses;
 mod omitted;
@@ -30,7 +32,9 @@ mod stats;
 pub use check::{check_record, Registered};
 pub use chunks::RawSave;
 pub use collector::{Collector, CollectorError};
+pub use frame::record_words;
 pub use live::LiveCopy;
 pub use losses::Unreported;
+pub use ownership::IdentityPolicy;
 pub use slot::{SaveSlot, SlotReader};
 pub use stats::{Rejection, Stats};

@@ -1,5 +1,6 @@
-//! In whose name a record speaks: the process is the one that the kernel names, whatever the
-//! record says, and records of other processes and of the manager are refused.
+//! In whose name a record speaks. For an application, the process is the one that the kernel names,
+//! whatever the record says, and records of other processes are refused. Nobody writes the records
+//! of the manager.
 
 use trace_format::decode;
 use trace_format::layout::{
@@ -14,11 +15,20 @@ use crate::words::as_bytes;
 
 use super::stats::Rejection;
 
+/// About whom a provider may write records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdentityPolicy {
+    /// About its own process, which is this one, as the kernel numbers it. For applications.
+    Own(u64),
+    /// About all processes and processors: its records keep the koids that are in them, and
+    /// scheduling records pass. Only for a provider that is trusted, never by its own word.
+    Machine,
+}
+
 /// Who a provider is.
 #[derive(Clone, Debug)]
 pub(super) struct Ownership {
-    /// Its process, as the kernel says.
-    process: u64,
+    policy: IdentityPolicy,
     /// Its process, as the thread record of its last chunk said: another number in another pid
     /// namespace.
     claimed: u64,
@@ -28,19 +38,25 @@ pub(super) struct Ownership {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lack {
     Nothing,
-    /// The argument that says of which process a thread is; see [`Ownership::process_argument`].
-    Process,
+    /// The argument that says that a thread is of this process; see [`process_argument`].
+    Process(u64),
 }
 
 /// Where the strings with an index are.
 type Strings = [Option<Box<str>>];
 
 impl Ownership {
-    pub(super) fn new(process: u64) -> Self {
-        Self { process, claimed: process }
+    pub(super) fn new(policy: IdentityPolicy) -> Self {
+        Self { policy, claimed: 0 }
     }
 
-    /// Puts the provider's process into a well-formed record that names one. Returns what the
+    /// Whether the provider may write a record with this header, well-formed or not.
+    pub(super) fn admits(&self, header: u64) -> bool {
+        self.policy == IdentityPolicy::Machine
+            || record::Type::get(header) != RecordType::Scheduling.bits()
+    }
+
+    /// Puts an application's process into a well-formed record that names one. Returns what the
     /// record lacks.
     ///
     /// # Errors
@@ -51,109 +67,135 @@ impl Ownership {
         strings: &Strings,
     ) -> Result<Lack, Rejection> {
         let Some(&header) = record.first() else { return Ok(Lack::Nothing) };
-        match RecordType::from_bits(record::Type::get(header)) {
-            Some(RecordType::Thread) => self.own_thread(record),
-            Some(RecordType::Event) => self.own_event(record, strings)?,
-            Some(RecordType::KernelObject) => return self.own_object(record, strings),
-            Some(RecordType::Log) if log::ThreadRef::get(header) == 0 => self.set(record, 2),
+        let kind = RecordType::from_bits(record::Type::get(header));
+        if kind == Some(RecordType::Event) {
+            refuse_reserved(record, strings)?;
+        }
+        match self.policy {
+            IdentityPolicy::Own(process) => self.own(process, kind, record, strings),
+            IdentityPolicy::Machine => Ok(Lack::Nothing),
+        }
+    }
+
+    /// Puts the process into an application's record.
+    fn own(
+        &mut self,
+        process: u64,
+        kind: Option<RecordType>,
+        record: &mut [u64],
+        strings: &Strings,
+    ) -> Result<Lack, Rejection> {
+        let header = record.first().copied().unwrap_or(0);
+        match kind {
+            Some(RecordType::KernelObject) => return self.own_object(process, record, strings),
+            Some(RecordType::Thread) => self.own_thread(process, record),
+            Some(RecordType::Large) => own_large(process, record),
+            Some(RecordType::Event) if event::ThreadRef::get(header) == 0 => {
+                set(record, 2, process)
+            }
+            Some(RecordType::Log) if log::ThreadRef::get(header) == 0 => set(record, 2, process),
             Some(RecordType::Profiler) if profiler::ThreadRef::get(header) == 0 => {
-                self.set(record, 2);
+                set(record, 2, process);
             }
             Some(RecordType::UserspaceObject) if userspace_object::ProcessRef::get(header) == 0 => {
-                self.set(record, 2);
+                set(record, 2, process);
             }
-            Some(RecordType::Large) => self.own_large(record),
             _ => {}
         }
         Ok(Lack::Nothing)
     }
 
-    /// An argument `process` that names the provider's process.
-    pub(super) fn process_argument(&self) -> [u64; PROCESS_ARGUMENT] {
-        let name = StringRef::inline(PROCESS.len());
-        let header = argument::Type::make(ArgumentType::Koid.bits())
-            | argument::Size::make(PROCESS_ARGUMENT as u64)
-            | argument::NameRef::make(u64::from(name.bits()));
-        [header, u64::from_le_bytes(*b"process\0"), self.process]
-    }
-
-    fn own_thread(&mut self, record: &mut [u64]) {
+    fn own_thread(&mut self, process: u64, record: &mut [u64]) {
         let index = record.first().map_or(0, |header| thread::Index::get(*header));
         if index == u64::from(CHUNK_THREAD.bits()) {
-            self.claimed = record.get(1).copied().unwrap_or(self.process);
+            self.claimed = record.get(1).copied().unwrap_or(process);
         }
-        self.set(record, 1);
-    }
-
-    fn own_event(&self, record: &mut [u64], strings: &Strings) -> Result<(), Rejection> {
-        let Some(&header) = record.first() else { return Ok(()) };
-        if event::ThreadRef::get(header) == 0 {
-            self.set(record, 2);
-        }
-        match may_be_reserved(header, strings) && is_reserved(record, strings) {
-            true => Err(Rejection::Reserved),
-            false => Ok(()),
-        }
+        set(record, 1, process);
     }
 
     /// A process names itself and its threads, not others.
-    fn own_object(&self, record: &mut [u64], strings: &Strings) -> Result<Lack, Rejection> {
+    fn own_object(
+        &self,
+        process: u64,
+        record: &mut [u64],
+        strings: &Strings,
+    ) -> Result<Lack, Rejection> {
         let Ok(Record::KernelObject(object)) = decode::record(as_bytes(record)) else {
             return Ok(Lack::Nothing);
         };
+        let is_own = [0, process, self.claimed].contains(&object.koid);
         match object.object_type {
-            ObjectType::PROCESS if self.is_own_process(&object, strings) => self.set(record, 1),
+            // Its user is the kernel's to say.
+            ObjectType::PROCESS if is_own && !names_a_user(&object, strings) => {
+                set(record, 1, process);
+            }
             ObjectType::PROCESS => return Err(Rejection::Foreign),
-            ObjectType::THREAD if names_a_process(&object, strings) => self.own_koids(record),
-            ObjectType::THREAD => return Ok(Lack::Process),
+            ObjectType::THREAD if names_a_process(&object, strings) => own_koids(process, record),
+            ObjectType::THREAD => return Ok(Lack::Process(process)),
             _ => {}
         }
         Ok(Lack::Nothing)
     }
+}
 
-    /// Whether an object is the provider's process. Its user is the kernel's to say.
-    fn is_own_process(&self, object: &KernelObject<'_>, strings: &Strings) -> bool {
-        let mut names = object.arguments.iter().map(|argument| argument.name);
-        [0, self.process, self.claimed].contains(&object.koid)
-            && !names.any(|name| text(name, strings) == Some(b"uid"))
-    }
-
-    /// The koid argument of a thread object is its process.
-    fn own_koids(&self, record: &mut [u64]) {
-        let name = record.first().map_or(0, |header| kernel_object::NameRef::get(*header));
-        let mut at = 2 + inline_words(name);
-        while let Some(&header) = record.get(at) {
-            let size = (argument::Size::get(header) as usize).max(1);
-            if argument::Type::get(header) == ArgumentType::Koid.bits() {
-                self.set(record, at + size - 1);
-            }
-            at += size;
+/// The koid argument of a thread object is its process.
+fn own_koids(process: u64, record: &mut [u64]) {
+    let name = record.first().map_or(0, |header| kernel_object::NameRef::get(*header));
+    let mut at = 2 + inline_words(name);
+    while let Some(&header) = record.get(at) {
+        let size = (argument::Size::get(header) as usize).max(1);
+        if argument::Type::get(header) == ArgumentType::Koid.bits() {
+            set(record, at + size - 1, process);
         }
-    }
-
-    /// The thread of a large blob with metadata is behind its strings and its timestamp.
-    fn own_large(&self, record: &mut [u64]) {
-        let [header, refs, ..] = *record else { return };
-        let is_event = large::BlobFormat::get(header) == LargeBlobFormat::Event.bits();
-        if is_event && large_blob::ThreadRef::get(refs) == 0 {
-            let strings = inline_words(large_blob::CategoryRef::get(refs))
-                + inline_words(large_blob::NameRef::get(refs));
-            self.set(record, 3 + strings);
-        }
-    }
-
-    fn set(&self, record: &mut [u64], index: usize) {
-        if let Some(word) = record.get_mut(index) {
-            *word = self.process;
-        }
+        at += size;
     }
 }
 
-/// Words of [`Ownership::process_argument`].
+/// The thread of a large blob with metadata is behind its strings and its timestamp.
+fn own_large(process: u64, record: &mut [u64]) {
+    let [header, refs, ..] = *record else { return };
+    let is_event = large::BlobFormat::get(header) == LargeBlobFormat::Event.bits();
+    if is_event && large_blob::ThreadRef::get(refs) == 0 {
+        let strings = inline_words(large_blob::CategoryRef::get(refs))
+            + inline_words(large_blob::NameRef::get(refs));
+        set(record, 3 + strings, process);
+    }
+}
+
+fn set(record: &mut [u64], index: usize, process: u64) {
+    if let Some(word) = record.get_mut(index) {
+        *word = process;
+    }
+}
+
+/// Refuses an event that only the manager writes.
+fn refuse_reserved(record: &[u64], strings: &Strings) -> Result<(), Rejection> {
+    let header = record.first().copied().unwrap_or(0);
+    match may_be_reserved(header, strings) && is_reserved(record, strings) {
+        true => Err(Rejection::Reserved),
+        false => Ok(()),
+    }
+}
+
+/// Returns an argument `process` that names the process.
+pub(super) fn process_argument(process: u64) -> [u64; PROCESS_ARGUMENT] {
+    let name = StringRef::inline(PROCESS.len());
+    let header = argument::Type::make(ArgumentType::Koid.bits())
+        | argument::Size::make(PROCESS_ARGUMENT as u64)
+        | argument::NameRef::make(u64::from(name.bits()));
+    [header, u64::from_le_bytes(*b"process\0"), process]
+}
+
+/// Words of [`process_argument`].
 pub(super) const PROCESS_ARGUMENT: usize = 3;
 
 /// The name of the argument that says of which process a thread is.
 const PROCESS: &str = "process";
+
+/// Whether a process object says whose it is.
+fn names_a_user(object: &KernelObject<'_>, strings: &Strings) -> bool {
+    object.arguments.iter().any(|argument| text(argument.name, strings) == Some(b"uid"))
+}
 
 /// Whether a thread object says that it is of a process, which is then the provider's. A thread
 /// that is of no process would name those of all.

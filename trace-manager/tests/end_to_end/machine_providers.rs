@@ -1,0 +1,129 @@
+//! Providers that may write about other processes, and those that may not.
+
+use std::process::{Child, Command};
+
+use super::provider::{Provider, CATEGORY};
+use super::*;
+
+use trace_format::encode::append;
+use trace_format::layout::ObjectType;
+use trace_format::record::{Arguments, KernelObject, Record};
+use trace_format::Reader;
+
+/// A process that is none of the test's.
+const OTHER: u64 = 3_999_999;
+
+/// The user of this process, as the kernel says.
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Connects, names another process and leaves.
+fn name_another_process(path: &std::path::Path) {
+    let (mut provider, _) = Provider::register(path, CATEGORY);
+    let mut tracing = provider.enter();
+    let object = KernelObject {
+        object_type: ObjectType::PROCESS,
+        koid: OTHER,
+        name: "another".into(),
+        arguments: Arguments::NONE,
+    };
+    let mut words = Vec::new();
+    append(&mut words, &Record::from(object)).unwrap();
+    tracing.durable(&words);
+}
+
+/// Whether the session's archive names the other process.
+fn is_named(stage: &Stage) -> bool {
+    let bytes = std::fs::read(stage.archive()).unwrap();
+    let mut reader = Reader::new(&bytes[..]);
+    let mut named = false;
+    while let Some(item) = reader.next().unwrap() {
+        named |= matches!(&item.record, Record::KernelObject(object) if object.koid == OTHER);
+    }
+    named
+}
+
+#[test]
+fn an_application_does_not_name_other_processes() {
+    let stage = Stage::new();
+    let session = stage.start(config(BufferingMode::Oneshot));
+    name_another_process(stage.manager.path());
+    let summary = end(&session);
+    let foreign = trace_protocol::buffer::consumer::Rejection::Foreign;
+    assert_eq!(summary.providers[0].rejected, [(foreign, 1)]);
+    assert!(!is_named(&stage));
+}
+
+/// The program names its own process: that counts if it runs as root, and else does not.
+#[test]
+fn a_process_that_is_named_counts_if_it_is_of_root() {
+    let stage = Stage::new();
+    stage.manager.allow_machine_provider(std::process::id()).unwrap();
+    let session = stage.start(config(BufferingMode::Oneshot));
+    name_another_process(stage.manager.path());
+    let summary = end(&session);
+    assert_eq!(summary.providers[0].rejected.is_empty(), is_root());
+    assert_eq!(is_named(&stage), is_root());
+}
+
+/// This program, as a provider.
+fn this_program() -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "machine_providers::provider_process", "--ignored"]);
+    command.stdout(std::process::Stdio::null());
+    command
+}
+
+#[test]
+#[ignore = "started by the other tests"]
+fn provider_process() {
+    let path = std::env::var_os("TRACE_SOCKET").unwrap();
+    name_another_process(std::path::Path::new(&path));
+}
+
+fn wait(mut child: Child) {
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_process_that_the_manager_started_counts() {
+    let stage = Stage::new();
+    let session = stage.start(config(BufferingMode::Oneshot));
+    wait(stage.manager.spawn_machine_provider(&mut this_program()).unwrap());
+    let summary = end(&session);
+    assert_eq!(summary.providers[0].rejected, []);
+    assert!(is_named(&stage));
+}
+
+/// A process that others started, and of another user than root, is an application whatever the
+/// caller says of it. Without root there is no other user to be: the test above is the same.
+#[test]
+fn a_process_of_another_user_does_not_count() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    if !is_root() {
+        return;
+    }
+    let stage = Stage::new();
+    for (path, mode) in [(stage.directory.path(), 0o755), (stage.manager.path(), 0o777)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    // Nobody may not be allowed to read the directory of this program.
+    let program = stage.directory.path().join("program");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "read go; exec \"$@\"", "sh"])
+        .arg(&program)
+        .args(this_program().get_args());
+    command.current_dir("/").uid(65534).gid(65534).env("TRACE_SOCKET", stage.manager.path());
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let session = stage.start(config(BufferingMode::Oneshot));
+    stage.manager.allow_machine_provider(child.id()).unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"\n").unwrap();
+    wait(child);
+    let summary = end(&session);
+    assert_eq!((summary.providers[0].uid, is_named(&stage)), (65534, false));
+}
