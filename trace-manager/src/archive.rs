@@ -21,4 +21,4 @@ pub(crate) use position::ReadFrom;
 pub(crate) use spool::{Block, Notes};
 pub use target::ArchiveTarget;
 pub(crate) use target::Output;
-pub(crate) use writer::{give_way, ArchiveWriter, Finished, WriterStatus};
+pub(crate) use writer::{give_way, ArchiveWriter, Beginning, Finished, WriterStatus};

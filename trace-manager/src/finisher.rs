@@ -9,9 +9,9 @@ use std::thread;
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use crate::guard::Mark;
-use crate::server::Waker;
 use crate::summary::ProviderSummary;
 use crate::tape::{Departure, Tape};
+use crate::waker::Waker;
 
 /// What a provider left behind, ready for the archive.
 #[derive(Debug)]

@@ -40,6 +40,7 @@ mod server;
 mod snapshot;
 mod summary;
 mod tape;
+mod waker;
 
 pub use archive::ArchiveTarget;
 pub use config::SessionConfig;

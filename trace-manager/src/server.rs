@@ -7,20 +7,25 @@
 //! | module | subject |
 //! |---|---|
 //! | `event_loop` | waiting, and which turn is whose |
-//! | `admission` | whom it takes in, and within which limits |
+//! | `state` | what the loop looks after |
+//! | `intake`, `admission` | whom it takes in, and within which limits |
+//! | `active` | the session |
 //! | `connection` | one provider's sockets |
 //! | `outbox` | messages that a provider has not taken yet |
 //! | `perform` | doing what the conductor wants done |
 //! | `alarm` | doing what alerts are to do |
 //! | `command` | what the caller asks of the loop |
 
+mod active;
 mod admission;
 mod alarm;
 mod command;
 mod connection;
 mod event_loop;
+mod intake;
 mod outbox;
 mod perform;
+mod state;
 
-pub(crate) use command::{Command, Mailbox, Shared, StartRequest, Waker};
-pub(crate) use event_loop::EventLoop;
+pub(crate) use command::{Command, Mailbox, Shared, StartRequest};
+pub(crate) use state::EventLoop;

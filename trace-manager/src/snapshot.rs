@@ -13,22 +13,20 @@
 //! to do with it. Providers learn nothing of it.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use trace_protocol::words::as_bytes;
 
-use crate::archive::{give_way, Output, ReadFrom, WriterStatus};
+use crate::archive::{give_way, Beginning, Output, ReadFrom, WriterStatus};
 use crate::error::ManagerError;
 use crate::notice::{Notice, Notices};
-use crate::server::Waker;
 use crate::summary::SnapshotSummary;
 use crate::tape::Extract;
+use crate::waker::Waker;
 
 /// How often to look whether the session's archive has been written so far.
 const LOOK_INTERVAL: Duration = Duration::from_millis(2);
@@ -60,17 +58,6 @@ pub(crate) enum Origin {
     Alerts(Vec<String>),
     /// The caller, who waits for the number of bytes.
     Caller(Sender<Result<u64, ManagerError>>),
-}
-
-/// What the session's archive holds when the snapshot is taken.
-#[derive(Debug)]
-pub(crate) struct Beginning {
-    pub(crate) archive: Arc<File>,
-    /// Bytes of it. They may still have to be written.
-    pub(crate) bytes: u64,
-    /// Offsets in bytes of the words in it that hold the counter's rate.
-    pub(crate) rates: Vec<u64>,
-    pub(crate) status: Arc<WriterStatus>,
 }
 
 /// The loop's end of the thread that writes snapshots.

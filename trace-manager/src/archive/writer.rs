@@ -13,7 +13,6 @@ use super::spool::Spool;
 use super::{Block, Output};
 use crate::error::{ArchiveError, ManagerError};
 use crate::guard::Keeper;
-use crate::snapshot::Beginning;
 
 /// Bytes that wait in memory for the writer before a file takes them.
 const MEMORY_LIMIT: usize = 256 << 20;
@@ -59,6 +58,17 @@ impl WriterStatus {
     fn take_lost(&self) -> Option<io::Error> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+/// What an archive holds at some moment.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) archive: Arc<File>,
+    /// Bytes of it. They may still have to be written.
+    pub(crate) bytes: u64,
+    /// Offsets in bytes of the words in it that hold the counter's rate.
+    pub(crate) rates: Vec<u64>,
+    pub(crate) status: Arc<WriterStatus>,
 }
 
 /// An archive that is being written.

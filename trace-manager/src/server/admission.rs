@@ -1,15 +1,12 @@
-//! Whom the manager takes in, and what for: [`Limits`] against what providers take.
+//! What providers take, against [`Limits`].
 
 use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Instant;
 
 use rustix::process::{getrlimit, Resource};
-use trace_protocol::message::ToProvider;
 use trace_protocol::socket::PeerCredentials;
 
-use super::connection::Connection;
-use super::event_loop::EventLoop;
 use crate::limits::{Bound, Limits};
 use crate::machine::ProviderId;
 use crate::memory::available_memory;
@@ -18,14 +15,14 @@ use crate::quota::{Excess, Quota};
 /// What providers take, and may take.
 #[derive(Debug)]
 pub(super) struct Admission {
-    limits: Limits,
+    pub(super) limits: Limits,
     /// File descriptors of the process that are none of providers.
     own_descriptors: u64,
     /// Connections that have not registered, the oldest first, with the ends of their time. Those
     /// that have registered since, or are gone, are in it too.
-    unregistered: VecDeque<(Instant, ProviderId)>,
-    providers: Quota,
-    messages: Quota,
+    pub(super) unregistered: VecDeque<(Instant, ProviderId)>,
+    pub(super) providers: Quota,
+    pub(super) messages: Quota,
     buffers: Quota,
 }
 
@@ -48,7 +45,7 @@ impl Admission {
     }
 
     /// How many connections there are file descriptors for; one at least.
-    fn connections(&self) -> u64 {
+    pub(super) fn connections(&self) -> u64 {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let free = limit.saturating_sub(self.own_descriptors + self.limits.reserve);
         (free / Limits::DESCRIPTORS).max(1)
@@ -60,116 +57,6 @@ impl Admission {
             self.buffers.sweep(|pid| Path::new(&format!("/proc/{pid}")).exists());
             self.buffers.take(peer, size)
         })
-    }
-}
-
-impl EventLoop {
-    /// Makes room for a connection, which may be at the expense of the oldest one that has not
-    /// registered. Returns whether there is room.
-    pub(super) fn make_room(&mut self, peer: PeerCredentials) -> bool {
-        let of_user = |connection: &Connection| connection.peer.uid == peer.uid;
-        let unregistered = self.connections.values().filter(|it| it.register.is_none());
-        if unregistered.filter(|it| of_user(it)).count() as u64
-            >= self.admission.limits.unregistered
-        {
-            self.close_oldest("too many connections that have not registered", of_user);
-        }
-        if self.connections.len() as u64 >= self.admission.connections() {
-            self.close_oldest("no file descriptor is left for it", |_| true);
-        }
-        (self.connections.len() as u64) < self.admission.connections()
-    }
-
-    /// Begins the time in which a connection is to register.
-    pub(super) fn expect_registration(&mut self, id: ProviderId) {
-        let deadline = Instant::now() + self.admission.limits.register_timeout;
-        self.admission.unregistered.push_back((deadline, id));
-    }
-
-    /// When the next connection should have registered.
-    pub(super) fn register_deadline(&self) -> Option<Instant> {
-        self.admission.unregistered.front().map(|(deadline, _)| *deadline)
-    }
-
-    /// Closes the connections whose time to register is over.
-    pub(super) fn close_unregistered(&mut self) {
-        let now = Instant::now();
-        while let Some((deadline, id)) = self.admission.unregistered.front().copied() {
-            let is_waiting = self.connections.get(&id).is_some_and(|it| it.register.is_none());
-            if is_waiting && deadline > now {
-                return;
-            }
-            self.admission.unregistered.pop_front();
-            if is_waiting {
-                self.turn_away(id, "it did not register in time");
-            }
-        }
-    }
-
-    fn close_oldest(&mut self, reason: &str, which: impl Fn(&Connection) -> bool) {
-        let unregistered = |it: &Connection| it.register.is_none() && which(it);
-        let mut connections = self.connections.iter();
-        let oldest = connections.find(|(_, it)| unregistered(it)).map(|(id, _)| *id);
-        if let Some(id) = oldest {
-            self.turn_away(id, reason);
-        }
-    }
-
-    /// Takes a provider that has registered in. False if it is refused, and its connection closed.
-    pub(super) fn admit(&mut self, id: ProviderId) -> bool {
-        let Some(connection) = self.connections.get_mut(&id) else { return false };
-        let admission = &mut self.admission;
-        let bound = admission.limits.providers.within(admission.connections());
-        admission.providers.set_bound(bound);
-        match admission.providers.take(connection.peer, 1) {
-            Ok(()) => {
-                connection.admitted = true;
-                true
-            }
-            Err(excess) => {
-                self.turn_away(id, &excess.to_string());
-                false
-            }
-        }
-    }
-
-    /// Counts the memory that a connection's messages take. Closes it if that is too much.
-    pub(super) fn count_messages(&mut self, id: ProviderId) -> bool {
-        let Some(connection) = self.connections.get_mut(&id) else { return false };
-        let (before, now) = (connection.counted, connection.memory());
-        let messages = &mut self.admission.messages;
-        messages.give_back(connection.peer, before);
-        connection.counted = 0;
-        match messages.take(connection.peer, now) {
-            Ok(()) => {
-                connection.counted = now;
-                true
-            }
-            Err(excess) => {
-                self.turn_away(id, &excess.to_string());
-                false
-            }
-        }
-    }
-
-    /// Gives back what a connection that is closed has taken.
-    pub(super) fn give_back(&mut self, connection: &Connection) {
-        self.admission.messages.give_back(connection.peer, connection.counted);
-        if connection.admitted {
-            self.admission.providers.give_back(connection.peer, 1);
-        }
-    }
-
-    /// Says to a provider why it cannot take part, and in the summary.
-    pub(super) fn refuse_provider(&mut self, id: ProviderId, reason: &str) {
-        self.refuse(id, reason.to_owned());
-        self.send(id, &ToProvider::Refused { reason: reason.to_owned() });
-    }
-
-    /// Refuses a connection that is not in a session, and closes it.
-    fn turn_away(&mut self, id: ProviderId, reason: &str) {
-        self.refuse_provider(id, reason);
-        self.disconnect(id, crate::machine::TraceeEvent::Disconnected);
     }
 }
 

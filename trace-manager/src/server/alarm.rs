@@ -4,21 +4,11 @@ use std::path::PathBuf;
 
 use crossbeam_channel::Sender;
 
-use super::event_loop::EventLoop;
-use super::perform::Active;
+use super::state::EventLoop;
 use crate::error::ManagerError;
-use crate::machine::{Input, ProviderId, Reaction, SessionState, Triggers};
-use crate::notice::{Notice, Notices};
-use crate::snapshot::{path_of, Origin};
-
-/// What a session's alerts do, and who is told.
-#[derive(Debug)]
-pub(super) struct Alarm {
-    pub(super) triggers: Triggers,
-    pub(super) notices: Notices,
-    /// The archive's path as the caller has it.
-    pub(super) path: PathBuf,
-}
+use crate::machine::{Input, ProviderId, Reaction, SessionState};
+use crate::notice::Notice;
+use crate::snapshot::Origin;
 
 impl EventLoop {
     /// Takes an alert of a provider.
@@ -72,22 +62,6 @@ impl EventLoop {
             Some(active) => active.recording.snapshot(path, Origin::Caller(answer)),
             // The caller may not wait any longer.
             None => drop(answer.send(Err(ManagerError::SessionOver))),
-        }
-    }
-}
-
-impl Active {
-    fn take_snapshot(&mut self, number: u32, alerts: Vec<String>) {
-        let path = path_of(&self.alarm.path, number);
-        self.recording.snapshot(path, Origin::Alerts(alerts));
-    }
-
-    /// Says which alerts have no snapshot because the session is over.
-    pub(super) fn end_alarm(&mut self) {
-        let alerts = self.alarm.triggers.end();
-        if !alerts.is_empty() {
-            let path = path_of(&self.alarm.path, self.alarm.triggers.taken() + 1);
-            self.recording.refuse_snapshot(path, Origin::Alerts(alerts), ManagerError::SessionOver);
         }
     }
 }

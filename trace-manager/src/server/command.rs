@@ -1,13 +1,11 @@
 //! What the caller asks of the loop, and what both look at.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
-use rustix::event::{eventfd, EventfdFlags};
 
 use crate::archive::Output;
 use crate::config::SessionConfig;
@@ -16,6 +14,7 @@ use crate::guard::Guard;
 use crate::notice::Notices;
 use crate::recording::Recorded;
 use crate::summary::Progress;
+use crate::waker::Waker;
 
 /// What the caller asks.
 #[derive(Debug)]
@@ -87,17 +86,6 @@ impl Shared {
     }
 }
 
-/// Wakes the loop up.
-#[derive(Debug, Clone)]
-pub(crate) struct Waker(Arc<OwnedFd>);
-
-impl Waker {
-    pub(crate) fn wake(&self) {
-        // Full means that the loop is awake already.
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
-    }
-}
-
 /// The caller's end: commands, and something that wakes the loop up.
 #[derive(Debug, Clone)]
 pub(crate) struct Mailbox {
@@ -115,8 +103,7 @@ pub(crate) struct Inbox {
 impl Mailbox {
     pub(crate) fn new() -> io::Result<(Self, Inbox)> {
         let (sender, receiver) = crossbeam_channel::unbounded();
-        let eventfd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let waker = Waker(Arc::new(eventfd));
+        let waker = Waker::new()?;
         let mailbox = Self { commands: sender, waker: waker.clone() };
         Ok((mailbox, Inbox { commands: receiver, waker }))
     }
@@ -125,19 +112,5 @@ impl Mailbox {
         self.commands.send(command).map_err(|_| ManagerError::Ended)?;
         self.waker.wake();
         Ok(())
-    }
-}
-
-impl Inbox {
-    /// Makes the next wait wait again.
-    pub(crate) fn rest(&self) {
-        // Nothing to read means that it waits already.
-        let _ = rustix::io::read(&self.waker.0, &mut [0; 8]);
-    }
-}
-
-impl AsFd for Inbox {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.waker.0.as_fd()
     }
 }

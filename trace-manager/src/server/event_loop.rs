@@ -1,32 +1,23 @@
 //! Waiting, and which turn is whose.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use rustix::event::epoll::{self, EventData, EventFlags, EventVec};
-use trace_protocol::archive::ClockSample;
+use rustix::event::epoll::{self, EventFlags, EventVec};
 use trace_protocol::slices;
-use trace_protocol::socket::Listener;
 
-use super::admission::Admission;
-use super::command::{Command, Inbox, StartRequest};
+use super::active::{Active, Alarm};
+use super::command::{Command, StartRequest};
 use super::connection::{Connection, Received, ReceivedPacket};
+use super::state::{EventLoop, Source};
 use crate::archive::ArchiveWriter;
 use crate::error::ManagerError;
 use crate::finisher::Finisher;
 use crate::guard::Keeper;
-use crate::limits::Limits;
-use crate::machine::{Conductor, Input, ProviderId, Time, TraceeEvent, Triggers};
-use crate::machine_providers::MachineProviders;
+use crate::machine::{Input, ProviderId, TraceeEvent, Triggers};
 use crate::recording::Recording;
-use crate::server::alarm::Alarm;
-use crate::server::perform::Active;
 use crate::snapshot::Snapshots;
-
-/// What is read of one provider's messages in a turn, in bytes.
-const SCRATCH: usize = 64 << 10;
 
 /// How often the caller's view of a session is renewed.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -41,94 +32,7 @@ const ACCEPTS_PER_TURN: usize = 64;
 /// fewer, and a hostile provider cannot make it larger than the system allows.
 const LAST_TURNS: usize = 64;
 
-/// What an epoll event is about: a provider's number and one of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
-    Listener,
-    Inbox,
-    Messages(ProviderId),
-    Packets(ProviderId),
-    /// The end of the process, however many others have its sockets open.
-    Process(ProviderId),
-}
-
-impl Source {
-    pub(super) fn data(self) -> EventData {
-        let (kind, id) = match self {
-            Self::Listener => (0, 0),
-            Self::Inbox => (1, 0),
-            Self::Messages(id) => (2, id),
-            Self::Packets(id) => (3, id),
-            Self::Process(id) => (4, id),
-        };
-        EventData::new_u64(u64::from(id) << 3 | kind)
-    }
-
-    fn from_data(data: EventData) -> Self {
-        let data = data.u64();
-        let id = (data >> 3) as ProviderId;
-        match data & 7 {
-            0 => Self::Listener,
-            1 => Self::Inbox,
-            2 => Self::Messages(id),
-            3 => Self::Packets(id),
-            _ => Self::Process(id),
-        }
-    }
-}
-
-/// The event loop and all that it looks after.
-#[derive(Debug)]
-pub(crate) struct EventLoop {
-    pub(super) epoll: OwnedFd,
-    listener: Listener,
-    inbox: Inbox,
-    pub(super) conductor: Conductor,
-    pub(super) connections: BTreeMap<ProviderId, Connection>,
-    pub(super) active: Option<Active>,
-    next_provider: ProviderId,
-    sessions: u64,
-    /// When the loop's time began.
-    origin: Instant,
-    clocks: ClockSample,
-    pub(super) admission: Admission,
-    pub(super) machine_providers: MachineProviders,
-    accept_again: Option<Instant>,
-    quitting: bool,
-    scratch: Vec<u8>,
-}
-
 impl EventLoop {
-    /// Sets the loop up.
-    pub(crate) fn new(
-        listener: Listener,
-        inbox: Inbox,
-        limits: Limits,
-        machine_providers: MachineProviders,
-    ) -> io::Result<Self> {
-        listener.set_nonblocking(true)?;
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &listener, Source::Listener.data(), EventFlags::IN)?;
-        epoll::add(&epoll, &inbox, Source::Inbox.data(), EventFlags::IN)?;
-        Ok(Self {
-            epoll,
-            listener,
-            inbox,
-            conductor: Conductor::new(),
-            connections: BTreeMap::new(),
-            active: None,
-            next_provider: 1,
-            sessions: 0,
-            origin: Instant::now(),
-            clocks: ClockSample::now(),
-            admission: Admission::new(limits),
-            machine_providers,
-            accept_again: None,
-            quitting: false,
-            scratch: vec![0; SCRATCH],
-        })
-    }
-
     /// Runs until the caller ends it.
     pub(crate) fn run(mut self) -> io::Result<()> {
         // Providers fill buffers while this thread waits for a processor.
@@ -203,10 +107,6 @@ impl EventLoop {
         shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
     }
 
-    pub(super) fn now(&self) -> Time {
-        self.origin.elapsed()
-    }
-
     fn accept(&mut self) {
         for _ in 0..ACCEPTS_PER_TURN {
             match self.listener.accept() {
@@ -265,7 +165,7 @@ impl EventLoop {
     }
 
     fn commands(&mut self) {
-        self.inbox.rest();
+        self.inbox.waker.rest();
         while let Ok(command) = self.inbox.commands.try_recv() {
             match command {
                 Command::Start(request) => self.start(*request),

@@ -1,10 +1,8 @@
 //! Doing what the conductor wants done.
 
 use std::io;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::Sender;
 use rustix::event::epoll::{self, EventFlags};
 use trace_protocol::archive::Identity;
 use trace_protocol::buffer::consumer::Collector;
@@ -17,57 +15,16 @@ use trace_protocol::words::as_bytes;
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use super::alarm::Alarm;
-use super::command::Shared;
+use super::active::Active;
 use super::connection::Connection;
-use super::event_loop::{EventLoop, Source};
 use super::outbox::Handles;
+use super::state::{EventLoop, Source};
 use crate::machine::{
     Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent, Violation,
 };
-use crate::recording::{Newcomer, Recorded, Recording};
-use crate::summary::{Progress, Refusal};
+use crate::recording::Newcomer;
+use crate::summary::Refusal;
 use crate::tape::Departure;
-
-/// The session that is active.
-#[derive(Debug)]
-pub(super) struct Active {
-    pub(super) number: u64,
-    pub(super) recording: Recording,
-    pub(super) alarm: Alarm,
-    shared: Arc<Shared>,
-    done: Sender<Recorded>,
-    pub(super) state: SessionState,
-    shown: Instant,
-}
-
-impl Active {
-    pub(super) fn new(
-        number: u64,
-        recording: Recording,
-        alarm: Alarm,
-        shared: Arc<Shared>,
-        done: Sender<Recorded>,
-    ) -> Self {
-        let state = SessionState::Initialized;
-        Self { number, recording, alarm, shared, done, state, shown: Instant::now() }
-    }
-
-    fn progress(&self) -> Progress {
-        let status = self.recording.writer_status();
-        let (providers, joined) = self.recording.providers();
-        Progress {
-            state: self.state,
-            elapsed: self.recording.elapsed(),
-            providers,
-            joined,
-            events: self.recording.events(),
-            bytes: status.bytes(),
-            lost: self.recording.lost(),
-            archive_failure: status.failure(),
-        }
-    }
-}
 
 impl EventLoop {
     pub(super) fn perform(&mut self, output: Output) {
