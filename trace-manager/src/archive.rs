@@ -13,12 +13,13 @@
 //! that has no name.
 
 mod position;
+mod sink;
 mod spool;
 mod target;
 mod writer;
 
 pub(crate) use position::ReadFrom;
-pub(crate) use spool::{Block, Notes};
+pub use sink::ArchiveSink;
 pub use target::ArchiveTarget;
 pub(crate) use target::Output;
-pub(crate) use writer::{give_way, ArchiveWriter, Beginning, Finished, WriterStatus};
+pub(crate) use writer::{give_way, Beginning, WriterStatus};

@@ -22,10 +22,11 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+mod category_filter;
 mod clock;
+mod collection;
 mod config;
 mod error;
-mod finisher;
 mod guard;
 mod limits;
 pub mod machine;
@@ -35,14 +36,15 @@ mod memory;
 mod notice;
 mod quota;
 mod recording;
+mod records;
 mod recover;
 mod server;
+mod sink;
 mod snapshot;
 mod summary;
-mod tape;
 mod waker;
 
-pub use archive::ArchiveTarget;
+pub use archive::{ArchiveSink, ArchiveTarget};
 pub use config::SessionConfig;
 pub use error::{ArchiveError, ManagerError};
 pub use guard::{run_guard, Guard, GuardOutcome};
@@ -50,5 +52,7 @@ pub use limits::{Bound, Limits};
 pub use machine::{End, SessionState, Timeouts, Trigger, TriggerAction, Violation};
 pub use manager::{Manager, SessionHandle};
 pub use notice::Notice;
+pub use records::Records;
 pub use recover::{recover, RecoverError, Recovered};
+pub use sink::{Ending, Finish, Opening, Sink, SinkRequest};
 pub use summary::{Progress, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};

@@ -23,6 +23,7 @@ use crate::machine_providers::MachineProviders;
 use crate::notice::{Notice, Notices};
 use crate::recording::Recorded;
 use crate::server::{Command, EventLoop, Mailbox, Shared, StartRequest};
+use crate::sink::{Finish, SinkRequest};
 use crate::summary::{Progress, SessionSummary};
 
 /// A manager: listens for providers and runs sessions, one at a time, in a thread of its own.
@@ -112,7 +113,7 @@ impl Manager {
         config: SessionConfig,
         target: ArchiveTarget,
     ) -> Result<SessionHandle, ManagerError> {
-        self.start_with(config, target, None)
+        self.start_with_sinks(config, target, None, Vec::new())
     }
 
     /// Starts a session as [`start`](Self::start) does, of which a guard completes the archive if
@@ -130,14 +131,23 @@ impl Manager {
         target: ArchiveTarget,
         guard: Guard,
     ) -> Result<SessionHandle, ManagerError> {
-        self.start_with(config, target, Some(guard))
+        self.start_with_sinks(config, target, Some(guard), Vec::new())
     }
 
-    fn start_with(
+    /// Starts a session as [`start`](Self::start) does, of which other sinks get the records, too.
+    ///
+    /// Providers record the categories that the session or one of the sinks asks for, and each gets
+    /// its own. A guard completes the session's archive alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_with_sinks(
         &self,
         config: SessionConfig,
         target: ArchiveTarget,
         guard: Option<Guard>,
+        sinks: Vec<SinkRequest>,
     ) -> Result<SessionHandle, ManagerError> {
         config.check()?;
         let path = match &target {
@@ -165,6 +175,7 @@ impl Manager {
         let request = StartRequest {
             config,
             output,
+            sinks,
             guard,
             path,
             notices,
@@ -295,7 +306,8 @@ impl SessionHandle {
             refusals: recorded.refusals,
             alerts: recorded.alerts,
             categories: recorded.categories,
-            archive: recorded.archive.join(),
+            archive: recorded.archive.wait(),
+            sinks: recorded.sinks.into_iter().map(Finish::wait).collect(),
             stopped_by: recorded.stopped_by,
             snapshots: recorded.snapshots.join(),
         })

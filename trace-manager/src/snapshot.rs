@@ -22,10 +22,12 @@ use crossbeam_channel::{Receiver, Sender};
 use trace_protocol::words::as_bytes;
 
 use crate::archive::{give_way, Beginning, Output, ReadFrom, WriterStatus};
+use crate::category_filter::CategoryFilter;
+use crate::collection::Extract;
 use crate::error::ManagerError;
 use crate::notice::{Notice, Notices};
+use crate::records::Words;
 use crate::summary::SnapshotSummary;
-use crate::tape::Extract;
 use crate::waker::Waker;
 
 /// How often to look whether the session's archive has been written so far.
@@ -47,8 +49,10 @@ pub(crate) struct Contents {
     /// The rate of the CPU's counter, in ticks per second.
     pub(crate) rate: u64,
     /// Records of providers that have left and are not in the beginning.
-    pub(crate) remains: Vec<Vec<u64>>,
+    pub(crate) remains: Vec<Words>,
     pub(crate) extracts: Vec<Extract>,
+    /// What of the extracts the archive gets; `None` for all.
+    pub(crate) filter: Option<CategoryFilter>,
 }
 
 /// Who wants a snapshot.
@@ -149,7 +153,7 @@ fn write(path: &Path, contents: Contents) -> io::Result<u64> {
 }
 
 fn write_to(output: &Output, contents: Contents) -> io::Result<u64> {
-    let Contents { beginning, rate, remains, extracts } = contents;
+    let Contents { beginning, rate, remains, extracts, mut filter } = contents;
     let Beginning { archive, bytes, rates, status } = beginning;
     wait_until_written(&status, bytes)?;
     let copied = io::copy(&mut ReadFrom::new(&archive, 0).take(bytes), &mut output.file())?;
@@ -160,7 +164,13 @@ fn write_to(output: &Output, contents: Contents) -> io::Result<u64> {
         output.patch(&rate.to_le_bytes(), offset)?;
     }
     let mut length = bytes;
-    let rest = extracts.into_iter().map(Extract::into_records);
+    let rest = extracts.into_iter().map(|extract| {
+        let records = extract.into_records();
+        match &mut filter {
+            Some(filter) => filter.select(&records).words,
+            None => records.words,
+        }
+    });
     for words in remains.into_iter().chain(rest) {
         output.file().write_all(as_bytes(&words))?;
         length += words.len() as u64 * 8;

@@ -53,6 +53,8 @@ pub struct SessionSummary {
     pub categories: Vec<String>,
     /// The archive's size in bytes, or why it is not complete.
     pub archive: Result<u64, ArchiveError>,
+    /// The same of the other sinks, in their order.
+    pub sinks: Vec<Result<u64, ArchiveError>>,
 }
 
 impl SessionSummary {

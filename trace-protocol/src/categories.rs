@@ -81,9 +81,57 @@ impl CategorySet {
     }
 }
 
+/// Returns patterns for at least what any of the lists of patterns matches.
+///
+/// Patterns that only one list leaves out are not left out, so that there may be more.
+pub fn union(lists: &[&[String]]) -> Vec<String> {
+    if let [list] = lists {
+        return list.to_vec();
+    }
+    let wanted = |list: &[String]| list.iter().any(|text| is_wanted(text));
+    let mut union = Vec::<String>::new();
+    if lists.iter().all(|list| wanted(list)) {
+        let all = lists.iter().copied().flatten().filter(|text| is_wanted(text));
+        all.for_each(|text| add(&mut union, text));
+    }
+    let unwanted = lists.first().copied().unwrap_or_default().iter();
+    let unwanted = unwanted.filter(|text| text.starts_with('-'));
+    for text in unwanted.filter(|text| lists.iter().all(|list| list.contains(text))) {
+        add(&mut union, text);
+    }
+    union
+}
+
+fn is_wanted(text: &str) -> bool {
+    !text.is_empty() && !text.starts_with('-')
+}
+
+fn add(union: &mut Vec<String>, text: &String) {
+    if !union.contains(text) {
+        union.push(text.clone());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_union_has_what_each_list_has() {
+        let list = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
+        for (one, other, both) in [
+            (&["a", "b"][..], &["b", "c*"][..], &["a", "b", "c*"][..]),
+            (&["a"], &[], &[]),
+            (&["-a"], &["b"], &[]),
+            (&["gfx*", "-gfx:a"], &["gfx:a"], &["gfx*", "gfx:a"]),
+            (&["gfx*", "-gfx:a"], &["-gfx:a"], &["-gfx:a"]),
+            (&["*"], &["a"], &["*", "a"]),
+        ] {
+            let (one, other) = (list(one), list(other));
+            assert_eq!(union(&[&one, &other]), list(both), "{one:?} {other:?}");
+            assert_eq!(union(&[&one]), one);
+        }
+    }
 
     #[test]
     fn nothing_asked_means_everything() {

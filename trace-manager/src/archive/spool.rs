@@ -10,21 +10,28 @@ use trace_protocol::file::Directory;
 use trace_protocol::words::as_bytes;
 
 use crate::guard::Mark;
-
-/// Vectors that are kept for new blocks, so that their pages need not be made again.
-const SPARE: usize = 4;
+use crate::records::Words;
 
 /// Whole records, and what there is to know about them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Block {
-    pub(crate) words: Vec<u64>,
+    pub(crate) words: Words,
+    /// Index of the first word that is to be written.
+    pub(crate) start: usize,
     pub(crate) notes: Notes,
+}
+
+impl Block {
+    /// Returns what is to be written.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        as_bytes(self.words.get(self.start..).unwrap_or_default())
+    }
 }
 
 /// What there is to know about a block.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Index of the word that holds the rate of the CPU's counter, which is known at the end only.
+    /// Index, in what is written, of the word that holds the rate of the CPU's counter, which is known at the end only.
     pub(crate) rate: Option<usize>,
     /// What the guard is to know when it is written.
     pub(crate) mark: Option<Mark>,
@@ -49,7 +56,6 @@ struct State {
     /// Where the next block goes in the file, and how many blocks of it are still to be read.
     spill_end: u64,
     spilled: usize,
-    spare: Vec<Vec<u64>>,
     closed: bool,
 }
 
@@ -69,7 +75,7 @@ pub(super) enum Ready {
 impl Ready {
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
-            Self::Memory(block) => as_bytes(&block.words),
+            Self::Memory(block) => block.bytes(),
             Self::Spilled { bytes, .. } => bytes,
         }
     }
@@ -95,7 +101,7 @@ impl Spool {
     ///
     /// When there is no room in the file either; then the block is lost.
     pub(crate) fn push(&self, block: Block) -> io::Result<()> {
-        let size = block.words.len() * 8;
+        let size = block.bytes().len();
         let mut state = self.lock();
         // One block always fits, however large.
         if state.in_memory != 0 && state.in_memory + size > self.limit {
@@ -112,14 +118,13 @@ impl Spool {
     /// Puts a block into the file. Only the pushing thread moves the end of the file forward.
     fn spill(&self, block: Block) -> io::Result<()> {
         let (file, offset) = self.spill_file()?;
-        let bytes = as_bytes(&block.words);
+        let bytes = block.bytes();
         file.write_all_at(bytes, offset)?;
         let length = bytes.len();
         let mut state = self.lock();
         state.spill_end = offset + length as u64;
         state.spilled += 1;
         state.queue.push_back(Entry::Spilled { offset, length, notes: block.notes });
-        Self::keep(&mut state, block.words);
         drop(state);
         self.ready.notify_one();
         Ok(())
@@ -182,9 +187,7 @@ impl Spool {
     /// Gives a block that was written back: only now does it no longer count as in memory.
     pub(super) fn written(&self, ready: Ready) {
         if let Ready::Memory(block) = ready {
-            let mut state = self.lock();
-            state.in_memory -= block.words.len() * 8;
-            Self::keep(&mut state, block.words);
+            self.lock().in_memory -= block.bytes().len();
         }
     }
 
@@ -192,18 +195,6 @@ impl Spool {
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.ready.notify_one();
-    }
-
-    /// Returns an empty vector for the next block.
-    pub(crate) fn spare(&self) -> Vec<u64> {
-        self.lock().spare.pop().unwrap_or_default()
-    }
-
-    fn keep(state: &mut State, mut words: Vec<u64>) {
-        if state.spare.len() < SPARE {
-            words.clear();
-            state.spare.push(words);
-        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -214,11 +205,13 @@ impl Spool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::records::Spares;
     use std::thread;
 
     fn block(first: u64, words: usize) -> Block {
         let notes = Notes { rate: Some(first as usize), mark: None };
-        Block { words: (first..).take(words).collect(), notes }
+        let words = Spares::default().share((first..).take(words).collect());
+        Block { words, start: 0, notes }
     }
 
     fn pop_words(spool: &Spool) -> Option<(Vec<u8>, usize)> {
@@ -268,11 +261,15 @@ mod tests {
     }
 
     #[test]
-    fn vectors_come_back() {
-        let spool = Spool::new(1 << 20, None);
-        spool.push(block(0, 100)).unwrap();
-        pop_words(&spool).unwrap();
-        let spare = spool.spare();
+    fn vectors_come_back_with_their_last_user() {
+        let (spool, spares) = (Spool::new(1 << 20, None), Spares::default());
+        let words = spares.share(vec![7; 100]);
+        let notes = Notes { rate: Some(0), mark: None };
+        spool.push(Block { words: words.clone(), start: 90, notes }).unwrap();
+        assert_eq!(pop_words(&spool).unwrap().0.len(), 80);
+        assert_eq!(spares.take().capacity(), 0, "another one has them");
+        drop(words);
+        let spare = spares.take();
         assert!(spare.is_empty() && spare.capacity() >= 100);
     }
 

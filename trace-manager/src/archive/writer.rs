@@ -9,8 +9,8 @@ use std::thread::{self, JoinHandle};
 
 use rustix::event::{poll, PollFd, PollFlags};
 
-use super::spool::Spool;
-use super::{Block, Output};
+use super::spool::{Block, Spool};
+use super::target::Output;
 use crate::error::{ArchiveError, ManagerError};
 use crate::guard::Keeper;
 
@@ -139,18 +139,13 @@ impl ArchiveWriter {
         Arc::clone(&self.status)
     }
 
-    /// Returns an empty vector for the next block.
-    pub(crate) fn spare(&self) -> Vec<u64> {
-        self.spool.spare()
-    }
-
     /// Adds whole records to the archive. Never waits for its reader.
     pub(crate) fn push(&mut self, block: Block) {
-        if (block.words.is_empty() && block.notes.mark.is_none()) || self.lost {
+        if (block.bytes().is_empty() && block.notes.mark.is_none()) || self.lost {
             return;
         }
         self.rates.extend(block.notes.rate.map(|index| self.pushed + index as u64 * 8));
-        self.pushed += block.words.len() as u64 * 8;
+        self.pushed += block.bytes().len() as u64;
         if let Err(error) = self.spool.push(block) {
             // What comes behind a missing block would be read as if none were missing.
             self.status.lose(error);

@@ -9,14 +9,13 @@ use crate::clock::counter_rate;
 use crate::error::ManagerError;
 use crate::memory::available_memory;
 use crate::snapshot::{Contents, Origin, Snapshot};
-use crate::tape::Tape;
 
 impl Recording {
     /// Takes a snapshot: what is in the archive, and what the providers' buffers hold beyond it.
     /// Another thread writes it to `path` and says what has come of it.
     pub(crate) fn snapshot(&mut self, path: PathBuf, origin: Origin) {
         let contents = self.contents();
-        let missing = contents.as_ref().map_or(0, |_| self.finisher.outstanding());
+        let missing = contents.as_ref().map_or(0, |_| self.collection.outstanding());
         self.unfinished.push((missing, Snapshot { path, origin, contents }));
         self.write_snapshots();
     }
@@ -32,15 +31,16 @@ impl Recording {
             self.sanitize_one();
         }
         Ok(Contents {
-            beginning: self.writer.beginning()?,
+            beginning: self.outputs.archive.beginning()?,
             rate: counter_rate(&self.first, &ClockSample::now()).unwrap_or(self.estimate),
             remains: Vec::new(),
-            extracts: self.tapes.values().map(Tape::extract).collect(),
+            extracts: self.collection.extracts(),
+            filter: self.outputs.filter(),
         })
     }
 
     fn enough_memory(&self) -> Result<(), ManagerError> {
-        let wanted = self.tapes.values().map(Tape::buffer_size).sum();
+        let wanted = self.collection.buffer_sizes();
         let available = available_memory();
         if wanted > available / 2 {
             return Err(ManagerError::SnapshotTooLarge { wanted, available });

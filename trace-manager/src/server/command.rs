@@ -13,6 +13,7 @@ use crate::error::ManagerError;
 use crate::guard::Guard;
 use crate::notice::Notices;
 use crate::recording::Recorded;
+use crate::sink::SinkRequest;
 use crate::summary::Progress;
 use crate::waker::Waker;
 
@@ -36,6 +37,7 @@ pub(crate) enum Command {
 pub(crate) struct StartRequest {
     pub(crate) config: SessionConfig,
     pub(crate) output: Output,
+    pub(crate) sinks: Vec<SinkRequest>,
     pub(crate) guard: Option<Guard>,
     /// The archive's path as the caller has it, which snapshots are named after.
     pub(crate) path: PathBuf,
@@ -47,6 +49,14 @@ pub(crate) struct StartRequest {
     pub(crate) answer: Sender<Result<u64, ManagerError>>,
     /// What the session has come to.
     pub(crate) done: Sender<Recorded>,
+}
+
+impl StartRequest {
+    /// Throws away what was created for a session that does not begin.
+    pub(crate) fn discard(self) {
+        self.output.discard();
+        self.sinks.into_iter().for_each(SinkRequest::discard);
+    }
 }
 
 /// How a session is doing, for the caller to look at and to wait for.

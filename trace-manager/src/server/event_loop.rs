@@ -11,12 +11,14 @@ use super::active::{Active, Alarm};
 use super::command::{Command, StartRequest};
 use super::connection::{Connection, Received, ReceivedPacket};
 use super::state::{EventLoop, Source};
-use crate::archive::ArchiveWriter;
+use crate::archive::ArchiveSink;
+use crate::collection::{Collection, Finisher};
 use crate::error::ManagerError;
-use crate::finisher::Finisher;
 use crate::guard::Keeper;
-use crate::machine::{Input, ProviderId, TraceeEvent, Triggers};
-use crate::recording::Recording;
+use crate::machine::{Input, ProviderId, Terms, TraceeEvent, Triggers};
+use crate::recording::{union, Outputs, Recording};
+use crate::records::Spares;
+use crate::sink::SinkRequest;
 use crate::snapshot::Snapshots;
 
 /// How often the caller's view of a session is renewed.
@@ -187,38 +189,42 @@ impl EventLoop {
     }
 
     fn start(&mut self, request: StartRequest) {
-        let StartRequest { config, output, guard, path, notices, unwanted, shared, answer, done } =
-            request;
         if self.active.is_some() || self.quitting {
-            output.discard();
+            let answer = request.answer.clone();
+            request.discard();
             // The caller has gone if it does not take the answer.
             let _ = answer.send(Err(ManagerError::SessionActive));
             return;
         }
+        let StartRequest { config, output, sinks, guard, path, notices, unwanted, .. } = request;
+        let (shared, answer, done) = (request.shared, request.answer, request.done);
         let finisher = Finisher::spawn(self.inbox.waker.clone());
         let snapshots = Snapshots::spawn(self.inbox.waker.clone(), notices.clone());
         let keeper = guard.and_then(|guard| Keeper::begin(guard, &output));
+        let (spares, layout) = (Spares::default(), config.layout(0).ok());
         // The writer goes last: it ends when it is told to, and the others with their handles.
         let threads = finisher.and_then(|finisher| {
-            let snapshots = snapshots?;
-            Ok((ArchiveWriter::spawn(output, keeper.clone(), unwanted)?, finisher, snapshots))
+            let (snapshots, spares) = (snapshots?, spares.clone());
+            let archive = ArchiveSink::begin(output, keeper.clone(), layout, unwanted, spares)?;
+            Ok((archive, finisher, snapshots))
         });
-        let (writer, finisher, snapshots) = match threads {
+        let (archive, finisher, snapshots) = match threads {
             Ok(threads) => threads,
             Err(error) => {
                 keeper.iter().for_each(Keeper::abandoned);
+                sinks.into_iter().for_each(SinkRequest::discard);
                 let _ = answer.send(Err(ManagerError::EventLoop(error)));
                 return;
             }
         };
         self.sessions += 1;
         let number = self.sessions;
-        let terms = config.terms();
+        let terms = Terms { categories: union(&config.categories, &sinks), ..config.terms() };
         let triggers = Triggers::new(config.triggers.clone());
-        let usual = config.layout(0).map_or(0, |layout| layout.total_size() as u64);
-        self.admission.begin_session(usual);
-        let recording =
-            Recording::begin(config, writer, finisher, snapshots, keeper, &mut self.clocks);
+        self.admission.begin_session(layout.map_or(0, |layout| layout.total_size() as u64));
+        let outputs = Outputs::new(archive, &config.categories, sinks, &spares);
+        let collection = Collection::new(finisher, spares);
+        let recording = Recording::begin(config, collection, outputs, snapshots, &mut self.clocks);
         let alarm = Alarm { triggers, notices, path };
         self.active = Some(Active::new(number, recording, alarm, shared, done));
         self.give(Input::Open(terms));

@@ -19,12 +19,12 @@ use super::active::Active;
 use super::connection::Connection;
 use super::outbox::Handles;
 use super::state::{EventLoop, Source};
+use crate::collection::Departure;
 use crate::machine::{
     Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent, Violation,
 };
 use crate::recording::Newcomer;
 use crate::summary::Refusal;
-use crate::tape::Departure;
 
 impl EventLoop {
     pub(super) fn perform(&mut self, output: Output) {

@@ -7,6 +7,7 @@ mod machine_providers;
 mod provider;
 mod quotas;
 mod sessions;
+mod sinks;
 mod snapshots;
 
 use std::path::PathBuf;

@@ -7,8 +7,8 @@ use trace_protocol::archive::{self, ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::{Collector, LiveCopy, RawSave, Rejection, SaveSlot};
 use trace_protocol::buffer::header::Layout;
 
-use crate::guard::{Account, Mark};
 use crate::machine::{End, SaveRequest};
+use crate::records::{Records, Spares, Words};
 use crate::summary::ProviderSummary;
 
 /// One provider's data.
@@ -20,11 +20,14 @@ pub(crate) struct Tape {
     /// Its ticks when it joined.
     joined_at: u64,
     layout: Layout,
-    /// Bytes in the archive.
-    pub(crate) bytes: u64,
-    copies: VecDeque<Copy>,
-    /// Its part of the guard's numbers, if there is a guard.
-    account: Option<Account>,
+    copies: VecDeque<BufferCopy>,
+}
+
+/// What a provider left behind.
+#[derive(Debug)]
+pub(crate) struct Remains {
+    pub(crate) records: Records,
+    pub(crate) summary: ProviderSummary,
 }
 
 /// How a provider left.
@@ -37,7 +40,7 @@ pub(crate) struct Departure {
 
 /// A copy of a rolling buffer, and how far the durable buffer was written then.
 #[derive(Debug)]
-pub(crate) struct Copy {
+struct BufferCopy {
     rolling: Rolling,
     durable_data_end: u64,
 }
@@ -55,14 +58,16 @@ pub(crate) struct Extract {
 impl Extract {
     /// Returns the records, with a section record before them and what stands at the end of a
     /// provider behind them.
-    pub(crate) fn into_records(self) -> Vec<u64> {
+    pub(crate) fn into_records(self) -> Records {
         let Self { identity, mut collector, copy, joined_at, now } = self;
-        let mut words = Vec::new();
-        archive::section(&mut words, identity.id);
+        let spares = Spares::default();
+        let mut words = Records::begin(&spares, identity.id);
         collector.finish_copy(copy, &mut words);
         let closing = Closing::of(&collector, 0, joined_at, now.ticks(identity.clock));
         closing.write_now(&mut words, &identity, &now);
-        words
+        let told = collector.stats().told_losses;
+        let words = spares.share(words);
+        Records { provider: identity.id, words, slot: None, told, is_last: true }
     }
 }
 
@@ -80,23 +85,13 @@ impl Tape {
         collector: Collector,
         joined_at: u64,
         layout: Layout,
-        account: Option<Account>,
     ) -> Self {
-        Self {
-            identity,
-            known_categories,
-            collector,
-            joined_at,
-            layout,
-            bytes: 0,
-            copies: VecDeque::new(),
-            account,
-        }
+        Self { identity, known_categories, collector, joined_at, layout, copies: VecDeque::new() }
     }
 
-    /// Returns the buffer's layout, if the guard has the buffer too.
-    pub(crate) fn guarded_layout(&self) -> Option<Layout> {
-        self.account.as_ref().map(|_| self.layout)
+    /// Returns the buffer's layout.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
     }
 
     /// Returns the provider's id in the archive.
@@ -118,7 +113,6 @@ impl Tape {
     /// again.
     pub(crate) fn copy(&mut self, request: SaveRequest, slot: Option<SaveSlot>) {
         let SaveRequest { wrapped_count, durable_data_end } = request;
-        let seen = slot.is_some();
         let rolling = match slot {
             Some(slot) => {
                 self.collector.copy_rolling_into(wrapped_count, &slot, self.identity.id);
@@ -126,10 +120,7 @@ impl Tape {
             }
             None => Rolling::Own(self.collector.copy_rolling(wrapped_count)),
         };
-        if let Some(account) = &self.account {
-            account.copied(wrapped_count, seen);
-        }
-        self.copies.push_back(Copy { rolling, durable_data_end });
+        self.copies.push_back(BufferCopy { rolling, durable_data_end });
     }
 
     /// Returns how many copies wait to be sanitized.
@@ -137,17 +128,19 @@ impl Tape {
         self.copies.len()
     }
 
-    /// Takes the oldest copy.
-    pub(crate) fn take_copy(&mut self) -> Option<Copy> {
-        self.copies.pop_front()
+    /// Returns the records of the oldest copy, if there is one.
+    pub(crate) fn sanitize_one(&mut self, spares: &Spares) -> Option<Records> {
+        let copy = self.copies.pop_front()?;
+        let mut words = Records::begin(spares, self.identity.id);
+        let slot = self.sanitize(copy, &mut words);
+        Some(self.records(spares.share(words), slot, false))
     }
 
-    /// Appends the well-formed records of a copy. Returns what the guard is to know when they are
-    /// written.
-    pub(crate) fn sanitize(&mut self, copy: Copy, words: &mut Vec<u64>) -> Option<Mark> {
+    /// Appends the well-formed records of a copy. Returns where it is, if the guard sees it too.
+    fn sanitize(&mut self, copy: BufferCopy, words: &mut Vec<u64>) -> Option<SaveSlot> {
         let told = self.collector.stats().told_losses;
         self.collector.collect_durable(copy.durable_data_end, words);
-        let slot = match copy.rolling {
+        match copy.rolling {
             Rolling::Own(rolling) => {
                 self.collector.sanitize(rolling, words);
                 None
@@ -157,31 +150,28 @@ impl Tape {
                 self.collector.sanitize_slot(&slot.reader(), words);
                 Some(slot)
             }
-        };
-        let account = self.account.as_ref()?;
-        account.told(self.collector.stats().told_losses);
-        Some(account.save(slot.as_ref()))
-    }
-
-    /// Returns what the guard is to know when all of the provider is written.
-    pub(crate) fn closing_mark(&self) -> Option<Mark> {
-        self.account.as_ref().map(Account::closing)
-    }
-
-    /// Appends all that is left, with a section record before it.
-    pub(crate) fn finish(mut self, departure: Departure, words: &mut Vec<u64>) -> ProviderSummary {
-        archive::section(words, self.identity.id);
-        if departure.end.ignores_data() {
-            archive::anchor(words, &self.identity, &ClockSample::now());
-        } else {
-            while let Some(copy) = self.take_copy() {
-                self.sanitize(copy, words);
-            }
-            self.collector.finish(words);
-            self.close(words);
         }
-        self.bytes += words.len() as u64 * 8;
-        self.into_summary(departure)
+    }
+
+    fn records(&self, words: Words, slot: Option<SaveSlot>, is_last: bool) -> Records {
+        let told = self.collector.stats().told_losses;
+        Records { provider: self.identity.id, words, slot, told, is_last }
+    }
+
+    /// Returns all that is left.
+    pub(crate) fn finish(mut self, departure: Departure, spares: &Spares) -> Remains {
+        let mut words = Records::begin(spares, self.identity.id);
+        if departure.end.ignores_data() {
+            archive::anchor(&mut words, &self.identity, &ClockSample::now());
+        } else {
+            while let Some(copy) = self.copies.pop_front() {
+                self.sanitize(copy, &mut words);
+            }
+            self.collector.finish(&mut words);
+            self.close(&mut words);
+        }
+        let records = self.records(spares.share(words), None, true);
+        Remains { records, summary: self.into_summary(departure) }
     }
 
     /// Copies what is left, as if the provider ended here, and goes on. All copies have been
@@ -194,11 +184,6 @@ impl Tape {
             joined_at: self.joined_at,
             now: ClockSample::now(),
         }
-    }
-
-    /// Returns the buffer's size in bytes.
-    pub(crate) fn buffer_size(&self) -> u64 {
-        self.layout.total_size() as u64
     }
 
     /// Appends what the archive says of a provider behind its records.
@@ -222,7 +207,7 @@ impl Tape {
             name: self.identity.name,
             records: stats.records,
             events: stats.events,
-            bytes: self.bytes,
+            bytes: 0,
             dropped: if departure.end.ignores_data() { 0 } else { self.collector.dropped() },
             omitted: stats.omissions().collect(),
             rejected: rejected.filter(|(_, number)| *number != 0).collect(),

@@ -8,26 +8,15 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
-use crate::guard::Mark;
-use crate::summary::ProviderSummary;
-use crate::tape::{Departure, Tape};
+use super::tape::{Departure, Remains, Tape};
+use crate::records::Spares;
 use crate::waker::Waker;
-
-/// What a provider left behind, ready for the archive.
-#[derive(Debug)]
-pub(crate) struct Remains {
-    /// Whole records, a section record first.
-    pub(crate) words: Vec<u64>,
-    pub(crate) summary: ProviderSummary,
-    /// What the guard is to know when they are written.
-    pub(crate) mark: Option<Mark>,
-}
 
 #[derive(Debug)]
 struct Job {
     tape: Tape,
     departure: Departure,
-    words: Vec<u64>,
+    spares: Spares,
 }
 
 /// The loop's end of the thread.
@@ -48,9 +37,9 @@ impl Finisher {
         Ok(Self { jobs, remains, outstanding: 0 })
     }
 
-    /// Has the rest of a provider's buffer read. `words` is empty and gets the records.
-    pub(crate) fn finish(&mut self, tape: Tape, departure: Departure, words: Vec<u64>) {
-        if self.jobs.send(Job { tape, departure, words }).is_ok() {
+    /// Has the rest of a provider's buffer read.
+    pub(crate) fn finish(&mut self, tape: Tape, departure: Departure, spares: Spares) {
+        if self.jobs.send(Job { tape, departure, spares }).is_ok() {
             self.outstanding += 1;
         }
     }
@@ -78,10 +67,8 @@ impl Finisher {
 }
 
 fn work(jobs: &Receiver<Job>, done: &Sender<Remains>, waker: &Waker) {
-    for Job { tape, departure, mut words } in jobs {
-        let mark = tape.closing_mark();
-        let summary = tape.finish(departure, &mut words);
-        if done.send(Remains { words, summary, mark }).is_err() {
+    for Job { tape, departure, spares } in jobs {
+        if done.send(tape.finish(departure, &spares)).is_err() {
             return;
         }
         waker.wake();

@@ -1,0 +1,102 @@
+//! Records on their way from a provider to the sinks of a session.
+
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trace_protocol::archive;
+use trace_protocol::buffer::consumer::SaveSlot;
+
+/// Vectors that are kept for new records, so that their pages need not be made again.
+const SPARE: usize = 4;
+
+/// Vectors to be used again. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spares(Arc<Mutex<Vec<Vec<u64>>>>);
+
+impl Spares {
+    /// Returns an empty vector.
+    pub(crate) fn take(&self) -> Vec<u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    fn keep(&self, mut words: Vec<u64>) {
+        let mut spares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if spares.len() < SPARE {
+            words.clear();
+            spares.push(words);
+        }
+    }
+
+    /// Makes words of which the vector comes back here with their last user.
+    pub(crate) fn share(&self, words: Vec<u64>) -> Words {
+        Words(Arc::new(Pooled { words, spares: self.clone() }))
+    }
+}
+
+/// Words that sinks share. They are copied for none of them.
+#[derive(Debug, Clone)]
+pub(crate) struct Words(Arc<Pooled>);
+
+#[derive(Debug)]
+struct Pooled {
+    words: Vec<u64>,
+    spares: Spares,
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        self.spares.keep(std::mem::take(&mut self.words));
+    }
+}
+
+impl Deref for Words {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        &self.0.words
+    }
+}
+
+/// Well-formed records of one provider, in the order in which it wrote them.
+#[derive(Debug, Clone)]
+pub struct Records {
+    /// The provider's id in archives.
+    pub(crate) provider: u32,
+    /// The provider section record, and the records behind it.
+    pub(crate) words: Words,
+    /// The copy that they are from, if it is where the guard sees it.
+    pub(crate) slot: Option<SaveSlot>,
+    /// Losses that the provider's own records account for, up to these.
+    pub(crate) told: u64,
+    /// The provider has left: nothing more comes of it.
+    pub(crate) is_last: bool,
+}
+
+/// Words of a provider section record.
+pub(crate) const SECTION: usize = 1;
+
+impl Records {
+    /// Begins the words of records of a provider.
+    pub(crate) fn begin(spares: &Spares, provider: u32) -> Vec<u64> {
+        let mut words = spares.take();
+        archive::section(&mut words, provider);
+        debug_assert_eq!(words.len(), SECTION, "the record is one word");
+        words
+    }
+
+    /// Returns the provider's id: the same in [`Opening::identity`](crate::Opening::identity) and
+    /// in archives.
+    pub fn provider(&self) -> u32 {
+        self.provider
+    }
+
+    /// Returns the records.
+    pub fn words(&self) -> &[u64] {
+        self.words.get(SECTION..).unwrap_or_default()
+    }
+
+    /// Tells whether the provider has left, and these records are its last ones.
+    pub fn is_last(&self) -> bool {
+        self.is_last
+    }
+}
