@@ -31,10 +31,11 @@ impl CategoryFilter {
         Self { categories: CategorySet::new(categories), spares, excluded: BTreeMap::new() }
     }
 
-    /// Returns the records without the events of other categories; the same words if there are none.
+    /// Returns the records without the events of other categories; the same words if there are
+    /// none.
     ///
-    /// Strings, threads and objects stay, since later records may refer to them, and so do events of
-    /// the category `trace`, which report what is missing.
+    /// Strings, threads and objects stay, since later records may refer to them, and so do events
+    /// of the category `trace`, which report what is missing.
     pub(crate) fn select(&mut self, records: &Records) -> Records {
         let excluded = self.excluded.entry(records.provider).or_insert_with(|| Box::new([0; 512]));
         let selected = select(&self.categories, excluded, &records.words, &self.spares);
@@ -129,6 +130,10 @@ mod tests {
     use super::*;
     use trace_format::encode::append;
     use trace_format::record::{Arguments, Event, EventKind, Record, Text, Thread};
+    use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
+    use trace_protocol::buffer::header::{BufferingMode, Layout, Parts, PAGE_SIZE};
+    use trace_protocol::buffer::memory::WriteMapping;
+    use trace_protocol::buffer::producer::DurableWriter;
 
     /// A saved block: a thread and two categories, and events of which each `nth` is of the second.
     fn block(spares: &Spares, events: usize, nth: usize) -> Records {
@@ -182,6 +187,34 @@ mod tests {
         assert_eq!(before - filter.select(&records).words.len(), 3);
     }
 
+    /// Returns the time in which a collector copies and checks the records, as a second session's
+    /// buffer would need.
+    fn time_collecting(records: &Records) -> Duration {
+        let size = (records.words.len() * 8).next_multiple_of(PAGE_SIZE);
+        let parts = Parts {
+            losses_size: Layout::MIN_LOSSES_SIZE,
+            durable_size: size,
+            rolling_buffers: 1,
+            rolling_size: 4 * PAGE_SIZE,
+            unit_size: 256,
+        };
+        let layout = Layout::new(BufferingMode::Oneshot, parts).unwrap();
+        let mapping = WriteMapping::anonymous(layout.total_size());
+        DurableWriter::new(mapping.clone(), layout).append(records.words()).unwrap();
+        let collector = Collector::new(mapping.reader(), layout, IdentityPolicy::Own(1)).unwrap();
+        let mut words = Vec::with_capacity(records.words.len());
+        let turn = |_| {
+            let mut collector = collector.clone();
+            words.clear();
+            let start = Instant::now();
+            collector.collect_durable(u64::MAX, &mut words);
+            start.elapsed()
+        };
+        let best = (0..300).map(turn).min().unwrap_or_default();
+        assert_eq!(words.len(), records.words().len());
+        best
+    }
+
     /// What splitting costs the manager, for ARCHITECTURE.md. Run with `--release --nocapture`.
     #[test]
     #[ignore = "a measurement"]
@@ -212,7 +245,9 @@ mod tests {
             };
             println!(
                 "one event in {nth} is of the second category; ns an event: forward {forward:.4}, \
-                 copy {copy:.2}, split: all stay {:.2}, first {:.2}, second {:.2}",
+                 copy {copy:.2}, collect again {:.2}, split: all stay {:.2}, first {:.2}, \
+                 second {:.2}",
+                time_collecting(&records).as_secs_f64() * 1e9 / EVENTS as f64,
                 split(&["web", "db"]),
                 split(&["web"]),
                 split(&["db"]),

@@ -15,8 +15,8 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// A consumer of the records of a session: an archive, files in another format, one file for each
 /// process, or somebody who follows the session.
 ///
-/// All methods are called on the thread that serves the providers, in the order of the session. They
-/// must not wait for anything: what takes long belongs on a thread of the sink's own.
+/// All methods are called on the thread that serves the providers, in the order of the session.
+/// They must not wait for anything: what takes long belongs on a thread of the sink's own.
 pub trait Sink: fmt::Debug + Send {
     /// Takes a provider that joins. Its records follow.
     fn open(&mut self, opening: &Opening<'_>);
@@ -90,8 +90,8 @@ impl Opening<'_> {
         &self.now
     }
 
-    /// Returns the ticks per second of its clock: an estimate if that is the CPU's counter, of which
-    /// [`Ending::counter_rate`] has the measured rate.
+    /// Returns the ticks per second of its clock: an estimate if that is the CPU's counter, of
+    /// which [`Ending::counter_rate`] has the measured rate.
     pub fn ticks_per_second(&self) -> u64 {
         match self.identity().clock {
             ClockSource::Boottime => NANOS_PER_SECOND,

@@ -31,7 +31,8 @@ impl Block {
 /// What there is to know about a block.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    /// Index, in what is written, of the word that holds the rate of the CPU's counter, which is known at the end only.
+    /// Index, in what is written, of the word that holds the rate of the CPU's counter, which is
+    /// known at the end only.
     pub(crate) rate: Option<usize>,
     /// What the guard is to know when it is written.
     pub(crate) mark: Option<Mark>,
