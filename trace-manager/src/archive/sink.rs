@@ -9,7 +9,7 @@ use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::message::ClockSource;
 
-use super::spool::{Block, Notes};
+use super::spool::{Block, Notes, Spool};
 use super::target::{ArchiveTarget, Output};
 use super::writer::{ArchiveWriter, Beginning, WriterStatus};
 use crate::error::ManagerError;
@@ -25,10 +25,24 @@ pub struct ArchiveSink {
     unwanted: Arc<AtomicBool>,
     spares: Spares,
     guarding: Option<Guarding>,
+    unused: Unused,
     /// The provider, by its id, whose records come last.
     last_section: Option<u32>,
     /// Bytes of the providers that have not left.
     bytes: BTreeMap<u32, u64>,
+}
+
+/// Throws an archive away that its caller drops without a session.
+#[derive(Debug, Default)]
+struct Unused(Option<(Arc<Spool>, Arc<AtomicBool>)>);
+
+impl Drop for Unused {
+    fn drop(&mut self) {
+        if let Some((spool, unwanted)) = self.0.take() {
+            unwanted.store(true, Ordering::Release);
+            spool.close();
+        }
+    }
 }
 
 /// What the guard has of an archive.
@@ -49,8 +63,10 @@ impl ArchiveSink {
     /// left.
     pub fn create(target: ArchiveTarget) -> Result<Self, ManagerError> {
         let (output, unwanted) = (Output::open(target)?, Arc::default());
-        Self::begin(output, None, None, unwanted, Spares::default())
-            .map_err(ManagerError::EventLoop)
+        let sink = Self::begin(output, None, None, Arc::clone(&unwanted), Spares::default());
+        let mut sink = sink.map_err(ManagerError::EventLoop)?;
+        sink.unused = Unused(Some((sink.writer.spool(), unwanted)));
+        Ok(sink)
     }
 
     /// Begins the archive `output`, of which a guard is told if there is a keeper. `layout` is the
@@ -69,7 +85,9 @@ impl ArchiveSink {
             accounts: BTreeMap::new(),
         });
         let bytes = BTreeMap::new();
-        let mut sink = Self { writer, unwanted, spares, guarding, last_section: None, bytes };
+        let unused = Unused::default();
+        let last_section = None;
+        let mut sink = Self { writer, unwanted, spares, guarding, unused, last_section, bytes };
         let mut words = sink.spares.take();
         archive::magic(&mut words);
         sink.write(words, Notes::default());
@@ -178,7 +196,8 @@ impl Sink for ArchiveSink {
         self.writer.push(block);
     }
 
-    fn finish(self: Box<Self>, ending: Ending) -> Finish {
+    fn finish(mut self: Box<Self>, ending: Ending) -> Finish {
+        self.unused.0 = None;
         if ending.is_discarded {
             self.unwanted.store(true, Ordering::Release);
         }

@@ -134,6 +134,11 @@ impl ArchiveWriter {
         })
     }
 
+    /// Returns the queue to the writer.
+    pub(super) fn spool(&self) -> Arc<Spool> {
+        Arc::clone(&self.spool)
+    }
+
     /// Returns what the writer has done so far.
     pub(crate) fn status(&self) -> Arc<WriterStatus> {
         Arc::clone(&self.status)

@@ -119,6 +119,7 @@ fn a_session_that_is_discarded_or_refused_leaves_no_archive() {
     let second = archive(&paths[1], &[]);
     let refused = stage.manager.start_with_sinks(config, target, None, vec![second]);
     assert!(matches!(refused, Err(ManagerError::SessionActive)), "{refused:?}");
+    drop(archive(&stage.directory.path().join("unused"), &[]));
     session.discard();
     assert_eq!(
         session.join().unwrap().sinks.into_iter().map(Result::unwrap).collect::<Vec<_>>(),
