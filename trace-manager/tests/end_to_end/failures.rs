@@ -160,7 +160,7 @@ fn an_older_archive_stays_until_the_new_one_is_complete() {
 #[test]
 fn impossible_buffers_are_refused_in_a_sentence() {
     let stage = Stage::new();
-    for (size, part) in [(0, "holds no records"), (1 << 60, "memory available")] {
+    for (size, part) in [(0, "buffer size is 0"), (1 << 60, "available memory")] {
         let config = SessionConfig { buffer_size: size, ..SessionConfig::default() };
         let refused = stage.manager.start(config, ArchiveTarget::File(stage.archive()));
         let message = refused.err().unwrap().to_string();
