@@ -1,8 +1,8 @@
 //! The collector against the reader: all that the one lets through, the other reads.
 
 use trace_analyze::check::{self, Verdict};
-use trace_format::encode::{append, append_bytes};
 use trace_format::audit::Audit;
+use trace_format::encode::{append, append_bytes};
 use trace_format::layout::{BlobType, InstantScope, ObjectType, ThreadKoids, ThreadState};
 use trace_format::record::{
     Argument, Backtrace, Blob, ContextSwitch, Event, EventKind, KernelObject, LargeBlob,
@@ -12,7 +12,7 @@ use trace_format::record::{
 use trace_format::{notes, Item, Reader};
 use trace_protocol::archive::{self, ClockSample, Identity};
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
-use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::DurableWriter;
 use trace_protocol::message::ClockSource;
@@ -55,15 +55,22 @@ fn put<'a>(words: &mut Vec<u64>, record: impl Into<Record<'a>>) {
     let _impossible = append(words, &record.into());
 }
 
+const PARTS: Parts = Parts {
+    losses_size: Layout::MIN_LOSSES_SIZE,
+    durable_size: 256 << 10,
+    rolling_buffers: 1,
+    rolling_size: 4096,
+    unit_size: 256,
+};
+
 /// What a manager writes of a provider that left these words.
 fn archive_of(words: &[u64]) -> Vec<u8> {
-    let layout =
-        Layout::new(BufferingMode::Oneshot, 256 << 10, 4096, 256).expect("a layout as any other");
+    let layout = Layout::new(BufferingMode::Oneshot, PARTS).expect("a layout as any other");
     let mapping = WriteMapping::anonymous(layout.total_size());
     let mut durable = DurableWriter::new(mapping.clone(), layout);
     let _full = durable.append(words);
-    let mut collector =
-        Collector::new(mapping.reader(), layout, IdentityPolicy::Own(PROCESS)).expect("the layout is the mapping's");
+    let mut collector = Collector::new(mapping.reader(), layout, IdentityPolicy::Own(PROCESS))
+        .expect("the layout is the mapping's");
     let identity = Identity {
         id: 1,
         name: "fuzz".to_owned(),
