@@ -7,6 +7,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::io::Read;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use trace_format::audit::Audit;
 use trace_format::{ReadError, Reader};
 
 use crate::abi;
@@ -25,6 +26,7 @@ pub(crate) enum Next {
 /// `trace_reader`: a reader, and what it gave to C last.
 pub struct Session {
     reader: Reader<Input>,
+    audit: Audit,
     store: Store,
     provider: Provider,
     record: Option<abi::Record>,
@@ -57,6 +59,7 @@ impl Session {
     pub(crate) fn new(input: Input) -> Self {
         Self {
             reader: Reader::new(input),
+            audit: Audit::default(),
             store: Store::default(),
             provider: Provider::new(),
             record: None,
@@ -92,8 +95,8 @@ impl Session {
             records: stats.records,
             unknown_records: stats.unknown_records,
             bad_records: stats.bad_records,
-            unknown_string_refs: stats.unknown_string_refs,
-            unknown_thread_refs: stats.unknown_thread_refs,
+            unknown_string_refs: self.audit.unknown_strings,
+            unknown_thread_refs: self.audit.unknown_threads,
         }
     }
 
@@ -101,6 +104,7 @@ impl Session {
         let error = match self.reader.next() {
             Ok(None) => return Next::End,
             Ok(Some(item)) => {
+                self.audit.item(&item);
                 self.provider.turn_to(item.provider);
                 self.record = Some(self.store.record(&item, &raw const self.provider.told));
                 return Next::Record;
