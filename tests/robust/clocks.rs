@@ -11,7 +11,7 @@ use crate::harness::{subject, Archive, Run};
 fn run(which: &str, clock: Option<&str>) -> (Run, Option<Archive>) {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
-    let mut program = subject(&["clock", which]);
+    let mut program = subject(&["clock", which, "100"]);
     program.env("TRACE_OUTPUT", &output);
     clock.map(|clock| program.env("TRACE_CLOCK", clock));
     let run = Run::of(&mut program);
@@ -41,6 +41,19 @@ fn a_clock_for_threads_that_may_not_read_the_counter_can_be_chosen() {
         is_recorded("thread", Some(clock));
     }
     is_recorded("strict", Some("coarse"));
+}
+
+/// It is not killed for a system call where rolling buffers are full, either.
+#[test]
+fn a_thread_under_strict_seccomp_fills_buffers() {
+    for mode in ["streaming", "circular"] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut program = subject(&["clock", "strict", "100000"]);
+        program.env("TRACE_OUTPUT", directory.path().join("out.fxt")).env("TRACE_CLOCK", "coarse");
+        program.env("TRACE_BUFFER_SIZE", "256K").env("TRACE_BUFFERING_MODE", mode);
+        let run = Run::of(&mut program);
+        assert_eq!(run.code(), 0, "{mode}: {run:?}");
+    }
 }
 
 /// What the documentation says of threads of which tracing is not told.

@@ -51,6 +51,11 @@ pub(crate) fn choose(clock: Clock) -> bool {
     source == COUNTER
 }
 
+/// Whether the clock is [`Clock::Coarse`].
+pub(crate) fn is_coarse() -> bool {
+    SOURCE.load(Ordering::Relaxed) == COARSE
+}
+
 /// The clock for a process that has not chosen one: without the counter if the calling thread may
 /// not read it.
 pub(crate) fn preferred() -> Clock {

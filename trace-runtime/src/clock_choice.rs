@@ -17,6 +17,8 @@ pub enum Clock {
     /// takes some 100 ns longer. Strict seccomp forbids it.
     SystemCall,
     /// The time of the kernel's last tick, 1 to 10 ms apart: needs neither the counter nor a system
-    /// call, and so works under strict seccomp. A suspended machine's time is left out.
+    /// call, and so works under strict seccomp. Trace points do not wake the service thread either,
+    /// which looks at full buffers and alerts every tenth of a second: buffers must hold what is
+    /// recorded in that time. A suspended machine's time is left out.
     Coarse,
 }

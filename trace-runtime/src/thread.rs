@@ -70,7 +70,7 @@ fn attach(current: *const Slot) -> Option<&'static Slot> {
     SLOT.set(ATTACHING);
     let slot = RECORDER.attach(id::current());
     if RECORDER.asks_for_slots() {
-        provider::wake();
+        provider::notify();
     }
     SLOT.set(slot.map_or(ptr::null(), ptr::from_ref));
     if slot.is_none() {

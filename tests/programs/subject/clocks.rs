@@ -6,14 +6,12 @@ use trace_runtime::trace_instant;
 
 use crate::sys;
 
-/// Events of each thread.
-const EVENTS: u64 = 100;
-
 static DONE: AtomicBool = AtomicBool::new(false);
 
-/// Traces in a thread that may not read the counter: `all` of them, one `thread`, or a `strict`
-/// one, under strict seccomp.
-pub(crate) fn run(which: &str) {
+/// Traces a number of events in a thread that may not read the counter: `all` of them, one
+/// `thread`, or a `strict` one, under strict seccomp.
+pub(crate) fn run(which: &str, number: u64) {
+    let events = move || events(number);
     match which {
         "all" => {
             sys::forbid_counter();
@@ -22,7 +20,7 @@ pub(crate) fn run(which: &str) {
         }
         "thread" => {
             let _trace = crate::init();
-            std::thread::spawn(|| {
+            std::thread::spawn(move || {
                 sys::forbid_counter();
                 events();
             })
@@ -32,7 +30,7 @@ pub(crate) fn run(which: &str) {
         "strict" => {
             let _trace = crate::init();
             // Not joined: it ends without the standard library.
-            drop(std::thread::spawn(|| {
+            drop(std::thread::spawn(move || {
                 sys::forbid_system_calls();
                 events();
                 DONE.store(true, Ordering::Release);
@@ -46,8 +44,8 @@ pub(crate) fn run(which: &str) {
     }
 }
 
-fn events() {
-    for number in 0..EVENTS {
+fn events(number: u64) {
+    for number in 0..number {
         trace_instant!("clocks", "instant", "number" => number);
     }
 }

@@ -25,7 +25,7 @@ impl Count {
     fn raise(&self) {
         // Released, so that who learns of the alert finds what was recorded before it.
         if self.0.fetch_add(1, Ordering::Release) == 0 {
-            provider::wake();
+            provider::notify();
         }
     }
 

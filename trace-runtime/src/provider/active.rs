@@ -34,7 +34,7 @@ impl Active {
         if mapping.has_rest() {
             populate_rest(mapping.clone());
         }
-        let recording = Recording::begin(mapping, layout, wake::wake);
+        let recording = Recording::begin(mapping, layout, wake::notify);
         Self { recording, layout, next: 0, started: false, named: Instant::now() }
     }
 

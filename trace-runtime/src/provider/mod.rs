@@ -56,7 +56,7 @@ pub use config::Builder;
 pub use given::{name_process, name_thread};
 pub use handle::Trace;
 pub use observers::{observe, trace_state, Observer};
-pub(crate) use wake::wake;
+pub(crate) use wake::notify;
 pub use wanted::is_category_enabled;
 
 /// Makes this process a trace provider, until the guard is dropped.

@@ -14,6 +14,7 @@ use std::time::Duration;
 use trace_protocol::slices;
 
 use super::sys::{self, Epoll, Event};
+use crate::clock;
 
 /// The number of times that the service thread was woken.
 ///
@@ -26,6 +27,19 @@ pub(crate) fn wake() {
     WOKEN.fetch_add(1, Ordering::Release);
     // All: a service thread that was asked to end long ago may wait, too.
     sys::wake_all(&WOKEN);
+}
+
+/// Wakes the service thread on behalf of a traced thread.
+///
+/// With [`Clock::Coarse`](crate::Clock::Coarse) that thread may be under strict seccomp, and the
+/// kernel kills it for the system call. The service thread then notices by itself, within
+/// [`NAMES_INTERVAL`](super::service::NAMES_INTERVAL).
+pub(crate) fn notify() {
+    if clock::is_coarse() {
+        WOKEN.fetch_add(1, Ordering::Release);
+    } else {
+        wake();
+    }
 }
 
 /// The service thread's side.
