@@ -115,12 +115,12 @@ impl<N: StoredNames, A: StoredValues> Stored for Values<N, A> {
 
     #[inline(always)]
     fn names(&self) -> Option<Self::Names<'_>> {
-        self.names.as_ref().map(N::names)
+        self.names.as_ref().map(|names| names.names())
     }
 
     #[inline(always)]
     fn arguments(&self) -> Option<Self::Arguments<'_>> {
-        self.values.as_ref().map(A::arguments)
+        self.values.as_ref().map(|values| values.arguments())
     }
 }
 

@@ -100,7 +100,7 @@ impl<T: ArgValue> ArgValue for Option<T> {
 
     #[inline(always)]
     fn arg(&self) -> Option<T::Arg<'_>> {
-        self.as_ref().map(T::arg)
+        self.as_ref().map(|value| value.arg())
     }
 }
 
