@@ -108,17 +108,43 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// Adds a copy, in the order of wrapped counts. Where it is overwritten, those before it do not
-    /// count either: what is kept has no gap.
+    /// Adds a copy, in the order of wrapped counts. If it is overwritten, or one before it is
+    /// missing, those before it are left out, too: what is kept has no gap.
+    ///
+    /// One is missing if the provider went on to a second rolling buffer while the directories were
+    /// searched, and the first had been searched before.
     fn add(&mut self, wrapped_count: u32, save: RawSave, overwritten: bool) {
-        if overwritten {
+        let follows = self.first.saturating_add(self.saves.len() as u32) == wrapped_count;
+        if overwritten || !(follows || self.saves.is_empty()) {
             self.complete = false;
             self.saves.clear();
+        }
+        if overwritten {
             return;
         }
         if self.saves.is_empty() {
             self.first = wrapped_count;
         }
         self.saves.push(save);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_has_no_gap() {
+        let added = |wraps: &[(u32, bool)]| {
+            let mut attempt = Attempt { complete: true, ..Attempt::default() };
+            for &(wrap, overwritten) in wraps {
+                attempt.add(wrap, RawSave::copy_backwards(&[]), overwritten);
+            }
+            (attempt.first, attempt.saves.len(), attempt.complete)
+        };
+        assert_eq!(added(&[(3, false), (4, false), (5, false)]), (3, 3, true));
+        assert_eq!(added(&[(3, true), (4, false), (5, false)]), (4, 2, false));
+        assert_eq!(added(&[(3, false), (5, false), (6, false)]), (5, 2, false));
+        assert_eq!(added(&[(3, false), (4, true)]).1, 0);
     }
 }
