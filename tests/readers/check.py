@@ -58,7 +58,8 @@ def event_by_event(programs: Programs, engine: Path, way: Way) -> Iterator[Check
     yield Check("perfetto", lambda: perfetto.faults(engine, archive, expected))
     yield Check("perfetto of json", lambda: perfetto.json_faults(engine, json, expected))
     yield Check("pftrace", lambda: check_pftrace.faults(engine, programs.convert(archive, ".pftrace"), expected))
-    yield Check("trace check", lambda: exits_with(programs, archive, 0))
+    # Strings of known_events are longer than a record: that their ends are missing is reported.
+    yield Check("trace check", lambda: exits_with(programs, archive, 3))
     if way in SAVED_OFTEN:
         yield Check("scopes span saves", lambda: scopes_in_two(fxt_package.read(archive)))
 

@@ -55,5 +55,5 @@ def faults(found: Found) -> list[str]:
     told += [f"{key} is {arguments.get(key)}, not {value}" for key, value in TYPES.items() if arguments.get(key) != value]
     told += others(found.others)
     names = sorted(name for _, name in found.threads.values())
-    expected = ["a thread elsewhere", "ends what another began", "every_macro", "every_macro", "queue of the device", "responder", "trace-service"]
+    expected = ["a thread elsewhere", "ends what another began", "every_macro", "every_macro", "queue of the device", "responder", "trace-observer"]
     return told + ([] if names == expected else [f"threads {names}, not {expected}"])
