@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use crate::harness::{record, trace, Run};
 
-/// Runs of each program: of several, each is one sample.
-const RUNS: usize = 5;
+/// Runs of each program: of several, each is one sample. With nine, a run or two that the machine
+/// held up do not hide what is slower.
+const RUNS: usize = 9;
 
 /// How long the three programs work: two of them are the same.
 const ROUNDS: [&str; 3] = ["5000", "5000", "10000"];
