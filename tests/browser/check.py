@@ -375,7 +375,7 @@ TESTS = [everything_that_was_recorded, colours_follow_the_system_and_the_switch,
 
 
 def prepare(work):
-    work.record("search", "file_search", "the", Path(__file__).parents[2] / "trace-xray/src")
+    work.record("search", "file_search", "the", Path(__file__).parents[2] / "docs")
     work.record("every", "every_macro")
     work.record("tasks", "async_tasks")
     work.record("lossy", "known_events", options=["-m", "oneshot", "-b", "64K"])

@@ -274,7 +274,7 @@ def main():
     interface = data / "trace/perfetto-ui"
     if not interface.is_dir():
         work.run("view", "--setup")
-    for name, program, *arguments in [("every", "every_macro"), ("tasks", "async_tasks"), ("search", "file_search", "the", Path(__file__).parents[2] / "docs")]:
+    for name, program, *arguments in [("every", "every_macro"), ("tasks", "async_tasks"), ("search", "file_search", "the", Path(__file__).parents[2] / "trace-xray/src")]:
         work.record(name, program, *arguments)
     other = work.path("other")
     other.mkdir(exist_ok=True)
