@@ -1,6 +1,8 @@
 //! What `trace record` makes of its command: exit codes, signals, time, and what it says.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
 use rustix::process::{kill_process, Pid, Signal};
@@ -58,6 +60,18 @@ fn a_program_without_tracing_is_said_to_have_none() {
     let (run, archive) = run(&[], &["untraced"]);
     assert!(run.stderr().contains("trace_runtime::init()"), "{run:?}");
     assert!(archive.unwrap().providers.is_empty());
+}
+
+#[test]
+fn a_program_whose_tracing_is_compiled_out_is_reported_as_such() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("program");
+    let mark = String::from_utf8(trace_protocol::ntrace::mark()).unwrap();
+    fs::write(&program, format!("#!/bin/sh\n# {mark}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = Run::of(trace(&["record", "--", "./program"]).current_dir(&directory));
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr().contains("without the feature ntrace"), "{run:?}");
 }
 
 #[test]

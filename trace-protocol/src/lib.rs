@@ -8,6 +8,7 @@ pub mod error;
 pub mod file;
 pub mod message;
 pub mod mode;
+pub mod ntrace;
 pub mod packet;
 pub mod slices;
 pub mod socket;

@@ -28,6 +28,8 @@ use crate::context::{BufferingMode, EventType, StringRef, ThreadRef, Value};
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub mod foreign;
 mod future;
+#[cfg(all(target_os = "linux", feature = "ntrace"))]
+mod mark;
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 mod place;
 
@@ -305,8 +307,11 @@ impl Builder {
         self
     }
 
-    /// Makes this process no trace provider.
+    /// Makes this process no trace provider. Leaves the mark in the program by which `trace record`
+    /// reports that tracing is compiled out.
     pub fn init(self) -> Trace {
+        #[cfg(all(target_os = "linux", feature = "ntrace"))]
+        mark::keep();
         Trace(PhantomData)
     }
 }

@@ -204,3 +204,14 @@ mod attribute {
         assert_eq!(functions::unnamed_within().map(Iterator::count), Ok(1));
     }
 }
+
+/// `trace record` reports why nothing was recorded.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_without_tracing_has_the_mark() {
+    let _trace = trace_runtime::init();
+    let program = std::fs::read("/proc/self/exe").unwrap();
+    let mark = trace_protocol::ntrace::mark();
+    let has_mark = program.windows(mark.len()).any(|bytes| bytes == mark);
+    assert_eq!(has_mark, cfg!(feature = "ntrace"));
+}

@@ -2,6 +2,7 @@
 
 mod alarm;
 mod child;
+mod compiled_out;
 mod compress;
 mod guard;
 mod progress;

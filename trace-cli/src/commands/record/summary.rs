@@ -9,6 +9,7 @@ use serde_json::{json, Value};
 use trace_convert::visible;
 use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary, Violation};
 
+use super::compiled_out::is_compiled_out;
 use crate::cli::RecordArgs;
 use crate::input::STANDARD;
 use crate::message::{describe, HINT};
@@ -161,13 +162,15 @@ fn no_events(args: &RecordArgs) -> String {
 }
 
 fn nobody(args: &RecordArgs) -> String {
-    match args.command.first() {
-        Some(program) => format!(
-            "nothing was recorded: neither {} nor its children are traced{HINT}build the program with trace-runtime, without the feature ntrace, and call trace_runtime::init()",
-            program.to_string_lossy()
-        ),
-        None => "nothing was recorded: no program found the session".to_owned(),
+    let Some(program) = args.command.first() else {
+        return "nothing was recorded: no program found the session".to_owned();
+    };
+    let name = program.to_string_lossy();
+    let name = visible(&name);
+    if is_compiled_out(program) {
+        return format!("nothing was recorded: tracing is compiled out of {name}{HINT}build the program without the feature ntrace of trace-runtime; cargo tree -e features -i trace-runtime shows the crate that enables it");
     }
+    format!("nothing was recorded: neither {name} nor its children are traced{HINT}build the program with trace-runtime, and call trace_runtime::init()")
 }
 
 /// Returns the categories of the programs, for a hint.
