@@ -5,6 +5,7 @@
 //! means takes the tables of a `Reader`.
 
 mod argument;
+mod arguments;
 mod event;
 mod object;
 mod parts;
@@ -13,7 +14,8 @@ mod reference;
 mod scheduling;
 pub(crate) mod text;
 
-pub use argument::{Argument, Arguments, ArgumentsIter, Value};
+pub use argument::{Argument, Value};
+pub use arguments::{Arguments, ArgumentsIter};
 pub use event::{Event, EventKind};
 pub use object::{Blob, KernelObject, LargeBlob, LargeBlobEvent, Log, UserspaceObject};
 pub use profiler::{Backtrace, Frames, FramesIter, Mmap, Module};

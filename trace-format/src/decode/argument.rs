@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::DecodeError;
 use crate::layout::{argument, ArgumentType, StringRef};
-use crate::record::{Argument, Arguments, Value};
+use crate::record::{Argument, Value};
 
 /// Arguments that are still to be decoded.
 #[derive(Debug, Clone, Copy)]
@@ -50,17 +50,14 @@ impl<'a> ArgumentCursor<'a> {
 pub(super) fn arguments<'a>(
     cursor: &mut Cursor<'a>,
     count: u64,
-) -> Result<Arguments<'a>, DecodeError> {
-    if count == 0 {
-        return Ok(Arguments::NONE);
-    }
+) -> Result<ArgumentCursor<'a>, DecodeError> {
     let start = *cursor;
     for _ in 0..count {
         argument(cursor)?;
     }
     // What is checked need not be checked again.
     let cursor = start.strictly(false);
-    Ok(Arguments::checked(ArgumentCursor { cursor, count }))
+    Ok(ArgumentCursor { cursor, count })
 }
 
 /// Takes one argument; `None` if its type is not known.

@@ -79,7 +79,7 @@ pub(super) fn event<'a>(
         thread: cursor.thread(event::ThreadRef::get(header))?,
         category: cursor.text(event::CategoryRef::get(header), "category")?,
         name: cursor.text(event::NameRef::get(header), "name")?,
-        arguments: arguments(cursor, event::ArgumentCount::get(header))?,
+        arguments: arguments(cursor, event::ArgumentCount::get(header))?.into(),
         kind: event_kind(event_type, cursor)?,
     })))
 }
@@ -147,7 +147,7 @@ fn context_switch<'a>(
         outgoing_state: ThreadState(context_switch::OutgoingState::get(header) as u8),
         outgoing_thread: cursor.word("outgoing thread koid")?,
         incoming_thread: cursor.word("incoming thread koid")?,
-        arguments: arguments(cursor, context_switch::ArgumentCount::get(header))?,
+        arguments: arguments(cursor, context_switch::ArgumentCount::get(header))?.into(),
     })
 }
 
@@ -159,6 +159,6 @@ fn thread_wakeup<'a>(
         ticks: cursor.word("timestamp")?,
         cpu: thread_wakeup::Cpu::get(header) as u16,
         thread: cursor.word("thread koid")?,
-        arguments: arguments(cursor, thread_wakeup::ArgumentCount::get(header))?,
+        arguments: arguments(cursor, thread_wakeup::ArgumentCount::get(header))?.into(),
     })
 }

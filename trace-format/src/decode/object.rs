@@ -29,7 +29,7 @@ pub(super) fn userspace_object<'a>(
         pointer: cursor.word("pointer")?,
         process: cursor.process(userspace_object::ProcessRef::get(header))?,
         name: cursor.text(userspace_object::NameRef::get(header), "name")?,
-        arguments: arguments(cursor, userspace_object::ArgumentCount::get(header))?,
+        arguments: arguments(cursor, userspace_object::ArgumentCount::get(header))?.into(),
     }))
 }
 
@@ -41,7 +41,7 @@ pub(super) fn kernel_object<'a>(
         object_type: ObjectType(kernel_object::ObjectType::get(header) as u8),
         koid: cursor.word("koid")?,
         name: cursor.text(kernel_object::NameRef::get(header), "name")?,
-        arguments: arguments(cursor, kernel_object::ArgumentCount::get(header))?,
+        arguments: arguments(cursor, kernel_object::ArgumentCount::get(header))?.into(),
     }))
 }
 
@@ -153,6 +153,6 @@ fn large_blob_event<'a>(
     Ok(LargeBlobEvent {
         ticks: cursor.word("timestamp")?,
         thread: cursor.thread(large_blob::ThreadRef::get(word))?,
-        arguments: arguments(cursor, large_blob::ArgumentCount::get(word))?,
+        arguments: arguments(cursor, large_blob::ArgumentCount::get(word))?.into(),
     })
 }

@@ -1,0 +1,118 @@
+//! The arguments of a record, as a list or encoded.
+
+use core::fmt;
+
+use super::{Argument, Text, Value};
+use crate::decode::ArgumentCursor;
+
+/// The arguments of a record: a list to be encoded, or those of a decoded
+/// record, which have been checked and are read one by one.
+#[derive(Clone, Copy)]
+pub struct Arguments<'a>(Source<'a>);
+
+#[derive(Debug, Clone, Copy)]
+enum Source<'a> {
+    List(&'a [Argument<'a>]),
+    Encoded(ArgumentCursor<'a>),
+}
+
+impl<'a> Arguments<'a> {
+    /// No arguments.
+    pub const NONE: Arguments<'static> = Arguments(Source::List(&[]));
+
+    /// Returns the arguments in order. Those of a type that is not known are
+    /// left out.
+    #[inline]
+    #[must_use]
+    pub fn iter(&self) -> ArgumentsIter<'a> {
+        ArgumentsIter(self.0)
+    }
+
+    /// Calls `visit` with each index that a name or a value has in the string table.
+    #[inline]
+    pub(crate) fn string_indices(&self, mut visit: impl FnMut(u16)) {
+        match self.0 {
+            Source::List(list) => list.iter().for_each(|argument| {
+                let value = match argument.value {
+                    Value::String(text) => Some(text),
+                    _ => None,
+                };
+                for text in [Some(argument.name), value].into_iter().flatten() {
+                    if let Text::Indexed(index) = text {
+                        visit(index);
+                    }
+                }
+            }),
+            Source::Encoded(cursor) => cursor.string_indices(visit),
+        }
+    }
+}
+
+/// Arguments that were checked when they were decoded.
+impl<'a> From<ArgumentCursor<'a>> for Arguments<'a> {
+    #[inline]
+    fn from(cursor: ArgumentCursor<'a>) -> Self {
+        Self(Source::Encoded(cursor))
+    }
+}
+
+impl<'a> From<&'a [Argument<'a>]> for Arguments<'a> {
+    fn from(list: &'a [Argument<'a>]) -> Self {
+        Self(Source::List(list))
+    }
+}
+
+impl<'a, const N: usize> From<&'a [Argument<'a>; N]> for Arguments<'a> {
+    fn from(list: &'a [Argument<'a>; N]) -> Self {
+        Self(Source::List(list))
+    }
+}
+
+impl<'a> IntoIterator for &Arguments<'a> {
+    type Item = Argument<'a>;
+    type IntoIter = ArgumentsIter<'a>;
+
+    fn into_iter(self) -> ArgumentsIter<'a> {
+        self.iter()
+    }
+}
+
+impl PartialEq for Arguments<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl fmt::Debug for Arguments<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+/// The iterator of [`Arguments::iter`].
+#[derive(Debug, Clone)]
+pub struct ArgumentsIter<'a>(Source<'a>);
+
+impl<'a> Iterator for ArgumentsIter<'a> {
+    type Item = Argument<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Argument<'a>> {
+        match &mut self.0 {
+            Source::List(list) => {
+                let (first, rest) = list.split_first()?;
+                *list = rest;
+                Some(*first)
+            }
+            Source::Encoded(cursor) => cursor.next_known(),
+        }
+    }
+
+    #[inline]
+    fn count(self) -> usize {
+        match self.0 {
+            Source::List(list) => list.len(),
+            Source::Encoded(_) => self.fold(0, |count, _| count + 1),
+        }
+    }
+}
