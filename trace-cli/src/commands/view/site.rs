@@ -182,12 +182,6 @@ fn token() -> Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Returns a name with nothing in it that means something in an address.
-pub(super) fn plain(name: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect()
-}
-
 /// Returns the type that a file's name says. Browsers run no script and compile
 /// no module without it.
 pub(super) fn media_type(path: &Path) -> &'static str {

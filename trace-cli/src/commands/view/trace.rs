@@ -7,7 +7,6 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use trace_convert::{perfetto, ConvertError};
 
-use super::site::plain;
 use crate::commands::convert;
 use crate::input::{copy_to, no_room, Input, InputKind};
 use crate::{damage, exit, input};
@@ -84,8 +83,14 @@ fn name(path: &Path, ending: &str) -> String {
         false => path.file_name().unwrap_or_default().to_string_lossy(),
     };
     let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-    let name = plain(name.strip_suffix(ending).unwrap_or(name));
+    let name = url_safe(name.strip_suffix(ending).unwrap_or(name));
     format!("{name}{ending}")
+}
+
+/// Returns a name in which `_` replaces the characters that have a meaning in a URL.
+fn url_safe(name: &str) -> String {
+    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    name.chars().map(|letter| if is_safe(letter) { letter } else { '_' }).collect()
 }
 
 #[cfg(test)]
