@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+mod buffers;
 mod category_filter;
 mod clock;
 mod collection;

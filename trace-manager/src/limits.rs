@@ -38,14 +38,14 @@ pub struct Limits {
     pub messages: Bound,
     /// Bytes of buffers in a session. Default [`None`]: a quarter of the memory that is available
     /// when the session starts for a process, half of it for a user, three quarters in all; and
-    /// always room for one buffer of the session's size. A buffer counts until its process has
-    /// ended, which may keep it mapped as long.
+    /// always room for one buffer of the session's size. A buffer counts until its contents are in
+    /// the archive and its memory is free again, which the manager frees, whoever has it mapped.
     pub buffers: Option<Bound>,
 }
 
 impl Limits {
-    /// File descriptors of a provider at most: its socket, its process, its packet socket, and two
-    /// on their way to it.
+    /// File descriptors of a provider at most: its socket, its process, its buffer, and both ends of
+    /// its packet socket, one of them on its way.
     pub const DESCRIPTORS: u64 = 5;
 }
 

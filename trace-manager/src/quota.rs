@@ -76,16 +76,6 @@ impl Quota {
         }
     }
 
-    /// Gives back all that was taken for processes that are not `alive`.
-    pub(crate) fn sweep(&mut self, alive: impl Fn(u32) -> bool) {
-        let gone: Vec<u32> = self.processes.keys().copied().filter(|pid| !alive(*pid)).collect();
-        for pid in gone {
-            if let Some((uid, taken)) = self.processes.remove(&pid) {
-                self.reduce(uid, taken);
-            }
-        }
-    }
-
     fn reduce(&mut self, uid: u32, amount: u64) {
         self.total -= amount;
         if let Some(taken) = self.users.get_mut(&uid) {
@@ -134,7 +124,7 @@ mod tests {
         quota.give_back(peer(2, 1), 9);
         quota.give_back(peer(7, 7), 1);
         assert_eq!((quota.total, quota.users[&1]), (1, 1));
-        quota.sweep(|pid| pid != 1);
+        quota.give_back(peer(1, 1), 1);
         assert_eq!((quota.total, quota.users.len(), quota.processes.len()), (0, 0, 0));
     }
 

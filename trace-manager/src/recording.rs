@@ -13,6 +13,7 @@ use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::Layout;
 
 use crate::archive::WriterStatus;
+use crate::buffers::SharedBuffer;
 use crate::clock::{counter_rate, sample_after};
 use crate::collection::{Collection, Departure, Remains, Tape};
 use crate::config::SessionConfig;
@@ -71,7 +72,7 @@ pub(crate) struct Newcomer<'a> {
     /// Reads its buffer.
     pub(crate) collector: Collector,
     pub(crate) layout: Layout,
-    pub(crate) buffer: BorrowedFd<'a>,
+    pub(crate) buffer: &'a Arc<SharedBuffer>,
     /// The manager's end of its packet socket.
     pub(crate) packets: BorrowedFd<'a>,
 }
@@ -143,7 +144,8 @@ impl Recording {
         let joined_at = now.ticks(identity.clock);
         let joining = Joining { identity: &identity, policy, joined_at, layout, buffer, packets };
         self.outputs.open(&Opening { joining, now, counter_rate: self.estimate });
-        let tape = Tape::new(identity, known_categories, collector, joined_at, layout);
+        let buffer = Arc::clone(buffer);
+        let tape = Tape::new(identity, known_categories, collector, buffer, joined_at, layout);
         self.collection.join(id, tape);
     }
 

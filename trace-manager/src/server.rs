@@ -13,6 +13,7 @@
 //! | `connection` | one provider's sockets |
 //! | `outbox` | messages that a provider has not taken yet |
 //! | `perform` | doing what the conductor wants done |
+//! | `provision` | giving providers their buffers |
 //! | `alarm` | doing what alerts are to do |
 //! | `command` | what the caller asks of the loop |
 
@@ -25,6 +26,7 @@ mod event_loop;
 mod intake;
 mod outbox;
 mod perform;
+mod provision;
 mod state;
 
 pub(crate) use command::{Command, Mailbox, Shared, StartRequest};

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use trace_protocol::archive::{self, ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::{Collector, LiveCopy, RawSave, Rejection, SaveSlot};
 use trace_protocol::buffer::header::Layout;
 
+use crate::buffers::SharedBuffer;
 use crate::machine::{End, SaveRequest};
 use crate::records::{Records, Spares, Words};
 use crate::summary::ProviderSummary;
@@ -17,6 +19,8 @@ pub(crate) struct Tape {
     identity: Identity,
     known_categories: Vec<String>,
     collector: Collector,
+    /// The memory that the collector reads.
+    _buffer: Arc<SharedBuffer>,
     /// Its ticks when it joined.
     joined_at: u64,
     layout: Layout,
@@ -83,10 +87,19 @@ impl Tape {
         identity: Identity,
         known_categories: Vec<String>,
         collector: Collector,
+        buffer: Arc<SharedBuffer>,
         joined_at: u64,
         layout: Layout,
     ) -> Self {
-        Self { identity, known_categories, collector, joined_at, layout, copies: VecDeque::new() }
+        Self {
+            identity,
+            known_categories,
+            collector,
+            _buffer: buffer,
+            joined_at,
+            layout,
+            copies: VecDeque::new(),
+        }
     }
 
     /// Returns the buffer's layout.

@@ -17,12 +17,15 @@ use super::ledger::{provider, session, Mark};
 use super::messages::{Message, Names, Provider};
 use super::Guard;
 use crate::archive::Output;
+use crate::buffers::SharedBuffer;
 
 /// A session's guard. Clones are the same.
 #[derive(Debug, Clone)]
 pub(crate) struct Keeper {
     pub(super) ledger: Ledger,
     pub(super) link: Arc<Link>,
+    /// Whether the guard can complete the archive.
+    completes: bool,
 }
 
 /// A provider's part of it.
@@ -30,6 +33,8 @@ pub(crate) struct Keeper {
 pub(crate) struct Account {
     id: u32,
     ledger: Ledger,
+    /// Its buffer, which the guard reads if it completes the archive.
+    buffer: Option<Arc<SharedBuffer>>,
 }
 
 /// What the guard is given of a provider.
@@ -40,7 +45,7 @@ pub(crate) struct Joining<'a> {
     pub(crate) policy: IdentityPolicy,
     pub(crate) joined_at: u64,
     pub(crate) layout: Layout,
-    pub(crate) buffer: BorrowedFd<'a>,
+    pub(crate) buffer: &'a Arc<SharedBuffer>,
     /// The manager's end of its packet socket, by whose end the guard sees that it has left its
     /// buffer.
     pub(crate) packets: BorrowedFd<'a>,
@@ -64,7 +69,7 @@ impl Keeper {
             handles.extend([file.file().as_fd(), file.place().directory().as_fd()]);
         }
         link.send(&message, &handles).ok()?;
-        Some(Self { ledger, link: Arc::new(link) })
+        Some(Self { ledger, link: Arc::new(link), completes: output.naming().is_some() })
     }
 
     /// Hands a provider's buffer over, before the provider has it.
@@ -78,8 +83,10 @@ impl Keeper {
             joined_at: joining.joined_at,
             layout: joining.layout,
         });
-        self.link.send(&message, &[joining.buffer, memory.as_fd(), joining.packets]).ok()?;
-        Some(Account { id: joining.identity.id, ledger })
+        let handles = [joining.buffer.as_fd(), memory.as_fd(), joining.packets];
+        self.link.send(&message, &handles).ok()?;
+        let buffer = self.completes.then(|| Arc::clone(joining.buffer));
+        Some(Account { id: joining.identity.id, ledger, buffer })
     }
 
     /// Returns the archive's valid length in bytes.
@@ -100,7 +107,7 @@ impl Keeper {
         if let Some(mark) = mark {
             mark.written();
         }
-        if let Some(Mark::Closing(_, id)) = mark {
+        if let Some(Mark::Closing { id, .. }) = mark {
             self.link.close(*id);
         }
     }
@@ -139,7 +146,7 @@ impl Account {
 
     /// Returns what to note about the block that closes the provider.
     pub(crate) fn closing(&self) -> Mark {
-        Mark::Closing(self.ledger.clone(), self.id)
+        Mark::Closing { ledger: self.ledger.clone(), id: self.id, _buffer: self.buffer.clone() }
     }
 
     /// Says that a rolling buffer was copied, to where the guard sees it or not, before its

@@ -4,8 +4,12 @@
 //! (where it ends), which is noted before it is written; it is there if the valid length has
 //! reached that.
 
+use std::sync::Arc;
+
 use trace_protocol::archive::Ledger;
 use trace_protocol::buffer::consumer::SaveSlot;
+
+use crate::buffers::SharedBuffer;
 
 /// The session's numbers.
 pub(super) mod session {
@@ -54,8 +58,14 @@ pub(crate) enum Mark {
     Save(SaveSlot),
     /// It holds the records of a copy that the guard does not see.
     Unseen(Ledger),
-    /// It closes the provider with this id.
-    Closing(Ledger, u32),
+    /// It closes a provider.
+    Closing {
+        ledger: Ledger,
+        /// The provider's id.
+        id: u32,
+        /// Its memory, which is not freed before the block is written.
+        _buffer: Option<Arc<SharedBuffer>>,
+    },
 }
 
 impl Mark {
@@ -65,7 +75,7 @@ impl Mark {
             Self::Opening(ledger) => ledger.set(provider::OPENING, end),
             Self::Save(slot) => slot.set_end(end),
             Self::Unseen(_) => {}
-            Self::Closing(ledger, _) => ledger.set(provider::CLOSING, end),
+            Self::Closing { ledger, .. } => ledger.set(provider::CLOSING, end),
         }
     }
 

@@ -4,6 +4,7 @@ use std::fs::{File, Permissions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tempfile::TempDir;
 use trace_format::encode::append;
@@ -14,13 +15,16 @@ use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, SaveSlot};
 use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout, Parts, PAGE_SIZE};
 use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::message::ClockSource;
-use trace_protocol::socket::{MemoryFile, Socket};
+use trace_protocol::socket::{PeerCredentials, Socket};
 use trace_protocol::words::as_bytes;
 
 use super::ledger::Mark;
 use super::messages::{Message, Names, Provider};
 use super::{run_guard, Account, Guard, GuardOutcome, Joining, Keeper, Pool};
 use crate::archive::{ArchiveTarget, Output};
+use crate::buffers::{Buffers, SharedBuffer};
+use crate::limits::Bound;
+use crate::waker::Waker;
 
 const UNIT: usize = 256;
 
@@ -33,7 +37,7 @@ struct Manager {
     pool: Pool,
     account: Account,
     collector: Collector,
-    buffer: MemoryFile,
+    buffer: Arc<SharedBuffer>,
     guard: std::os::fd::OwnedFd,
 }
 
@@ -63,6 +67,13 @@ fn identity() -> Identity {
     }
 }
 
+fn buffer(size: u64) -> SharedBuffer {
+    let buffers = Buffers::new(Waker::new().unwrap());
+    buffers.set_bound(Bound { process: size, user: size, total: size });
+    let share = buffers.take(PeerCredentials { pid: 4711, uid: 1, gid: 1 }, size).unwrap();
+    SharedBuffer::new(share, "test").unwrap()
+}
+
 impl Manager {
     fn start(mode: BufferingMode) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), mode)
@@ -75,7 +86,7 @@ impl Manager {
         let (guard, theirs) = Guard::pair().unwrap();
         let keeper = Keeper::begin(guard, &output).unwrap();
         let layout = layout(mode);
-        let buffer = MemoryFile::new("test", layout.total_size() as u64).unwrap();
+        let buffer = Arc::new(buffer(layout.total_size() as u64));
         buffer.write_at(as_bytes(&layout.to_header()), 0).unwrap();
         let (packets, _provider) = Socket::packet_pair().unwrap();
         let joining = Joining {
@@ -83,7 +94,7 @@ impl Manager {
             policy: IdentityPolicy::Own(4711),
             joined_at: 5,
             layout,
-            buffer: buffer.as_fd(),
+            buffer: &buffer,
             packets: packets.as_fd(),
         };
         let account = keeper.join(&joining).unwrap();
@@ -290,6 +301,20 @@ fn a_provider_that_is_closed_is_not_read_again() {
     let mark = manager.account.closing();
     manager.write(&words, Some(&mark), true);
     assert_eq!(manager.die_and_read(), [100]);
+}
+
+/// The guard may have to read the buffer until then.
+#[test]
+fn a_buffer_is_freed_when_its_records_are_in_the_archive() {
+    let manager = Manager::start(BufferingMode::Streaming);
+    manager.record(0, 100);
+    let memory = File::from(manager.buffer.as_fd().try_clone_to_owned().unwrap());
+    let Manager { account, buffer, .. } = manager;
+    let mark = account.closing();
+    drop((account, buffer));
+    assert_ne!(memory.metadata().unwrap().blocks(), 0);
+    drop(mark);
+    assert_eq!(memory.metadata().unwrap().blocks(), 0);
 }
 
 #[test]

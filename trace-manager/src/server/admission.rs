@@ -1,16 +1,17 @@
 //! What providers take, against [`Limits`].
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::time::Instant;
 
 use rustix::process::{getrlimit, Resource};
-use trace_protocol::socket::PeerCredentials;
 
+use super::provision::Waiting;
+use crate::buffers::Buffers;
 use crate::limits::{Bound, Limits};
 use crate::machine::ProviderId;
 use crate::memory::available_memory;
-use crate::quota::{Excess, Quota};
+use crate::quota::Quota;
+use crate::waker::Waker;
 
 /// What providers take, and may take.
 #[derive(Debug)]
@@ -23,40 +24,36 @@ pub(super) struct Admission {
     pub(super) unregistered: VecDeque<(Instant, ProviderId)>,
     pub(super) providers: Quota,
     pub(super) messages: Quota,
-    buffers: Quota,
+    pub(super) buffers: Buffers,
+    /// Providers that wait for their buffers, in order.
+    pub(super) waiting: VecDeque<Waiting>,
 }
 
 impl Admission {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits, waker: Waker) -> Self {
         Self {
             limits,
             own_descriptors: open_descriptors(),
             unregistered: VecDeque::new(),
             providers: Quota::new("connections", limits.providers),
             messages: Quota::new("bytes of messages and categories", limits.messages),
-            buffers: Quota::new("bytes of buffers", limits.providers),
+            buffers: Buffers::new(waker),
+            waiting: VecDeque::new(),
         }
     }
 
     /// Begins to count the buffers of a session whose usual buffer has `size` bytes.
-    pub(super) fn begin_session(&mut self, size: u64) {
+    pub(super) fn begin_session(&self, size: u64) {
         let usual = || Bound::of_buffers(available_memory(), size);
-        self.buffers = Quota::new("bytes of buffers", self.limits.buffers.unwrap_or_else(usual));
+        self.buffers.set_bound(self.limits.buffers.unwrap_or_else(usual));
     }
 
     /// How many connections there are file descriptors for; one at least.
     pub(super) fn connections(&self) -> u64 {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let free = limit.saturating_sub(self.own_descriptors + self.limits.reserve);
+        let others = self.own_descriptors + self.limits.reserve + self.buffers.leaving();
+        let free = limit.saturating_sub(others);
         (free / Limits::DESCRIPTORS).max(1)
-    }
-
-    /// Takes the buffer of a provider. What ended processes had is free again.
-    pub(super) fn buffer(&mut self, peer: PeerCredentials, size: u64) -> Result<(), Excess> {
-        self.buffers.take(peer, size).or_else(|_| {
-            self.buffers.sweep(|pid| Path::new(&format!("/proc/{pid}")).exists());
-            self.buffers.take(peer, size)
-        })
     }
 }
 

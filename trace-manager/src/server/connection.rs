@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::{pidfd_open, Pid, PidfdFlags};
@@ -12,6 +13,7 @@ use trace_protocol::packet::{Packet, PACKET_SIZE};
 use trace_protocol::socket::{PeerCredentials, Socket};
 
 use super::outbox::{Handles, Outbox};
+use crate::buffers::SharedBuffer;
 use crate::machine::Violation;
 
 /// Packets taken in one turn.
@@ -39,6 +41,8 @@ pub(crate) struct Connection {
     pub(crate) packets: Option<Socket>,
     /// Buffer and packet socket on their way to the provider.
     pub(crate) handles: Option<Handles>,
+    /// Its buffer in the session, and those that it did not leave when it was asked to.
+    pub(crate) buffers: Vec<Arc<SharedBuffer>>,
     pub(crate) outbox: Outbox,
     /// It counts as a provider.
     pub(crate) admitted: bool,
@@ -85,6 +89,7 @@ impl Connection {
             socket,
             packets: None,
             handles: None,
+            buffers: Vec::new(),
             outbox: Outbox::default(),
             admitted: false,
             counted: 0,

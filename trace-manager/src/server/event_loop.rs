@@ -82,6 +82,7 @@ impl EventLoop {
             active.recording.take_remains();
         }
         self.close_unregistered();
+        self.serve_waiting();
         self.next_snapshot();
         self.end_session_if_collected();
         if self.accept_again.is_some_and(|time| time <= Instant::now()) {
@@ -104,7 +105,9 @@ impl EventLoop {
         let progress = active.map(|_| PROGRESS_INTERVAL);
         let accept = self.accept_again.map(|at| at.saturating_duration_since(now));
         let register = self.register_deadline().map(|at| at.saturating_duration_since(now));
-        let shortest = [deadline, progress, accept, register].into_iter().flatten().min();
+        let buffer = self.admission.waiting.front();
+        let buffer = buffer.map(|waiting| waiting.deadline.saturating_duration_since(now));
+        let shortest = [deadline, progress, accept, register, buffer].into_iter().flatten().min();
         // Rounded up, so that the deadline has passed when the wait is over.
         shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
     }

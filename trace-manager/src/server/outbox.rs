@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use trace_protocol::message::ToProvider;
-use trace_protocol::socket::{MemoryFile, Socket};
+use trace_protocol::socket::Socket;
 
+use crate::buffers::SharedBuffer;
 use crate::machine::Violation;
 
 /// Bytes that may wait for a provider to read them.
@@ -15,7 +17,7 @@ const MAX_WAITING: usize = 4 << 20;
 /// What goes to a provider with the terms of a session.
 #[derive(Debug)]
 pub(crate) struct Handles {
-    pub(crate) buffer: MemoryFile,
+    pub(crate) buffer: Arc<SharedBuffer>,
     pub(crate) packets: Socket,
 }
 

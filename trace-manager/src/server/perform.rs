@@ -1,29 +1,24 @@
 //! Doing what the conductor wants done.
 
-use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventFlags};
-use trace_protocol::archive::Identity;
-use trace_protocol::buffer::consumer::Collector;
-use trace_protocol::buffer::header::Layout;
-use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::message::ToProvider;
 use trace_protocol::packet::Packet;
-use trace_protocol::socket::{MemoryFile, Socket};
-use trace_protocol::words::as_bytes;
-
-use std::os::fd::{AsFd, OwnedFd};
+use trace_protocol::socket::Socket;
 
 use super::active::Active;
 use super::connection::Connection;
-use super::outbox::Handles;
 use super::state::{EventLoop, Source};
+use crate::buffers::SharedBuffer;
 use crate::collection::Departure;
 use crate::machine::{
-    Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent, Violation,
+    End, Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent,
+    Violation,
 };
-use crate::recording::Newcomer;
 use crate::summary::Refusal;
 
 impl EventLoop {
@@ -57,69 +52,6 @@ impl EventLoop {
             }
             TraceeAction::CutOff(_) => self.forget(id),
         }
-    }
-
-    fn make_buffer(&mut self, id: ProviderId) {
-        let event = match self.try_make_buffer(id) {
-            Ok(layout) => TraceeEvent::BufferReady { durable_size: layout.durable_size() as u64 },
-            Err(reason) => {
-                self.refuse_provider(id, &reason);
-                TraceeEvent::NoBuffer
-            }
-        };
-        self.event(id, event);
-        self.show_progress(Duration::ZERO);
-    }
-
-    /// Makes a provider's buffer and packet sockets, and adds it to the recording.
-    fn try_make_buffer(&mut self, id: ProviderId) -> Result<Layout, String> {
-        let (Some(active), Some(connection)) = (&mut self.active, self.connections.get_mut(&id))
-        else {
-            return Err("there is no session".to_owned());
-        };
-        let register = connection.register.clone().unwrap_or_default();
-        let layout = {
-            let peer = connection.peer;
-            let admission = &mut self.admission;
-            let mut with_hint = |hint| {
-                let layout = active.recording.config().layout(hint);
-                let layout = layout.map_err(|error| error.to_string())?;
-                let taken = admission.buffer(peer, layout.total_size() as u64);
-                taken.map(|()| layout).map_err(|excess| excess.to_string())
-            };
-            // Without room for all of its strings a provider records the others.
-            with_hint(register.durable_hint).or_else(|_| with_hint(0))?
-        };
-        let name = connection.name();
-        let made = make_shared(&layout, &name).map_err(|error| format!("no buffer: {error}"))?;
-        let data = Source::Packets(id).data();
-        epoll::add(&self.epoll, made.packets.as_fd(), data, EventFlags::IN)
-            .map_err(|error| format!("no packet socket: {error}"))?;
-        let policy = self.machine_providers.policy(connection.peer, connection.accepted);
-        let collector =
-            Collector::new(made.mapping, layout, policy).map_err(|error| error.to_string())?;
-        let identity = Identity {
-            id: active.recording.next_id(),
-            name,
-            process_name: connection.process_name(),
-            pid: connection.peer.pid,
-            uid: connection.peer.uid,
-            clock: register.clock,
-        };
-        let known = register.categories.into_iter().map(|category| category.name).collect();
-        let newcomer = Newcomer {
-            identity,
-            known_categories: known,
-            policy,
-            collector,
-            layout,
-            buffer: made.handles.buffer.as_fd(),
-            packets: made.packets.as_fd(),
-        };
-        active.recording.join(id, newcomer);
-        connection.packets = Some(made.packets);
-        connection.handles = Some(made.handles);
-        Ok(layout)
     }
 
     /// Says to a connection that there is no room for it, and in the summary.
@@ -178,13 +110,17 @@ impl EventLoop {
     }
 
     fn finish(&mut self, id: ProviderId, departure: Departure) {
-        if let Some(active) = &mut self.active {
-            active.recording.finish(id, departure);
-        }
         if let Some(connection) = self.connections.get_mut(&id) {
             unwatch(&self.epoll, connection.packets.take());
             // If it is still here, it was never sent.
             connection.handles = None;
+            // A program that did not answer may still record, and has its memory.
+            if departure.end != End::TimedOut {
+                connection.buffers.drain(..).for_each(|buffer| buffer.leave());
+            }
+        }
+        if let Some(active) = &mut self.active {
+            active.recording.finish(id, departure);
         }
         self.show_progress(Duration::ZERO);
     }
@@ -207,6 +143,7 @@ impl EventLoop {
         if let Some(connection) = self.connections.remove(&id) {
             self.give_back(&connection);
             unwatch(&self.epoll, connection.packets);
+            free(connection.buffers);
         }
     }
 
@@ -236,33 +173,18 @@ impl EventLoop {
     }
 }
 
+/// Frees buffers that a provider kept. That takes a while, which the others do not wait for.
+fn free(buffers: Vec<Arc<SharedBuffer>>) {
+    if !buffers.is_empty() {
+        // Without a thread it is done here.
+        let _freed = thread::Builder::new().name("trace-free".to_owned()).spawn(|| drop(buffers));
+    }
+}
+
 /// Closes a packet socket. It would not leave epoll by that alone, since the guard has it too.
 fn unwatch(epoll: &OwnedFd, packets: Option<Socket>) {
     if let Some(packets) = packets {
         // Fails only for a socket that is not watched, and this one is.
         let _ = epoll::delete(epoll, &packets);
     }
-}
-
-/// What is shared with a provider, and what stays here.
-struct Made {
-    mapping: ReadMapping,
-    packets: Socket,
-    handles: Handles,
-}
-
-fn make_shared(layout: &Layout, name: &str) -> io::Result<Made> {
-    let buffer = MemoryFile::new(&memory_name(name), layout.total_size() as u64)?;
-    buffer.write_at(as_bytes(&layout.to_header()), 0)?;
-    let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size())?;
-    let (packets, theirs) = Socket::packet_pair()?;
-    packets.set_nonblocking(true);
-    let handles = Handles { buffer, packets: theirs };
-    Ok(Made { mapping, packets, handles })
-}
-
-/// A name for `/proc/PID/maps`.
-fn memory_name(provider: &str) -> String {
-    let printable = provider.chars().filter(|c| !c.is_control());
-    format!("trace:{}", printable.collect::<String>())
 }

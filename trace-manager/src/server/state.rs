@@ -86,6 +86,7 @@ impl EventLoop {
         machine_providers: MachineProviders,
     ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
+        let admission = Admission::new(limits, inbox.waker.clone());
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, Source::Listener.data(), EventFlags::IN)?;
         epoll::add(&epoll, &inbox.waker, Source::Inbox.data(), EventFlags::IN)?;
@@ -100,7 +101,7 @@ impl EventLoop {
             sessions: 0,
             origin: Instant::now(),
             clocks: ClockSample::now(),
-            admission: Admission::new(limits),
+            admission,
             machine_providers,
             accept_again: None,
             quitting: false,

@@ -4,6 +4,7 @@ mod archive;
 mod failures;
 mod hostile;
 mod machine_providers;
+mod passed_on;
 mod provider;
 mod quotas;
 mod sessions;

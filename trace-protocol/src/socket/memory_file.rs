@@ -51,6 +51,22 @@ impl MemoryFile {
         self.file.write_all_at(bytes, offset)
     }
 
+    /// Makes all bytes zero and frees their memory, whoever has the file open or mapped.
+    ///
+    /// A process that can write to the file gets new memory for what it writes afterwards, as for
+    /// memory of its own. No seal prevents this: the file takes no further ones.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel cannot make holes in files in memory (before Linux 3.5).
+    pub fn free(&self) -> io::Result<()> {
+        let length = i64::try_from(self.size).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: fallocate(2) takes no pointer.
+        retry(|| check(unsafe { libc::fallocate(self.file.as_raw_fd(), mode, 0, length) }))?;
+        Ok(())
+    }
+
     /// Returns the seals of `fd`: see fcntl(2), `F_GET_SEALS`.
     ///
     /// # Errors

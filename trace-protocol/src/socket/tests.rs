@@ -4,6 +4,7 @@ use std::fs;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// A directory of its own for each test, removed at its end.
@@ -209,4 +210,26 @@ fn the_size_of_shared_memory_is_sealed() {
     assert_eq!(file.metadata().unwrap().len(), memory.size());
     assert!((&file).write(b"x").is_ok());
     assert!(MemoryFile::new("huge", u64::MAX).is_err());
+}
+
+/// Whoever has such a file cannot keep its memory from being freed.
+#[test]
+fn memory_is_freed_whoever_holds_it() {
+    let memory = MemoryFile::new("freed", 1 << 20).unwrap();
+    let held = File::from(memory.as_fd().try_clone_to_owned().unwrap());
+    let mapping = crate::buffer::memory::WriteMapping::map(held.as_fd(), 1 << 20).unwrap();
+    held.write_all_at(&[7; 8192], 4096).unwrap();
+    for seal in [libc::F_SEAL_WRITE, libc::F_SEAL_FUTURE_WRITE] {
+        // SAFETY: F_ADD_SEALS takes an int, no pointer.
+        let sealed = unsafe { libc::fcntl(held.as_raw_fd(), libc::F_ADD_SEALS, seal) };
+        let error = std::io::Error::last_os_error();
+        assert_eq!((sealed, error.raw_os_error()), (-1, Some(libc::EPERM)));
+    }
+    memory.free().unwrap();
+    let metadata = held.metadata().unwrap();
+    assert_eq!((metadata.blocks(), metadata.len()), (0, 1 << 20));
+    let mut bytes = [1; 8192];
+    held.read_exact_at(&mut bytes, 4096).unwrap();
+    assert_eq!(bytes, [0; 8192]);
+    drop(mapping);
 }

@@ -1,0 +1,180 @@
+//! Giving providers their buffers.
+
+use std::fmt;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::epoll::{self, EventFlags};
+use trace_protocol::archive::Identity;
+use trace_protocol::buffer::consumer::Collector;
+use trace_protocol::buffer::header::Layout;
+use trace_protocol::buffer::memory::ReadMapping;
+use trace_protocol::message::Register;
+use trace_protocol::socket::{PeerCredentials, Socket};
+use trace_protocol::words::as_bytes;
+
+use super::outbox::Handles;
+use super::state::{EventLoop, Source};
+use crate::buffers::{NoRoom, Share, SharedBuffer};
+use crate::machine::{ProviderId, SessionState, TraceeEvent};
+use crate::recording::Newcomer;
+
+/// How long a provider waits for memory that others have left. It takes as long as the rest of
+/// their records takes to get into the archive.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A provider for whose buffer there was no memory, while others left theirs.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    id: ProviderId,
+    pub(super) deadline: Instant,
+    no_room: NoRoom,
+}
+
+/// Why a provider has no buffer.
+enum NoBuffer {
+    NoRoom(NoRoom),
+    Failed(String),
+}
+
+impl fmt::Display for NoBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoRoom(no_room) => no_room.fmt(f),
+            Self::Failed(reason) => reason.fmt(f),
+        }
+    }
+}
+
+impl EventLoop {
+    /// Makes a provider's buffer; it may have to wait for it.
+    pub(super) fn make_buffer(&mut self, id: ProviderId) {
+        self.make_buffer_until(id, Instant::now() + PATIENCE);
+    }
+
+    fn make_buffer_until(&mut self, id: ProviderId, deadline: Instant) {
+        match self.try_make_buffer(id) {
+            Ok(layout) => {
+                let durable_size = layout.durable_size() as u64;
+                self.event(id, TraceeEvent::BufferReady { durable_size });
+            }
+            Err(NoBuffer::NoRoom(no_room)) if no_room.is_temporary => {
+                self.admission.waiting.push_back(Waiting { id, deadline, no_room });
+            }
+            Err(reason) => self.refuse_buffer(id, &reason),
+        }
+        self.show_progress(Duration::ZERO);
+    }
+
+    fn refuse_buffer(&mut self, id: ProviderId, reason: &impl ToString) {
+        self.refuse_provider(id, &reason.to_string());
+        self.event(id, TraceeEvent::NoBuffer);
+    }
+
+    /// Gives those that wait their buffers if there is memory now, and refuses those that have
+    /// waited long enough.
+    pub(super) fn serve_waiting(&mut self) {
+        let is_running = self.active.as_ref().is_some_and(|it| SessionState::is_running(it.state));
+        for _ in 0..self.admission.waiting.len() {
+            let Some(waiting) = self.admission.waiting.pop_front() else { return };
+            if !self.connections.contains_key(&waiting.id) {
+                continue;
+            }
+            if !is_running || waiting.deadline <= Instant::now() {
+                self.refuse_buffer(waiting.id, &waiting.no_room);
+            } else if waiting.no_room.freed != self.admission.buffers.freed() {
+                self.make_buffer_until(waiting.id, waiting.deadline);
+            } else {
+                self.admission.waiting.push_back(waiting);
+            }
+        }
+    }
+
+    /// Takes the memory for a provider's buffer. Without room for all of its strings, it records
+    /// the others.
+    fn take_memory(
+        &self,
+        peer: PeerCredentials,
+        durable_hint: u64,
+    ) -> Result<(Layout, Share), NoBuffer> {
+        let Some(active) = &self.active else { return failed("there is no session") };
+        let with_hint = |hint| {
+            let layout = active.recording.config().layout(hint);
+            let layout = layout.or_else(failed)?;
+            let share = self.admission.buffers.take(peer, layout.total_size() as u64);
+            share.map(|share| (layout, share)).map_err(NoBuffer::NoRoom)
+        };
+        with_hint(durable_hint).or_else(|_| with_hint(0))
+    }
+
+    /// Makes a provider's buffer and packet sockets, and adds it to the recording.
+    fn try_make_buffer(&mut self, id: ProviderId) -> Result<Layout, NoBuffer> {
+        let Some(connection) = self.connections.get(&id) else { return failed("it is gone") };
+        let Register { durable_hint, categories, clock, .. } =
+            connection.register.clone().unwrap_or_default();
+        let (layout, share) = self.take_memory(connection.peer, durable_hint)?;
+        let name = connection.name();
+        let made = make_shared(share, &layout, &name)
+            .or_else(|error| failed(format!("no buffer: {error}")))?;
+        let data = Source::Packets(id).data();
+        epoll::add(&self.epoll, made.packets.as_fd(), data, EventFlags::IN)
+            .or_else(|error| failed(format!("no packet socket: {error}")))?;
+        let policy = self.machine_providers.policy(connection.peer, connection.accepted);
+        let collector = Collector::new(made.mapping, layout, policy).or_else(failed)?;
+        let (Some(active), Some(connection)) = (&mut self.active, self.connections.get_mut(&id))
+        else {
+            return failed("there is no session");
+        };
+        let identity = Identity {
+            id: active.recording.next_id(),
+            name,
+            process_name: connection.process_name(),
+            pid: connection.peer.pid,
+            uid: connection.peer.uid,
+            clock,
+        };
+        let newcomer = Newcomer {
+            identity,
+            known_categories: categories.into_iter().map(|category| category.name).collect(),
+            policy,
+            collector,
+            layout,
+            buffer: &made.handles.buffer,
+            packets: made.packets.as_fd(),
+        };
+        active.recording.join(id, newcomer);
+        connection.buffers.push(Arc::clone(&made.handles.buffer));
+        connection.packets = Some(made.packets);
+        connection.handles = Some(made.handles);
+        Ok(layout)
+    }
+}
+
+fn failed<T>(reason: impl ToString) -> Result<T, NoBuffer> {
+    Err(NoBuffer::Failed(reason.to_string()))
+}
+
+/// What is shared with a provider, and what stays here.
+struct Made {
+    mapping: ReadMapping,
+    packets: Socket,
+    handles: Handles,
+}
+
+fn make_shared(share: Share, layout: &Layout, name: &str) -> io::Result<Made> {
+    let buffer = SharedBuffer::new(share, &memory_name(name))?;
+    buffer.write_at(as_bytes(&layout.to_header()), 0)?;
+    let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size())?;
+    let (packets, theirs) = Socket::packet_pair()?;
+    packets.set_nonblocking(true);
+    let handles = Handles { buffer: Arc::new(buffer), packets: theirs };
+    Ok(Made { mapping, packets, handles })
+}
+
+/// A name for `/proc/PID/maps`.
+fn memory_name(provider: &str) -> String {
+    let printable = provider.chars().filter(|c| !c.is_control());
+    format!("trace:{}", printable.collect::<String>())
+}
