@@ -49,6 +49,8 @@ pub(crate) struct Connection {
     /// The memory that it is counted with.
     pub(crate) counted: u64,
     decoder: Decoder<ToManager>,
+    /// The memory that the categories take.
+    categories: usize,
     unasked: u32,
     misunderstood: u32,
     window: Instant,
@@ -94,6 +96,7 @@ impl Connection {
             admitted: false,
             counted: 0,
             decoder: Decoder::new(),
+            categories: 0,
             unasked: 0,
             misunderstood: 0,
             window: Instant::now(),
@@ -131,6 +134,7 @@ impl Connection {
                 // What is kept of them is counted nowhere, so it is little.
                 cut(&mut register.name);
                 cut(&mut register.process_name);
+                self.categories = memory_of(&register.categories);
                 self.register = Some(register);
                 Ok(true)
             }
@@ -138,6 +142,7 @@ impl Connection {
                 count(&mut self.unasked, MAX_UNASKED, Violation::Flood)?;
                 let register = self.register.as_mut();
                 let register = register.ok_or(Violation::OutOfTurn("categories"))?;
+                self.categories = memory_of(&categories);
                 register.categories = categories;
                 Ok(false)
             }
@@ -151,11 +156,7 @@ impl Connection {
 
     /// Returns the bytes of memory that its messages take, and the categories it has said to know.
     pub(crate) fn memory(&self) -> u64 {
-        let categories = self.register.iter().flat_map(|register| &register.categories);
-        let texts = categories.map(|category| {
-            size_of::<CategoryInfo>() + category.name.len() + category.description.len()
-        });
-        (self.decoder.memory() + texts.sum::<usize>()) as u64
+        (self.decoder.memory() + self.categories) as u64
     }
 
     /// Returns how many packets may be taken in one turn.
@@ -227,6 +228,12 @@ impl Connection {
 /// Leaves of a name what counts, with no more memory than that takes.
 fn cut(name: &mut String) {
     *name = cut_str(name, MAX_PROVIDER_NAME).to_owned();
+}
+
+/// Returns the bytes of memory that categories take.
+fn memory_of(categories: &[CategoryInfo]) -> usize {
+    let bytes = |it: &CategoryInfo| size_of_val(it) + it.name.len() + it.description.len();
+    categories.iter().map(bytes).sum()
 }
 
 /// Counts one more; too many are a violation.
@@ -322,6 +329,20 @@ mod tests {
         }
         assert_eq!(connection.register.as_ref().unwrap().categories, categories);
         assert_eq!(send(&mut connection, &theirs, &bytes), Err(Violation::Flood));
+    }
+
+    #[test]
+    fn the_last_categories_are_counted() {
+        let (mut connection, theirs) = pair();
+        send(&mut connection, &theirs, &register("x").encode()).unwrap();
+        for length in [900, 300] {
+            let name = "x".repeat(length);
+            let categories = vec![CategoryInfo { name, description: String::new() }];
+            let bytes = ToManager::KnownCategories(categories).encode();
+            send(&mut connection, &theirs, &bytes).unwrap();
+            let counted = connection.memory() - connection.decoder.memory() as u64;
+            assert_eq!(counted, (size_of::<CategoryInfo>() + length) as u64);
+        }
     }
 
     #[test]

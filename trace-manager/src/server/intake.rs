@@ -83,6 +83,9 @@ impl EventLoop {
     pub(super) fn count_messages(&mut self, id: ProviderId) -> bool {
         let Some(connection) = self.connections.get_mut(&id) else { return false };
         let (before, now) = (connection.counted, connection.memory());
+        if before == now {
+            return true;
+        }
         let messages = &mut self.admission.messages;
         messages.give_back(connection.peer, before);
         connection.counted = 0;

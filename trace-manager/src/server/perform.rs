@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, EventFlags};
 use trace_protocol::message::ToProvider;
 use trace_protocol::packet::Packet;
-use trace_protocol::socket::Socket;
+use trace_protocol::socket::{PeerCredentials, Socket};
 
 use super::active::Active;
 use super::connection::Connection;
@@ -60,20 +60,18 @@ impl EventLoop {
         // Its socket has room for a message, since none was sent before.
         let _sent = connection.outbox.push(&ToProvider::Refused { reason: reason.clone() }, None);
         connection.outbox.flush(&connection.socket);
-        self.note_refusal(&connection, reason);
+        self.note_refusal(connection.peer, connection.name(), reason);
     }
 
-    fn note_refusal(&mut self, connection: &Connection, reason: String) {
-        let refusal = Refusal { pid: connection.peer.pid, name: connection.name(), reason };
+    fn note_refusal(&mut self, peer: PeerCredentials, name: String, reason: String) {
         if let Some(active) = &mut self.active {
-            active.recording.refuse(refusal);
+            active.recording.refuse(Refusal { pid: peer.pid, name, reason });
         }
     }
 
     pub(super) fn refuse(&mut self, id: ProviderId, reason: String) {
-        let Some(connection) = self.connections.remove(&id) else { return };
-        self.note_refusal(&connection, reason);
-        self.connections.insert(id, connection);
+        let Some(connection) = self.connections.get(&id) else { return };
+        self.note_refusal(connection.peer, connection.name(), reason);
     }
 
     pub(super) fn send(&mut self, id: ProviderId, message: &ToProvider) {
