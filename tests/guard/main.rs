@@ -3,6 +3,7 @@
 //! once.
 
 mod hostile;
+mod memory;
 mod numbers;
 mod program;
 mod stage;
@@ -10,6 +11,7 @@ mod stage;
 use std::time::Duration;
 
 use hostile::Crowd;
+use memory::Group;
 use numbers::Numbers;
 use stage::{Chance, Stage};
 
@@ -181,6 +183,28 @@ fn hostile_connections_harm_no_other_program() {
     let known = stage.published();
     stage.kill_manager();
     drop(crowd);
+    stage.wait_for_archive(context);
+    Numbers::read(&stage.archive()).check("streaming", &known, context);
+    stage.check_archive(context);
+    stage.program_goes_on();
+}
+
+/// The kernel kills the manager while it takes what the program has recorded.
+#[test]
+fn the_manager_is_killed_for_its_memory() {
+    let group = match Group::new() {
+        Ok(group) => group,
+        Err(error) => {
+            return eprintln!("skipped: no control group with a limit of memory: {error}")
+        }
+    };
+    let stage = Stage::with_program_apart("streaming", "4M");
+    stage.wait_for_numbers(1000);
+    stage.starve_manager(&group);
+    stage.wait_for_manager_to_die();
+    let known = stage.published();
+    let context = "killed for its memory";
+    assert_eq!(group.killed(), 1, "{context}");
     stage.wait_for_archive(context);
     Numbers::read(&stage.archive()).check("streaming", &known, context);
     stage.check_archive(context);

@@ -13,6 +13,7 @@ use rustix::process::{
 };
 use tempfile::TempDir;
 
+use crate::memory::Group;
 use crate::program::{PROGRESS, THREADS};
 
 /// The buffers' sizes: a save every few milliseconds, and hardly ever.
@@ -118,6 +119,17 @@ impl Stage {
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         recorder.kill().expect("it can be killed");
         recorder.wait().expect("it can be waited for");
+    }
+
+    /// Leaves the manager hardly any memory. The guard is a process of its own, and has enough.
+    pub(crate) fn starve_manager(&self, group: &Group) {
+        let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        group.starve(Pid::from_child(&recorder)).expect("the group is ours");
+    }
+
+    pub(crate) fn wait_for_manager_to_die(&self) {
+        let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        wait_until("the manager dies", || matches!(recorder.try_wait(), Ok(Some(_))));
     }
 
     /// Kills the manager and the program together, as who means to be thorough does.
