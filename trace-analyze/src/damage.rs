@@ -34,7 +34,7 @@ impl Damage {
     /// refers to was there.
     #[must_use]
     pub fn is_readable(&self) -> bool {
-        let Audit { unknown_strings, unknown_threads } = self.audit;
+        let Audit { unknown_strings, unknown_threads, .. } = self.audit;
         self.cut.is_none() && self.stats.bad_records + unknown_strings + unknown_threads == 0
     }
 

@@ -18,8 +18,8 @@ mod tests;
 
 use std::fmt::{self, Write};
 
-use trace_format::layout::ThreadState;
-use trace_format::{Arguments, Item, Record, Text, Thread, ThreadKoids, Value};
+use trace_format::layout::{argument, ThreadState};
+use trace_format::{Arguments, Item, Record, Text, Thread, ThreadKoids, UnknownArgument, Value};
 
 /// Writes `item` without a line break.
 ///
@@ -106,7 +106,22 @@ fn arguments<'a>(
         value(output, item, argument.value)?;
         before = ", ";
     }
+    for argument in arguments.unknown() {
+        write!(output, "{before}{:?}: ", item.text(argument.name))?;
+        unknown(output, &argument)?;
+        before = ", ";
+    }
     output.write_str(if before == ", " { "}" } else { "" })
+}
+
+/// Writes the type of an argument, its 32 bits in the header, and its payload, in base 16.
+fn unknown(output: &mut dyn Write, argument: &UnknownArgument<'_>) -> fmt::Result {
+    let argument_type = argument::Type::get(argument.header);
+    let data = argument::Value32::get(argument.header);
+    write!(output, "<type {argument_type}, {data:#x}")?;
+    output.write_str(if argument.payload.is_empty() { "" } else { ", bytes " })?;
+    argument.payload.iter().try_for_each(|byte| write!(output, "{byte:02x}"))?;
+    output.write_str(">")
 }
 
 fn value<'a>(output: &mut dyn Write, item: &Item<'a>, value: Value<'a>) -> fmt::Result {

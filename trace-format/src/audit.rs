@@ -1,12 +1,13 @@
-//! Counting of references that lead nowhere.
+//! Counting of references that lead nowhere, and of arguments of unknown types.
 //!
 //! [`Item::text`] and [`Item::thread`] return a placeholder for an index that was never registered.
-//! An [`Audit`] counts how many references of each kind do, once for each place in a record.
+//! An [`Audit`] counts how many references of each kind do, once for each place in a record, and the
+//! arguments that [`Arguments::iter`](crate::Arguments::iter) leaves out.
 
 use crate::reader::Item;
 use crate::record::{Process, Record, Reference, Text, Thread};
 
-/// How many references have an index that was not registered.
+/// How many references have an index that was not registered, and how many arguments are unknown.
 ///
 /// # Examples
 ///
@@ -20,7 +21,7 @@ use crate::record::{Process, Record, Reference, Text, Thread};
 /// while let Some(item) = reader.next()? {
 ///     audit.item(&item);
 /// }
-/// assert_eq!(audit, Audit { unknown_strings: 0, unknown_threads: 0 });
+/// assert_eq!(audit, Audit::default());
 /// # Ok::<(), trace_format::ReadError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +30,8 @@ pub struct Audit {
     pub unknown_strings: u64,
     /// References to threads, also those that say a process.
     pub unknown_threads: u64,
+    /// Arguments of types that are not known here. They are not malformed.
+    pub unknown_arguments: u64,
 }
 
 impl Audit {
@@ -41,7 +44,8 @@ impl Audit {
                 self.thread(item, event.thread);
                 self.text(item, event.category);
                 self.text(item, event.name);
-                event.arguments.string_indices(|index| self.string(item, index));
+                let unknown = event.arguments.string_indices(|index| self.string(item, index));
+                self.unknown_arguments += unknown;
             }
             _ => self.references(item),
         }
@@ -56,6 +60,10 @@ impl Audit {
             }
             Reference::Process(Process::Inline(_)) => {}
         });
+        for argument in item.record.arguments().unknown() {
+            self.unknown_arguments += 1;
+            self.text(item, argument.name);
+        }
     }
 
     #[inline]

@@ -8,11 +8,13 @@
 //! - [`Record`] is one record as a value, with its strings and threads as the
 //!   record has them: inline, or as an index in a table.
 //! - [`encode`] turns a record into words and [`decode`] turns bytes into a
-//!   record. Both know one record at a time and no tables.
+//!   record. Both know one record at a time and no tables. [`words`] changes the
+//!   words of an encoded record in place.
 //! - `Writer` and `Reader` (feature `std`, on by default) know whole archives:
 //!   sections of providers, string tables and thread tables. `Decoder` is the
 //!   reader without input: it takes bytes as they come. An `Item` is one record
-//!   with its provider; `audit` counts the references that lead nowhere.
+//!   with its provider; `audit` counts the references that lead nowhere,
+//!   and arguments of unknown types.
 //!
 //! All words are little endian in a trace; in memory they are `u64` in the
 //! byte order of the host.
@@ -54,6 +56,7 @@ pub mod notes;
 pub mod reader;
 pub mod record;
 mod ticks;
+pub mod words;
 #[cfg(feature = "std")]
 pub mod writer;
 
@@ -65,7 +68,8 @@ pub use reader::{Decoder, Item, Limits, Provider, ReadError, Reader, Stats};
 pub use record::{
     Argument, Arguments, Backtrace, Blob, ContextSwitch, Event, EventKind, Frames, KernelObject,
     LargeBlob, LargeBlobEvent, LegacyContextSwitch, Log, Metadata, Mmap, Module, Process, Record,
-    Reference, ReferenceMut, Text, Thread, ThreadWakeup, UnknownRecord, UserspaceObject, Value,
+    Reference, ReferenceMut, Text, Thread, ThreadWakeup, UnknownArgument, UnknownRecord,
+    UserspaceObject, Value,
 };
 pub use ticks::TickRate;
 #[cfg(feature = "std")]

@@ -14,7 +14,7 @@ mod reference;
 mod scheduling;
 pub(crate) mod text;
 
-pub use argument::{Argument, Value};
+pub use argument::{Argument, UnknownArgument, Value};
 pub use arguments::{Arguments, ArgumentsIter};
 pub use event::{Event, EventKind};
 pub use object::{Blob, KernelObject, LargeBlob, LargeBlobEvent, Log, UserspaceObject};

@@ -96,7 +96,7 @@ fn each_provider_has_its_own_state() {
     let expected = ["104: Some(2) \"\" 1 ns 0/0 y y", "128: Some(1) \"abc\" 1000000 ns 5/6 x x"];
     assert_eq!(words_lines(&words), expected);
     let stats = Stats { records: 10, ..Stats::default() };
-    assert_eq!(stats_of(&words), (stats, Audit { unknown_strings: 0, unknown_threads: 1 }));
+    assert_eq!(stats_of(&words), (stats, Audit { unknown_threads: 1, ..Audit::default() }));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_bad_record_is_passed_over() {
     let found = words_lines(&words);
     assert_eq!(found, ["bad record at byte 8", "32: None \"\" 7 ns 0/0  "]);
     let stats = Stats { records: 4, bad_records: 1, unknown_records: 1 };
-    assert_eq!(stats_of(&words), (stats, Audit { unknown_strings: 0, unknown_threads: 1 }));
+    assert_eq!(stats_of(&words), (stats, Audit { unknown_threads: 1, ..Audit::default() }));
 }
 
 #[test]
@@ -197,6 +197,15 @@ fn unknown_strings_have_a_placeholder() {
         [format!("8: None \"\" 7 ns 0/0 {UNKNOWN_STRING} {UNKNOWN_STRING}")]
     );
     assert_eq!(stats_of(&words).1.unknown_strings, 2);
+}
+
+#[test]
+fn arguments_of_unknown_types_are_counted() {
+    // An event and an object with an argument of type 13 each, which has the name with index 5.
+    let words =
+        [MAGIC, 0x0000_0000_0110_0034, 7, 0x0005_001d, 0x0000_0100_0001_0037, 9, 0x0005_001d];
+    let audit = stats_of(&words).1;
+    assert_eq!((audit.unknown_arguments, audit.unknown_strings), (2, 2));
 }
 
 #[test]
@@ -387,7 +396,7 @@ fn random_words() -> impl Strategy<Value = Vec<u64>> {
 /// Returns a record or an error as text; `None` if there is nothing.
 fn shown(result: Result<Option<Item<'_>>, ReadError>) -> Option<String> {
     match result {
-        Ok(item) => item.map(|Item { offset, record, provider }| {
+        Ok(item) => item.map(|Item { offset, record, provider, .. }| {
             format!("{offset} {:?} {:?} {record:?}", provider.id(), provider.name())
         }),
         Err(error) => Some(format!("{error:?}")),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use trace_format::decode::Records;
 use trace_format::{
     decode, encode, Argument, Arguments, Blob, DecodeError, EncodeError, Event, EventKind,
-    LargeBlob, Metadata, Record, Text, Thread, ThreadKoids, Value,
+    LargeBlob, Metadata, Record, Text, Thread, ThreadKoids, UnknownArgument, Value,
 };
 
 fn decode_error(words: &[u64]) -> DecodeError {
@@ -72,14 +72,18 @@ fn appended_words_are_passed_over() {
 }
 
 #[test]
-fn arguments_of_unknown_types_are_left_out() {
+fn arguments_of_unknown_types_are_apart() {
     let words = [0x0003_0002_0122_0054, 1, 0x0004_002b, 0, 0x0004_0010];
     let bytes = encode::to_bytes(&words);
     let Ok(Record::Event(event)) = decode::record(&bytes) else {
         panic!("not an event");
     };
     let argument = Argument::new(Text::Indexed(4), Value::Null);
-    assert_eq!(event.arguments, (&[argument]).into());
+    assert!(event.arguments.iter().eq([argument]));
+    let header = 0x0004_002b;
+    let unknown = UnknownArgument { header, name: Text::Indexed(4), payload: &[0; 8] };
+    assert!(event.arguments.unknown().eq([unknown]));
+    assert_ne!(event.arguments, (&[argument]).into());
 }
 
 #[test]

@@ -4,10 +4,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use trace_format::layout::{BlobType, InstantScope, ObjectType, ProviderEvent, ThreadState};
 use trace_format::{
-    decode, encode, Argument, Backtrace, Blob, ContextSwitch, DecodeError, Event, EventKind,
+    decode, encode, words, Argument, Backtrace, Blob, ContextSwitch, DecodeError, Event, EventKind,
     Frames, KernelObject, LargeBlob, LargeBlobEvent, LegacyContextSwitch, Log, Metadata, Mmap,
-    Module, Process, Record, Text, Thread, ThreadKoids, ThreadWakeup, UserspaceObject, Value,
+    Module, Process, Record, ReferenceMut, Text, Thread, ThreadKoids, ThreadWakeup,
+    UserspaceObject, Value,
 };
+
+use trace_format::words::Word;
 
 /// Random material that a record of any kind is made of.
 #[derive(Debug, Clone)]
@@ -176,6 +179,28 @@ fn value(kind: u8, number: u64, bytes: &[u8]) -> Value<'_> {
     }
 }
 
+/// Returns the record one tick later, with all bits of its koids flipped.
+fn with_others(mut record: Record<'_>) -> Record<'_> {
+    record.times().for_each(|ticks| *ticks = ticks.wrapping_add(1));
+    let flip = |koids: ThreadKoids| ThreadKoids::new(!koids.process, !koids.thread);
+    record.references_mut(|reference| match reference {
+        ReferenceMut::Thread(Thread::Inline(koids)) => *koids = flip(*koids),
+        ReferenceMut::Process(Process::Inline(koid)) => *koid = !*koid,
+        _ => {}
+    });
+    match &mut record {
+        Record::Thread { koids, .. } => *koids = flip(*koids),
+        Record::KernelObject(object) => object.koid = !object.koid,
+        Record::ContextSwitch(switch) => {
+            switch.outgoing_thread = !switch.outgoing_thread;
+            switch.incoming_thread = !switch.incoming_thread;
+        }
+        Record::ThreadWakeup(wakeup) => wakeup.thread = !wakeup.thread,
+        _ => {}
+    }
+    record
+}
+
 fn encoded(record: &Record<'_>) -> Vec<u8> {
     let mut words: Vec<u64> = Vec::new();
     encode::append(&mut words, record).unwrap();
@@ -191,6 +216,27 @@ proptest! {
             let decoded = decode::record(&bytes);
             prop_assert_eq!(decoded, Ok(record));
             prop_assert_eq!(encoded(&decoded.unwrap()), bytes);
+        }
+    }
+
+    #[test]
+    fn times_and_koids_are_changed_in_place(parts in parts()) {
+        let arguments = parts.arguments();
+        let mut other_arguments = arguments.clone();
+        for argument in &mut other_arguments {
+            if let Value::Koid(koid) = &mut argument.value {
+                *koid = !*koid;
+            }
+        }
+        let records = parts.records(&arguments);
+        for (record, expected) in records.into_iter().zip(parts.records(&other_arguments)) {
+            let mut bytes = encoded(&record);
+            words::change(&mut bytes, |word, number| match word {
+                Word::Ticks => number.wrapping_add(1),
+                Word::Koid => !number,
+                Word::Other => number,
+            });
+            prop_assert_eq!(decode::record(&bytes), Ok(with_others(expected)));
         }
     }
 

@@ -20,6 +20,7 @@ impl Report {
             "events": self.events,
             "bad_records": self.stats.bad_records,
             "unknown_records": self.stats.unknown_records,
+            "unknown_arguments": self.audit.unknown_arguments,
             "unknown_strings": self.audit.unknown_strings,
             "unknown_threads": self.audit.unknown_threads,
             "error_count": self.error_count,

@@ -75,6 +75,7 @@ fn damage(report: &Report, lines: &mut Vec<String>) {
         ("references to unknown strings", report.audit.unknown_strings),
         ("references to unknown threads", report.audit.unknown_threads),
         ("records of unknown types", report.stats.unknown_records),
+        ("arguments of unknown types", report.audit.unknown_arguments),
         ("durations without a begin", report.ends_without_begin),
     ];
     push_counts(&counts, lines);

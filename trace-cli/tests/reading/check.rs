@@ -32,6 +32,18 @@ fn halves_are_not_called_nothing() {
 }
 
 #[test]
+fn unknown_arguments_are_counted() {
+    let mut archive = good();
+    // An instant with an argument of type 13.
+    let words: [u64; 3] = [0x0000_0000_0010_0054, 7, 0];
+    let words = words.into_iter().chain([0, 0x0000_001d]);
+    archive.extend(words.flat_map(u64::to_le_bytes));
+    let run = check(&archive);
+    assert!(run.stdout.contains("\narguments of unknown types: 1\n"), "{run:?}");
+    assert_eq!(run.code, 0);
+}
+
+#[test]
 fn a_lossy_archive() {
     let run = check(&lossy());
     assert_eq!(

@@ -2,9 +2,9 @@
 
 use trace_format::layout::{BlobType, InstantScope, ObjectType, ProviderEvent, ThreadState};
 use trace_format::{
-    Argument, Arguments, Backtrace, Blob, ContextSwitch, EventKind, KernelObject, LargeBlob,
-    LargeBlobEvent, LegacyContextSwitch, Log, Mmap, Module, Process, Reader, Record, Thread,
-    ThreadWakeup, UserspaceObject, Value, Writer,
+    encode, Argument, Arguments, Backtrace, Blob, ContextSwitch, EventKind, KernelObject,
+    LargeBlob, LargeBlobEvent, LegacyContextSwitch, Log, Mmap, Module, Process, Reader, Record,
+    Thread, ThreadWakeup, UserspaceObject, Value, Writer,
 };
 
 use super::line;
@@ -138,6 +138,17 @@ fn the_profiler() {
     let frames = [1, 2][..].into();
     let backtrace = Backtrace { ticks: 1, thread: Thread::Inline(THREAD), frames };
     assert_eq!(last(backtrace.into()), "backtrace 12/34 0.000000001s 0x1 0x2");
+}
+
+#[test]
+fn arguments_of_unknown_types() {
+    let mut archive = archive(&[]);
+    // An instant with an unknown argument "k", and one that is null.
+    let words = [0x8001_0000_0120_0074, 7, 0x63, 0x1234_8001_002d, 0x6b, 0x0000_8001_0020, 0x6e];
+    archive.extend(encode::to_bytes(&words));
+    let lines = lines(&archive);
+    let expected = r#""" "c" {"n": null, "k": <type 13, 0x1234>}"#;
+    assert!(lines.last().unwrap().ends_with(expected), "{lines:?}");
 }
 
 #[test]

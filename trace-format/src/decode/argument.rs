@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::DecodeError;
 use crate::layout::{argument, ArgumentType, StringRef};
-use crate::record::{Argument, Value};
+use crate::record::{Argument, Text, UnknownArgument, Value};
 
 /// Arguments that are still to be decoded.
 #[derive(Debug, Clone, Copy)]
@@ -24,24 +24,39 @@ impl<'a> ArgumentCursor<'a> {
         None
     }
 
-    /// Calls `visit` with each index of a string. Looks at headers only: it takes a fraction of the
-    /// time of decoding.
-    #[inline]
-    pub(crate) fn string_indices(mut self, mut visit: impl FnMut(u16)) {
-        let mut index = |bits| StringRef::from_bits(bits as u16).index().map(&mut visit);
-        for _ in 0..self.count {
-            let Ok(header) = self.cursor.clone().word("argument header") else { return };
-            let kind = ArgumentType::from_bits(argument::Type::get(header));
-            if kind.is_some() {
-                index(argument::NameRef::get(header));
-            }
-            if kind == Some(ArgumentType::String) {
-                index(argument::ValueRef::get(header));
-            }
-            if self.cursor.split(argument::Size::get(header)).is_none() {
-                return;
+    /// Returns the next argument of an unknown type.
+    pub(crate) fn next_unknown(&mut self) -> Option<UnknownArgument<'a>> {
+        while self.count > 0 {
+            self.count -= 1;
+            let (header, mut content) = encoded(&mut self.cursor).ok()?;
+            if ArgumentType::from_bits(argument::Type::get(header)).is_none() {
+                let name = content.text(argument::NameRef::get(header), "argument name");
+                let (name, payload) = (name.unwrap_or(Text::EMPTY), content.rest());
+                return Some(UnknownArgument { header, name, payload });
             }
         }
+        None
+    }
+
+    /// Calls `visit` with each index of a string; returns the number of arguments of unknown types.
+    /// Looks at headers only: it takes a fraction of the time of decoding.
+    #[inline]
+    pub(crate) fn string_indices(mut self, mut visit: impl FnMut(u16)) -> u64 {
+        let mut index = |bits| StringRef::from_bits(bits as u16).index().map(&mut visit);
+        let mut unknown = 0;
+        for _ in 0..self.count {
+            let Ok(header) = self.cursor.clone().word("argument header") else { break };
+            index(argument::NameRef::get(header));
+            match ArgumentType::from_bits(argument::Type::get(header)) {
+                Some(ArgumentType::String) => drop(index(argument::ValueRef::get(header))),
+                Some(_) => {}
+                None => unknown += 1,
+            }
+            if self.cursor.split(argument::Size::get(header)).is_none() {
+                break;
+            }
+        }
+        unknown
     }
 }
 
@@ -60,8 +75,9 @@ pub(super) fn arguments<'a>(
     Ok(ArgumentCursor { cursor, count })
 }
 
-/// Takes one argument; `None` if its type is not known.
-fn argument<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Argument<'a>>, DecodeError> {
+/// Takes one argument; returns its header, and a cursor behind that which ends with the argument.
+#[inline]
+fn encoded<'a>(cursor: &mut Cursor<'a>) -> Result<(u64, Cursor<'a>), DecodeError> {
     let at = cursor.position();
     let mut header_cursor = *cursor;
     let header = header_cursor.word("argument header")?;
@@ -69,6 +85,13 @@ fn argument<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Argument<'a>>, DecodeE
     let whole = cursor.split(words).filter(|_| words > 0);
     let mut whole = whole.ok_or(DecodeError::ArgumentSize { words, at })?;
     whole.word("argument header")?;
+    Ok((header, whole))
+}
+
+/// Takes one argument; `None` if its type is not known.
+fn argument<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Argument<'a>>, DecodeError> {
+    let at = cursor.position();
+    let (header, mut whole) = encoded(cursor)?;
     let Some(argument_type) = ArgumentType::from_bits(argument::Type::get(header)) else {
         return match cursor.is_strict() {
             true => Err(DecodeError::UnknownType { what: "argument" }),
@@ -78,6 +101,7 @@ fn argument<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Argument<'a>>, DecodeE
     let name = whole.text(argument::NameRef::get(header), "argument name")?;
     let value = value(argument_type, header, &mut whole)?;
     if cursor.is_strict() && whole.words_left() != 0 {
+        let words = argument::Size::get(header);
         return Err(DecodeError::ArgumentSize { words, at });
     }
     Ok(Some(Argument { name, value }))

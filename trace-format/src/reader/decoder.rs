@@ -185,7 +185,8 @@ impl Decoder {
     #[inline(always)]
     pub(super) fn item(&mut self, span: Span) -> Result<Item<'_>, ReadError> {
         let Span { offset, bytes } = span;
-        let record = match decode::record(self.buffer.consumed(bytes)) {
+        let bytes = self.buffer.consumed(bytes);
+        let record = match decode::record(bytes) {
             Ok(record) => record,
             Err(error) => return Err(bad_record(&mut self.stats, offset, error)),
         };
@@ -196,7 +197,7 @@ impl Decoder {
             self.state = State::End;
             return Err(error);
         }
-        Ok(Item { offset, record, provider: self.providers.current() })
+        Ok(Item { offset, record, bytes, provider: self.providers.current() })
     }
 
     /// Goes on to the next record, if it can: behind the first word, or a record beyond the limit.

@@ -17,6 +17,8 @@ pub struct Item<'a> {
     /// The record. Its strings and threads become readable through
     /// [`Item::text`] and [`Item::thread`].
     pub record: Record<'a>,
+    /// The record as it is stored, with its header.
+    pub bytes: &'a [u8],
     /// The provider that the record is of; for a provider's info or section
     /// record, the provider that it names. Magic number and provider event
     /// records are of no provider, this then is the one before.

@@ -20,6 +20,17 @@ impl<'a> Argument<'a> {
     }
 }
 
+/// An argument of a type that is not known here, as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UnknownArgument<'a> {
+    /// The header word.
+    pub header: u64,
+    /// The key.
+    pub name: Text<'a>,
+    /// What follows the key, whole words.
+    pub payload: &'a [u8],
+}
+
 /// The value of an argument.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {

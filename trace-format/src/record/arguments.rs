@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Argument, Text, Value};
+use super::{Argument, Text, UnknownArgument, Value};
 use crate::decode::ArgumentCursor;
 
 /// The arguments of a record: a list to be encoded, or those of a decoded
@@ -28,21 +28,24 @@ impl<'a> Arguments<'a> {
         ArgumentsIter(self.0)
     }
 
-    /// Calls `visit` with each index that a name or a value has in the string table.
+    /// Returns the arguments of types that are not known, in order.
+    pub fn unknown(&self) -> impl Iterator<Item = UnknownArgument<'a>> {
+        let mut cursor = match self.0 {
+            Source::List(_) => None,
+            Source::Encoded(cursor) => Some(cursor),
+        };
+        core::iter::from_fn(move || cursor.as_mut()?.next_unknown())
+    }
+
+    /// Calls `visit` with each index that a name or a value has in the string table; returns the
+    /// number of arguments of unknown types.
     #[inline]
-    pub(crate) fn string_indices(&self, mut visit: impl FnMut(u16)) {
+    pub(crate) fn string_indices(&self, mut visit: impl FnMut(u16)) -> u64 {
         match self.0 {
-            Source::List(list) => list.iter().for_each(|argument| {
-                let value = match argument.value {
-                    Value::String(text) => Some(text),
-                    _ => None,
-                };
-                for text in [Some(argument.name), value].into_iter().flatten() {
-                    if let Text::Indexed(index) = text {
-                        visit(index);
-                    }
-                }
-            }),
+            Source::List(list) => {
+                list.iter().for_each(|argument| indices_of(argument, &mut visit));
+                0
+            }
             Source::Encoded(cursor) => cursor.string_indices(visit),
         }
     }
@@ -77,9 +80,22 @@ impl<'a> IntoIterator for &Arguments<'a> {
     }
 }
 
+/// Calls `visit` with each index of an argument.
+fn indices_of(argument: &Argument<'_>, mut visit: impl FnMut(u16)) {
+    let value = match argument.value {
+        Value::String(text) => Some(text),
+        _ => None,
+    };
+    for text in [Some(argument.name), value].into_iter().flatten() {
+        if let Text::Indexed(index) = text {
+            visit(index);
+        }
+    }
+}
+
 impl PartialEq for Arguments<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.iter().eq(other.iter())
+        self.iter().eq(other.iter()) && self.unknown().eq(other.unknown())
     }
 }
 
