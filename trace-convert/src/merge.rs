@@ -1,7 +1,8 @@
 //! Several archives as one.
 //!
 //! Each provider of each archive becomes one of its own, with a new id and its
-//! name; its strings and threads are registered anew. All times become
+//! name. Records are copied as they are, but for times and koids; only strings
+//! and threads in use are there. All times become
 //! nanoseconds of one clock, by the clock anchors that `trace record` writes
 //! for each provider: when every archive with anchors is of the same boot of
 //! the same machine, it is `CLOCK_BOOTTIME`, else `CLOCK_REALTIME` less the
@@ -32,12 +33,14 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 
-use trace_format::{Event, EventKind, Item, Metadata, Reader, Record, Writer};
+use trace_format::words::Word;
+use trace_format::{Event, EventKind, Item, Metadata, Reader, Record};
 
-use crate::{rewrite, ConvertError};
+use crate::rewrite::{tells_ticks, Copier};
+use crate::ConvertError;
 pub use clock::Clocks;
 use clock::{Clock, Timeline};
-use trace_analyze::{koids, Damage};
+use trace_analyze::Damage;
 
 /// The most flows of which it is remembered where they begin.
 const MAX_FLOWS: usize = 1 << 20;
@@ -47,9 +50,8 @@ const MAX_FLOWS: usize = 1 << 20;
 pub struct Summary {
     /// Records written, without those about tables.
     pub written: u64,
-    /// Records that do not fit; they are left out.
-    pub left_out: u64,
-    /// Records of unknown types, left out too.
+    /// Records and arguments of unknown types. They are copied as they are:
+    /// times and koids in them are not converted.
     pub unknown: u64,
     /// Providers in the result.
     pub providers: u32,
@@ -69,7 +71,7 @@ pub struct Summary {
 /// Each archive is read twice: first for its clocks, with [`Clocks::read`],
 /// then for its records.
 pub struct Merger<W> {
-    writer: Writer<W>,
+    copier: Copier<W>,
     timeline: Timeline,
     summary: Summary,
     /// The providers of the archive that is added, with the number of it.
@@ -95,7 +97,7 @@ impl<W: Write> Merger<W> {
     /// Writing failed.
     pub fn new(output: W, clocks: &[Clocks]) -> Result<Self, ConvertError> {
         Ok(Self {
-            writer: Writer::new(output)?,
+            copier: Copier::new(output)?,
             timeline: Timeline::new(clocks),
             summary: Summary::default(),
             ids: HashMap::new(),
@@ -126,7 +128,9 @@ impl<W: Write> Merger<W> {
     /// The input is not an archive, or reading or writing failed.
     pub fn add<R: Read>(&mut self, name: &str, reader: Reader<R>) -> Result<(), ConvertError> {
         let archive = self.summary.damage.len();
+        self.copier.next_archive();
         let damage = Damage::of_each(reader, |item| self.record(archive, name, item))?;
+        self.summary.unknown += damage.stats.unknown_records + damage.audit.unknown_arguments;
         self.summary.damage.push(damage);
         Ok(())
     }
@@ -137,7 +141,7 @@ impl<W: Write> Merger<W> {
     ///
     /// Writing failed.
     pub fn finish(mut self) -> Result<Summary, ConvertError> {
-        self.writer.flush()?;
+        self.copier.writer().flush()?;
         Ok(self.summary)
     }
 
@@ -151,17 +155,15 @@ impl<W: Write> Merger<W> {
                         self.introduce((archive, Some(*id)), name)?
                     }
                 };
-                self.writer.provider_event(id, *event)?;
+                self.copier.writer().provider_event(id, *event)?;
             }
-            Record::Metadata(Metadata::MagicNumber)
-            | Record::String { .. }
-            | Record::Thread { .. } => {}
+            Record::Metadata(Metadata::MagicNumber) => {}
+            Record::String { .. } | Record::Thread { .. } => self.copier.note(item),
             // Its clock is another one now.
             Record::Initialization { .. } => self.current = None,
             Record::Metadata(_) => {
                 self.turn_to(archive, name, item)?;
             }
-            Record::Unknown(_) => self.summary.unknown += 1,
             record => {
                 let clock = match self.current {
                     Some((current, clock)) if current == (archive, item.provider.id()) => clock,
@@ -170,10 +172,7 @@ impl<W: Write> Merger<W> {
                 if let Record::Event(event) = record {
                     self.note_flow(archive, item, event);
                 }
-                match rewrite::needs_room(record) {
-                    true => self.keep(item, clock, &mut rewrite::room())?,
-                    false => self.keep(item, clock, &mut [])?,
-                }
+                self.keep(item, clock)?;
             }
         }
         Ok(())
@@ -214,7 +213,7 @@ impl<W: Write> Merger<W> {
     ) -> Result<(), ConvertError> {
         let key = (archive, item.provider.id());
         if let Some(id) = self.ids.get(&key) {
-            return Ok(self.writer.section(*id)?);
+            return Ok(self.copier.writer().section(*id)?);
         }
         let name = match item.provider.name() {
             "" => name,
@@ -235,26 +234,24 @@ impl<W: Write> Merger<W> {
         if let Some(nanos) = self.timeline.wall_clock_set(archive, provider) {
             self.summary.wall_clock_set.push((name.to_owned(), nanos));
         }
-        self.writer.provider(id, name)?;
-        self.writer.initialization(1_000_000_000)?;
+        self.copier.writer().provider(id, name)?;
+        self.copier.writer().initialization(1_000_000_000)?;
         Ok(id)
     }
 
-    fn keep<'a>(
-        &mut self,
-        item: &Item<'a>,
-        clock: Clock,
-        room: &'a mut rewrite::Room<'a>,
-    ) -> Result<(), ConvertError> {
-        let (nanos, koid) = (|ticks| clock.nanos(ticks), |koid| clock.koid(koid));
-        let mut record = rewrite::with_nanos(item, room, nanos, koid);
-        koids::change(&mut record, koid);
-        record.times().for_each(|ticks| *ticks = clock.nanos(*ticks));
-        match rewrite::write(&mut self.writer, &record)? {
-            true => self.summary.written += 1,
-            false => self.summary.left_out += 1,
+    fn keep(&mut self, item: &Item<'_>, clock: Clock) -> Result<(), ConvertError> {
+        self.summary.written += 1;
+        let change = |word, number| match word {
+            Word::Ticks => clock.nanos(number),
+            Word::Koid => clock.koid(number),
+            Word::Other => number,
+        };
+        match &item.record {
+            Record::Event(event) if tells_ticks(item, event) => {
+                self.copier.copy_note(item, Some(&change), |ticks| clock.nanos(ticks))
+            }
+            _ => self.copier.copy(item, Some(&change)),
         }
-        Ok(())
     }
 }
 

@@ -1,15 +1,18 @@
-//! Records of one archive, made ready for another one.
+//! Records of one archive, copied into another one.
 //!
-//! An index means something in its own archive only: what a [`Writer`] is given
-//! has its strings and threads inline. A reference that leads nowhere still leads
-//! nowhere there.
+//! A record is copied as it is stored, so that all of it stays: also what is unknown here, and what
+//! our own writer writes in another way. Indexes keep their meaning, because each provider of the
+//! new archive is a provider of the old one: a string or thread is registered under its old index
+//! before the first record that uses it. A reference that leads nowhere still leads nowhere.
 
+use std::collections::HashMap;
 use std::io::Write;
 
-use trace_format::layout::{MAX_ARGUMENTS, MAX_THREAD_INDEX};
+use trace_format::layout::{MAX_ARGUMENTS, MAX_STRING_INDEX, MAX_THREAD_INDEX};
+use trace_format::words::{self, Word};
 use trace_format::{
-    Argument, Arguments, Event, Item, Process, Record, ReferenceMut, Text, Thread, Value,
-    WriteError, Writer,
+    encode, Argument, Event, Item, Process, Provider, Record, Reference, Text, Thread, Value,
+    Writer,
 };
 
 use crate::slice::is_anchor;
@@ -17,40 +20,219 @@ use crate::ConvertError;
 use trace_analyze::arguments;
 use trace_analyze::Loss;
 
+/// Replaces times and koids of records.
+pub(crate) type Change<'c> = Option<&'c dyn Fn(Word, u64) -> u64>;
+
+/// Copies records into an archive.
+#[derive(Debug)]
+pub(crate) struct Copier<W> {
+    writer: Writer<W>,
+    /// The provider whose records were copied last.
+    current: Option<u32>,
+    /// Its tables.
+    tables: Tables,
+    /// Those of the others.
+    others: HashMap<Option<u32>, Tables>,
+    /// The records to be written.
+    bytes: Vec<u8>,
+}
+
+/// The indexes whose present meaning is registered in the new archive.
+#[derive(Debug)]
+struct Tables {
+    strings: Box<[bool; MAX_STRING_INDEX as usize + 1]>,
+    threads: [bool; MAX_THREAD_INDEX as usize + 1],
+    /// All that the provider has are.
+    is_all: bool,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        let strings = Box::new([false; MAX_STRING_INDEX as usize + 1]);
+        Self { strings, threads: [false; MAX_THREAD_INDEX as usize + 1], is_all: false }
+    }
+}
+
+impl<W: Write> Copier<W> {
+    /// Starts an archive.
+    pub(crate) fn new(output: W) -> Result<Self, ConvertError> {
+        Ok(Self {
+            writer: Writer::new(output)?,
+            current: None,
+            tables: Tables::default(),
+            others: HashMap::new(),
+            bytes: Vec::new(),
+        })
+    }
+
+    /// Returns the writer of records that are not copied.
+    pub(crate) fn writer(&mut self) -> &mut Writer<W> {
+        &mut self.writer
+    }
+
+    /// Forgets the tables, before the records of another archive.
+    pub(crate) fn next_archive(&mut self) {
+        self.others.clear();
+        self.tables = Tables::default();
+    }
+
+    /// Takes note of a string or thread record, which gives an index a new meaning.
+    pub(crate) fn note(&mut self, item: &Item<'_>) {
+        self.turn_to(item.provider);
+        let place = match item.record {
+            Record::String { index, .. } => self.tables.strings.get_mut(usize::from(index)),
+            Record::Thread { index, .. } => self.tables.threads.get_mut(usize::from(index)),
+            _ => None,
+        };
+        if let Some(is_registered) = place {
+            *is_registered = false;
+            self.tables.is_all = false;
+        }
+    }
+
+    /// Copies a record, and registers what it refers to.
+    pub(crate) fn copy(&mut self, item: &Item<'_>, change: Change<'_>) -> Result<(), ConvertError> {
+        self.register_references(item, change);
+        self.push(item.bytes, change);
+        self.write_out()
+    }
+
+    /// Copies an event of the tracing system with the ticks among its arguments as `nanos` returns
+    /// them.
+    pub(crate) fn copy_note(
+        &mut self,
+        item: &Item<'_>,
+        change: Change<'_>,
+        nanos: impl Fn(u64) -> u64,
+    ) -> Result<(), ConvertError> {
+        self.register_references(item, change);
+        let mut room = room();
+        let record = with_nanos(item, &mut room, nanos);
+        let is_known = item.record.arguments().unknown().next().is_none();
+        if !is_known || !self.push_record(&record, change) {
+            self.push(item.bytes, change);
+        }
+        self.write_out()
+    }
+
+    #[inline]
+    fn turn_to(&mut self, provider: &Provider) {
+        if self.current != provider.id() {
+            self.turn_slow(provider.id());
+        }
+    }
+
+    #[cold]
+    fn turn_slow(&mut self, provider: Option<u32>) {
+        let tables = self.others.remove(&provider).unwrap_or_default();
+        let before = std::mem::replace(&mut self.tables, tables);
+        self.others.insert(self.current, before);
+        self.current = provider;
+    }
+
+    #[inline]
+    fn register_references(&mut self, item: &Item<'_>, change: Change<'_>) {
+        self.turn_to(item.provider);
+        item.record.references(|reference| match reference {
+            Reference::Text(Text::Indexed(index)) => self.string(item.provider, index),
+            Reference::Thread(Thread::Indexed(index))
+            | Reference::Process(Process::Indexed(index)) => {
+                self.thread(item.provider, index, change);
+            }
+            _ => {}
+        });
+        let is_unknown = matches!(item.record, Record::Unknown(_));
+        if is_unknown || item.record.arguments().unknown().next().is_some() {
+            self.register_all(item.provider, change);
+        }
+    }
+
+    /// What is unknown may refer to any index.
+    #[cold]
+    fn register_all(&mut self, provider: &Provider, change: Change<'_>) {
+        if std::mem::replace(&mut self.tables.is_all, true) {
+            return;
+        }
+        (1..=MAX_STRING_INDEX).for_each(|index| self.string(provider, index));
+        (1..=MAX_THREAD_INDEX).for_each(|index| self.thread(provider, index, change));
+    }
+
+    #[inline]
+    fn string(&mut self, provider: &Provider, index: u16) {
+        let Some(place) = self.tables.strings.get_mut(usize::from(index)) else { return };
+        if std::mem::replace(place, true) {
+            return;
+        }
+        if let Some(value) = provider.string(index).map(str::as_bytes) {
+            self.push_record(&Record::String { index, value }, None);
+        }
+    }
+
+    #[inline]
+    fn thread(&mut self, provider: &Provider, index: u8, change: Change<'_>) {
+        let Some(place) = self.tables.threads.get_mut(usize::from(index)) else { return };
+        if std::mem::replace(place, true) {
+            return;
+        }
+        if let Some(koids) = provider.thread(index) {
+            self.push_record(&Record::Thread { index, koids }, change);
+        }
+    }
+
+    /// Encodes a record; returns whether it fits, as records of tables do.
+    fn push_record(&mut self, record: &Record<'_>, change: Change<'_>) -> bool {
+        let mut words: Vec<u64> = Vec::new();
+        let fits = encode::append(&mut words, record).is_ok();
+        self.push(&encode::to_bytes(&words), change);
+        fits
+    }
+
+    #[inline]
+    fn push(&mut self, record: &[u8], change: Change<'_>) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(record);
+        if let (Some(change), Some(record)) = (change, self.bytes.get_mut(start..)) {
+            words::change(record, change);
+        }
+    }
+
+    fn write_out(&mut self) -> Result<(), ConvertError> {
+        let written = self.writer.output_mut().write_all(&self.bytes);
+        self.bytes.clear();
+        written.map_err(ConvertError::Write)
+    }
+}
+
 /// Room for the arguments of a record.
 pub(crate) type Room<'a> = [Argument<'a>];
 
-/// Returns room for the arguments of a record. Most records have none, and need
-/// none: to make it takes its time.
+/// Returns room for the arguments of a record.
 pub(crate) fn room<'a>() -> [Argument<'a>; MAX_ARGUMENTS] {
     [Argument { name: Text::EMPTY, value: Value::Null }; MAX_ARGUMENTS]
 }
 
-/// Tells whether a record has arguments, for which [`room`] is needed.
-pub(crate) fn needs_room(record: &Record<'_>) -> bool {
-    record.arguments().iter().next().is_some()
-}
-
-/// Returns the record of `item` as [`inline`] does, with the ticks that are
-/// arguments of the tracing system's own events as nanoseconds, and the koids
-/// that are arguments as `koid` says.
+/// Returns the record of `item` with the ticks that are arguments as nanoseconds. Its arguments are
+/// put in `room`.
 pub(crate) fn with_nanos<'a>(
     item: &Item<'a>,
     room: &'a mut Room<'a>,
     nanos: impl Fn(u64) -> u64,
-    koid: impl Fn(u64) -> u64,
 ) -> Record<'a> {
-    let has_ticks = matches!(&item.record, Record::Event(event) if tells_ticks(item, event));
-    inline(item, room, |argument| {
-        if let (true, Text::Inline(b"ticks" | b"from" | b"to")) = (has_ticks, argument.name) {
+    let mut record = item.record;
+    let mut count = 0;
+    for (place, argument) in room.iter_mut().zip(&record.arguments()) {
+        *place = argument;
+        if let "ticks" | "from" | "to" = &*item.text(argument.name) {
             if let Some(ticks) = arguments::unsigned(item, argument.value) {
-                argument.value = Value::Uint64(nanos(ticks));
+                place.value = Value::Uint64(nanos(ticks));
             }
         }
-        if let Value::Koid(of) = &mut argument.value {
-            *of = koid(*of);
-        }
-    })
+        count += 1;
+    }
+    if let Some(place) = record.arguments_mut() {
+        *place = room.get(..count).unwrap_or_default().into();
+    }
+    record
 }
 
 /// Tells whether arguments of an event are ticks.
@@ -59,85 +241,9 @@ pub(crate) fn tells_ticks(item: &Item<'_>, event: &Event<'_>) -> bool {
     Loss::of(item, event).is_some() || is_anchor(item, event)
 }
 
-/// Returns the record of `item` with its strings and threads inline. Its
-/// arguments are put in `room`; `change` may change each.
-pub(crate) fn inline<'a>(
-    item: &Item<'a>,
-    room: &'a mut Room<'a>,
-    mut change: impl FnMut(&mut Argument<'a>),
-) -> Record<'a> {
-    let mut record = item.record;
-    let mut count = 0;
-    for (place, argument) in room.iter_mut().zip(&record.arguments()) {
-        *place = Argument { name: text(item, argument.name), value: value(item, argument.value) };
-        change(place);
-        count += 1;
-    }
-    let arguments: Arguments<'a> = room.get(..count).unwrap_or_default().into();
-    if let Some(place) = record.arguments_mut() {
-        *place = arguments;
-    }
-    record.references_mut(|reference| match reference {
-        ReferenceMut::Text(place) => *place = text(item, *place),
-        ReferenceMut::Thread(place) => *place = thread(item, *place),
-        ReferenceMut::Process(place) => *place = process(item, *place),
-    });
-    record
-}
-
-fn text<'a>(item: &Item<'a>, text: Text<'a>) -> Text<'a> {
-    match text {
-        Text::Inline(_) => text,
-        Text::Indexed(index) => item.provider.string(index).map_or(Text::UNKNOWN, Text::from),
-    }
-}
-
-fn value<'a>(item: &Item<'a>, value: Value<'a>) -> Value<'a> {
-    match value {
-        Value::String(string) => Value::String(text(item, string)),
-        value => value,
-    }
-}
-
-fn thread(item: &Item<'_>, thread: Thread) -> Thread {
-    match thread {
-        Thread::Inline(_) => thread,
-        Thread::Indexed(index) => {
-            item.provider.thread(index).map_or(Thread::UNKNOWN, Thread::Inline)
-        }
-    }
-}
-
-fn process(item: &Item<'_>, process: Process) -> Process {
-    match process {
-        Process::Inline(_) => process,
-        Process::Indexed(index) => match item.provider.thread(index) {
-            Some(koids) => Process::Inline(koids.process),
-            None => Process::Indexed(MAX_THREAD_INDEX),
-        },
-    }
-}
-
 /// Returns the time of a record that has one, in ticks.
 pub(crate) fn ticks(record: &Record<'_>) -> Option<u64> {
     let mut record = *record;
     let first = record.times().next().map(|ticks| *ticks);
     first
-}
-
-/// Writes a record; tells whether it fits the format.
-pub(crate) fn write<W: Write>(
-    writer: &mut Writer<W>,
-    record: &Record<'_>,
-) -> Result<bool, ConvertError> {
-    written(writer.record(record))
-}
-
-/// Tells whether something was written; passes errors of the output on.
-pub(crate) fn written(result: Result<(), WriteError>) -> Result<bool, ConvertError> {
-    match result {
-        Ok(()) => Ok(true),
-        Err(WriteError::Io(error)) => Err(ConvertError::Write(error)),
-        Err(_) => Ok(false),
-    }
 }

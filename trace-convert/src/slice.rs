@@ -2,16 +2,15 @@
 //!
 //! What is in the time, and passes the filters, stays; with it stays what it
 //! takes to understand it: providers and their clocks, names of processes and
-//! threads, clock anchors, and what is told about loss in that time. Strings and
-//! threads are registered anew, so only those in use are there.
+//! threads, clock anchors, and what is told about loss in that time. Records are
+//! copied as they are; only strings and threads in use are there.
 //!
 //! Durations and async operations that reach into the time stay whole, with
 //! their begin before it or their end behind it, in whatever order the archive
 //! has them. What has not ended reaches to the archive's end. Of flows only the
 //! events in the time stay. Records without a time and a category, such as
-//! blobs, stay unless a filter is about what they do not have. Records of types
-//! that are not known here are left out, since an index in them would mean
-//! something else.
+//! blobs, stay unless a filter is about what they do not have; so do records of
+//! types that are not known here.
 //!
 //! Of an archive that was JSON, see [`tef`](crate::tef), events that are carried
 //! whole stay if the record behind them does, or if there is none. The form of
@@ -28,9 +27,10 @@ mod select;
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 
-use trace_format::{Item, Metadata, Reader, Record, Writer};
+use trace_format::{Item, Metadata, Reader, Record};
 
-use crate::{rewrite, ConvertError};
+use crate::rewrite::Copier;
+use crate::ConvertError;
 use numbers::Numbers;
 pub use plan::Plan;
 pub(crate) use select::is_anchor;
@@ -51,7 +51,7 @@ pub struct Summary {
     pub written: u64,
     /// Records that were left out.
     pub left_out: u64,
-    /// Records of unknown types, left out too.
+    /// Records of unknown types that stay.
     pub unknown: u64,
     /// Durations and operations whose end was too far away to be found.
     pub forgotten: u64,
@@ -76,7 +76,7 @@ pub fn write<R: Read, W: Write>(
 }
 
 struct Slicer<'p, W> {
-    writer: Writer<W>,
+    copier: Copier<W>,
     plan: &'p Plan<'p>,
     filter: Filter<'p>,
     catalog: Catalog,
@@ -87,7 +87,7 @@ struct Slicer<'p, W> {
 impl<'p, W: Write> Slicer<'p, W> {
     fn new(plan: &'p Plan<'p>, output: W) -> Result<Self, ConvertError> {
         Ok(Self {
-            writer: Writer::new(output)?,
+            copier: Copier::new(output)?,
             plan,
             filter: Filter::new(plan.selection),
             catalog: Catalog::default(),
@@ -99,13 +99,10 @@ impl<'p, W: Write> Slicer<'p, W> {
     fn record(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
         self.catalog.note(item);
         match &item.record {
-            Record::Metadata(metadata) => self.metadata(item, metadata),
-            Record::Initialization { ticks_per_second } => {
-                Ok(self.writer.initialization(*ticks_per_second)?)
-            }
-            Record::String { .. } | Record::Thread { .. } => Ok(()),
-            Record::Unknown(_) => {
-                self.summary.unknown += 1;
+            Record::Metadata(Metadata::MagicNumber) => Ok(()),
+            Record::Metadata(_) | Record::Initialization { .. } => self.copier.copy(item, None),
+            Record::String { .. } | Record::Thread { .. } => {
+                self.copier.note(item);
                 Ok(())
             }
             Record::Event(event) => {
@@ -116,46 +113,23 @@ impl<'p, W: Write> Slicer<'p, W> {
         }
     }
 
-    fn metadata(&mut self, item: &Item<'_>, metadata: &Metadata<'_>) -> Result<(), ConvertError> {
-        Ok(match metadata {
-            Metadata::ProviderInfo { id, .. } => self.writer.provider(*id, item.provider.name()),
-            Metadata::ProviderSection { id } => self.writer.section(*id),
-            Metadata::ProviderEvent { id, event } => self.writer.provider_event(*id, *event),
-            Metadata::MagicNumber => Ok(()),
-        }?)
-    }
-
     fn keep_or_leave_out(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
         let stays = match self.numbers.of(item) {
             Some(number) => self.plan.kept.get(number),
             None => self.filter.stays(&mut self.catalog, item),
         };
-        let is_written = stays
-            && match rewrite::needs_room(&item.record) {
-                true => self.write(item, &mut rewrite::room())?,
-                false => self.write(item, &mut [])?,
-            };
-        match is_written {
-            true => {
-                self.summary.written += 1;
-                self.summary.has_events = self.summary.has_events || is_of_program(item);
-            }
-            false => self.summary.left_out += 1,
+        if !stays {
+            self.summary.left_out += 1;
+            return Ok(());
         }
-        Ok(())
-    }
-
-    fn write<'a>(
-        &mut self,
-        item: &Item<'a>,
-        room: &'a mut rewrite::Room<'a>,
-    ) -> Result<bool, ConvertError> {
-        let record = rewrite::inline(item, room, |_| {});
-        rewrite::write(&mut self.writer, &record)
+        self.summary.written += 1;
+        self.summary.unknown += u64::from(matches!(item.record, Record::Unknown(_)));
+        self.summary.has_events = self.summary.has_events || is_of_program(item);
+        self.copier.copy(item, None)
     }
 
     fn finish(&mut self) -> Result<(), ConvertError> {
-        Ok(self.writer.flush()?)
+        Ok(self.copier.writer().flush()?)
     }
 }
 

@@ -12,11 +12,13 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::layout::{
-    MAX_ARGUMENTS, MAX_BLOB_BYTES, MAX_LARGE_RECORD_WORDS, MAX_RECORD_WORDS, MAX_STRING_INDEX,
-    WORD_BYTES,
+    blob, MAX_ARGUMENTS, MAX_LARGE_RECORD_WORDS, MAX_RECORD_WORDS, MAX_STRING_INDEX, WORD_BYTES,
 };
 use crate::record::{Argument, Arguments, Record};
 use out::{Count, Fill, Out};
+
+/// The longest payload that the length field of a blob record can express.
+const MAX_BLOB_LENGTH: usize = blob::PayloadLength::MAX as usize;
 
 /// Something that records can be appended to.
 ///
@@ -89,7 +91,8 @@ impl core::error::Error for EncodeError {}
 /// Appends `record` to `sink`.
 ///
 /// Strings longer than [`MAX_STRING_BYTES`](crate::layout::MAX_STRING_BYTES),
-/// and names longer than their own limit, are cut between two characters.
+/// and names longer than their own limit, are cut between two characters. A
+/// string record can hold longer ones.
 ///
 /// # Errors
 ///
@@ -140,7 +143,7 @@ fn check(record: &Record<'_>) -> Result<(), EncodeError> {
     match record {
         Record::String { index, .. } => check_index(*index),
         Record::Thread { index: 0, .. } => Err(EncodeError::Index { index: 0 }),
-        Record::Blob(blob) => check_length("blob", MAX_BLOB_BYTES, blob.payload.len()),
+        Record::Blob(blob) => check_length("blob", MAX_BLOB_LENGTH, blob.payload.len()),
         Record::Module(module) => check_length("build id", 255, module.build_id.len()),
         Record::Backtrace(backtrace) => check_length("backtrace", 255, backtrace.frames.len()),
         Record::LargeBlob(_) => {

@@ -47,12 +47,15 @@ pub const MAX_READ_BYTES: u64 = 256 << 20;
 /// The most words in a large record that the format can express.
 pub const MAX_LARGE_RECORD_WORDS: u64 = large::Size::MAX;
 
-/// The longest string that is written, in bytes; longer ones are cut.
-///
-/// A reader accepts what the 15 bits of a length can say, 32767.
+/// The longest string of a record that is made here, in bytes; longer ones are
+/// cut. The records of others may have longer ones.
 pub const MAX_STRING_BYTES: usize = 32_000;
 
-/// The largest payload of one blob record that is written, in bytes.
+/// The longest string that a string record can hold, in bytes.
+pub const MAX_STRING_RECORD_BYTES: usize = (MAX_RECORD_WORDS - 1) * WORD_BYTES;
+
+/// The largest payload of one blob record that is made here, in bytes. The
+/// records of others may have a larger one.
 pub const MAX_BLOB_BYTES: usize = 32_000;
 
 /// The most arguments in one record.

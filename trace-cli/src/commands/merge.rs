@@ -68,13 +68,12 @@ fn warn_about_repeated(files: &[PathBuf]) {
 }
 
 fn summarize(files: &[PathBuf], summary: &Summary) {
-    let Summary { written, providers, left_out, unknown, .. } = summary;
+    let Summary { written, providers, unknown, .. } = summary;
     say(&format!("{written} records of {providers} providers"));
     if *unknown > 0 {
-        say(&format!("records of unknown types, skipped: {unknown}"));
-    }
-    if *left_out > 0 {
-        say(&format!("records that do not fit, skipped: {left_out}"));
+        say(&format!(
+            "records and arguments of unknown types, copied without a change to their times: {unknown}"
+        ));
     }
     if summary.flows_begun_again > 0 {
         let number = summary.flows_begun_again;

@@ -92,7 +92,7 @@ fn koids(
 fn summarize(summary: &Summary) {
     say(&format!("{} records kept, {} removed", summary.written, summary.left_out));
     if summary.unknown > 0 {
-        say(&format!("records of unknown types, skipped: {}", summary.unknown));
+        say(&format!("records of unknown types, kept: {}", summary.unknown));
     }
     if summary.forgotten > 0 {
         let number = summary.forgotten;

@@ -32,8 +32,7 @@ impl JsonExporter {
             EventKind::Instant { .. } if tells_ticks(item, event) => {
                 self.particular(event.kind);
                 let mut room = rewrite::room();
-                let record =
-                    rewrite::with_nanos(item, &mut room, |ticks| item.nanos(ticks), |koid| koid);
+                let record = rewrite::with_nanos(item, &mut room, |ticks| item.nanos(ticks));
                 self.arguments(item, &record.arguments());
             }
             kind => {

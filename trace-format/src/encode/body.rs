@@ -3,7 +3,7 @@
 use super::out::Out;
 use crate::layout::{
     argument, large_blob, words_for_bytes, ArgumentType, StringRef, MAX_PROVIDER_NAME_BYTES,
-    MAX_STRING_BYTES,
+    MAX_STRING_BYTES, MAX_STRING_RECORD_BYTES,
 };
 use crate::record::text::cut_bytes;
 use crate::record::{
@@ -17,7 +17,7 @@ pub(super) fn write<O: Out>(record: &Record<'_>, out: &mut O) {
     match record {
         Record::Metadata(metadata) => self::metadata(metadata, out),
         Record::Initialization { ticks_per_second } => out.word(*ticks_per_second),
-        Record::String { value, .. } => out.stream(cut_bytes(value, MAX_STRING_BYTES)),
+        Record::String { value, .. } => out.stream(cut_bytes(value, MAX_STRING_RECORD_BYTES)),
         Record::Thread { koids, .. } => out.koids(Some(*koids)),
         Record::Event(event) => self::event(event, out),
         Record::Blob(blob) => {

@@ -7,6 +7,7 @@ use crate::layout::{
     provider_section, record, scheduling, string, thread, thread_wakeup, userspace_object,
     LargeBlobFormat, LargeType, MetadataType, ProfilerType, RecordType, SchedulingType, ThreadRef,
     MAGIC_WORD, MAX_LARGE_RECORD_WORDS, MAX_RECORD_WORDS, MAX_STRING_BYTES,
+    MAX_STRING_RECORD_BYTES,
 };
 use crate::record::text::cut_bytes;
 use crate::record::{
@@ -87,7 +88,7 @@ fn metadata(metadata: &Metadata<'_>) -> u64 {
 }
 
 fn string(index: u16, value: &[u8]) -> u64 {
-    let length = cut_bytes(value, MAX_STRING_BYTES).len();
+    let length = cut_bytes(value, MAX_STRING_RECORD_BYTES).len();
     string::Index::make(u64::from(index)) | string::Length::make(length as u64)
 }
 

@@ -10,7 +10,8 @@ pub struct Blob<'a> {
     pub name: Text<'a>,
     /// What the bytes are.
     pub blob_type: BlobType,
-    /// The bytes, at most [`MAX_BLOB_BYTES`](crate::layout::MAX_BLOB_BYTES).
+    /// The bytes: any number up to [`MAX_BLOB_BYTES`](crate::layout::MAX_BLOB_BYTES)
+    /// fits a record.
     pub payload: &'a [u8],
 }
 
