@@ -2,6 +2,10 @@
 //!
 //! The page `docs/trace-event-format.md` says what they mean.
 
+use trace_format::{Arguments, Item, Value};
+
+use crate::arguments;
+
 /// The start of all names here.
 pub const PREFIX: &str = "tef:";
 
@@ -44,6 +48,14 @@ pub const MORE: &str = "tef:more";
 #[inline]
 pub fn is_carried(name: &str) -> bool {
     name.starts_with(PREFIX)
+}
+
+/// Tells whether the event that a record was lacks the member `key`, which the record has.
+pub fn lacks(item: &Item<'_>, arguments: &Arguments<'_>, key: &str) -> bool {
+    arguments::named(item, arguments, ABSENT).any(|value| match value {
+        Value::String(keys) => item.text(keys).split(',').any(|absent| absent == key),
+        _ => false,
+    })
 }
 
 /// Keys of members that would be taken for something else behind the prefix.

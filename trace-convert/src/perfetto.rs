@@ -14,24 +14,28 @@
 //! | other koid of a process     | a track that holds those of its threads                |
 //! | instant                     | an instant on its thread, or on the track `process events` of its process, or `global events` |
 //! | counter                     | a counter of the process for each argument that is a number, `name:argument:id` |
-//! | duration begin, end         | the same                                               |
+//! | duration begin, end         | the same; an end belongs to the innermost begin of its category and name, of which either may be empty |
 //! | duration complete           | both; those that overlap others of their thread on a track `overlapping` below it |
 //! | async begin, instant, end   | slice and instants on a track of their own below the process, with `async id`; with an argument `parent` below the track of the operation with that id |
 //! | flow begin, step, end       | a flow of this category, name and id, at the slice of the thread; with arguments also an instant on the track `flow events` of its process |
-//! | kernel object: process, thread | names                                               |
+//! | kernel object: process, thread | names; the last one counts                           |
 //! | other kernel object         | an instant on the track `objects`                      |
 //! | userspace object            | an instant on the track `objects` of its process, with `pointer` |
 //! | log                         | an instant of the category `log` on its thread, named by its first line, and a row of the log |
 //! | loss (event `records dropped`) | the instant that it is, and a slice over its time on the track `lost records` of its process |
 //! | provider event              | an instant on the track `lost records`                 |
-//! | blob, large blob without time | an instant on the track `blobs`                      |
+//! | blob of Perfetto's packets  | these packets; blobs of one provider are one stream    |
+//! | other blob, large blob without time | an instant on the track `blobs`                |
 //! | large blob                  | an instant on its thread                               |
-//! | context switch, wakeup      | events of the scheduler, with priorities or weights    |
+//! | context switch, wakeup      | events of the scheduler, with priorities or weights; on CPUs from 1024 on, which Perfetto refuses, instants |
 //! | module, mapping             | an instant on the track `modules` of its process       |
 //! | backtrace                   | an instant on its thread with the addresses, innermost first |
 //! | clock anchor                | besides the instant, for the first one, the time of day |
 //! | string, thread, initialization, other metadata | only what other records need of them |
 //! | unknown, malformed          | nothing, counted                                       |
+//!
+//! Of a document of the Trace Event Format, `process_labels` and sort indices reach Perfetto too,
+//! and a flow end without `bp` leads to the slice that begins next.
 //!
 //! Records without a time that need one have that of the record before, or of
 //! the first that has one.
@@ -47,8 +51,10 @@
 //! Bytes beyond 64 KiB of one blob are left out: `size` says how many there are.
 
 mod annotations;
+mod embedded;
 mod event;
 mod exporter;
+mod hints;
 mod lanes;
 mod message;
 mod operation;

@@ -27,7 +27,7 @@ impl PerfettoExporter {
                 self.duration(item, event, koids, (nanos, item.nanos(end)));
             }
             EventKind::DurationBegin => {
-                let track = self.thread(koids);
+                let track = self.tracks.thread(koids);
                 self.plain(item, event, (Kind::SliceBegin, track), nanos);
             }
             EventKind::DurationEnd => self.duration_end(item, event, koids, nanos),
@@ -72,13 +72,12 @@ impl PerfettoExporter {
     ) {
         self.conversion.reversed_durations += u64::from(end < start);
         let end = end.max(start);
-        self.thread(koids);
         let track = self.tracks.for_duration(&mut self.packets, koids, (start, end));
         self.plain(item, event, (Kind::SliceBegin, track), start);
         self.packets.event(end, slice_end(track));
     }
 
-    /// Closes what is open, whatever its name: so do those of FXT.
+    /// Closes the innermost duration of this category and name; either may be empty.
     fn duration_end<'a>(
         &mut self,
         item: &Item<'a>,
@@ -86,9 +85,11 @@ impl PerfettoExporter {
         koids: ThreadKoids,
         nanos: u64,
     ) {
-        // References that lead nowhere are counted.
-        let _ = (item.text(event.category), item.text(event.name));
-        let mut made = slice_end(self.thread(koids));
+        let place = (Kind::SliceEnd, self.tracks.thread(koids));
+        let mut made = self.labelled(item, place, (event.category, event.name));
+        // Perfetto takes an empty string for a name of its own.
+        made.category_iid = made.category_iid.filter(|_| !item.text(event.category).is_empty());
+        made.name_iid = made.name_iid.filter(|_| !item.text(event.name).is_empty());
         made.debug_annotations = self.annotations(item, &event.arguments);
         self.timed(nanos, made);
     }
@@ -101,9 +102,9 @@ impl PerfettoExporter {
         (nanos, scope): (u64, InstantScope),
     ) {
         let track = match scope {
-            InstantScope::Thread => self.thread(koids),
+            InstantScope::Thread => self.tracks.thread(koids),
             InstantScope::Process => {
-                let process = self.process(koids.process);
+                let process = self.tracks.process(koids.process);
                 self.tracks.named(&mut self.packets, process, "process events")
             }
             InstantScope::Global => self.tracks.named(&mut self.packets, ROOT, "global events"),
@@ -121,7 +122,7 @@ impl PerfettoExporter {
     /// has a track, which are shown as one.
     #[cold]
     fn loss<'a>(&mut self, item: &Item<'a>, event: &Event<'a>, loss: &Loss<'a>, nanos: u64) {
-        let process = self.process(loss.thread.process);
+        let process = self.tracks.process(loss.thread.process);
         let track = self.tracks.single(&mut self.packets, process, "lost records");
         let ticks = |name| {
             arguments::named_unsigned(item, &event.arguments, name).map(|ticks| item.nanos(ticks))
@@ -129,7 +130,7 @@ impl PerfettoExporter {
         let to = ticks("to").unwrap_or(nanos);
         let from = ticks("from").unwrap_or(nanos).min(to);
         let name = format!("{} records dropped: {}", loss.number, loss.reason);
-        let mut made = self.note(Some(item), track, "trace", name);
+        let mut made = self.note(track, "trace", name);
         made.kind = Some(Kind::SliceBegin as i32);
         made.debug_annotations =
             vec![number("number", loss.number), number("thread", loss.thread.thread)];
@@ -162,7 +163,7 @@ impl PerfettoExporter {
         koids: ThreadKoids,
         (nanos, id): (u64, u64),
     ) {
-        let process = self.process(koids.process);
+        let process = self.tracks.process(koids.process);
         let label = self.catalog.label(item, event.category, event.name).0;
         let _ = (item.text(event.category), item.text(event.name));
         for argument in &event.arguments {
@@ -190,18 +191,20 @@ impl PerfettoExporter {
         (nanos, phase, id): (u64, u8, u64),
     ) {
         let made = TrackEvent {
-            track_uuid: Some(self.thread(koids)),
+            track_uuid: Some(self.tracks.thread(koids)),
             category_iid: Some(self.string(Use::Category, item, event.category)),
             name_iid: Some(self.string(Use::Name, item, event.name)),
             legacy_event: Some(LegacyEvent {
                 phase: Some(phase.into()),
                 unscoped_id: Some(id),
-                bind_to_enclosing: Some(true),
+                // To the slice that begins next, as without `bp` in a document.
+                bind_to_enclosing: Some(!carried::lacks(item, &event.arguments, "bp")),
             }),
             ..TrackEvent::default()
         };
         self.timed(nanos, made);
-        if event.arguments.iter().next().is_some() {
+        let mut names = event.arguments.iter().map(|argument| item.text(argument.name));
+        if names.any(|name| !carried::is_carried(&name)) {
             self.flow_arguments(item, event, koids, nanos);
         }
     }
@@ -216,7 +219,7 @@ impl PerfettoExporter {
         koids: ThreadKoids,
         nanos: u64,
     ) {
-        let process = self.process(koids.process);
+        let process = self.tracks.process(koids.process);
         let track = self.tracks.named(&mut self.packets, process, "flow events");
         let mut made = self.labelled(item, (Kind::Instant, track), (event.category, event.name));
         made.debug_annotations = self.annotations(item, &event.arguments);

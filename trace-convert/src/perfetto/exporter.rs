@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use trace_format::{Item, Metadata, Record, Text, ThreadKoids};
+use trace_format::layout::BlobType;
+use trace_format::{Item, Metadata, Record, Text};
 
+use super::embedded::Embedded;
 use super::message::{Kind, TrackEvent};
 use super::operation::Operations;
 use super::packets::{Packets, Use};
@@ -23,6 +25,7 @@ pub(super) struct PerfettoExporter {
     pub(super) packets: Packets,
     pub(super) tracks: Tracks,
     pub(super) operations: Operations,
+    pub(super) embedded: Embedded,
     pub(super) catalog: Catalog,
     pub(super) conversion: Conversion,
     /// The time of the record that had one last, in nanoseconds.
@@ -54,7 +57,11 @@ impl Exporter for PerfettoExporter {
         if self.nanos.is_none() {
             self.pass(0);
         }
+        for rest in self.embedded.finish() {
+            self.bytes("packet without its end", BlobType::PERFETTO, &rest);
+        }
         self.operations.finish(&mut self.packets);
+        self.tracks.finish(&mut self.packets, &self.catalog);
         self.packets.write_all(output)?;
         self.conversion.damage = damage;
         self.conversion.events = self.packets.events();
@@ -113,28 +120,6 @@ impl PerfettoExporter {
         }
     }
 
-    /// Returns the track of a process.
-    pub(super) fn process(&mut self, koid: u64) -> Uuid {
-        self.tracks.process(&mut self.packets, koid, self.catalog.process_name(koid))
-    }
-
-    /// Returns the track of a thread.
-    #[inline]
-    pub(super) fn thread(&mut self, koids: ThreadKoids) -> Uuid {
-        match self.tracks.thread(koids) {
-            Some(uuid) => uuid,
-            None => self.describe_thread(koids),
-        }
-    }
-
-    /// Describes a thread by what is known of it now; returns its track.
-    #[cold]
-    pub(super) fn describe_thread(&mut self, koids: ThreadKoids) -> Uuid {
-        let process = self.process(koids.process);
-        let name = self.catalog.thread_name(koids);
-        self.tracks.describe_thread(&mut self.packets, process, koids, name)
-    }
-
     /// Returns the number of a category or name of `item`'s record.
     #[inline]
     pub(super) fn string(&mut self, used_as: Use, item: &Item<'_>, text: Text<'_>) -> u64 {
@@ -163,16 +148,15 @@ impl PerfettoExporter {
     /// Returns an instant with a category and name that no record has.
     pub(super) fn note(
         &mut self,
-        item: Option<&Item<'_>>,
         track: Uuid,
         category: &'static str,
         name: impl Into<String>,
     ) -> TrackEvent {
-        let category_iid = item.map(|item| self.string(Use::Category, item, category.into()));
+        let id = self.catalog.intern(category);
         TrackEvent {
             kind: Some(Kind::Instant as i32),
             track_uuid: Some(track),
-            category_iid,
+            category_iid: Some(self.packets.string(Use::Category, id, category)),
             name: Some(name.into()),
             ..TrackEvent::default()
         }

@@ -168,8 +168,12 @@ pub(super) enum SiblingMerge {
 pub(super) struct ProcessDescriptor {
     #[prost(int32, optional, tag = "1")]
     pub(super) pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub(super) legacy_sort_index: Option<i32>,
     #[prost(string, optional, tag = "6")]
     pub(super) process_name: Option<String>,
+    #[prost(string, repeated, tag = "8")]
+    pub(super) process_labels: Vec<String>,
 }
 
 /// `ThreadDescriptor`
@@ -179,6 +183,8 @@ pub(super) struct ThreadDescriptor {
     pub(super) pid: Option<i32>,
     #[prost(int32, optional, tag = "2")]
     pub(super) tid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    pub(super) legacy_sort_index: Option<i32>,
     #[prost(string, optional, tag = "5")]
     pub(super) thread_name: Option<String>,
 }

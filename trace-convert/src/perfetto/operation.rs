@@ -152,7 +152,7 @@ impl PerfettoExporter {
             key: (koids.process, id),
             parent: arguments::named_unsigned(item, &event.arguments, "parent")
                 .filter(|parent| *parent != id),
-            process: self.process(koids.process),
+            process: self.tracks.process(koids.process),
             name: &item.text(event.name),
         };
         self.operations.begin(&mut self.packets, &begin);
@@ -172,7 +172,7 @@ impl PerfettoExporter {
         (kind, nanos, id): (Kind, u64, u64),
     ) {
         let uuid = operation(item, event, koids, id);
-        let process = self.process(koids.process);
+        let process = self.tracks.process(koids.process);
         let name = item.text(event.name);
         self.operations.mention(&mut self.packets, uuid, process, &name);
         let mut made = self.labelled(item, (kind, uuid), (event.category, event.name));

@@ -1,6 +1,6 @@
 //! Records that are neither events nor of the scheduler.
 
-use trace_format::layout::{cut_str, ObjectType, ProviderEvent};
+use trace_format::layout::{cut_str, BlobType, ObjectType, ProviderEvent};
 use trace_format::{
     Backtrace, Blob, Item, KernelObject, LargeBlob, Log, Mmap, Module, Process, ThreadKoids,
     UserspaceObject,
@@ -11,7 +11,7 @@ use super::exporter::PerfettoExporter;
 use super::message::{Kind, LogMessage};
 use super::tracks::{Uuid, ROOT};
 use trace_analyze::arguments;
-use trace_analyze::carried::ADDED;
+use trace_analyze::carried::{ADDED, EVENT};
 
 /// How much of a log message names its instant, in bytes.
 const MAX_LOG_NAME_BYTES: usize = 100;
@@ -20,8 +20,8 @@ impl PerfettoExporter {
     pub(super) fn log(&mut self, item: &Item<'_>, log: &Log<'_>) {
         let message = String::from_utf8_lossy(log.message);
         let name = cut_str(message.lines().next().unwrap_or(""), MAX_LOG_NAME_BYTES);
-        let track = self.thread(item.thread(log.thread));
-        let mut made = self.note(Some(item), track, "log", name);
+        let track = self.tracks.thread(item.thread(log.thread));
+        let mut made = self.note(track, "log", name);
         made.debug_annotations = vec![string("message", &*message)];
         let body_iid = Some(self.packets.log_message(message.into_owned()));
         made.log_message = Some(LogMessage { body_iid });
@@ -34,7 +34,7 @@ impl PerfettoExporter {
             false => "provider event",
         };
         let track = self.tracks.named(&mut self.packets, ROOT, "lost records");
-        let mut made = self.note(None, track, "trace", name);
+        let mut made = self.note(track, "trace", name);
         made.debug_annotations = vec![number("provider", id.into()), number("event", event.bits())];
         self.untimed(made);
     }
@@ -43,16 +43,19 @@ impl PerfettoExporter {
         let koid = object.koid;
         let name = item.text(object.name);
         match object.object_type {
-            ObjectType::PROCESS => self.tracks.name_process(&mut self.packets, koid, &name),
+            // Their names are those that the catalog has at the end.
+            ObjectType::PROCESS => {
+                self.tracks.process(koid);
+            }
             ObjectType::THREAD => {
                 self.comms.insert(koid, (*name).into());
                 if let Some(process) = arguments::process_of(item, object) {
-                    self.describe_thread(ThreadKoids::new(process, koid));
+                    self.tracks.thread(ThreadKoids::new(process, koid));
                 }
             }
             kind => {
                 let track = self.tracks.named(&mut self.packets, ROOT, "objects");
-                let mut made = self.note(Some(item), track, "object", name);
+                let mut made = self.note(track, "object", name);
                 made.debug_annotations = self.annotations(item, &object.arguments);
                 made.debug_annotations.extend([number("koid", koid), number("type", kind.bits())]);
                 self.untimed(made);
@@ -62,26 +65,40 @@ impl PerfettoExporter {
 
     pub(super) fn userspace_object<'a>(&mut self, item: &Item<'a>, object: &UserspaceObject<'a>) {
         let track = self.in_process(item, object.process, "objects");
-        let mut made = self.note(Some(item), track, "object", item.text(object.name));
+        let mut made = self.note(track, "object", item.text(object.name));
         made.debug_annotations = self.annotations(item, &object.arguments);
         made.debug_annotations.push(pointer("pointer", object.pointer));
         self.untimed(made);
     }
 
     pub(super) fn blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
-        if item.text(blob.name) == ADDED {
-            return;
+        let name = item.text(blob.name);
+        match &*name {
+            ADDED => return,
+            EVENT if self.tracks.hints.take(blob.payload) => return,
+            _ => {}
         }
+        if blob.blob_type != BlobType::PERFETTO {
+            return self.bytes(&name, blob.blob_type, blob.payload);
+        }
+        match self.embedded.push(item.provider.id(), blob.payload) {
+            Ok(packets) => self.packets.pass_on(&packets),
+            Err(bytes) => self.bytes(&name, blob.blob_type, &bytes),
+        }
+    }
+
+    /// Shows the bytes of a blob.
+    pub(super) fn bytes(&mut self, name: &str, blob_type: BlobType, payload: &[u8]) {
         let track = self.tracks.named(&mut self.packets, ROOT, "blobs");
-        let mut made = self.note(Some(item), track, "blob", item.text(blob.name));
-        made.debug_annotations = vec![number("type", blob.blob_type.bits())];
-        made.debug_annotations.extend(bytes(blob.payload));
+        let mut made = self.note(track, "blob", name);
+        made.debug_annotations = vec![number("type", blob_type.bits())];
+        made.debug_annotations.extend(bytes(payload));
         self.untimed(made);
     }
 
     pub(super) fn large_blob<'a>(&mut self, item: &Item<'a>, blob: &LargeBlob<'a>) {
         let track = match &blob.event {
-            Some(event) => self.thread(item.thread(event.thread)),
+            Some(event) => self.tracks.thread(item.thread(event.thread)),
             None => self.tracks.named(&mut self.packets, ROOT, "blobs"),
         };
         let mut made = self.labelled(item, (Kind::Instant, track), (blob.category, blob.name));
@@ -98,7 +115,7 @@ impl PerfettoExporter {
     pub(super) fn module(&mut self, item: &Item<'_>, module: &Module<'_>) {
         let track = self.in_process(item, module.process, "modules");
         let name = String::from_utf8_lossy(module.name);
-        let mut made = self.note(Some(item), track, "profiler", name);
+        let mut made = self.note(track, "profiler", name);
         made.debug_annotations = vec![
             number("module", module.module_id.into()),
             string("build id", hex(module.build_id)),
@@ -108,7 +125,7 @@ impl PerfettoExporter {
 
     pub(super) fn mmap(&mut self, item: &Item<'_>, mmap: &Mmap) {
         let track = self.in_process(item, mmap.process, "modules");
-        let mut made = self.note(Some(item), track, "profiler", "mmap");
+        let mut made = self.note(track, "profiler", "mmap");
         made.debug_annotations = vec![
             number("module", mmap.module_id.into()),
             number("flags", mmap.flags.into()),
@@ -120,14 +137,14 @@ impl PerfettoExporter {
     }
 
     pub(super) fn backtrace(&mut self, item: &Item<'_>, backtrace: &Backtrace<'_>) {
-        let track = self.thread(item.thread(backtrace.thread));
-        let mut made = self.note(Some(item), track, "profiler", "backtrace");
+        let track = self.tracks.thread(item.thread(backtrace.thread));
+        let mut made = self.note(track, "profiler", "backtrace");
         made.debug_annotations = vec![addresses("frames", backtrace.frames.iter())];
         self.timed(item.nanos(backtrace.ticks), made);
     }
 
     fn in_process(&mut self, item: &Item<'_>, process: Process, name: &'static str) -> Uuid {
-        let process = self.process(item.process(process));
+        let process = self.tracks.process(item.process(process));
         self.tracks.named(&mut self.packets, process, name)
     }
 }

@@ -7,17 +7,18 @@ use prost::Message;
 
 use super::message::{InternedData, InternedString, TracePacket, TrackDescriptor, TrackEvent};
 
-/// All events are of one sequence: numbers of strings mean the same in all.
-const SEQUENCE: u32 = 1;
+/// All events are of one sequence: numbers of strings mean the same in all. Packets that are
+/// passed on have small numbers.
+const SEQUENCE: u32 = 0xff58_5401;
 /// The sequence of descriptions. Perfetto takes the thread that one describes
 /// for that of all events of its sequence that are of no thread.
-const DESCRIPTIONS: u32 = 2;
+const DESCRIPTIONS: u32 = 0xff58_5402;
 /// `TracePacket.SequenceFlags`: the numbers of strings begin here.
 const STATE_CLEARED: u32 = 1;
 /// `TracePacket.SequenceFlags`: the packet has numbers of strings.
 const NEEDS_STATE: u32 = 2;
 /// The field of `Trace` that packets are.
-const PACKET: u32 = 1;
+pub(super) const PACKET: u32 = 1;
 /// How much is written at once, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -118,6 +119,11 @@ impl Packets {
             *packet.sequence_flags.get_or_insert(0) |= STATE_CLEARED;
         }
         self.write(&packet);
+    }
+
+    /// Passes packets on.
+    pub(super) fn pass_on(&mut self, packets: &[u8]) {
+        self.bytes.extend_from_slice(packets);
     }
 
     #[inline]

@@ -3,19 +3,24 @@
 use trace_format::layout::ThreadState;
 use trace_format::{Item, ThreadWakeup};
 
+use super::annotations::{number as unsigned, string};
 use super::exporter::PerfettoExporter;
 use super::message::{FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking, TracePacket};
+use super::tracks::ROOT;
 use trace_analyze::scheduling::{waker, Switch, Task};
 
 /// What the scheduler calls a thread that is none: the idle processor.
 const SWAPPER: &str = "swapper";
+
+/// Perfetto refuses a file with a CPU that has this number or a higher one.
+const MAX_CPUS: u16 = 1024;
 
 impl PerfettoExporter {
     pub(super) fn context_switch(&mut self, item: &Item<'_>) {
         let Some(switch) = Switch::of(item) else { return };
         if let Some((outgoing, incoming)) = switch.koids {
             for koids in [outgoing, incoming] {
-                self.thread(koids);
+                self.tracks.thread(koids);
             }
         }
         let Switch { cpu: (_, cpu), nanos, outgoing, state, incoming, .. } = switch;
@@ -51,10 +56,40 @@ impl PerfettoExporter {
 
     fn scheduled(&mut self, (cpu, nanos): (u16, u64), mut event: FtraceEvent) {
         self.pass(nanos);
+        if cpu >= MAX_CPUS {
+            return self.on_other_cpu((cpu, nanos), &event);
+        }
         event.timestamp = Some(nanos);
         let bundle = FtraceEventBundle { cpu: Some(cpu.into()), event: Some(event) };
         let ftrace_events = Some(bundle);
         self.packets.packet(TracePacket { ftrace_events, ..TracePacket::default() });
+    }
+
+    /// Shows as an instant what the scheduler did on a processor that Perfetto does not take.
+    #[cold]
+    fn on_other_cpu(&mut self, (cpu, nanos): (u16, u64), event: &FtraceEvent) {
+        let track = self.tracks.named(&mut self.packets, ROOT, "CPUs from 1024 on");
+        let mut made = self.note(track, "sched", "");
+        made.debug_annotations = vec![unsigned("cpu", cpu.into())];
+        if let Some(switch) = &event.sched_switch {
+            made.name = Some("sched_switch".to_owned());
+            made.debug_annotations.extend([
+                unsigned("prev_pid", switch.prev_pid() as u64),
+                string("prev_comm", switch.prev_comm()),
+                unsigned("prev_state", switch.prev_state() as u64),
+                unsigned("next_pid", switch.next_pid() as u64),
+                string("next_comm", switch.next_comm()),
+            ]);
+        }
+        if let Some(waking) = &event.sched_waking {
+            made.name = Some("sched_waking".to_owned());
+            made.debug_annotations.extend([
+                unsigned("pid", waking.pid() as u64),
+                string("comm", waking.comm()),
+                unsigned("waker", event.pid().into()),
+            ]);
+        }
+        self.timed(nanos, made);
     }
 
     fn comm(&self, thread: u64) -> String {

@@ -23,11 +23,11 @@ fn convert_bytes(archive: &[u8]) -> (Vec<String>, Conversion) {
     (shown::lines(&output), conversion)
 }
 
-/// Checks what comes behind the tracks of process and thread.
+/// Checks what comes before the tracks of process and thread.
 #[track_caller]
 fn on_thread(records: &[Record<'_>], expected: &[&str]) {
     let (lines, _) = convert(records);
-    let (tracks, lines) = lines.split_at(2);
+    let (lines, tracks) = lines.split_at(lines.len() - 2);
     assert_eq!(tracks, TRACKS);
     assert_eq!(lines, expected);
 }

@@ -1,24 +1,29 @@
 //! The tracks of a trace.
 
 use std::collections::hash_map::Entry;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use trace_format::ThreadKoids;
 
+use super::hints::Hints;
 use super::lanes::Lanes;
 use super::message::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};
 use super::packets::Packets;
+use trace_analyze::catalog::Catalog;
 
 /// The number of a track in the file, from 1.
 pub(super) type Uuid = u64;
 
-/// The tracks that were described, and what hangs on them.
+/// The tracks of a trace, and what hangs on them.
+///
+/// Perfetto takes the first name that a process is given: processes and threads
+/// are described at the end, when their names are known.
 ///
 /// Memory grows with the number of processes, threads and counters.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     last: Uuid,
-    processes: HashMap<u64, Uuid>,
+    processes: BTreeMap<u64, Uuid>,
     threads: Vec<ThreadTrack>,
     /// The place of each thread in the list.
     places: HashMap<ThreadKoids, usize>,
@@ -26,6 +31,7 @@ pub(super) struct Tracks {
     recent: Option<(ThreadKoids, usize)>,
     counters: HashMap<(Uuid, CounterKey), Uuid>,
     named: HashMap<(Uuid, &'static str), Uuid>,
+    pub(super) hints: Hints,
 }
 
 /// The numbers of a counter's label and key in the catalog, and its id.
@@ -34,6 +40,8 @@ pub(super) type CounterKey = (u32, u32, u64);
 #[derive(Debug)]
 struct ThreadTrack {
     uuid: Uuid,
+    koids: ThreadKoids,
+    process: Uuid,
     lanes: Lanes,
     beside: Vec<Uuid>,
 }
@@ -48,23 +56,13 @@ impl Tracks {
     }
 
     /// Returns the track of a process.
-    pub(super) fn process(&mut self, packets: &mut Packets, koid: u64, name: &str) -> Uuid {
+    pub(super) fn process(&mut self, koid: u64) -> Uuid {
         if let Some(uuid) = self.processes.get(&koid) {
             return *uuid;
         }
         let uuid = self.next();
         self.processes.insert(koid, uuid);
-        packets.descriptor(process_descriptor(uuid, koid, name));
         uuid
-    }
-
-    /// Describes a process again, now that its name is known.
-    pub(super) fn name_process(&mut self, packets: &mut Packets, koid: u64, name: &str) {
-        if let Some(uuid) = self.processes.get(&koid) {
-            packets.descriptor(process_descriptor(*uuid, koid, name));
-        } else {
-            self.process(packets, koid, name);
-        }
     }
 
     /// Returns what there is of a thread.
@@ -78,46 +76,46 @@ impl Tracks {
         self.threads.get_mut(place)
     }
 
-    /// Describes a thread of a process, for the first time or again; returns its
-    /// track.
-    pub(super) fn describe_thread(
-        &mut self,
-        packets: &mut Packets,
-        process: Uuid,
-        koids: ThreadKoids,
-        name: &str,
-    ) -> Uuid {
-        let uuid = match self.thread(koids) {
-            Some(uuid) => uuid,
-            None => {
-                let uuid = self.next();
-                self.places.insert(koids, self.threads.len());
-                self.threads.push(ThreadTrack {
-                    uuid,
-                    lanes: Lanes::default(),
-                    beside: Vec::new(),
-                });
-                uuid
-            }
-        };
-        packets.descriptor(thread_descriptor(uuid, process, koids, name));
+    /// Returns the track of a thread.
+    #[inline]
+    pub(super) fn thread(&mut self, koids: ThreadKoids) -> Uuid {
+        match self.of_thread(koids) {
+            Some(track) => track.uuid,
+            None => self.new_thread(koids),
+        }
+    }
+
+    #[cold]
+    fn new_thread(&mut self, koids: ThreadKoids) -> Uuid {
+        let process = self.process(koids.process);
+        let uuid = self.next();
+        self.places.insert(koids, self.threads.len());
+        let (lanes, beside) = (Lanes::default(), Vec::new());
+        self.threads.push(ThreadTrack { uuid, koids, process, lanes, beside });
         uuid
     }
 
-    /// Returns the track of a thread, if it was described.
-    #[inline]
-    pub(super) fn thread(&mut self, koids: ThreadKoids) -> Option<Uuid> {
-        self.of_thread(koids).map(|track| track.uuid)
+    /// Describes the processes and threads.
+    pub(super) fn finish(&self, packets: &mut Packets, catalog: &Catalog) {
+        for (koid, uuid) in &self.processes {
+            let name = catalog.process_name(*koid);
+            packets.descriptor(process_descriptor(*uuid, *koid, name, &self.hints));
+        }
+        for ThreadTrack { uuid, koids, process, .. } in &self.threads {
+            let name = catalog.thread_name(*koids);
+            packets.descriptor(thread_descriptor(*uuid, *process, *koids, name, &self.hints));
+        }
     }
 
-    /// Returns the track for a duration of a thread that was described: its
-    /// own, or one beside it if the duration overlaps others there.
+    /// Returns the track for a duration of a thread: its own, or one beside it if
+    /// the duration overlaps others there.
     pub(super) fn for_duration(
         &mut self,
         packets: &mut Packets,
         koids: ThreadKoids,
         (start, end): (u64, u64),
     ) -> Uuid {
+        self.thread(koids);
         let mut last = self.last;
         let Some(track) = self.of_thread(koids) else {
             return ROOT;
@@ -193,23 +191,37 @@ fn number(koid: u64) -> Option<i32> {
     i32::try_from(koid).ok().filter(|number| *number != 0)
 }
 
-fn process_descriptor(uuid: Uuid, koid: u64, name: &str) -> TrackDescriptor {
+fn process_descriptor(uuid: Uuid, koid: u64, name: &str, hints: &Hints) -> TrackDescriptor {
     let Some(pid) = number(koid) else {
         return plain(uuid, ROOT, &labelled("process", koid, name));
     };
-    let process_name = (!name.is_empty()).then(|| name.to_owned());
-    let process = Some(ProcessDescriptor { pid: Some(pid), process_name });
+    let process = Some(ProcessDescriptor {
+        pid: Some(pid),
+        process_name: (!name.is_empty()).then(|| name.to_owned()),
+        process_labels: hints.labels(koid),
+        legacy_sort_index: hints.of_process(koid),
+    });
     TrackDescriptor { uuid: Some(uuid), process, ..TrackDescriptor::default() }
 }
 
 /// A thread whose koid, or whose process's, is no number that Perfetto takes
 /// is a track below its process, as the tracks of an application are.
-fn thread_descriptor(uuid: Uuid, process: Uuid, koids: ThreadKoids, name: &str) -> TrackDescriptor {
+fn thread_descriptor(
+    uuid: Uuid,
+    process: Uuid,
+    koids: ThreadKoids,
+    name: &str,
+    hints: &Hints,
+) -> TrackDescriptor {
     let (Some(pid), Some(tid)) = (number(koids.process), number(koids.thread)) else {
         return plain(uuid, process, &labelled("thread", koids.thread, name));
     };
-    let thread_name = (!name.is_empty()).then(|| name.to_owned());
-    let thread = Some(ThreadDescriptor { pid: Some(pid), tid: Some(tid), thread_name });
+    let thread = Some(ThreadDescriptor {
+        pid: Some(pid),
+        tid: Some(tid),
+        thread_name: (!name.is_empty()).then(|| name.to_owned()),
+        legacy_sort_index: hints.of_thread(koids),
+    });
     let parent_uuid = Some(process);
     TrackDescriptor { uuid: Some(uuid), parent_uuid, thread, ..TrackDescriptor::default() }
 }

@@ -23,6 +23,8 @@ struct Own<'a> {
     nanos: Option<u64>,
     duration: Option<u64>,
     id: Option<u64>,
+    /// What a flow ends at.
+    binding: Option<&'static str>,
     scope: Option<InstantScope>,
     /// The first argument, `name`, of a name of a process or thread.
     label: Option<&'a str>,
@@ -69,8 +71,8 @@ impl JsonExporter {
             | EventKind::AsyncInstant { id }
             | EventKind::AsyncEnd { id }
             | EventKind::FlowBegin { id }
-            | EventKind::FlowStep { id }
-            | EventKind::FlowEnd { id } => own.id = Some(id),
+            | EventKind::FlowStep { id } => own.id = Some(id),
+            EventKind::FlowEnd { id } => (own.id, own.binding) = (Some(id), Some("e")),
         }
         self.restored(item, &own, &event.arguments);
         self.nanos = nanos;
@@ -140,6 +142,8 @@ impl JsonExporter {
             Json::short_micros,
         );
         self.restored_id(item, own.id, &overrides);
+        let binding = own.binding.filter(|_| !overrides.is_absent("bp"));
+        self.own(item, "bp", &overrides.binding, binding, Json::plain);
         if let Some(scope) = own.scope {
             self.scope(scope);
         }

@@ -76,6 +76,7 @@ pub(super) struct Overrides<'a> {
     pub(super) timestamp: Option<Carried<'a>>,
     pub(super) duration: Option<Carried<'a>>,
     pub(super) id: Option<Carried<'a>>,
+    pub(super) binding: Option<Carried<'a>>,
     absent: Cow<'a, str>,
     pub(super) has_id2: bool,
     pub(super) has_arguments: bool,
@@ -119,6 +120,7 @@ impl<'a> Overrides<'a> {
             "ts" => &mut self.timestamp,
             "dur" => &mut self.duration,
             "id" => &mut self.id,
+            "bp" => &mut self.binding,
             _ => return None,
         })
     }

@@ -1,7 +1,9 @@
 //! Events.
 
 use trace_format::layout::InstantScope;
-use trace_format::{Argument, Arguments, Event, EventKind, Record, Thread, ThreadKoids, Value};
+use trace_format::{
+    Argument, Arguments, Event, EventKind, Record, Text, Thread, ThreadKoids, Value,
+};
 
 use super::{all, convert, on_thread, TRACKS};
 use crate::testing::{event, THREAD};
@@ -20,7 +22,7 @@ fn at(ticks: u64, record: Record<'_>) -> Record<'_> {
 #[test]
 fn durations() {
     on_thread(&[plain(EventKind::DurationBegin)], &["1500 begin @2 cat:name"]);
-    on_thread(&[plain(EventKind::DurationEnd)], &["1500 end @2"]);
+    on_thread(&[plain(EventKind::DurationEnd)], &["1500 end @2 cat:name"]);
     let whole = plain(EventKind::DurationComplete { end: 4000 });
     on_thread(&[whole], &["1500 begin @2 cat:name", "4000 end @2"]);
     let (_, conversion) = convert(&[plain(EventKind::DurationComplete { end: 4 })]);
@@ -46,7 +48,7 @@ fn instants_are_where_their_scope_says() {
     on_thread(&[scoped(None)], &["1500 instant @2 cat:name"]);
     on_thread(&[scoped(Some(InstantScope::Thread))], &["1500 instant @2 cat:name"]);
     let process = ["track 2 < 1 \"process events\"", "1500 instant @2 cat:name"];
-    all(&[scoped(Some(InstantScope::Process))], &[TRACKS[0], process[0], process[1]]);
+    all(&[scoped(Some(InstantScope::Process))], &[process[0], process[1], TRACKS[0]]);
     let global = ["track 1 \"global events\"", "1500 instant @1 cat:name"];
     all(&[scoped(Some(InstantScope::Global))], &global);
 }
@@ -89,13 +91,13 @@ fn counters_have_a_track_for_each_value() {
     let record = event(EventKind::Counter { id: 9 }, &arguments);
     let (lines, conversion) = convert(&[record]);
     let expected = [
-        TRACKS[0],
         "track 2 < 1 counter \"name:a:9\"",
         "1500 counter @2 -5",
         "track 3 < 1 counter \"name:b:9\"",
         "1500 counter @3 0.5",
         "track 4 < 1 counter \"name:c:9\"",
         "1500 counter @4 1.8446744073709552e19",
+        TRACKS[0],
     ];
     assert_eq!(lines, expected);
     assert_eq!(conversion.counter_values_left_out, 2);
@@ -119,6 +121,28 @@ fn flows_are_of_the_thread() {
     }
 }
 
+/// An end belongs to the begin of its name, as Perfetto has it for documents.
+#[test]
+fn ends_without_a_name_are_of_any_begin() {
+    let Record::Event(end) = plain(EventKind::DurationEnd) else { unreachable!() };
+    let (category, name) = (Text::EMPTY, Text::EMPTY);
+    on_thread(&[Event { category, ..end }.into()], &["1500 end @2 name"]);
+    on_thread(&[Event { category, name, ..end }.into()], &["1500 end @2"]);
+}
+
+#[test]
+fn flows_of_documents_end_where_they_say() {
+    let binding = |arguments: &[Argument<'_>]| {
+        let flow = event(EventKind::FlowEnd { id: 1 }, arguments);
+        let (lines, _) = convert(&[flow]);
+        assert_eq!(lines[1..], TRACKS, "no instant for what is carried");
+        lines[0].clone()
+    };
+    let absent = |keys: &'static str| [Argument::new("tef:absent", Value::String(keys.into()))];
+    assert_eq!(binding(&absent("tid")), "1500 flow f#1 @2 cat:name");
+    assert_eq!(binding(&absent("tid,bp")), "1500 flow f#1 to the next @2 cat:name");
+}
+
 #[test]
 fn operations_have_a_track_each() {
     let id = u64::MAX;
@@ -128,11 +152,11 @@ fn operations_have_a_track_each() {
         plain(EventKind::AsyncEnd { id }),
     ];
     let expected = [
-        TRACKS[0],
         "track op < 1 \"name\"",
         "1500 begin @op cat:name async id=0xffffffffffffffff",
         "1500 instant @op cat:name async id=0xffffffffffffffff",
         "1500 end @op cat:name",
+        TRACKS[0],
     ];
     all(&records, &expected);
 }
@@ -151,10 +175,10 @@ fn tasks_are_nested_in_whatever_order_they_come() {
     }
     // The parent is not there.
     let (lines, _) = convert(&[child]);
-    assert_eq!(lines.last().unwrap(), "track op < 1 \"name\" apart");
+    assert_eq!(lines[1..], ["track op < 1 \"name\" apart", TRACKS[0]]);
     // Nor is the begin.
     let (lines, _) = convert(&[ends]);
-    assert_eq!(lines, [TRACKS[0], "1500 end @op cat:name", "track op < 1 \"name\""]);
+    assert_eq!(lines, ["1500 end @op cat:name", "track op < 1 \"name\"", TRACKS[0]]);
 }
 
 #[test]
@@ -166,7 +190,7 @@ fn koids_that_are_no_numbers_of_linux() {
     };
     let tracks = |process, thread| {
         let (mut lines, _) = convert(&[on(process, thread)]);
-        assert_eq!(lines.pop().unwrap(), "1500 begin @2 cat:name");
+        assert_eq!(lines.remove(0), "1500 begin @2 cat:name");
         lines
     };
     let own = tracks(THREAD.process, 1 << 63 | 5);

@@ -68,7 +68,8 @@ fn provider_events_are_told() {
     writer.provider(1, "app").unwrap();
     writer.provider_event(1, ProviderEvent::BUFFER_FULL).unwrap();
     let (lines, conversion) = convert_bytes(&writer.into_inner());
-    let expected = ["track 1 \"lost records\"", "0 instant @1 buffer full provider=1u event=0u"];
+    let expected =
+        ["track 1 \"lost records\"", "0 instant @1 trace:buffer full provider=1u event=0u"];
     assert_eq!(lines, expected);
     assert_eq!(conversion.damage.buffers_full, 1);
 }
@@ -88,7 +89,7 @@ fn objects() {
     let arguments = Arguments::NONE;
     let object = UserspaceObject { process, pointer, name: "it".into(), arguments };
     let instant = "0 instant @2 object:it pointer=0xff";
-    all(&[object.into()], &[TRACKS[0], "track 2 < 1 \"objects\"", instant]);
+    all(&[object.into()], &["track 2 < 1 \"objects\"", instant, TRACKS[0]]);
 }
 
 #[test]
@@ -105,6 +106,56 @@ fn blobs() {
     let event = Some(LargeBlobEvent { ticks: 7, thread: Thread::Inline(THREAD), arguments });
     let large = LargeBlob { event, payload: b"\x01", ..attachment };
     on_thread(&[large.into()], &["7 instant @2 cat:it size=1u blob=\"01\""]);
+}
+
+#[test]
+fn packets_of_perfetto_are_passed_on() {
+    let blob = |payload| -> Record<'_> {
+        Blob { name: "it".into(), blob_type: BlobType::PERFETTO, payload }.into()
+    };
+    // A packet with the time 5 and an event that ends something on track 9, in two pieces.
+    let records = [blob(&b"\x0a\x08\x40\x05"[..]), blob(b"\x5a\x04\x48\x02\x58\x09")];
+    all(&records, &["5 end @9"]);
+    let tracks = "track 1 \"blobs\"";
+    let rest = "0 instant @1 blob:packet without its end type=3u size=2u blob=\"0a08\"";
+    all(&[blob(b"\x0a\x08")], &[tracks, rest]);
+    let other = "0 instant @1 blob:it type=3u size=3u blob=\"0a0108\"";
+    all(&[blob(b"\x0a\x01\x08")], &[tracks, other]);
+}
+
+#[test]
+fn a_process_has_the_last_of_its_names() {
+    let named = |name: &'static str| -> Record<'_> {
+        let (object_type, arguments) = (ObjectType::PROCESS, Arguments::NONE);
+        KernelObject { object_type, koid: 12, name: name.into(), arguments }.into()
+    };
+    let begin = event(EventKind::DurationBegin, Arguments::NONE);
+    let tracks = ["track 1 process 12 \"second\"", TRACKS[1]];
+    let expected = ["1500 begin @2 cat:name", tracks[0], tracks[1]];
+    all(&[named("first"), begin, named("second")], &expected);
+}
+
+#[test]
+fn labels_and_places_of_documents() {
+    let metadata = |name: &str, arguments: &str| {
+        format!(r#"{{"ph":"M","pid":12,"tid":34,"name":"{name}","args":{{{arguments}}}}}"#)
+    };
+    let json = [
+        metadata("process_labels", r#""labels":"one,two""#),
+        metadata("process_sort_index", r#""sort_index":-5"#),
+        metadata("thread_sort_index", r#""sort_index":7"#),
+        r#"{"ph":"B","pid":12,"tid":34,"name":"name","cat":"cat","ts":1.5}"#.to_owned(),
+    ];
+    let mut archive = Vec::new();
+    let json = format!("[{}]", json.join(","));
+    crate::tef::to_fxt(crate::tef::Reader::new(json.as_bytes()), &mut archive).unwrap();
+    let expected = [
+        "1500 begin @3 cat:name",
+        r#"track 2 process 12 "" labels ["one", "two"] at -5"#,
+        r#"track 3 < 2 thread 12/34 "" at 7"#,
+    ];
+    // Before them is the form of the document.
+    assert_eq!(convert_bytes(&archive).0[2..], expected);
 }
 
 #[test]
@@ -129,9 +180,9 @@ fn scheduling() {
         outgoing_priority: 7,
         incoming_priority: 8,
     };
-    let expected =
-        ["track 3 < 1 thread 12/35 \"\"", "5 cpu 3 by 34: 34 \"\" Some(7) 1 to 35 \"\" Some(8)"];
-    on_thread(&[legacy.into()], &expected);
+    let expected = "5 cpu 3 by 34: 34 \"\" Some(7) 1 to 35 \"\" Some(8)";
+    let other = "track 3 < 1 thread 12/35 \"\"";
+    all(&[legacy.into()], &[expected, TRACKS[0], TRACKS[1], other]);
     let weights = [
         Argument::new("outgoing_weight", Value::Int32(6)),
         Argument::new("incoming_weight", Value::Int32(i32::MIN)),
@@ -146,9 +197,16 @@ fn scheduling() {
         arguments,
     };
     all(&[switch.into()], &["6 cpu 3 by 34: 34 \"\" Some(6) 1 to 0 \"swapper\" None"]);
+    let far = ContextSwitch { cpu: 1024, ..switch };
+    let names = "prev_comm=\"\" prev_state=1u next_pid=0u next_comm=\"swapper\"";
+    let instant = format!("6 instant @1 sched:sched_switch cpu=1024u prev_pid=34u {names}");
+    all(&[far.into()], &["track 1 \"CPUs from 1024 on\"", &instant]);
     let waker = [Argument::new("weight", Value::Int32(2)), Argument::new("waker", Value::Koid(34))];
     let wakeup = ThreadWakeup { ticks: 7, cpu: 3, thread: 35, arguments: (&waker).into() };
     all(&[wakeup.into()], &["7 cpu 3 by 34: wakes 35 \"\" Some(2) on 3"]);
+    let far = ThreadWakeup { cpu: u16::MAX, ..wakeup };
+    let instant = "7 instant @1 sched:sched_waking cpu=65535u pid=35u comm=\"\" waker=34u";
+    all(&[far.into()], &["track 1 \"CPUs from 1024 on\"", instant]);
 }
 
 #[test]
@@ -157,11 +215,11 @@ fn profiler() {
     let module = Module { ticks, process, module_id, name: b"app", build_id: b"\xab" };
     let track = "track 2 < 1 \"modules\"";
     let expected = "7 instant @2 profiler:app module=2u build id=\"ab\"";
-    all(&[module.into()], &[TRACKS[0], track, expected]);
+    all(&[module.into()], &[track, expected, TRACKS[0]]);
     let (start, length, module_address) = (16, 32, 0);
     let mmap = Mmap { ticks, process, module_id, flags: 5, start, length, module_address };
     let expected = "7 instant @2 profiler:mmap module=2u flags=5u start=0x10 length=0x20";
-    all(&[mmap.into()], &[TRACKS[0], track, &format!("{expected} module address=0x0")]);
+    all(&[mmap.into()], &[track, &format!("{expected} module address=0x0"), TRACKS[0]]);
     let backtrace =
         Backtrace { ticks, thread: Thread::Inline(THREAD), frames: (&[1, 2][..]).into() };
     on_thread(&[backtrace.into()], &["7 instant @2 profiler:backtrace frames=[0x1 0x2]"]);

@@ -62,7 +62,8 @@ impl Strings {
     fn event(&self, event: &TrackEvent) -> String {
         let kind = match (event.kind(), &event.legacy_event) {
             (0, Some(flow)) => {
-                format!("flow {}#{:x}", flow.phase() as u8 as char, flow.unscoped_id())
+                let binding = if flow.bind_to_enclosing() { "" } else { " to the next" };
+                format!("flow {}#{:x}{binding}", flow.phase() as u8 as char, flow.unscoped_id())
             }
             (kind, _) => ["?", "begin", "end", "instant", "counter"][kind as usize].to_owned(),
         };
@@ -117,9 +118,13 @@ fn track(descriptor: &TrackDescriptor) -> String {
     line += &descriptor.parent_uuid.map_or(String::new(), |parent| format!(" < {}", uuid(parent)));
     if let Some(process) = &descriptor.process {
         line += &format!(" process {} {:?}", process.pid(), process.process_name());
+        let labels = &process.process_labels;
+        line += &if labels.is_empty() { String::new() } else { format!(" labels {labels:?}") };
+        line += &process.legacy_sort_index.map_or(String::new(), |place| format!(" at {place}"));
     }
     if let Some(thread) = &descriptor.thread {
         line += &format!(" thread {}/{} {:?}", thread.pid(), thread.tid(), thread.thread_name());
+        line += &thread.legacy_sort_index.map_or(String::new(), |place| format!(" at {place}"));
     }
     line += if descriptor.counter.is_some() { " counter" } else { "" };
     line += &descriptor.name.as_ref().map_or(String::new(), |name| format!(" {name:?}"));

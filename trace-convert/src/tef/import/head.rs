@@ -29,6 +29,7 @@ pub(super) struct Absent {
     pub(super) duration: bool,
     pub(super) id: bool,
     pub(super) name: bool,
+    pub(super) binding: bool,
 }
 
 impl Absent {
@@ -40,6 +41,7 @@ impl Absent {
             (self.duration, "dur,"),
             (self.id, "id,"),
             (self.name, "name,"),
+            (self.binding, "bp,"),
         ];
         if members.iter().all(|(is_absent, _)| !is_absent) {
             return;

@@ -66,7 +66,11 @@ impl<'a> Plan<'a> {
                 label
             }
         };
+        let implies_binding = matches!(kind, Kind::Event(EventKind::FlowEnd { .. }));
         for (key, value) in event.others() {
+            if implies_binding && !absent.binding && key.to_str() == "bp" {
+                continue;
+            }
             // A key with escapes may be one of those that are no others.
             draft.fits &= key.plain().is_some() || !is_own_field(&key.to_str());
             draft.member(key, value);
@@ -278,7 +282,10 @@ fn kind<'a>(
         }
         Phase::FlowBegin => Fxt::FlowBegin { id: flow_id(draft, event, process, absent) },
         Phase::FlowStep => Fxt::FlowStep { id: flow_id(draft, event, process, absent) },
-        Phase::FlowEnd => Fxt::FlowEnd { id: flow_id(draft, event, process, absent) },
+        Phase::FlowEnd => {
+            absent.binding = !binds_to_enclosing(event);
+            Fxt::FlowEnd { id: flow_id(draft, event, process, absent) }
+        }
         Phase::ObjectCreated | Phase::ObjectSnapshot | Phase::ObjectDestroyed => {
             return object(draft, event, process, absent);
         }
@@ -287,6 +294,12 @@ fn kind<'a>(
     };
     members_of_others(draft, event, &kind);
     Kind::Event(kind)
+}
+
+/// Tells whether a flow ends at the duration that it is in, as in FXT, and not at the one that
+/// begins next.
+fn binds_to_enclosing(event: &Event<'_>) -> bool {
+    event.other("bp") == Some(Value::String(Text::new("e", false)))
 }
 
 fn flow_id<'a>(draft: &mut Draft<'a>, event: &Event<'a>, process: u64, absent: &mut Absent) -> u64 {

@@ -1,0 +1,126 @@
+"""What Perfetto's trace processor shows of archives and documents with rare contents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import fxt_bytes
+import perfetto
+from recordings import Programs
+
+SLICES = """
+    select tid, slice.name, ts, dur, depth from slice
+    join thread_track on track_id = thread_track.id join thread using (utid) order by tid, ts"""
+FLOWS = "select o.name, i.name from flow join slice o on slice_out = o.id join slice i on slice_in = i.id order by o.ts, i.ts"
+
+
+@dataclass
+class Case:
+    """What a query has to return of an archive or a document, in each of these formats."""
+
+    name: str
+    content: bytes | list[object] | dict[str, object]
+    query: str
+    wanted: list[list[object]]
+    formats: list[str] = field(default_factory=lambda: [".pftrace"])
+
+
+def checks(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[], list[str]]]]:
+    for case in cases(programs):
+        path = programs.work / case.name.replace(" ", "_")
+        source = write(path, case.content)
+        for suffix in case.formats:
+            yield f"{case.name}{suffix}", lambda case=case, source=source, suffix=suffix: faults(programs, engine, case, source, suffix)
+
+
+def write(path: Path, content: bytes | list[object] | dict[str, object]) -> Path:
+    is_archive = isinstance(content, bytes)
+    path = path.with_suffix(".fxt" if is_archive else ".json")
+    path.write_bytes(content if is_archive else json.dumps(content).encode())
+    return path
+
+
+def faults(programs: Programs, engine: Path, case: Case, source: Path, suffix: str) -> list[str]:
+    trace = source if suffix == source.suffix else programs.convert(source, suffix)
+    errors, found = perfetto.query(engine, trace, [perfetto.ERRORS, case.query])
+    told = [f"import error: {error}" for error in errors]
+    return told if found == case.wanted else [*told, f"{found}, not {case.wanted}"]
+
+
+def cases(programs: Programs) -> Iterator[Case]:
+    yield Case("late names", archive(*late_names()), "select pid, name from process where pid > 0", [["7", "second"]], [".pftrace", ".fxt"])
+    yield Case("packets in blobs", packets_in_blobs(programs), SLICES, [["8", "n", "1000", "500", "0"], ["8", "n", "5000", "500", "0"]])
+    yield Case("many CPUs", archive(*many_cpus()), "select cpu, tid, ts, dur from sched join thread using (utid) where tid != 0", MANY_CPUS)
+    yield Case("flow ends", flow_ends(), FLOWS, [[f"out {n}", f"in {n}"] for n in range(4)], [".json", ".pftrace"])
+    yield Case("labels and places", labels(), LABELS, [["1", "one,two"]])
+
+
+LABELS = "select pid, group_concat(string_value) from process join args using (arg_set_id) where flat_key = 'chrome.process_label' group by pid"
+
+
+def archive(*records: bytes) -> bytes:
+    return fxt_bytes.archive(*records).getvalue()
+
+
+def duration(ticks: int, end: int) -> bytes:
+    return fxt_bytes.event(fxt_bytes.DURATION_COMPLETE, ticks, tail=(end,))
+
+
+def process_name(name: str) -> bytes:
+    return fxt_bytes.record(7 | 1 << 16 | fxt_bytes.inline(name) << 24, fxt_bytes.words(7), fxt_bytes.text(name))
+
+
+def late_names() -> Iterator[bytes]:
+    yield process_name("first")
+    yield duration(1000, 2000)
+    yield process_name("second")
+
+
+def blob(kind: int, name: str, payload: bytes) -> bytes:
+    return fxt_bytes.record(5 | fxt_bytes.inline(name) << 16 | len(payload) << 32 | kind << 48, fxt_bytes.text(name), fxt_bytes.text(payload))
+
+
+def packets_in_blobs(programs: Programs) -> bytes:
+    """A trace of Perfetto's, in pieces of 7 bytes, beside a duration."""
+    inner = write(programs.work / "packets", archive(duration(5000, 5500)))
+    packets = programs.convert(inner, ".pftrace").read_bytes()
+    # As another program would write it: with a sequence of its own.
+    pieces = [packets[at : at + 7] for at in range(0, len(packets), 7)]
+    return archive(duration(1000, 1500), *(blob(3, "packets", piece) for piece in pieces))
+
+
+MANY_CPUS = [["1023", "8", "1000", "1000"]]
+
+
+def many_cpus() -> Iterator[bytes]:
+    """The same thread on the last processor that Perfetto takes, and on one more."""
+    for cpu in (1023, 1024, 4000):
+        for at, out, into in ((1000, 0, 8), (2000, 8, 0)):
+            weights = [fxt_bytes.argument(1, name, in_header=1 << 31) for name in (["outgoing_weight"] if out == 0 else ["incoming_weight"])]
+            header = 8 | len(weights) << 16 | cpu << 20 | 3 << 36 | 1 << 60
+            yield fxt_bytes.record(header, fxt_bytes.words(at, out, into), *weights)
+
+
+def flow_ends() -> list[object]:
+    """Two flows end in a slice, and two at the one that begins next."""
+    events: list[object] = []
+    for flow in range(4):
+        at, binding = 100 * flow, {"bp": "e"} if flow % 2 == 0 else {}
+        common = {"cat": "c", "pid": 1}
+        events += [
+            common | {"ph": "X", "name": f"out {flow}", "ts": at, "dur": 10, "tid": 1},
+            common | {"ph": "s", "name": "flow", "id": flow, "ts": at + 5, "tid": 1},
+            common | {"ph": "X", "name": f"in {flow}", "ts": at + (20 if binding else 40), "dur": 10, "tid": 2},
+            common | {"ph": "f", "name": "flow", "id": flow, "ts": at + 25, "tid": 2} | binding,
+        ]
+    return events
+
+
+def labels() -> list[object]:
+    return [
+        {"ph": "M", "name": "process_labels", "pid": 1, "tid": 1, "args": {"labels": "one,two"}},
+        {"ph": "X", "name": "n", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
+    ]

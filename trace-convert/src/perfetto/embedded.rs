@@ -1,0 +1,125 @@
+//! Blobs that are pieces of a trace in Perfetto's format.
+//!
+//! A program that uses Perfetto's SDK beside FXT puts its trace into blobs, cut anywhere. All
+//! blobs of a provider are one stream of packets.
+
+use std::collections::BTreeMap;
+
+use prost::encoding::{decode_key, decode_varint, WireType};
+use prost::Message;
+
+use super::packets::PACKET;
+
+/// The longest packet that is waited for, in bytes.
+const MAX_PACKET_BYTES: usize = 64 << 20;
+
+/// The streams of packets, by provider.
+#[derive(Debug, Default)]
+pub(super) struct Embedded(BTreeMap<Option<u32>, Stream>);
+
+#[derive(Debug, Default)]
+struct Stream {
+    /// The start of a packet whose end is still to come.
+    incomplete: Vec<u8>,
+    is_malformed: bool,
+}
+
+impl Embedded {
+    /// Takes the next piece of a provider's stream; returns the packets that are whole by now, or
+    /// `Err` with what is no packet.
+    pub(super) fn push(&mut self, provider: Option<u32>, piece: &[u8]) -> Result<Vec<u8>, Vec<u8>> {
+        let stream = self.0.entry(provider).or_default();
+        stream.incomplete.extend_from_slice(piece);
+        let whole = stream.whole();
+        match whole {
+            Some(length) => {
+                let rest = stream.incomplete.split_off(length);
+                Ok(std::mem::replace(&mut stream.incomplete, rest))
+            }
+            None => {
+                stream.is_malformed = true;
+                Err(std::mem::take(&mut stream.incomplete))
+            }
+        }
+    }
+
+    /// Returns what is left of packets whose end is missing.
+    pub(super) fn finish(&mut self) -> impl Iterator<Item = Vec<u8>> {
+        let streams = std::mem::take(&mut self.0).into_values();
+        streams.map(|stream| stream.incomplete).filter(|rest| !rest.is_empty())
+    }
+}
+
+impl Stream {
+    /// Returns how many bytes are whole packets; `None` if something else is between them.
+    fn whole(&self) -> Option<usize> {
+        let mut rest = &self.incomplete[..];
+        while !self.is_malformed {
+            let behind = match packet(rest) {
+                Next::Packet(behind) => behind,
+                Next::Incomplete => return Some(self.incomplete.len() - rest.len()),
+                Next::Malformed => return None,
+            };
+            rest = behind;
+        }
+        None
+    }
+}
+
+/// What a stream goes on with.
+enum Next<'a> {
+    /// A packet, with what is behind it.
+    Packet(&'a [u8]),
+    Incomplete,
+    Malformed,
+}
+
+fn packet(bytes: &[u8]) -> Next<'_> {
+    let mut rest = bytes;
+    let Ok(key) = decode_key(&mut rest) else { return short(bytes) };
+    if key != (PACKET, WireType::LengthDelimited) {
+        return Next::Malformed;
+    }
+    let Ok(length) = decode_varint(&mut rest) else { return short(bytes) };
+    match rest.split_at_checked(usize::try_from(length).unwrap_or(usize::MAX)) {
+        // It has the form of a message: its fields are passed over.
+        Some((packet, behind)) if <()>::decode(packet).is_ok() => Next::Packet(behind),
+        None if length <= MAX_PACKET_BYTES as u64 => Next::Incomplete,
+        _ => Next::Malformed,
+    }
+}
+
+/// Returns what a start is that has no whole key and length.
+fn short(bytes: &[u8]) -> Next<'static> {
+    /// A key and a length of ten bytes each have room.
+    const MAX_START_BYTES: usize = 20;
+    match bytes.len() < MAX_START_BYTES {
+        true => Next::Incomplete,
+        false => Next::Malformed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_put_together() {
+        let mut embedded = Embedded::default();
+        assert_eq!(embedded.push(None, b"\x0a"), Ok(vec![]));
+        assert_eq!(embedded.push(Some(1), b"\x0a\x00\x0a\x02\x08"), Ok(b"\x0a\x00".to_vec()));
+        assert_eq!(embedded.push(None, b"\x00\x0a\x00\x0a"), Ok(b"\x0a\x00\x0a\x00".to_vec()));
+        assert_eq!(embedded.push(Some(1), b"\x05"), Ok(b"\x0a\x02\x08\x05".to_vec()));
+        assert_eq!(embedded.finish().collect::<Vec<_>>(), [b"\x0a"]);
+    }
+
+    #[test]
+    fn what_is_no_packet_stays_what_it_is() {
+        // Another field; a packet that is no message; a length that no packet has.
+        for other in [&b"\x12\x00"[..], b"\x0a\x01\x08", b"\x0a\xff\xff\xff\xff\x0f"] {
+            let mut embedded = Embedded::default();
+            assert_eq!(embedded.push(None, other), Err(other.to_vec()));
+            assert_eq!(embedded.push(None, b"\x0a\x00"), Err(b"\x0a\x00".to_vec()));
+        }
+    }
+}
