@@ -1,4 +1,4 @@
-//! What stands behind options.
+//! The values of options.
 
 mod category;
 mod duration;

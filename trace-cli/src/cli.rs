@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn categories_come_in_lists_and_again() {
+    fn categories_are_lists_and_repeatable() {
         let args = record(&["-c", "net,disk*", "-c", "-disk.cache", "--", "ls", "-c", "x"]);
         assert_eq!(args.categories, ["net", "disk*", "-disk.cache"]);
         assert_eq!(args.command, ["ls", "-c", "x"]);

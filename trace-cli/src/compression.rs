@@ -1,4 +1,4 @@
-//! Compressed archives: gzip and zstd.
+//! Compressed files: gzip and zstd.
 
 use std::io::{self, Cursor, ErrorKind, Read, Write};
 use std::path::Path;
@@ -136,7 +136,7 @@ impl<W: Write> Write for Compressor<W> {
         }
     }
 
-    /// Does not end a block of compressed data: that would make them small.
+    /// Does not end a compressed block: small blocks compress badly.
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::None(output) => output.flush(),
@@ -150,14 +150,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_compressed_comes_back() {
+    fn compressed_data_is_restored() {
         let text = b"many words, many words".repeat(10_000);
         for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
             let mut compressor = Compressor::new(Vec::new(), compression).unwrap();
             compressor.write_all(&text).unwrap();
             let mut bytes = compressor.finish().unwrap();
             assert_eq!(bytes.len() < text.len() / 10, compression != Compression::None);
-            // Pieces behind one another are one.
+            // Concatenated streams are read as one.
             bytes.extend_from_within(..);
             let mut back = Vec::new();
             decompress(&*bytes).unwrap().read_to_end(&mut back).unwrap();

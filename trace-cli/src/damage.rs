@@ -93,7 +93,7 @@ pub(crate) fn explained<T>(path: &Path, result: Result<T, impl Into<ConvertError
     })
 }
 
-/// The same for commands that write `output`.
+/// Explains an error like [`explained`], for commands that write `output`.
 pub(crate) fn explained_writing<T>(
     path: &Path,
     output: &Path,

@@ -1,4 +1,4 @@
-//! Opening archives and other formats, and messages about files that are neither.
+//! Opening archives and other formats, and errors for unknown formats.
 
 mod spill;
 
@@ -17,9 +17,9 @@ use trace_protocol::buffer::saved::buffer_path;
 use crate::compression::decompress;
 use crate::message::HINT;
 use crate::progress::Watched;
-pub(crate) use spill::{copy_to, no_room, Spill};
+pub(crate) use spill::{copy_to, temporary_file_error, Spill};
 
-/// The path that stands for standard input or output.
+/// The path for standard input or output.
 pub(crate) const STANDARD: &str = "-";
 
 /// Bytes that are read to detect the format; JSON may start with white space.
@@ -31,7 +31,7 @@ pub(crate) fn open(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     open_with(path, |file| Box::new(Watched::new(file)))
 }
 
-/// The same for commands that print while they read: no progress between lines.
+/// Opens an input like [`open`], but without a progress bar, which would mix with printed lines.
 pub(crate) fn open_to_print(path: &Path) -> Result<Reader<Box<dyn Read>>> {
     match io::stdout().is_terminal() {
         true => open_with(path, |file| Box::new(file)),
@@ -53,7 +53,7 @@ fn open_with(
 
 /// An input, decompressed, with its format.
 pub(crate) struct Input {
-    /// `None` if no format is known that starts like this.
+    /// `None` if the format is unknown.
     pub(crate) kind: Option<InputKind>,
     pub(crate) bytes: Box<dyn Read>,
 }
@@ -68,7 +68,7 @@ impl Input {
         Ok(Self { kind, bytes: Box::new(io::Cursor::new(start).chain(input)) })
     }
 
-    /// Reads it as an archive; of JSON with events left out that cannot be read, if `lenient`.
+    /// Returns a reader of the input as an archive. If `lenient`, skips malformed JSON events.
     pub(crate) fn into_reader(self, path: &Path, lenient: bool) -> Result<Reader<Box<dyn Read>>> {
         let format = self.kind.unwrap_or(InputKind::Fxt).format(lenient);
         let archive = format.open(self.bytes);
@@ -136,7 +136,7 @@ pub(crate) fn explain(path: &Path, error: ReadError) -> anyhow::Error {
     let name = path.display();
     match error {
         ReadError::NotAnArchive { first_word } => {
-            anyhow!("cannot read {name}: not a trace archive{HINT}{}", what_it_is(first_word))
+            anyhow!("cannot read {name}: not a trace archive{HINT}{}", no_archive_hint(first_word))
         }
         ReadError::BigEndian => anyhow!(
             "cannot read {name}: big-endian archives are not supported{HINT}convert it on the machine \
@@ -152,7 +152,7 @@ pub(crate) fn explain(path: &Path, error: ReadError) -> anyhow::Error {
     }
 }
 
-/// Returns why a document could not be imported.
+/// Returns the cause if a JSON document could not be imported.
 fn json_error(error: &ReadError) -> Option<&JsonError> {
     match error {
         ReadError::Io { error, .. } => error.get_ref()?.downcast_ref(),
@@ -160,8 +160,8 @@ fn json_error(error: &ReadError) -> Option<&JsonError> {
     }
 }
 
-/// Returns a hint on how to get an archive from a file that starts like this.
-fn what_it_is(first_word: Option<u64>) -> &'static str {
+/// Returns a hint for a file that is no archive, by its first bytes.
+fn no_archive_hint(first_word: Option<u64>) -> &'static str {
     match first_word.map(u64::to_le_bytes) {
         None => "an archive has at least 8 bytes",
         Some([0x1f, 0x8b, ..]) => "it is compressed twice: unpack it with gzip -d",

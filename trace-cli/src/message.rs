@@ -9,8 +9,7 @@ use trace_convert::visible;
 pub(crate) const HINT: &str = "\nhint: ";
 
 /// Prints a message, with each hint on a line of its own. Control characters are escaped; names of
-/// programs must be escaped before, since they could contain a hint. If printing fails, nobody can
-/// be informed.
+/// programs must be escaped before, since they could contain a hint. Write errors are ignored.
 pub(crate) fn say(message: &str) {
     let parts: Vec<_> = message.split(HINT).map(visible).collect();
     let _ = writeln!(io::stderr(), "trace: {}", parts.join(HINT));
@@ -42,7 +41,7 @@ fn plain(message: &str) -> String {
         return message.to_owned();
     };
     let rest = number.split_once(')').map_or("", |(_, rest)| rest);
-    // The kernel's text starts the message or follows a colon, with a capital.
+    // The kernel's text starts with a capital, at the start or after a colon.
     let start = text.rfind(": ").map_or(0, |colon| colon + 2);
     let (before, kernel) = text.split_at(start);
     let mut letters = kernel.chars();

@@ -17,7 +17,7 @@ use crate::message::HINT;
 /// Makes writes beyond the limit of a file's size (`ulimit -f`) fail, as on a
 /// full disk, instead of killing the process.
 pub(crate) fn refuse_large_files_with_an_error() {
-    // If this fails, the limit kills the process, which its user expects.
+    // If this fails, the limit kills the process, as usual.
     let _unchanged = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The output of a command, compressed if its name says so.
+/// The output of a command, compressed according to its extension.
 #[derive(Debug)]
 pub(crate) struct Output(Compressor<Target>);
 
@@ -43,7 +43,7 @@ impl Output {
         compressor.map(Self).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// The same as [`Output::finish`], with the user's name of the file in errors.
+    /// Calls [`Output::finish`], and names `path` in errors.
     pub(crate) fn finish_as(self, path: &Path) -> Result<()> {
         self.finish().with_context(|| format!("cannot write {}", path.display()))
     }

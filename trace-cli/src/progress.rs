@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Smaller files are read before a bar would be seen.
+/// Smaller files are read too fast for a bar.
 const LONG: u64 = 16 << 20;
 
 /// A file or pipe that shows how much of it has been read.

@@ -21,7 +21,7 @@ impl Table {
         Self { heads, rows: Vec::new(), numbers }
     }
 
-    /// Adds a row. Cells may be text of others.
+    /// Adds a row. Cells may contain untrusted text.
     pub(crate) fn push(&mut self, row: Vec<String>) {
         self.rows.push(row.into_iter().map(|cell| visible(&cell).into_owned()).collect());
     }
@@ -80,8 +80,8 @@ pub(crate) fn human_nanos(nanos: u64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// Writes all of `text` to standard output. What a command found stays what it
-/// is if the reader closes it early: the exit code still counts.
+/// Writes `text` to standard output. A reader that closes the pipe early is no error: the exit code
+/// still reports the command's result.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_of_time() {
+    fn durations_have_a_unit() {
         let cases = [
             (0, "0ns"),
             (999, "999ns"),

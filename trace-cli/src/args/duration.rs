@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// Parses a duration of more than 0: numbers with optional decimals, each followed
-/// by `ns`, `us`, `ms`, `s`, `m` or `h`, as in `1.5s` and `1m30s`. A number alone is
-/// in seconds. Fractions of a nanosecond are cut off.
+/// Parses a duration of more than 0: numbers with optional decimals, each followed by `ns`, `us`,
+/// `ms`, `s`, `m` or `h`, as in `1.5s` and `1m30s`. A number alone is in seconds. Fractions of a
+/// nanosecond are discarded.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let expected = || "is not a time such as 10s, 1.5s, 200ms or 2m".to_owned();
     let mut nanos: u64 = 0;
@@ -31,7 +31,7 @@ struct Part<'a> {
     unit: &'a str,
 }
 
-/// Takes a number with its unit off the front.
+/// Splits off the first number with its unit.
 fn next_part(text: &str) -> Option<(Part<'_>, &str)> {
     let (whole, rest) = split(text, |byte| byte.is_ascii_digit());
     let (decimals, rest) = match rest.strip_prefix('.') {
@@ -46,7 +46,7 @@ fn next_part(text: &str) -> Option<(Part<'_>, &str)> {
     Some((Part { whole, decimals, unit }, rest))
 }
 
-/// Splits behind the ASCII characters in front that `belongs` takes.
+/// Splits after the leading ASCII characters for which `belongs` is true.
 fn split(text: &str, belongs: impl Fn(u8) -> bool) -> (&str, &str) {
     text.split_at(text.bytes().take_while(|byte| byte.is_ascii() && belongs(*byte)).count())
 }
@@ -71,7 +71,7 @@ impl Part<'_> {
     }
 
     fn decimal_nanos(&self, unit: u64) -> u64 {
-        // An hour has 3.6e12 ns: 18 decimals are more than count.
+        // An hour has 3.6e12 ns: further decimals are below a nanosecond.
         let decimals = self.decimals.get(..18).unwrap_or(self.decimals);
         let number: u128 = decimals.parse().unwrap_or(0);
         let scale = 10_u128.pow(decimals.len() as u32);
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations() {
+    fn valid_durations() {
         let nanos = |text| parse_duration(text).unwrap().as_nanos();
         assert_eq!(nanos("10s"), 10_000_000_000);
         assert_eq!(nanos("10"), 10_000_000_000);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn no_durations() {
+    fn invalid_durations_are_refused() {
         let wrong = ["", "s", "1.s", ".5s", "1x", "-1s", "1 s", "1s5", "1..5s", "1e3s", "1\u{b5}s"];
         for text in wrong {
             assert!(parse_duration(text).unwrap_err().starts_with("is not a time"), "{text}");

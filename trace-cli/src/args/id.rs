@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids() {
+    fn decimal_and_hexadecimal_ids() {
         assert_eq!((parse_id("42"), parse_id("0x2a")), (Ok(42), Ok(42)));
         assert!(parse_id("2a").is_err() && parse_id("0x").is_err());
     }

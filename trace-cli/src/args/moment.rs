@@ -11,7 +11,7 @@ pub(crate) enum Moment {
     Absolute(u64),
 }
 
-/// Reads a moment such as `1.5s`, or `@123.45s` for one of the clock.
+/// Reads a moment such as `1.5s`, or `@123.45s` for a time of the clock.
 pub(crate) fn parse_moment(text: &str) -> Result<Moment, String> {
     let (is_absolute, time) = match text.strip_prefix('@') {
         Some(time) => (true, time),
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments() {
+    fn relative_and_absolute_moments() {
         assert_eq!(parse_moment("1.5s"), Ok(Moment::SinceStart(1_500_000_000)));
         assert_eq!(parse_moment("@12.000000001s"), Ok(Moment::Absolute(12_000_000_001)));
         assert_eq!(parse_moment("0"), Ok(Moment::SinceStart(0)));

@@ -1,6 +1,6 @@
-//! Shares, in percent.
+//! Percentages.
 
-/// Reads a share such as `5%` or `0.5`, which is in percent too.
+/// Reads a percentage such as `5%` or `0.5`. The sign is optional.
 pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim_end();
     match number.parse::<f64>() {

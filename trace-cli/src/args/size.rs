@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn no_sizes() {
+    fn invalid_sizes_are_refused() {
         let wrong = ["", "M", "16X", "-1", "1.5M", "16 M", "1KK", "1iB", "\u{661}"];
         for text in wrong {
             assert!(parse_size(text).unwrap_err().starts_with("is not a number"), "{text}");

@@ -9,8 +9,8 @@ use crate::args::{parse_category, parse_moment, Format, Moment};
 
 /// Convert between archives, Chrome JSON and other formats
 ///
-/// The format of the input is detected by its content: an archive, Chrome JSON,
-/// or the text of ftrace. The way from JSON to an archive and back loses nothing.
+/// The format of the input is detected by its content: an archive, Chrome JSON, or the text of
+/// ftrace. JSON that is converted to an archive and back keeps all data.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 A complete output appears under its name, an incomplete one never does.

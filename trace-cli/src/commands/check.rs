@@ -57,13 +57,13 @@ fn text(report: &Report) -> String {
 
 fn providers(report: &Report, lines: &mut Vec<String>) {
     for provider in &report.providers {
-        let who = match provider.id {
+        let label = match provider.id {
             Some(id) => format!("provider {id} {:?}", provider.name),
             None => "before the first provider".to_owned(),
         };
         let (records, events) = (provider.records, provider.events);
         let dropped = provider.records_dropped;
-        lines.push(format!("{who}: {records} records, {events} events, {dropped} dropped"));
+        lines.push(format!("{label}: {records} records, {events} events, {dropped} dropped"));
     }
 }
 

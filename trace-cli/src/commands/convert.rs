@@ -19,18 +19,18 @@ use crate::message::{describe, HINT};
 use crate::output::{self, Output};
 use crate::{exit, input, say};
 
-/// The size of the pieces that archives are written in, in bytes.
+/// The size of the writes to an archive, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
     output::refuse_same_file(&args.input, &args.output)?;
-    let wanted = match args.to {
+    let target = match args.to {
         Some(format) => Some(format),
         None => Format::of(&args.output)?,
     };
     let input = input::open_any(&args.input)?;
-    let is_fxt = matches!(wanted, None | Some(Format::Fxt));
-    match (input.kind, wanted) {
+    let is_fxt = matches!(target, None | Some(Format::Fxt));
+    match (input.kind, target) {
         (_, Some(Format::Svg | Format::Html)) => {
             bail!(
                 "cannot convert to {}: is a picture{HINT}use trace timeline or trace flamegraph",
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
         _ => {}
     }
     let reader = input.into_reader(&args.input, args.lenient)?;
-    match wanted {
+    match target {
         Some(format @ (Format::Folded | Format::Speedscope | Format::Csv)) => {
             stacks::convert(args, format, reader)
         }
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
     }
 }
 
-/// Writes the archive that is made of another format.
+/// Converts another format to an archive.
 fn to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
     let mut archive = InputKind::Ftrace.format(false).open(input.bytes)?;
     let mut output = Output::create(&args.output)?;
@@ -86,7 +86,7 @@ fn document_to_fxt(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
         Err(ConvertError::Json(error)) => return Err(unreadable(args, &error)),
         written => damage::explained_writing(&args.input, &args.output, written)?,
     };
-    // It was flushed, so it is empty.
+    // `into_inner` cannot fail: the buffer was flushed, so it is empty.
     let output = output.into_inner().map_err(|error| error.into_error());
     output.with_context(|| cannot_write(&args.output))?.finish_as(&args.output)?;
     say(&format!("{} JSON events converted", summary.events));

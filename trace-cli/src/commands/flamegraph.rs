@@ -39,7 +39,7 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
         Some(before) => {
             output::refuse_same_file(before, &args.output)?;
             if before == Path::new(STANDARD) && args.file == Path::new(STANDARD) {
-                bail!("standard input is given twice{HINT}name a file");
+                bail!("standard input is named twice{HINT}name a file");
             }
             options.title += &format!(" against {}", before.display());
             let (before, code_of_before) = read(before, by)?;

@@ -20,14 +20,14 @@ pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
             .context("cannot ignore signals")?;
     }
-    // The name in the list of processes, which would be `exe`.
+    // The name that `ps` shows. Without this it would be `exe`.
     let _unnamed = std::fs::write("/proc/self/comm", "trace-guard");
     let socket =
         io::stdin().as_fd().try_clone_to_owned().context("standard input is not a socket")?;
     descriptors::raise_limit();
     let code = report(run_guard(socket));
     if let Some(private) = &args.private {
-        // It does not exist if the recording ended by itself.
+        // The socket does not exist if the recording ended by itself.
         let _gone = std::fs::remove_file(private.join(SOCKET_NAME));
         let _gone = std::fs::remove_dir(private);
     }

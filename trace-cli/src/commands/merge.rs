@@ -55,14 +55,14 @@ fn merge(
     explained_writing(to, to, merger.finish())
 }
 
-/// Reports files that are given more than once, under any name.
+/// Reports files that are listed more than once, under any name.
 fn warn_about_repeated(files: &[PathBuf]) {
     let mut seen = HashSet::new();
     for path in files {
         let is_again = fs::canonicalize(path).is_ok_and(|file| !seen.insert(file));
         if is_again {
             let name = path.display();
-            say(&format!("{name} is given more than once: its records are repeated"));
+            say(&format!("{name} is listed more than once: its records are repeated"));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `trace record`
 
-mod alarm;
+mod alert;
 mod child;
 mod compiled_out;
 mod compress;
@@ -26,28 +26,28 @@ use crate::input::STANDARD;
 use crate::message::describe;
 use crate::{descriptors, exit};
 
-use alarm::Then;
+use alert::CommandAction;
 use child::{Child, StartError};
 use progress::Meter;
 use socket::Place;
 pub(crate) use socket::SOCKET_NAME;
 
-/// What happens while the session runs.
+/// Events during the session.
 #[derive(Debug)]
 enum Event {
-    /// A signal came for this process.
+    /// This process received a signal.
     Signal(i32),
     /// The command has ended.
     Ended(io::Result<std::process::ExitStatus>),
 }
 
-/// How long the command may take to end after it was told to.
+/// How long the command may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long a program may take to join that a command has started and not waited for.
+/// How long to wait for a background program of the command to join, after the command has ended.
 const JOINING: Duration = Duration::from_secs(1);
 
-/// How often the display is renewed and the providers are counted.
+/// How often the display is updated and the providers are counted.
 const TICK: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
@@ -63,10 +63,10 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
 fn record(args: &RecordArgs) -> Result<u8> {
     Format::Fxt.refuse_other(&args.output)?;
     let place = Place::choose(args)?;
-    // Before there is an archive: what fails here leaves none behind.
+    // This precedes the archive, so that a failure leaves no archive behind.
     let (sender, events) = mpsc::channel();
     child::watch_signals(sender.clone())?;
-    // It goes last: it ends when the session has.
+    // The process is dropped last: the guard ends after the session.
     let (guard, _process) = guard::start(place.private_directory());
     let manager = Manager::bind(place.path())?;
     let session = match guard {
@@ -77,7 +77,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let mut child = match Child::start(&args.command, place.path(), sender) {
         Ok(child) => child,
         Err(StartError { code, reason }) => {
-            // There is no archive of a command that never ran.
+            // A command that never ran has no archive.
             session.discard();
             session.join()?;
             crate::say(&reason);
@@ -87,7 +87,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
     descriptors::raise_limit();
     if args.command.is_empty() {
         let begin = if args.wait && args.duration.is_some() {
-            "; the time begins with the first"
+            "; the time starts when the first program joins"
         } else {
             ""
         };
@@ -99,21 +99,21 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let recorder = Recorder { args, session: &session, events: &events, meter: Meter::new() };
     let Ending { mut status, then } = recorder.run(&mut child);
     let summary = end(args, &session)?;
-    child.end(then == Then::End);
+    child.end(then == CommandAction::End);
     summary::print(args, &summary)?;
     compress_all(args, &summary)?;
-    if then == Then::Wait {
+    if then == CommandAction::Wait {
         status = wait_for(&mut child, &events);
     }
     Ok(code(args, &summary, status))
 }
 
-/// Ends the session, and tells what alerts have done last.
+/// Ends the session, and reports the last alerts.
 fn end(args: &RecordArgs, session: &SessionHandle) -> Result<SessionSummary> {
     session.stop();
     let summary = session.join()?;
     while let Some(notice) = session.next_notice(Duration::ZERO) {
-        alarm::tell(args, &notice);
+        alert::report(args, &notice);
     }
     Ok(summary)
 }
@@ -122,12 +122,12 @@ fn end(args: &RecordArgs, session: &SessionHandle) -> Result<SessionSummary> {
 fn compress_all(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
     let snapshots = summary.snapshots.iter().filter(|snapshot| snapshot.archive.is_ok());
     if summary.archive.is_ok() {
-        compress::if_wanted(&args.output)?;
+        compress::if_compressed_name(&args.output)?;
     }
-    snapshots.map(|snapshot| snapshot.path.as_path()).try_for_each(compress::if_wanted)
+    snapshots.map(|snapshot| snapshot.path.as_path()).try_for_each(compress::if_compressed_name)
 }
 
-/// Waits for the command, which is not recorded any more. Returns the exit code.
+/// Waits for the command after recording has ended. Returns the exit code.
 fn wait_for(child: &mut Child, events: &Receiver<Event>) -> u8 {
     loop {
         match events.recv() {
@@ -146,7 +146,7 @@ fn config(args: &RecordArgs) -> SessionConfig {
         mode: args.mode.into(),
         buffer_size: args.buffer_size,
         categories: args.categories.clone(),
-        triggers: alarm::triggers(args),
+        triggers: alert::triggers(args),
         ..SessionConfig::default()
     }
 }
@@ -160,7 +160,7 @@ fn target(output: &Path) -> Result<ArchiveTarget> {
     Ok(ArchiveTarget::File(output.to_owned()))
 }
 
-/// Decides on the exit code, when the summary has been printed.
+/// Returns the exit code of `trace record`; `status` is the command's.
 fn code(args: &RecordArgs, summary: &SessionSummary, status: u8) -> u8 {
     if summary.archive.is_err() {
         return if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED };
@@ -177,12 +177,12 @@ fn code(args: &RecordArgs, summary: &SessionSummary, status: u8) -> u8 {
 
 /// Why recording ends.
 struct Ending {
-    /// The exit code, as far as the command decides on it.
+    /// The exit code that follows from the command's end.
     status: u8,
-    then: Then,
+    then: CommandAction,
 }
 
-/// A session under way.
+/// A running session.
 struct Recorder<'a> {
     args: &'a RecordArgs,
     session: &'a SessionHandle,
@@ -194,7 +194,7 @@ impl Recorder<'_> {
     /// Waits until recording is to end.
     fn run(self, child: &mut Child) -> Ending {
         if self.args.wait && !child.is_running() && !self.wait_for_first() {
-            return Ending { status: exit::OK, then: Then::Leave };
+            return Ending { status: exit::OK, then: CommandAction::Leave };
         }
         let mut deadline =
             self.args.duration.and_then(|duration| Instant::now().checked_add(duration));
@@ -204,60 +204,63 @@ impl Recorder<'_> {
                 Ok(Event::Ended(ended)) => {
                     status = child.ended(ended);
                     if self.args.wait {
-                        // What the command has left behind may be about to join.
+                        // A background program of the command may be about to join.
                         self.session.wait_provider(JOINING);
                     }
                     if !self.args.wait || self.is_idle() {
-                        return Ending { status, then: Then::Leave };
+                        return Ending { status, then: CommandAction::Leave };
                     }
                 }
                 Ok(Event::Signal(signal)) => {
                     if !child.is_running() || !child.forward(signal) {
-                        return Ending { status, then: Then::End };
+                        return Ending { status, then: CommandAction::End };
                     }
-                    // The command decides what the signal means; if it goes on, it has this long.
+                    // The command handles the signal itself. If it continues, recording ends after
+                    // this time.
                     let patience = child.patience(signal, GRACE);
                     deadline = [deadline, patience].into_iter().flatten().min();
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ending { status, then: Then::End },
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Ending { status, then: CommandAction::End }
+                }
             }
             self.meter.show(&self.session.progress());
             if let Some(then) = self.next_notices() {
                 return self.stopped(child, status, then);
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Ending { status: child.status_at_deadline(), then: Then::End };
+                return Ending { status: child.status_at_deadline(), then: CommandAction::End };
             }
             if self.args.wait && !child.is_running() && self.is_idle() {
-                return Ending { status, then: Then::Leave };
+                return Ending { status, then: CommandAction::Leave };
             }
         }
     }
 
-    /// Tells what alerts have done. Returns what becomes of the command if one has ended recording.
-    fn next_notices(&self) -> Option<Then> {
+    /// Reports new alerts. Returns the command's action if an alert has ended recording.
+    fn next_notices(&self) -> Option<CommandAction> {
         let notices = std::iter::from_fn(|| self.session.next_notice(Duration::ZERO));
-        notices.filter_map(|notice| alarm::tell(self.args, &notice)).last()
+        notices.filter_map(|notice| alert::report(self.args, &notice)).last()
     }
 
-    /// How recording ends if an alert has ended it. The command may have ended by itself meanwhile.
-    fn stopped(&self, child: &mut Child, status: u8, then: Then) -> Ending {
+    /// Returns the ending for an alert that ended recording. The command may have ended meanwhile.
+    fn stopped(&self, child: &mut Child, status: u8, then: CommandAction) -> Ending {
         let mut ending = Ending { status, then };
         while let Ok(event) = self.events.try_recv() {
             match event {
                 Event::Ended(ended) => ending.status = child.ended(ended),
                 Event::Signal(signal) if child.forward(signal) => {}
-                Event::Signal(_) => ending.then = Then::End,
+                Event::Signal(_) => ending.then = CommandAction::End,
             }
         }
         if !child.is_running() {
-            ending.then = Then::Leave;
+            ending.then = CommandAction::Leave;
         }
         ending
     }
 
-    /// Waits until the first program joins. False if a signal comes before that.
+    /// Waits until the first program joins. Returns false if a signal arrives first.
     fn wait_for_first(&self) -> bool {
         while !self.session.wait_provider(TICK) {
             if self.events.try_recv().is_ok() {
@@ -267,7 +270,7 @@ impl Recorder<'_> {
         true
     }
 
-    /// Whether programs have been recorded and none is any more.
+    /// Returns whether all recorded programs have ended.
     fn is_idle(&self) -> bool {
         let progress = self.session.progress();
         progress.providers == 0 && (progress.joined > 0 || !self.args.command.is_empty())

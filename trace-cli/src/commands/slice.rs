@@ -62,7 +62,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
 fn scan(args: &SliceArgs, input: &Spill<'_>) -> Result<Scan> {
     let is_relative = |moment: Option<Moment>| matches!(moment, Some(Moment::SinceStart(1..)));
     let mut names = args.process.iter().chain(&args.thread);
-    let has_names = names.any(|who| who.parse::<u64>().is_err());
+    let has_names = names.any(|name| name.parse::<u64>().is_err());
     match has_names || is_relative(args.from) || is_relative(args.to) {
         true => Scan::read(&args.file, input),
         false => Ok(Scan::default()),
@@ -71,22 +71,22 @@ fn scan(args: &SliceArgs, input: &Spill<'_>) -> Result<Scan> {
 
 /// Returns the koids of the named processes or threads, or `None` for all.
 fn koids(
-    whos: &[String],
+    names: &[String],
     what: &str,
     named: impl Fn(&str) -> Vec<u64>,
 ) -> Result<Option<Vec<u64>>> {
     let mut koids = Vec::new();
-    for who in whos {
-        match who.parse() {
+    for name in names {
+        match name.parse() {
             Ok(koid) => koids.push(koid),
             Err(_) => {
-                let of_name = named(who);
-                ensure!(!of_name.is_empty(), "the archive has no {what} named '{who}'");
+                let of_name = named(name);
+                ensure!(!of_name.is_empty(), "the archive has no {what} named '{name}'");
                 koids.extend(of_name);
             }
         }
     }
-    Ok((!whos.is_empty()).then_some(koids))
+    Ok((!names.is_empty()).then_some(koids))
 }
 
 fn summarize(summary: &Summary) {

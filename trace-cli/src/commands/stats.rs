@@ -100,7 +100,7 @@ fn warn(args: &StatsArgs, report: &Report) {
     damage::warn_counts(&args.file, &counts);
 }
 
-/// Returns category and name as one word, escaped for a terminal.
+/// Returns category and name, joined and escaped for a terminal.
 fn label(row: &Row) -> String {
     format!("{}:{}", visible(&row.category), visible(&row.name))
 }

@@ -54,11 +54,11 @@ fn read(args: &TimelineArgs) -> Result<Timeline> {
         );
     }
     if timeline.events == 0 {
-        let others = match timeline.not_drawn {
+        let only = match timeline.not_drawn {
             0 => String::new(),
             number => format!(", only {number} objects, blobs or other records"),
         };
-        bail!("cannot draw {name}: it has no events{others}");
+        bail!("cannot draw {name}: it has no events{only}");
     }
     Ok(timeline)
 }

@@ -1,9 +1,8 @@
 //! `trace view`: Perfetto's user interface, opened on a file.
 //!
-//! The file is served on the loopback interface only, below an address that no
-//! one can guess. The interface is the hosted one, whose pages may fetch the
-//! file, or the copy that `trace view --setup` installs, which is served from
-//! here as well.
+//! The file is served on the loopback interface only, at an address that cannot be guessed. The
+//! interface is the hosted one, whose pages may fetch the file, or the copy that `trace view
+//! --setup` installs, which this server serves too.
 
 mod browser;
 mod http;
@@ -43,7 +42,7 @@ fn view(args: &ViewArgs, file: &Path) -> Result<u8> {
         Some(directory) => Interface::Own(directory),
         None => Interface::Hosted,
     };
-    // First, since what is long is to be done for nothing the least.
+    // The port is opened first, because converting a long trace would be in vain without it.
     let server = Server::listen(&interface, args.port)?;
     let (trace, code) = trace::prepare(file)?;
     let until = match interface {
@@ -57,13 +56,13 @@ fn view(args: &ViewArgs, file: &Path) -> Result<u8> {
     writeln!(io::stdout(), "{}", site.address()).context("cannot write to standard output")?;
     say(&format!("serving until {until}"));
     if !args.no_open {
-        browser::open(&site.address_for_once());
+        browser::open(&site.one_time_address());
     }
     server.run(site, || is_asked.load(Ordering::Relaxed));
     Ok(code)
 }
 
-/// Returns what becomes true when a signal asks the command to end.
+/// Returns a flag that a signal to end the command sets.
 fn asked_to_end() -> Result<Arc<AtomicBool>> {
     let is_asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {

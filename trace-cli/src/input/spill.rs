@@ -1,4 +1,4 @@
-//! Inputs that are read twice.
+//! Inputs that can be read twice.
 
 use std::env;
 use std::fs::File;
@@ -12,13 +12,11 @@ use super::{is_file, open, open_any, Input, InputKind};
 use crate::message::HINT;
 use crate::progress::Watched;
 
-/// An input that can be read more than once: a file, or a copy of what a pipe
-/// says.
+/// An input that can be read more than once: a file, or a temporary copy of a pipe's data.
 #[derive(Debug)]
 pub(crate) struct Spill<'a> {
     path: &'a Path,
-    /// The bytes and their format. The file has no name in the file system:
-    /// whatever ends this process ends it.
+    /// The copy and its format. The file has no name: it disappears when this process ends.
     copy: Option<(File, Option<InputKind>)>,
 }
 
@@ -28,16 +26,16 @@ impl<'a> Spill<'a> {
             return Ok(Self { path, copy: None });
         }
         let Input { kind, bytes } = open_any(path)?;
-        let copy = tempfile::tempfile().with_context(no_room)?;
+        let copy = tempfile::tempfile().with_context(temporary_file_error)?;
         match kind {
-            Some(_) => copy_to(path, bytes, &copy, no_room)?,
-            // The start is enough to say that it is no archive.
-            None => copy_to(path, bytes.take(8), &copy, no_room)?,
+            Some(_) => copy_to(path, bytes, &copy, temporary_file_error)?,
+            // The first bytes are enough for the error message.
+            None => copy_to(path, bytes.take(8), &copy, temporary_file_error)?,
         }
         Ok(Self { path, copy: Some((copy, kind)) })
     }
 
-    /// Reads it from its start. A pipe's copy has one reader at a time.
+    /// Returns a reader from the start. A pipe's copy has one reader at a time.
     pub(crate) fn open(&self) -> Result<Reader<Box<dyn Read>>> {
         let Some((copy, kind)) = &self.copy else {
             return open(self.path);
@@ -48,7 +46,7 @@ impl<'a> Spill<'a> {
     }
 }
 
-/// Copies what is read at `path`; `unwritable` is the error if the copy cannot be written.
+/// Copies the input at `path`; `unwritable` is the error if the copy cannot be written.
 pub(crate) fn copy_to(
     path: &Path,
     mut input: impl Read,
@@ -69,7 +67,7 @@ pub(crate) fn copy_to(
 }
 
 /// Returns the message for a temporary file that cannot be written.
-pub(crate) fn no_room() -> String {
+pub(crate) fn temporary_file_error() -> String {
     let place = env::temp_dir();
     format!(
         "cannot write a temporary file in {}{HINT}set TMPDIR to another directory",

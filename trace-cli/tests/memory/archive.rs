@@ -10,7 +10,7 @@ use trace_format::{
     Value, WriteError, Writer,
 };
 
-/// About how many bytes a round takes.
+/// The approximate size of a round in bytes.
 const ROUND_BYTES: u64 = 1540;
 
 const PROCESS: u64 = 4711;
@@ -39,7 +39,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// Writes a bit of everything, on a thread that changes.
+    /// Writes each kind of record, on varying threads.
     fn write(&mut self, number: u64) -> Result<(), WriteError> {
         use EventKind::*;
         let thread = ThreadKoids::new(PROCESS, PROCESS + number / 40 % 8);
@@ -63,7 +63,7 @@ impl Rounds {
         let elsewhere = ThreadKoids::new(PROCESS, PROCESS + (number + 1) % 8);
         self.event(elsewhere, "hand over", FlowEnd { id: number }, &[])?;
         self.event(elsewhere, "request", AsyncEnd { id: number }, &[])?;
-        self.others(thread)
+        self.other_records(thread)
     }
 
     fn event(
@@ -82,7 +82,7 @@ impl Rounds {
         self.writer.record(&event.into())
     }
 
-    fn others(&mut self, thread: ThreadKoids) -> Result<(), WriteError> {
+    fn other_records(&mut self, thread: ThreadKoids) -> Result<(), WriteError> {
         let (ticks, message) = (self.ticks, b"a message of some length");
         self.writer.record(&Log { ticks, thread: Thread::Inline(thread), message }.into())?;
         let switch = ContextSwitch {

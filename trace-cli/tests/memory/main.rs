@@ -1,12 +1,11 @@
-//! How much memory the commands take: no more for a long file than for a short
-//! one.
+//! The memory of the commands does not grow with the file.
 //!
 //! ```sh
 //! MEMORY_MB=10,1000 cargo test --release -p trace-cli --test memory -- --nocapture
 //! ```
 //!
-//! prints a table for archives of these sizes. JSON is of a quarter of the
-//! archive, which makes it of about the same size.
+//! prints a table for archives of these sizes. The JSON is converted from a quarter of the archive,
+//! so it has about the archive's size.
 
 mod archive;
 
@@ -17,12 +16,11 @@ use std::time::Instant;
 
 use wait4::Wait4;
 
-/// The sizes of the archives in MB, if nothing else is said.
+/// The default sizes of the archives in MB.
 const SIZES: [u64; 2] = [2, 24];
 
-/// What is kept of every file until there is enough of it, in MB: events in
-/// windows, durations to be sorted, a million operations and as many flows that
-/// wait for their other half.
+/// The limit of memory in MB that a command may use for any file: events in windows, durations to
+/// sort, and a million open operations and flows.
 const BOUNDED: u64 = 256;
 
 /// Commands that read the archive `IN`, a quarter of it as `QUARTER` and as
@@ -50,20 +48,19 @@ const COMMANDS: [&str; 20] = [
     "convert JSON --to fxt --lenient -o OUT",
 ];
 
-/// What a command took.
+/// The cost of a command.
 struct Cost {
     peak_bytes: u64,
     seconds: f64,
 }
 
 fn sizes() -> [u64; 2] {
-    let Ok(given) = std::env::var("MEMORY_MB") else { return SIZES };
-    let sizes: Vec<u64> = given.split(',').map(|size| size.parse().unwrap()).collect();
+    let Ok(value) = std::env::var("MEMORY_MB") else { return SIZES };
+    let sizes: Vec<u64> = value.split(',').map(|size| size.parse().unwrap()).collect();
     sizes.try_into().expect("two sizes, as in MEMORY_MB=10,1000")
 }
 
-/// Makes the files of a size in a directory of its own; returns the number of
-/// events.
+/// Creates the files of a size in a directory of their own. Returns the number of events.
 fn make(directory: &Path, megabytes: u64) -> u64 {
     fs::create_dir(directory).unwrap();
     let events = archive::write(&directory.join("IN"), megabytes * 1_000_000).unwrap();
@@ -78,8 +75,8 @@ fn run(directory: &Path, line: &str) -> Cost {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trace"));
     command.args(line.split(' ')).current_dir(directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Waiting for the output too would make this process larger, and a child
-    // begins with the peak of its parent.
+    // Reading the output would make this process larger, and a child starts with the peak of its
+    // parent.
     let used = command.spawn().unwrap().wait4().unwrap();
     assert!(used.status.success(), "{line}: {}", used.status);
     Cost { peak_bytes: used.rusage.maxrss, seconds: start.elapsed().as_secs_f64() }
@@ -92,7 +89,7 @@ fn memory_does_not_grow_with_the_file() {
     let directories = [place.path().join("small"), place.path().join("large")];
     make(&directories[0], small);
     make(&directories[1], large);
-    // What holds all of a file, or all durations in it, takes more than that.
+    // A command that keeps a whole file, or all of its durations, exceeds this.
     let limit = BOUNDED.min((large - small) * 2 / 3) * 1_000_000;
     let mut failures = Vec::new();
     println!("{:44} {small:>4} MB {large:>9} MB", "peak memory in MB, and seconds");
@@ -111,7 +108,7 @@ fn memory_does_not_grow_with_the_file() {
     assert!(failures.is_empty(), "memory grows with the file: {failures:?}");
 }
 
-/// What is drawn is held: the help says how much of it.
+/// The timeline keeps all drawn events. The limit is in its help.
 #[test]
 fn a_timeline_takes_a_hundred_bytes_for_an_event() {
     let place = tempfile::tempdir().unwrap();

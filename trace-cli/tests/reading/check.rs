@@ -17,9 +17,9 @@ fn a_good_archive() {
     assert_eq!(check(&good()), Run { code: 0, stdout, stderr: String::new() });
 }
 
-/// Nobody can tell whether the other halves are lost or never were.
+/// It is unknown whether the missing begins or ends were lost or never existed.
 #[test]
-fn halves_are_not_called_nothing() {
+fn unmatched_durations_are_reported() {
     for (kind, what) in [
         (EventKind::DurationBegin, "durations without an end: 3"),
         (EventKind::DurationEnd, "durations without a begin: 3"),

@@ -48,7 +48,7 @@ fn outputs_are_compressed_by_their_names() {
 }
 
 #[test]
-fn damaged_compression_is_told() {
+fn damaged_compression_is_reported() {
     let place = Place::new();
     let said = |bytes: &[u8]| {
         place.put("in", bytes);
@@ -68,9 +68,9 @@ fn damaged_compression_is_told() {
     assert!(twice.contains("it is compressed twice: unpack it with gzip -d"), "{twice}");
 }
 
-/// As before the end of an archive that is cut off.
+/// As with a truncated archive.
 #[test]
-fn what_stands_before_the_end_of_cut_data_counts() {
+fn records_before_the_end_of_truncated_data_are_used() {
     let place = Place::new();
     let whole = crate::dump::large();
     place.put("whole", &whole);
@@ -84,8 +84,8 @@ fn what_stands_before_the_end_of_cut_data_counts() {
         assert!(last.ends_with(&format!(": the {kind} data is truncated")), "{last}");
         let stats = place.run(&["stats", "cut"]);
         assert_eq!(stats.code, 3, "{kind}");
-        let told = format!("the {kind} data is truncated; the records before it are used");
-        assert!(stats.stderr.contains(&told), "{}", stats.stderr);
+        let expected = format!("the {kind} data is truncated; the records before it are used");
+        assert!(stats.stderr.contains(&expected), "{}", stats.stderr);
         assert_eq!(place.run(&["check", "cut"]).code, 1, "{kind}");
         assert_eq!(place.run(&["convert", "cut", "-o", "out.json"]).code, 3, "{kind}");
         assert!(serde_json::from_str::<serde_json::Value>(&place.text("out.json")).is_ok());
@@ -93,7 +93,7 @@ fn what_stands_before_the_end_of_cut_data_counts() {
 }
 
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     let place = Place::new();
     place.put("in.fxt", &good());
     std::os::unix::fs::symlink("/dev/full", place.path("out.json.gz")).unwrap();

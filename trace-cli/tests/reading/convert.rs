@@ -31,7 +31,7 @@ fn standard_input_to_standard_output() {
 }
 
 #[test]
-fn what_is_lost_is_said() {
+fn losses_are_reported() {
     let place = Place::new();
     place.put("in.fxt", &lossy());
     let run = place.run(&["convert", "in.fxt", "-o", "out.json"]);
@@ -45,7 +45,7 @@ fn what_is_lost_is_said() {
 }
 
 #[test]
-fn a_cut_archive_is_converted_as_far_as_it_goes() {
+fn a_truncated_archive_is_converted_up_to_its_end() {
     let place = Place::new();
     place.put("in.fxt", &cut());
     let run = place.run(&["convert", "in.fxt", "-o", "out.json"]);
@@ -65,7 +65,7 @@ fn a_cut_archive_is_converted_as_far_as_it_goes() {
 }
 
 #[test]
-fn an_output_of_before_stays_when_the_input_is_bad() {
+fn an_old_output_stays_if_the_input_is_malformed() {
     let place = Place::new();
     place.put("in.fxt", b"not a trace");
     place.put("out.json", b"of before");
@@ -127,7 +127,7 @@ fn standard_output_that_is_full() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_pipe_is_no_failure() {
     let place = Place::new();
     let large = crate::dump::large();
     place.put("in.fxt", &large);
@@ -141,16 +141,15 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 }
 
 #[test]
-fn an_output_is_wanted() {
+fn an_output_is_required() {
     let run = Place::new().run(&["convert", "in.fxt"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("--output <OUT>"), "{}", run.stderr);
 }
 
-/// A name that says something else, or nothing that is known, is not believed
-/// and not ignored.
+/// A name that implies another format, or an unknown one, is refused.
 #[test]
-fn names_that_say_something_else() {
+fn names_that_imply_another_format_are_refused() {
     let place = Place::new();
     place.put("in.fxt", &good());
     place.put("in.json", b"[]");

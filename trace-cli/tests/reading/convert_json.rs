@@ -8,8 +8,9 @@ use crate::harness::{good, Place, Run};
 const JSON: &str =
     r#"{"traceEvents":[{"ph":"X","pid":1,"tid":2,"name":"a","ts":1.5,"dur":2,"args":{"k":[1]}}]}"#;
 
-/// What `trace convert` makes of that, there and back.
-const JSON_AGAIN: &str = "{\n\"traceEvents\":[\n{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"name\":\"a\",\
+/// The result of `trace convert` to an archive and back.
+const JSON_AND_BACK: &str =
+    "{\n\"traceEvents\":[\n{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"name\":\"a\",\
                           \"ts\":1.5,\"dur\":2,\"args\":{\"k\":[1]}}\n]}\n";
 
 fn said(stderr: &str) -> Run {
@@ -17,15 +18,15 @@ fn said(stderr: &str) -> Run {
 }
 
 #[test]
-fn there_and_back() {
+fn json_to_an_archive_and_back() {
     let place = Place::new();
     place.put("in.json", JSON.as_bytes());
     let run = place.run(&["convert", "in.json", "-o", "out.fxt"]);
     assert_eq!(run, said("trace: 1 JSON events converted\n"));
     assert_eq!(place.run(&["check", "out.fxt"]).code, 0);
-    assert_eq!(place.run(&["convert", "out.fxt", "-o", "again.json"]).code, 0);
-    assert_eq!(place.text("again.json"), JSON_AGAIN);
-    assert_eq!(place.names(), ["again.json", "in.json", "out.fxt"]);
+    assert_eq!(place.run(&["convert", "out.fxt", "-o", "back.json"]).code, 0);
+    assert_eq!(place.text("back.json"), JSON_AND_BACK);
+    assert_eq!(place.names(), ["back.json", "in.json", "out.fxt"]);
 }
 
 #[test]
@@ -37,12 +38,12 @@ fn through_pipes() {
         [&["convert", "-", "-o", "-"][..], &["convert", "-", "-o", "-", "--to", "json"]]
     {
         let run = place.run_with(arguments, &fs::read(place.path("out.fxt")).unwrap());
-        assert_eq!((run.code, run.stdout.as_str()), (0, JSON_AGAIN));
+        assert_eq!((run.code, run.stdout.as_str()), (0, JSON_AND_BACK));
     }
 }
 
 #[test]
-fn carried_events_are_said() {
+fn carried_events_are_reported() {
     let place = Place::new();
     place.put("in.json", b"[{\"ph\":\"?\"},{\"ph\":\"i\",\"ts\":1}");
     let run = place.run(&["convert", "in.json", "-o", "out.fxt"]);
@@ -51,7 +52,7 @@ fn carried_events_are_said() {
 }
 
 #[test]
-fn wrong_json_is_told_with_its_place() {
+fn malformed_json_is_reported_with_its_position() {
     let place = Place::new();
     let cases = [
         ("[{\"ts\":1},\n {\"ts\":NaN}]", "line 2, column 8: expected a value"),
@@ -64,7 +65,7 @@ fn wrong_json_is_told_with_its_place() {
         place.put("in.json", json.as_bytes());
         let run = place.run(&["convert", "in.json", "-o", "out.fxt"]);
         if wrong.is_empty() {
-            assert_eq!(run.code, 0, "a bracket that is missing is added");
+            assert_eq!(run.code, 0, "a missing bracket is added");
             fs::remove_file(place.path("out.fxt")).unwrap();
             continue;
         }
@@ -78,7 +79,7 @@ fn wrong_json_is_told_with_its_place() {
 }
 
 #[test]
-fn lenient_leaves_out_and_counts() {
+fn lenient_skips_and_counts() {
     let place = Place::new();
     place.put("in.json", b"[{\"ph\":\"i\",\"ts\":1},{\"ts\":NaN},{\"ph\":\"i\",\"ts\":2},{\"ph\"");
     let run = place.run(&["convert", "--lenient", "in.json", "-o", "out.fxt"]);
@@ -86,13 +87,13 @@ fn lenient_leaves_out_and_counts() {
                   trace: malformed events and members, skipped: 2, 15 bytes\n\
                   trace: the first of them: line 1, column 26: expected a value\n";
     assert_eq!(run, Run { code: 3, ..said(stderr) });
-    place.run(&["convert", "out.fxt", "-o", "again.json"]);
-    let again = "[\n{\"ph\":\"i\",\"ts\":1},\n{\"ph\":\"i\",\"ts\":2}\n]\n";
-    assert_eq!(place.text("again.json"), again);
+    place.run(&["convert", "out.fxt", "-o", "back.json"]);
+    let back = "[\n{\"ph\":\"i\",\"ts\":1},\n{\"ph\":\"i\",\"ts\":2}\n]\n";
+    assert_eq!(place.text("back.json"), back);
 }
 
 #[test]
-fn there_must_be_something_to_convert() {
+fn inputs_without_a_conversion_are_refused() {
     let place = Place::new();
     place.put("in.json", JSON.as_bytes());
     place.put("in.fxt", &good());
@@ -114,9 +115,9 @@ fn there_must_be_something_to_convert() {
     assert_eq!(to.stderr, "trace: in.json is JSON already\n");
 }
 
-/// It is what becomes of the archive that the JSON becomes.
+/// The output equals that of the archive that the JSON converts to.
 #[test]
-fn json_becomes_other_formats() {
+fn json_converts_to_other_formats() {
     let place = Place::new();
     place.put("in.json", JSON.as_bytes());
     place.run(&["convert", "in.json", "-o", "in.fxt"]);
@@ -143,7 +144,7 @@ fn events_that_are_left_out_are_reported_for_every_format() {
 }
 
 #[test]
-fn outputs_are_compressed_if_their_name_says_so() {
+fn outputs_are_compressed_by_their_names() {
     let place = Place::new();
     place.put("in.fxt", &good());
     assert_eq!(place.run(&["convert", "in.fxt", "-o", "out.json.gz"]).code, 0);

@@ -13,7 +13,7 @@ fn a_slice_is_an_archive() {
                   trace: in.fxt: records dropped during recording: 40\n\
                   trace: in.fxt: buffers that became full during recording: 1\n";
     assert_eq!(run, Run { code: 0, stdout: String::new(), stderr: stderr.to_owned() });
-    // What is lost there is lost here.
+    // Losses of the archive are losses of the slice.
     let check = place.run(&["check", "out.fxt.gz"]);
     assert_eq!(check.code, 3, "{check:?}");
     assert!(check.stdout.contains("dropped records: 40"), "{check:?}");
@@ -21,7 +21,7 @@ fn a_slice_is_an_archive() {
 }
 
 #[test]
-fn by_time_and_by_who() {
+fn by_time_process_and_thread() {
     let place = Place::new();
     place.put("in.fxt", &good());
     // The one event is from 5 to 7 µs.
@@ -43,24 +43,27 @@ fn by_time_and_by_who() {
 
 /// `good` has one event, of the category net, 2 µs long.
 #[test]
-fn what_leaves_nothing_is_told() {
+fn empty_slices_are_reported() {
     let place = Place::new();
     place.put("in.fxt", &good());
     place.put("empty.fxt", &Writer::new(Vec::new()).unwrap().into_inner());
-    let told = |line: &[&str]| {
+    let messages = |line: &[&str]| {
         let run = place.run(&[&["slice"], line, &["-o", "out.fxt"]].concat());
         assert_eq!(run.code, 0, "{run:?}");
         run.stderr.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
     };
     let misspelt = ["trace: no event of category 'nit'", "hint: the categories are net"];
-    assert_eq!(told(&["in.fxt", "-c", "nit"]), misspelt);
-    assert_eq!(told(&["in.fxt", "-c", "nit,net"]), misspelt);
+    assert_eq!(messages(&["in.fxt", "-c", "nit"]), misspelt);
+    assert_eq!(messages(&["in.fxt", "-c", "nit,net"]), misspelt);
     let none = ["trace: the slice has no events", "hint: the trace is 2.000µs long"];
     for line in [&["--from", "100ms"][..], &["-c", "-net"], &["-n", "pull"]] {
-        assert_eq!(told(&[&["in.fxt"], line].concat()), none, "{line:?}");
+        assert_eq!(messages(&[&["in.fxt"], line].concat()), none, "{line:?}");
     }
-    assert_eq!(told(&["empty.fxt"]), ["trace: the slice has no events, and neither has the trace"]);
-    assert_eq!(told(&["in.fxt", "-c", "n*,-nit"]), [""; 0]);
+    assert_eq!(
+        messages(&["empty.fxt"]),
+        ["trace: the slice has no events, and neither has the trace"]
+    );
+    assert_eq!(messages(&["in.fxt", "-c", "n*,-nit"]), [""; 0]);
 }
 
 #[test]
@@ -74,8 +77,8 @@ fn merged_archives() {
     assert!(run.stderr.contains("b.fxt: \"app\" has no clock anchor"), "{}", run.stderr);
     assert!(!run.stderr.contains("more than once"), "{run:?}");
     let twice = place.run(&["merge", "a.fxt", "b.fxt", "./a.fxt", "-o", "twice.fxt"]);
-    let told = "trace: ./a.fxt is given more than once: its records are repeated\n";
-    assert!(twice.code == 0 && twice.stderr.starts_with(told), "{twice:?}");
+    let expected = "trace: ./a.fxt is listed more than once: its records are repeated\n";
+    assert!(twice.code == 0 && twice.stderr.starts_with(expected), "{twice:?}");
     let check = place.run(&["check", "out.fxt"]);
     assert!(check.stdout.contains("provider 2 \"app\""), "{check:?}");
     assert!(check.stdout.contains("dropped records: 40"), "{check:?}");
@@ -84,7 +87,7 @@ fn merged_archives() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn errors_are_reported() {
     let place = Place::new();
     place.put("in.fxt", &good());
     place.put("cut.fxt", &cut());
@@ -99,8 +102,8 @@ fn what_is_wrong_is_told() {
     failed(&["slice", "text", "-o", "out"], "cannot read text: not a trace archive");
     failed(&["merge", "in.fxt", "text", "-o", "out"], "cannot read text: not a trace archive");
     failed(&["merge", ".", "-o", "out"], "cannot read .: is a directory");
-    for who in [&["-p", "nobody"][..], &["-p", "./app", "-p", "nobody"]] {
-        let line = [&["slice", "in.fxt", "-o", "out"], who].concat();
+    for selection in [&["-p", "nobody"][..], &["-p", "./app", "-p", "nobody"]] {
+        let line = [&["slice", "in.fxt", "-o", "out"], selection].concat();
         failed(&line, "no process named 'nobody'");
     }
     failed(&["slice", "in.fxt", "-p", "12", "-p", "13", "-o", "out"], "no process 13");

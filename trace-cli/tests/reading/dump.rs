@@ -18,7 +18,7 @@ const GOOD: &str = r#"         0 - magic-number
        136 1 duration-complete 12/34 0.000005000s "net" "poll" 2000ns {"bytes": 64}
 "#;
 
-/// Returns an archive that no pipe holds, of some megabytes.
+/// Returns an archive of some megabytes, more than a pipe's capacity.
 pub(crate) fn large() -> Vec<u8> {
     events(100_000, |_| EventKind::DurationBegin)
 }
@@ -33,7 +33,7 @@ fn a_line_for_each_record() {
 }
 
 #[test]
-fn damage_is_shown_in_its_place() {
+fn damage_is_reported_at_its_position() {
     let place = Place::new();
     place.put("in.fxt", &cut());
     let run = place.run(&["dump", "in.fxt"]);
@@ -44,7 +44,7 @@ fn damage_is_shown_in_its_place() {
 }
 
 #[test]
-fn records_behind_a_malformed_one_are_printed() {
+fn records_after_a_malformed_one_are_printed() {
     let mut archive = good();
     // A clock of 0 ticks per second, then a provider section.
     for word in [0x21_u64, 0, 0x0000_0000_0092_0010] {
@@ -57,7 +57,7 @@ fn records_behind_a_malformed_one_are_printed() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_pipe_is_no_failure() {
     let place = Place::new();
     place.put("in.fxt", &large());
     let mut command = place.command(&["dump", "in.fxt"]);

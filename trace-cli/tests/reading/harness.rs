@@ -12,7 +12,7 @@ use trace_format::{
     Writer,
 };
 
-/// A directory with files, gone at the end of the test.
+/// A directory with files, removed at the end of the test.
 pub(crate) struct Place(TempDir);
 
 impl Place {
@@ -62,7 +62,7 @@ impl Place {
     }
 }
 
-/// What a run has come to.
+/// The result of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -130,7 +130,7 @@ pub(crate) fn lossy() -> Vec<u8> {
     writer.into_inner()
 }
 
-/// Returns an archive of which every command makes something.
+/// Returns an archive with data for every command.
 pub(crate) fn everything() -> Vec<u8> {
     use EventKind::*;
     let mut writer = lossless();

@@ -1,4 +1,4 @@
-//! The commands that read archives, run as users run them.
+//! End-to-end tests of the commands that read archives.
 
 mod check;
 mod compressed;

@@ -17,7 +17,7 @@ fn a_flame_graph() {
 }
 
 #[test]
-fn a_flame_graph_of_what_changed() {
+fn a_flame_graph_of_changes() {
     let place = Place::new();
     let of = |nanos| events(1, |ticks| EventKind::DurationComplete { end: ticks + nanos });
     place.put("before.fxt", &of(1000));
@@ -53,7 +53,7 @@ fn a_timeline() {
 }
 
 #[test]
-fn a_timeline_tells_what_is_missing() {
+fn a_timeline_shows_losses() {
     let place = Place::new();
     place.put("in.fxt", &lossy());
     let run = place.run(&["timeline", "in.fxt", "-o", "out.svg"]);
@@ -81,19 +81,19 @@ fn stacks_by_the_output_s_name() {
 }
 
 #[test]
-fn what_stacks_lack_is_told() {
+fn events_without_a_stack_are_reported() {
     let place = Place::new();
     place.put("in.fxt", &lossy());
-    let told = "trace: in.fxt: durations without an end, skipped: 1\n\
+    let expected = "trace: in.fxt: durations without an end, skipped: 1\n\
                 trace: in.fxt: records dropped during recording: 40\n\
                 trace: in.fxt: buffers that became full during recording: 1\n";
     for command in ["convert -o out.folded", "convert -o a.csv", "convert -o a.speedscope.json"] {
         let arguments: Vec<&str> = command.split(' ').chain(["in.fxt"]).collect();
-        assert_eq!(place.run(&arguments).stderr, told);
+        assert_eq!(place.run(&arguments).stderr, expected);
     }
-    assert_eq!(place.run(&["flamegraph", "in.fxt", "-o", "out.svg"]).stderr, told);
+    assert_eq!(place.run(&["flamegraph", "in.fxt", "-o", "out.svg"]).stderr, expected);
     let both = place.run(&["flamegraph", "in.fxt", "--diff", "in.fxt", "-o", "out.svg"]).stderr;
-    assert_eq!(both, [told, told].concat());
+    assert_eq!(both, [expected, expected].concat());
     let overlapping = events(1030, |ticks| EventKind::DurationComplete { end: ticks + 1030 });
     let run = place.run_with(&["flamegraph", "-", "-o", "out.svg"], &overlapping);
     assert_eq!(run.stderr, "trace: -: durations nested too deep, merged as `…`: 6\n");
@@ -101,7 +101,7 @@ fn what_stacks_lack_is_told() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn errors_are_reported() {
     let place = Place::new();
     place.put("in.fxt", &good());
     place.put("cut.fxt", &cut());

@@ -1,4 +1,4 @@
-//! What a terminal shows of long reading, and a pipe does not.
+//! The progress bar of long reading: on terminals, not on pipes.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -27,7 +27,7 @@ fn shown(mut command: Command) -> String {
     let (mut ours, theirs) = terminal();
     let mut child = command.env("TERM", "xterm").stderr(theirs).spawn().unwrap();
     drop(command);
-    // It ends with an error once nobody else has the terminal.
+    // Reading fails when the other end of the terminal is closed.
     let (mut text, mut part) = (Vec::new(), [0; 4096]);
     while let Ok(count @ 1..) = ours.read(&mut part) {
         text.extend_from_slice(&part[..count]);
@@ -36,7 +36,7 @@ fn shown(mut command: Command) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// Returns an archive that takes long, but for how fast it is read.
+/// Returns an archive that is long enough for a progress bar.
 fn long() -> Vec<u8> {
     let mut writer = Writer::new(Vec::new()).unwrap();
     let payload = &[7; 1 << 20];
@@ -60,7 +60,7 @@ fn long_reading_is_shown_on_a_terminal_only() {
         };
         let text = shown(with("long.fxt"));
         assert!(text.contains("░░") && text.contains(" % "), "{line:?}: {text:?}");
-        // It is gone at the end.
+        // The bar is removed at the end.
         let (_, rest) = text.rsplit_once(" % ").unwrap();
         assert!(rest.contains("\r\u{1b}[2K"), "{line:?}: {text:?}");
         assert!(!shown(with("short.fxt")).contains('%'), "{line:?}");
@@ -82,7 +82,7 @@ fn a_pipe_without_a_length_is_shown_too() {
     assert!(text.contains("MiB"), "{text:?}");
 }
 
-/// What a command prints while it reads is not mixed with a bar.
+/// A command that prints while it reads shows no bar.
 #[test]
 fn no_bar_is_between_lines_on_a_terminal() {
     let place = Place::new();

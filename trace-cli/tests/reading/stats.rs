@@ -20,7 +20,7 @@ fn a_table() {
 }
 
 #[test]
-fn loss_is_told() {
+fn losses_are_reported() {
     let run = Place::new().run_with(&["stats", "-"], &lossy());
     assert_eq!((run.code, run.stdout.as_str()), (0, GOOD));
     assert_eq!(
@@ -37,7 +37,7 @@ fn loss_is_told() {
 }
 
 #[test]
-fn what_can_be_read_counts() {
+fn readable_records_are_used() {
     let run = Place::new().run_with(&["stats", "-"], &cut());
     assert_eq!((run.code, run.stdout.as_str()), (3, "no such events\n"));
     assert_eq!(
@@ -77,12 +77,12 @@ fn standard_output_that_is_full() {
 }
 
 #[test]
-fn a_category_that_is_not_there_is_told() {
+fn an_unknown_category_is_reported() {
     let place = Place::new();
     place.put("in.fxt", &everything());
     let run = place.run(&["stats", "in.fxt", "-c", "nit"]);
-    let told = "trace: no event of category 'nit'\nhint: the categories are net\n";
-    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "no such events\n", told));
+    let message = "trace: no event of category 'nit'\nhint: the categories are net\n";
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "no such events\n", message));
     assert_eq!(place.run(&["stats", "in.fxt", "-c", "n*,-nit"]).stderr, "");
 }
 

@@ -46,7 +46,7 @@ fn the_slowest_operation_and_flow() {
 }
 
 #[test]
-fn what_has_not_ended_is_told() {
+fn unfinished_operations_are_reported() {
     let place = Place::new();
     for (kind, what, arguments) in [
         (EventKind::AsyncBegin { id: 1 }, "async operations", &["top", "in.fxt"][..]),
@@ -60,7 +60,7 @@ fn what_has_not_ended_is_told() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn errors_are_reported() {
     let place = Place::new();
     place.put("in.fxt", &good());
     place.put("text", b"no archive at all");
@@ -77,9 +77,9 @@ fn what_is_wrong_is_told() {
     failed(&["top", "missing"], "cannot open missing");
 }
 
-/// Who asks for the wrong kind is told where the right one is.
+/// A request for the wrong kind gets a hint on the other kinds.
 #[test]
-fn what_there_is_instead_is_told() {
+fn other_kinds_are_hinted() {
     let place = Place::new();
     place.put("in.fxt", &archive());
     place.put("good.fxt", &good());

@@ -34,7 +34,7 @@ fn run(place: &Place, arguments: &[&str]) -> Run {
     Run::of(command(place, arguments).output().unwrap())
 }
 
-/// Puts a program there, and returns its path.
+/// Creates a program, and returns its path.
 pub(crate) fn program(place: &Place, name: &str, script: &str) -> String {
     place.put(name, format!("#!/bin/sh\n{script}\n").as_bytes());
     let path = place.path(name);
@@ -42,7 +42,7 @@ pub(crate) fn program(place: &Place, name: &str, script: &str) -> String {
     path.into_os_string().into_string().unwrap()
 }
 
-/// A command that serves, ended with the test.
+/// A command that serves. It is stopped at the end of the test.
 struct View {
     child: Child,
     host: String,
@@ -65,7 +65,7 @@ impl View {
         Self::start(command(place, &["--no-open", file]))
     }
 
-    /// Asks for what is below the token and reads what comes until it ends.
+    /// Sends a request for a path below the token, and returns the response.
     fn ask(&self, request: &str) -> String {
         let mut answer = Vec::new();
         self.connect(request).read_to_end(&mut answer).unwrap();
@@ -82,7 +82,7 @@ impl View {
         stream
     }
 
-    /// Opens what tells that a page is there, as long as what it returns is.
+    /// Opens a page's connection. The page is closed when the returned stream is dropped.
     fn open_page(&self) -> TcpStream {
         let mut page = self.connect(&format!("GET {}alive", self.directory));
         let mut start = [0; 15];
@@ -91,7 +91,7 @@ impl View {
         page
     }
 
-    /// Waits until it ends by itself; returns the exit code and what it said.
+    /// Waits until the command ends by itself. Returns the exit code and its messages.
     fn end(mut self) -> (i32, String) {
         let mut said = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -141,7 +141,7 @@ fn the_interface_and_the_trace_are_served() {
 }
 
 #[test]
-fn what_is_served_of_each_kind_of_file() {
+fn each_format_is_served() {
     let place = place();
     let converted =
         place.run_with(&["convert", "-", "--to", "pftrace", "-o", "in.pftrace"], &good());
@@ -178,7 +178,7 @@ fn standard_input_is_served() {
 }
 
 #[test]
-fn signals_end_it_whoever_is_there() {
+fn signals_end_it_with_open_pages() {
     for signal in [Signal::Int, Signal::Term, Signal::Hup] {
         let place = place();
         place.put("in.fxt", &good());
@@ -190,7 +190,7 @@ fn signals_end_it_whoever_is_there() {
 }
 
 #[test]
-fn a_part_that_cannot_be_read_is_in_the_exit_code() {
+fn unreadable_parts_are_in_the_exit_code() {
     let place = place();
     place.put("cut.fxt", &cut());
     let view = View::of(&place, "cut.fxt");
@@ -201,7 +201,7 @@ fn a_part_that_cannot_be_read_is_in_the_exit_code() {
 }
 
 #[test]
-fn the_browser_gets_an_address_for_once() {
+fn the_browser_gets_a_one_time_address() {
     let place = place();
     place.put("in.fxt", &good());
     let browser = program(
@@ -218,7 +218,7 @@ fn the_browser_gets_an_address_for_once() {
     assert_eq!(place.text("group"), place.text("own"), "Ctrl-C would end it");
     let asked = place.text("asked");
     let path = asked.trim_end().strip_prefix(&format!("http://{}", view.host)).unwrap();
-    // Another user who has read it from the browser's command line is too early in vain.
+    // Another user who has read the address from the browser's command line gets no content.
     if rustix::process::geteuid().is_root() {
         let answer = as_nobody(|| view.ask(&format!("GET {path}")));
         assert!(answer.starts_with("HTTP/1.1 404 Not Found\r\n"), "{answer}");
@@ -231,7 +231,7 @@ fn the_browser_gets_an_address_for_once() {
     assert!(view.ask(&format!("GET {path}")).starts_with("HTTP/1.1 404 Not Found\r\n"));
 }
 
-/// Does something as a user who is not root.
+/// Runs a function as a user without root's rights.
 fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -268,7 +268,7 @@ fn two_origins_with_a_valid_token_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_told() {
+fn unreadable_files_are_reported() {
     let place = place();
     place.put("zeros", &[0; 64]);
     place.put("text", b"\nno trace\n");
@@ -290,7 +290,7 @@ fn what_cannot_be_shown_is_told() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
+fn a_port_in_use_is_reported() {
     let place = place();
     place.put("in.fxt", &good());
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

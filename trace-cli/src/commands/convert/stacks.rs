@@ -1,4 +1,4 @@
-//! `trace convert` to what is about stacks of durations.
+//! `trace convert` to the formats for stacks of durations.
 
 use std::io::{self, BufWriter, Read, Write};
 

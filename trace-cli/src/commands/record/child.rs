@@ -17,7 +17,7 @@ use super::{Event, GRACE};
 use crate::exit;
 use crate::message::describe;
 
-/// The command, or nothing where there is none.
+/// The recorded command, or none.
 #[derive(Debug)]
 pub(super) struct Child {
     running: Option<Pid>,
@@ -65,7 +65,7 @@ impl Child {
             .map_err(|error| start_error(program, &error))?;
         let pid = Pid::from_child(&child);
         std::thread::spawn(move || {
-            // Nobody listens any more if recording ended before the command did.
+            // The receiver is gone if recording ended before the command.
             let _late = events.send(Event::Ended(child.wait()));
         });
         Ok(Self { running: Some(pid), signals: 0 })
@@ -75,7 +75,7 @@ impl Child {
         self.running.is_some()
     }
 
-    /// Notes that the command has ended, and returns the exit code that says how.
+    /// Notes that the command has ended, and returns its exit code.
     pub(super) fn ended(&mut self, status: io::Result<ExitStatus>) -> u8 {
         self.running = None;
         let Ok(status) = status else { return exit::RECORD_FAILED };
@@ -86,8 +86,8 @@ impl Child {
         }
     }
 
-    /// Passes a signal on, unless the terminal has sent it to the command as well. False for the
-    /// second one that asks to end.
+    /// Forwards a signal, unless the terminal has sent it to the command as well. Returns false for
+    /// the second signal that asks the command to end.
     pub(super) fn forward(&mut self, signal: i32) -> bool {
         if asks_to_end(signal) {
             self.signals += 1;
@@ -102,12 +102,12 @@ impl Child {
         self.signals < 2
     }
 
-    /// When to stop waiting for the command after this signal.
+    /// Returns the deadline for the command's end after this signal.
     pub(super) fn patience(&self, signal: i32, patience: Duration) -> Option<Instant> {
         asks_to_end(signal).then(|| Instant::now() + patience)
     }
 
-    /// The exit code if recording ends before the command does: it was the user's wish.
+    /// Returns the exit code if recording ends before the command, as the user requested.
     pub(super) fn status_at_deadline(&self) -> u8 {
         match self.signals {
             0 => exit::OK,
@@ -115,7 +115,8 @@ impl Child {
         }
     }
 
-    /// Ends the command if it is running and `kills`: first with a request, then without.
+    /// Ends the command if it is running and `kills` is true: first with SIGTERM, then with
+    /// SIGKILL.
     pub(super) fn end(&mut self, kills: bool) {
         let Some(pid) = self.running.take().filter(|_| kills) else { return };
         let _ended = kill_process(pid, Signal::Term);
@@ -134,7 +135,7 @@ fn asks_to_end(signal: i32) -> bool {
     matches!(signal, SIGINT | SIGTERM | SIGHUP | SIGQUIT)
 }
 
-/// Whether the terminal sends its signals to this process's group.
+/// Returns whether the terminal sends its signals to this process group.
 fn is_in_foreground() -> bool {
     rustix::termios::tcgetpgrp(io::stderr()).is_ok_and(|group| group == getpgrp())
 }

@@ -1,4 +1,4 @@
-//! Programs whose trace points are compiled away.
+//! Detection of programs with tracing compiled out.
 
 use std::env;
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ pub(super) fn is_compiled_out(program: &OsStr) -> bool {
     file.is_some_and(|file| has_mark(file).unwrap_or(false))
 }
 
-/// Returns the file that the command names, as the kernel and the shell find it.
+/// Returns the command's file, by the search rules of the kernel and the shell.
 fn find(program: &Path) -> Option<PathBuf> {
     if program.components().count() > 1 || program.is_absolute() {
         return Some(program.to_owned());

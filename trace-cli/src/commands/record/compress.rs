@@ -12,16 +12,15 @@ use crate::output::Output;
 
 /// Compresses the archive at `path`, if its name asks for that.
 ///
-/// This is done when the archive is complete: until then it is the manager's,
-/// which goes back in it, and after a kill its guard's. So a killed `record`
-/// leaves a good archive that is not compressed, whatever its name.
-pub(super) fn if_wanted(path: &Path) -> Result<()> {
+/// Runs when the archive is complete. Before that, the manager seeks in it, and the guard may have
+/// to complete it. A killed `record` therefore leaves an uncompressed archive, whatever its name.
+pub(super) fn if_compressed_name(path: &Path) -> Result<()> {
     if path == Path::new(STANDARD) || Compression::of(path)? == Compression::None {
         return Ok(());
     }
     let failed = || format!("cannot compress {}, which stays uncompressed", path.display());
     let mut archive = File::open(path).with_context(failed)?;
-    // Not the end of a pipe, which has it already.
+    // A pipe has received the archive already.
     if !archive.metadata().with_context(failed)?.is_file() {
         return Ok(());
     }

@@ -10,15 +10,15 @@ use trace_manager::Guard;
 
 use crate::message::describe;
 
-/// How long the guard may take to see that it is not needed.
+/// How long the guard may take to end after the session.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The guard's process. It is waited for when this is dropped, after the session.
+/// The guard's process. Dropping it, after the session, waits for the process.
 #[derive(Debug)]
 pub(super) struct Process(Child);
 
-/// Starts a guard, which takes `private` away if this process cannot. Without a guard, recording
-/// goes on all the same.
+/// Starts a guard, which removes `private` if this process is killed. If the guard cannot start,
+/// recording continues without it.
 pub(super) fn start(private: Option<&Path>) -> (Option<Guard>, Option<Process>) {
     match try_start(private) {
         Ok((guard, process)) => (Some(guard), Some(process)),
@@ -40,7 +40,7 @@ fn try_start(private: Option<&Path>) -> io::Result<(Guard, Process)> {
         .args(private)
         .stdin(theirs)
         .stdout(Stdio::null())
-        // What is sent to this command's group, such as Ctrl-C or a kill, is not for the guard.
+        // Signals to this command's process group, such as Ctrl-C, must not reach the guard.
         .process_group(0)
         .spawn()?;
     Ok((guard, Process(child)))

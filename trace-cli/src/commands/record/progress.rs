@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use trace_manager::Progress;
 
-/// Shows how a session is doing.
+/// Shows a session's progress.
 pub(super) struct Meter {
     bar: ProgressBar,
 }
@@ -23,7 +23,7 @@ impl Meter {
         Self { bar }
     }
 
-    /// Renews the line.
+    /// Updates the line.
     pub(super) fn show(&self, progress: &Progress) {
         let lost = match progress.lost {
             0 => String::new(),

@@ -11,11 +11,12 @@ use tempfile::TempDir;
 use trace_protocol::socket::default_socket_path;
 
 use crate::cli::RecordArgs;
+use crate::message::HINT;
 
-/// What the socket in a private place is called.
+/// The name of the socket in a private directory.
 pub(crate) const SOCKET_NAME: &str = "manager.sock";
 
-/// The socket of a session; a private one goes away with this.
+/// The socket of a session. Dropping it removes a private socket.
 #[derive(Debug)]
 pub(super) struct Place {
     path: PathBuf,
@@ -23,8 +24,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// A private place for a command and its children, and for others the one where programs look
-    /// by themselves.
+    /// Chooses a private directory if there is a command. Without a command, chooses the default
+    /// socket, where programs look by themselves.
     pub(super) fn choose(args: &RecordArgs) -> Result<Self> {
         match &args.socket {
             Some(path) => Ok(Self { path: path.clone(), private: None }),
@@ -39,15 +40,19 @@ impl Place {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let places = [Some(std::env::temp_dir()), Some("/tmp".into())];
         let mut places = [runtime].into_iter().chain(places).flatten();
-        let parent = places.find(|path| others_rename_nothing(path).is_ok());
+        let parent = places.find(|path| ensure_only_owner_renames(path).is_ok());
         let parent = parent.unwrap_or_else(std::env::temp_dir);
         let directory = private_in(&parent).with_context(|| {
-            format!("cannot make a directory for the session's socket in '{}'; name a socket with --socket", parent.display())
+            format!(
+                "cannot create a directory for the session's socket in '{}'{HINT}name a socket \
+                 with --socket",
+                parent.display()
+            )
         })?;
         Ok(Self { path: directory.path().join(SOCKET_NAME), private: Some(directory) })
     }
 
-    /// The directory that goes away with this.
+    /// Returns the private directory, which is removed when this is dropped.
     pub(super) fn private_directory(&self) -> Option<&Path> {
         self.private.as_ref().map(TempDir::path)
     }
@@ -57,26 +62,26 @@ impl Place {
     }
 }
 
-/// Makes a directory that only this user can look into, whatever the umask is.
+/// Creates a directory that only this user can access, whatever the umask is.
 fn private_in(parent: &Path) -> io::Result<TempDir> {
-    others_rename_nothing(parent)?;
+    ensure_only_owner_renames(parent)?;
     let only_mine = Permissions::from_mode(0o700);
     let mut builder = tempfile::Builder::new();
     let directory = builder.prefix("trace-").permissions(only_mine.clone()).tempdir_in(parent)?;
-    // The umask may have taken rights away, and the parent's access control list may have added
+    // The umask may have removed permissions, and the parent's access control list may have added
     // some.
     fs::set_permissions(directory.path(), only_mine)?;
     Ok(directory)
 }
 
-/// Sees to it that no other user can put a directory of their own in the place of one in `parent`.
-fn others_rename_nothing(parent: &Path) -> io::Result<()> {
+/// Fails if another user could replace a directory in `parent` by their own.
+fn ensure_only_owner_renames(parent: &Path) -> io::Result<()> {
     const STICKY: u32 = 0o1000;
     let found = fs::metadata(parent)?;
     let is_trusted = [geteuid().as_raw(), 0].contains(&found.uid());
     if is_trusted && (found.mode() & 0o022 == 0 || found.mode() & STICKY != 0) {
         return Ok(());
     }
-    let reason = "other users can rename what is in it";
+    let reason = "other users can rename its entries";
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }

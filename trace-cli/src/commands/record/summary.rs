@@ -56,7 +56,8 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
     if summary.archive.is_ok() && summary.events() > 0 && args.output.as_os_str() != STANDARD {
         let path = args.output.to_string_lossy();
         let path = visible(&path);
-        let _ = writeln!(text, "look at it: trace view {path}, or trace dump {path}");
+        let _ =
+            writeln!(text, "open it with trace view {path}, or print it with trace dump {path}");
     }
     text
 }
@@ -110,7 +111,7 @@ fn provider_line(provider: &ProviderSummary) -> String {
 fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
     let mut lines = Vec::new();
     if summary.providers.is_empty() {
-        lines.push(nobody(args));
+        lines.push(no_providers(args));
     } else if summary.events() == 0 {
         lines.push(no_events(args));
     }
@@ -161,7 +162,7 @@ fn no_events(args: &RecordArgs) -> String {
     format!("nothing was recorded: {why}")
 }
 
-fn nobody(args: &RecordArgs) -> String {
+fn no_providers(args: &RecordArgs) -> String {
     let Some(program) = args.command.first() else {
         return "nothing was recorded: no program found the session".to_owned();
     };

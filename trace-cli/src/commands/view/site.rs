@@ -1,4 +1,4 @@
-//! What is where on the server, and who may have it.
+//! The paths of the server, and the requests that may access them.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,65 +22,73 @@ pub(super) enum Interface {
     Own(PathBuf),
 }
 
-/// What is served: a trace and, in the same directory, a user interface.
+/// The served content: a trace and, in the same directory, a user interface.
 #[derive(Debug)]
 pub(super) struct Site {
     interface: Interface,
     trace: Trace,
-    /// What requests have to call this server. Else a page of another site has
-    /// made its name mean this machine.
+    /// The host that requests must name. Another host means DNS rebinding by a page of another
+    /// site.
     host: String,
-    /// The directory that everything is in. Other programs and pages cannot
-    /// guess it.
+    /// The directory of all paths. Other programs and pages cannot guess it.
     token: String,
-    /// Another name of the page, until it was asked for.
-    once: Mutex<Option<String>>,
+    /// The path that redirects to the page once.
+    one_time_path: Mutex<Option<String>>,
 }
 
-/// What a request asks for.
+/// What a request resolves to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Route {
     /// The trace.
     Trace,
-    /// Whether a page of another origin may ask for it.
+    /// The preflight request (CORS) of the hosted interface.
     Preflight,
-    /// The page, which is at this address.
-    Page(String),
+    /// A redirect to the page at this address.
+    Redirect(String),
     /// The first page of the user interface.
     Index(PathBuf),
-    /// Another file of it.
+    /// Another file of the user interface.
     File(PathBuf),
-    /// The script that holds the connection of a page.
+    /// The script that keeps a page's connection open.
     Script,
     /// That connection.
-    Alive,
-    /// What is there, but not to be done with it what is asked.
-    Method,
-    /// What is not there.
-    Nothing,
-    /// Anything, from where nothing is to be asked.
+    Connection,
+    /// A known path with an unsupported method.
+    MethodNotAllowed,
+    /// An unknown path.
+    NotFound,
+    /// Any path, requested by a page of another site.
     Forbidden,
 }
 
-impl Wanted {
-    /// Tells whether it is what a page needs while it is there.
+impl Route {
+    /// Returns whether a page requests this while it is open.
     pub(super) fn is_content(&self) -> bool {
-        matches!(self, Self::Trace | Self::Index(_) | Self::File(_) | Self::Script | Self::Alive)
+        matches!(
+            self,
+            Self::Trace | Self::Index(_) | Self::File(_) | Self::Script | Self::Connection
+        )
     }
 }
 
 impl Site {
     pub(super) fn new(interface: Interface, trace: Trace, port: u16) -> Result<Self> {
         let host = format!("127.0.0.1:{port}");
-        Ok(Self { interface, trace, host, token: token()?, once: Mutex::new(Some(token()?)) })
+        Ok(Self {
+            interface,
+            trace,
+            host,
+            token: token()?,
+            one_time_path: Mutex::new(Some(token()?)),
+        })
     }
 
-    /// Tells whether the user interface is served from here.
+    /// Returns whether this server serves the user interface.
     pub(super) fn is_own(&self) -> bool {
         matches!(self.interface, Interface::Own(_))
     }
 
-    /// What is shown.
+    /// Returns the trace.
     pub(super) fn trace(&self) -> &File {
         &self.trace.content
     }
@@ -96,38 +104,40 @@ impl Site {
         format!("{page}#!/?url={own}{}", trace.name)
     }
 
-    /// Returns an address that leads this user to the page, the first time that it is asked for.
-    /// All users of the machine can read the command line that it is on.
-    pub(super) fn address_for_once(&self) -> String {
-        let once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
-        format!("http://{}/{}", self.host, once.as_deref().unwrap_or_default())
+    /// Returns an address that redirects this user to the page once. The browser gets it on its
+    /// command line, which all users of the machine can read.
+    pub(super) fn one_time_address(&self) -> String {
+        let path = self.one_time_path.lock().unwrap_or_else(PoisonError::into_inner);
+        format!("http://{}/{}", self.host, path.as_deref().unwrap_or_default())
     }
 
-    /// Returns what a request asks for. `is_of_this_user` tells whether the kernel says that this
-    /// user makes it.
-    pub(super) fn find(&self, request: &Request, is_of_this_user: impl Fn() -> bool) -> Wanted {
-        if !self.may_ask(request) {
-            return Wanted::Forbidden;
+    /// Returns the route of a request. `is_of_this_user` returns whether the kernel reports this
+    /// user as the client.
+    pub(super) fn route(&self, request: &Request, is_of_this_user: impl Fn() -> bool) -> Route {
+        if !self.is_allowed(request) {
+            return Route::Forbidden;
         }
         let path = request.path.split(['?', '#']).next().unwrap_or_default();
         let Some(path) = path.strip_prefix('/') else {
-            return Wanted::Nothing;
+            return Route::NotFound;
         };
-        let wanted = match self.within(path) {
-            Wanted::Nothing if request.method == "GET" => self.first_visit(path, is_of_this_user),
-            wanted => wanted,
+        let route = match self.within(path) {
+            Route::NotFound if request.method == "GET" => {
+                self.one_time_route(path, is_of_this_user)
+            }
+            route => route,
         };
-        match (&*request.method, wanted) {
-            (_, Wanted::Nothing) => Wanted::Nothing,
-            ("GET" | "HEAD", wanted) => wanted,
-            ("OPTIONS", Wanted::Trace) if !self.is_own() => Wanted::Preflight,
-            _ => Wanted::Method,
+        match (&*request.method, route) {
+            (_, Route::NotFound) => Route::NotFound,
+            ("GET" | "HEAD", route) => route,
+            ("OPTIONS", Route::Trace) if !self.is_own() => Route::Preflight,
+            _ => Route::MethodNotAllowed,
         }
     }
 
-    /// Tells whether a request is meant for this server, and not made by a page of another site.
-    /// More than one origin is of no browser.
-    fn may_ask(&self, request: &Request) -> bool {
+    /// Returns whether a request names this server and is not from a page of another site. No
+    /// browser sends more than one origin.
+    fn is_allowed(&self, request: &Request) -> bool {
         let is_page = match (&request.origins[..], &self.interface) {
             ([], _) => true,
             ([origin], Interface::Hosted) => origin == HOSTED,
@@ -137,39 +147,39 @@ impl Site {
         is_page && request.host.as_ref() == Some(&self.host)
     }
 
-    /// Returns what is at a path, which starts behind the slash.
-    fn within(&self, path: &str) -> Wanted {
+    /// Returns the route of a path without its leading slash.
+    fn within(&self, path: &str) -> Route {
         let Some(inner) = path.strip_prefix(&*self.token).and_then(|path| path.strip_prefix('/'))
         else {
-            return Wanted::Nothing;
+            return Route::NotFound;
         };
         if inner == self.trace.name {
-            return Wanted::Trace;
+            return Route::Trace;
         }
         let Interface::Own(directory) = &self.interface else {
-            return Wanted::Nothing;
+            return Route::NotFound;
         };
         match inner {
-            "" | "index.html" => Wanted::Index(directory.join("index.html")),
-            "alive.js" => Wanted::Script,
-            "alive" => Wanted::Alive,
-            file if is_below(file) => Wanted::File(directory.join(file)),
-            _ => Wanted::Nothing,
+            "" | "index.html" => Route::Index(directory.join("index.html")),
+            "alive.js" => Route::Script,
+            "alive" => Route::Connection,
+            file if is_below(file) => Route::File(directory.join(file)),
+            _ => Route::NotFound,
         }
     }
 
-    /// Returns the page's address if this is the name that is good for once. Another user who asks
-    /// for it does not use it up.
-    fn first_visit(&self, path: &str, is_of_this_user: impl Fn() -> bool) -> Wanted {
-        let mut once = self.once.lock().unwrap_or_else(PoisonError::into_inner);
-        match once.take_if(|once| once == path && is_of_this_user()) {
-            Some(_) => Wanted::Page(self.address()),
-            None => Wanted::Nothing,
+    /// Redirects to the page if this is the one-time path. Requests of other users do not consume
+    /// it.
+    fn one_time_route(&self, path: &str, is_of_this_user: impl Fn() -> bool) -> Route {
+        let mut one_time_path = self.one_time_path.lock().unwrap_or_else(PoisonError::into_inner);
+        match one_time_path.take_if(|expected| expected == path && is_of_this_user()) {
+            Some(_) => Route::Redirect(self.address()),
+            None => Route::NotFound,
         }
     }
 }
 
-/// Tells whether a path stays in the directory that it starts from.
+/// Returns whether a path stays within its directory.
 fn is_below(path: &str) -> bool {
     Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
 }
@@ -182,8 +192,7 @@ fn token() -> Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Returns the type that a file's name says. Browsers run no script and compile
-/// no module without it.
+/// Returns the media type for a file name's extension. Browsers require it for scripts and modules.
 pub(super) fn media_type(path: &Path) -> &'static str {
     match path.extension().and_then(|ending| ending.to_str()).unwrap_or_default() {
         "html" => "text/html; charset=utf-8",
@@ -218,23 +227,24 @@ mod tests {
         Request { method, path, host: Some(HOST.to_owned()), origins: Vec::new() }
     }
 
-    /// Returns what another user's request asks for, which is the same but for one address.
-    fn find(site: &Site, request: &Request) -> Wanted {
-        site.find(request, || false)
+    /// Returns the route of another user's request. It differs for the one-time path only.
+    fn route(site: &Site, request: &Request) -> Route {
+        site.route(request, || false)
     }
 
     #[test]
-    fn only_what_is_below_the_token_is_there() {
+    fn only_paths_below_the_token_exist() {
         let site = own();
-        let get = |path| find(&site, &request("GET", path));
-        assert_eq!(get("/t/a.pftrace"), Wanted::Trace);
-        assert_eq!(get("/t/?x"), Wanted::Index("/ui/index.html".into()));
-        assert_eq!(get("/t/v1/x.js?v=1"), Wanted::File("/ui/v1/x.js".into()));
-        assert_eq!((get("/t/alive"), get("/t/alive.js")), (Wanted::Alive, Wanted::Script));
-        let others = ["/", "/t", "/a.pftrace", "/u/a.pftrace", "t/a.pftrace", "", "/tt/a.pftrace"];
+        let get = |path| route(&site, &request("GET", path));
+        assert_eq!(get("/t/a.pftrace"), Route::Trace);
+        assert_eq!(get("/t/?x"), Route::Index("/ui/index.html".into()));
+        assert_eq!(get("/t/v1/x.js?v=1"), Route::File("/ui/v1/x.js".into()));
+        assert_eq!((get("/t/alive"), get("/t/alive.js")), (Route::Connection, Route::Script));
+        let elsewhere =
+            ["/", "/t", "/a.pftrace", "/u/a.pftrace", "t/a.pftrace", "", "/tt/a.pftrace"];
         let outside = ["/t//etc/passwd", "/t/../x", "/t/v1/../../x", "/t//x", "/t/..", "/t/./x"];
-        for path in others.into_iter().chain(outside) {
-            assert_eq!(get(path), Wanted::Nothing, "{path}");
+        for path in elsewhere.into_iter().chain(outside) {
+            assert_eq!(get(path), Route::NotFound, "{path}");
         }
     }
 
@@ -245,45 +255,49 @@ mod tests {
     }
 
     #[test]
-    fn the_hosted_interface_gets_the_trace_and_nothing_else() {
+    fn the_hosted_interface_gets_only_the_trace() {
         let site = site(Interface::Hosted);
-        let find = |method, path| find(&site, &request(method, path));
-        assert_eq!(find("GET", "/t/a.pftrace"), Wanted::Trace);
-        assert_eq!(find("OPTIONS", "/t/a.pftrace"), Wanted::Preflight);
+        let route = |method, path| route(&site, &request(method, path));
+        assert_eq!(route("GET", "/t/a.pftrace"), Route::Trace);
+        assert_eq!(route("OPTIONS", "/t/a.pftrace"), Route::Preflight);
         assert_eq!(
-            (find("GET", "/t/"), find("GET", "/t/alive")),
-            (Wanted::Nothing, Wanted::Nothing)
+            (route("GET", "/t/"), route("GET", "/t/alive")),
+            (Route::NotFound, Route::NotFound)
         );
         let address = "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/t/a.pftrace";
         assert_eq!(site.address(), address);
     }
 
     #[test]
-    fn what_is_there_is_read_only() {
+    fn only_reading_methods_are_allowed() {
         let site = own();
-        assert_eq!(find(&site, &request("HEAD", "/t/a.pftrace")), Wanted::Trace);
+        assert_eq!(route(&site, &request("HEAD", "/t/a.pftrace")), Route::Trace);
         for method in ["POST", "PUT", "DELETE", "OPTIONS", "get", ""] {
-            assert_eq!(find(&site, &request(method, "/t/a.pftrace")), Wanted::Method, "{method}");
-            assert_eq!(find(&site, &request(method, "/x/a.pftrace")), Wanted::Nothing, "{method}");
+            assert_eq!(
+                route(&site, &request(method, "/t/a.pftrace")),
+                Route::MethodNotAllowed,
+                "{method}"
+            );
+            assert_eq!(route(&site, &request(method, "/x/a.pftrace")), Route::NotFound, "{method}");
         }
     }
 
     #[test]
-    fn other_names_of_this_machine_are_none() {
+    fn other_host_names_are_forbidden() {
         for host in ["127.0.0.1", "127.0.0.1:9002", "localhost:9001", "example.org:9001", ""] {
             let request = Request { host: Some(host.to_owned()), ..request("GET", "/t/a.pftrace") };
-            assert_eq!(find(&own(), &request), Wanted::Forbidden, "{host}");
+            assert_eq!(route(&own(), &request), Route::Forbidden, "{host}");
         }
         let request = Request { host: None, ..request("GET", "/t/a.pftrace") };
-        assert_eq!(find(&own(), &request), Wanted::Forbidden);
+        assert_eq!(route(&own(), &request), Route::Forbidden);
     }
 
     #[test]
-    fn pages_of_other_origins_get_nothing() {
+    fn other_origins_are_forbidden() {
         let from = |site: Site, origin: &str| {
             let origins = vec![origin.to_owned()];
             let request = Request { origins, ..request("GET", "/t/a.pftrace") };
-            find(&site, &request) == Wanted::Trace
+            route(&site, &request) == Route::Trace
         };
         let hosted = || site(Interface::Hosted);
         assert!(from(hosted(), HOSTED) && from(own(), "http://127.0.0.1:9001"));
@@ -294,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_one_origin_gets_nothing() {
+    fn several_origins_are_forbidden() {
         let own_origin = format!("http://{HOST}");
         for (site, page) in [(own(), &*own_origin), (site(Interface::Hosted), HOSTED)] {
             for origins in
@@ -302,22 +316,22 @@ mod tests {
             {
                 let origins = origins.map(str::to_owned).to_vec();
                 let request = Request { origins, ..request("GET", "/t/a.pftrace") };
-                assert_eq!(find(&site, &request), Wanted::Forbidden, "{request:?}");
+                assert_eq!(route(&site, &request), Route::Forbidden, "{request:?}");
             }
         }
     }
 
     #[test]
-    fn what_is_on_a_command_line_is_good_for_once() {
+    fn the_address_on_the_command_line_works_once() {
         let site = own();
-        let once = site.address_for_once();
-        let path = once.strip_prefix("http://127.0.0.1:9001").unwrap();
-        assert!(path.len() > 32 && !site.address().contains(path), "{once}");
-        let find = |request: &Request| site.find(request, || true);
-        assert_eq!(find(&request("HEAD", path)), Wanted::Nothing);
-        assert_eq!(site.find(&request("GET", path), || false), Wanted::Nothing, "another user");
-        assert_eq!(find(&request("GET", path)), Wanted::Page(site.address()));
-        assert_eq!(find(&request("GET", path)), Wanted::Nothing);
-        assert_eq!(find(&request("GET", "/")), Wanted::Nothing);
+        let address = site.one_time_address();
+        let path = address.strip_prefix("http://127.0.0.1:9001").unwrap();
+        assert!(path.len() > 32 && !site.address().contains(path), "{address}");
+        let route = |request: &Request| site.route(request, || true);
+        assert_eq!(route(&request("HEAD", path)), Route::NotFound);
+        assert_eq!(site.route(&request("GET", path), || false), Route::NotFound, "another user");
+        assert_eq!(route(&request("GET", path)), Route::Redirect(site.address()));
+        assert_eq!(route(&request("GET", path)), Route::NotFound);
+        assert_eq!(route(&request("GET", "/")), Route::NotFound);
     }
 }

@@ -1,4 +1,4 @@
-//! What is shown: a trace in the form that shows most.
+//! The served trace, in the format in which Perfetto shows most.
 
 use std::fs::File;
 use std::io::{Cursor, Read};
@@ -8,30 +8,29 @@ use anyhow::{Context, Result};
 use trace_convert::{perfetto, ConvertError};
 
 use crate::commands::convert;
-use crate::input::{copy_to, no_room, Input, InputKind};
+use crate::input::{copy_to, temporary_file_error, Input, InputKind};
 use crate::{damage, exit, input};
 
-/// So much of a file is looked at to tell whether it is one of Perfetto's own.
+/// The number of bytes that are read to detect Perfetto's format.
 const START_BYTES: u64 = 4096;
 
-/// What each packet of a file of Perfetto's own starts with: field 1 of the
-/// message `Trace`, whose length follows.
+/// The first byte of each packet in Perfetto's format: field 1 of the message `Trace`. Its length
+/// follows.
 const PACKET: u8 = 0x0a;
 
-/// What is served.
+/// The served trace.
 #[derive(Debug)]
 pub(super) struct Trace {
-    /// It has no name in the file system: whatever ends this process ends it.
+    /// A file without a name: it disappears when this process ends.
     pub(super) content: File,
-    /// What it is called in the interface.
+    /// The trace's name in the interface.
     pub(super) name: String,
 }
 
-/// Returns what is to be shown of a file, and the exit code that goes with it.
+/// Returns the trace to serve for a file, and the exit code.
 ///
-/// An archive is converted to Perfetto's own format, in which there is a place
-/// for all of it. Other files that Perfetto reads are left as they are, but for
-/// compression.
+/// An archive is converted to Perfetto's format, which can hold all of its data. Other formats that
+/// Perfetto reads are only decompressed.
 pub(super) fn prepare(path: &Path) -> Result<(Trace, u8)> {
     let Input { kind, bytes: mut input } = input::open_any(path)?;
     let mut start = Vec::new();
@@ -40,17 +39,16 @@ pub(super) fn prepare(path: &Path) -> Result<(Trace, u8)> {
     let is_perfetto = is_perfetto(&start);
     let input = Cursor::new(start).chain(input);
     let is_json = kind == Some(InputKind::Json);
-    let content = tempfile::tempfile().with_context(no_room)?;
+    let content = tempfile::tempfile().with_context(temporary_file_error)?;
     let (mut code, ending) = (exit::OK, if is_json { ".json" } else { ".pftrace" });
     match is_json || is_perfetto {
-        true => copy_to(path, input, &content, no_room)?,
+        true => copy_to(path, input, &content, temporary_file_error)?,
         false => code = convert(path, Input { kind, bytes: Box::new(input) }, &content)?,
     }
     Ok((Trace { content, name: name(path, ending) }, code))
 }
 
-/// Tells whether a file that starts like this has packets of Perfetto's own:
-/// one behind the other.
+/// Returns whether a file that starts like this is a sequence of Perfetto's packets.
 fn is_perfetto(start: &[u8]) -> bool {
     let Some((&PACKET, rest)) = start.split_first() else {
         return false;
@@ -69,14 +67,13 @@ fn is_perfetto(start: &[u8]) -> bool {
 
 fn convert(path: &Path, input: Input, content: &File) -> Result<u8> {
     let conversion = match perfetto::write(input.into_reader(path, false)?, content) {
-        Err(ConvertError::Write(error)) => return Err(error).with_context(no_room),
+        Err(ConvertError::Write(error)) => return Err(error).with_context(temporary_file_error),
         written => damage::explained(path, written)?,
     };
     Ok(convert::summarize(path, &conversion))
 }
 
-/// Returns what a file is called in the interface: its own name, with an ending
-/// that says what is served.
+/// Returns a file's name in the interface: its own name with the extension of the served format.
 fn name(path: &Path, ending: &str) -> String {
     let name = match path == Path::new(input::STANDARD) {
         true => "trace".into(),
@@ -98,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_perfetto_are_known_by_their_packets() {
+    fn files_of_perfetto_are_detected_by_their_packets() {
         let mut two = vec![0x0a, 0x81, 0x01];
         two.extend([7; 0x81]);
         assert!(is_perfetto(&two), "one packet");
@@ -115,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_what_is_served() {
+    fn names_have_the_extension_of_the_served_format() {
         let name = |path: &str, ending| name(Path::new(path), ending);
         assert_eq!(name("d/app.fxt.gz", ".pftrace"), "app.fxt.pftrace");
         assert_eq!(name("app.json.zst", ".json"), "app.json");

@@ -4,7 +4,7 @@ use super::{place, COMMANDS, GOOD, WRONG};
 use crate::compressed::{gzip, zstd};
 use crate::harness::{everything, Place};
 
-/// As `/sys/kernel/tracing/trace` has it.
+/// The format of `/sys/kernel/tracing/trace`.
 const FTRACE: &str = "\
 # tracer: nop
 #
@@ -21,7 +21,7 @@ const FTRACE: &str = "\
              app-34      [000] d..2.   100.000011: tracing_mark_write: E|12
 ";
 
-/// As `trace-cmd report` has it.
+/// The format of `trace-cmd report`.
 const TRACE_CMD: &str = "\
 cpus=1
              app-34    [000]   100.000001: print:                tracing_mark_write: B|12|poll
@@ -36,7 +36,7 @@ cpus=1
              app-34    [000]   100.000011: print:                tracing_mark_write: E|12
 ";
 
-/// As systrace writes it.
+/// The format of systrace.
 fn systrace() -> String {
     format!(
         "<!DOCTYPE html>\n<html>\n<head><script>\nvar x = \"a-1 [000] .... 1.0: b: c\";\n</script>\n\
@@ -76,12 +76,13 @@ fn every_command_reads_every_format() {
             let place = place();
             place.put(WRONG, &content);
             let run = command.run(&place, WRONG);
-            // Nothing is in both archives that are compared.
+            // The compared archives have no row in common.
             let expected = if command.line.contains("diff") { &[0, 3][..] } else { &[0] };
             assert!(expected.contains(&run.code), "{} of {what}: {run:?}", command.line);
             let is_written = !command.output.is_empty() && place.path(command.output).exists();
             assert_eq!(is_written, !command.output.is_empty(), "{} of {what}", command.line);
-            // The same through a pipe; time on a processor takes a file.
+            // The output is the same through a pipe, except that time on a processor requires a
+            // file.
             let is_once = has_flows || !command.line.contains("stats");
             if command.output.is_empty() && !command.line.contains("diff") && is_once {
                 let piped = place.run_with(&command.with("-", ""), &content);
@@ -91,7 +92,7 @@ fn every_command_reads_every_format() {
     }
 }
 
-/// Returns the lines of a dump without their places.
+/// Returns the lines of a dump without their offsets.
 fn dump(place: &Place, content: &[u8]) -> Vec<String> {
     let run = place.run_with(&["dump", "-"], content);
     assert_eq!(run.code, 0, "{run:?}");
@@ -100,7 +101,7 @@ fn dump(place: &Place, content: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn what_ftrace_says() {
+fn ftrace_text_is_imported() {
     let place = place();
     let expected = [
         "- magic-number",

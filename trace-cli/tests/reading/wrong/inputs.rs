@@ -1,4 +1,4 @@
-//! Inputs that are no archives, or only a part of one.
+//! Inputs that are no archives, or truncated or damaged ones.
 
 use std::io::Read;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use super::{assert_failed, assert_sentence, place, COMMANDS, FROM_JSON, RECOVER,
 use crate::compressed::{gzip, zstd};
 use crate::harness::{everything, Place};
 
-/// Returns bytes without any sense; always the same.
+/// Returns pseudo-random bytes, always the same.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 1u64;
     let byte = |_| {
@@ -19,7 +19,7 @@ fn noise(length: usize) -> Vec<u8> {
     (0..length).map(byte).collect()
 }
 
-/// What is neither an archive nor JSON.
+/// Inputs that are neither an archive nor JSON.
 fn no_archives() -> Vec<(&'static str, Vec<u8>)> {
     let (gzip_of, zstd_of) = (gzip(&everything()), zstd(&everything()));
     let mut damaged = zstd_of.clone();
@@ -33,19 +33,19 @@ fn no_archives() -> Vec<(&'static str, Vec<u8>)> {
         ("text", b"a text of some length\n".repeat(100)),
         ("the other byte order", 0x0016_5478_4604_0010_u64.to_be_bytes().repeat(9)),
         ("gzip, cut in its head", gzip_of[..5].to_vec()),
-        ("gzip of nothing", gzip(b"")),
+        ("gzip of no bytes", gzip(b"")),
         ("gzip of zeros", gzip(&[0; 100])),
         ("gzip of gzip", gzip(&gzip_of)),
         ("damaged gzip", [&gzip_of[..10], &[0xff; 40]].concat()),
         ("zstd, cut in its head", zstd_of[..5].to_vec()),
-        ("zstd of nothing", zstd(b"")),
+        ("zstd of no bytes", zstd(b"")),
         ("zstd of zeros", zstd(&[0; 100])),
         ("damaged zstd", damaged),
     ]
 }
 
 #[test]
-fn what_is_no_archive() {
+fn other_files_are_refused() {
     let place = place();
     for (what, content) in no_archives() {
         place.put(WRONG, &content);
@@ -58,11 +58,11 @@ fn what_is_no_archive() {
 }
 
 #[test]
-fn what_cannot_be_opened_or_read() {
+fn unreadable_files_are_refused() {
     let place = place();
     symlink("missing", place.path("dangling")).unwrap();
     symlink("loop", place.path("loop")).unwrap();
-    // Can be opened, and not read.
+    // A file that can be opened, but not read.
     symlink("/proc/self/mem", place.path("unreadable")).unwrap();
     std::fs::create_dir(place.path("directory")).unwrap();
     let files = place.names();
@@ -74,8 +74,8 @@ fn what_cannot_be_opened_or_read() {
     }
 }
 
-/// Runs all commands on a part of an archive. What is there counts: they give
-/// it and exit with 3, or say that there is nothing to be drawn or found in it.
+/// Runs all commands on a part of an archive. They use its data and exit with 3, or report that it
+/// has no data for them.
 fn assert_partial(place: &Place, what: &str) {
     let files = place.names();
     for command in &COMMANDS {
@@ -98,7 +98,7 @@ fn assert_partial(place: &Place, what: &str) {
     }
 }
 
-/// Asserts that an output is whole, although its input is not.
+/// Asserts that an output is well-formed, although its input is not.
 fn assert_whole(place: &Place, name: &str) {
     let bytes = std::fs::read(place.path(name)).unwrap();
     let text = || String::from_utf8(bytes.clone()).unwrap();
@@ -106,7 +106,7 @@ fn assert_whole(place: &Place, name: &str) {
         "json" => assert!(serde_json::from_slice::<serde_json::Value>(&bytes).is_ok(), "{name}"),
         "fxt" | "zst" => {
             let check = place.run(&["check", name]);
-            // What leads nowhere in the input still does.
+            // Unresolved references of the input remain.
             let leads_nowhere = check.stdout.contains("unknown");
             assert!(matches!((check.code, leads_nowhere), (0 | 3, false) | (1, true)), "{check:?}");
         }
@@ -118,7 +118,7 @@ fn assert_whole(place: &Place, name: &str) {
             flate2::read::GzDecoder::new(&*bytes).read_to_string(&mut text).unwrap();
             assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{name}");
         }
-        // Packets behind one another, or none.
+        // A sequence of packets, or none.
         "pftrace" => {}
         other => panic!("{other}"),
     }
@@ -135,7 +135,7 @@ fn cut_archives() {
 }
 
 #[test]
-fn references_that_lead_nowhere() {
+fn unresolved_references() {
     let event = Event {
         ticks: 85,
         thread: Thread::Indexed(200),
@@ -148,13 +148,13 @@ fn references_that_lead_nowhere() {
     encode::append(&mut words, &event.into()).unwrap();
     let place = place();
     place.put(WRONG, &[everything(), encode::to_bytes(&words)].concat());
-    assert_partial(&place, "references that lead nowhere");
+    assert_partial(&place, "unresolved references");
     for command in COMMANDS.iter().filter(|command| command.output.is_empty()) {
         let run = command.run(&place, WRONG);
-        let told = run.stderr + &run.stdout;
+        let output = run.stderr + &run.stdout;
         for what in ["strings", "threads"] {
-            let told_of = told.contains(&format!("references to unknown {what}: 1"));
-            assert!(told_of || command.line == "check --json IN", "{}: {told}", command.line);
+            let is_reported = output.contains(&format!("references to unknown {what}: 1"));
+            assert!(is_reported || command.line == "check --json IN", "{}: {output}", command.line);
         }
     }
 }

@@ -1,15 +1,15 @@
-//! Inputs that are JSON, right and wrong.
+//! Valid and malformed JSON inputs.
 
 use super::{assert_failed, place, COMMANDS, FROM_JSON, RECOVER, WRONG};
 
-/// Returns a document of one event with this much within itself.
+/// Returns a document of one event, with this depth of nesting.
 fn nested(levels: usize) -> Vec<u8> {
     let (open, close) = ("[".repeat(levels), "]".repeat(levels));
     format!("[{{\"ph\":\"i\",\"ts\":1,\"name\":\"x\",\"args\":{{\"a\":{open}{close}}}}}]").into()
 }
 
 #[test]
-fn json_becomes_archives() {
+fn json_converts_to_archives() {
     let place = place();
     for (what, json) in [("events", nested(1)), ("100 levels", nested(100))] {
         place.put(WRONG, &json);
@@ -23,7 +23,7 @@ fn json_becomes_archives() {
 }
 
 #[test]
-fn a_hundred_levels_come_back() {
+fn a_hundred_levels_are_kept() {
     let place = place();
     place.put(WRONG, &nested(100));
     assert_eq!(place.run(&["convert", WRONG, "-o", "out.fxt"]).code, 0);

@@ -17,8 +17,7 @@ use crate::harness::{cut, events, everything, Place, Run};
 
 const JSON: &str = "good.json";
 
-/// Returns a place with an archive and JSON that no command reads or writes in
-/// one go.
+/// Returns a place with an archive and JSON that are too large for one read or write.
 fn large_place() -> Place {
     let place = place();
     let event = "{\"ph\":\"X\",\"ts\":1,\"dur\":1,\"name\":\"x\",\"args\":{\"a\":\"b\"}},\n";
@@ -26,7 +25,7 @@ fn large_place() -> Place {
     place
 }
 
-/// All commands with what they make something of.
+/// All commands with valid inputs.
 fn with_inputs() -> impl Iterator<Item = (&'static Command, &'static str)> {
     let archives = COMMANDS.iter().map(|command| (command, GOOD));
     archives.chain(FROM_JSON.iter().map(|command| (command, JSON)))
@@ -37,7 +36,7 @@ fn with_outputs() -> impl Iterator<Item = (&'static Command, &'static str)> {
 }
 
 #[test]
-fn all_of_them_do_their_work() {
+fn all_commands_succeed() {
     let place = large_place();
     for (command, input) in with_inputs() {
         let run = command.run(&place, input);
@@ -48,7 +47,7 @@ fn all_of_them_do_their_work() {
 }
 
 #[test]
-fn names_that_no_file_can_have() {
+fn invalid_file_names() {
     let place = large_place();
     for (command, input) in with_outputs() {
         let name = command.output;
@@ -70,7 +69,7 @@ fn names_that_no_file_can_have() {
 fn the_input_as_output() {
     let place = large_place();
     for (command, input) in with_outputs() {
-        // Its own name, and another one that leads there.
+        // Its own name, and a link to it.
         symlink(input, place.path(command.output)).unwrap();
         let content = fs::read(place.path(input)).unwrap();
         let files = place.names();
@@ -95,7 +94,7 @@ fn a_full_device() {
     }
 }
 
-/// A limit of the size of files is a disk that is full in the middle of a file.
+/// A limit on file sizes simulates a disk that becomes full within a file.
 #[test]
 fn a_disk_without_room() {
     let place = large_place();
@@ -130,7 +129,7 @@ fn standard_output_that_is_full() {
     }
 }
 
-/// Whoever reads has seen enough: that is no failure.
+/// A reader that closes the pipe early is no failure.
 #[test]
 fn standard_output_that_is_closed() {
     let place = large_place();
@@ -146,9 +145,9 @@ fn standard_output_that_is_closed() {
     }
 }
 
-/// What was found is told by the exit code all the same.
+/// The exit code reports the result all the same.
 #[test]
-fn an_answer_that_nobody_reads() {
+fn a_closed_pipe_does_not_change_the_exit_code() {
     let place = place();
     place.put("cut.fxt", &cut());
     for (line, code) in [("check cut.fxt", 1), ("check --json cut.fxt", 1), ("stats cut.fxt", 3)] {
@@ -160,7 +159,7 @@ fn an_answer_that_nobody_reads() {
     }
 }
 
-/// Many durations do not wait in memory.
+/// Many durations wait in a temporary file.
 #[test]
 fn no_place_for_temporary_files() {
     let place = place();
@@ -179,7 +178,7 @@ fn no_place_for_temporary_files() {
     }
 }
 
-/// Nor does more than a megabyte of what goes behind the events of JSON.
+/// More than a megabyte of data that follows the events in JSON waits in a temporary file.
 #[test]
 fn no_place_for_scheduling_records() {
     let place = place();
@@ -203,8 +202,8 @@ fn no_place_for_scheduling_records() {
     assert!(run.stderr.contains("a temporary file in /missing"), "{run:?}");
 }
 
-/// What is killed in the middle leaves nothing, and the output of before, where
-/// the file system has files without names.
+/// A killed command leaves no file, and keeps the old output, if the file system has files without
+/// names.
 #[test]
 fn a_command_that_is_killed() {
     let place = large_place();
@@ -216,7 +215,7 @@ fn a_command_that_is_killed() {
     let files = place.names();
     let mut process = place.command(&["convert", "-", "-o", "out.json"]);
     let mut child = process.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    // More than a pipe holds: some of it was read.
+    // More than a pipe's capacity: a part was read.
     child.stdin.as_mut().unwrap().write_all(&crate::dump::large()).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
@@ -225,16 +224,16 @@ fn a_command_that_is_killed() {
 }
 
 #[test]
-fn an_output_of_before_is_replaced_as_a_whole() {
+fn an_old_output_is_replaced_atomically() {
     let place = large_place();
     for (command, input) in with_outputs() {
         place.put(command.output, &everything().repeat(1000));
         let files = place.names();
         assert_eq!(command.run(&place, input).code, 0, "{}", command.line);
-        let again = fs::read(place.path(command.output)).unwrap();
+        let first = fs::read(place.path(command.output)).unwrap();
         fs::remove_file(place.path(command.output)).unwrap();
         assert_eq!(command.run(&place, input).code, 0, "{}", command.line);
-        assert!(fs::read(place.path(command.output)).unwrap() == again, "{}", command.line);
+        assert!(fs::read(place.path(command.output)).unwrap() == first, "{}", command.line);
         assert_eq!(place.names(), files);
         fs::remove_file(place.path(command.output)).unwrap();
     }

@@ -1,4 +1,4 @@
-//! What the user has no right to.
+//! Files and directories without permission.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::Command as Process;
 use super::{assert_failed, place, COMMANDS, FROM_JSON, RECOVER, WRONG};
 use crate::harness::{everything, Place, Run};
 
-/// Runs `trace` without the right of root to read and write everything.
+/// Runs `trace` without root's right to access all files.
 fn run(place: &Place, arguments: &[&str]) -> Run {
     let mut command = place.command(arguments);
     if rustix::process::geteuid().is_root() {
@@ -27,9 +27,9 @@ fn unreadable_files() {
     for command in COMMANDS.iter().chain(&FROM_JSON).chain([&RECOVER]) {
         let run = run(&place, &command.with(WRONG, command.output));
         assert_failed(&place, &files, &run, WRONG, command.line);
-        // What `recover` opens stands beside it.
-        let is_told = run.stderr.contains("permission denied");
-        assert!(is_told || command.line == RECOVER.line, "{}: {run:?}", command.line);
+        // `recover` opens another file beside it.
+        let is_reported = run.stderr.contains("permission denied");
+        assert!(is_reported || command.line == RECOVER.line, "{}: {run:?}", command.line);
     }
 }
 

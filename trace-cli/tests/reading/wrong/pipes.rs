@@ -15,7 +15,7 @@ fn run_piped(place: &Place, command: &Command, content: &[u8]) -> Run {
     let mut process = place.command(&command.with("-", command.output));
     process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = process.spawn().unwrap();
-    // It may have seen at once that a pipe will not do.
+    // The command may refuse a pipe at once.
     let _ = child.stdin.take().unwrap().write_all(content);
     Run::of(child.wait_with_output().unwrap())
 }
@@ -30,7 +30,7 @@ fn archives_from_a_pipe() {
         if !name.is_empty() && !name.ends_with("svg") && !name.ends_with("html") {
             let piped = std::fs::read(place.path(name)).unwrap();
             assert_eq!(command.run(&place, super::GOOD).code, 0);
-            // Speedscope's file has the name of what it is of.
+            // Speedscope's file contains the name of the input.
             let is_same = piped == std::fs::read(place.path(name)).unwrap();
             assert!(is_same || name.ends_with("speedscope.json"), "{}", command.line);
         }
@@ -39,7 +39,7 @@ fn archives_from_a_pipe() {
 }
 
 #[test]
-fn what_is_no_archive_from_a_pipe() {
+fn other_data_from_a_pipe_is_refused() {
     let place = place();
     let files = place.names();
     for command in &COMMANDS {
@@ -50,8 +50,7 @@ fn what_is_no_archive_from_a_pipe() {
     }
 }
 
-/// Writes into a named pipe once somebody reads it; tells whether that was
-/// before `child` has ended.
+/// Writes into a named pipe when it has a reader. Returns whether that was before `child` ended.
 fn feed(pipe: &Path, child: &mut Child) -> bool {
     loop {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK;

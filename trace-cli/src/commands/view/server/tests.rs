@@ -1,5 +1,5 @@
-//! The server of a hosted interface, which in the command has a port that other
-//! programs may have taken.
+//! The server for the hosted interface, at any free port: other programs may use the command's
+//! port.
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use super::*;
 
 const ADDRESS: &str = "https://ui.perfetto.dev/#!/?url=http://";
 
-/// Serves `content`, and lets `ask` ask for it at a host and a path.
+/// Serves `content` while `ask` runs with its host and path.
 fn serving(content: &[u8], ask: impl FnOnce(&str, &str)) {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(content).unwrap();
@@ -27,7 +27,7 @@ fn serving(content: &[u8], ask: impl FnOnce(&str, &str)) {
     });
 }
 
-/// Does something at the end, also that of a test that fails.
+/// Runs a function at the end of a test, even if the test fails.
 struct AtEnd<F: Fn()>(F);
 
 impl<F: Fn()> Drop for AtEnd<F> {
@@ -36,7 +36,7 @@ impl<F: Fn()> Drop for AtEnd<F> {
     }
 }
 
-/// Returns the status, the headers and the content of an answer.
+/// Returns the status, the headers and the content of a response.
 fn ask(host: &str, line: &str, headers: &str) -> (String, String, Vec<u8>) {
     let mut stream = TcpStream::connect(host).unwrap();
     write!(stream, "{line} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n").unwrap();
@@ -50,7 +50,7 @@ fn ask(host: &str, line: &str, headers: &str) -> (String, String, Vec<u8>) {
 }
 
 #[test]
-fn the_trace_comes_whole_and_again() {
+fn the_whole_trace_is_served_repeatedly() {
     let content: Vec<u8> = (0..3_000_000_u32).map(|number| (number / 3) as u8).collect();
     serving(&content, |host, path| {
         for _ in 0..2 {
@@ -71,7 +71,7 @@ fn the_trace_comes_whole_and_again() {
 }
 
 #[test]
-fn browsers_may_ask_whether_they_may_ask() {
+fn preflight_requests_are_allowed() {
     serving(b"x", |host, path| {
         let asked = "Origin: https://ui.perfetto.dev\r\nAccess-Control-Request-Method: GET\r\n\
                      Access-Control-Request-Private-Network: true\r\n";
@@ -88,7 +88,7 @@ fn browsers_may_ask_whether_they_may_ask() {
 }
 
 #[test]
-fn others_are_told_nothing() {
+fn other_requests_get_no_content() {
     serving(b"secret", |host, path| {
         let (directory, name) = path.rsplit_once('/').unwrap();
         let get = |path: &str, headers: &str| ask(host, &format!("GET {path}"), headers);
@@ -113,15 +113,15 @@ fn others_are_told_nothing() {
             ("400 Bad Request", ask(host, "G(T /", "")),
         ];
         answers.push(("400 Bad Request", get(path, &format!("X: {}\r\n", "x".repeat(20_000)))));
-        for (wanted, (status, headers, content)) in answers {
-            assert_eq!(status, wanted);
+        for (expected, (status, headers, content)) in answers {
+            assert_eq!(status, expected);
             assert!(content.is_empty() && !headers.contains("Access-Control"), "{headers}");
         }
     });
 }
 
 #[test]
-fn a_browser_that_leaves_disturbs_no_one() {
+fn a_client_that_leaves_does_not_disturb_the_others() {
     let content = vec![1; 50_000_000];
     serving(&content, |host, path| {
         let mut silent = TcpStream::connect(host).unwrap();
@@ -132,13 +132,13 @@ fn a_browser_that_leaves_disturbs_no_one() {
         drop(stream);
         silent.write_all(b"GET").unwrap();
         assert_eq!(ask(host, &format!("GET {path}"), "").2.len(), content.len());
-        // And whoever does not read is not waited for.
+        // The server does not wait for a client that does not read.
         write!(silent, " {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
     });
 }
 
 #[test]
-fn only_one_port_is_one_that_the_hosted_interface_asks() {
+fn the_hosted_interface_requires_its_port() {
     let error = Server::listen(&Interface::Hosted, Some(9002)).unwrap_err().to_string();
     assert!(error.contains("at port 9001 only, not at 9002"), "{error}");
 }

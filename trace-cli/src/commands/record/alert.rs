@@ -5,18 +5,18 @@ use trace_manager::{Notice, Trigger, TriggerAction};
 use crate::args::Action;
 use crate::cli::RecordArgs;
 
-/// What happens to the command when recording has ended.
+/// The action on the command when recording has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Then {
-    /// It has ended, or continues.
+pub(super) enum CommandAction {
+    /// None: the command has ended, or continues.
     Leave,
-    /// It is stopped.
+    /// Stop the command.
     End,
-    /// It is waited for.
+    /// Wait for the command.
     Wait,
 }
 
-/// The triggers of the session.
+/// Returns the triggers of the session.
 pub(super) fn triggers(args: &RecordArgs) -> Vec<Trigger> {
     let trigger = |trigger: &crate::args::Trigger| Trigger {
         alert: trigger.alert.clone(),
@@ -28,8 +28,8 @@ pub(super) fn triggers(args: &RecordArgs) -> Vec<Trigger> {
     args.triggers.iter().map(trigger).collect()
 }
 
-/// Reports an alert. Returns what happens to the command if the alert has stopped recording.
-pub(super) fn tell(args: &RecordArgs, notice: &Notice) -> Option<Then> {
+/// Reports an alert. Returns the action on the command if the alert has stopped recording.
+pub(super) fn report(args: &RecordArgs, notice: &Notice) -> Option<CommandAction> {
     match notice {
         Notice::Snapshot { path, alerts, result: Ok(_) } => {
             crate::say(&format!("{}: snapshot {}", named(alerts), path.display()));
@@ -48,15 +48,15 @@ pub(super) fn tell(args: &RecordArgs, notice: &Notice) -> Option<Then> {
     }
 }
 
-fn stopping(args: &RecordArgs, alert: &str) -> Then {
+fn stopping(args: &RecordArgs, alert: &str) -> CommandAction {
     let exits = args.triggers.iter().any(|it| it.alert == alert && it.action == Action::Exit);
-    let (then, what) = match (args.command.is_empty(), exits) {
-        (true, _) => (Then::Leave, "recording ends"),
-        (false, true) => (Then::End, "recording ends, and the command is stopped"),
-        (false, false) => (Then::Wait, "recording ends, and the command continues"),
+    let (action, what) = match (args.command.is_empty(), exits) {
+        (true, _) => (CommandAction::Leave, "recording ends"),
+        (false, true) => (CommandAction::End, "recording ends, and the command is stopped"),
+        (false, false) => (CommandAction::Wait, "recording ends, and the command continues"),
     };
     crate::say(&format!("alert \"{alert}\": {what}"));
-    then
+    action
 }
 
 fn named(alerts: &[String]) -> String {
