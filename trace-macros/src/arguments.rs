@@ -1,4 +1,4 @@
-//! What is recorded of a function's arguments: keys and values, as tokens.
+//! The recorded arguments of a function: keys and values, as tokens.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned, ToTokens};
@@ -6,7 +6,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, Expr, LitStr, Path, Result};
 
-use crate::attr::{Arg, Args, Given, Options, Skip, Value};
+use crate::attr::{Arg, Args, OptionValue, Options, Skip, Value};
 use crate::defaults::Defaults;
 use crate::parameters::Parameters;
 use crate::shape::Shape;
@@ -14,7 +14,7 @@ use crate::shape::Shape;
 /// The most arguments that an event can have: the count has four bits in a record's header.
 const MAX_ARGS: usize = 15;
 
-/// Those of a task, which has one of its own.
+/// The most arguments of a task: one key is the task's own.
 const MAX_TASK_ARGS: usize = MAX_ARGS - 1;
 
 /// Keys and values.
@@ -27,16 +27,20 @@ pub(crate) fn arguments(
 ) -> Result<Vec<(LitStr, TokenStream)>> {
     let most = if shape == Shape::Plain { MAX_ARGS } else { MAX_TASK_ARGS };
     match &options.args {
-        Some(Given { value: Args::List(list), .. }) => listed(list, parameters, most, runtime),
-        Some(Given { value: Args::All, .. }) => {
+        Some(OptionValue { value: Args::List(list), .. }) => {
+            listed(list, parameters, most, runtime)
+        }
+        Some(OptionValue { value: Args::All, .. }) => {
             Ok(all(parameters, skipped(options, parameters)?, most, runtime))
         }
-        None if defaults.all_args => Ok(all(parameters, skipped(options, parameters)?, most, runtime)),
+        None if defaults.all_args => {
+            Ok(all(parameters, skipped(options, parameters)?, most, runtime))
+        }
         None => match &options.skip {
-            Some(Given { option, .. }) => Err(Error::new(
+            Some(OptionValue { option, .. }) => Err(Error::new(
                 option.span(),
-                "`skip(...)` leaves parameters out of all, and none is recorded: write `args, skip(...)`, \
-                 or remove it",
+                "`skip(...)` excludes parameters from `args`, which is missing: \
+                 write `args, skip(...)`, or remove it",
             )),
             None => Ok(Vec::new()),
         },
@@ -44,7 +48,9 @@ pub(crate) fn arguments(
 }
 
 fn skipped<'o>(options: &'o Options, parameters: &Parameters<'_>) -> Result<&'o [Ident]> {
-    let Some(Given { value: Skip::Parameters(words), .. }) = &options.skip else { return Ok(&[]) };
+    let Some(OptionValue { value: Skip::Parameters(words), .. }) = &options.skip else {
+        return Ok(&[]);
+    };
     for word in words {
         parameters.check(word)?;
     }
@@ -59,8 +65,8 @@ fn listed(
 ) -> Result<Vec<(LitStr, TokenStream)>> {
     if let Some(first_too_many) = list.get(most) {
         let message = format!(
-            "there are at most {most} arguments{}: remove {}",
-            if most == MAX_TASK_ARGS { " where a future is traced" } else { "" },
+            "at most {most} arguments{} are recorded: remove {}",
+            if most == MAX_TASK_ARGS { " of a traced future" } else { "" },
             list.len() - most
         );
         return Err(Error::new(first_too_many.key.span(), message));
@@ -80,8 +86,8 @@ fn listed(
     list.iter().map(value).collect()
 }
 
-/// The runtime's path where errors about what is written with it are to be shown. A path that was
-/// given stays: its words may be known only where they stand.
+/// The runtime's path with the span for errors about its use. A path from the option `crate` keeps
+/// its spans, because its names may resolve only there.
 pub(crate) fn at(runtime: &Path, span: Span) -> TokenStream {
     let is_default = runtime.to_token_stream().to_string() == ":: trace_runtime";
     if is_default {
@@ -91,7 +97,7 @@ pub(crate) fn at(runtime: &Path, span: Span) -> TokenStream {
     }
 }
 
-/// An expression as what an operator can stand before.
+/// An expression in a form that can follow an operator.
 fn operand(expr: &Expr) -> TokenStream {
     match expr {
         Expr::Binary(_) | Expr::Cast(_) | Expr::Range(_) | Expr::Closure(_) | Expr::Assign(_) => {
@@ -115,7 +121,7 @@ fn all(
     words.take(most).map(value).collect()
 }
 
-/// A place for errors about what is not the user's code, which lints are to know.
+/// A span for errors in generated code, which lints recognize as such.
 pub(crate) fn ours(span: Span) -> Span {
     Span::mixed_site().located_at(span)
 }

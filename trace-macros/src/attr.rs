@@ -1,7 +1,6 @@
 //! Reading the options between the parentheses of `#[trace_fn(...)]`.
 //!
-//! Only what can be decided without the function is checked here; whether an argument is one of
-//! its parameters is `expand`'s to say.
+//! Checks that do not require the function are here. `expand` checks that arguments are parameters.
 
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
@@ -14,38 +13,38 @@ const KNOWN: &str =
     "`category = \"...\"`, `name = \"...\"`, `args(...)`, `args`, `skip(...)`, `ret`, `err`, \
                      `flow = id`, `flow_begin = id`, `flow_end = id`, `crate = path` or `skip`";
 
-/// What stands in one attribute; `None` for an option that is not there.
+/// The options of one attribute; `None` if an option is missing.
 #[derive(Default)]
 pub(crate) struct Options {
-    pub(crate) category: Option<Given<LitStr>>,
-    pub(crate) name: Option<Given<LitStr>>,
-    pub(crate) args: Option<Given<Args>>,
-    pub(crate) skip: Option<Given<Skip>>,
-    pub(crate) ret: Option<Given<()>>,
-    pub(crate) err: Option<Given<()>>,
-    /// The option's word says which event of the flow it is.
-    pub(crate) flow: Option<Given<Expr>>,
-    pub(crate) runtime: Option<Given<Path>>,
+    pub(crate) category: Option<OptionValue<LitStr>>,
+    pub(crate) name: Option<OptionValue<LitStr>>,
+    pub(crate) args: Option<OptionValue<Args>>,
+    pub(crate) skip: Option<OptionValue<Skip>>,
+    pub(crate) ret: Option<OptionValue<()>>,
+    pub(crate) err: Option<OptionValue<()>>,
+    /// The flow's id. The option's word selects the event of the flow.
+    pub(crate) flow: Option<OptionValue<Expr>>,
+    pub(crate) runtime: Option<OptionValue<Path>>,
 }
 
 /// Which arguments to record.
 pub(crate) enum Args {
     /// `args`: every parameter that can be recorded.
     All,
-    /// `args(...)`: these.
+    /// `args(...)`: the listed ones.
     List(Vec<Arg>),
 }
 
-/// What to leave out.
+/// What to skip.
 pub(crate) enum Skip {
     /// `skip`: the whole function.
     Function,
-    /// `skip(...)`: these parameters, of all.
+    /// `skip(...)`: these parameters. All others are recorded.
     Parameters(Vec<Ident>),
 }
 
-/// An option's value, with the option's own word for messages about it.
-pub(crate) struct Given<T> {
+/// An option's value, with its word for error messages.
+pub(crate) struct OptionValue<T> {
     pub(crate) option: Ident,
     pub(crate) value: T,
 }
@@ -56,7 +55,7 @@ pub(crate) struct Arg {
     pub(crate) value: Value,
 }
 
-/// Where an argument's value comes from.
+/// The source of an argument's value.
 pub(crate) enum Value {
     /// `args(a)`: a parameter, or `self`.
     Parameter(Ident),
@@ -97,16 +96,16 @@ impl Options {
     }
 
     fn check_skip(&self) -> Result<()> {
-        let Some(Given { option, value }) = &self.skip else { return Ok(()) };
+        let Some(OptionValue { option, value }) = &self.skip else { return Ok(()) };
         match (value, &self.args) {
             (Skip::Function, _) if self.options() > 1 => Err(Error::new(
                 option.span(),
-                "`skip` stands alone: remove it, or the other options; \
-                 to leave parameters out write `skip(name)`",
+                "`skip` excludes the function, so it allows no other options: remove it or them; \
+                 to exclude parameters write `skip(name)`",
             )),
-            (Skip::Parameters(_), Some(Given { value: Args::List(_), .. })) => Err(Error::new(
+            (Skip::Parameters(_), Some(OptionValue { value: Args::List(_), .. })) => Err(Error::new(
                 option.span(),
-                "`skip(...)` leaves parameters out of all: remove it, or write `args` without a list",
+                "`skip(...)` excludes parameters from all of them: remove it, or write `args` without a list",
             )),
             _ => Ok(()),
         }
@@ -128,44 +127,46 @@ impl Options {
         .sum()
     }
 
-    /// Whether the function is to be left out.
+    /// Returns whether the function is skipped.
     pub(crate) fn skips_function(&self) -> bool {
-        matches!(self.skip, Some(Given { value: Skip::Function, .. }))
+        matches!(self.skip, Some(OptionValue { value: Skip::Function, .. }))
     }
 }
 
 fn option_word(input: ParseStream<'_>) -> Result<Ident> {
     if input.peek(LitStr) {
         let text: LitStr = input.parse()?;
-        let message =
-            format!("say what this is: write `category = {0:?}` or `name = {0:?}`", text.value());
+        let message = format!(
+            "a string without an option: write `category = {0:?}` or `name = {0:?}`",
+            text.value()
+        );
         return Err(Error::new(text.span(), message));
     }
-    // `crate` is a keyword, which an ordinary identifier may not be.
+    // `parse_any`, because `crate` is a keyword.
     Ident::parse_any(input)
         .map_err(|error| Error::new(error.span(), format!("expected an option: write {KNOWN}")))
 }
 
 fn set<T>(
-    slot: &mut Option<Given<T>>,
+    slot: &mut Option<OptionValue<T>>,
     option: Ident,
     value: impl FnOnce(&Ident) -> Result<T>,
 ) -> Result<()> {
     if let Some(first) = slot {
         let first = &first.option;
         let message = if *first == option {
-            format!("`{option}` is given twice: keep one of them")
+            format!("`{option}` appears twice: keep one of them")
         } else {
-            format!("there is `{first}` already: keep one of them")
+            format!("`{first}` is already set: keep one of them")
         };
         return Err(Error::new(option.span(), message));
     }
     let value = value(&option)?;
-    *slot = Some(Given { option, value });
+    *slot = Some(OptionValue { option, value });
     Ok(())
 }
 
-/// `= "text"` behind an option.
+/// Parses `= "text"` after an option.
 ///
 /// A literal, because the trace point's strings are part of a static that exists before the program
 /// runs.
@@ -182,7 +183,7 @@ fn string(option: &Ident, input: ParseStream<'_>) -> Result<LitStr> {
     if text.value().is_empty() {
         return Err(Error::new(
             text.span(),
-            format!("`{option}` is empty: give it a text, or remove it"),
+            format!("`{option}` is empty: write a text, or remove it"),
         ));
     }
     Ok(text)
@@ -197,7 +198,7 @@ fn path(option: &Ident, input: ParseStream<'_>) -> Result<Path> {
 }
 
 fn equals(option: &Ident, value: &str, input: ParseStream<'_>) -> Result<()> {
-    // At the end of the attribute there is no token to point at but the option itself.
+    // At the end of the attribute, the option itself is the only token to report.
     let span = if input.is_empty() { option.span() } else { input.span() };
     input.parse::<Token![=]>().map(drop).map_err(|_| {
         Error::new(span, format!("`{option}` takes a value: write `{option} = {value}`"))
@@ -241,7 +242,7 @@ fn skip(option: &Ident, input: ParseStream<'_>) -> Result<Skip> {
     }
     let names = Punctuated::<Ident, Token![,]>::parse_terminated_with(&content, |input| {
         Ident::parse_any(input).map_err(|error| {
-            Error::new(error.span(), "expected a parameter's name: `skip` takes nothing else")
+            Error::new(error.span(), "expected a parameter's name: `skip` accepts only names")
         })
     })?;
     Ok(Skip::Parameters(names.into_iter().collect()))
@@ -261,7 +262,7 @@ fn check_keys(args: &[Arg]) -> Result<()> {
     for (index, arg) in args.iter().enumerate() {
         if args.iter().take(index).any(|earlier| earlier.key.value() == arg.key.value()) {
             let message =
-                format!("the key `{0}` is given twice: write `other_key = ...`", arg.key.value());
+                format!("the key `{0}` appears twice: write `other_key = ...`", arg.key.value());
             return Err(Error::new(arg.key.span(), message));
         }
     }
@@ -270,7 +271,7 @@ fn check_keys(args: &[Arg]) -> Result<()> {
 
 impl Parse for Arg {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        // Looked at from a copy: an expression without a key is reported as a whole.
+        // A fork, because an expression without a key is reported as a whole.
         let ahead = input.fork();
         let Some((key, word)) = key(&ahead) else {
             return Err(without_key(input));
@@ -306,12 +307,12 @@ fn with_expr(key: LitStr, input: ParseStream<'_>) -> Result<Arg> {
     Ok(Arg { key, value: Value::Expr(input.parse()?) })
 }
 
-/// Whether an argument ends here.
+/// Returns whether an argument ends here.
 fn at_end(input: ParseStream<'_>) -> bool {
     input.is_empty() || input.peek(Token![,])
 }
 
-/// The word or text at the front, as a key, and the word itself where it is one.
+/// The next word or text as a key, and the word itself if it is one.
 fn key(input: ParseStream<'_>) -> Option<(LitStr, Option<Ident>)> {
     if let Ok(text) = input.parse::<LitStr>() {
         return Some((text, None));
@@ -322,7 +323,7 @@ fn key(input: ParseStream<'_>) -> Option<(LitStr, Option<Ident>)> {
 
 fn without_key(input: ParseStream<'_>) -> Error {
     let message = "expected a parameter's name or `key = expr`: \
-                   give this expression a key, as in `args(length = text.len())`";
+                   write a key before this expression, as in `args(length = text.len())`";
     match input.fork().parse::<Expr>() {
         Ok(expr) => Error::new_spanned(expr, message),
         Err(_) => Error::new(input.span(), message),

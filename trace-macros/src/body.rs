@@ -1,9 +1,9 @@
-//! What a function's statements tell, which are known as tokens only: where the function may end.
+//! Where a function may end, by its statements, which are known as tokens only.
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
-/// Macros that do not leave the function around them: the standard library's, and those that write
-/// logs.
+/// Macros that do not return from the function around them: those of the standard library, and of
+/// logging crates.
 const STAYING: [&str; 43] = [
     "addr_of",
     "addr_of_mut",
@@ -50,16 +50,16 @@ const STAYING: [&str; 43] = [
     "writeln",
 ];
 
-/// Words that are no macro although `!` and parentheses follow them: the first is an operator then.
+/// Keywords that are no macro although `!` and parentheses follow: there `!` is an operator.
 const BEFORE_NOT: [&str; 7] = ["break", "else", "if", "in", "match", "return", "while"];
 
-/// Whether a body may end before its end: by `return`, `?`, or a macro, which may stand for one of
-/// these. What is in async blocks ends these.
+/// Returns whether a body may return early: by `return`, `?`, or a macro that may contain one of
+/// them. Those inside an async block only end that block.
 pub(crate) fn may_return_early(body: TokenStream) -> bool {
     returns(body, |_| false)
 }
 
-/// As `may_return_early`, for macros that `stays` says nothing good of.
+/// Like `may_return_early`. Macros for which `stays` is false may return.
 fn returns(body: TokenStream, stays: fn(&Ident) -> bool) -> bool {
     let tokens: Vec<TokenTree> = body.into_iter().collect();
     tokens.iter().enumerate().any(|(position, token)| {
@@ -92,15 +92,15 @@ fn is_macro_call(tokens: &[TokenTree]) -> bool {
     }
 }
 
-/// Whether a macro of this name is taken not to leave the function.
+/// Returns whether a macro of this name is assumed not to return from the function.
 fn stays(name: &Ident) -> bool {
     let text = name.to_string();
     STAYING.contains(&text.as_str()) || text.starts_with("trace_") || text.ends_with("_span")
 }
 
-/// Splits a body that ends with `Box::pin(future)`, and does not end elsewhere, into what comes
-/// before the parentheses and what is in them. Macros that one knows are trusted: without that, a
-/// function that writes a log would not have its future traced.
+/// Splits a body that ends with `Box::pin(future)`, and does not return early, into the tokens
+/// before the parentheses and the group. Well-known macros are trusted: otherwise the future of a
+/// function that logs would not be traced.
 pub(crate) fn boxed_tail(body: &TokenStream) -> Option<(TokenStream, Group)> {
     let mut tokens: Vec<TokenTree> = body.clone().into_iter().collect();
     let Some(TokenTree::Group(boxed)) = tokens.pop() else { return None };
@@ -136,13 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn a_macro_may_have_the_name_of_another() {
+    fn macros_are_recognized_by_name() {
         assert!(may_return_early(quote!(error!("no"); c)));
         assert!(!may_return_early(quote!(if !(a) { b } else { c })));
     }
 
     #[test]
-    fn other_bodies_run_to_their_end() {
+    fn bodies_without_return_run_to_their_end() {
         for whole in [
             quote!(a != (b)),
             quote!(if !(a) { b } else { c }),

@@ -1,15 +1,15 @@
-//! The options that hold where an item's own attribute does not set them.
+//! The options of a block, which apply if an item's own attribute does not set them.
 
 use syn::{LitStr, Path};
 
-use crate::attr::{Given, Options};
+use crate::attr::{OptionValue, Options};
 
 /// What the attribute generates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Functions that are recorded.
+    /// Recorded functions.
     Traced,
-    /// The functions unchanged, with a type check that leaves no code.
+    /// Unchanged functions, with a type check that generates no code.
     Checked,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct Defaults {
 impl Defaults {
     /// Returns the category that the item or its block sets.
     pub(crate) fn category<'a>(&'a self, options: &'a Options) -> Option<&'a LitStr> {
-        let own = options.category.as_ref().map(|Given { value, .. }| value);
+        let own = options.category.as_ref().map(|OptionValue { value, .. }| value);
         own.or(self.category.as_ref())
     }
 
-    /// Returns the path of the crate that has the macros.
+    /// Returns the path of the crate with the macros.
     pub(crate) fn runtime<'a>(&'a self, options: &'a Options) -> &'a Path {
-        options.runtime.as_ref().map_or(&self.runtime, |Given { value, .. }| value)
+        options.runtime.as_ref().map_or(&self.runtime, |OptionValue { value, .. }| value)
     }
 }

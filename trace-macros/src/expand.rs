@@ -1,7 +1,7 @@
-//! Finding the functions, and the options that hold for each of them.
+//! Finds the functions, and the options of each.
 //!
-//! A mistake never takes the item away: it is emitted untraced beside the error, so that the
-//! compiler does not go on to report every use of it.
+//! After a mistake, the item is emitted untraced beside the error. Otherwise the compiler would
+//! report every use of a missing item.
 
 use proc_macro2::TokenStream;
 use quote::{quote, ToTokens};
@@ -41,7 +41,7 @@ fn trace_outermost(options: TokenStream, item: &mut Item, defaults: &Defaults) -
     let options: Options = syn::parse2(options)?;
     if let (Some(skip), true) = (&options.skip, options.skips_function()) {
         let message =
-            "`skip` leaves a function out of a block that has `#[trace_fn]`: remove the attribute";
+            "`skip` excludes a function from a block with `#[trace_fn]`: remove the attribute";
         return Err(Error::new(skip.option.span(), message));
     }
     if let Some(second) = own(item).first() {
@@ -108,7 +108,7 @@ fn trace_member(item: &mut Item, defaults: &Defaults) -> Result<()> {
     trace_item(item, &options, defaults)
 }
 
-/// Of an item that is left out, traces what has an attribute of its own.
+/// Traces the members of a skipped item that have an attribute of their own.
 fn trace_marked(item: &mut Item, defaults: &Defaults) -> Result<()> {
     match item {
         Item::Block(block) => trace_members(block, defaults),
@@ -116,7 +116,7 @@ fn trace_marked(item: &mut Item, defaults: &Defaults) -> Result<()> {
     }
 }
 
-/// Whether it is no mistake of the block's that this function is in it.
+/// Returns whether a block may contain this function, although it cannot be traced.
 fn cannot_be_traced(item: &Item) -> bool {
     match item {
         Item::Function(function) => function::obstacle(function).is_some(),
@@ -135,16 +135,16 @@ fn twice(second: &Attribute) -> Error {
     Error::new_spanned(second, "this item has `#[trace_fn]` twice: keep one of them")
 }
 
-/// A block has the options that hold for all functions in it.
+/// Checks that a block has only options that apply to all of its functions.
 fn check_block_options(options: &Options) -> Result<()> {
     let list = options.args.as_ref().filter(|args| matches!(args.value, Args::List(_)));
     let words = [
-        options.name.as_ref().map(|given| &given.option),
-        list.map(|given| &given.option),
-        options.skip.as_ref().filter(|_| !options.skips_function()).map(|given| &given.option),
-        options.ret.as_ref().map(|given| &given.option),
-        options.err.as_ref().map(|given| &given.option),
-        options.flow.as_ref().map(|given| &given.option),
+        options.name.as_ref().map(|it| &it.option),
+        list.map(|it| &it.option),
+        options.skip.as_ref().filter(|_| !options.skips_function()).map(|it| &it.option),
+        options.ret.as_ref().map(|it| &it.option),
+        options.err.as_ref().map(|it| &it.option),
+        options.flow.as_ref().map(|it| &it.option),
     ];
     match words.into_iter().flatten().next() {
         Some(word) => Err(Error::new(

@@ -1,4 +1,4 @@
-//! Putting trace points into one function.
+//! Puts trace points into one function.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned, ToTokens};
@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::{Error, Expr, Path, Result};
 
 use crate::arguments::{arguments, at, ours};
-use crate::attr::{Given, Options};
+use crate::attr::{OptionValue, Options};
 use crate::body::{boxed_tail, may_return_early};
 use crate::defaults::{Defaults, Mode};
 use crate::item::Function;
@@ -16,8 +16,7 @@ use crate::shape::{nameable_output, named_output, never_returns, Shape};
 /// Rewrites the body.
 pub(crate) fn trace(function: &mut Function, options: &Options, defaults: &Defaults) -> Result<()> {
     if let Some((span, problem)) = obstacle(function) {
-        let skip =
-            if defaults.in_block { ", or leave it out with `#[trace_fn(skip)]`" } else { "" };
+        let skip = if defaults.in_block { ", or exclude it with `#[trace_fn(skip)]`" } else { "" };
         return Err(Error::new(span, format!("{problem}{skip}")));
     }
     check_result(function, options)?;
@@ -29,7 +28,7 @@ pub(crate) fn trace(function: &mut Function, options: &Options, defaults: &Defau
     Ok(())
 }
 
-/// What keeps a function from being traced: where it stands, and what to do.
+/// The reason why a function cannot be traced: its span, and a message with advice.
 pub(crate) fn obstacle(function: &Function) -> Option<(Span, &'static str)> {
     if let Some(word) = function.signature.constness {
         let problem = "a `const fn` cannot be traced: it may run in the compiler; \
@@ -40,14 +39,14 @@ pub(crate) fn obstacle(function: &Function) -> Option<(Span, &'static str)> {
         let text = attribute.meta.to_token_stream().to_string();
         text == "naked" || text == "unsafe (naked)"
     });
-    let problem = "a naked function cannot be traced: it is assembler and nothing else; \
+    let problem = "a naked function cannot be traced: it contains only assembler; \
                    put `#[trace_fn]` on its caller";
     naked.map(|attribute| (attribute.span(), problem))
 }
 
-/// Whether what the function returns can be looked at.
+/// Checks that the function's result can be recorded.
 fn check_result(function: &Function, options: &Options) -> Result<()> {
-    let Some(Given { option, .. }) = options.ret.as_ref().or(options.err.as_ref()) else {
+    let Some(OptionValue { option, .. }) = options.ret.as_ref().or(options.err.as_ref()) else {
         return Ok(());
     };
     if never_returns(&function.signature) {
@@ -61,7 +60,7 @@ fn check_result(function: &Function, options: &Options) -> Result<()> {
         function.attributes.iter().find(|attribute| attribute.path().is_ident("track_caller"));
     if asks_caller.is_some() && Shape::of(&function.signature, &function.body) == Shape::Plain {
         let message = format!(
-            "`{option}` puts the body into a closure, where `#[track_caller]` has no effect: remove one of them"
+            "`{option}` puts the body into a closure, where `#[track_caller]` has no effect: remove one of the two"
         );
         return Err(Error::new(option.span(), message));
     }
@@ -73,16 +72,16 @@ struct Point<'f> {
     function: &'f Function,
     shape: Shape,
     runtime: &'f Path,
-    /// The category, constant.
+    /// The category, a constant.
     category: TokenStream,
-    /// Category and name, as the macros of the runtime take them.
+    /// Category and name, in the form of the runtime's macros.
     site: TokenStream,
     /// `, key => value` for each argument.
     arguments: TokenStream,
     /// The values alone.
     values: Vec<TokenStream>,
-    flow: Option<&'f Given<Expr>>,
-    /// What of the result is recorded, and where that was asked for.
+    flow: Option<&'f OptionValue<Expr>>,
+    /// The macro that records the result, and the span of its option.
     result: Option<(TokenStream, Span)>,
     parameters: Parameters<'f>,
 }
@@ -97,18 +96,18 @@ impl<'f> Point<'f> {
             None => quote!(#runtime::__trace_category!()),
         };
         let name = match &options.name {
-            Some(Given { value, .. }) => quote!(#runtime::__trace_name!(#value)),
+            Some(OptionValue { value, .. }) => quote!(#runtime::__trace_name!(#value)),
             None => quote!(#runtime::__trace_function_name!()),
         };
-        let given = arguments(options, defaults, &parameters, shape, runtime)?;
+        let recorded = arguments(options, defaults, &parameters, shape, runtime)?;
         Ok(Point {
             function,
             shape,
             runtime,
             site: quote!((#category, #name)),
             category,
-            arguments: given.iter().map(|(key, value)| quote!(, #key => #value)).collect(),
-            values: given.into_iter().map(|(_, value)| value).collect(),
+            arguments: recorded.iter().map(|(key, value)| quote!(, #key => #value)).collect(),
+            values: recorded.into_iter().map(|(_, value)| value).collect(),
             flow: options.flow.as_ref(),
             result: result(options),
             parameters,
@@ -124,15 +123,15 @@ impl<'f> Point<'f> {
         }
     }
 
-    /// The body with its types checked: nothing of it is executed.
+    /// The body, and a check of the arguments' types that is not executed.
     fn checked(&self, body: &TokenStream) -> TokenStream {
         let Point { runtime, values, .. } = self;
-        let flow = self.flow.map(|given| &given.value);
+        let flow = self.flow.map(|it| &it.value);
         let result = self.checked_result();
         quote!(#runtime::__ntrace_fn!([#flow] [#result] #(, #values)*); #body)
     }
 
-    /// What is asked of the result, of one that there never is; nothing where its type has no name.
+    /// A type check of the result, on a value that never exists. Empty if the type has no name.
     fn checked_result(&self) -> TokenStream {
         let output = named_output(&self.function.signature);
         let is_output = matches!(self.shape, Shape::Plain | Shape::Async);
@@ -158,7 +157,7 @@ impl<'f> Point<'f> {
         }
     }
 
-    /// The body in a closure, so that all its results come by.
+    /// The body in a closure, so that `return` and `?` pass their result through the trace point.
     fn with_result(&self, body: &TokenStream) -> TokenStream {
         let result = local("__trace_result");
         let record = self.result_record(&result.to_token_stream());
@@ -166,7 +165,7 @@ impl<'f> Point<'f> {
         quote!(let #result = #body; #record #result)
     }
 
-    /// The body called as a closure, which has the parameters.
+    /// The body as a closure that is called at once and owns the parameters.
     fn closure(&self, body: &TokenStream) -> TokenStream {
         let runtime = self.runtime;
         let capture = self.parameters.capture();
@@ -183,14 +182,14 @@ impl<'f> Point<'f> {
         let block = self.function.block(quote!(#output #capture #flow #body));
         let future = quote!(async move #block);
         let (begin, task) = self.begin_task();
-        let future = self.task(&task, &self.told(&future, None));
+        let future = self.task(&task, &self.recorded_future(&future, None));
         if never_returns(&self.function.signature) {
             return quote!(#begin match #future.await {});
         }
         quote!(#begin #future.await)
     }
 
-    /// Says in an async block what it is to give, since an async block cannot.
+    /// Declares the output type inside an async block, which has no syntax for it.
     fn expected_output(&self) -> TokenStream {
         let runtime = self.runtime;
         let output = if never_returns(&self.function.signature) {
@@ -204,35 +203,34 @@ impl<'f> Point<'f> {
         )
     }
 
-    /// A task around the future that is returned.
+    /// A task around the returned future.
     fn future(&self, body: &TokenStream) -> TokenStream {
         let future = if may_return_early(body.clone()) {
             self.closure(body)
         } else {
-            // Without a statement the braces would be found unnecessary around one expression.
+            // Without a statement, a lint would report the braces as unnecessary.
             self.function.block(quote!(let () = (); #body)).into_token_stream()
         };
         let (begin, task) = self.make_task();
         let (flow_id, before) = self.later_flow();
-        let future = self.task(&task, &self.told(&future, before));
+        let future = self.task(&task, &self.recorded_future(&future, before));
         quote!(#begin #flow_id #future)
     }
 
-    /// A task within the box that is returned.
+    /// A task inside the returned box.
     ///
-    /// A box that the function has from elsewhere is not put into another one: `dyn Future<Output =
-    /// T> + 'static` outlives `'static` for the compiler only if `T` does, which a generic function
-    /// need not say.
+    /// A box from elsewhere is not boxed once more: `dyn Future<Output = T> + 'static` outlives
+    /// `'static` for the compiler only if `T` does, which a generic function need not declare.
     fn boxed_future(&self, body: &TokenStream) -> TokenStream {
         let Some((call, boxed)) = boxed_tail(body) else { return self.plain(body) };
         let (begin, task) = self.make_task();
         let (flow_id, before) = self.later_flow();
-        let future = self.task(&task, &self.told(&strip_comma(boxed.stream()), before));
+        let future = self.task(&task, &self.recorded_future(&strip_comma(boxed.stream()), before));
         quote_spanned!(boxed.span()=> #begin #flow_id #call(#future))
     }
 
-    /// A task of a future that is polled later, or never. Where there is nothing to record of the
-    /// call it begins with the first poll.
+    /// A task of a future that is polled later, or never. If the call has no arguments or flow to
+    /// record, the task begins with the first poll.
     fn make_task(&self) -> (TokenStream, Ident) {
         if !self.values.is_empty() {
             return self.begin_task();
@@ -254,7 +252,7 @@ impl<'f> Point<'f> {
     }
 
     /// A future with records at its first poll and of its output.
-    fn told(&self, future: &TokenStream, before: Option<TokenStream>) -> TokenStream {
+    fn recorded_future(&self, future: &TokenStream, before: Option<TokenStream>) -> TokenStream {
         if before.is_none() && self.result.is_none() {
             return future.clone();
         }
@@ -265,17 +263,19 @@ impl<'f> Point<'f> {
         quote!(#runtime::__attribute::observed(#future, move || { #before }, |#result| { let _ = #result; #record }))
     }
 
-    /// The record of a flow, for where the body runs at once.
+    /// The record of a flow, if the body runs in the call.
     fn flow_record(&self) -> TokenStream {
-        let Some(Given { option, value }) = self.flow else { return TokenStream::new() };
+        let Some(OptionValue { option, value }) = self.flow else { return TokenStream::new() };
         let Point { runtime, category, .. } = self;
         let event = flow_event(option);
         quote!(#runtime::__trace_fn_flow!(#event, #category, #value);)
     }
 
-    /// The id of a flow taken now, and its record for later.
+    /// The id of a flow, evaluated in the call, and its record for the first poll.
     fn later_flow(&self) -> (TokenStream, Option<TokenStream>) {
-        let Some(Given { option, value }) = self.flow else { return (TokenStream::new(), None) };
+        let Some(OptionValue { option, value }) = self.flow else {
+            return (TokenStream::new(), None);
+        };
         let Point { runtime, category, .. } = self;
         let (event, id) = (flow_event(option), local("__trace_flow"));
         (
@@ -311,12 +311,12 @@ fn flow_event(option: &Ident) -> Ident {
     Ident::new(event, option.span())
 }
 
-/// A variable that no name in the function can be mixed up with.
+/// A variable that cannot collide with names in the function.
 fn local(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
 
-/// Without the comma that may stand behind the last argument of a call.
+/// Removes a trailing comma.
 fn strip_comma(arguments: TokenStream) -> TokenStream {
     let mut tokens: Vec<_> = arguments.into_iter().collect();
     if tokens.last().is_some_and(|last| last.to_string() == ",") {

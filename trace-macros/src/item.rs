@@ -1,8 +1,7 @@
-//! Reading what the attribute stands on: a function, or a block of them.
+//! Parses the item of the attribute: a function, or a block of functions.
 //!
-//! Statements are kept as the tokens they are. They need not be understood to put others around
-//! them, so a body may use syntax that this crate's parser does not know yet, and parsing it costs
-//! nothing.
+//! Statements remain tokens. Adding statements around them requires no parser, so a body may use
+//! syntax that this crate does not know yet, and costs no time to parse.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{quote, ToTokens};
@@ -21,11 +20,11 @@ pub(crate) enum Item {
 
 /// A free function or a method, with a body.
 pub(crate) struct Function {
-    /// The attributes of this crate on it, which its output does not have.
+    /// The attributes of this crate, which are removed from the output.
     pub(crate) own: Vec<Attribute>,
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) signature: Signature,
-    /// The statements, but for the items that the body begins with.
+    /// The statements after the leading items.
     pub(crate) body: TokenStream,
     visibility: Visibility,
     defaultness: Option<Token![default]>,
@@ -46,10 +45,10 @@ pub(crate) struct Block {
     inner_attributes: Vec<Attribute>,
 }
 
-/// What stands between the braces of a block.
+/// A member of a block.
 pub(crate) enum Member {
     Item(Item),
-    /// What has nothing to trace in it.
+    /// A member without functions.
     Other(TokenStream),
 }
 
@@ -62,7 +61,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What an item is that begins here, if it can be traced.
+    /// The kind of the item that begins here, if it can be traced.
     fn of(input: ParseStream<'_>) -> Result<Option<Self>> {
         let ahead = input.fork();
         Attribute::parse_outer(&ahead)?;
@@ -97,7 +96,7 @@ impl Parse for Item {
 }
 
 const NOTHING: &str =
-    "nothing to trace here: put `#[trace_fn]` on a `fn` with a body, an `impl` block, a trait or a module";
+    "this item cannot be traced: put `#[trace_fn]` on a `fn` with a body, an `impl` block, a trait or a module";
 
 fn after_attributes(input: ParseStream<'_>) -> Result<proc_macro2::Span> {
     let ahead = input.fork();
@@ -106,9 +105,9 @@ fn after_attributes(input: ParseStream<'_>) -> Result<proc_macro2::Span> {
     Ok(ahead.span())
 }
 
-/// The attributes of this crate, and the others.
+/// Splits the attributes into those of this crate and the rest.
 ///
-/// By the last word of the path, since `use` may have brought it in as `trace_fn` or
+/// Compares the last segment of the path, since `use` allows `trace_fn` and
 /// `trace_runtime::trace_fn`.
 fn attributes(input: ParseStream<'_>) -> Result<(Vec<Attribute>, Vec<Attribute>)> {
     let is_own = |attribute: &Attribute| {
@@ -144,11 +143,11 @@ impl Parse for Function {
     }
 }
 
-/// The `use`, `fn`, `const` and so on that a body begins with.
+/// The items (`use`, `fn`, `const`, …) at the start of a body.
 ///
 /// An item means the same wherever it stands in its block, but `clippy::items_after_statements`
-/// reports one that follows a statement, so ours may not come first. Macro calls are not taken
-/// along: they may be statements.
+/// reports one that follows a statement, so the trace point comes after them. Macro calls are no
+/// items here: they may be statements.
 fn leading_items(input: ParseStream<'_>) -> Vec<syn::Item> {
     let mut items = Vec::new();
     loop {
@@ -173,8 +172,8 @@ impl Block {
 
 /// Splits a block at its braces.
 ///
-/// Its header may have braces too, as in `impl Ring<{ 1 << 4 }>`: it ends where the parser takes it
-/// for whole.
+/// The header may have braces too, as in `impl Ring<{ 1 << 4 }>`. It ends at the first brace where
+/// the parser accepts it as complete.
 fn header_and_body(kind: Kind, input: ParseStream<'_>) -> Result<(TokenStream, Group)> {
     let mut header = TokenStream::new();
     loop {
@@ -234,8 +233,8 @@ fn member(kind: Kind, input: ParseStream<'_>) -> Result<Member> {
 }
 
 impl Function {
-    /// A block as one of the function's: braces of this crate's would be of its edition, which has
-    /// a say in when the temporaries of a tail are dropped.
+    /// Returns a block with the braces of the function. Braces of this crate would have its
+    /// edition, which decides when the temporaries of a tail expression are dropped.
     pub(crate) fn block(&self, statements: TokenStream) -> Group {
         let mut block = Group::new(Delimiter::Brace, statements);
         block.set_span(self.brace.span.join());

@@ -1,10 +1,9 @@
 //! The `#[trace_fn]` attribute of `trace-runtime`.
 //!
-//! Programs use it as `trace_runtime::trace_fn`; this crate exists because an attribute has to live
-//! in a crate of its own. It reads the attribute's options (`attr`) and the item as far as needed
-//! (`item`), finds the functions in it and what holds for each (`expand`), and puts the runtime's
-//! macros into them (`function`), by what kind of function it is (`shape`, `body`) and what its
-//! parameters are (`parameters`, `arguments`).
+//! Programs use it as `trace_runtime::trace_fn`. Procedural macros require a crate of their own. It
+//! parses the attribute's options (`attr`) and the item (`item`), finds the functions and their
+//! options (`expand`), and adds the runtime's macros (`function`). The expansion depends on the
+//! kind of the function (`shape`, `body`) and on its parameters (`parameters`, `arguments`).
 
 #![forbid(unsafe_code)]
 
@@ -72,20 +71,19 @@ use defaults::Mode;
 /// # assert_eq!((cache.get(0), cache.len()), (Some(&5), 1));
 /// ```
 ///
-/// It stands on a function or method with a body, or on a block, and then holds for all functions
-/// in it: an `impl` block, a trait (its default methods), or a module that is written in place,
-/// with all that is in it. `#[trace_fn(skip)]` leaves one out, and so it does a block within the
-/// block; a function's own `#[trace_fn(...)]` comes first. A `const fn`, which may run in the
-/// compiler, is left out of a block silently, and so are functions that a macro makes inside it and
-/// those inside functions.
+/// Put it on a function or method with a body, or on a block, to trace all functions in the block.
+/// A block is an `impl` block, a trait (its default methods), or an inline module with all of its
+/// contents. `#[trace_fn(skip)]` excludes a function or a nested block; a function's own
+/// `#[trace_fn(...)]` takes precedence. In a block, a `const fn` is ignored, because it may run in
+/// the compiler. Functions that a macro generates in the block, and functions inside functions, are
+/// ignored too.
 ///
 /// # Names
 ///
 /// The category is the name of the crate, `my_app`. The name is the function's path without the
-/// crate, `shapes::area`, and `Ring::push` for what belongs to a type or a trait. Types have
-/// neither modules nor generic arguments; for a trait's default method it is the trait, for an
-/// implementation the type: `Ring::fmt`. Both are made when a recording starts, and cost a call
-/// nothing.
+/// crate: `shapes::area`, or `Ring::push` for a method. Types are named without modules and generic
+/// arguments. A default method has the name of its trait, an implementation that of its type:
+/// `Ring::fmt`. Both are computed when a recording starts, and add no cost to a call.
 ///
 /// # Options
 ///
@@ -93,28 +91,29 @@ use defaults::Mode;
 /// |---|---|
 /// | `category = "..."` | the category, a literal |
 /// | `name = "..."` | the name, a literal |
-/// | `args(a, b, key = expr, "any key" = expr)` | parameters, `self` among them, and expressions, which see the parameters |
-/// | `args` | all parameters that can be recorded, but `self` and those that begin with `_` |
-/// | `args, skip(a, b)` | the same without these |
+/// | `args(a, b, key = expr, "any key" = expr)` | parameters, including `self`, and expressions, which can use the parameters |
+/// | `args` | all parameters that can be recorded, except `self` and names that begin with `_` |
+/// | `args, skip(a, b)` | the same, without the listed parameters |
 /// | `ret` | the result, as an instant `return` with the argument `value` |
-/// | `err` | the error, if there is one, as an instant `error` with the argument `error`; with it `ret` is for what is no error |
+/// | `err` | the error, if there is one, as an instant `error` with the argument `error`; `ret` then records only results that are no error |
 /// | `flow = id`, `flow_begin = id`, `flow_end = id` | a step, the begin or the end of the flow `flow` with this id, a `u64` |
-/// | `crate = path` | nothing: it says where `trace_runtime` is to be found |
-/// | `skip` | nothing at all: for one function of a block |
+/// | `crate = path` | no data: sets the path of `trace_runtime` |
+/// | `skip` | no data: excludes one function of a block |
 ///
-/// A block takes `category`, `args` without a list, `crate`, and, inside another one, `skip`.
+/// A block accepts `category`, `args` without a list, `crate`, and, inside another block, `skip`.
 ///
 /// ## Values
 ///
-/// A value is recorded typed if its type has an `ArgValue`; else as the text of its `Display`, else
-/// of its `Debug`. Bare `args` leaves out what has none of them, such as a `T` without bounds;
-/// elsewhere that is an error. At most 15 arguments are recorded, 14 of an async function; bare
-/// `args` takes the first ones. Text is made in place up to 128 bytes, and in a `String` beyond, up
-/// to the 32,000 bytes that a record can have. **Nothing is evaluated or formatted while the
-/// category is off**, and no code of yours runs while a record is being written. What a `Debug` or
-/// `Display` of yours does, it does in the function while that is recorded: with bare `args` too, a
-/// large value takes long, and one that locks may wait. Leave such parameters out with `skip(...)`.
-/// A panic in it ends there, unless panics abort; the text then ends with `<panicked>`.
+/// A value is recorded typed if its type implements `ArgValue`; else as its `Display` text, else as
+/// its `Debug` text. `args` without a list ignores parameters without any of these, such as a `T`
+/// without bounds; elsewhere that is an error. At most 15 arguments are recorded, 14 of an async
+/// function; `args` without a list records the first ones. Text is formatted on the stack up to 128
+/// bytes, and in a `String` beyond, up to the 32,000 bytes of a record. **No argument is evaluated
+/// or formatted while the category is off**, and no code of yours runs while a record is being
+/// written. While the category is on, your `Debug` and `Display` implementations run in the
+/// function, also with `args` without a list: a large value takes long, and one that locks may
+/// wait. Exclude such parameters with `skip(...)`. A panic in `Debug` or `Display` is caught,
+/// unless panics abort; the text then ends with `<panicked>`.
 ///
 /// ## Results
 ///
@@ -133,7 +132,7 @@ use defaults::Mode;
 ///
 /// ## Flows
 ///
-/// An arrow from function to function, over threads:
+/// A flow is an arrow from function to function, across threads:
 ///
 /// ```
 /// # use trace_runtime::{trace_fn, trace_nonce};
@@ -157,21 +156,21 @@ use defaults::Mode;
 ///
 /// # Async
 ///
-/// An `async fn` is recorded as a task: its polls as durations on the threads that run them, joined
-/// by a flow, and a track with its wall-clock time, which ends also when it is cancelled. So is a
-/// function that returns `impl Future` (with `Send`, `Sync`, `Unpin` and lifetimes, and no other
-/// trait beside it), `Pin<Box<dyn Future>>`, `BoxFuture` or `LocalBoxFuture`, and what
-/// `async_trait` makes, whichever of the two attributes comes first. A flow is recorded at the
-/// first poll, a result at the last.
+/// An `async fn` is recorded as a task. Its polls are durations on the threads that run them,
+/// joined by a flow. A track shows its wall-clock time, and ends also if the task is cancelled. The
+/// same holds for a function that returns `impl Future` (with `Send`, `Sync`, `Unpin` and
+/// lifetimes, but no other trait), `Pin<Box<dyn Future>>`, `BoxFuture` or `LocalBoxFuture`, and for
+/// `async_trait`, in either order of the two attributes. A flow is recorded at the first poll, a
+/// result at the last.
 ///
-/// The task begins with the first poll; a future that is never polled leaves nothing. Where a
-/// function that is not an `async fn` records arguments, which are there when it is called and may
-/// be gone later, it begins with the call.
+/// The task begins with the first poll; a future that is never polled leaves no record. If a
+/// function that is not an `async fn` records arguments, the task begins with the call, because the
+/// arguments may be gone at the first poll.
 ///
-/// The parent is the task in whose poll the function's code begins to run. That of an `async fn`
-/// begins at its first poll: with `tokio::spawn(child())` it has no parent, since the executor
-/// polls it outside of any task. Trace what is spawned where it is spawned, with
-/// `TraceFutureExt::trace`:
+/// The parent is the task in whose poll the function's code starts. The code of an `async fn`
+/// starts at its first poll: with `tokio::spawn(child())` it has no parent, since the executor
+/// polls it outside of any task. To record the parent, trace the future in the call to `spawn`,
+/// with `TraceFutureExt::trace`:
 ///
 /// ```
 /// use trace_runtime::{trace_future_args, TraceFutureExt};
@@ -185,10 +184,10 @@ use defaults::Mode;
 /// ```
 ///
 /// **Put `#[trace_fn]` above attributes that rewrite an async function**, such as `#[tokio::main]`
-/// and `#[tokio::test]`. Below them it stands on a function that is no longer async, which starts
-/// the executor: it is recorded as a duration of its thread. And what runs before
-/// `trace_runtime::init()` is in no trace: a function that calls it is not, an async one only from
-/// its next poll on.
+/// and `#[tokio::test]`. Below them it is on a function that is no longer async and starts the
+/// executor, which is recorded as a duration of its thread. Code before `trace_runtime::init()` is
+/// not recorded. The function that calls `init()` is not recorded either; an async one is recorded
+/// from its next poll.
 ///
 /// ```ignore
 /// #[trace_fn]
@@ -196,53 +195,51 @@ use defaults::Mode;
 /// async fn answers() {}
 /// ```
 ///
-/// What is passed to an `async fn` by value is in its future twice, outside and inside of what is
-/// traced.
+/// The future of a traced `async fn` contains arguments passed by value twice, outside and inside
+/// of the traced future.
 ///
-/// A boxed future is one where the function ends with `Box::pin(...)`, without `return` or `?`
-/// before that, nor a macro that may stand for one of them, as `bail!` does: the future in the box
-/// is traced. A box that the function has from elsewhere is passed on as it is, and the function
-/// recorded for as long as it runs.
+/// A boxed future is traced if the function ends with `Box::pin(...)`, without `return` or `?`
+/// before it, or a macro that may contain one of them, such as `bail!`. A box from elsewhere is
+/// returned unchanged, and only the call is recorded.
 ///
-/// # What stays as it is
+/// # What is unchanged
 ///
 /// Signature, visibility, attributes, documentation, type inference, borrows, and the order in
-/// which parameters and locals are dropped; there are no lints that the function would not have had
-/// by itself. The duration ends when the locals have been dropped, and before the parameters are;
-/// with `ret` or `err`, after both.
+/// which parameters and locals are dropped. The attribute causes no lints. The duration ends after
+/// the locals have been dropped, and before the parameters; with `ret` or `err`, after both.
 ///
 /// # Cost
 ///
-/// What `trace_duration!` costs: two reads of the clock while recorded, one load and a branch while
-/// not. Each of `ret`, `err` and `flow` is an event of its own, with one read of the clock. A text
-/// costs its formatting. With the feature `ntrace` the machine code is the function's own.
+/// The cost is that of `trace_duration!`: two reads of the clock while the category is on, one load
+/// and a branch while it is off. Each of `ret`, `err` and `flow` is an event of its own, with one
+/// read of the clock. Text adds the time of its formatting. With the feature `ntrace` the machine
+/// code is the same as without the attribute.
 ///
 /// # Limits
 ///
 /// * A `const fn` and a naked function are rejected, and so is `ret` or `err` with
 ///   `#[track_caller]`, on a function that is not async: a closure cannot have it.
-/// * With `ret`, `err`, and in an `async fn`, a parameter that may have something to drop counts as
-///   used; the compiler does not warn of it. What such a function leaves of a parameter that it
-///   takes apart (`(a, _): (A, B)`) is dropped after all other parameters.
-/// * A trait's method without a body has nothing to record: put the attribute on the
-///   implementation.
-/// * What a macro does is not known, only that those of the standard library (without `ready!`),
-///   those that write logs (`debug!`, `info!`, `info_span!`, …) and `trace_…!` do not leave a
-///   function. Another one before the `Box::pin(...)` of a boxed future makes the function one that
-///   is recorded for as long as it runs, and its future is not. With `async fn` and `impl Future`
-///   any macro will do.
-/// * `impl Future` without an `Output` in it (`impl Future<Item = T>` of `futures` 0.1, or one that
-///   nobody is to look at) is not traced, only the call is. A trait of your own that is named
-///   `Future` and has an `Output` is taken for the standard library's.
-/// * `async_trait` gives other names to parameters that are patterns; they cannot be recorded when
-///   it is expanded first.
+/// * With `ret`, `err`, and in an `async fn`, a parameter that may have a destructor counts as
+///   used: the compiler does not warn if it is unused. If such a function destructures a parameter
+///   (`(a, _): (A, B)`), the unbound parts are dropped after all other parameters.
+/// * A trait's method without a body cannot be traced: put the attribute on the implementation.
+/// * The attribute cannot look into macros. It assumes that those of the standard library (except
+///   `ready!`), of logging crates (`debug!`, `info!`, `info_span!`, …) and `trace_…!` do not return
+///   from the function. With any other macro before the `Box::pin(...)` of a boxed future, only the
+///   call is recorded, not the future. In an `async fn` and with `impl Future`, all macros are
+///   allowed.
+/// * For `impl Future` without an `Output` (such as `impl Future<Item = T>` of `futures` 0.1), only
+///   the call is recorded. A trait of your own that is named `Future` and has an `Output` is
+///   mistaken for the standard library's.
+/// * `async_trait` renames parameters that are patterns. They cannot be recorded if it is expanded
+///   first.
 #[proc_macro_attribute]
 pub fn trace_fn(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::trace_fn(Mode::Traced, options.into(), item.into()).into()
 }
 
-/// The attribute where tracing is compiled out: it takes the same options, checks them, and records
-/// nothing.
+/// The attribute if tracing is compiled out: accepts and checks the same options, and records no
+/// data.
 ///
 /// Programs use it as `trace_runtime::ntrace::trace_fn`.
 #[proc_macro_attribute]

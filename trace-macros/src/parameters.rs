@@ -1,23 +1,23 @@
-//! The names that a function's parameters bind.
+//! The names bound by a function's parameters.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, ToTokens};
 use syn::{Error, FnArg, Pat, Result, Signature, Type};
 
-/// Every name that a signature binds, in its order.
+/// All names bound by a signature, in order.
 pub(crate) struct Parameters<'a> {
     function: &'a Ident,
     bound: Vec<Bound>,
-    /// A pattern that cannot be looked into (a macro call) may bind any name.
+    /// Whether a pattern is a macro call, which may bind any name.
     opaque: bool,
 }
 
-/// A name, with the word as it stands in the signature: `self` or a parameter's.
+/// A bound name: `self` or a name in a parameter's pattern.
 struct Bound {
     word: Ident,
-    /// Whether it may be something that does more than go away when it is dropped.
+    /// Whether its type may have a destructor.
     may_drop: bool,
-    /// Whether it may not be there, by a `#[cfg(...)]` that the attribute cannot decide.
+    /// Whether a `#[cfg(...)]`, which the attribute cannot evaluate, may remove it.
     may_be_absent: bool,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Parameters<'a> {
         parameters
     }
 
-    /// Gives `word` back when it is one of the names.
+    /// Returns `word` if it is one of the names, else an error.
     pub(crate) fn check<'w>(&self, word: &'w Ident) -> Result<&'w Ident> {
         if self.opaque || self.bound.iter().any(|bound| bound.word == *word) {
             return Ok(word);
@@ -56,17 +56,17 @@ impl<'a> Parameters<'a> {
         Err(Error::new(word.span(), self.unknown(word)))
     }
 
-    /// What can be recorded of a function about which nothing is said: all parameters but `self`,
-    /// and but those that the function itself says it does not use, by an underscore.
+    /// The parameters that `args` without a list records: all but `self` and unused ones, whose
+    /// names begin with an underscore.
     pub(crate) fn recordable(&self) -> impl Iterator<Item = &Ident> {
         let words = self.bound.iter().filter(|bound| !bound.may_be_absent).map(|bound| &bound.word);
         words.filter(|word| *word != "self" && !word.to_string().starts_with('_'))
     }
 
-    /// A statement that makes a closure, or an async block, that moves its captures have all
-    /// parameters whose drop may be seen, whole. They are then dropped where it ends, and in the
-    /// order in which the function drops them: captures are in the order in which they are first
-    /// mentioned, parameters from the last to the first.
+    /// A statement that makes a moving closure or async block capture every parameter that may have
+    /// a destructor, as a whole. They are then dropped at its end, in the order of the function:
+    /// captures are dropped in the order of their first mention, parameters from the last to the
+    /// first.
     pub(crate) fn capture(&self) -> TokenStream {
         let words: Vec<&Ident> = self
             .bound
@@ -131,8 +131,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Whether values of a type may have something to do when they are dropped. References and numbers
-/// have not.
+/// Returns whether values of a type may have a destructor. References and numbers have none.
 fn may_drop(of: &Type) -> bool {
     match of {
         Type::Group(group) => may_drop(&group.elem),

@@ -1,4 +1,5 @@
-//! What kind of function it is, by its signature: what calls it and what runs later.
+//! The kind of a function, by its signature: whether its work is done in the call, or later in a
+//! future.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -6,16 +7,16 @@ use syn::{GenericArgument, PathArguments, ReturnType, Signature, Type, TypeParam
 
 use crate::body::boxed_tail;
 
-/// How a function does its work.
+/// When a function does its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// While it is called.
+    /// In the call.
     Plain,
-    /// While the future that an `async fn` stands for is polled.
+    /// In the polls of an `async fn`.
     Async,
-    /// While the `impl Future` that it returns is polled.
+    /// In the polls of the returned `impl Future`.
     Future,
-    /// While the future is polled that it puts into a box at its end.
+    /// In the polls of the future that the body boxes at its end.
     BoxedFuture,
 }
 
@@ -44,10 +45,10 @@ impl Shape {
     }
 }
 
-/// Whether the bounds ask for a future and for nothing that a wrapped future may not have.
+/// Returns whether the bounds are a future, and traits that a wrapped future implements too.
 ///
-/// A future says what its `Output` is. Where that is left out, `Future` is perhaps another trait,
-/// such as that of `futures` before 0.2.
+/// The bound must name its `Output`. Without it, `Future` may be another trait, such as that of
+/// `futures` before 0.2.
 fn is_future<'a>(bounds: impl IntoIterator<Item = &'a TypeParamBound>) -> bool {
     let mut future = false;
     for bound in bounds {
@@ -105,8 +106,8 @@ fn last_segment(of: &Type) -> Option<(String, Option<&Type>)> {
     Some((last.ident.to_string(), argument))
 }
 
-/// What a function or its future gives, as a type that can stand in a body: `_` for what has no
-/// name. `None` if there is none.
+/// The output of a function or its future, as a type that is valid in a body: `_` replaces types
+/// without a name. `None` if there is no output.
 pub(crate) fn nameable_output(signature: &Signature) -> Option<TokenStream> {
     match &signature.output {
         ReturnType::Default => Some(quote::quote!(())),
@@ -120,8 +121,8 @@ pub(crate) fn nameable_output(signature: &Signature) -> Option<TokenStream> {
     }
 }
 
-/// What a function or its future gives, if all of it has a name: where there is no value to infer
-/// from, `_` says too little.
+/// The output of a function or its future, if all of its types have names. `_` requires a value to
+/// infer from.
 pub(crate) fn named_output(signature: &Signature) -> Option<TokenStream> {
     let has_impl = has_word(signature.output.to_token_stream(), "impl");
     nameable_output(signature).filter(|_| !has_impl)
@@ -153,15 +154,15 @@ fn leave_to_inference(of: &mut Type) {
     }
 }
 
-/// Whether the function returns `!`.
+/// Returns whether the function's type is `!`.
 pub(crate) fn never_returns(signature: &Signature) -> bool {
     matches!(&signature.output, ReturnType::Type(_, output) if matches!(**output, Type::Never(_)))
 }
 
-fn has_word(tokens: TokenStream, wanted: &str) -> bool {
+fn has_word(tokens: TokenStream, expected: &str) -> bool {
     tokens.into_iter().any(|token| match token {
-        TokenTree::Group(group) => has_word(group.stream(), wanted),
-        TokenTree::Ident(word) => word == wanted,
+        TokenTree::Group(group) => has_word(group.stream(), expected),
+        TokenTree::Ident(word) => word == expected,
         _ => false,
     })
 }

@@ -1,5 +1,5 @@
-//! Expansions compared token by token. Errors are compared as the compiler shows them, in
-//! `tests/ui`; what expansions do is in `tests/shapes`.
+//! Expansions compared token by token. `tests/ui` compares errors as the compiler shows them, and
+//! `tests/shapes` tests what expansions do.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -82,7 +82,7 @@ fn checked_functions_keep_their_body() {
     );
 }
 
-/// Every part of a signature must come out where it went in.
+/// Each part of a signature stays in its place.
 #[test]
 fn the_signature_is_kept() {
     let signature = quote! {
@@ -130,7 +130,7 @@ fn items_at_the_start_stay_before_the_trace_point() {
     assert!(position("__trace_fn_begin") < position("m ! { }"));
 }
 
-/// What has no function in it comes out as it was, and so do the header and the attributes.
+/// Members without functions, the header and the attributes are unchanged.
 #[test]
 fn blocks_are_kept() {
     let block = quote! {
@@ -158,7 +158,7 @@ fn blocks_are_kept() {
     check(quote!(), module.clone(), module);
 }
 
-/// One wrong function must not hide the others, nor lose the block.
+/// A mistake in one function must not hide other mistakes, or remove the block.
 #[test]
 fn a_mistake_leaves_the_item_untraced_beside_its_error() {
     let expansion = expanded(

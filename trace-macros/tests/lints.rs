@@ -1,10 +1,9 @@
-//! Code that has no warning without the attribute has none with it, by the compiler and by all of
-//! Clippy's lints that look for style.
+//! The attribute adds no warning of the compiler or of Clippy's style lints.
 //!
-//! Compiling this is the test; `cargo clippy --all-targets` is the other half of it.
+//! Compiling this file is the test, together with `cargo clippy --all-targets`.
 #![deny(warnings, rust_2018_idioms, clippy::all, clippy::pedantic)]
 #![forbid(unsafe_code)]
-#![allow(clippy::missing_errors_doc, reason = "nobody reads this")]
+#![allow(clippy::missing_errors_doc, reason = "a test has no documentation")]
 
 use std::fmt;
 use std::future::Future;
@@ -76,12 +75,11 @@ impl<T: Clone + fmt::Debug> Ring<T> {
         async move { length }
     }
 
-    /// Returns a future, and does nothing else: braces around one line are found unnecessary more
-    /// easily.
+    /// Returns a future in one line: lints report unnecessary braces there.
     #[rustfmt::skip]
     pub fn only_future(&self) -> impl Future<Output = usize> + '_ { async move { self.items.len() } }
 
-    /// Gives back what it has, in one line.
+    /// Returns the length, in one line.
     #[rustfmt::skip]
     #[must_use]
     #[trace_fn(ret)]
@@ -104,14 +102,14 @@ impl<T: Clone + fmt::Debug> Ring<T> {
         })
     }
 
-    /// Has items in front.
+    /// Has items at the start of its body.
     #[must_use]
     pub fn bounded(number: u32) -> u32 {
         const LIMIT: u32 = 3;
         number.min(LIMIT)
     }
 
-    /// Does not come back.
+    /// Never returns.
     pub fn never() -> ! {
         std::process::abort()
     }

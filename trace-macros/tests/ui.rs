@@ -1,8 +1,8 @@
-//! Each mistake in `ui/` must be reported as the file beside it says: at the wrong token, with what
-//! to write.
+//! Each mistake in `ui/` is reported as in the `.stderr` file beside it: at the wrong token, with a
+//! correction.
 //!
-//! After a change of a message, `TRYBUILD=overwrite cargo test -p trace-macros --test ui` writes
-//! those files anew; read them.
+//! After a change of a message, `TRYBUILD=overwrite cargo test -p trace-macros --test ui` updates
+//! the files. Review them.
 
 #[test]
 fn mistakes_are_explained() {

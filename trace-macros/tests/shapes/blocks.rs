@@ -1,5 +1,4 @@
-//! The attribute on everything in a module, a trait or an `impl` block, and arguments of which
-//! nothing is said.
+//! The attribute on a module, a trait or an `impl` block, and `args` without a list.
 
 use std::fmt::Debug;
 
@@ -66,10 +65,10 @@ mod outer {
     pub(super) mod quiet {
         use super::super::fake;
 
-        pub(in super::super) fn unheard() {}
+        pub(in super::super) fn in_skipped_block() {}
 
         #[trace_macros::trace_fn]
-        pub(in super::super) fn heard() {}
+        pub(in super::super) fn marked_in_skipped_block() {}
     }
 
     macro_rules! made {
@@ -94,8 +93,8 @@ fn a_module_traces_all_functions_in_it() {
         outer::Thing.with_own(4);
         outer::inner::nested();
         outer::Thing.greet();
-        outer::quiet::unheard();
-        outer::quiet::heard();
+        outer::quiet::in_skipped_block();
+        outer::quiet::marked_in_skipped_block();
         outer::by_macro();
     });
     let begins: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("begin ")).collect();
@@ -105,7 +104,7 @@ fn a_module_traces_all_functions_in_it() {
         "own named twice=8",
         "inner nested",
         "inner greet",
-        "outer heard",
+        "outer marked_in_skipped_block",
     ];
     assert_eq!(begins, expected);
 }
@@ -152,7 +151,7 @@ fn a_trait_traces_its_default_methods() {
 }
 
 #[test]
-fn all_arguments_that_have_a_form() {
+fn all_formattable_arguments_are_recorded() {
     struct Opaque;
     #[allow(clippy::too_many_arguments)]
     #[trace_fn(crate = fake, category = "c", args)]
@@ -189,7 +188,7 @@ fn skipped_parameters_are_left_out() {
 }
 
 #[test]
-fn no_more_arguments_are_taken_than_fit() {
+fn arguments_beyond_the_limit_are_not_recorded() {
     #[allow(clippy::too_many_arguments)]
     #[trace_fn(crate = fake, category = "c", args)]
     fn many(
@@ -230,7 +229,7 @@ fn flows_are_within_the_function() {
     assert_eq!(recorded(|| last(&7)).1, ["begin c last", "FlowEnd c flow id=7", "end last"]);
 }
 
-/// A parameter that may not be there is left alone.
+/// A parameter with `#[cfg]` is not recorded.
 #[test]
 fn parameters_by_configuration() {
     #[trace_fn(crate = fake, category = "c", args, ret)]

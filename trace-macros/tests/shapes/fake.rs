@@ -1,6 +1,6 @@
-//! A runtime that remembers, per thread, what was recorded: what an expansion does, seen without a
-//! session, a buffer or a reader. Its macros take the forms that `#[trace_fn]` emits and no others;
-//! what is no macro is the real runtime's.
+//! A runtime that keeps the records of each thread as text. It shows the effect of an expansion
+//! without a session, a buffer or a reader. Its macros accept only the forms that `#[trace_fn]`
+//! emits; its types are those of the real runtime.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -14,12 +14,12 @@ thread_local! {
     static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Adds a line, also one of the test's own.
+/// Adds a line. Tests add lines too.
 pub(crate) fn note(line: impl Into<String>) {
     LOG.with_borrow_mut(|log| log.push(line.into()));
 }
 
-/// Calls, and gives what was recorded meanwhile.
+/// Calls a function, and returns its result and records.
 pub(crate) fn recorded<T>(call: impl FnOnce() -> T) -> (T, Vec<String>) {
     LOG.take();
     let result = call();
@@ -49,7 +49,7 @@ pub(crate) async fn yielded() {
     .await;
 }
 
-/// Says when it is dropped.
+/// Adds a line when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Noisy(pub(crate) &'static str);
 
@@ -94,7 +94,7 @@ pub(crate) fn event(what: &str, category: &str, name: &str, arguments: &[(&str, 
     note(line(what, category, name, arguments));
 }
 
-/// The last word of a path that is not made up by the compiler.
+/// The last segment of a path that the compiler did not generate.
 pub(crate) fn last_name(path: &str) -> String {
     let mut names = path.rsplit("::").skip(1).filter(|name| !name.starts_with("{{"));
     names.next().unwrap_or("").to_string()

@@ -29,7 +29,7 @@ fn an_async_fn_is_a_task() {
     assert_eq!(lines, expected);
 }
 
-/// Nothing happens before it is polled, as without the attribute.
+/// A future has no effect before its first poll, as without the attribute.
 #[test]
 fn a_future_that_is_not_polled_records_nothing() {
     #[trace_fn(crate = fake, category = "c")]
@@ -58,7 +58,8 @@ fn errors_of_futures_are_recorded() {
     );
 }
 
-/// The tail is no `Box<dyn …>` unless it is told so, and `Ok(())` no `Result` of a certain error.
+/// A tail becomes a `Box<dyn …>` only by its expected type, and `Ok(())` has an error type only by
+/// inference.
 #[test]
 fn types_are_inferred_as_in_the_function() {
     #[trace_fn(crate = fake, category = "c")]
@@ -208,7 +209,7 @@ impl Client {
         Box::pin(future)
     }
 
-    /// Neither does the compiler know that `T` lives as long as the box.
+    /// The compiler does not know that `T` lives as long as the box.
     fn boxed_elsewhere<T>(future: Boxed<T>, now: Option<Boxed<T>>) -> Boxed<T> {
         if let Some(now) = now {
             return now;
@@ -217,7 +218,7 @@ impl Client {
     }
 }
 
-/// What a function that returns a future drops by itself.
+/// The drops of a function that returns a future.
 #[test]
 fn temporaries_of_a_tail_that_is_a_future() {
     fn plain(early: bool) -> impl Future<Output = usize> {
@@ -319,7 +320,7 @@ fn boxed_futures_are_tasks() {
     assert_eq!(lines, expected);
 }
 
-/// Whoever calls may poll later, or never.
+/// The caller may poll later, or never.
 #[test]
 fn returned_futures_without_arguments_begin_at_their_first_poll() {
     let client = Client { name: "n".into() };
@@ -354,7 +355,7 @@ fn a_box_from_elsewhere_is_passed_on() {
     assert_eq!(lines, ["begin c boxed_elsewhere", "end boxed_elsewhere"]);
 }
 
-/// Leaves the function around it, as `bail!` does, and does not look like it.
+/// Returns from the function around it, like `bail!`, without a visible `return`.
 macro_rules! leave_with {
     ($early:expr) => {
         return $early
@@ -362,7 +363,7 @@ macro_rules! leave_with {
 }
 
 #[test]
-fn macros_may_leave_the_function() {
+fn macros_may_return_from_the_function() {
     #[trace_fn(crate = fake, category = "c")]
     fn returned(early: bool) -> impl Future<Output = u8> {
         if early {
@@ -403,10 +404,10 @@ fn macros_may_leave_the_function() {
     assert_eq!(recorded(|| run(within_the_box(true))), (1, call.map(String::from).to_vec()));
 }
 
-/// Those of the standard library and of logs do not, and what an async block does is its own
-/// affair.
+/// Macros of the standard library and of logging crates do not return, and a `return` in an async
+/// block ends only the block.
 #[test]
-fn macros_that_stay_in_the_function_change_nothing() {
+fn macros_that_do_not_return_keep_the_task() {
     #[trace_fn(crate = fake, category = "c")]
     fn boxed(number: u8) -> BoxFuture<'static, String> {
         debug_assert!(number > 0, "there is one");
@@ -428,8 +429,8 @@ fn macros_that_stay_in_the_function_change_nothing() {
     );
 }
 
-/// As in the crate `futures` before 0.2: no future that can be polled here, and so a function like
-/// any other.
+/// As in the crate `futures` before 0.2. Its trait is not the standard library's, so only the call
+/// is traced.
 #[test]
 fn a_future_without_output_is_another_trait() {
     mod old {

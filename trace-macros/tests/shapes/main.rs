@@ -1,7 +1,7 @@
-//! Every shape of function that `#[trace_fn]` takes, compiled and called.
+//! Every kind of function that `#[trace_fn]` accepts, compiled and called.
 //!
-//! That these compile is half of the test: signatures, attributes, inference and lifetimes must
-//! come through unchanged.
+//! Compiling is a part of the test: signatures, attributes, inference and lifetimes must remain
+//! unchanged.
 
 #![deny(warnings)]
 
@@ -60,9 +60,9 @@ fn names_inside_patterns_are_parameters() {
     assert_eq!(lines, ["begin c patterns a=1 b=2 x=3 top=4 all=\"[5, 6]\"", "end patterns"]);
 }
 
-/// A trait that gives everything a method of some name must not be asked.
+/// The methods of a trait for all types must not be called.
 #[test]
-fn arguments_are_what_they_are_under_traits_for_all_types() {
+fn traits_for_all_types_do_not_change_arguments() {
     trait Ext {
         fn value(&self) -> u8 {
             99
@@ -182,8 +182,7 @@ fn unsafe_extern_and_recursive_functions() {
         }
         n * factorial(n - 1)
     }
-    // Not called: that takes an unsafe block, and its expansion's tokens are compared in the unit
-    // tests.
+    // Not called: that requires an unsafe block. The unit tests compare its expansion.
     let _: unsafe fn() -> u8 = marked;
     let c_pointer: extern "C" fn(u64) -> u64 = factorial;
     let (product, lines) = recorded(|| c_pointer(1));
@@ -396,7 +395,7 @@ fn functions_and_literals_may_come_from_a_macro() {
     );
 }
 
-/// With a statement in front of its items, this function would be reported.
+/// Clippy reports items after a statement.
 #[test]
 #[deny(clippy::items_after_statements)]
 fn items_at_the_start_of_a_body_stay_there() {

@@ -1,4 +1,4 @@
-//! `ret` and `err`: what comes out of a function, and that it comes out as it was.
+//! `ret` and `err`: results are recorded and remain unchanged.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ fn with_both_each_outcome_has_its_record() {
     assert_eq!(recorded(|| halve(3)).1[1], r#"instant c error error="3 is odd""#);
 }
 
-/// A `Result` under another name is one.
+/// An alias of `Result` is a `Result`.
 #[test]
 fn aliases_of_result_have_errors() {
     #[trace_fn(crate = fake, category = "c", err)]
@@ -137,8 +137,8 @@ impl<T: fmt::Debug + ?Sized> Shown for T {
     }
 }
 
-/// A function without the attribute, and the same with it: what they do to their parameters must
-/// look the same.
+/// A function without the attribute, and the same with it, must drop their parameters in the same
+/// way.
 macro_rules! same_drops {
     ($test:ident, ($($attribute:tt)*), fn($($parameter:pat_param => $type:ty),*) $(-> $output:ty)? $body:block, $($call:expr),*) => {
         #[test]
@@ -185,13 +185,16 @@ fn lines(of: &[&str]) -> Vec<String> {
     of.iter().map(ToString::to_string).collect()
 }
 
-/// The closure is in the unsafe function, and so may do what it may.
+/// The closure is inside the unsafe function, so its unsafe operations are allowed.
 #[test]
 fn unsafe_functions_and_generics() {
     /// # Safety
     ///
     /// `number` can be read.
-    #[allow(unsafe_op_in_unsafe_fn, reason = "whether the body may is the question")]
+    #[allow(
+        unsafe_op_in_unsafe_fn,
+        reason = "the test shows that the body may use unsafe operations"
+    )]
     #[trace_fn(crate = fake, category = "c", ret)]
     unsafe extern "C" fn read(number: *const u8) -> u8 {
         *number
@@ -217,7 +220,7 @@ fn unsafe_functions_and_generics() {
     assert_eq!(lines, ["begin c sum n=2", "instant c return value=\"Iter([1, 2])\"", "end sum"]);
 }
 
-/// The types that they stand for are inferred from the body.
+/// Types without a name are inferred from the body.
 #[test]
 fn results_without_a_name_are_recorded() {
     #[trace_fn(crate = fake, category = "c", ret)]
@@ -231,8 +234,8 @@ fn results_without_a_name_are_recorded() {
         }
         Ok([1].into_iter())
     }
-    let ((), told) = recorded(|| assert_eq!(items(&[1]).count(), 1));
-    assert_eq!(told[1], r#"instant c return value="Iter([1])""#);
+    let ((), lines) = recorded(|| assert_eq!(items(&[1]).count(), 1));
+    assert_eq!(lines[1], r#"instant c return value="Iter([1])""#);
     assert_eq!(recorded(|| within(true).is_ok()).1[1], r#"instant c error error="failed""#);
     assert_eq!(
         recorded(|| within(false).is_ok()).1[1],

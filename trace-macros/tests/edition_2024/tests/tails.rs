@@ -21,7 +21,7 @@ async fn awaited() -> usize {
 }
 
 #[trace_fn(ret)]
-async fn awaited_and_told() -> usize {
+async fn awaited_and_recorded() -> usize {
     let local = RefCell::new(2);
     *local.borrow()
 }
@@ -33,7 +33,7 @@ fn called() -> usize {
 }
 
 #[trace_fn(ret)]
-fn called_and_told() -> usize {
+fn called_and_recorded() -> usize {
     let local = RefCell::new(4);
     *local.borrow()
 }
@@ -59,9 +59,9 @@ async fn untraced() -> usize {
 #[test]
 fn tails_may_borrow_from_locals() {
     assert_eq!(ready_at_once(awaited()), 1);
-    assert_eq!(ready_at_once(awaited_and_told()), 2);
+    assert_eq!(ready_at_once(awaited_and_recorded()), 2);
     assert_eq!(called(), 3);
-    assert_eq!(called_and_told(), 4);
+    assert_eq!(called_and_recorded(), 4);
     assert_eq!(ready_at_once(returned()), 5);
     assert_eq!(ready_at_once(boxed()), 6);
     assert_eq!(ready_at_once(untraced()), 7);
