@@ -1,4 +1,4 @@
-//! The callsites of `tracing`, and what each of them records with: made once.
+//! The callsites of `tracing`, and the trace points of each.
 
 use once_cell::race::OnceBox;
 use trace_runtime::context::{EventType, TracePoint};
@@ -11,31 +11,31 @@ pub(crate) const MAX_ARGUMENTS: usize = 15;
 /// The field of an event that has its text.
 const MESSAGE: &str = "message";
 
-/// A callsite and its trace points. Lives for ever, as callsites do.
+/// A callsite and its trace points. It is never freed, like callsites of `tracing`.
 #[derive(Debug)]
 pub(crate) struct Callsite {
     pub(crate) metadata: &'static Metadata<'static>,
-    /// The number under which the table of callsites has it.
+    /// The callsite's index in the table of callsites.
     pub(crate) index: u32,
-    /// The duration of a span; the instant of an event.
+    /// The trace point of a span's duration, or of an event's instant.
     pub(crate) point: TracePoint,
-    /// Whether the name of the event is one that somebody chose.
+    /// Whether the event has a name of its own, not the default of `tracing`.
     pub(crate) is_named: bool,
-    /// Where its events have their target, if they are records of `log`: the place among the keys.
+    /// The index of the key with the target, if the events are records of `log`.
     pub(crate) target: Option<usize>,
     /// The fields that are recorded, in the order of the keys.
     keys: Vec<&'static str>,
-    /// The place among the keys of each field.
+    /// The index of each field's key.
     places: Vec<Option<u8>>,
     track: OnceBox<TrackPoints>,
 }
 
-/// The trace points of a span's life, for callsites whose spans turn out to be asynchronous, or are
-/// recorded to later.
+/// The trace points of tracks and later values: for spans that are asynchronous, or that get values
+/// after their creation.
 #[derive(Debug)]
 pub(crate) struct TrackPoints {
-    /// Has the key `parent` behind those of the fields, of which there are [`MAX_ARGUMENTS`]` - 1`
-    /// at most.
+    /// The begin of a track. Its keys are those of at most [`MAX_ARGUMENTS`]` - 1` fields, then
+    /// `parent`.
     pub(crate) begin: TracePoint,
     pub(crate) end: TracePoint,
     /// Values that are recorded while the track is open.
@@ -50,9 +50,9 @@ impl Callsite {
     pub(crate) fn new(metadata: &'static Metadata<'static>, index: u32) -> Self {
         let names: Vec<&'static str> = metadata.fields().iter().map(|field| field.name()).collect();
         let message = names.iter().position(|name| metadata.is_event() && *name == MESSAGE);
-        // The text of an event comes first, so that it is not the one that is left out.
-        let others = (0..names.len()).filter(|field| Some(*field) != message);
-        let order: Vec<usize> = message.into_iter().chain(others).take(MAX_ARGUMENTS).collect();
+        // The text of an event comes first, so that it is not beyond the limit.
+        let rest = (0..names.len()).filter(|field| Some(*field) != message);
+        let order: Vec<usize> = message.into_iter().chain(rest).take(MAX_ARGUMENTS).collect();
         let keys: Vec<&'static str> =
             order.iter().filter_map(|field| names.get(*field).copied()).collect();
         let place = |field| {
@@ -80,12 +80,12 @@ impl Callsite {
         }
     }
 
-    /// How many fields are recorded.
+    /// The recorded fields, in order.
     pub(crate) fn keys(&self) -> &[&'static str] {
         &self.keys
     }
 
-    /// The place of a field among the keys, if it is recorded.
+    /// The index of a field's key, if the field is recorded.
     pub(crate) fn place(&self, field: &Field) -> Option<usize> {
         self.places.get(field.index()).copied().flatten().map(usize::from)
     }
@@ -112,13 +112,13 @@ impl Callsite {
     }
 }
 
-/// Whether the macros of `tracing` made the name of an event: `event src/main.rs:7`.
+/// Returns whether an event has the default name of `tracing`'s macros: `event src/main.rs:7`.
 fn has_default_name(metadata: &Metadata<'_>) -> bool {
     metadata.is_event() && metadata.name().starts_with("event ") && metadata.name().contains(':')
 }
 
-/// The place of the target of a record of `log`, if it is one of `tracing-log`'s callsites, of
-/// which there is one for each level.
+/// The index of the key with the target, if this is a callsite of `tracing-log`, which has one for
+/// each level.
 fn place_of_target(metadata: &Metadata<'_>, keys: &[&str]) -> Option<usize> {
     let is_of_log = metadata.target() == "log" && keys.first() == Some(&MESSAGE);
     keys.iter().position(|key| is_of_log && metadata.is_event() && *key == "log.target")

@@ -1,5 +1,4 @@
-//! Where callsites are found: by the address of their metadata, and by their number, without a
-//! lock.
+//! Lock-free tables of callsites: by the address of their metadata, and by index.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,35 +8,34 @@ use tracing_core::Metadata;
 
 use crate::callsite::Callsite;
 
-/// Where a callsite is, once it is made.
+/// A table entry, set when a callsite is created.
 type Place = OnceRef<'static, Callsite>;
 
-/// Callsites in a block of [`BY_INDEX`].
+/// Callsites per block of [`BY_INDEX`].
 const BLOCK: usize = 256;
 
-/// Blocks, and so [`BLOCKS`]` * `[`BLOCK`] callsites at the most.
+/// Blocks: at most [`BLOCKS`]` * `[`BLOCK`] callsites.
 const BLOCKS: usize = 256;
 
-/// All callsites in the order in which they were made. Rules: each place is set once, under
-/// [`COUNT`].
+/// All callsites, in the order of their creation. Rules: each entry is set once, under [`COUNT`].
 static BY_INDEX: [OnceBox<[Place; BLOCK]>; BLOCKS] = [const { OnceBox::new() }; BLOCKS];
 
-/// How many callsites there are. Its lock is taken to make one, and for nothing else.
+/// The number of callsites. The lock is taken only to create one.
 static COUNT: Mutex<usize> = Mutex::new(0);
 
-/// Places of the first table, in bits.
+/// The size of the first table, in bits.
 const FIRST_BITS: u32 = 9;
 
-/// Tables, each twice as large as the one before. The last one has two places for each callsite
-/// that there can be.
+/// Tables, each twice as large as the one before. The last one has two entries for each possible
+/// callsite.
 static TABLES: [OnceBox<Table>; 9] = [const { OnceBox::new() }; 9];
 
-/// The table that has all callsites. Rules: stored with release, under [`COUNT`], when the table is
-/// filled. The smaller ones stay as they were, for threads that look into them just now.
+/// The index of the table with all callsites. Rules: stored with release, under [`COUNT`], when the
+/// table is filled. Smaller tables are kept unchanged for threads that are reading them.
 static NEWEST: AtomicUsize = AtomicUsize::new(0);
 
-/// Callsites by the address of their metadata, which is a static's, or lives as long as one. At
-/// least half of the places are free.
+/// Callsites by the address of their metadata, which has a static lifetime. At least half of the
+/// entries are free.
 #[derive(Debug)]
 struct Table {
     bits: u32,
@@ -53,7 +51,7 @@ impl Table {
         Self { bits, places: (0..1_usize << bits).map(|_| Place::new()).collect() }
     }
 
-    /// The places in which a callsite may be: the first of them that is free ends the search.
+    /// The entries in which a callsite may be. The first free one ends the search.
     #[inline]
     fn places(&self, address: usize) -> impl Iterator<Item = &Place> {
         // The upper bits of the product depend on all bits of the address.
@@ -75,13 +73,13 @@ impl Table {
     }
 }
 
-/// The callsite of `metadata`, which is made if it is new; `None` if there are too many.
+/// Returns the callsite of `metadata`, and creates it if it is new. `None` if there are too many.
 #[inline]
 pub(crate) fn of(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     find(metadata).or_else(|| make(metadata))
 }
 
-/// The callsite whose metadata this is, if it was made.
+/// Returns the callsite of this metadata, if it exists.
 #[inline]
 pub(crate) fn find(metadata: &Metadata<'_>) -> Option<&'static Callsite> {
     TABLES.get(NEWEST.load(Ordering::Acquire))?.get()?.find(address(metadata))
@@ -90,7 +88,7 @@ pub(crate) fn find(metadata: &Metadata<'_>) -> Option<&'static Callsite> {
 #[cold]
 fn make(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
-    // Another thread may have made it, or a larger table, meanwhile.
+    // Another thread may have created it, or a larger table, meanwhile.
     if let Some(found) = find(metadata) {
         return Some(found);
     }
@@ -106,7 +104,7 @@ fn make(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     Some(made)
 }
 
-/// Has the callsite found, which is the last of `count`.
+/// Adds a callsite, the last of `count`, to the tables.
 fn add(callsite: &'static Callsite, count: usize) {
     let table = (count.div_ceil(1 << (FIRST_BITS - 1)).next_power_of_two()).ilog2();
     let Some(place) = TABLES.get(table as usize) else { return };
@@ -120,7 +118,7 @@ fn add(callsite: &'static Callsite, count: usize) {
     NEWEST.store(table as usize, Ordering::Release);
 }
 
-/// The callsite with this [`Callsite::index`].
+/// Returns the callsite with this [`Callsite::index`].
 #[inline]
 pub(crate) fn by_index(index: u32) -> Option<&'static Callsite> {
     let index = index as usize;
@@ -158,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn callsites_are_found_while_others_are_made() {
+    fn callsites_are_found_while_other_threads_add_more() {
         let many: &'static [Metadata<'static>] =
             (0..3000).map(|_| metadata()).collect::<Vec<_>>().leak();
         assert!(many.iter().all(|metadata| find(metadata).is_none()));

@@ -13,14 +13,14 @@ use crate::callsites;
 use crate::targets;
 use crate::values::{with_spare, Collector, Values, KEPT_TEXT};
 
-/// What an event becomes.
+/// The form in which events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Instant,
     Log,
 }
 
-/// The longest name that is made of an event's text, in bytes.
+/// The longest name from an event's text, in bytes.
 const MAX_NAME: usize = 120;
 
 /// Records an event.
@@ -42,8 +42,8 @@ pub(crate) fn record(event: &Event<'_>, form: Form) {
     });
 }
 
-/// Records what `tracing-log` made an event of, as if it were an event of its target with nothing
-/// but a message.
+/// Records a message of `log` that arrives through `tracing-log`: as an event of its target with
+/// only a message.
 fn record_of_log(event: &Event<'_>, callsite: &'static Callsite, target: usize, form: Form) {
     with_spare(|values| {
         event.record(&mut Collector::new(callsite, values));
@@ -76,7 +76,7 @@ fn write_instant(callsite: &Callsite, values: &Values) {
     write_message(callsite.point, callsite.metadata.target(), message, &mut arguments);
 }
 
-/// Writes an instant whose name is its message, which is the first argument, or its target.
+/// Writes an instant. Its name is its message, which is the first argument, or its target.
 fn write_message(
     point: TracePoint,
     target: &str,
@@ -88,7 +88,7 @@ fn write_message(
     if let (true, Some(message)) =
         (message.is_some() && name.len() == text.len(), arguments.first_mut())
     {
-        // It is the name.
+        // The message is the name already.
         *message = Value::Omitted;
     }
     let name = if name.is_empty() { target } else { name };

@@ -1,4 +1,4 @@
-//! What of `tracing` is wanted: the callsites whose category is recorded.
+//! The filter of the layer: enables callsites whose category is recorded.
 
 use trace_runtime::{trace_state, TraceState};
 use tracing_core::subscriber::Interest;
@@ -7,10 +7,10 @@ use tracing_subscriber::layer::{Context, Filter};
 
 use crate::{callsites, levels};
 
-/// A filter that lets through what is being recorded.
+/// A filter that enables spans and events whose category is recorded.
 ///
-/// The category of a span or an event is its target. Where it is not recorded the layer is not
-/// interested, and if no other layer is, `tracing` does not come further than one load.
+/// The category of a span or an event is its target. If the category is not recorded, the layer is
+/// not interested. If no other layer is interested either, the callsite costs one load.
 #[derive(Debug, Default)]
 pub struct Recorded(());
 
@@ -28,7 +28,7 @@ impl<S> Filter<S> for Recorded {
     }
 }
 
-/// The most verbose level that is recorded: none or all.
+/// Returns the most verbose recorded level: `OFF` or `TRACE`.
 pub(crate) fn max_level() -> LevelFilter {
     match trace_state() {
         TraceState::Stopped => LevelFilter::OFF,
@@ -36,7 +36,7 @@ pub(crate) fn max_level() -> LevelFilter {
     }
 }
 
-/// Whether spans and events of this callsite are recorded in the session under way.
+/// Returns whether spans and events of this callsite are recorded in the current session.
 pub(crate) fn interest(metadata: &'static Metadata<'static>) -> Interest {
     match callsites::of(metadata) {
         Some(callsite) if callsite.point.is_on() => Interest::always(),
@@ -44,7 +44,7 @@ pub(crate) fn interest(metadata: &'static Metadata<'static>) -> Interest {
     }
 }
 
-/// Whether this span or event is recorded. Its metadata may be made for it alone.
+/// Returns whether this span or event is recorded. Its metadata may be temporary.
 pub(crate) fn is_recorded(metadata: &Metadata<'_>) -> bool {
     match callsites::find(metadata) {
         Some(callsite) => callsite.point.is_on(),

@@ -16,22 +16,22 @@ use crate::slot_table::{self, SlotTable};
 use crate::spans::{self, Slots};
 use crate::{callsites, thread, watch};
 
-/// Slots that are found without a look into the registry. What has no place there is kept in the
-/// registry's extensions.
+/// Slots that are found without the registry. Further spans have their slots in the registry's
+/// extensions.
 const SLOTS: usize = 8192;
 
-/// The number of the last layer; 0 is the subscriber.
+/// The number of the newest layer; 0 is the subscriber.
 static OWNERS: AtomicU32 = AtomicU32::new(0);
 
-/// Records the spans and events that it is given; made by [`layer`](crate::layer), with the filter
-/// that it needs.
+/// Records all spans and events that it receives. [`layer`](crate::layer) creates it together with
+/// its filter.
 #[derive(Debug)]
 pub struct TraceLayer {
     slots: Arc<SlotTable>,
     form: Form,
 }
 
-/// A [`TraceLayer`] that is given what is [`Recorded`], and nothing else.
+/// A [`TraceLayer`] with the filter [`Recorded`].
 pub type FilteredLayer<S> = Filtered<TraceLayer, Recorded, S>;
 
 impl TraceLayer {
@@ -40,37 +40,37 @@ impl TraceLayer {
         S: Subscriber + for<'a> LookupSpan<'a>,
     {
         let owner = OWNERS.fetch_add(1, Ordering::Relaxed) + 1;
-        let slots = Arc::new(SlotTable::new(owner, SLOTS, home));
+        let slots = Arc::new(SlotTable::new(owner, SLOTS, slot_number));
         slot_table::add(&slots);
         watch::recordings();
         Self { slots, form }.with_filter(Recorded::default())
     }
 
     #[inline]
-    fn slots<'a, S>(&'a self, context: Context<'a, S>) -> Looked<'a, S> {
-        Looked { slots: &self.slots, context }
+    fn slots<'a, S>(&'a self, context: Context<'a, S>) -> LayerSlots<'a, S> {
+        LayerSlots { slots: &self.slots, context }
     }
 }
 
-/// The home of a span of a registry: spans of one thread that are open at the same time have
-/// neighbours.
+/// Returns the slot number of a registry's span. Spans of one thread that are open at the same time
+/// have adjacent slots.
 #[inline]
-fn home(id: u64) -> usize {
-    /// Bits below those in which a registry counts how often it has used a place.
+fn slot_number(id: u64) -> usize {
+    /// The bits of a registry's id below its generation counter.
     const PLACE: u64 = (1 << 51) - 1;
-    /// Bits below those in which it has the thread.
+    /// The number of bits below the thread's number.
     const THREAD: u32 = 38;
     let place = id & PLACE;
     place.wrapping_add((place >> THREAD).wrapping_mul(1021)) as usize % SLOTS
 }
 
 /// The slots of a layer, and those in its registry.
-struct Looked<'a, S> {
+struct LayerSlots<'a, S> {
     slots: &'a SlotTable,
     context: Context<'a, S>,
 }
 
-impl<S> Slots for Looked<'_, S>
+impl<S> Slots for LayerSlots<'_, S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
@@ -87,7 +87,7 @@ where
     }
 }
 
-impl<S> Looked<'_, S>
+impl<S> LayerSlots<'_, S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
@@ -98,7 +98,7 @@ where
         extensions.get::<Extension>().filter(|slot| slot.0.is_of(id)).map(|slot| act(&slot.0))
     }
 
-    /// The id of the nearest ancestor that was not filtered out, or 0.
+    /// Returns the id of the nearest ancestor that was not filtered out, or 0.
     #[inline]
     fn parent(&self, id: &Id, attributes: &Attributes<'_>) -> u64 {
         if attributes.is_contextual() {
@@ -112,7 +112,7 @@ where
     }
 }
 
-/// The slot of a span whose home was taken.
+/// The slot of a span whose slot number was taken.
 struct Extension(Box<Slot>);
 
 impl<S> Layer<S> for TraceLayer
@@ -123,7 +123,7 @@ where
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(callsite) = callsites::of(attributes.metadata()) else { return };
         let slots = self.slots(context);
-        spans::thread_goes_on(&slots);
+        spans::continue_thread(&slots);
         let parent = slots.parent(id, attributes);
         let number = id.into_u64();
         match self.slots.of(number) {
@@ -148,7 +148,7 @@ where
 
     #[inline]
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        spans::thread_goes_on(&self.slots(context));
+        spans::continue_thread(&self.slots(context));
         event::record(event, self.form);
     }
 

@@ -1,53 +1,53 @@
-//! `log::max_level()`, where the records of `log` come to `tracing`: raised to what `tracing` wants
-//! while something is recorded.
+//! `log::max_level()`, if `tracing` receives the records of `log`: raised to the level of `tracing`
+//! during a recording.
 //!
-//! `tracing-subscriber` sets it once, to what the other layers want. It belongs to the logger,
-//! which may leave it to that level to decide what it says. So it is raised only where the logger
-//! is seen to ask this crate, as that of `tracing-log` does, which asks all layers.
+//! `tracing-subscriber` sets it once, to the level of the other layers. Other loggers may rely on
+//! the level to filter their output. It is therefore raised only if the logger queries this crate,
+//! as that of `tracing-log` does, which queries all layers.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
 use tracing_core::{LevelFilter, Metadata};
 
-/// The target of a record that is never said.
+/// The target of a record that is never logged.
 const PROBE: &str = "trace_tracing::probe";
 
-/// What the application wanted, and what the level was raised to.
+/// The application's level, and the raised level.
 static RAISED: Mutex<Option<(log::LevelFilter, log::LevelFilter)>> = Mutex::new(None);
 
 thread_local! {
-    /// Whether the thread's question came here.
+    /// Whether this crate received the thread's probe.
     static PROBED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Raises the level to that of `tracing`, which knows of the recording already.
+/// Raises the level to that of `tracing`, which has already been notified of the recording.
 pub(crate) fn raise() {
     let mut raised = RAISED.lock().unwrap_or_else(PoisonError::into_inner);
     let (from, to) = (log::max_level(), level_of_tracing());
-    if from < to && to.to_level().is_some_and(comes_here) {
+    if from < to && to.to_level().is_some_and(reaches_this_crate) {
         *raised = Some((from, to));
         log::set_max_level(to);
     }
 }
 
-/// Sets the level back, unless the application has set it meanwhile.
-pub(crate) fn set_back() {
+/// Restores the level, unless the application has set it meanwhile.
+pub(crate) fn restore() {
     let mut raised = RAISED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((from, _)) = raised.take().filter(|(_, to)| *to == log::max_level()) {
         log::set_max_level(from);
     }
 }
 
-/// Whether the logger asks this crate whether a record of this level is wanted.
-fn comes_here(level: log::Level) -> bool {
+/// Returns whether the logger queries this crate for records of this level.
+fn reaches_this_crate(level: log::Level) -> bool {
     let record = log::Metadata::builder().level(level).target(PROBE).build();
     PROBED.set(false);
     let _wanted = log::logger().enabled(&record);
     PROBED.take()
 }
 
-/// Somebody asks whether this is wanted, which is not from a callsite.
+/// Notes a query for metadata without a callsite, if it is the probe.
 pub(crate) fn note_probe(metadata: &Metadata<'_>) {
     if metadata.target() == PROBE {
         PROBED.set(true);

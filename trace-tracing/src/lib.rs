@@ -15,7 +15,7 @@
 //! }
 //! ```
 //!
-//! [`layer`] works beside other layers. If nothing else listens to `tracing`, [`subscriber`]
+//! [`layer`] works beside other layers. Without other listeners of `tracing`, [`subscriber`]
 //! replaces the registry, and costs a third of the layer, or half with two arguments.
 //!
 //! # Mapping
@@ -45,7 +45,7 @@
 //! Most spans are a block or a function: entered once, exited and closed. Such a span is one
 //! duration. A span is asynchronous if one of these is true:
 //!
-//! - it is entered again;
+//! - it is entered a second time;
 //! - its thread continues after an exit, and the span is not closed;
 //! - it is closed on another thread;
 //! - it is closed without having been entered.
@@ -68,8 +68,8 @@
 //!
 //! # Filters and costs
 //!
-//! The layer has a per-layer filter, [`Recorded`], which enables the recorded categories. While
-//! nothing is recorded and no other layer is interested, a span or an event costs one load, and its
+//! The layer has a per-layer filter, [`Recorded`], which enables the recorded categories. Without a
+//! recording, and if no other layer is interested, a span or an event costs one load, and its
 //! fields are not formatted. Filters of `tracing` work as with other layers:
 //! `layer().with_filter(…)`, a global `EnvFilter`, `release_max_level_*`. When a recording begins
 //! or ends, a thread of the runtime makes `tracing` query all layers again.
@@ -101,10 +101,10 @@
 //! | this layer without its filter | 110 |
 //! | [`subscriber`] | 58 |
 //!
-//! The filter is worth its cost. A layer without one can disable spans only for all layers
-//! together: the others would see what is recorded, and nothing while nothing is. If it enabled
-//! everything instead, each span would cost as much as a registry takes while nothing is recorded,
-//! instead of one load. A program without other layers uses the subscriber, for half of that cost.
+//! The filter is worth its cost. Without a per-layer filter, a layer can disable spans only for all
+//! layers together, so other layers would receive exactly the recorded spans. If it enabled all
+//! spans instead, each would cost as much as the registry takes, also without a recording, instead
+//! of one load. A program without other layers can use the subscriber, for half of that cost.
 //!
 //! # Messages of `log`
 //!
@@ -119,7 +119,7 @@
 //! logger, so `trace_log_bridge::init` after `init` returns an error. To use it nevertheless,
 //! disable the feature `tracing-log`.
 //!
-//! With the feature `ntrace` the layer exists, and enables nothing.
+//! With the feature `ntrace` the layer exists, and enables no spans or events.
 #![forbid(unsafe_code)]
 
 mod callsite;

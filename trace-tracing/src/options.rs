@@ -1,4 +1,4 @@
-//! What there is to choose.
+//! Options of the layer and the subscriber.
 
 use tracing_core::Subscriber;
 use tracing_subscriber::registry::LookupSpan;
@@ -7,7 +7,7 @@ use crate::event::Form;
 use crate::layer::{FilteredLayer, TraceLayer};
 use crate::subscriber::TraceSubscriber;
 
-/// Chooses how spans and events are recorded.
+/// Options for recording spans and events.
 ///
 /// ```
 /// use tracing_subscriber::prelude::*;
@@ -16,7 +16,7 @@ use crate::subscriber::TraceSubscriber;
 /// tracing_subscriber::registry().with(layer).init();
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "nothing is recorded before the layer or the subscriber is in place"]
+#[must_use = "recording requires that the layer or the subscriber is installed"]
 pub struct Options {
     form: Form,
 }
@@ -28,19 +28,19 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What [`layer`](crate::layer) and [`subscriber`](crate::subscriber) do.
+    /// Returns the options of [`layer`](crate::layer) and [`subscriber`](crate::subscriber).
     pub fn new() -> Self {
         Self { form: Form::Instant }
     }
 
-    /// Makes events log records, `LEVEL target: message key=value`, and not instants. Some viewers,
-    /// as Perfetto, leave log records out.
+    /// Records events as log records, `LEVEL target: message key=value`, instead of instants. Some
+    /// viewers, such as Perfetto, do not show log records.
     pub fn events_as_logs(mut self) -> Self {
         self.form = Form::Log;
         self
     }
 
-    /// Makes a [`layer`](crate::layer).
+    /// Creates a [`layer`](crate::layer).
     pub fn layer<S>(self) -> FilteredLayer<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -48,16 +48,16 @@ impl Options {
         TraceLayer::filtered(self.form)
     }
 
-    /// Makes a [`subscriber`](crate::subscriber).
+    /// Creates a [`subscriber`](crate::subscriber).
     pub fn subscriber(self) -> TraceSubscriber {
         TraceSubscriber::new(self.form)
     }
 }
 
-/// A layer that records the spans and events of `tracing` whose target is a category that is being
-/// recorded.
+/// Returns a layer that records the spans and events of `tracing` whose target is a recorded
+/// category.
 ///
-/// It stands beside other layers and takes nothing from them.
+/// It works beside other layers and does not affect them.
 ///
 /// ```
 /// use tracing_subscriber::prelude::*;
@@ -73,11 +73,10 @@ where
     Options::new().layer()
 }
 
-/// A subscriber that does what [`layer`] does, for programs in which nothing else listens to
-/// `tracing`: it costs a third, or half with two arguments, since there is no registry and no
-/// filter.
+/// Returns a subscriber that records like [`layer`], for programs without other layers. It costs a
+/// third, or half with two arguments, because it requires no registry and no filter.
 ///
-/// What filters without a registry can still be put on top of it, as `EnvFilter`.
+/// Filters that require no registry, such as `EnvFilter`, can be added.
 ///
 /// ```
 /// use tracing_subscriber::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Rules: stored by the observer of recordings alone.
+/// Rules: only the observer of recordings stores it.
 static NUMBER: AtomicU32 = AtomicU32::new(1);
 
 /// Returns the number of the current recording, or of the last one. Neither 0 nor `u32::MAX`.
@@ -11,7 +11,7 @@ pub(crate) fn number() -> u32 {
     NUMBER.load(Ordering::Relaxed)
 }
 
-/// Counts a recording that begins.
+/// Advances the number, when a recording begins.
 pub(crate) fn advance() {
     NUMBER.store(number() % (u32::MAX - 1) + 1, Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! What is remembered of a span, and where.
+//! The state of a span.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,50 +7,48 @@ use crate::callsite::Callsite;
 use crate::callsites;
 use crate::values::Values;
 
-/// What is remembered of one span. Any thread may enter and close a span, and so all of it is
-/// shared.
+/// The state of one span. Any thread may enter and close a span, so all state is shared.
 ///
-/// Rules: who begins a span has taken its slot first, by [`Slot::claim`] or from a list of free
-/// ones, and stores `id` last, with release. It becomes 0 when the span closes. Who has a handle of
-/// the span, or has begun its track, reads what is the span's. All others, as those that look at
-/// ancestors or at spans that wait, may find that the slot is another span's meanwhile, and look at
-/// `id` again after what they read with acquire. A span's handle reaches another thread by
-/// something that orders memory.
+/// Rules: the thread that begins a span first takes its slot, by [`Slot::claim`] or from a list of
+/// free slots, and stores `id` last, with release. `id` becomes 0 when the span closes. A thread
+/// with a handle of the span, or the one that has begun its track, can read the slot without a
+/// check. Other readers, such as those of ancestors or waiting spans, may race with the reuse of
+/// the slot: they check `id` after reading with acquire. Passing a handle to another thread orders
+/// memory.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Slot {
     id: AtomicU64,
     callsite: AtomicU32,
     pub(crate) was_entered: AtomicBool,
-    /// Whether a thread is in the span, as far as threads enter it one after another.
+    /// Whether a thread is in the span. Exact if threads enter the span one after another.
     pub(crate) is_inside: AtomicBool,
     pub(crate) has_values: AtomicBool,
-    /// Whose the track is, and the session in which its beginning was written: [`state`]. Rules:
-    /// whoever changes the session by [`Slot::begin_track`] or [`Slot::end_track`] has the lock of
-    /// `values` until the record is written, so that a beginning is before its end, and the slot is
-    /// the span's until then.
+    /// The owner of the track, and the session in which its begin was written: [`state`]. Rules: a
+    /// caller of [`Slot::begin_track`] or [`Slot::end_track`] holds the lock of `values` until the
+    /// record is written. So a begin precedes its end, and the slot belongs to the span until then.
     state: AtomicU64,
     pub(crate) created: AtomicU64,
     /// The id of the span's parent, or 0.
     parent: AtomicU64,
-    /// The id of the span's track, or 0 while nobody needed one. Stored under the lock of `values`,
+    /// The id of the span's track, or 0 if it has none yet. Stored under the lock of `values`,
     /// before `state`.
     pub(crate) track: AtomicU64,
-    /// Handles of the span, where there is no registry to count them.
+    /// The number of the span's handles, if no registry counts them.
     pub(crate) handles: AtomicU64,
-    /// How many spans have had the slot, where ids are made of that.
+    /// The number of spans that have used the slot, for ids that depend on it.
     uses: AtomicU64,
     values: Mutex<Values>,
 }
 
-/// The id in a slot that is taken, and whose span has not begun. No span has it.
+/// The id in a slot that is taken and whose span has not begun. No span has this id.
 const TAKEN: u64 = u64::MAX;
 
-/// The session of a track that will never begin, or is over.
+/// The session of a track that has ended or will never begin.
 const REFUSED: u32 = u32::MAX;
 
-/// A session and, above it, bits by which spans that have the same slot one after another differ.
-/// The session is 0 while the beginning of the track was not written.
+/// A session in the lower bits. The upper bits differ between successive spans of the slot. The
+/// session is 0 until the begin of the track is written.
 #[inline]
 fn state(id: u64, session: u32) -> u64 {
     let owner = (id >> 32) ^ id;
@@ -58,25 +56,26 @@ fn state(id: u64, session: u32) -> u64 {
 }
 
 impl Slot {
-    /// Whether it is that of span `id`.
+    /// Returns whether the slot belongs to span `id`.
     #[inline]
     pub(crate) fn is_of(&self, id: u64) -> bool {
         self.id.load(Ordering::Acquire) == id
     }
 
-    /// The open span whose slot it is, or 0.
+    /// Returns the id of the open span in the slot, or 0.
     pub(crate) fn id(&self) -> u64 {
         Some(self.id.load(Ordering::Acquire)).filter(|id| *id != TAKEN).unwrap_or(0)
     }
 
-    /// Takes the slot, unless a span has it, or is about to.
+    /// Takes the slot if it is free.
     #[inline]
     pub(crate) fn claim(&self) -> bool {
         self.id.load(Ordering::Relaxed) == 0
             && self.id.compare_exchange(0, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// The next id of a slot that nobody else can take: a number that has its place below `places`.
+    /// Returns the next id of a slot that only the caller can take. The id is `place` modulo
+    /// `places`.
     #[inline]
     pub(crate) fn next_id(&self, place: u32, places: usize) -> u64 {
         let uses = self.uses.load(Ordering::Relaxed) + 1;
@@ -87,14 +86,13 @@ impl Slot {
     /// Drops a handle. Returns whether it was the last one.
     #[inline]
     pub(crate) fn drop_handle(&self) -> bool {
-        // Who has the only handle is alone with it.
+        // The owner of the only handle has no concurrent users.
         self.handles.load(Ordering::Acquire) == 1
             || self.handles.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Sets what a new span begins with, and then its id, by which others find it. Called by who
-    /// has taken the slot. What is stored with release tells who reads it with acquire that the
-    /// span before is closed.
+    /// Sets the state of a new span, and then its id, which publishes it. The caller has taken the
+    /// slot. The release stores let readers with acquire see that the previous span is closed.
     #[inline]
     pub(crate) fn begin(&self, id: u64, callsite: &Callsite, parent: u64, created: u64) {
         self.callsite.store(callsite.index, Ordering::Relaxed);
@@ -107,25 +105,25 @@ impl Slot {
         self.id.store(id, Ordering::Release);
     }
 
-    /// The parent of span `id`, or 0; `None` if the slot is not its any more.
+    /// Returns the parent of span `id`, or 0. `None` if the slot belongs to another span.
     pub(crate) fn parent_of(&self, id: u64) -> Option<u64> {
         let parent = self.parent.load(Ordering::Acquire);
         self.is_of(id).then_some(parent)
     }
 
-    /// Whether the beginning of the track of span `id` was written in this session.
+    /// Returns whether the begin of span `id`'s track was written in this session.
     pub(crate) fn has_track(&self, id: u64, session: u32) -> bool {
         self.state.load(Ordering::Acquire) == state(id, session)
     }
 
-    /// Whether the span ever had a track.
+    /// Returns whether the span has had a track in any session.
     #[inline]
     pub(crate) fn has_track_of_any_session(&self) -> bool {
         self.state.load(Ordering::Relaxed) as u32 != 0
     }
 
-    /// Whether the beginning of the track of span `id` is still to be written, by who called this;
-    /// `None` if there will be none.
+    /// Returns whether the caller must write the begin of span `id`'s track. `None` if the track is
+    /// refused.
     pub(crate) fn begin_track(&self, id: u64, session: u32) -> Option<bool> {
         let (begun, refused) = (state(id, session), state(id, REFUSED));
         let begin = |now: u64| {
@@ -137,26 +135,26 @@ impl Slot {
         }
     }
 
-    /// Has span `id`, which closes, begin no track from now on. Returns whether the end of one is
-    /// still to be written.
+    /// Refuses further tracks of span `id`, which closes. Returns whether the caller must write the
+    /// end of a track.
     pub(crate) fn end_track(&self, id: u64, session: u32) -> bool {
         self.state.swap(state(id, REFUSED), Ordering::AcqRel) == state(id, session)
     }
 
-    /// Has span `id` have no track, if it has none. Returns whether that is so.
+    /// Refuses tracks of span `id`, unless it has one. Returns whether the span has none.
     #[inline]
     pub(crate) fn refuse_track(&self, id: u64) -> bool {
         let (none, refused) = (state(id, 0), state(id, REFUSED));
         self.state.compare_exchange(none, refused, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives the slot back.
+    /// Frees the slot.
     #[inline]
     pub(crate) fn release(&self) {
         self.id.store(0, Ordering::Release);
     }
 
-    /// Whether the span is open, and no thread is in it.
+    /// Returns whether the span is open, and no thread is in it.
     pub(crate) fn is_waiting(&self) -> bool {
         self.id() != 0 && !self.is_inside.load(Ordering::Relaxed)
     }
@@ -166,8 +164,8 @@ impl Slot {
         callsites::by_index(self.callsite.load(Ordering::Relaxed))
     }
 
-    /// The values of the span, while [`Slot::has_values`]; else those of an earlier one. No code of
-    /// the application runs under this lock.
+    /// Returns the values of the span if [`Slot::has_values`], else those of an earlier span. No
+    /// code of the application runs under this lock.
     pub(crate) fn values(&self) -> MutexGuard<'_, Values> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }

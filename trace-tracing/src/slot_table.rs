@@ -1,4 +1,4 @@
-//! The slots of a layer's spans: a span's id alone gives its slot.
+//! The slots of a layer's spans, found by the span's id alone.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -7,20 +7,20 @@ use once_cell::race::OnceBox;
 use crate::slot::Slot;
 use crate::spans::{self, Slots};
 
-/// Slots in a block.
+/// Slots per block.
 const BLOCK: usize = 256;
 
-/// Slots in blocks, which are allocated when they are used first.
+/// Slots in blocks, which are allocated at their first use.
 #[derive(Debug)]
 pub(crate) struct SlotTable {
     owner: u32,
-    /// The number of the slot that a span may have.
+    /// Returns the slot number of a span id.
     place: fn(u64) -> usize,
     blocks: Box<[OnceBox<[Slot; BLOCK]>]>,
 }
 
 impl SlotTable {
-    /// Makes room for `count` slots of the layer `owner`. A span whose `place` is beyond has no
+    /// Creates a table for `count` slots of the layer `owner`. A span with a larger `place` has no
     /// slot.
     pub(crate) fn new(owner: u32, count: usize, place: fn(u64) -> usize) -> Self {
         Self { owner, place, blocks: (0..count.div_ceil(BLOCK)).map(|_| OnceBox::new()).collect() }
@@ -31,20 +31,21 @@ impl SlotTable {
         self.owner
     }
 
-    /// The slot that a span has if no other one has it.
+    /// Returns the slot of a span id, which may belong to another span.
     #[inline]
     pub(crate) fn of(&self, id: u64) -> Option<&Slot> {
         self.at((self.place)(id))
     }
 
-    /// The slot with this number.
+    /// Returns the slot with this number.
     #[inline]
     pub(crate) fn at(&self, place: usize) -> Option<&Slot> {
         let block = self.blocks.get(place / BLOCK)?;
         block.get_or_init(new_block).get(place % BLOCK)
     }
 
-    /// Shows the spans that wait, which would otherwise appear only when they continue.
+    /// Writes the tracks of waiting spans, which would otherwise appear only when the spans
+    /// continue.
     fn show_waiting(&self) {
         for slot in self.blocks.iter().filter_map(OnceBox::get).flat_map(|block| block.iter()) {
             if slot.is_waiting() {
@@ -54,7 +55,7 @@ impl SlotTable {
     }
 }
 
-/// Makes a block on the heap: it is too large for the stacks of some threads.
+/// Creates a block on the heap. It is too large for some threads' stacks.
 fn new_block() -> Box<[Slot; BLOCK]> {
     let slots: Vec<Slot> = (0..BLOCK).map(|_| Slot::default()).collect();
     slots.try_into().expect("the block has `BLOCK` slots")
@@ -75,14 +76,14 @@ impl Slots for SlotTable {
 /// The slots of all layers.
 static ALL: Mutex<Vec<Weak<SlotTable>>> = Mutex::new(Vec::new());
 
-/// From now on shows the waiting spans in `slots` when a recording ends.
+/// Registers `slots`: when a recording ends, the tracks of their waiting spans are written.
 pub(crate) fn add(slots: &Arc<SlotTable>) {
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     all.retain(|slots| slots.strong_count() > 0);
     all.push(Arc::downgrade(slots));
 }
 
-/// Shows the waiting spans of all layers. For the end of a recording.
+/// Writes the tracks of all layers' waiting spans, when a recording ends.
 pub(crate) fn show_waiting() {
     let all: Vec<Arc<SlotTable>> = ALL
         .lock()

@@ -1,4 +1,4 @@
-//! The life of a span, whoever keeps its slot.
+//! The life of a span, for the layer and the subscriber.
 
 use std::sync::atomic::Ordering;
 
@@ -12,19 +12,19 @@ use crate::slot::Slot;
 use crate::thread::{self, Key};
 use crate::values::{with_spare, Collector, Values};
 
-/// How many ancestors get a track because of one span.
+/// The most ancestors that get a track with one span.
 const MAX_ANCESTORS: usize = 64;
 
 /// Finds the slots of spans.
 pub(crate) trait Slots {
-    /// Which layer it is: [`Key::owner`].
+    /// Returns the layer's number: [`Key::owner`].
     fn owner(&self) -> u32;
 
     /// Calls `act` with the slot of a span, if it is open. `act` runs no code of the application.
     fn with<R>(&self, id: u64, act: impl FnOnce(&Slot) -> R) -> Option<R>;
 }
 
-/// Begins the life of span `id` in its slot, which was taken for it.
+/// Begins span `id` in its slot, which the caller has taken.
 #[inline]
 pub(crate) fn begin(
     slot: &Slot,
@@ -55,12 +55,12 @@ fn take_values(slot: &Slot, callsite: &'static Callsite, attributes: &Attributes
 /// A thread enters a span: a duration begins.
 #[inline]
 pub(crate) fn enter(slots: &impl Slots, id: u64) {
-    thread_goes_on(slots);
+    continue_thread(slots);
     let entered = slots.with(id, |slot| {
         let callsite = slot.callsite()?;
         slot.is_inside.store(true, Ordering::Relaxed);
-        let again = slot.was_entered.load(Ordering::Relaxed);
-        if again {
+        let is_reentered = slot.was_entered.load(Ordering::Relaxed);
+        if is_reentered {
             return Some((callsite.point, None));
         }
         slot.was_entered.store(true, Ordering::Relaxed);
@@ -74,7 +74,7 @@ pub(crate) fn enter(slots: &impl Slots, id: u64) {
     thread::enter(Key { owner: slots.owner(), id }, point, scope);
 }
 
-/// The first duration of a span has its values.
+/// The first duration of a span records its values.
 #[inline]
 fn begin_duration(slot: &Slot, callsite: &Callsite) -> trace_runtime::DurationScope {
     if slot.has_values.load(Ordering::Relaxed) {
@@ -84,7 +84,7 @@ fn begin_duration(slot: &Slot, callsite: &Callsite) -> trace_runtime::DurationSc
     }
 }
 
-/// A thread leaves a span: the duration ends. Without effect on a thread that is not in the span.
+/// A thread leaves a span: the duration ends. Has no effect if the thread is not in the span.
 #[inline]
 pub(crate) fn exit(slots: &impl Slots, id: u64) {
     let key = Key { owner: slots.owner(), id };
@@ -100,11 +100,11 @@ pub(crate) fn exit(slots: &impl Slots, id: u64) {
     }
 }
 
-/// A span is over. Its slot is free after this.
+/// A span closes. Its slot is free afterwards.
 #[inline]
 pub(crate) fn close(slots: &impl Slots, id: u64) {
     let was_left = thread::forget_left(Key { owner: slots.owner(), id });
-    // It has a track nevertheless if another thread was in it meanwhile.
+    // The span has a track if another thread was in it meanwhile.
     let is_synchronous = was_left && slots.with(id, |slot| slot.refuse_track(id)) == Some(true);
     if !is_synchronous {
         end_track(slots, id);
@@ -112,7 +112,7 @@ pub(crate) fn close(slots: &impl Slots, id: u64) {
     slots.with(id, Slot::release);
 }
 
-/// Values of a span came later.
+/// Records further values of an open span.
 #[cold]
 pub(crate) fn record(slots: &impl Slots, id: u64, record: &Record<'_>) {
     let Some(callsite) = slots.with(id, Slot::callsite).flatten() else { return };
@@ -125,8 +125,8 @@ pub(crate) fn record(slots: &impl Slots, id: u64, record: &Record<'_>) {
     });
 }
 
-/// Keeps values for the records that are still to come, and tells them at once if the first one was
-/// already written.
+/// Keeps values for later records of the span. If its first record is already written, records the
+/// values at once.
 fn add(slot: &Slot, id: u64, callsite: &'static Callsite, newer: &Values) {
     if newer.is_empty() {
         return;
@@ -145,7 +145,7 @@ fn add(slot: &Slot, id: u64, callsite: &'static Callsite, newer: &Values) {
     slot.has_values.store(true, Ordering::Relaxed);
 }
 
-/// A span follows from another one: told on its track.
+/// Records on a span's track that it follows from another one.
 #[cold]
 pub(crate) fn follow(slots: &impl Slots, id: u64, follows: u64) {
     let (track, followed) = (show_track(slots, id), show_track(slots, follows));
@@ -156,20 +156,20 @@ pub(crate) fn follow(slots: &impl Slots, id: u64, follows: u64) {
     }
 }
 
-/// The thread does something else than leaving and ending spans: those that it left are not over.
+/// The thread continues with something other than leaving or closing spans: the spans that it has
+/// left are asynchronous.
 #[inline]
-pub(crate) fn thread_goes_on(slots: &impl Slots) {
+pub(crate) fn continue_thread(slots: &impl Slots) {
     while let Some(left) = thread::take_left(slots.owner()) {
         show_track(slots, left);
     }
 }
 
-/// Has the track of an open span begin, if it has not, and those of its ancestors. Returns its id;
-/// `None` while it is not recorded.
+/// Begins the track of an open span, and those of its ancestors, if they have none. Returns the
+/// track's id, or `None` if the span is not recorded.
 ///
-/// The oldest one comes first, and the lock of one slot is over before that of the next one is
-/// taken: the slot of a parent that was closed before its child may be that of the child's own
-/// child now.
+/// The oldest ancestor comes first. The lock of one slot is released before the next one is taken:
+/// if a parent was closed before its child, its slot may now belong to the child's own child.
 pub(crate) fn show_track(slots: &impl Slots, id: u64) -> Option<u64> {
     let mut chain = [0; MAX_ANCESTORS];
     let mut length = 0;
@@ -186,15 +186,16 @@ pub(crate) fn show_track(slots: &impl Slots, id: u64) -> Option<u64> {
     oldest_first.fold(None, |parent, id| show(slots, *id, parent))
 }
 
-/// The parent of a span, if it is needed to show the span.
+/// Returns the parent of a span, if its track must begin before the span's.
 fn parent_to_show(slot: &Slot, id: u64) -> Option<u64> {
     slot.parent_of(id).filter(|_| !slot.has_track(id, session::number()))
 }
 
-/// Has the track of a span begin, if it has not, below the track of its parent.
+/// Begins the track of a span below that of its parent, if it has none.
 fn show(slots: &impl Slots, id: u64, parent: Option<u64>) -> Option<u64> {
     let show = |slot: &Slot| {
-        // Who ends the track comes through here first, and so waits until its beginning is written.
+        // The thread that ends the track takes this lock too, so it waits until the begin is
+        // written.
         let values = slot.values();
         let callsite = slot.callsite().filter(|callsite| callsite.track().begin.is_on())?;
         if slot.track.load(Ordering::Relaxed) == 0 {

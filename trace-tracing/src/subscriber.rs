@@ -1,5 +1,5 @@
-//! A subscriber of its own, for programs in which nothing else listens to `tracing`: no registry,
-//! no filter, and so a fraction of the cost.
+//! A subscriber without a registry and a filter, for programs without other layers: it costs a
+//! fraction of the layer.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,44 +16,44 @@ use crate::slot_table::{self, SlotTable};
 use crate::spans::{self, Slots};
 use crate::{callsites, filter, thread, watch};
 
-/// Spans that may be open at the same time; those beyond are not recorded.
+/// The most spans that can be open at the same time. Further ones are not recorded.
 const SLOTS: usize = 1 << 20;
 
-/// The id of all spans that are not recorded. No slot has it.
+/// The id of all spans that are not recorded. No slot has this id.
 const NOT_RECORDED: u64 = 1 << 63;
 
-/// Records all spans and events of `tracing` whose category is recorded; made by
-/// [`subscriber`](crate::subscriber).
+/// Records all spans and events of `tracing` whose category is recorded.
+/// [`subscriber`](crate::subscriber) creates it.
 #[derive(Debug)]
 pub struct TraceSubscriber {
     slots: &'static SlotTable,
     form: Form,
 }
 
-/// The slots of all subscribers of the process, so that ids are unique in it. An id is a use of a
-/// slot, and below that its number.
+/// The slots of all subscribers of the process, so that ids are unique in it. The upper bits of an
+/// id count the uses of a slot, the lower bits are its number.
 static SLOT_TABLE: OnceBox<Arc<SlotTable>> = OnceBox::new();
 
 fn shared_slots() -> &'static SlotTable {
     SLOT_TABLE.get_or_init(|| {
-        let slots = Arc::new(SlotTable::new(0, SLOTS, home));
+        let slots = Arc::new(SlotTable::new(0, SLOTS, slot_number));
         slot_table::add(&slots);
         Box::new(slots)
     })
 }
 
 #[inline]
-fn home(id: u64) -> usize {
+fn slot_number(id: u64) -> usize {
     id as usize % SLOTS
 }
 
-/// Slots from here on were never used. The first is left out, so that no id is 0.
+/// The first slot that was never used. Slot 0 is never used, so that no id is 0.
 static UNUSED: AtomicUsize = AtomicUsize::new(1);
 
-/// Slots that a thread takes from, or gives back to, all threads at once.
-const HANDFUL: usize = 64;
+/// The number of slots that a thread takes from the shared list, or returns to it, at once.
+const BATCH: usize = 64;
 
-/// Free slots, beside those that threads keep.
+/// The shared list of free slots.
 static FREE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// Free slots of a thread.
@@ -73,12 +73,12 @@ impl Free {
     #[cold]
     fn refill(&mut self) -> Option<u32> {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = free.len().saturating_sub(HANDFUL);
+        let kept = free.len().saturating_sub(BATCH);
         self.0.extend(free.drain(kept..));
         if self.0.is_empty() {
-            let first = UNUSED.fetch_add(HANDFUL, Ordering::Relaxed);
-            // Lower ones are taken first.
-            let new = (first.min(SLOTS)..first.saturating_add(HANDFUL).min(SLOTS)).rev();
+            let first = UNUSED.fetch_add(BATCH, Ordering::Relaxed);
+            // Lower numbers are taken first.
+            let new = (first.min(SLOTS)..first.saturating_add(BATCH).min(SLOTS)).rev();
             self.0.extend(new.filter_map(|slot| u32::try_from(slot).ok()));
         }
         self.0.pop()
@@ -87,8 +87,8 @@ impl Free {
     #[inline]
     fn give(&mut self, slot: u32) {
         self.0.push(slot);
-        if self.0.len() >= 4 * HANDFUL {
-            self.give_back(2 * HANDFUL);
+        if self.0.len() >= 4 * BATCH {
+            self.give_back(2 * BATCH);
         }
     }
 
@@ -111,7 +111,7 @@ impl TraceSubscriber {
         Self { slots: shared_slots(), form }
     }
 
-    /// A free slot, and the id of its next span.
+    /// Returns a free slot, and the id of its next span.
     #[inline]
     fn claim(&self) -> Option<(&Slot, u64)> {
         let place = OWN.try_with(|own| own.try_borrow_mut().ok()?.take()).ok().flatten()?;
@@ -120,9 +120,10 @@ impl TraceSubscriber {
     }
 
     fn give(&self, id: u64) {
-        let place = home(id) as u32;
-        let given = OWN.try_with(|own| own.try_borrow_mut().map(|mut own| own.give(place)).is_ok());
-        if given != Ok(true) {
+        let place = slot_number(id) as u32;
+        let is_kept =
+            OWN.try_with(|own| own.try_borrow_mut().map(|mut own| own.give(place)).is_ok());
+        if is_kept != Ok(true) {
             FREE.lock().unwrap_or_else(PoisonError::into_inner).push(place);
         }
     }
@@ -151,7 +152,7 @@ impl Subscriber for TraceSubscriber {
 
     #[inline]
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        spans::thread_goes_on(self.slots);
+        spans::continue_thread(self.slots);
         let claimed = callsites::of(attributes.metadata())
             .and_then(|callsite| Some((callsite, self.claim()?)));
         let Some((callsite, (slot, id))) = claimed else { return Id::from_u64(NOT_RECORDED) };
@@ -170,7 +171,7 @@ impl Subscriber for TraceSubscriber {
 
     #[inline]
     fn event(&self, event: &Event<'_>) {
-        spans::thread_goes_on(self.slots);
+        spans::continue_thread(self.slots);
         event::record(event, self.form);
     }
 

@@ -1,5 +1,5 @@
-//! The targets of the records of `log`, which come through a few callsites: each has a trace point
-//! of its own.
+//! The targets of the records of `log`. They share a few callsites, so each target has a trace
+//! point of its own.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -7,14 +7,14 @@ use std::sync::{PoisonError, RwLock};
 
 use trace_runtime::context::{EventType, TracePoint};
 
-/// Targets that are told apart, since they are never forgotten. Most are modules; further ones are
-/// recorded as [`OTHER`].
+/// The most targets with a trace point, which is never freed. Most targets are modules. Further
+/// ones are recorded as [`OTHER`].
 const MAX_TARGETS: usize = 1024;
 
-/// The target that `tracing-log` itself gives to records.
+/// The target of all records in `tracing-log`'s own metadata.
 const OTHER: &str = "log";
 
-/// A target. Lives for ever.
+/// A target, which is never freed.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) name: &'static str,
@@ -24,22 +24,22 @@ pub(crate) struct Target {
 
 static BY_NAME: RwLock<Option<HashMap<&'static str, &'static Target>>> = RwLock::new(None);
 
-/// Targets that a thread remembers.
-const REMEMBERED: usize = 64;
+/// The size of a thread's cache of targets.
+const CACHED: usize = 64;
 
 thread_local! {
-    /// The targets that the thread used last. Has no destructor, so that it can be used at any time
-    /// in the life of a thread.
-    static RECENT: [Cell<Option<&'static Target>>; REMEMBERED] = const { [const { Cell::new(None) }; REMEMBERED] };
+    /// The targets that the thread used last. Without a destructor, so that it can be used until
+    /// the thread has ended.
+    static RECENT: [Cell<Option<&'static Target>>; CACHED] = const { [const { Cell::new(None) }; CACHED] };
 }
 
-/// The target with this name, which is made if it is new.
+/// Returns the target with this name, and creates it if it is new.
 pub(crate) fn of(name: &str) -> Option<&'static Target> {
     RECENT.with(|recent| {
         let hash = name
             .bytes()
             .fold(0, |hash: usize, byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)));
-        let place = recent.get(hash % REMEMBERED)?;
+        let place = recent.get(hash % CACHED)?;
         match place.get() {
             Some(found) if found.name == name => Some(found),
             _ => {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_kept_up_to_a_number_of_them() {
+    fn targets_beyond_the_limit_share_one() {
         let first = of("first").unwrap();
         assert_eq!(first.name, "first");
         assert!(std::ptr::eq(of("first").unwrap(), first));

@@ -1,5 +1,5 @@
-//! What each thread is in: the durations that it has begun, and the spans that it left and that may
-//! be over.
+//! The spans of each thread: those that it is in, with their durations, and those that it has just
+//! left.
 
 use std::cell::RefCell;
 
@@ -26,14 +26,13 @@ struct Entered {
 #[derive(Debug, Default)]
 struct Thread {
     entered: Vec<Entered>,
-    /// Spans that were entered once and left just now. If nothing but their ends follows, they were
-    /// synchronous.
+    /// Spans that were entered once and just left. If they are closed next, they were synchronous.
     left: Vec<Key>,
 }
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        // The inner ones first, as durations nest.
+        // The inner ones first, because durations nest.
         while self.entered.pop().is_some() {}
     }
 }
@@ -42,8 +41,8 @@ thread_local! {
     static THREAD: RefCell<Thread> = RefCell::default();
 }
 
-/// Calls `act` with the thread's spans; `None` where the thread ends and has none any more. `act`
-/// runs no code of the application.
+/// Calls `act` with the thread's spans. Returns `None` if the thread is ending and they are
+/// destroyed. `act` runs no code of the application.
 #[inline]
 fn with<R>(act: impl FnOnce(&mut Thread) -> R) -> Option<R> {
     THREAD
@@ -52,7 +51,7 @@ fn with<R>(act: impl FnOnce(&mut Thread) -> R) -> Option<R> {
         .flatten()
 }
 
-/// The span of this layer that the thread entered last and is in.
+/// Returns the innermost span of this layer that the thread is in.
 #[inline]
 pub(crate) fn current(owner: u32) -> Option<u64> {
     with(|thread| {
@@ -65,16 +64,16 @@ pub(crate) fn current(owner: u32) -> Option<u64> {
     })?
 }
 
-/// The thread is in a span from now on.
+/// Notes that the thread enters a span.
 #[inline]
 pub(crate) fn enter(key: Key, point: TracePoint, scope: DurationScope) {
     with(|thread| thread.entered.push(Entered { key, point, scope }));
 }
 
-/// The thread leaves a span. Returns whether it was in it.
+/// Notes that the thread leaves a span. Returns whether the thread was in the span.
 ///
-/// Where it entered others since and is still in them, their durations are cut in two, so that
-/// durations nest.
+/// Durations of spans that were entered later and are still open are cut in two, so that durations
+/// nest.
 #[inline]
 pub(crate) fn exit(key: Key) -> bool {
     let exit = |thread: &mut Thread| match thread.entered.last() {
@@ -101,13 +100,13 @@ impl Thread {
     }
 }
 
-/// The thread left a span for the first time: it may be over.
+/// Notes that the thread has left a span for the first time. The span may close next.
 #[inline]
 pub(crate) fn remember_left(key: Key) {
     with(|thread| thread.left.push(key));
 }
 
-/// A span is over. Returns whether the thread had just left it for the first time.
+/// Notes that a span closes. Returns whether the thread had just left it for the first time.
 #[inline]
 pub(crate) fn forget_left(key: Key) -> bool {
     let forget = |thread: &mut Thread| {
@@ -117,8 +116,8 @@ pub(crate) fn forget_left(key: Key) -> bool {
     with(forget).flatten().is_some()
 }
 
-/// A span of this layer that the thread had left for the first time, and that is not over although
-/// the thread went on.
+/// Removes and returns a span of this layer that the thread has left for the first time, and that
+/// is still open although the thread continues.
 #[inline]
 pub(crate) fn take_left(owner: u32) -> Option<u64> {
     let take = |thread: &mut Thread| {

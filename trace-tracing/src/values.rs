@@ -11,13 +11,13 @@ use tracing_core::field::{Field, Visit};
 
 use crate::callsite::{Callsite, MAX_ARGUMENTS};
 
-/// The longest text of a value, in bytes: what a record takes.
+/// The longest text of a value, in bytes: the limit of a record.
 const MAX_TEXT: usize = 32_000;
 
-/// Bytes of text beyond which memory is not kept for the next values.
+/// The most bytes of text whose memory is kept for reuse.
 pub(crate) const KEPT_TEXT: usize = 4096;
 
-/// Values of the fields of a callsite, in the order of its keys. Its memory is used again.
+/// Values of the fields of a callsite, in the order of its keys. The memory is reused.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     values: Vec<Stored>,
@@ -31,12 +31,12 @@ enum Stored {
     Int64(i64),
     Uint64(u64),
     Double(f64),
-    /// Bytes of the text.
+    /// A range of bytes of the text.
     Text(usize, usize),
 }
 
 impl Values {
-    /// As many fields without values as `callsite` has.
+    /// Resets to the fields of `callsite`, without values.
     pub(crate) fn reset(&mut self, callsite: &Callsite) {
         self.values.clear();
         self.values.resize(callsite.keys().len(), Stored::Missing);
@@ -46,12 +46,12 @@ impl Values {
         self.text.clear();
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no values.
     pub(crate) fn is_empty(&self) -> bool {
         self.values.iter().all(|value| matches!(value, Stored::Missing))
     }
 
-    /// Takes the values of `newer` where it has some.
+    /// Replaces values by those that `newer` has.
     pub(crate) fn merge(&mut self, newer: &Values) {
         let mut merged = Values::default();
         for place in 0..self.values.len().max(newer.values.len()) {
@@ -88,7 +88,7 @@ impl Values {
         }
     }
 
-    /// All of them, as a record takes them.
+    /// Returns all values as arguments of a record.
     #[inline]
     pub(crate) fn arguments(&self) -> [Value<'_>; MAX_ARGUMENTS] {
         let mut arguments = [Value::Omitted; MAX_ARGUMENTS];
@@ -98,12 +98,12 @@ impl Values {
         arguments
     }
 
-    /// The text of the first value, which an event's message is.
+    /// Returns the text of the first value, the message of an event.
     pub(crate) fn first_text(&self) -> &str {
         self.text(0)
     }
 
-    /// A value that is a text, or an empty one.
+    /// Returns the text of a value, or an empty one if the value is no text.
     pub(crate) fn text(&self, place: usize) -> &str {
         match self.get(place) {
             Value::Str(text) => text,
@@ -114,7 +114,7 @@ impl Values {
     fn append(&mut self, text: fmt::Arguments<'_>) -> Stored {
         let from = self.text.len();
         let mut limited = Limited { text: &mut self.text, end: from + MAX_TEXT };
-        // What a `Debug` of somebody else's gives up at is recorded as far as it came.
+        // If a `Debug` implementation fails, the text before the error is recorded.
         let _cut = limited.write_fmt(text);
         Stored::Text(from, self.text.len())
     }
@@ -126,7 +126,7 @@ impl Values {
     }
 }
 
-/// Writes up to an end, and no further.
+/// Writes text up to a limit.
 struct Limited<'a> {
     text: &'a mut String,
     end: usize,
@@ -144,7 +144,7 @@ impl Write for Limited<'_> {
     }
 }
 
-/// Takes the values of a span or an event.
+/// Collects the values of a span or an event.
 #[derive(Debug)]
 pub(crate) struct Collector<'a> {
     callsite: &'static Callsite,
@@ -152,7 +152,7 @@ pub(crate) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// Takes values of this callsite.
+    /// Returns a collector for values of this callsite.
     pub(crate) fn new(callsite: &'static Callsite, values: &'a mut Values) -> Self {
         values.reset(callsite);
         Self { callsite, values }
@@ -199,12 +199,12 @@ impl Visit for Collector<'_> {
 }
 
 thread_local! {
-    /// Memory for the values that the thread collects. It is away while they are: formatting a
-    /// value may itself trace.
+    /// Spare memory for values. It is taken during collection, because formatting a value may trace
+    /// too.
     static SPARE: Cell<Option<Box<Values>>> = const { Cell::new(None) };
 }
 
-/// Calls `act` with memory for values, whatever is in it.
+/// Calls `act` with memory for values, which may contain old ones.
 #[inline]
 pub(crate) fn with_spare<R>(act: impl FnOnce(&mut Values) -> R) -> R {
     let mut values = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();

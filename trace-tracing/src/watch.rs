@@ -1,4 +1,4 @@
-//! Watching recordings: their start and stop change what `tracing` asks for.
+//! Observes recordings: their start and stop change the interest of the layers.
 
 use once_cell::race::OnceBox;
 use trace_runtime::{observe, Observer, TraceState};
@@ -8,7 +8,7 @@ use crate::{levels, session, slot_table};
 
 static OBSERVER: OnceBox<Observer> = OnceBox::new();
 
-/// From now on has `tracing` rebuild its interest cache whenever a recording starts or stops.
+/// Makes `tracing` rebuild its interest cache whenever a recording starts or stops.
 pub(crate) fn recordings() {
     OBSERVER.get_or_init(|| Box::new(observe(follow)));
 }
@@ -22,7 +22,7 @@ fn follow(state: TraceState) {
         }
         TraceState::Stopping => slot_table::show_waiting(),
         TraceState::Stopped => {
-            levels::set_back();
+            levels::restore();
             rebuild_interest_cache();
         }
     }

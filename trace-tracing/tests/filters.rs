@@ -24,7 +24,7 @@ impl fmt::Debug for Counted {
     }
 }
 
-/// Another layer of the application's.
+/// Another layer of the application.
 struct Other(Arc<AtomicUsize>);
 
 impl<S: Subscriber> Layer<S> for Other {
@@ -44,7 +44,7 @@ fn work(counted: &Counted) {
 }
 
 #[test]
-fn each_layer_gets_what_its_filters_let_through() {
+fn each_layer_gets_what_its_filters_enable() {
     let directory = tempfile::tempdir().unwrap();
     let seen = Arc::new(AtomicUsize::new(0));
     let counted = Counted(AtomicUsize::new(0));

@@ -18,15 +18,15 @@ fn events_can_be_log_records() {
     info!(target: "on", "answer {}", 42);
     warn!(target: "on", key = 1u64, text = "a b", "{}", "long ".repeat(2000));
     warn!(target: "off", "not recorded");
-    assert!(info_span!(target: "off", "not wanted").is_disabled());
-    assert!(!info_span!(target: "on", "wanted").is_disabled());
+    assert!(info_span!(target: "off", "not recorded").is_disabled());
+    assert!(!info_span!(target: "on", "recorded").is_disabled());
     drop(trace);
-    assert!(info_span!(target: "on", "not wanted any more").is_disabled());
+    assert!(info_span!(target: "on", "not recorded any more").is_disabled());
     assert!(!enabled!(Level::ERROR));
     let (events, log) = read(&path);
     assert_eq!(
         events.iter().map(|event| event.name.as_str()).collect::<Vec<_>>(),
-        ["wanted", "wanted"]
+        ["recorded", "recorded"]
     );
     assert_eq!(log.len(), 2);
     assert_eq!(log[0], "INFO on: answer 42");

@@ -1,4 +1,4 @@
-//! What `tracing` allows and nobody should do: the trace stays whole.
+//! Misuse that `tracing` allows: the trace remains well-formed.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 mod common;
@@ -69,7 +69,7 @@ fn hidden_parent() {
 }
 
 #[test]
-fn the_trace_stays_whole() {
+fn the_trace_remains_well_formed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("misuse.fxt");
     let visible = filter_fn(|metadata| metadata.target() != "hidden");
@@ -92,7 +92,7 @@ fn the_trace_stays_whole() {
     assert_tracks(&events);
     formatted(&events);
     assert_eq!(named(&events, "the thread ends").len(), 1);
-    // Synchronous or not: that depends on which thread local ends first.
+    // The span is synchronous or not, depending on which thread local is destroyed first.
     only(&events, "duration", "kept by a thread");
     only(&events, "duration", "across threads");
     only(&events, "duration", "below it");
@@ -114,7 +114,7 @@ fn formatted(events: &[Event]) {
         "duration formatted first=formatted second=formatted"
     );
     assert_eq!(only(events, "instant", "an event").line(), "instant an event value=formatted");
-    // Formatted by each layer, and so once or more for each of three values.
+    // Each layer formats the three values, so there is at least one line for each.
     let inside =
         lines(events).iter().filter(|line| *line == "duration while formatting number=1").count();
     assert!(inside >= 3, "{inside}");

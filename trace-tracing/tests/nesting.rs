@@ -65,7 +65,7 @@ fn events() {
     debug!(target: "other target", "elsewhere");
 }
 
-/// Guards that are dropped in another order than they came.
+/// Guards that are dropped in another order than they were created.
 fn out_of_order() {
     let (first, second) = (info_span!("first"), info_span!("second"));
     let first = first.entered();
@@ -152,7 +152,7 @@ fn instants(events: &[common::Event]) {
     assert!(!events.iter().any(|event| event.name.contains("not recorded")));
 }
 
-/// The first span is over when its guard is, the second one when its own is.
+/// Each span ends when its own guard is dropped.
 fn cut_in_two(events: &[common::Event]) {
     let first = only(events, "duration", "first");
     let seconds = common::named(events, "second");

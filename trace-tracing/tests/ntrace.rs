@@ -1,4 +1,4 @@
-//! With tracing compiled out the layer wants nothing.
+//! With tracing compiled out the layer enables no spans or events.
 #![cfg(feature = "ntrace")]
 
 use tracing::{info_span, Level};

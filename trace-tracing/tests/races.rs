@@ -1,4 +1,4 @@
-//! Slots that are used again while other threads look at the spans that had them.
+//! Slots that are reused while other threads read the state of their previous spans.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 mod common;
@@ -14,10 +14,10 @@ use common::{read, Event};
 use tracing::{trace, trace_span, Span};
 use tracing_subscriber::prelude::*;
 
-/// How long a test looks for a race.
+/// How long a test runs to find a race.
 const LONG: Duration = Duration::from_secs(4);
 
-/// One recording at a time, with the subscriber.
+/// A lock, because only one recording with the subscriber can run at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     static ONCE: Once = Once::new();
@@ -26,11 +26,11 @@ fn alone() -> MutexGuard<'static, ()> {
     alone
 }
 
-/// A child outlives its parent, and the parent's slot is used again by a span whose parent is that
-/// child: two slots, each of which was the other one's parent. Two threads show both at the same
+/// A child outlives its parent, and a span whose parent is that child reuses the parent's slot.
+/// Each of the two slots was then the other's parent. Two threads begin both tracks at the same
 /// time.
 #[test]
-fn parents_take_turns() {
+fn slots_that_are_parents_of_each_other() {
     let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let trace = trace_runtime::builder().output(directory.path().join("turns.fxt")).init();
@@ -40,7 +40,7 @@ fn parents_take_turns() {
     let late = end + Duration::from_secs(20);
     while pairs.iter().any(|pair| !pair.is_finished()) {
         if Instant::now() > late {
-            // What is stuck would keep the recording from its end.
+            // A thread that is stuck would prevent the end of the recording.
             eprintln!("stuck after {} rounds", rounds.load(Ordering::Relaxed));
             std::process::abort();
         }
@@ -67,10 +67,10 @@ fn spawn_pair(end: Instant, rounds: Arc<AtomicU64>) -> JoinHandle<()> {
             let child = trace_span!(parent: &parent, "child");
             sender.send(child.clone()).unwrap();
             drop(parent);
-            let again = trace_span!(parent: &child, "in the slot of the parent");
-            again.in_scope(|| {});
+            let reused = trace_span!(parent: &child, "in the slot of the parent");
+            reused.in_scope(|| {});
             trace!("go on");
-            drop((again, child));
+            drop((reused, child));
             wait.recv().unwrap();
             rounds.fetch_add(1, Ordering::Relaxed);
         }
@@ -79,10 +79,10 @@ fn spawn_pair(end: Instant, rounds: Arc<AtomicU64>) -> JoinHandle<()> {
     })
 }
 
-/// Spans begin and end in the same slots while recordings end, for which the spans that wait are
-/// shown.
+/// Spans begin and end in the same slots while recordings end, which writes the tracks of waiting
+/// spans.
 #[test]
-fn tracks_are_those_of_their_spans() {
+fn tracks_belong_to_their_spans() {
     let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("slots.fxt");
@@ -108,8 +108,8 @@ fn spawn_spans(stop: Arc<AtomicBool>) -> JoinHandle<()> {
     })
 }
 
-/// Fails if a track has the beginning of one span and the end of another one, or more are open than
-/// spans were.
+/// Fails if a track has the begin of one span and the end of another one, or if more tracks are
+/// open than spans.
 fn assert_labelled(path: &Path, threads: usize) {
     let (events, _) = read(path);
     let of = |kind| events.iter().filter(move |event| event.kind == kind);

@@ -1,5 +1,5 @@
-//! Records of `log` that come through `tracing-log`, which `tracing-subscriber` makes the logger
-//! unless it is told otherwise.
+//! Records of `log` that arrive through `tracing-log`, which `tracing-subscriber` installs as the
+//! logger by default.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 mod common;
@@ -14,7 +14,7 @@ use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::EnvFilter;
 
-/// The application's own layer, which keeps the targets of what it gets.
+/// The application's own layer, which keeps the targets of its events.
 struct Own(Arc<Mutex<Vec<String>>>);
 
 impl<S: tracing::Subscriber> Layer<S> for Own {
@@ -25,7 +25,8 @@ impl<S: tracing::Subscriber> Layer<S> for Own {
     }
 }
 
-/// What [`tracing_subscriber::util::SubscriberInitExt::init`] does with the feature `tracing-log`.
+/// Installs the logger as [`tracing_subscriber::util::SubscriberInitExt::init`] does with the
+/// feature `tracing-log`.
 fn init_log() {
     let level = tracing::level_filters::LevelFilter::current().as_log();
     LogTracer::builder().with_max_level(level).init().unwrap();
@@ -48,7 +49,7 @@ fn recorded(path: &Path) -> Vec<Event> {
 
 /// One test, since a process has one logger.
 #[test]
-fn records_come_with_their_levels_targets_and_messages() {
+fn records_keep_their_levels_targets_and_messages() {
     let directory = tempfile::tempdir().unwrap();
     let own = Arc::new(Mutex::new(Vec::new()));
     tracing_subscriber::registry()
@@ -71,7 +72,7 @@ fn records_come_with_their_levels_targets_and_messages() {
         assert_eq!(std::mem::take(&mut *own.lock().unwrap()), ["on", "off"]);
     }
 
-    // What the application sets while something is recorded holds.
+    // A level that the application sets during a recording is kept.
     let trace = trace_runtime::builder().output(directory.path().join("set.fxt")).init();
     assert_eq!(log::max_level(), LevelFilter::Trace);
     log::set_max_level(LevelFilter::Error);

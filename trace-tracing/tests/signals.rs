@@ -1,4 +1,4 @@
-//! Signal handlers that use `tracing` while their thread is in the middle of it.
+//! Signal handlers that use `tracing` while they interrupt a record of `tracing`.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 mod common;
@@ -19,7 +19,7 @@ extern "C" fn handler(_: i32) {
     info!(name: "handled", target: "signal", "in a handler");
 }
 
-/// A value that raises a signal when it is formatted, which is in the middle of a record.
+/// A value that raises a signal when it is formatted, which happens during a record.
 struct Raises;
 
 impl fmt::Debug for Raises {
@@ -30,7 +30,8 @@ impl fmt::Debug for Raises {
     }
 }
 
-/// Neither side waits for the other, and the interrupted event is recorded each time.
+/// The handler and the thread do not wait for each other, and the interrupted event is always
+/// recorded.
 #[test]
 fn a_handler_does_not_wait_for_the_thread_that_it_interrupts() {
     let directory = tempfile::tempdir().unwrap();
@@ -42,12 +43,12 @@ fn a_handler_does_not_wait_for_the_thread_that_it_interrupts() {
     unsafe { libc::signal(libc::SIGUSR1, handler as *const () as libc::sighandler_t) };
     for _ in 0..ROUNDS {
         info!(name: "interrupted", target: "signal", value = ?Raises);
-        // A span's first values, and its track, are made while the signal arrives.
+        // The signal arrives while a span's first values and its track are written.
         info_span!(target: "signal", "span", value = ?Raises).in_scope(|| {});
     }
     drop(trace);
     let (events, _) = read(&path);
     let count = |name: &str| events.iter().filter(|event| event.name == name).count();
     assert_eq!((count("interrupted"), count("span")), (ROUNDS, ROUNDS));
-    assert!(count("handled") > 0, "what a handler records arrives");
+    assert!(count("handled") > 0, "events of the handler are recorded");
 }

@@ -31,7 +31,7 @@ fn spans_are_kept_without_a_registry() {
     let threads: Vec<_> = (0..4u64).map(|number| spawn(&parent, number)).collect();
     drop(parent);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
-    // Guards that are dropped in another order than they came.
+    // Guards that are dropped in another order than they were created.
     let (first, second) = (info_span!("first").entered(), info_span!("second").entered());
     drop(first);
     drop(second);
@@ -52,7 +52,7 @@ fn spans_are_kept_without_a_registry() {
     assert_eq!(of("duration").len(), 800);
 }
 
-/// Spans that begin on one thread, go on on another one, and end there.
+/// Spans that begin on one thread, and continue and end on another one.
 fn spawn(parent: &Span, thread: u64) -> std::thread::JoinHandle<()> {
     let (sender, receiver) = mpsc::channel::<(Span, Span)>();
     let parent = parent.clone();

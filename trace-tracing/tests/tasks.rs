@@ -86,7 +86,7 @@ fn steps(events: &[Event]) {
             .unwrap();
         assert!(end.ticks > begin.ticks);
         let number = begin.argument("number").unwrap();
-        // The first poll has the values, and none is on the track but inside its life.
+        // The first poll has the values, and all records of the track are within its life.
         let polls = named(events, "step");
         let first: Vec<_> = polls
             .iter()

@@ -1,5 +1,5 @@
-//! Spans that wait when a recording ends, those that live through two recordings, and more of them
-//! than have a home.
+//! Spans that wait when a recording ends, spans that last for two recordings, and more spans than
+//! slots.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 mod common;
@@ -9,7 +9,7 @@ use tracing::{info, info_span, Span};
 use tracing_subscriber::prelude::*;
 
 #[test]
-fn waiting_spans_are_seen() {
+fn waiting_spans_have_tracks() {
     let directory = tempfile::tempdir().unwrap();
     let (first, second) = (directory.path().join("first.fxt"), directory.path().join("second.fxt"));
     tracing_subscriber::registry().with(trace_tracing::layer()).init();

@@ -1,4 +1,4 @@
-//! Archives of the tests, as texts that are easy to compare.
+//! Archives as text that is easy to compare.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::collections::HashMap;
@@ -31,14 +31,14 @@ impl Event {
         line
     }
 
-    /// The value of an argument.
+    /// Returns the value of an argument.
     pub(crate) fn argument(&self, key: &str) -> Option<&str> {
         self.arguments.iter().find_map(|argument| argument.strip_prefix(key)?.strip_prefix('='))
     }
 }
 
-/// All events of an archive but those of the tracing system itself, in the order in which they are
-/// in it, and its log.
+/// Returns the events of an archive in order, without those of the tracing system itself, and its
+/// log.
 pub(crate) fn read(path: &Path) -> (Vec<Event>, Vec<String>) {
     let mut reader = Reader::new(std::fs::File::open(path).unwrap());
     let (mut events, mut log) = (Vec::new(), Vec::new());
