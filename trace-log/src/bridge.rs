@@ -7,18 +7,18 @@ use trace_runtime::{trace_category_enabled, trace_enabled, trace_log};
 
 use crate::levels;
 
-/// Makes a [`Bridge`] alone the logger of the program.
+/// Installs a [`Bridge`] without another logger.
 ///
 /// # Errors
 ///
-/// There is a logger already. [`Bridge::wrap`] takes one that is not in place yet; if it is that of
-/// `tracing-subscriber`, the [documentation of the crate](crate#beside-another-logger) says what to
-/// do.
+/// Fails if a logger is installed already. [`Bridge::wrap`] accepts a logger that is not installed
+/// yet. For that of `tracing-subscriber`, see the [documentation of the
+/// crate](crate#beside-another-logger).
 pub fn init() -> Result<(), SetLoggerError> {
     Bridge::new().init()
 }
 
-/// A logger that records what it gets in the trace, and hands it to another one.
+/// A logger that records messages in the trace, and forwards them to another logger.
 pub struct Bridge {
     level: LevelFilter,
     wrapped: Option<(Box<dyn Log>, LevelFilter)>,
@@ -31,42 +31,42 @@ impl Default for Bridge {
 }
 
 impl Bridge {
-    /// A logger that records all levels, and hands nothing to anybody.
+    /// Returns a logger that records all levels, without another logger.
     #[must_use]
     pub fn new() -> Self {
         Self { level: LevelFilter::Trace, wrapped: None }
     }
 
-    /// Records nothing that is more verbose than this.
+    /// Sets the most verbose level that is recorded.
     #[must_use]
     pub fn level(mut self, level: LevelFilter) -> Self {
         self.level = level;
         self
     }
 
-    /// Hands all records up to `level` to `logger` as well, whose own filters hold.
+    /// Forwards all records up to `level` to `logger`, which may filter them further.
     #[must_use]
     pub fn wrap(mut self, logger: impl Log + 'static, level: LevelFilter) -> Self {
         self.wrapped = Some((Box::new(logger), level));
         self
     }
 
-    /// Makes this the logger of the program, and sets `log::max_level()`, now and whenever a
+    /// Installs this as the logger of the program, and sets `log::max_level()`, now and whenever a
     /// recording begins or ends.
     ///
     /// # Errors
     ///
-    /// There is a logger already.
+    /// Fails if a logger is installed already.
     pub fn init(self) -> Result<(), SetLoggerError> {
-        let (level, wanted) =
+        let (level, max_level) =
             (self.level, self.wrapped.as_ref().map_or(LevelFilter::Off, |(_, level)| *level));
         log::set_boxed_logger(Box::new(self))?;
-        log::set_max_level(wanted);
+        log::set_max_level(max_level);
         levels::raise_while_recording(level);
         Ok(())
     }
 
-    /// The other logger, if records of this level are for it.
+    /// Returns the other logger, if it gets records of this level.
     fn wrapped(&self, metadata: &Metadata<'_>) -> Option<&dyn Log> {
         let (logger, _) = self.wrapped.as_ref()?;
         (metadata.level() <= levels::of_application()).then_some(logger.as_ref())

@@ -1,4 +1,4 @@
-//! `log::max_level()`: the application's, raised while something is recorded.
+//! `log::max_level()`: the application's level, raised during a recording.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,14 +7,13 @@ use log::LevelFilter;
 use once_cell::race::OnceBox;
 use trace_runtime::{observe, trace_state, Observer, TraceState};
 
-/// What the application wanted when the level was raised, or [`NOT_RAISED`]. The level itself is
-/// `log`'s.
+/// The application's level before it was raised, or [`NOT_RAISED`]. The current level is in `log`.
 ///
-/// Rules: stored under the lock of [`CHANGING`], before the level is raised, and after it is set
-/// back.
+/// Rules: stored under the lock of [`CHANGING`], before the level is raised, and after it is
+/// restored.
 static FROM: AtomicUsize = AtomicUsize::new(NOT_RAISED);
 
-/// What the level was raised to. Rules: as for [`FROM`].
+/// The raised level. Rules: as for [`FROM`].
 static TO: AtomicUsize = AtomicUsize::new(NOT_RAISED);
 
 const NOT_RAISED: usize = usize::MAX;
@@ -23,10 +22,10 @@ static CHANGING: Mutex<()> = Mutex::new(());
 
 static OBSERVER: OnceBox<Observer> = OnceBox::new();
 
-/// From now on raises the level to `to` while something is recorded.
+/// Raises the level to `to` during all recordings.
 pub(crate) fn raise_while_recording(to: LevelFilter) {
     OBSERVER.get_or_init(|| Box::new(observe(move |state| follow(state, to))));
-    // A recording may be under way, of which the observer is not told.
+    // A recording may have begun before the observer was added.
     follow(trace_state(), to);
 }
 
@@ -47,14 +46,14 @@ fn follow(state: TraceState, to: LevelFilter) {
     }
 }
 
-/// What the application wanted, while the level is what it was raised to.
+/// Returns the application's level if the level is still the raised one.
 fn raised_from() -> Option<LevelFilter> {
     let from = FROM.load(Ordering::Relaxed);
     let is_raised = TO.load(Ordering::Relaxed) == log::max_level() as usize;
     is_raised.then(|| LevelFilter::iter().find(|level| *level as usize == from)).flatten()
 }
 
-/// The most verbose level that the application wants.
+/// Returns the most verbose level of the application.
 pub(crate) fn of_application() -> LevelFilter {
     raised_from().unwrap_or_else(log::max_level)
 }

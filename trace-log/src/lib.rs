@@ -44,7 +44,7 @@
 //! the recording ends, unless the application has set it meanwhile, which then holds for both.
 //! Messages above the application's level are recorded, and not forwarded.
 //!
-//! With the feature `ntrace` nothing is recorded, and the other logger receives its messages.
+//! With the feature `ntrace` no messages are recorded, and the other logger receives its messages.
 #![forbid(unsafe_code)]
 
 mod bridge;

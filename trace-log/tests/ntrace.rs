@@ -1,4 +1,4 @@
-//! With tracing compiled out the other logger gets what it got.
+//! With tracing compiled out the other logger gets the same messages.
 #![cfg(feature = "ntrace")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,11 +20,11 @@ impl log::Log for Own {
 }
 
 #[test]
-fn the_other_logger_stays_as_it_was() {
+fn the_other_logger_is_unaffected() {
     let _recording = trace_runtime::init();
     trace_log_bridge::Bridge::new().wrap(Own, log::LevelFilter::Info).init().unwrap();
-    log::info!("wanted");
-    log::debug!("not wanted");
+    log::info!("logged");
+    log::debug!("above the level");
     assert_eq!(SEEN.load(Ordering::Relaxed), 1);
     assert_eq!(log::max_level(), log::LevelFilter::Info);
 }

@@ -1,4 +1,4 @@
-//! A bridge around another logger: both get what they want, and nothing else, before, during and
+//! A bridge around another logger: each gets exactly the messages of its level, before, during and
 //! after a recording.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
@@ -44,9 +44,9 @@ fn work(count: &Cell<u32>) {
     info!(target: "on", "information {}", Counted(count));
     debug!(target: "on", "details {}", Counted(count));
     trace!(target: "on", "more {}", Counted(count));
-    debug!(target: "off", "unwanted {}", Counted(count));
+    debug!(target: "off", "not enabled {}", Counted(count));
     info!(target: "off", "not for the trace");
-    info!(target: "ignored", "for nobody");
+    info!(target: "ignored", "ignored by both");
 }
 
 fn seen() -> Vec<String> {
@@ -55,7 +55,7 @@ fn seen() -> Vec<String> {
 
 /// One test, since a process has one logger.
 #[test]
-fn both_get_what_they_want() {
+fn both_get_the_messages_of_their_level() {
     let directory = tempfile::tempdir().unwrap();
     let count = Cell::new(0);
     let own = ["information counted", "not for the trace"];
@@ -84,8 +84,7 @@ fn both_get_what_they_want() {
         info!(target: "on", "{}", "é".repeat(20_000));
         drop(recording);
         assert_eq!(log::max_level(), LevelFilter::Info);
-        // Formatted once for the other logger, once for its text here, and once more for the
-        // details.
+        // Formatted once for the other logger, once for the trace, and once for the details.
         assert_eq!(count.take(), 3);
         assert_eq!(seen().len(), 3);
         let messages = messages(&path);
@@ -93,7 +92,7 @@ fn both_get_what_they_want() {
         assert_eq!((messages.len(), messages[2].len()), (3, 31_999));
     }
 
-    // What the application sets while something is recorded holds.
+    // A level that the application sets during a recording is kept.
     let recording = trace_runtime::builder().output(directory.path().join("set.fxt")).init();
     log::set_max_level(LevelFilter::Warn);
     drop(recording);
