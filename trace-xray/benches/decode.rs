@@ -1,4 +1,5 @@
-//! How many records a second are decoded, and unwound to calls. Prints the best of several runs.
+//! Measures how many records are decoded, and converted to calls, per second. Prints the best of
+//! several runs.
 //!
 //! ```sh
 //! cargo bench -p trace-xray
@@ -18,7 +19,7 @@ const CALLS: u64 = 8_000_000;
 const RUNS: usize = 7;
 
 fn main() {
-    // As a part of `cargo test` it only has to compile.
+    // `cargo test` only compiles it.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }

@@ -14,8 +14,8 @@
 //! | tail exit | as an exit: the function ends where it jumps, and its callee is a call of its caller |
 //! | no more records | [`CallStack::finish`] closes the open calls with [`End::Open`] |
 //!
-//! The records of a thread must be in the order of their times. In a log of LLVM's runtime whose
-//! thread buffers were used again they are not: read it with [`Ordered`](crate::read::Ordered).
+//! The records of a thread must be in the order of their times. They are not if LLVM's runtime has
+//! reused thread buffers: read such a log with [`Ordered`](crate::read::Ordered).
 
 use std::collections::HashMap;
 use std::vec::Drain;
@@ -31,7 +31,7 @@ pub enum End {
     Exit,
     /// The function jumped to another one.
     TailExit,
-    /// The function has no exit, but a caller of it has.
+    /// The function has no exit, but one of its callers has.
     Missing,
     /// Neither the function nor any of its callers has an exit.
     Open,
@@ -53,10 +53,10 @@ pub struct Call {
     pub end: End,
 }
 
-/// What a function record does.
+/// The effect of a function record.
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// A call was opened, within so many others.
+    /// A call was opened.
     Entered {
         /// The number of open calls around it.
         depth: usize,
@@ -92,7 +92,7 @@ type ThreadKey = (Option<i32>, i32);
 pub struct CallStacks {
     stacks: Vec<(ThreadKey, CallStack)>,
     places: HashMap<ThreadKey, usize>,
-    /// The place of the thread that was last: records of a thread come in rows.
+    /// The index of the last record's thread, because successive records are often of one thread.
     last: usize,
     limits: Limits,
 }
@@ -119,7 +119,7 @@ impl CallStacks {
         Some(stack.step(item.tsc(), function))
     }
 
-    /// Returns the place of a thread's stack, which is added if it is new.
+    /// Returns the index of a thread's stack, which is added if it is new.
     fn place(&mut self, thread: ThreadKey) -> Option<usize> {
         let next = self.stacks.len();
         if let Some(place) = self.places.get(&thread) {
@@ -247,9 +247,9 @@ pub struct Ended<'a> {
     /// The depth of the outermost one.
     base: usize,
     left: u64,
-    /// How the outermost one ended.
+    /// The end of the outermost one.
     end: End,
-    /// How the others ended.
+    /// The end of the inner ones.
     inner: End,
     frames: Drain<'a, Frame>,
 }

@@ -1,8 +1,8 @@
-//! The place of every bit in a log and in an instrumentation map.
+//! The position of each bit in a log and in an instrumentation map.
 //!
-//! The one place for offsets, bit ranges, type numbers and limits. Numbers that fill whole bytes
-//! are an [`At`]: a type and an offset in bytes. Bit fields are a [`Field`], with a module for each
-//! byte order, since their order in a byte follows the byte order of the file.
+//! All offsets, bit ranges, type numbers and limits are defined here. A number in whole bytes is an
+//! [`At`]: a type and an offset in bytes. A bit field is a [`Field`], with a module for each byte
+//! order, because the order of bits depends on the byte order of the file.
 //!
 //! ```
 //! use trace_xray::layout::{new_buffer, ByteOrder};
@@ -144,7 +144,7 @@ pub mod new_buffer {
     pub type Thread = At<i32, 1>;
 }
 
-/// Metadata kind 2, another CPU.
+/// Metadata kind 2, a change of the CPU.
 pub mod new_cpu_id {
     use super::At;
     /// The CPU's number.
@@ -217,7 +217,7 @@ pub mod pid {
 /// The name of the ELF section with the sleds.
 pub const SLED_SECTION: &str = "xray_instr_map";
 
-/// The first version of a sled whose addresses are relative to their own place.
+/// The first version of sleds with addresses relative to their own position.
 pub const SLED_VERSION_RELATIVE: u8 = 2;
 
 /// The entry of a sled in a 64-bit program.
@@ -231,7 +231,7 @@ pub mod sled64 {
     pub type Function = At<u64, 8>;
     /// The [`SledKind`](super::SledKind).
     pub type Kind = At<u8, 16>;
-    /// Not 0 if the function has the attribute to be always instrumented.
+    /// Not 0 if the function has the attribute `xray_always_instrument`.
     pub type AlwaysInstrument = At<u8, 17>;
     /// The version of the entry.
     pub type Version = At<u8, 18>;
@@ -248,7 +248,7 @@ pub mod sled32 {
     pub type Function = At<u32, 4>;
     /// The [`SledKind`](super::SledKind).
     pub type Kind = At<u8, 8>;
-    /// Not 0 if the function has the attribute to be always instrumented.
+    /// Not 0 if the function has the attribute `xray_always_instrument`.
     pub type AlwaysInstrument = At<u8, 9>;
     /// The version of the entry.
     pub type Version = At<u8, 10>;

@@ -1,9 +1,9 @@
 //! Instrumentation maps: the functions of a program by id.
 //!
-//! A program that is built with XRay has an entry for each sled in its section `xray_instr_map`.
-//! The ids of functions are not in it: they count the functions in the order of their first sleds,
-//! from 1 on. [`Map::parse`] reads the section of an ELF file, or the YAML that `llvm-xray extract`
-//! writes. [`write()`] makes an ELF file for functions without sleds.
+//! A program that is built with XRay has an entry for each sled in its section `xray_instr_map`. It
+//! does not contain the ids of functions: functions are numbered from 1, in the order of their
+//! first sleds. [`Map::parse`] reads the section of an ELF file, or the YAML that `llvm-xray
+//! extract` writes. [`write()`] makes an ELF file for functions without sleds.
 
 mod elf;
 mod error;
@@ -29,9 +29,9 @@ pub struct Sled {
     pub address: u64,
     /// The address of its function.
     pub function: u64,
-    /// What it records.
+    /// The kind of its records.
     pub kind: SledKind,
-    /// Whether the function has the attribute to be always instrumented.
+    /// Whether the function has the attribute `xray_always_instrument`.
     pub always_instrument: bool,
     /// The version of its entry.
     pub version: u8,
@@ -108,12 +108,12 @@ impl Map {
 
     /// Checks that the map belongs to a program.
     ///
-    /// If both have build ids, these decide. Otherwise the functions have to be at the addresses
-    /// that the program's own map says, or, if it has none, in its code.
+    /// If both have build ids, these must be equal. Otherwise the functions must be at the
+    /// addresses in the program's own map, or, if it has none, within its code.
     ///
     /// # Errors
     ///
-    /// It belongs to another one.
+    /// Fails if the map belongs to another program.
     pub fn check(&self, program: &Program) -> Result<(), Mismatch> {
         if let (Some(map), Some(program)) = (self.build_id(), program.build_id()) {
             return if map == program {

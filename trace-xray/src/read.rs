@@ -4,25 +4,25 @@
 //! [`Item`]s: each a record with the state of its thread buffer. A [`Reader`] does the same over
 //! [`std::io::Read`]. [`Ordered`] returns thread buffers in the order of their times.
 //!
-//! # Errors, and where the reader stands after them
+//! # Errors, and the position after them
 //!
-//! | error | then |
+//! | error | position |
 //! |---|---|
 //! | the header is cut off, of another format, or of an unknown version: [`ReadError::Header`] | the end |
 //! | a record cannot be decoded: [`ReadError::Record`] | next thread buffer |
 //! | a record reaches beyond its thread buffer: [`ReadError::Overrun`] | next thread buffer |
 //! | a record is at a wrong place in the start of a thread buffer: [`ReadError::Unexpected`] | next thread buffer |
-//! | a record is at a wrong place behind that: [`ReadError::Unexpected`] | next record |
+//! | a record is at a wrong place after the start: [`ReadError::Unexpected`] | next record |
 //! | a thread buffer ends before its first CPU record: [`ReadError::NoStart`] | next thread buffer |
 //! | a thread buffer has zeros in place of records: [`ReadError::Zeros`] | next thread buffer |
 //! | a thread buffer of version 1 has no end: [`ReadError::NoEndOfBuffer`] | next thread buffer |
 //! | a payload is beyond the limit: [`ReadError::PayloadTooLarge`] | next record |
-//! | between thread buffers is something else: [`ReadError::NotABuffer`] | next thread buffer that is found |
+//! | the bytes between thread buffers are unknown: [`ReadError::NotABuffer`] | next thread buffer that is found |
 //! | the log ends within a thread buffer: [`ReadError::Truncated`] | the end |
 //! | reading fails: [`ReadError::Io`] | the end |
 //!
-//! Zeros between thread buffers and behind the last one are padding, not an error. A header
-//! between thread buffers starts another log.
+//! Zeros between thread buffers and after the last one are padding, not an error. A header between
+//! thread buffers starts another log.
 //!
 //! # Memory
 //!

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::layout::{Action, ByteOrder, MetadataKind, Version, MAX_FUNCTION_ID};
 
-/// What the bytes of a record depend on.
+/// The version and byte order of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Format {
     /// The version of the log.
@@ -33,7 +33,8 @@ pub struct Header {
     pub nonstop_tsc: bool,
     /// Ticks per second.
     pub cycle_frequency: u64,
-    /// The size of each thread buffer in bytes. In version 1 it says where the next one is.
+    /// The size of each thread buffer in bytes. In version 1 it determines the position of the next
+    /// one.
     pub buffer_size: u64,
 }
 
@@ -185,9 +186,9 @@ pub enum EventTime {
 /// A custom event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CustomEvent<'a> {
-    /// When it happened.
+    /// The time of the event.
     pub time: EventTime,
-    /// What the program recorded.
+    /// The data that the program recorded.
     pub payload: &'a [u8],
 }
 
@@ -207,6 +208,6 @@ pub struct TypedEvent<'a> {
     pub delta: i32,
     /// The type, which the program defines.
     pub event_type: u16,
-    /// What the program recorded.
+    /// The data that the program recorded.
     pub payload: &'a [u8],
 }

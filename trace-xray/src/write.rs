@@ -5,10 +5,10 @@
 //!
 //! # Version 1
 //!
-//! The specification has the rest of a thread buffer skipped behind its EndOfBuffer record, LLVM's
-//! tools do not skip it. So a thread buffer of version 1 is filled up to its size with records that
-//! change nothing, and EndOfBuffer is its last record. The fillers are TscWrap records of the
-//! current time. If the space is no multiple of their size, there is one custom event besides; its
+//! By the specification, readers skip the rest of a thread buffer after its EndOfBuffer record.
+//! LLVM's tools do not. So a thread buffer of version 1 is filled up to its size with records that
+//! have no effect, and EndOfBuffer is its last record. The fillers are TscWrap records of the
+//! current time. If the space is not a multiple of their size, a custom event is added, whose
 //! payload starts with [`FILLER`](crate::layout::FILLER).
 
 mod buffer;

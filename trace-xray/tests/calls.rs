@@ -1,4 +1,4 @@
-//! Calls from entries and exits, also where some are missing.
+//! Calls from entries and exits, some of which are missing.
 
 mod common;
 
@@ -107,7 +107,7 @@ fn calls_that_the_writer_removed() {
 }
 
 #[test]
-fn calls_end_also_if_nobody_reads_them() {
+fn calls_end_also_if_the_result_is_not_read() {
     let mut stack = CallStack::default();
     let record = |action| FunctionRecord { action, function: id(1), delta: 0 };
     stack.step(1, record(ENTRY));
@@ -116,7 +116,7 @@ fn calls_end_also_if_nobody_reads_them() {
 }
 
 #[test]
-fn calls_beyond_the_limit_are_left_out() {
+fn calls_beyond_the_limit_are_ignored() {
     let mut stack = CallStack::with_limit(2);
     let mut step = |action| {
         let step = stack.step(1, FunctionRecord { action, function: id(1), delta: 0 });
@@ -128,7 +128,7 @@ fn calls_beyond_the_limit_are_left_out() {
     assert_eq!(exits, [true, true, false, false]);
 }
 
-/// A thread's calls go on in its next thread buffer.
+/// A thread's calls continue in its next thread buffer.
 #[test]
 fn threads_have_stacks_of_their_own() {
     let mut log = Made::new(Format::little(Version::V5), 1024);

@@ -58,7 +58,7 @@ fn header() {
 }
 
 #[test]
-fn headers_that_are_none() {
+fn invalid_headers() {
     use trace_xray::read::HeaderError::{BasicMode, NotALog, Truncated, Version};
     let with = |start: [u8; 4]| {
         let mut bytes = [0; 32];

@@ -46,7 +46,7 @@ fn yaml() {
 }
 
 #[test]
-fn yaml_that_is_no_map() {
+fn invalid_yaml() {
     let error = |text: &str| match Map::parse(text.as_bytes()).unwrap_err() {
         MapError::Yaml { line, message } => (line, message),
         error => panic!("{error:?}"),
@@ -69,7 +69,7 @@ fn yaml_that_is_no_map() {
 }
 
 #[test]
-fn functions_that_have_names_only() {
+fn functions_without_sleds_have_names() {
     let list =
         ["main", "", "<T as a::B>::c", "été", "nul\0hidden", "_ZN3foo3bar17h0123456789abcdefE"];
     let map = Map::parse(&write(&list, Some(&[7; 20])).unwrap()).unwrap();
@@ -88,7 +88,7 @@ fn functions_that_have_names_only() {
 fn a_program_without_sleds() {
     let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     assert_eq!(Map::parse(&program), Err(MapError::NoSection));
-    // Addresses of its code, and others.
+    // Addresses inside and outside of its code.
     let program = Program::parse(&program).unwrap();
     let yaml = |address: u64| {
         let rest = "kind: function-enter, always-instrument: true";
@@ -121,7 +121,7 @@ fn names_of_two() -> Vec<u8> {
 }
 
 #[test]
-fn elf_files_that_are_no_program() {
+fn elf_files_that_are_no_programs() {
     let mut relocatable = names_of_two();
     relocatable[16] = 1;
     assert_eq!(Map::parse(&relocatable), Err(MapError::NotLinked));
@@ -228,7 +228,7 @@ fn cut_files_are_errors_or_maps() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_maps_are_read(
         list in proptest::collection::vec("[^\0]{0,20}", 0..50),
         build_id in proptest::option::of(proptest::collection::vec(any::<u8>(), 1..30)),
     ) {
@@ -241,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_files_do_no_harm(at in 0..2000usize, byte in any::<u8>()) {
+    fn changed_files_do_not_panic(at in 0..2000usize, byte in any::<u8>()) {
         let mut file = names_of_two();
         let at = at % file.len();
         file[at] = byte;

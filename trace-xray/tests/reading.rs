@@ -1,4 +1,4 @@
-//! Logs made by hand, and what the reader makes of them.
+//! Handmade logs, and the reader's results.
 
 mod common;
 
@@ -240,7 +240,7 @@ fn unwritten_records_are_reported() {
 }
 
 #[test]
-fn records_at_a_wrong_place_are_passed_over() {
+fn records_at_a_wrong_place_are_skipped() {
     for format in all_formats() {
         let (found, errors) = damaged(format, |log| {
             log.function(Action::Entry, 1, 5);
@@ -337,14 +337,14 @@ fn payloads_beyond_the_limit() {
     let (found, errors) = common::items_with(&log.bytes, 1000, limits);
     assert_eq!(errors.len(), 1);
     assert!(errors[0].starts_with("PayloadTooLarge { offset: 112, size: 100016"), "{errors:?}");
-    // The event is left out, its time is not.
+    // The event is skipped, its time is applied.
     assert_eq!((found.len(), found[found.len() - 1].tsc), (6, 1015));
     let limits = Limits { payload_bytes: 100_000 };
     let (found, errors) = common::items_with(&log.bytes, 1000, limits);
     assert_eq!((found.len(), errors.len()), (7, 0));
 }
 
-/// Sizes that are claimed and not there take no memory and no time.
+/// Large sizes in a short log cost no memory and no time.
 #[test]
 fn hostile_sizes() {
     for version in Version::ALL {
@@ -361,7 +361,7 @@ fn hostile_sizes() {
 }
 
 #[test]
-fn errors_say_where() {
+fn errors_have_the_position() {
     let error = ReadError::Record { offset: 40, error: DecodeError::Kind { kind: 12 } };
     assert_eq!(error.to_string(), "invalid record at byte 40");
     assert_eq!(error.offset(), 40);

@@ -1,4 +1,4 @@
-//! Logs that are written, and read again.
+//! Logs that are written and then read.
 
 mod common;
 
@@ -11,7 +11,7 @@ use trace_xray::layout::{Action, ByteOrder, Version, FILLER};
 use trace_xray::write::{Anchor, Log, Stamp, WriteError};
 use trace_xray::{Format, FunctionId, Header, Record};
 
-/// What a program does on one of its threads.
+/// An event of a thread.
 #[derive(Debug, Clone, PartialEq)]
 enum Event {
     Function(Action, u32),
@@ -61,7 +61,7 @@ fn written(header: Header, events: &[Happened]) -> Vec<u8> {
     log.into_inner()
 }
 
-/// Returns what the records of a log say that happened, without fillers.
+/// Returns the events of a log's records, without fillers.
 fn happened(items: &[OwnedItem], version: Version) -> Vec<Happened> {
     let mut all: Vec<Happened> = Vec::new();
     for item in items {
@@ -123,7 +123,7 @@ fn formats() -> impl Strategy<Value = Format> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_logs_are_read(
         (format, events) in formats().prop_flat_map(|format| (Just(format), events(format.version))),
         size in 256..2000u64,
         piece in 1..4000usize,
@@ -187,7 +187,7 @@ fn a_function_record_takes_8_bytes() {
 }
 
 #[test]
-fn fillers_are_invisible_where_they_can_be() {
+fn fillers_are_invisible_if_possible() {
     let header = header(Format::little(Version::V1), 256);
     let customs = |count| {
         let log = written(header, &vec![one(Event::Function(Action::Entry, 1)); count]);
@@ -207,7 +207,7 @@ fn fillers_are_invisible_where_they_can_be() {
 }
 
 #[test]
-fn what_cannot_be_written() {
+fn invalid_records_are_refused() {
     let small = header(Format::little(Version::V5), 255);
     let anchor = Anchor { tsc: 0, time: Duration::ZERO };
     let error = Log::new(Vec::new(), small, anchor).unwrap_err();

@@ -124,7 +124,7 @@ pub enum Action {
     Entry = 0,
     /// The function returns.
     Exit = 1,
-    /// The function ends with a jump to another one, which returns in its place.
+    /// The function ends with a jump to another one, which returns to the caller.
     TailExit = 2,
     /// The function starts. Its arguments follow.
     EntryArgs = 3,

@@ -1,8 +1,8 @@
-//! Numbers at a fixed place.
+//! Numbers at a fixed offset.
 
 use std::marker::PhantomData;
 
-/// The byte order of a log, which is that of the machine that wrote it.
+/// The byte order of a log: that of the machine that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
     /// The least significant byte is first.
@@ -54,8 +54,8 @@ number!(u8 u16 u32 u64 i32);
 
 /// A number of type `T` at byte `OFFSET` of a header, record or entry.
 ///
-/// It has no values of its own: use it through a type alias such as
-/// [`new_cpu_id::Tsc`](super::new_cpu_id::Tsc). Places outside of the bytes do not compile.
+/// The type has no values: use it through a type alias such as
+/// [`new_cpu_id::Tsc`](super::new_cpu_id::Tsc). Offsets outside of the bytes do not compile.
 #[derive(Debug, Clone, Copy)]
 pub struct At<T, const OFFSET: usize>(PhantomData<T>);
 

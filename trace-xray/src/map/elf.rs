@@ -76,7 +76,7 @@ pub(super) fn entries(file: &File<'_>) -> Result<Vec<Entry>, MapError> {
         });
     }
     split::<{ sled32::BYTES }>(data, start, &relocations, |bytes| {
-        // Signed, so that the sum with an address is right.
+        // Sign-extended, because the addresses may be relative and negative.
         let wide = |number: u32| i64::from(number as i32) as u64;
         let entry = Entry {
             address: wide(sled32::Address::get(bytes, order)),

@@ -1,4 +1,4 @@
-//! The program that a map has to fit.
+//! The program to check a map against.
 
 use std::ops::Range;
 

@@ -16,12 +16,12 @@ const FUNCTION_BYTES: u64 = 16;
 /// The name in a note of the GNU linker.
 const NOTE_NAME: &[u8; 4] = b"GNU\0";
 
-/// Makes an ELF file that names functions: the first one gets id 1.
+/// Creates an ELF file with names of functions. The first one gets id 1.
 ///
-/// LLVM's tools take names of functions from symbols of an ELF file only, and number functions by
-/// the sleds of its map. So the file has a symbol and a sled for each function. `build_id` is that
-/// of the program that the functions are of. A function with an empty name has no symbol; a name
-/// ends before its first NUL.
+/// LLVM's tools read names of functions only from the symbols of an ELF file, and number functions
+/// by the sleds of its map. So the file has a symbol and a sled for each function. `build_id` is
+/// that of the program with the functions. A function with an empty name has no symbol. A name ends
+/// before its first NUL.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Decides where everything is.
+    /// Computes the positions of all parts.
     fn new<'a, N: AsRef<str>>(writer: &mut Writer<'a>, names: &'a [N], note: Vec<u8>) -> Self {
         writer.reserve_file_header();
         writer.reserve_null_section_index();

@@ -1,30 +1,30 @@
-//! What stands between thread buffers.
+//! The bytes between thread buffers.
 
 use super::decode;
 use crate::layout::{MetadataKind, HEADER_BYTES, METADATA_BYTES};
 use crate::record::Format;
 use crate::write::encode;
 
-/// The bytes that it takes to know a boundary: a header and the start of a thread buffer.
+/// The number of bytes that identify a boundary: a header and the start of a thread buffer.
 pub(super) const LOOK_BYTES: usize = HEADER_BYTES + START_BYTES;
 
-/// The bytes that it takes to know the start of a thread buffer.
+/// The number of bytes that identify the start of a thread buffer.
 const START_BYTES: usize = METADATA_BYTES + 1;
 
-/// What bytes at a boundary are.
+/// The kind of the bytes at a boundary.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Boundary {
     /// A thread buffer.
     Buffer,
     /// A header.
     Header,
-    /// So many zeros.
+    /// This number of zeros.
     Zeros(usize),
     /// Something else.
     Unknown,
 }
 
-/// Returns what `bytes` start with. They are not empty.
+/// Returns the kind of `bytes`, which are not empty.
 pub(super) fn at(bytes: &[u8], format: Format, finished: bool) -> Boundary {
     if starts_buffer(bytes, format) {
         return Boundary::Buffer;
@@ -51,12 +51,13 @@ fn zeros(bytes: &[u8], finished: bool) -> usize {
     1 + (1..known).take_while(is_zero).count()
 }
 
-/// Returns whether a thread buffer, or a header with one, starts at `bytes`, and not padding.
+/// Returns whether `bytes` start with a thread buffer, or with a header and a thread buffer,
+/// without padding.
 pub(super) fn has_no_padding(bytes: &[u8], format: Format) -> bool {
     starts_buffer(bytes, format) || starts_log(bytes)
 }
 
-/// Returns whether `bytes` start with a header and its first thread buffer, or end behind the
+/// Returns whether `bytes` start with a header and its first thread buffer, or end after the
 /// header. A header alone is not enough: with a zero before it, a little-endian one looks like a
 /// big-endian one.
 fn starts_log(bytes: &[u8]) -> bool {

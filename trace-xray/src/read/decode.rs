@@ -1,6 +1,6 @@
 //! Decoding of one header or record.
 //!
-//! Bytes are not trusted: every length is checked, and nothing is allocated.
+//! Bytes are not trusted: each length is checked, and no memory is allocated.
 
 use std::fmt;
 
@@ -105,7 +105,7 @@ impl std::error::Error for DecodeError {}
 
 /// Decodes the header that `bytes` start with.
 ///
-/// The byte order is the one in which the type makes sense.
+/// The byte order is the one in which the type is valid.
 ///
 /// # Errors
 ///
@@ -160,7 +160,7 @@ pub fn is_metadata(byte: u8, order: ByteOrder) -> bool {
 }
 
 /// Returns the size of the record that `bytes` start with, or, if `bytes` are too few to know it,
-/// the size of the part that says it.
+/// the size of the part that contains it.
 ///
 /// # Errors
 ///
@@ -206,7 +206,7 @@ fn kind(fixed: &Metadata, format: Format) -> Result<MetadataKind, DecodeError> {
     Ok(kind)
 }
 
-/// Decodes the record that `bytes` start with. Bytes behind it are ignored.
+/// Decodes the record that `bytes` start with. Bytes after it are ignored.
 ///
 /// A kind of a later version is accepted, as LLVM's tools do; only an EndOfBuffer record is not
 /// accepted from version 2 on.
@@ -229,7 +229,7 @@ pub fn record(bytes: &[u8], format: Format) -> Result<Record<'_>, DecodeError> {
     }
 }
 
-/// Decodes the fixed part of a metadata record, and leaves out the payload of an event.
+/// Decodes the fixed part of a metadata record, without the payload of an event.
 pub(super) fn without_payload(bytes: &[u8], format: Format) -> Result<Record<'_>, DecodeError> {
     metadata(bytes.get(..METADATA_BYTES).unwrap_or_default(), format)
 }

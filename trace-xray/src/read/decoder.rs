@@ -1,4 +1,4 @@
-//! Decoding without input and output.
+//! Decoding without I/O.
 
 use std::io::Read;
 
@@ -9,7 +9,7 @@ use super::{decode, Item, Limits, ReadError, Stats};
 use crate::layout::{function, Action, FUNCTION_BYTES};
 use crate::record::{FunctionRecord, Header, Record};
 
-/// What a decoder has for its caller.
+/// The result of a step of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Poll {
     /// A record of this size.
@@ -66,7 +66,7 @@ impl Decoder {
         Self { window: Window::default(), state: State::new(limits) }
     }
 
-    /// Starts at a thread buffer, which ends about `size` bytes behind its start.
+    /// Starts at a thread buffer of about `size` bytes.
     pub(super) fn at(header: Header, offset: u64, size: u64) -> Self {
         let state = State::at_buffer(header, Limits::default());
         Self { window: Window::at(offset, size), state }
@@ -128,7 +128,7 @@ impl Decoder {
         (self.window.offset() > 0).then_some(&self.state.header)
     }
 
-    /// Returns what was found so far.
+    /// Returns the statistics so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.state.stats
@@ -172,9 +172,9 @@ impl Decoder {
         self.poll_while(|_| true)
     }
 
-    /// Finds the next record as long as a condition holds. The end is returned otherwise.
-    fn poll_while(&mut self, goes_on: impl Fn(&State) -> bool) -> Result<Poll, ReadError> {
-        while goes_on(&self.state) {
+    /// Finds the next record while a condition is true. Returns the end otherwise.
+    fn poll_while(&mut self, is_within: impl Fn(&State) -> bool) -> Result<Poll, ReadError> {
+        while is_within(&self.state) {
             if self.window.is_passing() {
                 return Ok(if self.state.finished { Poll::End } else { Poll::More });
             }

@@ -7,8 +7,8 @@ use crate::layout::MetadataKind;
 
 /// Why the next record cannot be read.
 ///
-/// Offsets are in bytes from the start of the log. The [module](super) says where the reader
-/// stands then.
+/// Offsets are in bytes from the start of the log. The [module](super) lists the position after
+/// each error.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -75,7 +75,7 @@ pub enum ReadError {
         /// [`Limits::payload_bytes`](super::Limits).
         limit: usize,
     },
-    /// Between thread buffers is something that is none.
+    /// The bytes between thread buffers are unknown.
     NotABuffer {
         /// Its start.
         offset: u64,
@@ -92,7 +92,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Returns whether nothing more can be read.
+    /// Returns whether the log cannot be read further.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(self, Self::Io { .. } | Self::Header { .. } | Self::Truncated { .. })

@@ -3,7 +3,7 @@
 use crate::layout::{Action, Version};
 use crate::record::Record;
 
-/// What a thread buffer has so far.
+/// The records of a thread buffer so far.
 ///
 /// ```text
 /// version 1:    NewBuffer WallClock Pid? NewCpuId Body* EndOfBuffer
@@ -14,7 +14,7 @@ use crate::record::Record;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub(super) enum Progress {
     /// No record.
-    Nothing,
+    Empty,
     /// Its size.
     Extents,
     /// The thread.
@@ -45,8 +45,8 @@ impl Progress {
     pub(super) fn with(self, record: &Record<'_>, version: Version) -> Option<Self> {
         let starts_with_extents = version.has_extents();
         Some(match (self, record) {
-            (Self::Nothing, Record::BufferExtents { .. }) if starts_with_extents => Self::Extents,
-            (Self::Nothing, Record::NewBuffer { .. }) if !starts_with_extents => Self::NewBuffer,
+            (Self::Empty, Record::BufferExtents { .. }) if starts_with_extents => Self::Extents,
+            (Self::Empty, Record::NewBuffer { .. }) if !starts_with_extents => Self::NewBuffer,
             (Self::Extents, Record::NewBuffer { .. }) => Self::NewBuffer,
             (Self::NewBuffer, Record::WallClock(_)) => Self::WallClock,
             (Self::WallClock, Record::Pid { .. }) => Self::Pid,

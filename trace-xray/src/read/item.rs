@@ -2,7 +2,7 @@
 
 use crate::record::{CustomEvent, EventTime, Record, WallClock};
 
-/// The state of a thread buffer behind a record.
+/// The state of a thread buffer after a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ThreadBuffer {
     /// Where the buffer starts, in bytes from the start of the log.
@@ -20,7 +20,7 @@ pub struct ThreadBuffer {
 }
 
 impl ThreadBuffer {
-    /// Applies what a record changes.
+    /// Applies a record's changes.
     pub(super) fn apply(&mut self, record: &Record<'_>) {
         match *record {
             Record::Function(function) => self.tsc = self.tsc.wrapping_add(function.delta.into()),
@@ -52,7 +52,7 @@ pub struct Item<'a> {
     pub offset: u64,
     /// The record.
     pub record: Record<'a>,
-    /// The state of its thread buffer, with what the record changes.
+    /// The state of its thread buffer, including the record's changes.
     pub buffer: &'a ThreadBuffer,
 }
 

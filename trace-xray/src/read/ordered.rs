@@ -6,14 +6,14 @@ use super::decoder::Poll;
 use super::{Decoder, Item, ReadError, Reader};
 use crate::record::{Header, Record};
 
-/// Reads a log whose thread buffers are in another order than they were written.
+/// Reads a log whose thread buffers are not in the order of time.
 ///
-/// LLVM's runtime uses thread buffers again, and writes them in the order of their memory. Here
-/// they come in the order of their first times, so that the records of each thread are in order.
+/// LLVM's runtime reuses thread buffers, and writes them in the order of their memory. This reader
+/// returns them in the order of their first times, so that the records of each thread are in order.
 /// The log is read twice; memory grows with the number of thread buffers, 32 bytes each.
 ///
-/// Records of a thread buffer without a time are left out, and damage in the first pass is not an
-/// error: the second pass returns it.
+/// Records of a thread buffer without a time are skipped. Damage is reported in the second pass,
+/// not in the first.
 ///
 /// # Examples
 ///
@@ -36,7 +36,7 @@ pub struct Ordered<R> {
     headers: Vec<Header>,
     buffers: std::vec::IntoIter<Found>,
     decoder: Decoder,
-    /// The place of the thread buffer that is read.
+    /// The index of the current thread buffer.
     current: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ struct Found {
     offset: u64,
     /// The bytes up to the next one.
     size: u64,
-    /// The place of its header in the list of headers.
+    /// The index of its header in the list of headers.
     header: usize,
 }
 
@@ -71,7 +71,7 @@ impl<R: Read + Seek> Ordered<R> {
     ///
     /// # Errors
     ///
-    /// See the [module's documentation](super). Reading goes on with the next thread buffer, also
+    /// See the [module's documentation](super). Reading continues with the next thread buffer, also
     /// after an error that [is fatal](ReadError::is_fatal).
     // It borrows from the reader, which an iterator cannot.
     #[allow(clippy::should_implement_trait)]
@@ -107,7 +107,7 @@ impl<R: Read + Seek> Ordered<R> {
         }
     }
 
-    /// Goes to a thread buffer, unless the decoder is there.
+    /// Seeks to a thread buffer, unless the decoder is there already.
     fn enter(&mut self, Found { offset, size, header, .. }: Found) -> Result<(), ReadError> {
         self.current = Some(offset);
         let header = self.headers.get(header).copied();

@@ -77,7 +77,7 @@ impl<R: Read> Reader<R> {
         self.decoder.header()
     }
 
-    /// Returns what was found so far.
+    /// Returns the statistics so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.decoder.stats()

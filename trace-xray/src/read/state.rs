@@ -1,4 +1,4 @@
-//! Where a decoder stands in a log.
+//! The state of a decoder in a log.
 
 use super::boundary::{self, Boundary, LOOK_BYTES};
 use super::grammar::Progress;
@@ -8,7 +8,7 @@ use crate::layout::{MetadataKind, FUNCTION_BYTES, HEADER_BYTES, METADATA_BYTES};
 use crate::record::{Format, Header, Record};
 use crate::write::encode;
 
-/// What a decoder accepts.
+/// The limits of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The longest payload of an event in bytes; 16 MiB by default.
@@ -21,7 +21,7 @@ impl Default for Limits {
     }
 }
 
-/// What a decoder found so far.
+/// The statistics of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
     /// Records that were returned.
@@ -32,7 +32,7 @@ pub struct Stats {
     pub errors: u64,
     /// Bytes of padding between thread buffers, and behind the end of those of version 1.
     pub padding_bytes: u64,
-    /// Bytes that were passed over because of an error.
+    /// Bytes that were skipped because of an error.
     pub lost_bytes: u64,
 }
 
@@ -43,18 +43,18 @@ pub(super) enum Place {
     Start,
     /// A thread buffer, a header, padding or the end.
     Boundary,
-    /// Anything: the next thread buffer is searched.
+    /// Unknown bytes: the next thread buffer is searched.
     Lost,
     /// A record of a thread buffer.
     Buffer,
-    /// Nothing.
+    /// The end of the log.
     End,
 }
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Look again.
+    /// Make another step.
     Again,
     /// Wait for more bytes.
     More,
@@ -92,7 +92,7 @@ impl State {
                 buffer_size: 0,
             },
             buffer: ThreadBuffer::default(),
-            progress: Progress::Nothing,
+            progress: Progress::Empty,
             end: None,
             padding_end: 0,
             finished: false,
@@ -165,7 +165,7 @@ impl State {
     fn enter(&mut self, offset: u64) {
         self.place = Place::Buffer;
         self.buffer = ThreadBuffer { offset, ..ThreadBuffer::default() };
-        self.progress = Progress::Nothing;
+        self.progress = Progress::Empty;
         self.end = None;
         self.stats.buffers += 1;
     }
@@ -235,7 +235,7 @@ impl State {
         Err(ReadError::Truncated { offset, expected: left.unwrap_or(size), found })
     }
 
-    /// Passes over an event, but not over its time.
+    /// Skips an event, but applies its time.
     fn too_large(&mut self, window: &mut Window, size: u64) -> Result<(), ReadError> {
         let offset = window.offset();
         let event = decode::without_payload(window.rest(), self.format());
@@ -285,14 +285,14 @@ impl State {
         Err(ReadError::NoStart { offset })
     }
 
-    /// Gives up the rest of the thread buffer and returns why.
+    /// Skips the rest of the thread buffer, and returns the error.
     fn bad_record(&mut self, window: &mut Window, error: DecodeError) -> ReadError {
         let offset = window.offset();
         self.abandon(window);
         ReadError::Record { offset, error }
     }
 
-    /// Passes over the rest of the thread buffer, if its end is known.
+    /// Skips the rest of the thread buffer, if its end is known.
     fn abandon(&mut self, window: &mut Window) {
         let start = self.buffer.offset;
         let end = self.end.unwrap_or_else(|| start.saturating_add(self.header.buffer_size));

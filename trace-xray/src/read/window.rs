@@ -8,7 +8,7 @@ const MAX_BLOCK_BYTES: usize = 256 << 10;
 /// The least bytes that are read at once.
 const MIN_BLOCK_BYTES: usize = 4 << 10;
 
-/// Bytes that arrived and are not consumed yet.
+/// Bytes that have arrived and are not consumed yet.
 ///
 /// The bytes that were consumed last stay in place until more arrive.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Window {
     start: usize,
     /// The place of `start` in the log.
     offset: u64,
-    /// Bytes to pass over that did not arrive yet.
+    /// The number of bytes to skip that have not arrived yet.
     pending: u64,
     /// The number of bytes to read at once.
     block_bytes: usize,
@@ -55,7 +55,7 @@ impl Window {
         self.rest().first_chunk()
     }
 
-    /// Returns whether bytes must be passed over that did not arrive yet.
+    /// Returns whether bytes to skip have not arrived yet.
     #[inline]
     pub(super) fn is_passing(&self) -> bool {
         self.pending > 0
@@ -75,8 +75,8 @@ impl Window {
         self.bytes.get(self.start - size..self.start).unwrap_or_default()
     }
 
-    /// Passes over `size` bytes, also over those that did not arrive yet. Returns the number of
-    /// those that did.
+    /// Skips `size` bytes, including those that have not arrived yet. Returns the number of those
+    /// that have.
     pub(super) fn pass(&mut self, size: u64) -> usize {
         let now = usize::try_from(size).unwrap_or(usize::MAX).min(self.rest().len());
         self.take(now);

@@ -9,7 +9,7 @@ use crate::record::{
     WallClock,
 };
 
-/// When and where something happened.
+/// The time and CPU of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// The time in ticks.
@@ -24,7 +24,8 @@ pub struct Stamp {
 #[derive(Debug)]
 pub struct Buffer {
     format: Format,
-    /// The size, with the EndOfBuffer record of version 1, without the BufferExtents record.
+    /// The size, including the EndOfBuffer record of version 1, and excluding the BufferExtents
+    /// record.
     size: usize,
     process: i32,
     thread: i32,
@@ -34,7 +35,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Creates a buffer for a thread of a process, of the size that the header has.
+    /// Creates a buffer for a thread of a process, of the size in the header.
     #[must_use]
     pub fn new(header: &Header, process: i32, thread: i32) -> Self {
         let size = usize::try_from(header.buffer_size).unwrap_or(usize::MAX);
@@ -68,8 +69,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Adds a function entry with the arguments from number 0 on. Without arguments it is a plain
-    /// entry.
+    /// Adds a function entry with its arguments, starting with the first. Without arguments it is a
+    /// plain entry.
     ///
     /// # Errors
     ///
@@ -127,7 +128,7 @@ impl Buffer {
         self.put(&typed(event_type, delta, payload))
     }
 
-    /// Ends the buffer, and returns its bytes as they are in a log. The buffer is empty then.
+    /// Ends the buffer, and returns its bytes for the log. The buffer is empty afterwards.
     ///
     /// # Errors
     ///
@@ -174,8 +175,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Returns the record that is required before one at `at`: another CPU, or a time that a delta
-    /// does not reach.
+    /// Returns the record that must precede one at `at`: for another CPU, or for a time beyond the
+    /// range of a delta.
     fn base(&self, Stamp { tsc, cpu }: Stamp) -> Option<Record<'static>> {
         match self.last {
             Some(last) if last.cpu == cpu => {
@@ -218,7 +219,7 @@ impl Buffer {
         }
     }
 
-    /// Returns whether the buffer can have `size` bytes of records.
+    /// Returns whether the buffer has room for `size` bytes of records.
     fn fits(&self, size: usize) -> bool {
         if self.format.version.has_extents() {
             return size <= self.size;
@@ -259,7 +260,8 @@ impl Buffer {
     }
 }
 
-/// The space that any size of fillers fits: a custom event with the longest odd payload.
+/// The smallest space that fillers can fill in any case: a custom event with the longest odd
+/// payload.
 const MIN_FILLER_BYTES: usize = METADATA_BYTES + FILLER.len() + METADATA_BYTES;
 
 fn typed(event_type: u16, delta: i32, payload: &[u8]) -> Record<'_> {

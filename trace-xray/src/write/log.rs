@@ -93,7 +93,7 @@ impl<W: Write> Log<W> {
         self.add(thread, at, |buffer, time| buffer.function(at, action, function, time))
     }
 
-    /// Adds a function entry with the arguments from number 0 on.
+    /// Adds a function entry with its arguments, starting with the first.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl<W: Write> Log<W> {
         self.add(thread, at, |buffer, time| buffer.typed_event(at, event_type, payload, time))
     }
 
-    /// Writes a thread's buffer, unless it is empty. It can be filled again then.
+    /// Writes a thread's buffer, unless it is empty. The buffer can be reused afterwards.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl<W: Write> Log<W> {
         Ok(())
     }
 
-    /// Returns the output. Buffers that were not written are not in it.
+    /// Returns the output. It lacks buffers that were not written.
     #[must_use]
     pub fn into_inner(self) -> W {
         self.output

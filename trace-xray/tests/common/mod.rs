@@ -1,4 +1,4 @@
-//! Logs made by hand, and items that own what they have.
+//! Handmade logs, and items that own their data.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use trace_xray::layout::{Action, Version};
@@ -11,7 +11,7 @@ use trace_xray::{
 /// A record that owns its payload, as text.
 pub(crate) type Owned = Record<'static>;
 
-/// What an item has.
+/// An item that owns its data.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OwnedItem {
     pub(crate) offset: u64,
@@ -99,7 +99,7 @@ pub(crate) fn header(format: Format, buffer_size: u64) -> Vec<u8> {
     encode::header(&header).to_vec()
 }
 
-/// A log that is put together record by record.
+/// A log that is built record by record.
 #[derive(Debug, Clone)]
 pub(crate) struct Made {
     pub(crate) format: Format,
@@ -114,7 +114,7 @@ impl Made {
         Self { format, bytes, records: Vec::new(), offsets: Vec::new() }
     }
 
-    /// Adds a thread buffer with its first or last record as the version has it.
+    /// Adds a thread buffer, with the first or last record that the version requires.
     pub(crate) fn buffer(&mut self, content: impl FnOnce(&mut Self)) {
         if !self.format.version.has_extents() {
             content(self);

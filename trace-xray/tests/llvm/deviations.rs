@@ -52,7 +52,7 @@ fn padding_behind_end_of_buffer_is_read_as_records() {
 #[test]
 #[ignore = "requires LLVM's tools: run .ci/xray"]
 fn thread_buffers_of_version_1_without_padding_are_read() {
-    // The header says 1024 bytes; the specification has the rest skipped.
+    // The header has 1024 bytes; by the specification, the rest is skipped.
     let mut log = Made::new(V1, 1024);
     for _ in 0..3 {
         log.buffer(one_call);
@@ -73,7 +73,7 @@ fn a_second_header_is_not_read() {
         two.extend(&log);
         let (found, errors) = items(&two.bytes, 100);
         assert_eq!((found.len(), errors.len()), (2 * log.records.len(), 0));
-        // From version 3 on it is passed over. In version 1 it is read as a thread buffer.
+        // From version 3 on it is skipped. In version 1 it is read as a thread buffer.
         let theirs = dump(&two.bytes).unwrap();
         assert_eq!(theirs.contains("<Thread ID: 50331904>"), format == V1, "{theirs}");
         assert_eq!(verify(&two.bytes).is_ok(), format == V5);
@@ -159,7 +159,7 @@ fn a_custom_event_has_the_function_before() {
     assert!(event.contains("func-id: 3"), "{event}");
 }
 
-/// A log that was made longer with zeros, as by a crash.
+/// A log that ends with zeros, as after a crash.
 #[test]
 #[ignore = "requires LLVM's tools: run .ci/xray"]
 fn zeros_behind_the_last_thread_buffer_are_an_error() {

@@ -1,4 +1,4 @@
-//! Records in the words of LLVM's tools.
+//! Records in the text form of LLVM's tools.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -85,7 +85,7 @@ fn event_of_yaml(line: &str) -> String {
     let is_event = kind == "custom-event" || kind == "typed-event";
     let function = if is_event { "-".to_owned() } else { field("func-id") };
     let (tsc, thread, cpu) = (field("tsc"), field("thread"), field("cpu"));
-    // A process of 0 is left out.
+    // LLVM does not print a process of 0.
     let process = Some(field("process")).filter(|process| !process.is_empty());
     let process = process.unwrap_or("0".to_owned());
     format!("{tsc} {process}/{thread} cpu {cpu} {kind} {function} [{}] {data}", field("args"))

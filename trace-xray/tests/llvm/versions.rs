@@ -1,4 +1,4 @@
-//! Every kind of record in every version: what LLVM's reader and ours make of it.
+//! Each kind of record in each version: the results of LLVM's reader and of ours.
 
 use trace_xray::layout::{Action, MetadataKind, Version};
 use trace_xray::write::encode;
@@ -8,14 +8,14 @@ use crate::common::{items, Made};
 use crate::text;
 use crate::tools::{dump, verify};
 
-/// What becomes of a record.
+/// The readers that accept a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Read {
     /// Both read it.
     Yes,
     /// Neither reads it.
     No,
-    /// LLVM's reader alone reads it.
+    /// Only LLVM's reader reads it.
     Llvm,
 }
 use Read::{Llvm, No, Yes};
