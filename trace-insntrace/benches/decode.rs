@@ -1,5 +1,5 @@
-//! How fast packets are decoded and written and instructions decoded, and how much faster than by
-//! libipt.
+//! Measures the decoding and writing of packets and the decoding of instructions, and compares the
+//! times with libipt's.
 //!
 //! ```text
 //! cargo bench -p trace-insntrace
@@ -20,7 +20,7 @@ use walk::{Odds, Program, Random, Walk, BASE};
 
 const ROUNDS: usize = 7;
 
-/// The best time of all rounds, and what was decoded.
+/// The best time of all rounds, and the number of items.
 struct Rate {
     best: Duration,
     count: u64,
@@ -43,7 +43,7 @@ impl Rate {
 }
 
 fn main() {
-    // As a part of `cargo test` it only has to compile.
+    // `cargo test` only compiles it.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }

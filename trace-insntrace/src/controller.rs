@@ -1,14 +1,14 @@
 //! The controller of `fuchsia.hardware.cpu.insntrace`, without I/O.
 //!
-//! - [`Call`] and [`Reply`] are the protocol's methods as values, [`Status`] its errors.
-//! - [`Controller::call`] is the state machine: which calls are allowed when, with which
-//!   arguments, and what is allocated.
-//! - A [`Backend`] does the work. It says by its [`Capabilities`] what it can do, and the
-//!   controller asks for nothing else.
+//! - [`Call`] and [`Reply`] are the protocol's methods as values. [`Status`] has its errors.
+//! - [`Controller::call`] is the state machine. It checks the order and the arguments of calls, and
+//!   keeps the allocated buffers.
+//! - A [`Backend`] executes the calls. The controller requests only features in its
+//!   [`Capabilities`].
 //!
-//! Where the protocol's text and the driver of Fuchsia differ, the text holds: `Stop` at other
-//! times is ignored, `Stop` and `Terminate` may repeat, and `Terminate` fails only while threads
-//! have buffers.
+//! If the protocol's text and Fuchsia's driver differ, the controller follows the text. `Stop` is
+//! ignored if tracing is off, `Stop` and `Terminate` can be repeated, and `Terminate` fails only
+//! while threads have buffers.
 
 mod backend;
 mod call;

@@ -1,4 +1,4 @@
-//! The instructions that a program executed, from its packets and its code.
+//! The executed instructions of a program, from its packets and its code.
 //!
 //! - [`Image`] is the code, by address.
 //! - [`FlowDecoder`] takes bytes of a stream and returns instructions and events.

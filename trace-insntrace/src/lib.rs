@@ -1,9 +1,9 @@
 //! Instruction traces in Intel PT's format
 //!
-//! - [`pt`] has the packets: layout, encoding, decoding, and a writer that turns what a program
-//!   executes into packets.
-//! - [`flow`] finds the instructions that were executed, from packets and code.
-//! - [`controller`] is the protocol by which a trace is set up, started and read, without I/O.
+//! - [`pt`] has the packets: layout, encoding, decoding, and a writer for the packets of an
+//!   execution.
+//! - [`flow`] reconstructs the executed instructions from packets and code.
+//! - [`controller`] is the protocol for setting up, starting and reading a trace, without I/O.
 //! - `step` executes a process one instruction at a time and writes its packets (Linux on x86-64).
 #![deny(unsafe_code)]
 

@@ -2,14 +2,14 @@
 //!
 //! From the bottom up:
 //!
-//! - [`layout`] says where every bit of every packet lies.
+//! - [`layout`] has the position of each bit of each packet.
 //! - [`Packet`] is one packet as a value.
 //! - [`encode`] turns a packet into bytes and [`decode`] turns bytes into a packet. Both know one
 //!   packet at a time and no state.
 //! - [`PacketDecoder`] knows streams: pieces of any size, offsets, and how to continue after an
 //!   error.
-//! - [`Writer`] turns what a program executes into a stream, as the hardware does: it knows the
-//!   last IP, pending branches and the return stack.
+//! - [`Writer`] writes the stream of an execution, as the hardware does. It keeps the last IP,
+//!   pending branches and the return stack.
 
 pub mod decode;
 pub mod encode;

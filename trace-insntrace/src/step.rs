@@ -3,8 +3,8 @@
 //! It works on any x86-64 Linux, without hardware for tracing. It is exact and slow: each
 //! instruction is a stop of the process, which takes about 10 µs.
 //!
-//! Not there yet: other threads and child processes, code that changes after it was executed once,
-//! address ranges, and attaching to a process that runs.
+//! Not supported yet: other threads and child processes, code that changes after its first
+//! execution, address ranges, and attaching to a running process.
 
 mod code;
 mod encoder;
@@ -22,7 +22,8 @@ use crate::pt::Writer;
 
 /// A process whose first thread executes one instruction at a time.
 ///
-/// Other threads and child processes run freely. Dropping the engine lets the process run on.
+/// Other threads and child processes are not traced. If the engine is dropped, the process
+/// continues untraced.
 #[derive(Debug)]
 pub struct Stepper {
     attached: Attached,
@@ -30,21 +31,21 @@ pub struct Stepper {
     code: Code,
     encoder: Encoder,
     ip: u64,
-    /// Whether the last instruction was a system call, which a signal may start again.
+    /// Whether the last instruction was a system call, which a signal may restart.
     after_system_call: bool,
     end: Option<StepEnd>,
     /// Only the thread that started the process may step it.
     not_send: PhantomData<*const ()>,
 }
 
-/// Why there are no more steps.
+/// The reason why there are no more steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepEnd {
     /// The process exited with this status.
     Exited(i32),
     /// This signal ended the process.
     Killed(i32),
-    /// The process has become another program, which runs freely.
+    /// The process has executed another program, which is not traced.
     Exec,
 }
 
@@ -52,12 +53,12 @@ pub enum StepEnd {
 const SYSTEM_CALL_BYTES: u64 = 2;
 
 impl Stepper {
-    /// Starts `command` and stops it before its first instruction. The stream's time stamps are
-    /// those of `clock`.
+    /// Starts `command` and stops it before its first instruction. `clock` returns the stream's
+    /// time stamps.
     ///
     /// # Errors
     ///
-    /// The command cannot be started, or must not be traced.
+    /// Fails if the command cannot be started or traced.
     pub fn start(command: &mut Command, writer: Writer, clock: fn() -> u64) -> io::Result<Self> {
         ptrace::trace_child(command);
         let child = command.spawn()?;
@@ -84,7 +85,7 @@ impl Stepper {
     ///
     /// # Errors
     ///
-    /// A system call of tracing fails.
+    /// Fails if a system call of ptrace fails.
     pub fn step(&mut self) -> io::Result<Option<u64>> {
         while self.end.is_none() {
             if let Some(executed) = self.step_once()? {
@@ -100,13 +101,14 @@ impl Stepper {
         self.encoder.take()
     }
 
-    /// Returns the code that was executed so far, in whole pages as they were at first.
+    /// Returns the code that was executed so far: copies of whole pages, made at their first
+    /// execution.
     #[must_use]
     pub fn image(&self) -> &Image {
         self.code.image()
     }
 
-    /// Returns why there are no more steps, or `None` before that.
+    /// Returns the reason why there are no more steps, or `None` before the end.
     #[must_use]
     pub fn end(&self) -> Option<StepEnd> {
         self.end
@@ -114,12 +116,12 @@ impl Stepper {
 
     /// Returns the process, for its pipes.
     ///
-    /// It must not be waited for before [`end`](Self::end) says that it ended.
+    /// Do not wait for it before [`end`](Self::end) returns its end.
     pub fn child_mut(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// Stops tracing and returns the process, which runs on.
+    /// Stops tracing and returns the process, which continues.
     #[must_use]
     pub fn detach(self) -> Child {
         self.child
@@ -166,8 +168,8 @@ impl Stepper {
         Ok(Some(executed))
     }
 
-    /// A signal that has no handler was delivered, and then an instruction was executed: the next
-    /// one, or a system call again that the signal had interrupted.
+    /// A signal without a handler was delivered, and then an instruction was executed: the next
+    /// one, or a system call that the signal had interrupted.
     fn stepped_after_signal(&mut self) -> io::Result<Option<u64>> {
         if self.after_system_call && self.attached.tracee.ip()? == self.ip {
             self.ip -= SYSTEM_CALL_BYTES;
@@ -175,7 +177,7 @@ impl Stepper {
         self.stepped()
     }
 
-    /// A signal came, before the instruction at `self.ip` or while it was executed.
+    /// A signal arrived, before the instruction at `self.ip` or during its execution.
     fn interrupted(&mut self, signal: i32) -> io::Result<Option<u64>> {
         self.attached.signal = signal;
         let executed = match self.attached.tracee.ip()? {
@@ -186,8 +188,7 @@ impl Stepper {
         Ok(executed)
     }
 
-    /// There is no next instruction: after a system call, or because another thread ended the
-    /// process.
+    /// Execution ended, after a system call or because another thread ended the process.
     fn ended(&mut self, end: StepEnd) -> Option<u64> {
         self.end = Some(end);
         self.attached.ended = true;
@@ -202,20 +203,20 @@ impl Stepper {
     }
 }
 
-/// A process that is traced, and runs on when this is dropped.
+/// A traced process. It continues when this is dropped.
 #[derive(Debug)]
 struct Attached {
     tracee: Tracee,
     /// The signal to be delivered next, or 0.
     signal: i32,
-    /// Whether there is no such process any more.
+    /// Whether the process has ended.
     ended: bool,
 }
 
 impl Drop for Attached {
     fn drop(&mut self) {
         if !self.ended {
-            // It fails only if the process is gone.
+            // This fails only if the process has ended.
             let _ = self.tracee.detach(self.signal);
         }
     }

@@ -56,7 +56,7 @@ fn psb(writer: &mut Writer, ip: Option<u64>) {
     writer.psb(PsbState { tsc: 7, cbr: None, mode: ExecMode::LONG, ip });
 }
 
-/// The trace of a writer that starts at the beginning of the code.
+/// Returns the trace of a writer that starts at the beginning of the code.
 fn traced(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
     let mut writer = Writer::new();
     psb(&mut writer, Some(BASE));
@@ -66,7 +66,7 @@ fn traced(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
 }
 
 #[test]
-fn events_are_where_they_happened() {
+fn events_are_at_their_positions() {
     // nop; nop; syscall; nop; jmp rax
     let code = b"\x90\x90\x0f\x05\x90\xff\xe0";
     let trace = traced(|writer| {
@@ -182,7 +182,7 @@ fn targets_may_be_deferred_behind_branches() {
 }
 
 #[test]
-fn code_of_32_bits_is_decoded_as_such() {
+fn code_of_32_bits_is_decoded() {
     // inc eax; jmp eax: in 64-bit code a prefix of jmp rax
     let code = b"\x40\xff\xe0";
     let mode = ExecMode { long: false, default_32: true, interrupts: false };
@@ -200,7 +200,7 @@ fn code_of_32_bits_is_decoded_as_such() {
 }
 
 #[test]
-fn changed_code_is_decoded_again() {
+fn changed_code_is_decoded_anew() {
     let mut flow = FlowDecoder::new(image_of(b"\x90\xff\xe0"));
     flow.push(&traced(|writer| writer.indirect(BASE)));
     assert_eq!(ips(&std::iter::from_fn(|| flow.next_item()).collect::<Vec<_>>()).len(), 2);
@@ -222,7 +222,7 @@ fn instructions_to_be_returned_survive_a_change_of_the_code() {
     assert_eq!(ips(&items), [0, 1, 2, 3].map(|at| BASE + at));
 }
 
-/// Each trace does not fit the code. What follows the next PSB is there.
+/// Asserts that each trace contradicts the code, and that decoding continues at the next PSB.
 #[track_caller]
 fn assert_desynchronized(
     code: &[u8],
@@ -240,13 +240,13 @@ fn assert_desynchronized(
     let items = decode(code, &trace);
     assert_eq!(errors(&items), [FlowError { offset, ip: Some(BASE + at), kind }]);
     let events = events(&items);
-    let [.., again, end] = &events[..] else { panic!("{events:?}") };
-    assert_eq!(*again, Event::Synchronized { ip: Some(BASE) });
+    let [.., resynchronized, end] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(*resynchronized, Event::Synchronized { ip: Some(BASE) });
     assert_eq!(*end, Event::Interrupted { from: BASE, to: None, disabled: true });
 }
 
 #[test]
-fn what_does_not_fit_is_an_error_with_its_offset() {
+fn contradictions_are_errors_with_their_offset() {
     let indirect = |writer: &mut Writer| writer.indirect(BASE);
     let branch = |taken| move |writer: &mut Writer| writer.conditional(taken);
     let branches = |writer: &mut Writer| {
@@ -289,7 +289,7 @@ fn an_error_in_the_bytes_is_an_error_of_the_flow() {
 }
 
 #[test]
-fn a_psb_that_cannot_be_reached_is_where_decoding_continues() {
+fn decoding_continues_at_a_psb_that_cannot_be_reached() {
     let trace = traced(|writer| {
         psb(writer, Some(BASE + 2));
         writer.indirect(BASE);
@@ -306,7 +306,7 @@ fn bytes_of(packets: &[Packet]) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_is_executed_before_the_first_psb_or_behind_the_last_packet() {
+fn no_instructions_before_the_first_psb_or_after_the_last_packet() {
     let tip = bytes_of(&[Packet::Tip(Ip::new(Compression::Full, BASE))]);
     let trace = [tip.clone(), traced(|_| ()), tip].concat();
     let items = decode(b"\xff\xe0", &trace);
@@ -322,7 +322,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn walks_are_found_again(
+    fn walks_are_reconstructed(
         seed in any::<u64>(),
         blocks in 2usize..60,
         steps in 0usize..3000,
@@ -339,10 +339,10 @@ proptest! {
         prop_assert_eq!(decode_in_pieces(&program.code, &walk.trace, size), items);
     }
 
-    /// A byte that is another one may be found or not. What follows the second PSB behind it is as
-    /// if nothing had been.
+    /// A changed byte may be detected or not. Decoding after the second PSB that follows it is
+    /// unaffected.
     #[test]
-    fn walks_are_found_again_behind_damage(
+    fn walks_are_reconstructed_after_damage(
         seed in any::<u64>(),
         at in any::<proptest::sample::Index>(),
         damage in 1u8..,

@@ -1,4 +1,4 @@
-//! Packets against the manual's layout, against each other, and streams in pieces.
+//! Packets compared with the manual's layout, round trips, and streams in pieces.
 
 #[path = "common/packets.rs"]
 mod common;
@@ -116,7 +116,7 @@ fn power_events() {
 }
 
 #[test]
-fn what_is_no_packet() {
+fn malformed_packets() {
     let unknown = [0x09, 0x15, 0x79, 0xb9, 0xd9, 0xf9];
     for byte in unknown {
         assert_eq!(decode::packet(&[byte; 16]), Err(DecodeError::UnknownOpcode(byte)), "{byte:x}");
@@ -208,7 +208,7 @@ fn a_stream_begins_at_its_first_psb_and_continues_at_the_next_one() {
 }
 
 #[test]
-fn the_last_psb_of_seventeen_bytes_of_its_pattern_counts() {
+fn of_seventeen_bytes_of_the_pattern_the_last_psb_is_used() {
     let mut bytes = vec![0x02];
     bytes.extend([0x02, 0x82].repeat(8));
     let (packets, errors, skipped) = whole(&bytes);
@@ -221,7 +221,7 @@ fn any_packet() -> impl Strategy<Value = Packet> {
 
 proptest! {
     #[test]
-    fn what_is_encoded_is_decoded(packets in vec(any_packet(), 0..40)) {
+    fn encoded_packets_are_decoded(packets in vec(any_packet(), 0..40)) {
         let bytes = bytes_of(&packets);
         let mut at = 0;
         for packet in packets {
@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_decoded_is_encoded(bytes in vec(any::<u8>(), 16)) {
+    fn decoded_packets_are_encoded(bytes in vec(any::<u8>(), 16)) {
         if let Ok((packet, _)) = decode::packet(&bytes) {
             let encoded = bytes_of(&[packet]);
             prop_assert_eq!(decode::packet(&encoded), Ok((packet, encoded.len())));
@@ -247,7 +247,7 @@ proptest! {
         prop_assert_eq!(Ip::compress(last, near).resolve(near), Some(last));
     }
 
-    /// Pieces do not matter, nor does what is between packets that can be found.
+    /// The result does not depend on the pieces, or on garbage between PSBs.
     #[test]
     fn streams_in_pieces(
         packets in vec(prop_oneof![

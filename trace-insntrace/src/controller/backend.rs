@@ -1,11 +1,11 @@
-//! What does the work for a controller.
+//! The interface to the tracing hardware or software.
 
 use super::call::{BufferConfig, BufferDescriptor, Status, ThreadKoid};
 
-/// What a back end can do.
+/// The features of a back end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The number of CPUs that can be traced, or 0 if CPUs cannot.
+    /// The number of CPUs that can be traced, or 0 if CPUs cannot be traced.
     pub cpus: u16,
     /// Whether threads can be traced.
     pub threads: bool,
@@ -15,66 +15,66 @@ pub struct Capabilities {
     pub address_space_match: bool,
     /// The bits of [`ctl`](super::ctl) that may be set.
     pub ctl: u64,
-    /// The values of [`ctl::MtcFrequency`](super::ctl::MtcFrequency) but 0, one bit each.
+    /// The values of [`ctl::MtcFrequency`](super::ctl::MtcFrequency) other than 0, one bit each.
     pub mtc_frequencies: u16,
-    /// The values of [`ctl::CycleThreshold`](super::ctl::CycleThreshold) but 0, one bit each.
+    /// The values of [`ctl::CycleThreshold`](super::ctl::CycleThreshold) other than 0, one bit
+    /// each.
     pub cycle_thresholds: u16,
-    /// The values of [`ctl::PsbFrequency`](super::ctl::PsbFrequency) but 0, one bit each.
+    /// The values of [`ctl::PsbFrequency`](super::ctl::PsbFrequency) other than 0, one bit each.
     pub psb_frequencies: u16,
 }
 
-/// Traces into buffers. The controller calls it in the right order only, and with arguments that it
-/// can do.
+/// Traces into buffers. The controller calls it only in the right order, and only with supported
+/// arguments.
 pub trait Backend {
     /// A read-only handle of a chunk.
     type Chunk;
 
-    /// Returns what the back end can do. It is always the same.
+    /// Returns the features of the back end. They do not change.
     fn capabilities(&self) -> Capabilities;
 
     /// Allocates the buffer `descriptor`, which is not allocated.
     ///
     /// # Errors
     ///
-    /// Any; then there is no buffer.
+    /// Any error. The buffer is then not allocated.
     fn allocate(
         &mut self,
         descriptor: BufferDescriptor,
         config: &BufferConfig,
     ) -> Result<(), Status>;
 
-    /// Frees a buffer, into which nothing is traced. It has no thread.
+    /// Frees a buffer. The buffer is not in use and has no thread.
     fn free(&mut self, descriptor: BufferDescriptor);
 
-    /// Gives a buffer without a thread to a thread without a buffer. If tracing is started, the
-    /// thread is traced from now on.
+    /// Assigns a free buffer to a thread without one. If tracing is started, the thread is traced
+    /// from then on.
     ///
     /// # Errors
     ///
-    /// Any; then the buffer has no thread.
+    /// Any error. The buffer then has no thread.
     fn assign(&mut self, descriptor: BufferDescriptor, thread: ThreadKoid) -> Result<(), Status>;
 
-    /// Takes a buffer back from its thread, which is not traced any more. The thread may have
-    /// ended.
+    /// Releases a buffer from its thread, which is no longer traced. The thread may have ended.
     fn release(&mut self, descriptor: BufferDescriptor);
 
     /// Starts tracing, of all CPUs or of all threads that have a buffer.
     ///
     /// # Errors
     ///
-    /// Any; then nothing is traced.
+    /// Any error. Tracing is then off.
     fn start(&mut self) -> Result<(), Status>;
 
-    /// Stops tracing, after which the buffers do not change.
+    /// Stops tracing. The buffers do not change afterwards.
     fn stop(&mut self);
 
-    /// Returns the offset in a buffer where tracing stopped, or is now.
+    /// Returns the offset in a buffer where tracing stopped, or the current one.
     fn capture_end(&self, descriptor: BufferDescriptor) -> u64;
 
     /// Returns a handle of a chunk of a buffer.
     ///
     /// # Errors
     ///
-    /// The handle cannot be made.
+    /// Fails if the handle cannot be created.
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<Self::Chunk, Status>;
 }

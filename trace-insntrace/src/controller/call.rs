@@ -9,17 +9,17 @@ pub enum Call {
     Initialize(Allocation),
     /// Frees all buffers. A trace of CPUs is stopped before.
     Terminate,
-    /// Returns what [`Call::Initialize`] was called with.
+    /// Returns the arguments of [`Call::Initialize`].
     GetAllocation,
     /// Allocates a buffer. In CPU mode its descriptor is the CPU's number.
     AllocateBuffer(BufferConfig),
-    /// Gives a buffer to a thread.
+    /// Assigns a buffer to a thread.
     AssignThreadBuffer(BufferDescriptor, ThreadKoid),
-    /// Takes a buffer back from its thread.
+    /// Releases a buffer from its thread.
     ReleaseThreadBuffer(BufferDescriptor, ThreadKoid),
-    /// Returns what a buffer was allocated with.
+    /// Returns the configuration of a buffer.
     GetBufferConfig(BufferDescriptor),
-    /// Returns how far a buffer is filled.
+    /// Returns the fill level of a buffer.
     GetBufferState(BufferDescriptor),
     /// Returns a read-only handle of one chunk of a buffer.
     GetChunkHandle(BufferDescriptor, u32),
@@ -31,10 +31,10 @@ pub enum Call {
     Stop,
 }
 
-/// What a method returns if it does not fail.
+/// The result of a method without an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply<Chunk> {
-    /// Nothing.
+    /// No value.
     Done,
     /// Of [`Call::GetAllocation`]; `None` before [`Call::Initialize`].
     Allocation(Option<Allocation>),
@@ -56,11 +56,11 @@ pub struct BufferDescriptor(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadKoid(pub u64);
 
-/// What is traced.
+/// The unit of tracing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Mode {
-    /// CPUs, each with whatever runs on it.
+    /// CPUs, with all code that runs on them.
     Cpu = 0,
     /// Threads.
     Thread = 1,
@@ -69,13 +69,13 @@ pub enum Mode {
 /// The allocation of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Allocation {
-    /// What is traced.
+    /// The unit of tracing.
     pub mode: Mode,
     /// The number of buffers, 1 to 64. In CPU mode it is the number of CPUs.
     pub num_traces: u16,
 }
 
-/// What a buffer is like, and what is traced into it.
+/// The configuration of a buffer, and of tracing into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BufferConfig {
     /// The number of chunks, 1 to 4096.
@@ -86,17 +86,17 @@ pub struct BufferConfig {
     pub is_circular: bool,
     /// The control register; see [`ctl`](super::ctl).
     pub ctl: u64,
-    /// If not zero, the CR3 of the address space that alone is traced.
+    /// If not zero, the CR3 of the only traced address space.
     pub address_space_match: u64,
-    /// The addresses that are traced, both ends included. A range of two zeros restricts nothing.
+    /// The traced addresses, both ends included. A range of two zeros is no restriction.
     pub address_ranges: [(u64, u64); super::MAX_ADDRESS_RANGES as usize],
 }
 
-/// How far a buffer is filled.
+/// The fill level of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BufferState {
-    /// The offset where tracing stopped, with all chunks taken as one. A circular buffer may have
-    /// packets behind it too.
+    /// The offset where tracing stopped, counted over all chunks. A circular buffer may have
+    /// packets after it too.
     pub capture_end: u64,
 }
 
@@ -106,7 +106,7 @@ pub struct BufferState {
 pub enum Status {
     /// The back end failed.
     Internal = -1,
-    /// The back end cannot do this.
+    /// The back end does not support this.
     NotSupported = -2,
     /// All descriptors are in use.
     NoResources = -3,

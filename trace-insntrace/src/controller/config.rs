@@ -1,4 +1,4 @@
-//! The limits of what can be allocated.
+//! The limits of allocations and buffers.
 
 use super::backend::Capabilities;
 use super::call::{Allocation, BufferConfig, Mode, Status};
@@ -6,7 +6,7 @@ use super::{
     ctl, MAX_ADDRESS_RANGES, MAX_BUFFER_BYTES, MAX_CHUNKS, MAX_CHUNK_ORDER, MAX_TRACES, PAGE_BYTES,
 };
 
-/// The low bits of CR3, which are not its address.
+/// The low bits of CR3, which are not part of its address.
 const CR3_LOW_BITS: u64 = 0x1f;
 
 impl Mode {
@@ -35,7 +35,7 @@ impl BufferConfig {
         PAGE_BYTES.checked_shl(self.chunk_order).unwrap_or(0)
     }
 
-    /// Checks what is wrong for any back end, or for the numbers that this one has.
+    /// Checks the arguments against the protocol, and against the numbers of this back end.
     pub(super) fn check(&self, capabilities: &Capabilities) -> Result<(), Status> {
         let sizes = (1..=MAX_CHUNKS).contains(&self.num_chunks)
             && self.chunk_order <= MAX_CHUNK_ORDER
@@ -54,7 +54,7 @@ impl BufferConfig {
             && allowed(ctl::PsbFrequency::get(self.ctl), capabilities.psb_frequencies)
     }
 
-    /// Checks what this back end does not have.
+    /// Checks that this back end has the requested features.
     pub(super) fn check_support(&self, capabilities: &Capabilities) -> Result<(), Status> {
         let unsupported = (capabilities.address_ranges..MAX_ADDRESS_RANGES)
             .filter_map(|index| self.address_ranges.get(usize::from(index)))

@@ -10,7 +10,7 @@ pub type Os = Field<2, 2>;
 pub type User = Field<3, 3>;
 /// Power events.
 pub type PowerEventEnable = Field<4, 4>;
-/// A FUP behind each PTWRITE.
+/// A FUP after each PTWRITE.
 pub type FupOnPtWrite = Field<5, 5>;
 /// Trace one address space only; see `BufferConfig::address_space_match`.
 pub type Cr3Filter = Field<7, 7>;
@@ -18,7 +18,7 @@ pub type Cr3Filter = Field<7, 7>;
 pub type MtcEnable = Field<9, 9>;
 /// Time stamps.
 pub type TscEnable = Field<10, 10>;
-/// Returns are not compressed.
+/// Disable compression of returns.
 pub type DisableReturnCompression = Field<11, 11>;
 /// PTWRITE packets.
 pub type PtWriteEnable = Field<12, 12>;
@@ -30,12 +30,12 @@ pub type MtcFrequency = Field<14, 17>;
 pub type CycleThreshold = Field<19, 22>;
 /// The distance of PSB packets in bytes, 2^(11 + n).
 pub type PsbFrequency = Field<24, 27>;
-/// What the first address range does: 0 nothing, 1 restrict tracing, 2 stop tracing.
+/// The effect of the first address range: 0 none, 1 restrict tracing, 2 stop tracing.
 pub type Address0 = Field<32, 35>;
-/// What the second address range does.
+/// The effect of the second address range.
 pub type Address1 = Field<36, 39>;
 
-/// The bits that every back end lets a caller set.
+/// The bits that every back end supports.
 pub const ALWAYS: u64 = Os::make(1)
     | User::make(1)
     | TscEnable::make(1)

@@ -6,10 +6,10 @@ use super::call::{
 };
 use super::config::require;
 
-/// A controller: the state of one trace, and the back end that does the work.
+/// A controller: the state of one trace, and its back end.
 ///
-/// A call that fails changes nothing. Dropping the controller closes it, so that no buffer and no
-/// thread of it remains.
+/// A call that fails does not change the state. Dropping the controller closes it, and frees all
+/// buffers.
 #[derive(Debug)]
 pub struct Controller<B: Backend> {
     backend: B,
@@ -29,7 +29,7 @@ enum State {
 #[derive(Debug)]
 struct Trace {
     allocation: Allocation,
-    /// By descriptor; `None` where none is allocated.
+    /// The buffers by descriptor; `None` if not allocated.
     buffers: Vec<Option<Buffer>>,
 }
 
@@ -40,7 +40,7 @@ struct Buffer {
 }
 
 impl<B: Backend> Controller<B> {
-    /// Creates a controller that has no trace.
+    /// Creates a controller without a trace.
     pub fn new(backend: B) -> Self {
         Self { backend, state: State::Idle }
     }
@@ -50,11 +50,12 @@ impl<B: Backend> Controller<B> {
         &self.backend
     }
 
-    /// Does what a call asks for.
+    /// Executes a call.
     ///
     /// # Errors
     ///
-    /// See `docs/insntrace.md` for the errors of each call in each state. Nothing has changed then.
+    /// See `docs/insntrace.md` for the errors of each call in each state. A failed call does not
+    /// change the state.
     pub fn call(&mut self, call: Call) -> Result<Reply<B::Chunk>, Status> {
         match call {
             Call::Initialize(allocation) => self.initialize(allocation).map(done),
@@ -75,9 +76,9 @@ impl<B: Backend> Controller<B> {
         }
     }
 
-    /// Stops tracing, takes buffers back from threads, and frees all.
+    /// Stops tracing, and releases and frees all buffers.
     ///
-    /// A connection that closes does this, in every state.
+    /// Called when a connection closes, in any state.
     pub fn close(&mut self) {
         self.stop();
         if let State::Ready(trace) = std::mem::replace(&mut self.state, State::Idle) {
@@ -148,7 +149,7 @@ impl<B: Backend> Controller<B> {
         Ok(self.state.trace()?.buffer(descriptor)?.config)
     }
 
-    /// While a CPU is traced, only the CPU knows where it is.
+    /// While a CPU is traced, only the CPU knows its position.
     fn buffer_state(&self, descriptor: BufferDescriptor) -> Result<BufferState, Status> {
         let trace = self.state.trace()?;
         let changing = self.state.is_active() && trace.allocation.mode == Mode::Cpu;
@@ -172,7 +173,7 @@ impl<B: Backend> Controller<B> {
         Ok(())
     }
 
-    /// In CPU mode each CPU needs its buffer, in thread mode there must be one at least.
+    /// In CPU mode each CPU requires a buffer. In thread mode at least one buffer is required.
     fn start(&mut self) -> Result<(), Status> {
         require(!self.state.is_active(), Status::BadState)?;
         let trace = self.state.trace()?;

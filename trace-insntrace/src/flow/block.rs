@@ -9,10 +9,10 @@ use super::image::Image;
 use super::item::{Instruction, InstructionKind};
 use super::FlowErrorKind;
 
-/// The most instructions of a block, so that blocks that overlap take little memory.
+/// The most instructions of a block. The limit keeps overlapping blocks small.
 const MAX_BLOCK: usize = 64;
 
-/// The most instructions that are kept. Then all are decoded again.
+/// The most instructions in the cache. When it is full, it is cleared.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
 
 /// The longest instruction, in bytes.
@@ -27,12 +27,12 @@ pub(super) struct Block {
     pub(super) end: End,
 }
 
-/// How a block continues behind its last instruction.
+/// How a block continues after its last instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Here.
+    /// At this address.
     Next(u64),
-    /// Here, unless tracing ends because of the address space.
+    /// At this address, unless tracing ends because of the address space.
     AddressSpace(u64),
     Jump(u64),
     Call {
@@ -74,7 +74,7 @@ impl Blocks {
         self.instructions.clear();
     }
 
-    /// Forgets all blocks, and keeps only these instructions.
+    /// Clears the cache, and keeps only these instructions.
     pub(super) fn restart(&mut self, instructions: &[Instruction]) {
         self.clear();
         self.instructions.extend_from_slice(instructions);
@@ -88,7 +88,7 @@ impl Blocks {
         }
     }
 
-    /// Returns the block at `ip`. Instructions of other blocks may be gone then.
+    /// Returns the block at `ip`. Instructions of other blocks may be removed from the cache.
     #[inline]
     pub(super) fn at(&mut self, ip: u64, image: &Image) -> Block {
         if let Some(block) = self.by_ip.get(&ip) {
@@ -138,7 +138,7 @@ impl Blocks {
     }
 }
 
-/// An instruction, and how it continues.
+/// An instruction, and how execution continues.
 pub(crate) type DecodedInstruction = (Instruction, End);
 
 /// Decodes the instruction at `ip`.

@@ -1,4 +1,4 @@
-//! What packets say about the flow, one thing at a time.
+//! Cues: what packets say about the flow, combined and in order.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::pt::{ExecMode, Ip, Packet, PacketAt, Tnt};
 /// The most packets that wait for a FUP. The hardware has no more than three.
 const MAX_BOUND: usize = 8;
 
-/// What packets that belong together say.
+/// The meaning of packets that belong together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cue {
     /// The offset of the first of the packets.
@@ -39,7 +39,7 @@ pub(super) enum CueKind {
     Overflow(Option<u64>),
     /// PSB+, with FUP if tracing is on.
     Boundary(Option<u64>),
-    /// Nothing about the flow.
+    /// A packet without an effect on the flow.
     Report(Event),
 }
 
@@ -47,7 +47,7 @@ pub(super) enum CueKind {
 #[derive(Debug, Clone, Copy, Default)]
 enum Pending {
     #[default]
-    Nothing,
+    None,
     /// In PSB+, with its FUP.
     Boundary {
         offset: u64,
@@ -74,7 +74,7 @@ pub(super) struct Cues {
     tsc: Option<u64>,
 }
 
-/// A packet that means nothing where it is.
+/// A packet that is not allowed at its position.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BadCue {
     pub(super) offset: u64,
@@ -93,15 +93,15 @@ impl Cues {
         self.queue.is_empty()
     }
 
-    /// Forgets what is pending, after a gap.
+    /// Drops pending packets, after a gap.
     pub(super) fn reset(&mut self) {
         *self = Self { queue: std::mem::take(&mut self.queue), ..Self::default() };
     }
 
-    /// Ends the stream: what is pending waits for nothing.
+    /// Ends the stream: pending packets do not wait any longer.
     pub(super) fn end(&mut self) {
         self.settle();
-        self.pending = Pending::Nothing;
+        self.pending = Pending::None;
     }
 
     /// Takes the next packet.
@@ -142,7 +142,7 @@ impl Cues {
         Ok(())
     }
 
-    /// PSB comes where it may, so it ends all that is pending.
+    /// PSB is allowed at any position, so it ends all pending packets.
     fn psb(&mut self, offset: u64) {
         self.settle();
         self.last_ip = 0;
@@ -154,7 +154,7 @@ impl Cues {
         let Pending::Boundary { offset, ip } = self.pending else {
             return Err(unexpected(at));
         };
-        self.pending = Pending::Nothing;
+        self.pending = Pending::None;
         self.push_with_mode(offset, CueKind::Boundary(ip));
         Ok(())
     }
@@ -171,7 +171,7 @@ impl Cues {
                 self.pending = Pending::Boundary { offset, ip: Some(ip) };
             }
             Pending::Overflow { offset } => {
-                self.pending = Pending::Nothing;
+                self.pending = Pending::None;
                 self.push(offset, CueKind::Overflow(Some(ip)));
             }
             _ if !self.bound.is_empty() => self.report_bound(Some(ip)),
@@ -183,11 +183,11 @@ impl Cues {
     fn target(&mut self, at: PacketAt, to: u64) -> Result<(), BadCue> {
         self.report_bound(None);
         let (offset, kind) = match self.pending {
-            Pending::Nothing => (at.offset, CueKind::Target(to)),
+            Pending::None => (at.offset, CueKind::Target(to)),
             Pending::Fup { offset, ip } => (offset, CueKind::Interrupt { from: ip, to }),
             _ => return Err(unexpected(at)),
         };
-        self.pending = Pending::Nothing;
+        self.pending = Pending::None;
         self.push_with_mode(offset, kind);
         Ok(())
     }
@@ -197,11 +197,11 @@ impl Cues {
         let to = ip.resolve(self.last_ip);
         self.last_ip = to.unwrap_or(self.last_ip);
         let (offset, kind) = match self.pending {
-            Pending::Nothing => (at.offset, CueKind::Disable(to)),
+            Pending::None => (at.offset, CueKind::Disable(to)),
             Pending::Fup { offset, ip } => (offset, CueKind::InterruptAndDisable { from: ip, to }),
             _ => return Err(unexpected(at)),
         };
-        self.pending = Pending::Nothing;
+        self.pending = Pending::None;
         self.push_with_mode(offset, kind);
         Ok(())
     }
@@ -214,7 +214,7 @@ impl Cues {
         self.pending = Pending::Overflow { offset };
     }
 
-    /// Takes a packet that says nothing about the flow, except that a FUP may belong to it.
+    /// Takes a packet without an effect on the flow. A FUP may belong to it.
     fn report(&mut self, at: PacketAt) {
         if let Pending::Overflow { .. } = self.pending {
             self.settle();
@@ -238,22 +238,22 @@ impl Cues {
         }
     }
 
-    /// Ends what waits for packets that did not come.
+    /// Ends pending packets whose successors did not arrive.
     fn settle(&mut self) {
         self.report_bound(None);
         if let Pending::Overflow { offset } = self.pending {
             self.push(offset, CueKind::Overflow(None));
         }
         if !matches!(self.pending, Pending::Boundary { .. }) {
-            self.pending = Pending::Nothing;
+            self.pending = Pending::None;
         }
     }
 
-    /// Settles what is pending before a packet that does not belong into PSB+.
+    /// Ends pending packets before a packet that is not part of PSB+.
     #[inline]
     fn outside_boundary(&mut self, at: PacketAt) -> Result<(), BadCue> {
         match self.pending {
-            Pending::Nothing if self.bound.is_empty() => Ok(()),
+            Pending::None if self.bound.is_empty() => Ok(()),
             Pending::Boundary { .. } => Err(unexpected(at)),
             _ => {
                 self.settle();

@@ -12,8 +12,8 @@ use crate::pt::{ExecMode, PacketDecoder, ReturnStack, Tnt};
 /// Decodes an instruction flow without I/O: [`push`](Self::push) bytes of a stream, then take items
 /// with [`next_item`](Self::next_item) until there is none.
 ///
-/// Instructions are returned as far as packets confirm them: those behind the last packet of a
-/// stream are not.
+/// Instructions are returned if packets confirm them. Those after the last packet of a stream are
+/// not returned.
 ///
 /// # Examples
 ///
@@ -50,11 +50,11 @@ pub struct FlowDecoder {
     image: Image,
     blocks: Blocks,
     state: State,
-    /// The next instruction behind `run`, while tracing is on.
+    /// The next instruction after `run`, while tracing is on.
     ip: u64,
     /// Instructions that were executed and not returned yet.
     run: Range<usize>,
-    /// How the block of `run` continues, until that is known.
+    /// How the block of `run` ends, until its successor is known.
     end: Option<End>,
     branches: Option<Tnt>,
     cue: Option<Cue>,
@@ -67,13 +67,13 @@ pub struct FlowDecoder {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Until the next PSB.
+    /// Skips to the next PSB.
     Lost,
     Off,
     On,
 }
 
-/// What one step of the decoder found.
+/// The result of a step of the decoder.
 enum Step {
     Again,
     Event(Event),
@@ -84,7 +84,7 @@ enum Step {
 type Stepped = Result<Step, FlowErrorKind>;
 
 impl FlowDecoder {
-    /// Creates a decoder of what runs in `image`.
+    /// Creates a decoder for code in `image`.
     #[must_use]
     pub fn new(image: Image) -> Self {
         Self {
@@ -117,11 +117,11 @@ impl FlowDecoder {
         self.ended = true;
     }
 
-    /// Returns the image, to be changed where the program changes its code.
+    /// Returns the image, for changes of the program's code.
     ///
-    /// Decoded code is forgotten, so that this is no call for each item.
+    /// Clears the cache of decoded code, so this call is expensive.
     pub fn image_mut(&mut self) -> &mut Image {
-        // Instructions that are still to be returned were executed before the change.
+        // Instructions that are not yet returned were executed before the change.
         let kept: Vec<_> = self.run.clone().filter_map(|at| self.blocks.instruction(at)).collect();
         self.blocks.restart(&kept);
         self.run = 0..kept.len();
@@ -134,17 +134,17 @@ impl FlowDecoder {
         self.tsc
     }
 
-    /// Returns the offset in the stream of the packet that the decoder is at.
+    /// Returns the offset in the stream of the current packet.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Returns the next instruction or event, or `None` if the bytes pushed so far do not say it.
+    /// Returns the next instruction or event, or `None` if more bytes are required.
     ///
     /// # Errors
     ///
-    /// Packets and code do not agree. The next call continues at the next PSB.
+    /// Fails if packets and code do not agree. The next call continues at the next PSB.
     #[inline]
     pub fn next_item(&mut self) -> Option<Result<Item, FlowError>> {
         loop {
@@ -216,7 +216,7 @@ impl FlowDecoder {
             None => return Ok(Step::Starved),
         };
         self.cues.reset();
-        // Between an error and the next PSB one more means nothing.
+        // Further errors before the next PSB are consequences of the first.
         if self.state == State::Lost && !matches!(bad.1, FlowErrorKind::Packet(_)) {
             return Ok(Step::Again);
         }
@@ -224,7 +224,7 @@ impl FlowDecoder {
         Err(bad.1)
     }
 
-    /// Goes on while tracing is on and all branches are taken.
+    /// Continues while tracing is on and all branches are taken.
     fn follow(&mut self, cue: Cue) -> Stepped {
         let place = match cue.kind {
             CueKind::Target(_) | CueKind::Disable(None) => None,
@@ -244,7 +244,7 @@ impl FlowDecoder {
         self.enter_block(place)
     }
 
-    /// Does what the cue says, at its place.
+    /// Applies the cue, at its place.
     fn arrive(&mut self, cue: Cue) -> Stepped {
         self.take_cue(cue)?;
         let event = match cue.kind {
@@ -267,7 +267,7 @@ impl FlowDecoder {
 
     /// Executes the block at `self.ip`, or the part of it before `place`.
     fn enter_block(&mut self, place: Option<u64>) -> Stepped {
-        if self.progress.is_circle(self.ip) {
+        if self.progress.is_loop(self.ip) {
             return Err(FlowErrorKind::NoProgress);
         }
         let block = self.blocks.at(self.ip, &self.image);
@@ -286,7 +286,7 @@ impl FlowDecoder {
         }
     }
 
-    /// Goes on behind the last instruction of a block.
+    /// Continues after the last instruction of a block.
     fn leave_block(&mut self, end: End) -> Stepped {
         let next = match end {
             End::Next(next) | End::Jump(next) => next,
@@ -322,7 +322,7 @@ impl FlowDecoder {
         Ok(Step::Again)
     }
 
-    /// Goes on behind an instruction for which the cue must say where.
+    /// Continues after an instruction whose target must be in the cue.
     fn indirect(&mut self, end: End) -> Stepped {
         let Some(cue) = self.cue else {
             return self.fetch();
@@ -353,7 +353,7 @@ impl FlowDecoder {
         self.arrive(cue)
     }
 
-    /// Goes on while tracing is off.
+    /// Continues while tracing is off.
     fn wait(&mut self, cue: Cue) -> Stepped {
         self.take_cue(cue)?;
         match cue.kind {
@@ -419,7 +419,8 @@ impl FlowDecoder {
         Ok(())
     }
 
-    /// Forgets where execution is. A PSB that could not be reached is where it goes on.
+    /// Drops the position of execution. Decoding continues at the PSB that could not be reached, if
+    /// there is one.
     #[cold]
     fn lose(&mut self, kind: FlowErrorKind) -> FlowError {
         let ip = (self.state == State::On).then(|| self.place());

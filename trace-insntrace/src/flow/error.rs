@@ -11,7 +11,7 @@ pub struct FlowError {
     pub offset: u64,
     /// The address where the flow ends, or `None` if tracing is off.
     pub ip: Option<u64>,
-    /// What does not fit.
+    /// The contradiction.
     pub kind: FlowErrorKind,
 }
 
@@ -27,13 +27,13 @@ impl fmt::Display for FlowError {
 
 impl core::error::Error for FlowError {}
 
-/// What does not fit in an instruction flow.
+/// The contradiction in an instruction flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FlowErrorKind {
     /// Bytes are not a packet.
     Packet(DecodeError),
-    /// A packet that cannot come here, whatever the code.
+    /// A packet that is not allowed here, for any code.
     UnexpectedPacket,
     /// A packet that needs an IP has none.
     NoIp,

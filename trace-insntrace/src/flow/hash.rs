@@ -1,4 +1,4 @@
-//! A hash of addresses that costs less than the standard one.
+//! A hash of addresses that is faster than the standard one.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 /// A map by address.
 pub(super) type AddressMap<T> = HashMap<u64, T, Seed>;
 
-/// A multiplier that is another one for each map, so that no trace can be made to collide.
+/// A random multiplier for each map, so that a trace cannot be crafted to cause collisions.
 #[derive(Debug, Clone)]
 pub(super) struct Seed(u64);
 

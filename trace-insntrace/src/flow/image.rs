@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Image {
-    /// Sections by their start. They do not overlap, and none is empty.
+    /// Sections by start address. They do not overlap, and none is empty.
     sections: BTreeMap<u64, Vec<u8>>,
 }
 
@@ -29,7 +29,7 @@ impl Image {
         Self::default()
     }
 
-    /// Puts `bytes` at `address`. Bytes that would lie beyond the last address are dropped.
+    /// Inserts `bytes` at `address`. Bytes that would lie beyond the last address are dropped.
     pub fn insert(&mut self, address: u64, bytes: &[u8]) {
         let end = end_of(address, bytes.len());
         self.remove(address, end - address);
@@ -73,8 +73,7 @@ impl Image {
         }
     }
 
-    /// Copies code from `address` on to `buffer`, and returns how many bytes there are without a
-    /// gap.
+    /// Copies code from `address` on to `buffer`, and returns the number of bytes without a gap.
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
         let mut filled = 0;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn removed_code_is_gone() {
+    fn removed_code_is_not_read() {
         let mut image = Image::new();
         image.insert(10, &[1; 10]);
         image.remove(12, 2);

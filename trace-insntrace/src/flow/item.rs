@@ -1,4 +1,4 @@
-//! What the flow decoder returns.
+//! The items of the flow decoder.
 
 use crate::pt::Packet;
 
@@ -7,7 +7,7 @@ use crate::pt::Packet;
 pub enum Item {
     /// An instruction was executed.
     Instruction(Instruction),
-    /// Something else happened.
+    /// An event.
     Event(Event),
 }
 
@@ -31,11 +31,11 @@ pub enum InstructionKind {
     Conditional,
     /// At a target in the code.
     Jump,
-    /// At a target that the code does not have.
+    /// At a target that is not in the code.
     IndirectJump,
     /// At a target in the code, as a call.
     Call,
-    /// At a target that the code does not have, as a call.
+    /// At a target that is not in the code, as a call.
     IndirectCall,
     /// At the caller.
     Return,
@@ -43,7 +43,7 @@ pub enum InstructionKind {
     Far,
 }
 
-/// Something that happened between two instructions.
+/// An event between two instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
     /// Decoding starts at a PSB: at the stream's start, or after an error.
@@ -56,16 +56,16 @@ pub enum Event {
         /// The next instruction.
         ip: u64,
     },
-    /// Tracing stops behind the last instruction.
+    /// Tracing stops after the last instruction.
     Disabled {
-        /// Where execution goes on, if the trace says so.
+        /// Where execution continues, if the trace has it.
         to: Option<u64>,
     },
     /// An interrupt or an exception.
     Interrupted {
         /// The instruction that was not executed.
         from: u64,
-        /// The next instruction, or `None` if tracing stops and the trace does not say it.
+        /// The next instruction, or `None` if tracing stops and the trace does not have it.
         to: Option<u64>,
         /// Whether tracing stops.
         disabled: bool,
@@ -75,10 +75,9 @@ pub enum Event {
         /// The next instruction, or `None` if tracing is off.
         ip: Option<u64>,
     },
-    /// A packet that changes nothing about the flow.
+    /// A packet without an effect on the flow.
     ///
-    /// It is returned as soon as all branches before it are taken, maybe before the instruction
-    /// that it belongs to.
+    /// It is returned when all branches before it are taken, possibly before its instruction.
     Packet {
         /// The packet.
         packet: Packet,

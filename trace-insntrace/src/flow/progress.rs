@@ -1,19 +1,19 @@
-//! Detects code that runs in a circle.
+//! Detects infinite loops.
 
-/// The places that execution passes without a packet. The first place that comes again means that
-/// it will come again forever: what comes next depends on the place only.
+/// The places that execution passes without a packet. The next place depends only on the current
+/// one, so a repeated place means an infinite loop.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Progress {
-    /// A place that was passed, by Brent's algorithm the one `steps` before.
+    /// A place that was passed `steps` before, for Brent's algorithm.
     anchor: Option<u64>,
     steps: u32,
     limit: u32,
 }
 
 impl Progress {
-    /// Returns whether `place` shows that execution runs in a circle.
+    /// Returns whether `place` shows that execution is in an infinite loop.
     #[inline]
-    pub(super) fn is_circle(&mut self, place: u64) -> bool {
+    pub(super) fn is_loop(&mut self, place: u64) -> bool {
         if self.anchor == Some(place) {
             return true;
         }
@@ -26,7 +26,7 @@ impl Progress {
         false
     }
 
-    /// Forgets all places.
+    /// Drops all places.
     #[inline]
     pub(super) fn reset(&mut self) {
         *self = Self::default();
@@ -38,13 +38,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_circle_is_found_whatever_comes_before_it() {
+    fn a_loop_is_found_after_any_prefix() {
         for lead in 0..40 {
             for length in 1..40 {
                 let mut progress = Progress::default();
                 let steps = (0..).take_while(|step| {
                     let place = if *step < lead { *step } else { lead + (step - lead) % length };
-                    !progress.is_circle(place)
+                    !progress.is_loop(place)
                 });
                 let steps = steps.count() as u64;
                 assert!(steps >= lead + length && steps <= 3 * (lead + length), "{steps}");
@@ -53,10 +53,10 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_repeat_is_no_circle() {
+    fn distinct_places_are_no_loop() {
         let mut progress = Progress::default();
-        assert!(!(0..10_000).any(|place| progress.is_circle(place)));
+        assert!(!(0..10_000).any(|place| progress.is_loop(place)));
         progress.reset();
-        assert!(!progress.is_circle(4095));
+        assert!(!progress.is_loop(4095));
     }
 }

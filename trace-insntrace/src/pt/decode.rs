@@ -1,7 +1,7 @@
 //! Decoding of single packets.
 //!
-//! Bytes are not trusted: every size is checked against what is there, a wrong packet gives an
-//! error, and nothing is allocated. Reserved bits are ignored where libipt ignores them.
+//! Bytes are not trusted. Each size is checked against the available bytes, a malformed packet
+//! returns an error, and no memory is allocated. Reserved bits are ignored if libipt ignores them.
 
 use core::fmt;
 
@@ -16,13 +16,13 @@ use super::packet::{ExecMode, Ip, Packet, PtWriteValue, Tnt, TsxMode, Wake};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The packet continues behind the end of the bytes.
+    /// The packet continues after the end of the bytes.
     Truncated,
     /// No packet starts with this byte.
     UnknownOpcode(u8),
-    /// No packet has this byte behind [`opcode::EXTENDED`].
+    /// No packet has this byte after [`opcode::EXTENDED`].
     UnknownExtendedOpcode(u8),
-    /// The packet has a value that it must not have.
+    /// The packet has an invalid value.
     Malformed {
         /// The packet.
         packet: &'static str,
@@ -50,7 +50,8 @@ type Decoded = Result<(Packet, usize), DecodeError>;
 ///
 /// # Errors
 ///
-/// `bytes` are not a packet, or not a whole one. No packet is longer than [`MAX_PACKET_BYTES`].
+/// Fails if `bytes` are not a packet, or are truncated. No packet is longer than
+/// [`MAX_PACKET_BYTES`].
 #[inline]
 pub fn packet(bytes: &[u8]) -> Decoded {
     let byte = *bytes.first().ok_or(DecodeError::Truncated)?;
@@ -181,7 +182,7 @@ fn long_tnt(bytes: &[u8]) -> Decoded {
     Ok((Packet::LongTnt(tnt), size))
 }
 
-/// A PSB that is cut off is told from a wrong one.
+/// A truncated PSB and a malformed one are different errors.
 fn psb(bytes: &[u8]) -> Decoded {
     let found = bytes.get(..PSB_BYTES).unwrap_or(bytes);
     if !PSB.starts_with(found) {
@@ -259,7 +260,7 @@ fn extend(bytes: &[u8], count: usize, packet: impl FnOnce(u64) -> Packet) -> Dec
     Ok((packet(payload), size))
 }
 
-/// Returns `count` bytes from `at` on as a word, and where they end.
+/// Returns `count` bytes from `at` on as a word, and their end.
 #[inline]
 fn payload(bytes: &[u8], at: usize, count: usize) -> Result<(u64, usize), DecodeError> {
     debug_assert!(at + count <= MAX_PACKET_BYTES && count <= 8);

@@ -29,7 +29,7 @@ pub fn append(out: &mut Vec<u8>, packet: &Packet) {
     }
 }
 
-/// Appends what starts with [`opcode::EXTENDED`], but for TNT.
+/// Appends a packet that starts with [`opcode::EXTENDED`], other than TNT.
 fn extended_packet(out: &mut Vec<u8>, packet: &Packet) {
     match *packet {
         Packet::Psb => out.extend_from_slice(&PSB),

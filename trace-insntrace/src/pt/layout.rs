@@ -1,6 +1,6 @@
-//! Where every bit of an Intel PT packet lies.
+//! The position of each bit of an Intel PT packet.
 //!
-//! The one place for opcodes, bit ranges and sizes, from chapter "Intel Processor Trace" of the
+//! All opcodes, bit ranges and sizes are defined here, from chapter "Intel Processor Trace" of the
 //! Intel 64 and IA-32 Architectures Software Developer's Manual, volume 3. A packet is an opcode of
 //! one or two bytes and a payload. The payload's bytes, little endian, are one word. Its fields are
 //! bit ranges with both ends included.
@@ -33,7 +33,7 @@ pub const MAX_SHORT_TNT: u8 = 6;
 /// The most branches in a long TNT packet.
 pub const MAX_LONG_TNT: u8 = 47;
 
-/// The entries of the return stack, by which returns are compressed.
+/// The entries of the return stack, which is used to compress returns.
 pub const RETURN_STACK_ENTRIES: usize = 64;
 
 /// Returns the low `count` bytes of `word`, at most eight.
@@ -45,7 +45,7 @@ pub(super) const fn low_bytes(word: u64, count: usize) -> u64 {
     }
 }
 
-/// The first byte of a packet that has its opcode to itself.
+/// The first byte of packets whose opcode fills the byte.
 pub mod opcode {
     /// Padding, the whole packet.
     pub const PAD: u8 = 0x00;
@@ -78,7 +78,7 @@ pub mod first {
     /// The low bits of the cycle count.
     pub type CycLow = Field<3, 7>;
 
-    /// Which packet with an IP it is: [`TIP`], [`TIP_PGE`], [`TIP_PGD`] or [`FUP`].
+    /// The kind of a packet with an IP: [`TIP`], [`TIP_PGE`], [`TIP_PGD`] or [`FUP`].
     pub type IpKind = Field<0, 4>;
     /// The [`Compression`](super::Compression) of the IP.
     pub type IpCompression = Field<5, 7>;
@@ -146,7 +146,7 @@ pub mod extended {
     pub const MNT: u8 = 0x88;
     /// The VMCS's base address.
     pub const VMCS: u8 = 0xc8;
-    /// Execution stopped, with an IP in the FUP behind it.
+    /// Execution stopped, with an IP in the following FUP.
     pub const EXSTOP_IP: u8 = 0xe2;
     /// Overflow: packets were lost.
     pub const OVF: u8 = 0xf3;
@@ -161,11 +161,11 @@ pub mod extended {
     pub const PTW_4_BYTES: u64 = 0;
     /// A payload of eight bytes.
     pub const PTW_8_BYTES: u64 = 1;
-    /// Whether the FUP behind the packet has the instruction's IP.
+    /// Whether the following FUP has the instruction's IP.
     pub type PtwIp = Field<7, 7>;
 }
 
-/// Sizes of payloads that do not vary, in bytes.
+/// The fixed sizes of payloads, in bytes.
 pub mod payload_bytes {
     /// Of CBR; the second byte is reserved.
     pub const CBR: usize = 2;
@@ -229,7 +229,7 @@ pub mod tma {
 /// The payload of MODE.
 pub mod mode {
     use super::Field;
-    /// Which mode: [`EXEC`] or [`TSX`].
+    /// The kind of mode: [`EXEC`] or [`TSX`].
     pub type Leaf = Field<5, 7>;
     /// The mode of execution.
     pub const EXEC: u64 = 0;
@@ -256,7 +256,7 @@ pub mod pip {
     pub type NonRoot = Field<0, 0>;
     /// CR3 without its low [`CR3_SHIFT`] bits.
     pub type Cr3 = Field<1, 47>;
-    /// The low bits of CR3 that are left out.
+    /// The low bits of CR3 that are omitted.
     pub const CR3_SHIFT: u32 = 5;
 }
 
@@ -265,7 +265,7 @@ pub mod vmcs {
     use super::Field;
     /// The base address without its low [`BASE_SHIFT`] bits.
     pub type Base = Field<0, 39>;
-    /// The low bits of the base address that are left out.
+    /// The low bits of the base address that are omitted.
     pub const BASE_SHIFT: u32 = 12;
 }
 
@@ -309,7 +309,7 @@ pub mod cfe {
     use super::Field;
     /// The type of the event.
     pub type Type = Field<0, 4>;
-    /// Whether the FUP behind the packet has the event's IP.
+    /// Whether the following FUP has the event's IP.
     pub type Ip = Field<7, 7>;
     /// The vector of an interrupt or exception.
     pub type Vector = Field<8, 15>;
@@ -322,7 +322,7 @@ pub mod evd {
     pub type Type = Field<0, 5>;
 }
 
-/// How many bits of an IP a packet has, and how the others are known.
+/// The number of bits of an IP in a packet, and the source of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Compression {
@@ -351,7 +351,7 @@ impl Compression {
         Self::Full,
     ];
 
-    /// Returns the kind that a field's value says, or `None` for a reserved value.
+    /// Returns the kind for a field's value, or `None` for a reserved value.
     #[inline]
     #[must_use]
     pub const fn from_bits(bits: u64) -> Option<Self> {
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn compressions_are_what_their_numbers_say() {
+    fn compressions_have_their_numbers() {
         for compression in Compression::ALL {
             assert_eq!(Compression::from_bits(compression.bits()), Some(compression));
         }
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn opcodes_are_told_apart_by_their_first_byte() {
+    fn opcodes_differ_in_their_first_byte() {
         for byte in [opcode::PAD, opcode::EXTENDED] {
             assert_eq!(first::IsNotTnt::get(byte.into()), 0);
         }

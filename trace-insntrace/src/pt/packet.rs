@@ -4,7 +4,7 @@ use super::layout::{low_bytes, Compression, MAX_LONG_TNT, MAX_SHORT_TNT};
 
 /// A packet of an Intel PT stream.
 ///
-/// Where a value has more bits than the packet's field, the encoder drops the higher ones, as the
+/// If a value has more bits than the packet's field, the encoder drops the higher ones, as the
 /// hardware does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Packet {
@@ -20,7 +20,7 @@ pub enum Packet {
     TipPge(Ip),
     /// Tracing ends; the IP, if any, is the first that is not traced.
     TipPgd(Ip),
-    /// The IP at which something asynchronous happened.
+    /// The IP of an asynchronous event.
     Fup(Ip),
     /// The execution mode from the next target on.
     ModeExec(ExecMode),
@@ -30,7 +30,7 @@ pub enum Packet {
     Tsc(u64),
     /// Eight bits of the crystal clock's counter.
     Mtc(u8),
-    /// How the crystal clock and the time stamp counter align.
+    /// The alignment of the crystal clock and the time stamp counter.
     Tma {
         /// The low bits of the crystal clock's counter.
         ctc: u16,
@@ -61,7 +61,7 @@ pub enum Packet {
     Ovf,
     /// Tracing was stopped by an address range.
     TraceStop,
-    /// Data of the processor's model.
+    /// Model-specific data.
     Mnt(u64),
     /// Execution stopped for a power state.
     ExStop {
@@ -90,7 +90,7 @@ pub enum Packet {
         last: u8,
         /// The core's deepest C-state, 4 bits.
         deepest: u8,
-        /// What woke the thread.
+        /// The reason for the wake-up.
         wake: Wake,
     },
     /// The operand of PTWRITE.
@@ -111,7 +111,7 @@ pub enum Packet {
     },
     /// A value that belongs to an event.
     Evd {
-        /// What it is, 6 bits.
+        /// The type of the value, 6 bits.
         kind: u8,
         /// The value.
         value: u64,
@@ -167,12 +167,12 @@ impl Tnt {
     /// Returns the number of results.
     #[inline]
     #[must_use]
-    #[allow(clippy::len_without_is_empty)] // It never is.
+    #[allow(clippy::len_without_is_empty)] // It is never empty.
     pub const fn len(self) -> u8 {
         self.count
     }
 
-    /// Returns how many results a packet has room for.
+    /// Returns the most results of a packet.
     #[must_use]
     pub(super) const fn max_len(long: bool) -> u8 {
         if long {
@@ -198,7 +198,7 @@ impl Tnt {
     }
 }
 
-/// An IP as a packet has it.
+/// An IP in the form of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ip {
     compression: Compression,
@@ -235,7 +235,7 @@ impl Ip {
         Self::new(compression, ip)
     }
 
-    /// Returns the whole IP, where the last one is `last`, or `None` if it is suppressed.
+    /// Returns the whole IP if the last one is `last`, or `None` if it is suppressed.
     #[inline]
     #[must_use]
     pub const fn resolve(self, last: u64) -> Option<u64> {
@@ -256,7 +256,7 @@ impl Ip {
         self.compression
     }
 
-    /// Returns the bits that the packet has.
+    /// Returns the bits in the packet.
     #[inline]
     #[must_use]
     pub const fn bits(self) -> u64 {
@@ -304,7 +304,7 @@ pub struct TsxMode {
     pub aborted: bool,
 }
 
-/// What woke a thread from a power state.
+/// The reason for leaving a power state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Wake {
     /// An interrupt.

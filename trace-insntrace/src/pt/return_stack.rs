@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_address_gives_way() {
+    fn the_oldest_address_is_replaced() {
         let mut stack = ReturnStack::new();
         (0..70).for_each(|address| stack.push(address));
         let popped: Vec<_> = std::iter::from_fn(|| stack.pop()).collect();

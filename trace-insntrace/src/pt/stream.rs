@@ -1,4 +1,4 @@
-//! Packets of a stream that comes piece by piece.
+//! Packets of a stream that arrives in pieces.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use super::decode::{self, DecodeError};
 use super::layout::{opcode, PSB, PSB_BYTES};
 use super::packet::Packet;
 
-/// A packet, and where it is.
+/// A packet and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PacketAt {
     /// The offset of the packet's first byte in the stream.
@@ -36,7 +36,7 @@ impl core::error::Error for PacketError {}
 /// [`next_packet`](Self::next_packet) until there is none.
 ///
 /// The first packet is the first PSB. After an error decoding continues at the next PSB, and
-/// [`skipped_bytes`](Self::skipped_bytes) grows by what was between.
+/// [`skipped_bytes`](Self::skipped_bytes) grows by the bytes before it.
 ///
 /// # Examples
 ///
@@ -71,7 +71,7 @@ pub struct PacketDecoder {
 }
 
 impl PacketDecoder {
-    /// Creates a decoder that has no bytes yet.
+    /// Creates a decoder without bytes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -79,7 +79,7 @@ impl PacketDecoder {
 
     /// Appends the next bytes of the stream.
     ///
-    /// Only bytes that are still to be decoded are kept.
+    /// Decoded bytes are dropped.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.at);
         self.base += self.at as u64;
@@ -87,7 +87,7 @@ impl PacketDecoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Declares that the stream ends here: a packet that is cut off becomes an error.
+    /// Declares that the stream ends here: a truncated packet becomes an error.
     pub fn end(&mut self) {
         self.ended = true;
     }
@@ -98,7 +98,7 @@ impl PacketDecoder {
         self.base + self.at as u64
     }
 
-    /// Returns how many bytes were passed over in search of a PSB.
+    /// Returns the number of bytes that were skipped in search of a PSB.
     #[must_use]
     pub fn skipped_bytes(&self) -> u64 {
         self.skipped
@@ -108,7 +108,7 @@ impl PacketDecoder {
     ///
     /// # Errors
     ///
-    /// The next bytes are not a packet. The next call continues at the next PSB.
+    /// Fails if the next bytes are not a packet. The next call continues at the next PSB.
     #[inline]
     pub fn next_packet(&mut self) -> Option<Result<PacketAt, PacketError>> {
         if !self.synchronized && !self.synchronize() {
@@ -133,7 +133,7 @@ impl PacketDecoder {
         }
         let offset = self.offset();
         self.synchronized = false;
-        // A packet that is cut off was complete but for the end, and has no PSB in it.
+        // A truncated packet is valid up to the end of the bytes, so it contains no PSB.
         let size = if error == DecodeError::Truncated { self.buffer.len() - self.at } else { 1 };
         self.skip(size);
         Some(Err(PacketError { offset, error }))

@@ -1,4 +1,4 @@
-//! What a program executes, as a stream of packets.
+//! The execution of a program as a stream of packets.
 
 use core::mem;
 
@@ -6,7 +6,7 @@ use super::encode;
 use super::packet::{ExecMode, Ip, Packet, Tnt};
 use super::return_stack::ReturnStack;
 
-/// The state that [`Writer::psb`] writes behind PSB.
+/// The state that [`Writer::psb`] writes after PSB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PsbState {
     /// The time stamp counter.
@@ -19,10 +19,10 @@ pub struct PsbState {
     pub ip: Option<u64>,
 }
 
-/// Writes the packets that the hardware writes for what a program executes.
+/// Writes the packets of an execution, as the hardware does.
 ///
-/// Direct jumps need no call, nor do instructions that do not branch. Branches are collected in TNT
-/// packets and written before the next packet of another kind.
+/// Direct jumps, and instructions that do not branch, require no call. Branches are collected in
+/// TNT packets and written before the next packet of another kind.
 ///
 /// # Examples
 ///
@@ -40,7 +40,7 @@ pub struct PsbState {
 #[derive(Debug, Clone)]
 pub struct Writer {
     out: Vec<u8>,
-    /// Bytes that [`take`](Self::take) has returned.
+    /// The number of bytes that [`take`](Self::take) has returned.
     taken: u64,
     /// Where the last PSB begins.
     psb_offset: u64,
@@ -95,7 +95,7 @@ impl Writer {
         mem::take(&mut self.out)
     }
 
-    /// Returns how many bytes were written from the last PSB on.
+    /// Returns the number of bytes since the last PSB.
     #[must_use]
     pub fn bytes_since_psb(&self) -> u64 {
         self.taken + self.out.len() as u64 - self.psb_offset
@@ -126,7 +126,7 @@ impl Writer {
         self.stack.clear();
     }
 
-    /// Stops tracing behind a branch, at its target `to`, if that may be known.
+    /// Stops tracing after a branch, at its target `to`, if the target may be disclosed.
     pub fn disable(&mut self, to: Option<u64>) {
         self.flush();
         self.append_pgd(to);
@@ -143,11 +143,10 @@ impl Writer {
         }
     }
 
-    /// Writes a near call, whose return address is `return_to`. The target of an indirect call
-    /// follows by [`indirect`](Self::indirect).
+    /// Writes a near call with the return address `return_to`. For an indirect call,
+    /// [`indirect`](Self::indirect) then writes the target.
     ///
-    /// A direct call of the next instruction is not a call for the return stack: it must not be
-    /// written.
+    /// Do not write a direct call of the next instruction: it does not use the return stack.
     pub fn call(&mut self, return_to: u64) {
         self.stack.push(return_to);
     }
@@ -163,7 +162,7 @@ impl Writer {
         if self.compress_returns && self.stack.pop() == Some(to) {
             return self.conditional(true);
         }
-        // Decoders disagree on whether a return that is not compressed takes its entry along.
+        // Decoders disagree on whether an uncompressed return pops its entry.
         self.stack.clear();
         self.indirect(to);
     }
@@ -182,7 +181,7 @@ impl Writer {
         self.append_pgd(to);
     }
 
-    /// Writes that packets were lost, and that tracing continues at `ip`, or is off.
+    /// Writes an overflow: packets were lost, and tracing continues at `ip`, or is off.
     ///
     /// Pending branches are lost too.
     pub fn overflow(&mut self, ip: Option<u64>) {
@@ -195,7 +194,7 @@ impl Writer {
         }
     }
 
-    /// Writes a packet that is neither a branch nor has an IP.
+    /// Writes a packet that is no branch and has no IP.
     pub fn packet(&mut self, packet: Packet) {
         self.flush();
         self.append(packet);
@@ -216,7 +215,7 @@ impl Writer {
     }
 
     fn append_ip(&mut self, packet: fn(Ip) -> Packet, ip: u64) {
-        // Nothing of an IP can be left out against one of which every bit is another.
+        // Against the complement, no bytes of the IP can be omitted.
         let last = self.last_ip.unwrap_or(!ip);
         self.append(packet(Ip::compress(ip, last)));
         self.last_ip = Some(ip);

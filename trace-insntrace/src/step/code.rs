@@ -1,4 +1,4 @@
-//! The code that a process executes, as it is found in its memory.
+//! The code of a process, read from its memory.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -9,7 +9,7 @@ use crate::flow::{decode_one, DecodedInstruction, FlowErrorKind, Image};
 
 const PAGE_BYTES: u64 = 4096;
 
-/// Copies of the pages that were executed.
+/// Copies of executed pages.
 #[derive(Debug)]
 pub(super) struct Code {
     memory: File,
@@ -27,7 +27,7 @@ impl Code {
         &self.image
     }
 
-    /// Returns the instruction at `ip`, or why there is none.
+    /// Returns the instruction at `ip`, or an error.
     pub(super) fn at(&mut self, ip: u64) -> Result<DecodedInstruction, FlowErrorKind> {
         self.copy_page(ip);
         let decoded = decode_one(ip, 64, &self.image);

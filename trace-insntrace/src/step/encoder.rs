@@ -3,7 +3,7 @@
 use crate::flow::{DecodedInstruction, End};
 use crate::pt::{ExecMode, PsbState, Writer};
 
-/// How many bytes after a PSB the next one is written, as the hardware does by default.
+/// The distance of PSB packets in bytes: the hardware's default.
 const PSB_BYTES: u64 = 4096;
 
 /// Writes the packets of one thread, instruction by instruction.
@@ -15,7 +15,7 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// Begins a stream. The time stamps are those of `clock`.
+    /// Begins a stream. `clock` returns its time stamps.
     pub(super) fn new(writer: Writer, clock: fn() -> u64) -> Self {
         let mut encoder = Self { writer, clock, is_on: false };
         encoder.psb(None);
@@ -27,7 +27,7 @@ impl Encoder {
         self.writer.take()
     }
 
-    /// Tracing is on from `ip`, if it was off.
+    /// Turns tracing on at `ip`, if it was off.
     pub(super) fn turn_on(&mut self, ip: u64) {
         if !self.is_on {
             self.writer.enable(ip, ExecMode::LONG);
@@ -35,7 +35,7 @@ impl Encoder {
         }
     }
 
-    /// Tracing ends before the instruction at `ip`, if it was on.
+    /// Turns tracing off before the instruction at `ip`, if it was on.
     pub(super) fn turn_off(&mut self, ip: u64) {
         if self.is_on {
             self.writer.async_disable(ip, None);
@@ -43,7 +43,7 @@ impl Encoder {
         }
     }
 
-    /// Writes that an instruction was executed and `next` follows, while tracing is on.
+    /// Writes an executed instruction, followed by `next`, while tracing is on.
     pub(super) fn executed(&mut self, instruction: DecodedInstruction, next: u64) {
         match instruction.1 {
             End::Conditional { target, .. } => self.writer.conditional(next == target),
@@ -62,7 +62,7 @@ impl Encoder {
         }
     }
 
-    /// Writes that an instruction left what is traced.
+    /// Writes that execution left the traced code.
     pub(super) fn left(&mut self) {
         self.writer.disable(None);
         self.is_on = false;

@@ -1,4 +1,4 @@
-//! The calls of ptrace(2) that a step engine needs, each with its proof.
+//! The calls of ptrace(2) for the step engine, each with its proof.
 //!
 //! This is the only module of the crate with `unsafe`.
 #![allow(unsafe_code)]
@@ -11,11 +11,11 @@ use std::ptr;
 
 use rustix::process::{waitpid, Pid, WaitOptions};
 
-/// A thread that is traced by the calling thread, and stopped.
+/// A stopped thread that the calling thread traces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tracee(Pid);
 
-/// Why a traced thread is not running.
+/// The reason why a traced thread is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// An instruction was executed.
@@ -24,17 +24,17 @@ pub(super) enum Stop {
     Handler,
     /// A signal is about to be delivered.
     Signal(i32),
-    /// It is stopped with its whole process.
+    /// The whole process is stopped.
     Group,
-    /// It has become another program.
+    /// The process has executed another program.
     Exec,
-    /// It exited with this status.
+    /// The process exited with this status.
     Exited(i32),
-    /// A signal ended it.
+    /// This signal ended the process.
     Killed(i32),
 }
 
-/// Makes the processes that `command` starts be traced by the thread that starts them.
+/// Makes the thread that starts `command` trace its process.
 pub(super) fn trace_child(command: &mut Command) {
     let traceme = || {
         // SAFETY: PTRACE_TRACEME takes no other argument.
@@ -52,7 +52,7 @@ impl Tracee {
         let tracee = Self(pid.ok_or(io::ErrorKind::InvalidInput)?);
         match tracee.wait_raw()? {
             status if libc::WIFSTOPPED(status) => {}
-            _ => return Err(io::Error::other("the program ended before it began")),
+            _ => return Err(io::Error::other("the program ended before its first instruction")),
         }
         let options = libc::PTRACE_O_TRACEEXEC as usize;
         // SAFETY: PTRACE_SETOPTIONS takes bits and touches no memory of ours.
@@ -70,7 +70,7 @@ impl Tracee {
         })
     }
 
-    /// Ends tracing; the thread runs on, after `signal` if it is not 0.
+    /// Ends tracing. The thread continues, with `signal` if it is not 0.
     pub(super) fn detach(self, signal: i32) -> io::Result<()> {
         // SAFETY: PTRACE_DETACH takes a number and touches no memory of ours.
         check(unsafe {
@@ -89,7 +89,7 @@ impl Tracee {
         Ok(unsafe { registers.assume_init() }.rip)
     }
 
-    /// Waits until the thread does not run.
+    /// Waits until the thread is stopped or has ended.
     pub(super) fn wait(self) -> io::Result<Stop> {
         let status = self.wait_raw()?;
         if libc::WIFEXITED(status) {
@@ -104,7 +104,7 @@ impl Tracee {
         self.stop(libc::WSTOPSIG(status))
     }
 
-    /// Tells a step from a signal of the same number by what the kernel says about it.
+    /// Distinguishes a step from a signal of the same number, by the signal's code.
     fn stop(self, signal: i32) -> io::Result<Stop> {
         let code = match self.signal_code() {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(Stop::Group),
@@ -112,7 +112,7 @@ impl Tracee {
         };
         Ok(match (signal, code) {
             (libc::SIGTRAP, libc::TRAP_TRACE | libc::TRAP_BRKPT) => Stop::Step,
-            // What `ptrace_notify` of the kernel says when a handler was set up.
+            // The kernel's `ptrace_notify` sends this code when a handler was set up.
             (libc::SIGTRAP, libc::SIGTRAP) => Stop::Handler,
             _ => Stop::Signal(signal),
         })
@@ -147,7 +147,7 @@ fn null() -> *mut libc::c_void {
     ptr::null_mut()
 }
 
-/// Returns a number in the place of a pointer.
+/// Returns a number as a pointer.
 fn with(number: usize) -> *mut libc::c_void {
     ptr::without_provenance_mut(number)
 }

@@ -1,15 +1,15 @@
-//! Packets of every kind, made of random numbers.
+//! Random packets of every kind.
 
 use proptest::prelude::*;
 use trace_insntrace::pt::{Compression, ExecMode, Ip, Packet, PtWriteValue, Tnt, TsxMode, Wake};
 
-/// Any packet but PSB and those of event tracing, which older decoders do not know.
+/// Any packet except PSB and those of event tracing, which older decoders do not support.
 pub(crate) fn classic_packet() -> impl Strategy<Value = Packet> {
     prop_oneof![branch(), time(), state(), power()]
 }
 
 /// Packets of event tracing.
-#[allow(dead_code)] // Not every test knows them.
+#[allow(dead_code)] // Not every test uses it.
 pub(crate) fn event_packet() -> impl Strategy<Value = Packet> {
     let cfe = (0u8..32, any::<u8>(), any::<bool>());
     let evd = (0u8..64, any::<u64>());

@@ -9,7 +9,7 @@ use trace_insntrace::flow::Image;
 use trace_insntrace::pt::Writer;
 use trace_insntrace::step::{StepEnd, Stepper};
 
-/// What the program prints.
+/// The output of the program.
 pub(crate) const OUTPUT: &str = "0 100 100 105 copied\n";
 
 /// A run of the program.
@@ -19,7 +19,7 @@ pub(crate) struct Stepped {
     pub(crate) image: Image,
 }
 
-/// Runs the program to its end, and checks that it did what it does alone.
+/// Runs the program to its end, and checks its output.
 pub(crate) fn run(writer: Writer) -> Stepped {
     let mut command = Command::new(program());
     command.stdout(Stdio::piped());
@@ -36,8 +36,8 @@ pub(crate) fn run(writer: Writer) -> Stepped {
     Stepped { executed, packets: stepper.take_packets(), image: stepper.image().clone() }
 }
 
-/// Compiles the program, once. Without shared libraries it executes fewer instructions, but not
-/// every system has what that takes.
+/// Compiles the program once, statically if the system has the libraries: it then executes fewer
+/// instructions.
 pub(crate) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {

@@ -1,15 +1,15 @@
-//! Programs made of random numbers, walks through them, and the trace of each walk.
+//! Random programs, random walks through them, and the trace of each walk.
 //!
-//! A walk decides by chance what a processor decides by its data. So what was executed is known
-//! without an instruction decoder.
+//! A walk decides branches at random. So the executed instructions are known without an instruction
+//! decoder.
 
-#![allow(dead_code)] // Not every test looks at everything.
+#![allow(dead_code)] // Not every test uses all of it.
 
 use std::collections::HashMap;
 
 use trace_insntrace::pt::{ExecMode, Packet, PsbState, Writer};
 
-/// Where programs are.
+/// The address of programs.
 pub(crate) const BASE: u64 = 0x7f12_3456_7000;
 
 /// An address that no program has.
@@ -48,14 +48,14 @@ enum Step {
     SystemCall,
 }
 
-/// Code, and what each instruction of it does.
+/// Code, and the effect of each instruction.
 pub(crate) struct Program {
     pub(crate) code: Vec<u8>,
     steps: HashMap<u64, (u64, Step)>,
     starts: Vec<u64>,
 }
 
-/// Instructions that do nothing, of several sizes.
+/// Instructions without an effect, of several sizes.
 const FILLERS: &[&[u8]] = &[
     b"\x90",
     b"\x66\x90",
@@ -75,8 +75,8 @@ struct Fixup {
 }
 
 impl Program {
-    /// Returns a program of so many blocks. Direct jumps and calls go forward, so that no code runs
-    /// in a circle without a packet.
+    /// Returns a program of this number of blocks. Direct jumps and calls go forward, so that no
+    /// loop is without a packet.
     pub(crate) fn new(random: &mut Random, blocks: usize) -> Self {
         let mut program = Self { code: Vec::new(), steps: HashMap::new(), starts: Vec::new() };
         let mut fixups = Vec::new();
@@ -107,7 +107,7 @@ impl Program {
             0..=2 => self.direct(b"\x0f\x85", Step::Conditional, any, fixups),
             3 => self.direct(b"\xe9", Step::Jump, forward, fixups),
             4 => self.direct(b"\xe8", Step::Call, forward, fixups),
-            // A call of the next instruction is no call for the return stack.
+            // A call of the next instruction does not use the return stack.
             5 => self.direct(b"\xe8", Step::Call, block + 1, fixups),
             6 => self.add(b"\xff\xe0", Step::JumpRegister),
             7 => self.add(b"\xff\xd0", Step::CallRegister),
@@ -151,7 +151,7 @@ impl Program {
     }
 }
 
-/// How often things happen in a walk: once in so many steps, or never if 0.
+/// The frequencies of events in a walk: one in this number of steps, or never if 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Odds {
     pub(crate) interrupt: usize,
@@ -161,7 +161,7 @@ pub(crate) struct Odds {
     pub(crate) overflow: usize,
 }
 
-/// What was executed, and the trace of it.
+/// The executed instructions, and their trace.
 pub(crate) struct Walk<'a> {
     program: &'a Program,
     random: &'a mut Random,
@@ -173,7 +173,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Walks so many steps.
+    /// Walks this number of steps.
     pub(crate) fn new(
         program: &'a Program,
         random: &'a mut Random,
@@ -203,7 +203,7 @@ impl<'a> Walk<'a> {
         self.program.starts[self.random.below(self.program.starts.len())]
     }
 
-    /// What may happen before any instruction.
+    /// Adds events that may happen before any instruction.
     fn surprise(&mut self, odds: Odds) {
         if self.random.one_in(odds.interrupt) {
             let to = self.anywhere();
@@ -223,7 +223,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes on somewhere, with tracing on again.
+    /// Continues at a random place, with tracing turned on.
     fn resume(&mut self) {
         if self.random.one_in(2) {
             self.ip = self.anywhere();
@@ -306,7 +306,7 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Packets are lost, from a place that is known up to another one.
+    /// Packets are lost, between two known places.
     fn overflow(&mut self) {
         self.writer.flush();
         self.ip = self.anywhere();

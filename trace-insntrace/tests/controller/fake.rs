@@ -1,4 +1,4 @@
-//! A back end that traces nothing and checks how it is called.
+//! A back end that does not trace, and checks its calls.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use trace_insntrace::controller::{
 
 pub(crate) const CPUS: u16 = 2;
 
-/// Everything that a back end may be able to do.
+/// All features of a back end.
 pub(crate) const ALL: Capabilities = Capabilities {
     cpus: CPUS,
     threads: true,
@@ -22,7 +22,7 @@ pub(crate) const ALL: Capabilities = Capabilities {
     psb_frequencies: 1 << 5,
 };
 
-/// What a software back end can do.
+/// The features of a software back end.
 pub(crate) const LEAST: Capabilities = Capabilities {
     cpus: 0,
     threads: true,
@@ -34,17 +34,17 @@ pub(crate) const LEAST: Capabilities = Capabilities {
     psb_frequencies: 0,
 };
 
-/// What the back end holds; it stays visible when the controller is gone.
+/// The state of the back end, which remains visible after the controller is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     pub(crate) buffers: BTreeMap<u32, Option<ThreadKoid>>,
     pub(crate) active: bool,
-    /// The next call that may fail does so.
+    /// The error of the next call that may fail.
     pub(crate) failure: Option<Status>,
 }
 
 impl Held {
-    pub(crate) fn is_nothing(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.buffers.is_empty() && !self.active
     }
 

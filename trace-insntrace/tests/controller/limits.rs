@@ -33,7 +33,7 @@ fn numbers_of_traces() {
 }
 
 #[test]
-fn modes_that_the_back_end_does_not_have() {
+fn unsupported_modes() {
     assert_eq!(initialize(LEAST, Mode::Cpu, 1), UNSUPPORTED);
     assert_eq!(initialize(Capabilities { threads: false, ..ALL }, Mode::Thread, 1), UNSUPPORTED);
 }
@@ -129,7 +129,7 @@ fn errors_come_in_order() {
     assert!(allocate(CONFIG).and(allocate(CONFIG)).is_ok());
     assert_eq!(allocate(wrong), Err(Status::InvalidArgs));
     assert_eq!(allocate(unsupported), Err(Status::NoResources));
-    // A mode that is missing is missing in each state.
+    // An unsupported mode is reported first, in each state.
     assert_eq!(controller.call(CPUS), Err(Status::NotSupported));
 }
 

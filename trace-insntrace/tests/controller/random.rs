@@ -1,4 +1,4 @@
-//! Random sequences of calls, against a model that is written down in another way.
+//! Random sequences of calls, compared with a model of another design.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use trace_insntrace::controller::{
 use crate::fake::{Fake, ALL, CPUS};
 use crate::CONFIG;
 
-/// The trace as its history: what was called and not undone.
+/// The trace as its history: the calls that are in effect.
 #[derive(Debug, Default)]
 struct Model {
     allocation: Option<Allocation>,
@@ -140,7 +140,7 @@ impl Model {
     }
 }
 
-/// Any call, mostly one that may succeed, out of a number.
+/// Returns a call for a number, mostly one that may succeed.
 fn call(number: u32) -> Call {
     let [kind, a, b, _] = number.to_le_bytes();
     let buffer = BufferDescriptor(u32::from(a) % 4);
@@ -162,7 +162,7 @@ fn call(number: u32) -> Call {
     }
 }
 
-/// The model's state as the back end must have it.
+/// Asserts that the back end has the model's state.
 fn assert_same(model: &Model, controller: &Controller<Fake>) {
     let held = controller.backend().held.borrow();
     assert_eq!(held.active, model.active);
@@ -186,6 +186,6 @@ proptest! {
             assert_same(&model, &controller);
         }
         drop(controller);
-        prop_assert!(held.borrow().is_nothing());
+        prop_assert!(held.borrow().is_empty());
     }
 }

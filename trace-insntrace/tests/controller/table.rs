@@ -84,30 +84,30 @@ fn row(first: &str, cells: [&str; 9]) -> String {
 }
 
 #[test]
-fn a_closed_connection_leaves_nothing_behind() {
+fn a_closed_connection_frees_all_buffers() {
     for (state, before) in STATES {
         let fake = Fake::new(ALL);
         let held = fake.held.clone();
         let mut controller = Controller::new(fake);
         call_all(&mut controller, before);
         drop(controller);
-        assert!(held.borrow().is_nothing(), "{state}: {held:?}");
+        assert!(held.borrow().is_empty(), "{state}: {held:?}");
     }
 }
 
 #[test]
-fn a_closed_controller_begins_again() {
+fn a_closed_controller_can_be_reused() {
     for (_, before) in STATES {
         let mut controller = Controller::new(Fake::new(ALL));
         call_all(&mut controller, before);
         controller.close();
-        assert!(controller.backend().held.borrow().is_nothing());
+        assert!(controller.backend().held.borrow().is_empty());
         call_all(&mut controller, before);
     }
 }
 
 #[test]
-fn what_the_back_end_cannot_do_changes_nothing() {
+fn a_failed_back_end_call_does_not_change_the_state() {
     let may_fail = [ALLOCATE, ASSIGN, Call::Start, Call::GetChunkHandle(BUFFER, 0)];
     for (state, before) in STATES {
         for call in may_fail.into_iter().filter(|call| result(before, *call) == "ok") {
@@ -115,8 +115,8 @@ fn what_the_back_end_cannot_do_changes_nothing() {
             call_all(&mut controller, before);
             controller.backend().held.borrow_mut().failure = Some(Status::NoMemory);
             assert_eq!(controller.call(call), Err(Status::NoMemory), "{call:?} in {state}");
-            let again = controller.call(call).map_or_else(Status::name, |_| "ok");
-            assert_eq!(again, "ok", "{call:?} in {state}");
+            let retried = controller.call(call).map_or_else(Status::name, |_| "ok");
+            assert_eq!(retried, "ok", "{call:?} in {state}");
         }
     }
 }

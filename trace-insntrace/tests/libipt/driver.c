@@ -1,12 +1,11 @@
-/* What libipt finds in a trace, as lines of text.
+/* The results of libipt for a trace, as lines of text.
  *
  *     driver packets TRACE              each packet, from the first PSB on
  *     driver encode TRACE OUT           the same packets, written by libipt's encoder
  *     driver insns TRACE CODE ADDRESS…  the IP of each instruction
  *     driver time ROUNDS TRACE CODE ADDRESS…  seconds and number: packets decoded,
  *                                     packets written, instructions decoded
- *
- * A line "error" stands for what libipt cannot decode; it goes on at the next PSB.
+ * A line "error" stands for bytes that libipt cannot decode. It continues at the next PSB.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,7 +70,7 @@ static void print_power(const struct pt_packet *packet)
 	case ppt_mwait:
 		printf("mwait %x %x\n", packet->payload.mwait.hints, packet->payload.mwait.ext);
 		break;
-	case ppt_pwre: /* Its bit "hw" is left out: libipt 2.0 takes it from bit 3, the manual has bit 7. */
+	case ppt_pwre: /* Its bit "hw" is omitted: libipt 2.0 reads bit 3, the manual has bit 7. */
 		printf("pwre %x %x\n", packet->payload.pwre.state, packet->payload.pwre.sub_state);
 		break;
 	case ppt_pwrx:
@@ -269,7 +268,7 @@ static double seconds(void)
 	return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
 }
 
-/* What was measured: the best time of all rounds, and how many there were. */
+/* The result: the best time of all rounds, and the number of items. */
 struct rate {
 	double best;
 	uint64_t count;

@@ -1,4 +1,4 @@
-//! libipt's instruction decoder finds the same instructions as ours, and as were executed.
+//! libipt's instruction decoder and ours find the executed instructions.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[path = "../common/stepped.rs"]

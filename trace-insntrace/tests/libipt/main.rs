@@ -1,7 +1,7 @@
 //! Our decoders and encoder against libipt's, in a driver that is compiled for the test.
 //!
-//! The tests need a C compiler, `intel-pt.h` and `libipt.so` (Debian: `libipt-dev`), so that they
-//! run only when asked for: `.ci/insntrace`.
+//! The tests require a C compiler, `intel-pt.h` and `libipt.so` (Debian: `libipt-dev`), so they are
+//! ignored by default. `.ci/insntrace` runs them.
 
 mod flow;
 mod packets;

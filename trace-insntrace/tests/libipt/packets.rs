@@ -1,4 +1,4 @@
-//! Packets that we write are what libipt reads and writes; other bytes are errors for both.
+//! libipt reads and writes the same packets. Malformed bytes are errors for both.
 
 #[path = "../common/packets.rs"]
 mod common;
@@ -18,7 +18,7 @@ fn bytes_of(packets: &[Packet]) -> Vec<u8> {
     bytes
 }
 
-/// Stands for packets that libipt 2.0 does not know.
+/// The text of packets that libipt 2.0 does not support.
 const NEWER: &str = "newer";
 
 /// Returns a packet as the driver prints it.
@@ -78,7 +78,7 @@ fn ip_text(name: &str, ip: Ip) -> String {
     format!("{name} {} {:x}", ip.compression().bits(), ip.bits())
 }
 
-/// Returns what we find, as the driver prints it.
+/// Returns our results in the driver's format.
 fn ours(bytes: &[u8]) -> String {
     let mut decoder = PacketDecoder::new();
     decoder.push(bytes);
@@ -110,7 +110,8 @@ fn first_difference(ours: &str, theirs: &str) -> Option<(String, String)> {
     }
 }
 
-/// Keeps a wrong packet from taking bytes of a PSB behind it, to which libipt would go back.
+/// Adds padding, so that a malformed packet does not include bytes of the next PSB, to which libipt
+/// would return.
 fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.extend([0; 16]);
     bytes
@@ -129,7 +130,7 @@ proptest! {
     #[test]
     #[ignore = "needs libipt-dev"]
     fn libipt_writes_what_we_write(packets in vec(classic_packet(), 300)) {
-        // Its bit "hardware" is another one in libipt 2.0 than in the manual.
+        // libipt 2.0 has another position for the bit "hardware" than the manual.
         let same = |packet: &Packet| !matches!(packet, Packet::PwrEntry { hardware: true, .. });
         let packets: Vec<_> = packets.into_iter().filter(same).collect();
         let bytes = bytes_of(&[&[Packet::Psb], &packets[..]].concat());
@@ -141,10 +142,10 @@ proptest! {
 
     #[test]
     #[ignore = "needs libipt-dev"]
-    fn wrong_bytes_are_wrong_for_libipt(
+    fn malformed_bytes_are_errors_for_libipt(
         pieces in vec(prop_oneof![
             4 => classic_packet().prop_map(|packet| bytes_of(&[packet])),
-            // Of several in a row libipt goes to the last one.
+            // libipt continues at the last one of several.
             1 => Just(bytes_of(&[Packet::Psb, Packet::PsbEnd])),
             1 => vec(any::<u8>(), 1..8).prop_map(padded),
         ], 300),

@@ -1,4 +1,4 @@
-//! The step engine: what its trace says is what was executed.
+//! The step engine: its trace has the executed instructions.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 #[path = "../common/stepped.rs"]
@@ -50,7 +50,7 @@ fn returns_may_be_written_whole_and_branches_in_long_packets() {
 }
 
 #[test]
-fn a_program_that_is_let_go_runs_on() {
+fn a_detached_program_continues() {
     let mut command = Command::new(stepped::program());
     command.stdout(Stdio::piped());
     let mut stepper = Stepper::start(&mut command, Writer::new(), || 0).unwrap();
@@ -74,7 +74,7 @@ fn shell(script: &str) -> (Stepper, Vec<u64>) {
 }
 
 #[test]
-fn another_program_runs_freely() {
+fn another_program_is_not_traced() {
     let (mut stepper, executed) = shell("exec /bin/sh -c 'exit 5'");
     assert_eq!(stepper.end(), Some(StepEnd::Exec));
     assert_eq!(stepper.child_mut().wait().unwrap().code(), Some(5));
@@ -83,7 +83,7 @@ fn another_program_runs_freely() {
 }
 
 #[test]
-fn children_run_freely_and_signals_end_processes() {
+fn children_are_not_traced_and_signals_end_processes() {
     let (mut stepper, executed) = shell("/bin/sh -c 'exit 3'; [ $? = 3 ] && kill -TERM $$");
     assert_eq!(stepper.end(), Some(StepEnd::Killed(15)));
     let (ips, _) = decode(stepper.image().clone(), &stepper.take_packets());

@@ -1,4 +1,4 @@
-/* A program with every kind of branch, for the step engine: what it prints is checked too. */
+/* A program with every kind of branch, for the step engine. Its output is checked too. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ int main(void)
 	signal(SIGUSR1, count);
 	signal(SIGSEGV, fault);
 	raise(SIGUSR1);
-	/* It has no handler, and interrupts nothing. */
+	/* It has no handler and does not interrupt a system call. */
 	raise(SIGCHLD);
 	if (!sigsetjmp(back, 1))
 		*(volatile int *) 8 = 1;
