@@ -14,8 +14,8 @@
  *     }
  *
  * Link with libtrace_c.a and -lpthread -ldl -lm. A program that loads shared libraries with trace
- * points also needs -rdynamic; the libraries need nothing. Record with `trace record -- ./app`, or
- * with TRACE_OUTPUT=app.fxt ./app.
+ * points also needs -rdynamic; the libraries do not. Record with `trace record -- ./app`, or with
+ * TRACE_OUTPUT=app.fxt ./app.
  *
  * Category, name and keys are string literals. Up to 15 arguments follow, as pairs of key and value.
  * A value is a number, a bool, a text or a pointer; in C++ also an enum, nullptr, or any type with
@@ -24,12 +24,13 @@
  * 32,000 bytes, or at 1,800 bytes if the record would exceed 32 KB.
  *
  * While its category is off, a trace point costs one load and a branch, and evaluates no argument.
- * While it is recorded, a trace point takes no lock, makes no system call, allocates nothing and
- * never waits; most of its cost is one read of the clock. Trace points work in every thread at any
- * time: in signal handlers, in constructors before main, after fork, while an exception unwinds.
+ * While its category is on, a trace point takes no lock, makes no system call, allocates no memory
+ * and never waits; most of its cost is one read of the clock. Trace points work in every thread at
+ * any time: in signal handlers, in constructors before main, after fork, while an exception
+ * unwinds.
  *
- * If NTRACE is defined before this header is included, trace points compile to nothing: arguments
- * are type-checked and not evaluated, and no library is required. On other systems than Linux it is
+ * If NTRACE is defined before this header is included, trace points generate no code: arguments are
+ * type-checked and not evaluated, and no library is required. On other systems than Linux it is
  * always defined.
  *
  * Names that begin with trace_c_ or TRACE_C_ are internal.
@@ -51,7 +52,10 @@
 #define TRACE_C_ASSERT static_assert
 #define TRACE_C_CAST(type, value) static_cast<type>(value)
 #define TRACE_C_ADDRESS(pointer) reinterpret_cast<uintptr_t>(pointer)
-/* The type hides its variables, also those in inline functions: the linker knows where they are, and dlclose can unload them. */
+/*
+ * The visibility of the type applies to its variables, also to those in inline functions. So the
+ * linker resolves their addresses, and dlclose can unload them.
+ */
 #define TRACE_C_HIDDEN __attribute__((visibility("hidden")))
 extern "C" {
 #else
@@ -158,7 +162,7 @@ enum trace_instant_scope { TRACE_SCOPE_THREAD = 0, TRACE_SCOPE_PROCESS = 1, TRAC
         if (TRACE_C_IS_ON(category)) trace_c_alert(name);                                                                 \
     } while (0)
 
-/* Return whether anything, or this category, is recorded, as a bool. Costs one load. Only inside functions. */
+/* Return whether any category, or this one, is recorded, as a bool. Cost one load. Only inside functions. */
 #define TRACE_ENABLED() TRACE_C_IS_ON("")
 #define TRACE_CATEGORY_ENABLED(category) TRACE_C_IS_ON(category)
 
@@ -214,15 +218,17 @@ uint64_t trace_ticks(void);
 uint64_t trace_ticks_from_boottime(uint64_t nanoseconds);
 
 /*
- * Returns the reason why this process is not traced, and stores it in words, one line with a zero at its end, cut to `size` bytes. No
- * words are stored if `reason` is NULL, and an empty line for TRACE_STATUS_PROVIDER.
+ * Returns the reason why this process is not traced, and stores it as text: one line that ends with
+ * a zero, cut to `size` bytes. No text is stored if `reason` is NULL, and an empty line for
+ * TRACE_STATUS_PROVIDER.
  */
 enum trace_status_code trace_status(char *reason, size_t size);
 
 /*
- * Has a function called with each message for the program's user: why the process is not traced, or where its archive is if that is
- * not where it should be. Without one nothing is printed. To be called before trace_init(). The function is called on the thread that
- * calls trace_init() or trace_shutdown() and must not throw. NULL ends it.
+ * Sets a function that receives messages for the program's user: the reason why the process is not
+ * traced, or the place of its archive if it differs from the requested one. Without a function,
+ * messages are dropped. Call this before trace_init(). The function is called on the thread that
+ * calls trace_init() or trace_shutdown(), and must not throw. NULL removes it.
  */
 void trace_on_message(void (*function)(const char *message));
 #else
@@ -351,7 +357,7 @@ TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument valu
 
 #define TRACE_C_JOIN(a, b) TRACE_C_JOIN_(a, b)
 #define TRACE_C_JOIN_(a, b) a##b
-/* Another name each time; in a line there may be several. */
+/* A unique name for each expansion; a line can have several. */
 #ifdef __COUNTER__
 #define TRACE_C_HERE(name) TRACE_C_JOIN(name, __COUNTER__)
 #else
@@ -374,12 +380,12 @@ TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument valu
     TRACE_C_61ST(__VA_ARGS__, TRACE_C_MANY_23, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, 15, ODD_, 14, ODD_, 13, ODD_, 12, ODD_, \
                  11, ODD_, 10, ODD_, 9, ODD_, 8, ODD_, 7, ODD_, 6, ODD_, 5, ODD_, 4, ODD_, 3, ODD_, 2, ODD_, 1, ODD_, 0, ~)
 
-/* Whether there are any: SOME_ or NONE_. */
+/* Whether there are pairs: SOME_ or NONE_. */
 #define TRACE_C_ANY(...)                                                                                                   \
     TRACE_C_61ST(__VA_ARGS__, TRACE_C_SOME_10, TRACE_C_SOME_10, TRACE_C_SOME_10, TRACE_C_SOME_10, TRACE_C_SOME_10, SOME_, SOME_, \
                  SOME_, SOME_, SOME_, SOME_, SOME_, SOME_, SOME_, NONE_, ~)
 
-/* What is wrong with a list that begins with so many arguments and goes on with pairs: FEW_, ODD_, MANY_, or nothing, GOOD_. */
+/* The error of a list that begins with this number of arguments and continues with pairs: FEW_, ODD_, MANY_, or GOOD_ for none. */
 #define TRACE_C_PAIRS                                                                                                        \
     GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, \
         GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_, ODD_, GOOD_
@@ -394,7 +400,7 @@ TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument valu
 #define TRACE_C_SHAPE_6(...) \
     TRACE_C_61ST(__VA_ARGS__, TRACE_C_MANY_23, TRACE_C_PAIRS, FEW_, FEW_, FEW_, FEW_, FEW_, FEW_, ~)
 
-/* Expands a macro with a list of arguments, or says what is wrong with the list. */
+/* Expands a macro with a list of arguments, or reports an error in the list. */
 #define TRACE_C_CALL_GOOD_(usage, macro, arguments) macro arguments
 #define TRACE_C_CALL_FEW_(usage, macro, arguments) TRACE_C_WRONG(usage ": an argument is missing")
 #define TRACE_C_CALL_ODD_(usage, macro, arguments) TRACE_C_WRONG(usage ": each key requires a value")
@@ -431,7 +437,7 @@ TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument valu
     } while (0)
 #define TRACE_C_COUNTER_NONE_(...) TRACE_C_WRONG("TRACE_COUNTER(category, name, id, key, value, ...): a counter has at least one value")
 
-/* Says in words what the compiler would say of an initializer. */
+/* Reports errors in words, instead of the compiler's message about an initializer. */
 #define TRACE_C_EXPECT_TEXTS(category, name, ...)                                                                                 \
     TRACE_C_ASSERT(__builtin_constant_p(category) && __builtin_constant_p(name),                                                  \
                    "category and name of a trace point are string literals");                                                     \
@@ -440,7 +446,7 @@ TRACE_C_INLINE struct trace_c_argument trace_c_same(struct trace_c_argument valu
 #define TRACE_C_EXPECT_KEYS_NONE_(...)
 #define TRACE_C_EXPECT_KEY(key, value) TRACE_C_ASSERT(__builtin_constant_p(key), "the keys of a trace point are string literals");
 
-/* The types of events, as the format numbers them; and that of a question whether a category is on. */
+/* The types of events, numbered as in the format, and a type for queries whether a category is on. */
 enum trace_c_type {
     TRACE_C_INSTANT = 0,
     TRACE_C_COUNTER = 1,
@@ -519,9 +525,10 @@ TRACE_C_INLINE bool trace_c_is_on(const struct trace_c_site *site) {
 }
 
 /*
- * Puts a pointer to a site into the section that the module hands over. It is in the group of the function that it belongs to, so that
- * the linker drops it with other copies of an inline function. GCC cannot do so with an attribute, clang not with `asm`. R keeps
- * linkers from dropping the section since nothing refers to it.
+ * Puts a pointer to a site into the section that the module hands over. It is in the group of the
+ * function that it belongs to, so that the linker drops it with other copies of an inline function.
+ * GCC cannot do so with an attribute, clang not with `asm`. R keeps linkers from dropping the
+ * section, which has no references.
  */
 #if defined(__clang__)
 #if __has_attribute(retain)
@@ -601,7 +608,7 @@ static inline void trace_c_close(struct trace_c_scope *scope) {
     scope.at = NULL
 #endif
 
-/* ---- The module: a program or a shared library. Each translation unit says that it is there; the first and the last one count. ---- */
+/* ---- The module: a program or a shared library. Each translation unit registers it; the first and the last call take effect. ---- */
 
 extern struct trace_c_site *const __start_trace_c_sites[] __attribute__((weak, visibility("hidden")));
 extern struct trace_c_site *const __stop_trace_c_sites[] __attribute__((weak, visibility("hidden")));

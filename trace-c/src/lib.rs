@@ -1,16 +1,16 @@
 //! Trace points for C and C++, which write into the same buffer as those of Rust.
 //!
-//! The header is `include/trace.h`, and what a program of C or C++ needs to know stands there. This
-//! crate is what it calls: a static library for programs of C and C++, or a dependency of a program
-//! of Rust that has parts in C or C++:
+//! The header `include/trace.h` documents the interface for C and C++. This crate implements it: as
+//! a static library for programs in C and C++, or as a dependency of a program in Rust with parts
+//! in C or C++:
 //!
 //! ```
-//! // So that the parts in C find the library, although nothing in Rust does:
+//! // Links the library for the parts in C, although no Rust code uses it:
 //! extern crate trace_c as _;
 //! ```
 //!
-//! No function of this crate unwinds. Those that trace points call have nothing in them that could
-//! panic; the others catch it.
+//! No function of this crate unwinds. Functions that trace points call cannot panic. All others
+//! catch panics.
 
 use std::ffi::{c_char, CStr};
 use std::hint::black_box;
@@ -29,8 +29,7 @@ pub extern "C" fn trace_init() {
     begin(|builder| builder);
 }
 
-/// Like [`trace_init`], with a name for the provider. Without one (null) it has that of the
-/// process.
+/// Like [`trace_init`], with a name for the provider. Null selects the name of the process.
 ///
 /// # Safety
 /// `name` is null or a text with a zero at its end.
@@ -44,14 +43,13 @@ pub unsafe extern "C" fn trace_init_named(name: *const c_char) {
     begin(|builder| builder.name(name.to_string_lossy()));
 }
 
-/// Ends what [`trace_init`] began, however often it was called: what was recorded reaches the
-/// archive.
+/// Reverts [`trace_init`], after any number of calls, and saves all records.
 #[no_mangle]
 pub extern "C" fn trace_shutdown() {
     contain((), || guard::hold(None));
 }
 
-/// A number that no other call gives, on this machine; never 0.
+/// Returns an id that is unique on this machine, and never 0.
 #[no_mangle]
 pub extern "C" fn trace_nonce() -> u64 {
     trace_runtime::trace_nonce!()
@@ -66,26 +64,26 @@ pub unsafe extern "C" fn trace_c_alert(name: *const c_char) {
     // SAFETY: by the contract.
     let name = unsafe { CStr::from_ptr(name) };
     if let Ok(name) = name.to_str() {
-        // The trace tells where it cannot be sent.
+        // An alert that cannot be sent is reported in the trace.
         let _sent = trace_runtime::raise_alert(name);
     }
 }
 
-/// Takes the sites of a module that is being loaded. Its header calls this before `main`, or within
-/// `dlopen`.
+/// Registers the sites of a module that is being loaded. The header calls this before `main`, or
+/// within `dlopen`.
 ///
 /// # Safety
 /// As for [`foreign::load`].
 #[no_mangle]
 pub unsafe extern "C" fn trace_c_load(module: *const Module) {
-    // A library that is loaded later may need what the program itself does not call: the linker is
-    // to take all of this.
+    // A library that is loaded later may call functions that the program does not: this makes the
+    // linker keep all of them.
     black_box(&EXPORTED);
     // SAFETY: by the contract.
     contain((), || unsafe { foreign::load(module) });
 }
 
-/// Forgets the sites of a module that is about to be unloaded.
+/// Removes the sites of a module that is about to be unloaded.
 ///
 /// # Safety
 /// As for [`foreign::unload`].
@@ -158,7 +156,7 @@ static EXPORTED: Exported = Exported {
     _status: status::EXPORTED,
 };
 
-/// Begins to be a provider, chosen by `choose`.
+/// Starts the provider that `choose` configures.
 fn begin(choose: impl FnOnce(Builder) -> Builder) {
     contain((), || {
         let builder = trace_runtime::builder();
@@ -168,8 +166,8 @@ fn begin(choose: impl FnOnce(Builder) -> Builder) {
     });
 }
 
-/// Keeps a panic from reaching C, which has none, and returns `otherwise` for it. Its message has
-/// been printed.
+/// Catches a panic, which must not reach C, and returns `otherwise`. The panic hook has printed its
+/// message.
 fn contain<T>(otherwise: T, run: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or(otherwise)
 }

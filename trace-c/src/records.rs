@@ -8,19 +8,19 @@ use trace_runtime::foreign::{self, Argument, Site};
 
 use crate::contain;
 
-/// The time now, in ticks of the trace's clock.
+/// Returns the current time, in ticks of the trace's clock.
 #[no_mangle]
 pub extern "C" fn trace_ticks() -> u64 {
     foreign::ticks()
 }
 
-/// The time at which `CLOCK_BOOTTIME` shows these nanoseconds, in ticks.
+/// Returns a time of `CLOCK_BOOTTIME`, in nanoseconds, as ticks.
 #[no_mangle]
 pub extern "C" fn trace_ticks_from_boottime(nanoseconds: u64) -> u64 {
     foreign::ticks_from_boottime(nanoseconds)
 }
 
-/// Defines functions that call the one of the same name in [`foreign`].
+/// Defines functions that call a function in [`foreign`].
 macro_rules! forwarded {
     ($($(#[$doc:meta])* $name:ident => $function:ident($($argument:ident: $type:ty),*);)*) => {
         $(
@@ -36,7 +36,7 @@ macro_rules! forwarded {
         )*
 
         /// Functions that the headers declare.
-        #[allow(dead_code, reason = "the linker looks at them")]
+        #[allow(dead_code, reason = "the linker uses them")]
         pub(crate) struct Exported {
             $($name: unsafe extern "C" fn($($type),*),)*
             trace_c_track: unsafe extern "C" fn(*const c_char, u64) -> u64,
@@ -64,7 +64,7 @@ forwarded! {
     trace_c_kernel_object => kernel_object(site: *const Site, arguments: *const Argument, koid: u64, object_type: u32, name: *const c_char);
 }
 
-/// The koid of the track with this id.
+/// Returns the koid of the track with this id.
 ///
 /// # Safety
 /// As for [`foreign::track`].

@@ -1,4 +1,4 @@
-//! Why this process is not traced, and messages for its user.
+//! The status of this process, and messages for its user.
 
 use std::ffi::{c_char, CString};
 use std::mem::transmute;
@@ -10,10 +10,10 @@ use trace_runtime::NotTraced;
 
 use crate::{contain, guard};
 
-/// A function of the program that takes messages. It must not throw.
+/// A function of the program that receives messages. It must not throw.
 type OnMessage = unsafe extern "C" fn(*const c_char);
 
-/// The function that takes messages, or null. Rules: stored by [`trace_on_message`] only.
+/// The function that receives messages, or null. Rules: stored by [`trace_on_message`] only.
 static ON_MESSAGE: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
 fn on_message() -> Option<OnMessage> {
@@ -38,7 +38,7 @@ fn code(reason: &NotTraced) -> u32 {
     }
 }
 
-/// Returns the code of the reason why this process is not traced, and stores it in words.
+/// Returns the reason why this process is not traced as a code, and stores it as text.
 ///
 /// # Safety
 /// `reason` is null, or `size` bytes can be written there.
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn trace_status(reason: *mut c_char, size: usize) -> u32 {
     code
 }
 
-/// Stores a text with a zero at its end, cut in front of a character.
+/// Stores a text that ends with a zero, cut between characters.
 fn store(text: &str, room: &mut [u8]) {
     let most = room.len() - 1;
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
@@ -66,7 +66,7 @@ fn store(text: &str, room: &mut [u8]) {
     room[text.len()] = 0;
 }
 
-/// Has a function called with each message for the program's user.
+/// Sets a function that receives messages for the program's user.
 ///
 /// # Safety
 /// The function can be called on any thread, and does not throw.
@@ -76,12 +76,12 @@ pub unsafe extern "C" fn trace_on_message(function: Option<OnMessage>) {
     ON_MESSAGE.store(function, Ordering::Release);
 }
 
-/// Whether the program takes messages.
+/// Returns whether the program receives messages.
 pub(crate) fn has_function() -> bool {
     on_message().is_some()
 }
 
-/// Gives the program a message.
+/// Passes a message to the program.
 pub(crate) fn forward(message: &str) {
     let message = CString::new(message.replace('\0', "?"));
     if let (Some(function), Ok(message)) = (on_message(), message) {
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_cut_in_front_of_a_character() {
+    fn texts_are_cut_between_characters() {
         for (text, size, stored) in [
             ("abc", 4, &b"abc\0"[..]),
             ("abc", 3, b"ab\0"),

@@ -16,11 +16,13 @@
  *
  * Link with libtrace_reader_c.a and -lpthread -ldl -lm. A program that only traces does not need it.
  *
- * A record has its strings, threads and times resolved, with the tables of its provider. Texts are UTF-8 (other bytes are U+FFFD) with a
- * zero at their end. What a record points to lives until the next call with the same reader.
+ * The strings, threads and times of a record are resolved with the tables of its provider. Texts
+ * are UTF-8 (other bytes become U+FFFD) and end with a zero. The data of a record is valid until
+ * the next call with the same reader.
  *
- * Archives may be damaged or hostile: every claim in them is checked, and memory grows with the bytes that are read. Readers have no
- * global state. A reader may be used by one thread at a time, and by different threads one after the other.
+ * Archives may be damaged or hostile: all sizes and references in them are checked, and memory
+ * grows with the bytes that are read. Readers have no global state. Only one thread at a time may
+ * use a reader.
  */
 #ifndef TRACE_READER_H
 #define TRACE_READER_H
@@ -35,7 +37,7 @@ extern "C" {
 
 typedef struct trace_reader trace_reader;
 
-/* A text: `size` bytes, and a zero behind them. */
+/* A text: `size` bytes, followed by a zero. */
 struct trace_text {
     const char *data;
     size_t size;
@@ -52,7 +54,7 @@ struct trace_time {
     uint64_t nanoseconds;
 };
 
-/* A thread; both koids are 0 if the archive does not say which. */
+/* A thread; both koids are 0 if it is unknown. */
 struct trace_thread {
     uint64_t process;
     uint64_t thread;
@@ -242,8 +244,8 @@ enum trace_reader_code {
     TRACE_READER_IO = 1,                 /* the input cannot be read */
     TRACE_READER_NOT_AN_ARCHIVE = 2,
     TRACE_READER_BIG_ENDIAN = 3,
-    TRACE_READER_BAD_RECORD = 4,         /* reading can go on */
-    TRACE_READER_RECORD_TOO_LARGE = 5,   /* reading can go on */
+    TRACE_READER_BAD_RECORD = 4,         /* reading can continue */
+    TRACE_READER_RECORD_TOO_LARGE = 5,   /* reading can continue */
     TRACE_READER_TRUNCATED = 6,          /* the archive ends within a record */
     TRACE_READER_SIZE_ZERO = 7,          /* a record has no size: the next one cannot be found */
     TRACE_READER_TOO_MANY_PROVIDERS = 8,
@@ -270,19 +272,20 @@ enum trace_reader_result { TRACE_READER_END = 0, TRACE_READER_RECORD = 1, TRACE_
 /* Opens a file. A file that cannot be opened is an error of the first trace_reader_next(). Never NULL; close it. */
 trace_reader *trace_reader_open(const char *path);
 
-/* Reads an archive in memory, which must stay as it is until the reader is closed. Never NULL; close it. */
+/* Reads an archive in memory, which must not change until the reader is closed. Never NULL; close it. */
 trace_reader *trace_reader_from_bytes(const void *bytes, size_t size);
 
 /*
- * Reads the next record. TRACE_READER_RECORD: it is in `*record`. TRACE_READER_ERROR: trace_reader_error() says why; call again, which
- * returns TRACE_READER_END if the error is fatal.
+ * Reads the next record. TRACE_READER_RECORD: it is in `*record`. TRACE_READER_ERROR:
+ * trace_reader_error() returns the reason. The next call returns TRACE_READER_END if the error is
+ * fatal.
  */
 enum trace_reader_result trace_reader_next(trace_reader *reader, const struct trace_record **record);
 
-/* The error of the last trace_reader_next(), NULL if that had none. */
+/* Returns the error of the last trace_reader_next(), or NULL. */
 const struct trace_read_error *trace_reader_error(const trace_reader *reader);
 
-/* What was read so far. */
+/* Returns the statistics so far. */
 struct trace_read_stats trace_reader_stats(const trace_reader *reader);
 
 /* Closes a reader. NULL is ignored. */

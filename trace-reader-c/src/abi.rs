@@ -1,4 +1,4 @@
-//! The structures of `trace_reader.h`, field by field as there.
+//! The structures of `trace_reader.h`, with the same fields.
 #![forbid(unsafe_code)]
 
 use std::ffi::c_char;
@@ -89,7 +89,7 @@ unions! {
         int32: i32, uint32: u32, int64: i64, uint64: u64, number: f64, string: Text, boolean: bool,
         blob: Bytes,
     }
-    /// What only one type of record has.
+    /// The content that depends on the type of the record.
     Content {
         table: Table, event: Event, blob: Blob, large_blob: LargeBlob, object: Object,
         scheduling: Scheduling, log: Log, module: Module, backtrace: Backtrace, unknown: Unknown,
@@ -110,7 +110,7 @@ pub struct Record {
 }
 
 impl Text {
-    /// An empty text, also with a zero.
+    /// An empty text, which ends with a zero.
     pub const EMPTY: Self = Self { data: c"".as_ptr(), size: 0 };
 }
 

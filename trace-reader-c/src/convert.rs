@@ -7,7 +7,7 @@ use trace_format::{self as format, Item, Metadata};
 use crate::abi::{self, Bytes, Content, Text, Thread, Time};
 use crate::texts::Texts;
 
-/// What a record points to. It stays where it is until it is cleared.
+/// The data that a record points to. It keeps its address until it is cleared.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     texts: Texts,
@@ -22,7 +22,7 @@ impl Store {
         self.frames.clear();
     }
 
-    /// Makes a record, of a provider that is to be filled in.
+    /// Creates a record; the caller sets its provider.
     pub(crate) fn record(
         &mut self,
         item: &Item<'_>,

@@ -1,4 +1,4 @@
-//! The functions of `trace_reader.h`. None of them unwinds.
+//! The functions of `trace_reader.h`, which never unwind.
 
 use std::ffi::{c_char, c_void, CStr, OsStr};
 use std::fs::File;
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn trace_reader_next(
     }
 }
 
-/// The error of the last call of [`trace_reader_next`], or null.
+/// Returns the error of the last call of [`trace_reader_next`], or null.
 ///
 /// # Safety
 /// As for [`trace_reader_next`].
@@ -93,13 +93,13 @@ pub unsafe extern "C" fn trace_reader_error(reader: *const Session) -> *const ab
     reader.and_then(Session::error).map_or(null(), std::ptr::from_ref)
 }
 
-/// What was read so far.
+/// Returns the statistics so far.
 ///
 /// # Safety
 /// As for [`trace_reader_next`].
 #[no_mangle]
 pub unsafe extern "C" fn trace_reader_stats(reader: *const Session) -> abi::Stats {
-    const NOTHING: abi::Stats = abi::Stats {
+    const NO_STATS: abi::Stats = abi::Stats {
         records: 0,
         unknown_records: 0,
         bad_records: 0,
@@ -107,17 +107,17 @@ pub unsafe extern "C" fn trace_reader_stats(reader: *const Session) -> abi::Stat
         unknown_thread_refs: 0,
     };
     // SAFETY: by the contract.
-    unsafe { reader.as_ref() }.map_or(NOTHING, Session::stats)
+    unsafe { reader.as_ref() }.map_or(NO_STATS, Session::stats)
 }
 
 /// Closes a reader.
 ///
 /// # Safety
-/// `reader` is null or an open reader, which is not used any more.
+/// `reader` is null or an open reader, which is not used afterwards.
 #[no_mangle]
 pub unsafe extern "C" fn trace_reader_close(reader: *mut Session) {
     if !reader.is_null() {
-        // SAFETY: by the contract it came from `make`, and was not closed before.
+        // SAFETY: by the contract `make` returned it, and it was not closed before.
         drop(unsafe { Box::from_raw(reader) });
     }
 }

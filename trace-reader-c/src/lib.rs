@@ -1,8 +1,8 @@
 //! A reader of trace archives for C and C++: [`trace_format::Reader`] behind `trace_reader.h`.
 //!
-//! The header documents the interface. It is a library of its own, so that a program that only
-//! traces does not link it. `unsafe` is in `ffi` alone, where pointers of C arrive; the rest makes
-//! structures of C from records, and only C reads their pointers.
+//! The header documents the interface. It is a separate library, so that a program that only traces
+//! does not link it. Only `ffi`, which receives pointers from C, has `unsafe`. The other modules
+//! convert records to structures of C, and only C reads their pointers.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! One archive that is being read.
+//! A reader of one archive.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -16,14 +16,14 @@ use crate::convert::Store;
 /// Bytes of an archive, from anywhere.
 pub(crate) type Input = Box<dyn Read + Send>;
 
-/// What [`Session::next`] found: `enum trace_reader_result`.
+/// The result of [`Session::next`]: `enum trace_reader_result`.
 pub(crate) enum Next {
     End,
     Record,
     Error,
 }
 
-/// `trace_reader`: a reader, and what it gave to C last.
+/// `trace_reader`: a reader, and the last record and error that it returned to C.
 pub struct Session {
     reader: Reader<Input>,
     audit: Audit,
@@ -31,21 +31,21 @@ pub struct Session {
     provider: Provider,
     record: Option<abi::Record>,
     error: Option<Failure>,
-    /// Nothing more is read.
+    /// Whether the archive has ended.
     ended: bool,
 }
 
 /// The provider of the last record.
 struct Provider {
-    told: abi::Provider,
-    /// The name that `told` points to.
+    exported: abi::Provider,
+    /// The name that `exported` points to.
     name: CString,
 }
 
 /// The error of the last call.
 struct Failure {
-    told: abi::Error,
-    /// The text that `told` points to.
+    exported: abi::Error,
+    /// The text that `exported` points to.
     _message: CString,
 }
 
@@ -86,7 +86,7 @@ impl Session {
     }
 
     pub(crate) fn error(&self) -> Option<&abi::Error> {
-        self.error.as_ref().map(|failure| &failure.told)
+        self.error.as_ref().map(|failure| &failure.exported)
     }
 
     pub(crate) fn stats(&self) -> abi::Stats {
@@ -106,7 +106,7 @@ impl Session {
             Ok(Some(item)) => {
                 self.audit.item(&item);
                 self.provider.turn_to(item.provider);
-                self.record = Some(self.store.record(&item, &raw const self.provider.told));
+                self.record = Some(self.store.record(&item, &raw const self.provider.exported));
                 return Next::Record;
             }
             Err(error) => error,
@@ -117,8 +117,8 @@ impl Session {
 
     fn fail(&mut self, code: u32, is_fatal: bool, offset: u64, message: String) -> Next {
         let message = without_zeros(&message);
-        let told = abi::Error { code, is_fatal, offset, message: message.as_ptr() };
-        self.error = Some(Failure { told, _message: message });
+        let exported = abi::Error { code, is_fatal, offset, message: message.as_ptr() };
+        self.error = Some(Failure { exported, _message: message });
         self.ended = is_fatal;
         Next::Error
     }
@@ -126,9 +126,9 @@ impl Session {
 
 impl Provider {
     fn new() -> Self {
-        let told =
+        let exported =
             abi::Provider { is_known: false, id: 0, name: abi::Text::EMPTY, ticks_per_second: 0 };
-        Self { told, name: CString::default() }
+        Self { exported, name: CString::default() }
     }
 
     fn turn_to(&mut self, provider: &trace_format::Provider) {
@@ -136,7 +136,7 @@ impl Provider {
         if self.name.as_bytes() != name.as_bytes() {
             self.name = without_zeros(name);
         }
-        self.told = abi::Provider {
+        self.exported = abi::Provider {
             is_known: id.is_some(),
             id: id.unwrap_or(0),
             name: abi::Text { data: self.name.as_ptr(), size: self.name.as_bytes().len() },
@@ -145,12 +145,13 @@ impl Provider {
     }
 }
 
-/// A text with a zero at its end. A zero within it, which C takes for the end, becomes U+FFFD.
+/// Returns a text that ends with a zero. A zero within it, which C would take for the end, becomes
+/// U+FFFD.
 fn without_zeros(text: &str) -> CString {
     CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }
 
-/// The error and its causes.
+/// Returns the error and its causes.
 fn in_words(error: &ReadError) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
@@ -161,10 +162,10 @@ fn in_words(error: &ReadError) -> String {
     words
 }
 
-/// `enum trace_reader_code`: what it is if it is none of the others.
+/// The value of `enum trace_reader_code` for all other errors.
 const OTHER: u32 = 9;
 
-/// The code of an error, and the offset of its record.
+/// Returns the code of an error, and the offset of its record.
 fn code(error: &ReadError) -> (u32, u64) {
     match error {
         ReadError::Io { offset, .. } => (1, *offset),

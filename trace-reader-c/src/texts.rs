@@ -1,21 +1,21 @@
-//! Texts with a zero at their end, for one record.
+//! Texts that end with a zero, for one record.
 #![forbid(unsafe_code)]
 
 use crate::abi::Text;
 
-/// Bytes that are allocated at once.
+/// The size of an allocation.
 const BLOCK: usize = 4096;
 
-/// Texts that stay where they are until they are cleared.
+/// Texts that keep their addresses until they are cleared.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
-    /// Never grows beyond its capacity, so that it stays where it is.
+    /// Never grows beyond its capacity, so that it keeps its address.
     block: Vec<u8>,
     full: Vec<Vec<u8>>,
 }
 
 impl Texts {
-    /// Keeps a text.
+    /// Stores a text.
     pub(crate) fn keep(&mut self, text: &str) -> Text {
         let needed = text.len() + 1;
         if self.block.capacity() - self.block.len() < needed {
@@ -28,7 +28,7 @@ impl Texts {
         Text { data: self.block.as_ptr().wrapping_add(start).cast(), size: text.len() }
     }
 
-    /// Forgets all texts.
+    /// Removes all texts.
     pub(crate) fn clear(&mut self) {
         self.full.clear();
         self.block.clear();

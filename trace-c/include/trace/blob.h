@@ -3,8 +3,8 @@
  *
  * TRACE_BLOB(type, name, bytes, size)
  *
- * Records data of a type, while anything is recorded. They have no category, time or thread. More than 32,000 bytes are several records
- * of the same name, which readers append.
+ * Records data of a type, during any recording. They have no category, time or thread. More than
+ * 32,000 bytes are several records of the same name, which readers append.
  *
  * TRACE_BLOB_EVENT(category, name, bytes, size, key, value, ...)
  *

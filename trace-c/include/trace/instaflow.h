@@ -5,8 +5,9 @@
  * TRACE_INSTAFLOW_STEP(category, flow_name, step_name, id, key, value, ...)
  * TRACE_INSTAFLOW_END(category, flow_name, step_name, id, key, value, ...)
  *
- * Traces a flow event and a duration without length around it, where there is no other duration. The arguments are those of the
- * duration. Writes three records with one time: costs one read of the clock.
+ * Traces a flow event and a zero-length duration around it, for places without another duration.
+ * The arguments are those of the duration. Writes three records with one time: costs one read of
+ * the clock.
  */
 #ifndef TRACE_INSTAFLOW_H
 #define TRACE_INSTAFLOW_H

@@ -3,14 +3,17 @@
  *
  * TRACE_USERSPACE_OBJECT(pointer, name, key, value, ...)
  *
- * Names the object at an address of this process, while anything is recorded: viewers show the name where an argument has the address.
+ * Names the object at an address of this process, during any recording. Viewers show the name for
+ * arguments with this address.
  *
  * TRACE_KERNEL_OBJECT(koid, type, name, key, value, ...)
  *
- * Names an id of the kernel, while anything is recorded. Other types than TRACE_OBJECT_PROCESS and TRACE_OBJECT_THREAD are the
- * program's. An object of type TRACE_OBJECT_PROCESS is always this process.
+ * Names an id of the kernel, during any recording. Other types than TRACE_OBJECT_PROCESS and
+ * TRACE_OBJECT_THREAD are the program's. An object of type TRACE_OBJECT_PROCESS is always this
+ * process.
  *
- * The name is a text with a zero at its end, and may be made at run time: up to 1,800 bytes of it are recorded.
+ * The name is a text that ends with a zero, and can be created at run time. Up to 1,800 bytes of it
+ * are recorded.
  */
 #ifndef TRACE_OBJECT_H
 #define TRACE_OBJECT_H

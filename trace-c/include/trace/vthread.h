@@ -8,10 +8,11 @@
  * TRACE_VTHREAD_FLOW_END(category, name, vthread_name, vthread_id, flow_id, ticks, key, value, ...)
  * TRACE_VTHREAD_COUNTER(category, name, vthread_name, vthread_id, counter_id, ticks, key, value, ...)
  *
- * Traces an event on a virtual thread at a time in ticks: trace_ticks() is now, trace_ticks_from_boottime() converts. Virtual threads
- * with the same id are one, in this process; the first name, a string literal, is shown. These macros read no clock. The first event
- * of a virtual thread takes a lock and allocates; so does an event now and then if there are more than 100 of them. They are not for
- * signal handlers.
+ * Traces an event on a virtual thread at a time in ticks: trace_ticks() is now,
+ * trace_ticks_from_boottime() converts. Virtual threads with the same id are one, in this process;
+ * the first name, a string literal, is shown. These macros read no clock. The first event of a
+ * virtual thread takes a lock and allocates memory. If there are more than 100 virtual threads,
+ * other events occasionally do so too. The macros are not async-signal-safe.
  */
 #ifndef TRACE_VTHREAD_H
 #define TRACE_VTHREAD_H
