@@ -24,7 +24,7 @@ fn main() -> ExitCode {
 fn sums() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
     let file = arguments.next().ok_or("expected the name of an archive")?;
-    let wanted = arguments.next().ok_or("expected the name of an argument")?;
+    let key = arguments.next().ok_or("expected the name of an argument")?;
     let mut reader = Reader::new(File::open(file)?);
     let (mut sums, mut lost) = (BTreeMap::<String, (u64, f64)>::new(), 0);
     while let Some(item) = reader.next()? {
@@ -32,14 +32,14 @@ fn sums() -> Result<(), Box<dyn Error>> {
         lost += Loss::of(&item, event).map_or(0, |loss| loss.number);
         for argument in &event.arguments {
             let Some(number) = argument.value.number() else { continue };
-            if item.text(argument.name) == wanted {
+            if item.text(argument.name) == key {
                 let (events, sum) = sums.entry(item.text(event.name).into_owned()).or_default();
                 (*events, *sum) = (*events + 1, *sum + number);
             }
         }
     }
     for (name, (events, sum)) in &sums {
-        println!("{name}: {wanted} = {sum} in {events} events");
+        println!("{name}: {key} = {sum} in {events} events");
     }
     println!("{} records read, {lost} lost while recording", reader.stats().records);
     Ok(())

@@ -4,7 +4,7 @@
 //! trace record -o attributes.fxt -- cargo run --example attributes
 //! ```
 //!
-//! Open the archive in <https://ui.perfetto.dev>, or look at it with `trace dump attributes.fxt`.
+//! Open the archive in <https://ui.perfetto.dev>, or print it with `trace dump attributes.fxt`.
 
 use std::future::Future;
 use std::pin::{pin, Pin};
@@ -29,7 +29,7 @@ fn main() {
     println!("sum of everything: {}", shapes::sum(&[1, 2, 3]));
 }
 
-/// What somebody wants.
+/// A customer's order.
 #[derive(Debug)]
 struct Order {
     id: u64,
@@ -37,14 +37,14 @@ struct Order {
     number: u32,
 }
 
-/// An expression, and the beginning of an arrow that ends where the order is shipped.
+/// An expression, and the begin of a flow that ends when the order is shipped.
 #[trace_fn(category = "orders", args(article = order.article, number = order.number), flow_begin = order.id)]
 fn received(order: &Order) {
     let _ = order;
 }
 
 /// A result and an error: each outcome has its record. The order has neither a typed form nor
-/// `Display`, so it is shown by `Debug`.
+/// `Display`, so its `Debug` text is recorded.
 #[trace_fn(category = "orders", args(order), flow_end = order.id, ret, err)]
 fn shipped(inventory: &mut Inventory, order: &Order) -> Result<u32, String> {
     let stock = inventory.stock(&order.article).ok_or("we do not have that")?;
@@ -52,13 +52,13 @@ fn shipped(inventory: &mut Inventory, order: &Order) -> Result<u32, String> {
     Ok(*stock)
 }
 
-/// What there is.
+/// The articles in stock.
 #[derive(Default)]
 struct Inventory {
     articles: Vec<(String, u32)>,
 }
 
-/// All methods, with all their arguments, but for one. Their names are `Inventory::put` and so on.
+/// All methods except one, with all their arguments. Their names are `Inventory::put` and so on.
 #[trace_fn(args)]
 impl Inventory {
     fn put(&mut self, article: &str, number: u32) {
@@ -76,14 +76,14 @@ impl Inventory {
     }
 }
 
-/// An async function is a task. What is secret stays out of the trace.
+/// An async function is a task. Secrets are excluded from the trace.
 #[trace_fn(category = "mail", args, skip(token), ret)]
 async fn confirm(order: String, token: &str) -> usize {
     Later::default().await;
     order.len() + token.len()
 }
 
-/// So is what returns a future.
+/// A function that returns a future is a task too.
 #[trace_fn(category = "mail", name = "notify customer", args(order))]
 fn notify(order: &str) -> impl Future<Output = bool> + '_ {
     async move {
@@ -92,7 +92,7 @@ fn notify(order: &str) -> impl Future<Output = bool> + '_ {
     }
 }
 
-/// Everything in a module.
+/// All functions in a module.
 #[trace_fn(category = "shapes")]
 mod shapes {
     pub(super) fn sum(sides: &[u32]) -> u32 {
@@ -103,13 +103,13 @@ mod shapes {
         side * two()
     }
 
-    /// May run in the compiler, and is left out.
+    /// Not traced: it may run in the compiler.
     const fn two() -> u32 {
         2
     }
 }
 
-/// Is ready when it is polled again.
+/// Is ready at the second poll.
 #[derive(Default)]
 struct Later(bool);
 

@@ -19,7 +19,7 @@ use trace_runtime::{
 
 trace_category!("example", "the trace points of this example");
 
-/// A type of the application's own, recorded as its number.
+/// The application's own type, recorded as its number.
 struct UserId(u64);
 
 impl ArgValue for UserId {
@@ -93,7 +93,7 @@ fn asynchronous() {
     let _finished = worker.map(|worker| worker.join());
 }
 
-/// An operation that ends where its guard is dropped.
+/// An operation that ends when its guard is dropped.
 fn guarded_operation() {
     let request = trace_async_enter!("example", "guarded request", trace_nonce!(), "url" => "/");
     let worker = std::thread::spawn(move || {
@@ -103,7 +103,7 @@ fn guarded_operation() {
     let _finished = worker.join();
 }
 
-/// Events at times that other clocks told.
+/// Events with times of other clocks.
 fn other_times() {
     let start = std::time::Instant::now();
     trace_at!(start, instant("example", "a moment ago"));
@@ -111,7 +111,7 @@ fn other_times() {
     trace_at!(Timestamp::now(), counter("example", "counter", 1, "value" => 3u32));
 }
 
-/// Events that belong to no thread.
+/// Events of a track, without a thread.
 fn track() {
     let queue = Track::new("queue of the device");
     trace_track!(queue, duration("example", "submit", "draws" => 12u32));
@@ -120,7 +120,7 @@ fn track() {
     trace_track!(queue, at now..Timestamp::now(), duration_complete("example", "draw"));
 }
 
-/// A flow through durations of no length.
+/// A flow through zero-length durations.
 fn instaflow() {
     let id = trace_nonce!();
     trace_instaflow_begin!("example", "job", "pushed", id, "length" => 3u32);
@@ -128,7 +128,7 @@ fn instaflow() {
     trace_instaflow_end!("example", "job", "done", id);
 }
 
-/// What is no event.
+/// Records that are no events.
 fn data_and_objects() {
     let value = 7u32;
     trace_blob!(BlobType::DATA, "blob", [1, 2, 3]);
@@ -156,7 +156,7 @@ fn flow() {
     trace_flow_end!("example", "message", id);
 }
 
-/// Names that only the running program knows.
+/// Names that are known only at run time.
 fn names_at_run_time(operation: &str, number: u32) {
     trace_duration!("example", format!("{operation} {number}"));
     let category = format!("example:{operation}");

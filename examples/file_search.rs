@@ -83,7 +83,7 @@ struct Search {
     files: AtomicUsize,
     matches: AtomicUsize,
     errors: AtomicUsize,
-    /// The reader of the output has closed it.
+    /// Whether the reader of the output has closed it.
     stopped: AtomicBool,
 }
 
@@ -205,7 +205,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// The lines with `text`, as they are printed, and their number.
+/// Returns the lines with `text`, in the form of the output, and their number.
 #[trace_fn(category = "search", name = "matching lines", args(bytes = content.len()))]
 fn matching_lines(path: &Path, content: &[u8], text: &[u8]) -> (Vec<u8>, usize) {
     let (mut output, mut found) = (Vec::new(), 0);

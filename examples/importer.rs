@@ -1,11 +1,11 @@
-//! Adds a format: a log of jobs, one a line, is read as an archive.
+//! Adds an input format: a log of jobs with one event per line.
 //!
 //! ```text
 //! 1500 begin 7 compile
 //! 4200 end 7 compile
 //! ```
 //!
-//! The columns are nanoseconds, what happened, the thread and the job.
+//! The columns are nanoseconds, event, thread and job.
 
 use std::io::{self, BufRead, BufReader, Read};
 

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 fn longest() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let file = arguments.next().ok_or("expected the name of an archive")?;
-    let wanted = arguments.next().ok_or("expected the name of a duration")?;
+    let label_name = arguments.next().ok_or("expected the name of a duration")?;
     let mut reader = Reader::new(File::open(file)?);
     let (mut spans, mut longest) = (Spans::default(), HashMap::new());
     let mut look = |span: Span| {
@@ -39,7 +39,7 @@ fn longest() -> Result<(), Box<dyn Error>> {
     spans.finish().for_each(look);
     let oddities = spans.oddities();
     for ((thread, label), nanos) in longest {
-        if spans.catalog().name(label) == wanted {
+        if spans.catalog().name(label) == label_name {
             println!("thread {thread}: {nanos} ns");
         }
     }

@@ -4,8 +4,8 @@
 //! trace record -o requests.fxt -- cargo run --release --example requests -- [--slow] [NUMBER [MICROSECONDS]]
 //! ```
 //!
-//! NUMBER requests arrive, one every so many MICROSECONDS. With `--slow` rendering takes twice as
-//! long. `docs/archives/record` makes the archives of the documentation with it.
+//! NUMBER requests arrive, one every MICROSECONDS. With `--slow` rendering takes twice as long.
+//! `docs/archives/record` uses it to record the archives of the documentation.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! A program that is instrumented with `tracing` and `log`, on tokio: two lines each make what it
-//! says part of the trace.
+//! A program that is instrumented with `tracing` and `log`, on tokio. Two lines each record both in
+//! the trace.
 //!
 //! ```text
 //! trace record -o bridge.fxt -- cargo run --example tracing_bridge
@@ -18,9 +18,9 @@ use tracing_subscriber::prelude::*;
 const ORDERS: u64 = 8;
 
 fn main() {
-    // The two lines: this one, and `trace_runtime::init`. The layer for people stands beside it,
-    // with a filter of its own.
-    tracing_subscriber::registry().with(trace_tracing::layer()).with(for_people()).init();
+    // The two lines: this one, and `trace_runtime::init`. The terminal has a layer and a filter of
+    // its own.
+    tracing_subscriber::registry().with(trace_tracing::layer()).with(terminal()).init();
     if let Err(error) = trace_log_bridge::init() {
         eprintln!("tracing_bridge: no log: {error}");
     }
@@ -37,7 +37,7 @@ fn main() {
     }
 }
 
-fn for_people<S>() -> impl tracing_subscriber::Layer<S>
+fn terminal<S>() -> impl tracing_subscriber::Layer<S>
 where
     S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
 {
@@ -68,7 +68,7 @@ async fn order(number: u64) -> u64 {
     price
 }
 
-/// Synchronous, and so a duration alone.
+/// A synchronous function: a duration without a track.
 #[instrument]
 fn price(number: u64) -> u64 {
     (0..1000).fold(number, |price, digit| (price * 31 + digit) % 997)

@@ -1,9 +1,9 @@
-/* The loops that are measured. */
+/* The measured loops. */
 #include "parts.h"
 
 #include <trace.h>
 
-/* The compiler takes what is stored here to be used. */
+/* Makes the compiler assume that the value is used. */
 #define USE(value) __asm__ volatile("" : : "r"(value) : "memory")
 
 void cost_scope(uint64_t count) {

@@ -33,7 +33,7 @@ static void print_time(struct trace_time time) {
 
 static void print_thread(struct trace_thread thread) { printf(" %" PRIu64 "/%" PRIu64, thread.process, thread.thread); }
 
-/* The shortest number that reads as the same double. */
+/* Prints the shortest number that parses to the same double. */
 static void print_double(double number) {
     char text[40];
     for (int digits = 1; digits <= 17; digits++) {

@@ -9,13 +9,13 @@
 extern "C" {
 #endif
 
-/* How many words a text has. In C. */
+/* Returns the number of words in a text. In C. */
 uint64_t count_words(const char *text);
 
-/* The longest word of a text: its length. In C++. */
+/* Returns the length of the longest word. In C++. */
 size_t longest_word(const char *text);
 
-/* Loops over one trace point, `count` times, to see what it costs. */
+/* Loops over one trace point, `count` times, to measure its cost. */
 void cost_scope(uint64_t count);
 void cost_scope_with_arguments(uint64_t count);
 void cost_instant(uint64_t count);

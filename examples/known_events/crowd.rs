@@ -8,17 +8,17 @@ use crate::{known, pause, scope};
 
 const THREADS: u32 = 300;
 
-/// After so many turns whoever saves the records may catch up.
+/// After this number of turns there is a pause, so that full buffers can be saved.
 const TURNS_BETWEEN_PAUSES: usize = 10;
 
 struct Member {
-    /// A message is a turn to do something; the end of the channel is the thread's end.
+    /// A message lets the thread record an event; closing the channel ends the thread.
     turn: Sender<()>,
     done: Receiver<()>,
     thread: JoinHandle<Notes>,
 }
 
-/// All threads are there before the first one ends, and act one after another.
+/// All threads exist before the first one ends, and record events in turn.
 pub(crate) fn crowd(notes: &mut Notes) -> Vec<Notes> {
     let members: Vec<Member> = (0..THREADS).map(member).collect();
     for round in 0..2u32 {
@@ -36,7 +36,7 @@ pub(crate) fn crowd(notes: &mut Notes) -> Vec<Notes> {
 
 fn member(number: u32) -> Member {
     let (turn, turns) = mpsc::channel();
-    let (tell, done) = mpsc::channel();
+    let (sender, done) = mpsc::channel();
     let thread = thread::Builder::new().name(format!("crowd {number:03}")).spawn(move || {
         let mut notes = Notes::of_this_thread();
         for (round, ()) in (0u32..).zip(turns) {
@@ -44,7 +44,7 @@ fn member(number: u32) -> Member {
                 known!(notes, trace_instant, "crowd", "in turn", [], "number" => number);
                 known!(notes, trace_counter, "crowd", "turns", [u64::from(number)], "round" => round);
             });
-            let _sent = tell.send(());
+            let _sent = sender.send(());
         }
         notes
     });

@@ -1,5 +1,5 @@
-//! Does a known set of events, and writes down what it did, so that readers of the trace can be
-//! compared with it event by event.
+//! Records a known set of events, and writes them to a file too, so that readers of the trace can
+//! be compared with the file event by event.
 //!
 //! ```text
 //! KNOWN_EVENTS=expected.jsonl trace record -- cargo run --example known_events
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use notes::Notes;
 
-/// Lets whoever saves the records catch up, so that a small buffer loses none of them.
+/// Pauses, so that full buffers can be saved and a small buffer loses no records.
 fn pause() {
     std::thread::sleep(Duration::from_millis(20));
 }
@@ -40,7 +40,7 @@ fn main() -> std::io::Result<()> {
 /// All events, in a scope that spans them all.
 fn everything() -> Vec<Notes> {
     let mut notes = Notes::of_this_thread();
-    let mut others = Vec::new();
+    let mut all = Vec::new();
     scope!(notes, "known", "main", [] {
         values::values(&mut notes);
         values::strings(&mut notes);
@@ -48,10 +48,10 @@ fn everything() -> Vec<Notes> {
         values::names_at_run_time(&mut notes);
         scopes::scopes(&mut notes);
         tracks::other_times(&mut notes);
-        others.extend([tracks::instaflow(), tracks::track()]);
-        others.extend(threads::threads(&mut notes));
-        others.extend(crowd::crowd(&mut notes));
+        all.extend([tracks::instaflow(), tracks::track()]);
+        all.extend(threads::threads(&mut notes));
+        all.extend(crowd::crowd(&mut notes));
     });
-    others.push(notes);
-    others
+    all.push(notes);
+    all
 }

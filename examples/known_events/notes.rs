@@ -1,4 +1,4 @@
-//! What the program did.
+//! The file with the recorded events.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,20 +17,20 @@ use crate::value::{text, Value};
 /// The kinds of events are `instant`, `counter`, `duration_begin`, `duration_end`, `scope_begin`,
 /// `scope_end`, `async_begin`, `async_instant`, `async_end`, `flow_begin`, `flow_step` and
 /// `flow_end`. `tail` is the id or the scope (0 thread, 1 process, 2 global). Numbers of 64 bits
-/// are text, of an `f64` these are its bits.
+/// are text; an `f64` is represented by its bits.
 pub(crate) struct Notes {
     thread: u64,
     lines: String,
 }
 
 impl Notes {
-    /// Notes that begin with what the calling thread is. Made on the thread that they are about.
+    /// Creates the notes of the calling thread, which begin with its description.
     pub(crate) fn of_this_thread() -> Self {
         let name = fs::read_to_string("/proc/thread-self/comm").unwrap_or_default();
         Self::of_thread(this_thread(), name.trim_end_matches('\n'))
     }
 
-    /// Notes that begin with what a thread or a track is.
+    /// Creates the notes of a thread or a track, which begin with its description.
     pub(crate) fn of_thread(thread: u64, name: &str) -> Self {
         let process = std::process::id();
         let mut notes = Self { thread, lines: String::new() };
@@ -77,15 +77,14 @@ pub(crate) fn write(path: &Path, notes: &[Notes]) -> io::Result<()> {
     fs::write(path, lines)
 }
 
-/// The calling thread as Linux numbers it.
+/// Returns the Linux id of the calling thread.
 fn this_thread() -> u64 {
     let link = fs::read_link("/proc/thread-self").expect("Linux has /proc/thread-self");
     let number = link.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
     number.expect("the link ends with the thread's number")
 }
 
-/// Passes a trace point and notes it: `notes, macro, category, name, [id or scope], key => value,
-/// …`.
+/// Runs a trace point and notes it: `notes, macro, category, name, [id or scope], key => value, …`.
 #[macro_export]
 macro_rules! known {
     ($notes:expr, $point:ident, $category:tt, $name:tt, [$($tail:expr)?] $(, $key:literal => $value:expr)* $(,)?) => {{

@@ -41,7 +41,7 @@ fn explicit(notes: &mut Notes) {
     }
 }
 
-/// A panic ends the scopes that it goes through, the innermost first.
+/// A panic ends the scopes that it unwinds, the innermost first.
 fn unwound(notes: &mut Notes) {
     let outcome = panic::catch_unwind(panic::AssertUnwindSafe(|| {
         scope!(notes, "scopes", "outer of a panic", [] {
@@ -55,7 +55,7 @@ fn unwound(notes: &mut Notes) {
     notes.event("scope_end", ["scopes", "outer of a panic"], None, &[]);
 }
 
-/// Panics without telling.
+/// Panics without a message.
 fn unwind() {
     panic::resume_unwind(Box::new("on purpose"));
 }

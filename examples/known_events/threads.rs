@@ -1,4 +1,4 @@
-//! What goes from thread to thread, and what threads leave open.
+//! Operations and flows across threads, and unfinished durations.
 
 use std::sync::mpsc;
 use std::thread;
@@ -9,13 +9,12 @@ use crate::notes::Notes;
 use crate::{known, scope};
 
 pub(crate) fn threads(notes: &mut Notes) -> Vec<Notes> {
-    let mut others = vec![requests(notes), unfinished()];
-    others.extend(flows(notes));
-    others
+    let mut all = vec![requests(notes), unfinished()];
+    all.extend(flows(notes));
+    all
 }
 
-/// Asynchronous operations that begin here, have a moment elsewhere and end here; the second one
-/// within the first.
+/// Two nested async operations that begin and end here, with an instant on another thread.
 fn requests(notes: &mut Notes) -> Notes {
     let (outer, inner) = (u64::MAX, trace_nonce!());
     known!(notes, trace_async_begin, "async", "request", [outer], "url" => "/index.html");
@@ -28,15 +27,15 @@ fn requests(notes: &mut Notes) -> Notes {
     other
 }
 
-/// Arrows from this thread's scope through one of each of two other threads, and back.
+/// Flows from this thread's scope through scopes of two other threads, and back.
 fn flows(notes: &mut Notes) -> Vec<Notes> {
-    let mut others = Vec::new();
+    let mut all = Vec::new();
     for id in [trace_nonce!(), u64::MAX >> 1] {
         scope!(notes, "flows", "send", ["id" => id] {
             known!(notes, trace_flow_begin, "flows", "message", [id], "bytes" => 100u64);
         });
         for hop in 0..2u32 {
-            others.push(named("forwarder", move |notes| {
+            all.push(named("forwarder", move |notes| {
                 scope!(notes, "flows", "forward", ["hop" => hop] {
                     known!(notes, trace_flow_step, "flows", "message", [id], "hop" => hop);
                 });
@@ -46,7 +45,7 @@ fn flows(notes: &mut Notes) -> Vec<Notes> {
             known!(notes, trace_flow_end, "flows", "message", [id]);
         });
     }
-    others
+    all
 }
 
 /// A thread that is still in its scopes when the process ends.

@@ -1,4 +1,4 @@
-//! Events on a track, at known times, and flows in durations of no length.
+//! Events on a track, at known times, and flows in zero-length durations.
 
 use trace_runtime::{
     trace_at, trace_instaflow_begin, trace_instaflow_end, trace_nonce, trace_track, Timestamp,
@@ -8,7 +8,7 @@ use trace_runtime::{
 use crate::notes::Notes;
 use crate::value::Known;
 
-/// Passes a trace point on a track and notes it: `notes, track, kind, category, name, [id], key =>
+/// Runs a trace point on a track and notes it: `notes, track, kind, category, name, [id], key =>
 /// value, …`.
 macro_rules! on {
     ($notes:expr, $track:expr, $kind:ident, $category:literal, $name:tt, [$($tail:expr)?] $(, $key:literal => $value:expr)*) => {{
@@ -19,7 +19,7 @@ macro_rules! on {
     }};
 }
 
-/// A track, whose events are noted as those of a thread.
+/// A track. Its events are noted like those of a thread.
 pub(crate) fn track() -> Notes {
     const NAME: &str = "track of known events";
     let track = Track::new(NAME);
@@ -38,7 +38,7 @@ pub(crate) fn track() -> Notes {
     notes
 }
 
-/// Events at times that are known, in their order.
+/// Events at known times, in order.
 pub(crate) fn other_times(notes: &mut Notes) {
     let start = Timestamp::now();
     trace_at!(start, duration_begin("times", "now", "number" => 1u32));
@@ -47,7 +47,7 @@ pub(crate) fn other_times(notes: &mut Notes) {
     notes.event("duration_end", ["times", "now"], None, &[]);
 }
 
-/// A flow from a duration of no length to another, on a thread of their own.
+/// A flow between zero-length durations, on a thread of their own.
 pub(crate) fn instaflow() -> Notes {
     let thread = std::thread::Builder::new().name("insta".to_owned()).spawn(|| {
         let mut notes = Notes::of_this_thread();

@@ -1,4 +1,4 @@
-//! The values of arguments, as they have to be in the trace.
+//! The expected values of arguments in the trace.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,9 +15,9 @@ impl fmt::Display for Value {
     }
 }
 
-/// A value of which it is known how it has to be in the trace.
+/// A value with a known representation in the trace.
 pub(crate) trait Known {
-    /// As what it has to be in the trace.
+    /// Returns its representation in the trace.
     fn known(&self) -> Value;
 }
 
@@ -92,9 +92,9 @@ impl<T: Known> Known for Option<T> {
     }
 }
 
-/// What stands behind the name of an event: an id or a scope.
+/// The argument after the name of an event: an id or a scope.
 pub(crate) trait Tail {
-    /// The word in the record.
+    /// Returns the word in the record.
     fn bits(self) -> u64;
 }
 

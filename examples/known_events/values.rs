@@ -73,7 +73,7 @@ pub(crate) fn strings(notes: &mut Notes) {
     long_strings(notes);
 }
 
-/// Strings near the limit of 32,000 bytes, and what is cut at it.
+/// Strings near the limit of 32,000 bytes, and strings that are cut there.
 fn long_strings(notes: &mut Notes) {
     for (length, name) in [(31_999, "31999"), (32_000, "32000")] {
         let long = "x".repeat(length);
@@ -92,7 +92,7 @@ fn long_strings(notes: &mut Notes) {
     pause();
     let (left, right) = ("l".repeat(20_000), "r".repeat(20_000));
     trace_instant!("strings", "cut to fit a record", "left" => left, "number" => 1u64, "right" => right);
-    // Where the strings of a record do not fit it together, each is cut to 1,800 bytes.
+    // If the strings of a record exceed its size together, each is cut to 1,800 bytes.
     let args = [
         ("left", left[..1800].known()),
         ("number", 1u64.known()),

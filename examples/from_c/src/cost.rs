@@ -1,5 +1,5 @@
-//! What trace points cost in C, against the same ones in Rust: minima over interleaved repetitions
-//! in one process.
+//! Compares the cost of trace points in C with that of the same ones in Rust: minima over
+//! interleaved repetitions in one process.
 
 use std::hint::black_box;
 
@@ -9,7 +9,7 @@ use crate::parts;
 
 /// Trace points in a loop.
 const COUNT: u64 = 20_000;
-/// Repetitions of each loop; the quickest counts.
+/// Repetitions of each loop; the fastest is reported.
 const REPETITIONS: usize = 100;
 
 type Loop = fn(u64);

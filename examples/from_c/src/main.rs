@@ -3,7 +3,7 @@
 mod cost;
 mod parts;
 
-// The parts' trace points call into it.
+// Linked for the trace points of the parts.
 extern crate trace_c as _;
 
 use trace_runtime::trace_duration;

@@ -15,13 +15,13 @@ mod declared {
     }
 }
 
-/// How many words a text has.
+/// Returns the number of words in a text.
 pub(crate) fn count_words(text: &CStr) -> u64 {
     // SAFETY: it reads the text up to its end.
     unsafe { declared::count_words(text.as_ptr()) }
 }
 
-/// The length of a text's longest word.
+/// Returns the length of a text's longest word.
 pub(crate) fn longest_word(text: &CStr) -> usize {
     // SAFETY: it reads the text up to its end.
     unsafe { declared::longest_word(text.as_ptr()) }
