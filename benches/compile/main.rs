@@ -1,13 +1,13 @@
-//! What trace points cost to compile: a crate with 1,000 scopes and one with 500 attributes, with
-//! this tracer, with others, and without.
+//! Measures the compile time of trace points: a crate with 1,000 scopes and one with 500
+//! attributes, with this tracer, with others, and without.
 //!
 //! ```text
 //! cargo bench --bench compile
 //! ```
 //!
-//! Each line is a package of its own in a scratch directory; cargo fetches the others' newest
-//! versions. "All" is the first build, with everything it depends on; "crate" is the crate alone,
-//! built again, the least of three times.
+//! Each line is a package in a scratch directory; cargo fetches the newest versions of the other
+//! tracers. "All" is the first build, with all dependencies. "Crate" is a rebuild of the crate
+//! alone, the fastest of three.
 
 mod package;
 mod subjects;
@@ -17,12 +17,12 @@ use std::time::Duration;
 use package::Package;
 use subjects::{Subject, ATTRIBUTES, SCOPES};
 
-/// How often the crate is built again.
+/// The number of rebuilds of the crate.
 const ROUNDS: usize = 3;
 
 fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
-        // Run as a test, which it is not.
+        // A benchmark, which `cargo test` must not run.
         return;
     }
     let scratch = tempfile::tempdir().expect("a directory for the packages");
@@ -48,10 +48,10 @@ fn measure(subject: &Subject, scratch: &std::path::Path) -> Result<String, Strin
     let mut columns = Vec::new();
     for release in [false, true] {
         let all = package.build(release)?;
-        let again: Result<Vec<Duration>, String> =
-            (0..ROUNDS).map(|_| package.build_again(release)).collect();
-        let again = again?.into_iter().min().unwrap_or_default();
-        columns.extend([seconds(all), seconds(again)]);
+        let rebuild: Result<Vec<Duration>, String> =
+            (0..ROUNDS).map(|_| package.rebuild(release)).collect();
+        let rebuild = rebuild?.into_iter().min().unwrap_or_default();
+        columns.extend([seconds(all), seconds(rebuild)]);
     }
     columns.push(format!("{}", package.program_size() >> 10));
     Ok(columns.join(" | "))

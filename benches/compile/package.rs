@@ -15,7 +15,7 @@ pub(crate) struct Package {
 }
 
 impl Package {
-    /// Writes the package of `subject` into a directory of its own.
+    /// Creates the package of `subject` in a directory of its own.
     pub(crate) fn create(scratch: &Path, subject: &Subject) -> io::Result<Self> {
         let name = format!("{} {}", subject.functions, subject.name);
         let directory = scratch.join(name.replace([' ', ','], "-"));
@@ -25,20 +25,20 @@ impl Package {
         Ok(Self { directory })
     }
 
-    /// Fetches what it depends on, so that no build waits for the network.
+    /// Fetches the dependencies, so that no build waits for the network.
     pub(crate) fn fetch(&self) -> Result<(), String> {
         self.cargo(&["fetch"]).map(drop)
     }
 
-    /// Builds the package and what it depends on.
+    /// Builds the package and its dependencies.
     pub(crate) fn build(&self, release: bool) -> Result<Duration, String> {
         let start = Instant::now();
         self.cargo(if release { &["build", "--release"] } else { &["build"] })?;
         Ok(start.elapsed())
     }
 
-    /// Builds the package alone, as after a change.
-    pub(crate) fn build_again(&self, release: bool) -> Result<Duration, String> {
+    /// Rebuilds only the package, as after a change.
+    pub(crate) fn rebuild(&self, release: bool) -> Result<Duration, String> {
         let source = fs::File::options().append(true).open(self.directory.join("src/main.rs"));
         let touched = source.and_then(|source| source.set_modified(SystemTime::now()));
         touched.map_err(|error| error.to_string())?;
@@ -70,7 +70,10 @@ impl Package {
 
 fn last_line(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
-    text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("cargo says nothing").to_owned()
+    text.lines()
+        .rfind(|line| !line.trim().is_empty())
+        .unwrap_or("cargo printed no error")
+        .to_owned()
 }
 
 fn manifest(subject: &Subject) -> String {

@@ -1,4 +1,4 @@
-//! What is compiled: with which tracer, and how a trace point looks there.
+//! The compiled programs: the tracer of each, and its trace points.
 
 /// A tracer, or none.
 pub(crate) struct Subject {
@@ -6,9 +6,9 @@ pub(crate) struct Subject {
     /// Lines of `[dependencies]`; `{root}` is this repository.
     pub(crate) dependencies: &'static str,
     pub(crate) functions: usize,
-    /// What stands in front of each function; `{n}` is its number.
+    /// The attribute of each function; `{n}` is its number.
     pub(crate) attribute: &'static str,
-    /// What each function begins with.
+    /// The first statement of each function.
     pub(crate) statement: &'static str,
 }
 

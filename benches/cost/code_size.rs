@@ -1,5 +1,5 @@
-//! Bytes of machine code that one `trace_duration!` adds to a function: the same function with and
-//! without it, found in the symbol table of this very program.
+//! Measures the machine code that one `trace_duration!` adds to a function: the sizes of the same
+//! function with and without it, from the symbol table of this program.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What a trace point costs, as ratios to one read of the raw clock in the same run.
+//! Measures the cost of trace points, as ratios to one read of the raw clock in the same run.
 //!
 //! ```text
 //! cargo bench --bench cost
@@ -16,7 +16,7 @@ mod report;
 
 fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
-        // Run as a test, which it is not.
+        // A benchmark, which `cargo test` must not run.
         return;
     }
     let path = std::env::temp_dir().join(format!("trace-cost-{}.fxt", std::process::id()));

@@ -1,4 +1,4 @@
-//! Measuring loops, interleaved, in CPU time of the thread that runs them.
+//! Measurement of interleaved loops, in CPU time of their thread.
 
 use std::sync::Barrier;
 
@@ -7,38 +7,38 @@ use crate::points::{self, Loop};
 
 /// Trace points in a loop.
 const COUNT: u64 = 20_000;
-/// Repetitions of each loop; the quickest counts.
+/// Repetitions of each loop; the fastest is reported.
 const REPETITIONS: usize = 60;
 
-/// What a loop costs.
+/// The cost of a loop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figure {
     pub(crate) what: &'static str,
     /// Nanoseconds of CPU time for one trace point.
     pub(crate) minimum: f64,
     pub(crate) median: f64,
-    /// The loop to take away, and reads of the clock that are the floor.
+    /// The baseline to subtract or compare with.
     pub(crate) base: Base,
 }
 
-/// What a figure is compared with.
+/// The baseline of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Base {
-    /// Nothing: it is a base itself.
+    /// None: the loop is a baseline itself.
     Itself,
-    /// What it takes beyond an empty loop.
+    /// The difference to an empty loop.
     Empty,
-    /// So many reads of the clock.
+    /// This number of reads of the clock.
     Clocks(f64),
-    /// So many reads of the clock, and a call.
+    /// This number of reads of the clock, and a call.
     ClocksAndCall(f64),
-    /// What it takes beyond another loop.
+    /// The difference to another loop.
     Beyond(&'static str),
-    /// Another loop.
+    /// The ratio to another loop.
     Loop(&'static str),
 }
 
-/// A future's polls without anything, and with macros that write the records of a traced future's.
+/// The polls of a plain future, and of one whose macros write the records of a traced future.
 const POLL: &str = "poll of a future";
 const RECORDS: &str = "poll with the same records by macros";
 
@@ -113,13 +113,13 @@ fn time_on_two_threads(run: Loop) -> f64 {
     })
 }
 
-/// CPU time of this thread in nanoseconds.
+/// Returns the CPU time of this thread in nanoseconds.
 fn thread_cpu_nanos() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// One read of the clock that timestamps come from.
+/// Reads the clock of timestamps once.
 #[inline(always)]
 pub(crate) fn raw_clock() -> u64 {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! Loops over the trace points that are used less often.
+//! Loops over rarely used trace points.
 
 use std::hint::black_box;
 

@@ -1,5 +1,4 @@
-//! The loops that are measured. Each is a function of its own, so that one does not disturb
-//! another.
+//! The measured loops. Each is a separate function, so that they do not affect each other.
 
 use std::future::{poll_fn, Future};
 use std::hint::black_box;
@@ -130,7 +129,7 @@ pub(crate) fn polls_traced(count: u64) {
     polls(count, pin!(future().trace(trace_future_args!("bench", "future"))));
 }
 
-/// The records of a poll, of the same sizes, by the macros that write one each.
+/// Writes the records of a poll, with one macro each.
 #[inline(never)]
 pub(crate) fn records_of_polls(count: u64) {
     let id = trace_nonce!();

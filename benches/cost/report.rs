@@ -3,9 +3,9 @@
 use crate::code_size;
 use crate::measure::{Base, Figure};
 
-/// Prints the figures as a Markdown table with the machine they come from.
+/// Prints the figures as a Markdown table, and the machine.
 pub(crate) fn print(figures: &[Figure], recorded: bool) {
-    assert!(recorded, "the archive holds what was measured");
+    assert!(recorded, "the archive has the measured events");
     let minimum = |what: &str| {
         figures.iter().find(|figure| figure.what == what).map_or(0.0, |figure| figure.minimum)
     };

@@ -1,5 +1,5 @@
-//! Ten million scopes from one thread at full speed, under a manager on the other core: what is
-//! lost, what the end takes, what memory.
+//! Ten million scopes from one thread at full speed, under a manager on the other core. Measures
+//! lost records, the time of the end, and memory.
 //!
 //! ```text
 //! cargo bench --bench flood
@@ -23,7 +23,7 @@ fn main() {
         return flood();
     }
     if !std::env::args().any(|argument| argument == "--bench") {
-        // Run as a test, which it is not.
+        // A benchmark, which `cargo test` must not run.
         return;
     }
     println!(
@@ -44,7 +44,7 @@ fn main() {
     }
 }
 
-/// The program that is traced. Prints nanoseconds a scope.
+/// The traced program. Prints nanoseconds per scope.
 fn flood() {
     let _trace = trace_runtime::init();
     let start = Instant::now();

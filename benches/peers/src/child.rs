@@ -1,11 +1,11 @@
-//! The process that carries one tracer: it reads commands from its standard input and answers each
-//! with one line.
+//! The process of one tracer. It reads commands from standard input, and answers each with one
+//! line.
 //!
 //! ```text
 //! run KIND N     one loop of N trace points   -> nanoseconds of the traced thread's CPU time for each
 //! settle         let the tracer catch up      -> ok
 //! start FILE     begin to record              -> ok
-//! finish         end, file complete           -> nanoseconds it took, and the growth of resident memory since `start` at its peak, in KiB
+//! finish         end, file complete           -> duration in nanoseconds, and the peak growth of resident memory since `start`, in KiB
 //! ```
 
 use std::io::{self, BufRead, Write};
@@ -19,7 +19,8 @@ use crate::machine;
 use crate::peer::{Kind, Loop, Peer, Session};
 use crate::peers;
 
-/// Iterations before every measurement: other processes have used the caches since the last one.
+/// Iterations before every measurement, because other processes have used the caches since the last
+/// one.
 const WARM_UP: u64 = 500;
 /// Threads of [`Kind::Threads`].
 const THREADS: usize = 2;
@@ -28,13 +29,13 @@ const THREADS: usize = 2;
 ///
 /// # Errors
 ///
-/// An unknown name, a command that makes no sense, or a broken pipe.
+/// Fails on an unknown name, an invalid command, or a broken pipe.
 pub fn serve(name: &str) -> io::Result<()> {
     let peer = peers::find(name)
         .ok_or_else(|| io::Error::other(format!("no tracer is called {name:?}")))?;
     let mut child = Child { peer, session: None, resident_at_start: 0 };
     for line in io::stdin().lock().lines() {
-        let answer = child.obey(&line?)?;
+        let answer = child.execute(&line?)?;
         let mut output = io::stdout().lock();
         writeln!(output, "{answer}")?;
         output.flush()?;
@@ -49,7 +50,7 @@ struct Child {
 }
 
 impl Child {
-    fn obey(&mut self, line: &str) -> io::Result<String> {
+    fn execute(&mut self, line: &str) -> io::Result<String> {
         let refused = || io::Error::other(format!("{}: cannot do {line:?} now", self.peer.name));
         let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
         match command {
@@ -104,7 +105,7 @@ fn on_this_thread(body: Loop, n: u64) -> u64 {
     thread_cpu_ns() - begin
 }
 
-/// All threads at once; the mean of what each of them used.
+/// Runs all threads at once, and returns the mean of their CPU times.
 fn on_threads(body: Loop, n: u64) -> u64 {
     let together = Barrier::new(THREADS);
     let one = || {
@@ -119,9 +120,8 @@ fn on_threads(body: Loop, n: u64) -> u64 {
     total / THREADS as u64
 }
 
-/// Waits, two seconds at most, until the tracer's own threads have caught up, so that they neither
-/// disturb the next tracer nor fall behind further than a program that traces less densely would
-/// let them.
+/// Waits at most two seconds until the tracer's own threads are idle, so that they do not affect
+/// the next tracer, and do not fall behind further than in a program with fewer events.
 fn wait_until_idle() {
     const PAUSE: Duration = Duration::from_millis(4);
     const IDLE_NS: u64 = 400_000;

@@ -1,5 +1,5 @@
-//! The two clocks: the raw counter that everything is compared with, and the traced thread's CPU
-//! time that everything is measured with.
+//! The two clocks: the raw counter, which is the unit of comparison, and the traced thread's CPU
+//! time, which is measured.
 
 use rustix::time::{clock_gettime, ClockId};
 
@@ -27,12 +27,12 @@ pub fn ticks() -> u64 {
     ticks
 }
 
-/// CPU time of the calling thread, in nanoseconds.
+/// Returns the CPU time of the calling thread, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     cpu_ns(ClockId::ThreadCPUTime)
 }
 
-/// CPU time of the whole process, in nanoseconds.
+/// Returns the CPU time of the whole process, in nanoseconds.
 pub fn process_cpu_ns() -> u64 {
     cpu_ns(ClockId::ProcessCPUTime)
 }

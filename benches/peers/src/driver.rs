@@ -1,4 +1,4 @@
-//! The process that asks: one child per tracer, and round after round of one measurement from each.
+//! The driver process: starts one child per tracer, and takes one measurement from each per round.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -14,8 +14,8 @@ use crate::report::{self, Footprint, Row};
 ///
 /// # Errors
 ///
-/// A child that did not start or died, a scratch directory that cannot be made, an unknown name
-/// behind `--only`.
+/// Fails if a child does not start or ends early, if no scratch directory can be created, or on an
+/// unknown name in `--only`.
 pub fn compare(plan: &Plan) -> io::Result<String> {
     let chosen = choose(&plan.only)?;
     let scratch = tempfile::tempdir()?;
@@ -28,7 +28,7 @@ pub fn compare(plan: &Plan) -> io::Result<String> {
     Ok(report::render(plan, &rows, &footprints))
 }
 
-/// The tracers asked for, and always the two that are the measure.
+/// Returns the selected tracers, and always the two baselines.
 fn choose(only: &[String]) -> io::Result<Vec<&'static Peer>> {
     if let Some(unknown) = only.iter().find(|name| peers::find(name).is_none()) {
         let known: Vec<_> = peers::ALL.iter().map(|peer| peer.name).collect();
@@ -37,10 +37,10 @@ fn choose(only: &[String]) -> io::Result<Vec<&'static Peer>> {
             known.join(", ")
         )));
     }
-    let wanted = |peer: &Peer| {
+    let is_selected = |peer: &Peer| {
         only.is_empty() || is_baseline(peer) || only.iter().any(|name| name == peer.name)
     };
-    Ok(peers::ALL.iter().filter(|peer| wanted(peer)).collect())
+    Ok(peers::ALL.iter().filter(|peer| is_selected(peer)).collect())
 }
 
 fn is_baseline(peer: &Peer) -> bool {
@@ -60,7 +60,7 @@ fn measure(chosen: &[&'static Peer], plan: &Plan, scratch: &Path) -> io::Result<
     pairs.into_iter().map(|(worker, row)| worker.end().map(|()| row)).collect()
 }
 
-/// Every kind from every child, `plan.reps` times over.
+/// Measures every kind in every child, `plan.reps` times.
 fn rounds(pairs: &mut [(Worker, Row)], plan: &Plan, kinds: &[Kind]) -> io::Result<()> {
     for round in 1..=plan.reps {
         eprintln!("peers: {}, round {round} of {}", kinds[0].word(), plan.reps);
@@ -76,8 +76,8 @@ fn rounds(pairs: &mut [(Worker, Row)], plan: &Plan, kinds: &[Kind]) -> io::Resul
     Ok(())
 }
 
-/// A trace point that is off takes less than a nanosecond: more of them, or the clock's own cost
-/// shows.
+/// A trace point that is off takes less than a nanosecond, so more iterations are required to hide
+/// the cost of the clock.
 fn iterations(plan: &Plan, kind: Kind) -> u64 {
     match kind {
         Kind::Off => plan.count * 25,
@@ -85,8 +85,7 @@ fn iterations(plan: &Plan, kind: Kind) -> u64 {
     }
 }
 
-/// A fresh child that records `scopes` scopes in one go and stops, without a pause in which the
-/// tracer could catch up.
+/// Starts a child that records `scopes` scopes without a pause, and stops.
 fn footprint(peer: &'static Peer, scopes: u64, scratch: &Path) -> io::Result<Footprint> {
     eprintln!("peers: {} scopes with {}", scopes, peer.name);
     let file = scratch_file(scratch, peer, "size");
@@ -109,7 +108,7 @@ fn parse_pair(answer: &str) -> Option<(u64, u64)> {
     Some((first.parse().ok()?, second.parse().ok()?))
 }
 
-/// A child, seen from here.
+/// The driver's side of a child.
 struct Worker {
     peer: &'static Peer,
     process: Child,
@@ -150,7 +149,7 @@ impl Worker {
         io::Error::other(format!("{} answered {answer:?}", self.peer.name))
     }
 
-    /// Closes the child's input, at which it ends.
+    /// Closes the child's input, which ends the child.
     fn end(mut self) -> io::Result<()> {
         drop(self.commands);
         let status = self.process.wait()?;

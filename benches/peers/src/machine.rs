@@ -1,11 +1,11 @@
-//! What the numbers were measured on, and how much memory this process has.
+//! The description of the machine, and the memory of this process.
 
 use std::fs::read_to_string;
 use std::io;
 use std::process::Command;
 use std::thread::available_parallelism;
 
-/// One line: processor, cores, kernel, compiler.
+/// Returns one line: processor, cores, kernel, compiler.
 pub fn describe() -> String {
     let cores =
         available_parallelism().map_or("unknown number of".to_owned(), |cores| cores.to_string());
@@ -24,17 +24,17 @@ fn processor() -> String {
     model.map_or(std::env::consts::ARCH, |(_, name)| name.trim()).to_owned()
 }
 
-/// Resident memory of this process now, in KiB.
+/// Returns the resident memory of this process, in KiB.
 pub fn resident_kib() -> io::Result<u64> {
     status_kib("VmRSS:")
 }
 
-/// The most resident memory this process ever had, in KiB.
+/// Returns the peak resident memory of this process, in KiB.
 pub fn peak_resident_kib() -> io::Result<u64> {
     status_kib("VmHWM:")
 }
 
-/// A line of proc_pid_status(5).
+/// Returns a field of proc_pid_status(5).
 fn status_kib(field: &str) -> io::Result<u64> {
     let status = read_to_string("/proc/self/status")?;
     let value = status

@@ -1,9 +1,8 @@
-//! What a trace point costs here and with other tracers: the same loops, in the same run, side by
-//! side.
+//! Compares the cost of trace points with other tracers: the same loops, in the same run.
 //!
-//! The program starts one child of itself per tracer, so that no tracer disturbs another, and then
-//! asks each child in turn for one measurement, over and over: whatever slows the machine down for
-//! a while slows them all. A measurement is the CPU time of the traced thread over one loop,
+//! The program starts one child of itself per tracer, so that tracers do not affect each other. It
+//! then takes one measurement from each child in turn, in many rounds, so that load on the machine
+//! affects all tracers alike. A measurement is the CPU time of the traced thread over one loop,
 //! divided by the number of iterations. The report on stdout is Markdown; ratios are minimum to
 //! minimum against the raw clock read of the same run.
 //!
@@ -11,7 +10,7 @@
 //! cargo bench --manifest-path benches/peers/Cargo.toml [-- --reps 16 --count 20000 --scopes 1000000 --only NAME,NAME]
 //! ```
 //!
-//! Nothing here passes or fails on a time.
+//! No result depends on a time limit.
 
 mod child;
 mod clock;

@@ -1,38 +1,38 @@
 //! The command line.
 
-/// How much is measured.
+/// The amount of measurements.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Interleaved repetitions of every measurement.
     pub reps: usize,
     /// Iterations of the loop in one measurement.
     pub count: u64,
-    /// Scopes in the run that looks at memory, bytes and flushing.
+    /// Scopes in the run that measures memory, file size and flushing.
     pub scopes: u64,
     /// Names of the tracers to run; empty for all.
     pub only: Vec<String>,
 }
 
-/// What this process is to be.
+/// The role of this process.
 #[derive(Debug)]
 pub enum Options {
-    /// The one that asks and reports.
+    /// The driver, which measures and reports.
     Compare(Plan),
-    /// One that carries a single tracer and answers.
+    /// A child with a single tracer.
     Child { peer: String },
 }
 
-/// Reads the arguments behind the program's name.
+/// Parses the arguments after the program's name.
 ///
 /// # Errors
 ///
-/// A sentence about the first argument that is not understood.
+/// Fails with a message about the first invalid argument.
 pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
     let mut plan = Plan { reps: 16, count: 20_000, scopes: 1_000_000, only: Vec::new() };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
         match arg.as_str() {
-            // What `cargo bench` adds.
+            // Added by `cargo bench`.
             "--bench" => {}
             "--child" => return Ok(Options::Child { peer: value()? }),
             "--reps" => plan.reps = positive(&value()?)?,

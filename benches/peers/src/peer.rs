@@ -1,19 +1,19 @@
-//! What a tracer has to bring to take part.
+//! The interface of a tracer.
 
 use std::path::Path;
 
-/// Runs one kind of trace point `n` times. A whole loop behind one pointer, so that the trace point
-/// is inlined into it.
+/// Runs one kind of trace point `n` times. The pointer is to a whole loop, so that the trace point
+/// is inlined.
 pub type Loop = fn(n: u64);
 
-/// A tracer: its loops, `None` for what it does not have.
+/// A tracer and its loops; `None` if it does not support a kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
-    /// As it stands in the table, and behind `--only`.
+    /// The name in the table, and in `--only`.
     pub name: &'static str,
     /// Whether its trace points are those of the crate `tracing`; they have a table of their own.
     pub through_tracing: bool,
-    /// A scope without arguments while nothing records; runs before `start`.
+    /// A scope without arguments while tracing is off; runs before `start`.
     pub off: Option<Loop>,
     /// A scope without arguments.
     pub scope: Loop,
@@ -21,23 +21,23 @@ pub struct Peer {
     pub scope_args: Option<Loop>,
     /// An instant without arguments.
     pub instant: Option<Loop>,
-    /// A counter with one `i64`, or the nearest type there is.
+    /// A counter with one `i64`, or the closest supported type.
     pub counter: Option<Loop>,
-    /// Begins to record into the file, or into memory where the tracer has no file.
+    /// Starts recording into the file, or into memory if the tracer has no file.
     pub start: fn(file: &Path) -> Box<dyn Session>,
 }
 
 /// A tracer that records.
 pub trait Session {
-    /// Called between measurements, outside the measured time: hands over what the tracer expects
-    /// to be handed over by hand.
+    /// Called between measurements, outside the measured time: flushes data that the tracer does
+    /// not flush by itself.
     fn settle(&mut self) {}
 
-    /// Ends the recording; when it returns the file is complete.
+    /// Ends the recording. The file is complete when it returns.
     fn finish(self: Box<Self>);
 }
 
-/// What a loop measures.
+/// The kind of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A scope before the tracer was started.
@@ -55,11 +55,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What is measured after `start`.
+    /// The kinds that are measured after `start`.
     pub const RECORDING: [Kind; 5] =
         [Kind::Scope, Kind::ScopeArgs, Kind::Instant, Kind::Counter, Kind::Threads];
 
-    /// The word for it between driver and child.
+    /// Returns the word for the kind in commands.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Off => "off",
@@ -78,7 +78,7 @@ impl Kind {
 }
 
 impl Peer {
-    /// The loop for `kind`, where the tracer has it.
+    /// Returns the loop for `kind`, if the tracer supports it.
     pub fn body(&self, kind: Kind) -> Option<Loop> {
         match kind {
             Kind::Off => self.off,

@@ -14,17 +14,17 @@ mod tracy;
 
 use crate::peer::Peer;
 
-/// The name of the row that is the unit of all the others.
+/// The name of the row that is the unit of the other rows.
 pub const RAW_CLOCK: &str = baseline::RAW_CLOCK.name;
-/// The name of the row that is subtracted from what a switched-off trace point costs.
+/// The name of the row that is subtracted from the cost of a trace point that is off.
 pub const EMPTY_LOOP: &str = baseline::EMPTY_LOOP.name;
 
-/// The name of the row that is subtracted from what a layer costs.
+/// The name of the row that is subtracted from the cost of a layer.
 pub const REGISTRY: &str = bridges::REGISTRY.name;
 /// The name of the row that other layers are compared with.
 pub const OUR_LAYER: &str = bridges::LAYER.name;
 
-/// All of them, in the order of the table.
+/// All tracers, in the order of the table.
 pub const ALL: &[Peer] = &[
     baseline::RAW_CLOCK,
     baseline::EMPTY_LOOP,
@@ -45,7 +45,7 @@ pub const ALL: &[Peer] = &[
     bridges::PERFETTO,
 ];
 
-/// The tracer of that name.
+/// Returns the tracer of that name.
 pub fn find(name: &str) -> Option<&'static Peer> {
     ALL.iter().find(|peer| peer.name == name)
 }

@@ -8,7 +8,7 @@ use crate::peer::{Kind, Peer};
 use crate::peers::{EMPTY_LOOP, OUR_LAYER, RAW_CLOCK, REGISTRY};
 use crate::samples::Samples;
 
-/// What was measured of one tracer in the interleaved rounds.
+/// The measurements of one tracer in the interleaved rounds.
 #[derive(Debug)]
 pub struct Row {
     name: &'static str,
@@ -17,7 +17,7 @@ pub struct Row {
     recording: [Samples; Kind::RECORDING.len()],
 }
 
-/// What one long run left behind.
+/// The results of one long run.
 #[derive(Debug)]
 pub struct Footprint {
     /// The tracer.
@@ -30,7 +30,7 @@ pub struct Footprint {
     pub stop_ns: u64,
     /// Growth of resident memory at its peak, in KiB.
     pub memory_kib: u64,
-    /// Size of the file, `None` where there is none.
+    /// Size of the file, if there is one.
     pub file_bytes: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Row {
         }
     }
 
-    /// Where the samples of `kind` are kept.
+    /// Returns the samples of `kind`.
     pub fn samples(&mut self, kind: Kind) -> &mut Samples {
         match Kind::RECORDING.iter().position(|&other| other == kind) {
             Some(index) => &mut self.recording[index],
@@ -65,7 +65,7 @@ impl Row {
     }
 }
 
-/// The smallest values of the rows that are the measure.
+/// The smallest values of the baselines.
 struct Floor {
     /// One read, nanoseconds.
     read: f64,
@@ -79,7 +79,7 @@ impl Floor {
         Some(Floor { read: row(RAW_CLOCK)?.min(Kind::Instant)?, turn: row(EMPTY_LOOP)?.off.min()? })
     }
 
-    /// How many clock reads there are at the least in one trace point.
+    /// Returns the minimal number of clock reads of one trace point.
     fn reads(kind: Kind) -> f64 {
         match kind {
             Kind::Instant | Kind::Counter => 1.0,
@@ -88,7 +88,7 @@ impl Floor {
     }
 }
 
-/// The whole report.
+/// Returns the whole report.
 pub fn render(plan: &Plan, rows: &[Row], footprints: &[Footprint]) -> String {
     let mut text = String::new();
     write_speed(&mut text, plan, rows);
@@ -137,7 +137,7 @@ fn recording_cell(row: &Row, kind: Kind, floor: &Floor) -> String {
     format!("{min:.1} / {median:.1} ({comparison})")
 }
 
-/// What listens to `tracing`.
+/// The kinds that are measured for listeners of `tracing`.
 const BRIDGED: [Kind; 4] = [Kind::Scope, Kind::ScopeArgs, Kind::Instant, Kind::Threads];
 
 fn write_bridges(text: &mut String, rows: &[Row]) {

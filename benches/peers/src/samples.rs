@@ -10,13 +10,13 @@ impl Samples {
         self.0.push(nanos);
     }
 
-    /// The smallest, `None` where nothing was measured.
+    /// Returns the smallest value, or `None` without measurements.
     pub fn min(&self) -> Option<f64> {
         self.0.iter().copied().reduce(f64::min)
     }
 
-    /// The one in the middle (the mean of the two in the middle), `None` where nothing was
-    /// measured.
+    /// Returns the median (the mean of the two middle values of an even number), or `None` without
+    /// measurements.
     pub fn median(&self) -> Option<f64> {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

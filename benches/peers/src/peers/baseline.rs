@@ -1,4 +1,4 @@
-//! Not tracers: what any tracer pays at the least, and what the loop itself costs.
+//! Baselines: the minimal cost of any tracer, and the cost of the loop itself.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub const RAW_CLOCK: Peer = Peer {
         }
     }),
     counter: None,
-    start: nothing,
+    start: start_none,
 };
 
 /// The loop alone.
@@ -36,7 +36,7 @@ pub const EMPTY_LOOP: Peer = Peer {
     scope_args: None,
     instant: None,
     counter: None,
-    start: nothing,
+    start: start_none,
 };
 
 fn turns(n: u64) {
@@ -45,12 +45,12 @@ fn turns(n: u64) {
     }
 }
 
-struct Nothing;
+struct NoSession;
 
-impl Session for Nothing {
+impl Session for NoSession {
     fn finish(self: Box<Self>) {}
 }
 
-fn nothing(_file: &Path) -> Box<dyn Session> {
-    Box::new(Nothing)
+fn start_none(_file: &Path) -> Box<dyn Session> {
+    Box::new(NoSession)
 }

@@ -1,4 +1,4 @@
-//! What listens to `tracing` and hands on to a tracer: the same spans for all.
+//! Listeners of `tracing` that forward to a tracer: the same spans for all.
 
 use std::sync::Once;
 
@@ -11,7 +11,7 @@ use super::spans;
 use crate::peer::{Peer, Session};
 use crate::peers::{fastrace, ours};
 
-/// A registry, and a layer that does nothing: what every layer pays at the least.
+/// A registry with an empty layer: the minimal cost of any layer.
 pub const REGISTRY: Peer = Peer {
     name: "registry alone",
     through_tracing: true,
@@ -22,17 +22,17 @@ pub const REGISTRY: Peer = Peer {
     counter: None,
     start: |_| {
         tracing_subscriber::registry().with(Idle).init();
-        Box::new(Nothing)
+        Box::new(NoSession)
     },
 };
 
-/// The same, and a filter for that layer which lets all through: what every layer with a filter of
-/// its own pays, as ours does.
+/// A registry with an empty layer and a filter that enables all: the minimal cost of a layer with
+/// its own filter, such as ours.
 pub const FILTERED: Peer = Peer {
     name: "registry and filter alone",
     start: |_| {
         tracing_subscriber::registry().with(Idle.with_filter(LevelFilter::TRACE)).init();
-        Box::new(Nothing)
+        Box::new(NoSession)
     },
     ..REGISTRY
 };
@@ -41,13 +41,13 @@ struct Idle;
 
 impl<S: Subscriber> Layer<S> for Idle {}
 
-struct Nothing;
+struct NoSession;
 
-impl Session for Nothing {
+impl Session for NoSession {
     fn finish(self: Box<Self>) {}
 }
 
-/// This project's layer. Off is with the layer in place.
+/// This project's layer. "Off" is measured with the layer installed.
 pub const LAYER: Peer = Peer {
     name: "trace-tracing layer",
     through_tracing: true,
@@ -65,7 +65,7 @@ pub const LAYER: Peer = Peer {
     },
 };
 
-/// This project's subscriber, without a registry. Off is with the subscriber in place.
+/// This project's subscriber, without a registry. "Off" is measured with the subscriber installed.
 pub const SUBSCRIBER: Peer = Peer {
     name: "trace-tracing subscriber",
     off: Some(|n| {
@@ -110,8 +110,8 @@ pub const PERFETTO: Peer = Peer {
 
 #[cfg(feature = "perfetto")]
 fn start_perfetto(file: &std::path::Path) -> Box<dyn Session> {
-    // Its own set-up is the same, with a ring of 256 KiB, of which most would be dropped: dropping
-    // is cheap, and would flatter.
+    // Perfetto's own set-up has a ring of 256 KiB and would drop most events, which is cheaper than
+    // recording them.
     let session = super::perfetto::start_with(file, "tracing", || {
         let _registered = tracing_perfetto_sdk::perfetto_te_ns::register();
     });

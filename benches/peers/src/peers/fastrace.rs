@@ -17,7 +17,7 @@ pub const PEER: Peer = Peer {
     scope,
     scope_args: Some(|n| {
         in_requests(n, |i| {
-            // Properties are strings; the number has to become one.
+            // Properties are strings, so the number is formatted.
             let _span = LocalSpan::enter_with_local_parent("scope").with_properties(|| {
                 [("value", i.to_string().into()), ("text", std::borrow::Cow::Borrowed("short"))]
             });
@@ -41,8 +41,7 @@ fn scope(n: u64) {
     });
 }
 
-/// Off is where there is no local parent. (Below a root, spans are collected even while no reporter
-/// is set.)
+/// "Off" means no local parent. (Below a root, spans are collected even without a reporter.)
 fn scope_without_parent(n: u64) {
     for i in 0..n {
         let _span = LocalSpan::enter_with_local_parent("scope");

@@ -47,7 +47,7 @@ struct Recording {
 
 /// Records into the file.
 pub fn start(file: &Path) -> Box<dyn Session> {
-    // Large enough that nothing is lost between two saves of a loaded machine.
+    // Large enough to lose no records on a loaded machine.
     let builder = trace_runtime::builder().output(file).buffer_size(256 << 20);
     Box::new(Recording { guard: builder.init() })
 }

@@ -24,7 +24,7 @@ use perfetto_sdk::{scoped_track_event, track_event_counter, track_event_instant}
 
 use crate::peer::{Peer, Session};
 
-/// A module of its own because the SDK's macro expands to `unsafe` code.
+/// A separate module, because the SDK's macro expands to `unsafe` code.
 #[allow(unsafe_code)]
 mod registry {
     perfetto_sdk::track_event_categories! {
@@ -36,10 +36,10 @@ mod registry {
 // The name that the SDK's macros look for.
 use registry::categories as perfetto_te_ns;
 
-/// The ring that the service thread empties: the largest that Perfetto takes, so that little is
-/// dropped (dropping is cheap, and would flatter).
+/// The ring that the service thread empties: the largest that Perfetto accepts, so that few events
+/// are dropped. Dropping is cheaper than recording.
 const SHARED_MEMORY_KIB: u32 = 32 * 1024;
-/// The service's buffer: the whole of any run here.
+/// The service's buffer, which can hold a whole run.
 const BUFFER_KIB: u32 = 512 * 1024;
 
 /// perfetto-sdk, in process.

@@ -20,7 +20,7 @@ pub const PEER: Peer = Peer {
     scope_args: Some(|n| {
         profile_scope!("frame");
         for i in 0..n as i64 {
-            // One string is all a scope can carry.
+            // A scope can have only one string.
             profile_scope!("scope", format!("{i} short"));
             black_box(i);
         }

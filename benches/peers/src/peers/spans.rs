@@ -1,4 +1,4 @@
-//! The loops of all that listens to `tracing`.
+//! The loops of all listeners of `tracing`.
 
 use std::hint::black_box;
 

@@ -9,8 +9,8 @@ use tracy_client::{span, Client, PlotName};
 
 use crate::peer::{Peer, Session};
 
-/// Tracy without a viewer. It cannot be off: its macros panic before the client runs, and from then
-/// on it records.
+/// Tracy without a viewer. It cannot be measured "off": its macros panic before the client runs,
+/// and afterwards it always records.
 pub const PEER: Peer = Peer {
     name: "tracy-client",
     through_tracing: false,
@@ -68,6 +68,6 @@ fn start(_file: &Path) -> Box<dyn Session> {
 
 impl Session for Recording {
     fn finish(self: Box<Self>) {
-        // There is nothing to write: what no viewer has fetched is lost.
+        // No file is written: data that no viewer has fetched is lost.
     }
 }
