@@ -1,5 +1,5 @@
-//! What spans, events and log records that come through bridges do not do, as the allocator counts
-//! it: no allocation, once a thread has memory for its values.
+//! Spans, events and log records of bridges allocate no memory, once a thread has memory for its
+//! values. The test counts allocations.
 
 #[path = "counting/mod.rs"]
 mod counting;
@@ -16,12 +16,12 @@ fn spans(rounds: u64) {
         let _outer = info_span!("outer", round, text = "short", debug = ?Some(round)).entered();
         let inner = info_span!("inner");
         inner.in_scope(|| info!(round, "an event of round {round}"));
-        // Entered again, and so asynchronous.
+        // Entered a second time, and therefore asynchronous.
         inner.in_scope(|| log::info!("round {round}"));
     }
 }
 
-/// Allocations of `spans` after a first time.
+/// The allocations of `spans` after a first call.
 fn of_spans() -> u64 {
     spans(100);
     let before = allocations();
@@ -31,7 +31,7 @@ fn of_spans() -> u64 {
 
 /// One test, since a process has one recording.
 #[test]
-fn nothing_is_allocated_for_a_span() {
+fn spans_allocate_no_memory() {
     let directory = tempfile::tempdir().unwrap();
     let recording = trace_runtime::builder().output(directory.path().join("bridges.fxt")).init();
     trace_log_bridge::init().unwrap();

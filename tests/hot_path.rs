@@ -1,5 +1,5 @@
-//! What a trace point does not do, as the kernel and the allocator count it: no system call, no
-//! allocation, no page fault, also not the first one of a thread.
+//! Trace points make no system calls, allocate no memory and cause no page faults, including a
+//! thread's first one. The kernel and the allocator count them.
 
 #[path = "counting/mod.rs"]
 mod counting;
@@ -30,13 +30,13 @@ fn trace_points(rounds: u64) {
         trace_counter!("hot", "counter", 0, "value" => round);
         future(round);
         if round % 16 == 0 {
-            others(round);
+            other_records(round);
         }
     }
 }
 
-/// Trace points that are no plain events.
-fn others(round: u64) {
+/// Trace points other than plain events.
+fn other_records(round: u64) {
     let track = *TRACK.get_or_init(|| Track::new("hot track"));
     let now = Timestamp::now();
     trace_at!(now, instant("hot", "known time"));
@@ -70,7 +70,7 @@ fn future(round: u64) {
     while future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {}
 }
 
-/// What a thread counted around its trace points.
+/// The counts of a thread around its trace points.
 #[derive(Debug, Default, PartialEq)]
 struct Counted {
     allocations: u64,
@@ -94,8 +94,8 @@ fn counted(rounds: u64) -> Counted {
     Counted { page_faults: page_faults() - faults, allocations: allocations() - before }
 }
 
-/// From here on every system call of the calling thread but `exit` and those in `allowed` kills the
-/// process.
+/// From here on each system call of the calling thread, except `exit` and those in `allowed`, kills
+/// the process.
 fn forbid_system_calls(allowed: &[libc::c_long]) {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -117,9 +117,9 @@ fn forbid_system_calls(allowed: &[libc::c_long]) {
     std::mem::forget(program);
 }
 
-/// A thread that has never traced, and may make no system call any more, runs `trace`.
+/// Runs `trace` in a new thread that may not make system calls.
 ///
-/// With `wake_ups` it may wake the service thread, once a switch.
+/// With `wake_ups` it may wake the service thread, once per switch.
 fn without_system_calls(wake_ups: bool, trace: impl FnOnce() + Send + 'static) {
     static DONE: AtomicBool = AtomicBool::new(false);
     DONE.store(false, Ordering::SeqCst);
@@ -127,8 +127,8 @@ fn without_system_calls(wake_ups: bool, trace: impl FnOnce() + Send + 'static) {
         forbid_system_calls(if wake_ups { &[libc::SYS_futex] } else { &[] });
         trace();
         DONE.store(true, Ordering::SeqCst);
-        // SAFETY: ends this thread; what would run at its end makes system calls. Nothing of it is
-        // joined.
+        // SAFETY: ends this thread without destructors, which would make system calls. The thread
+        // is not joined.
         unsafe { libc::syscall(libc::SYS_exit, 0) };
     });
     while !DONE.load(Ordering::SeqCst) {
@@ -138,13 +138,13 @@ fn without_system_calls(wake_ups: bool, trace: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
-fn a_trace_point_makes_no_system_call_allocates_nothing_and_faults_no_page_in() {
+fn trace_points_make_no_system_calls_no_allocations_and_no_page_faults() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("hot.fxt");
     let trace = trace_runtime::builder().output(&path).circular().buffer_size(8 << 20).init();
-    // The first of its process.
+    // The first one of the process.
     without_system_calls(false, || assert_ne!(trace_nonce!(), 0));
-    // The code's pages are touched by another thread.
+    // Another thread loads the code's pages.
     std::thread::spawn(|| trace_points(ROUNDS)).join().unwrap();
     for _ in 0..3 {
         let first = std::thread::spawn(|| counted(ROUNDS)).join().unwrap();

@@ -5,7 +5,7 @@
         page.click(100, 100)
         assert page.run("document.title") == "page"
 
-What a page writes to its console as an error, exceptions that nobody catches, and requests that it makes are kept in `page.errors` and
+What a page writes to its console as an error, uncaught exceptions, and requests that it makes are kept in `page.errors` and
 `page.requests`; requests that its policy keeps from being made are not. `browser.serve` answers for other hosts.
 """
 
@@ -70,7 +70,7 @@ class Browser:
         return page
 
     def send(self, method, session=None, **parameters):
-        """Sends a command and returns what comes back."""
+        """Sends a command and returns its result."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if session:
@@ -81,7 +81,7 @@ class Browser:
         return self.answer(message["id"], method)
 
     def answer(self, number, method):
-        """Waits for an answer; what happens meanwhile may send too."""
+        """Waits for an answer. Events that arrive meanwhile may send commands too."""
         end = time.monotonic() + TIMEOUT
         while number not in self.answers:
             message = self.message(end)
@@ -97,7 +97,7 @@ class Browser:
         return answer["result"]
 
     def serve(self, origin, files):
-        """Answers for an origin with the files of a directory, without a network."""
+        """Serves an origin from the files of a directory, without a network."""
         self.served.append((origin + "/", files))
         self.send("Fetch.enable", patterns=[{"urlPattern": prefix + "*"} for prefix, _ in self.served])
 
@@ -148,7 +148,7 @@ class Page:
             self.requests.remove(self.urls[parameters["requestId"]])
 
     def close(self):
-        """Closes it, as a user does."""
+        """Closes the page, as a user does."""
         self.browser.send("Target.closeTarget", targetId=self.target)
         del self.browser.pages[self.session]
 
@@ -168,7 +168,7 @@ class Page:
             time.sleep(0.02)
 
     def settle(self):
-        """Waits until what was changed is drawn."""
+        """Waits until changes are drawn."""
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 
     def text(self, selector):
@@ -203,7 +203,7 @@ class Page:
         self.settle()
 
     def press(self, key, until=None):
-        """Presses a key, such as `w` or `Enter`, and holds it until an expression is true, if one is given."""
+        """Presses a key, such as `w` or `Enter`, and holds it until an optional expression is true."""
         text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
         code = f"Key{key.upper()}" if len(key) == 1 and key.isalpha() else ""
         self.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=code, **text)

@@ -1,4 +1,4 @@
-"""Opens what `trace timeline` makes of recorded archives in a real browser, and asserts on what it shows.
+"""Opens the pages of `trace timeline` for recorded archives in a real browser, and asserts on their content.
 
 Each test runs with light and with dark colours. Screenshots go to the directory of --work.
 """
@@ -48,7 +48,7 @@ class Work:
         return page
 
     def durations(self, name):
-        """Returns name, length and arguments of all complete durations, as `trace dump` tells them."""
+        """Returns name, length and arguments of all complete durations, from `trace dump`."""
         line = re.compile(r'duration-complete \S+ \S+ "[^"]*" ("(?:[^"\\]|\\.)*") (\d+)ns(?: (\{.*\}))?$')
         for match in filter(None, map(line.search, self.run("dump", self.path(f"{name}.fxt")).splitlines())):
             arguments = json.loads(match[3] or "{}")
@@ -56,7 +56,7 @@ class Work:
 
 
 def details(page):
-    """Returns the heading below the canvas, and what stands there by name."""
+    """Returns the heading below the canvas, and the values there by name."""
     pairs = page.run("[...document.querySelectorAll('#details dt')].map((name) => [name.innerText, name.nextElementSibling.innerText])")
     return page.text("#details h2"), dict(pairs)
 
@@ -66,7 +66,7 @@ def nanos(text):
 
 
 def find(page, text, place=0):
-    """Returns where the event that `text` finds is in the window, in pixels: left, top, width, height."""
+    """Returns the box of the event that `text` finds, in pixels of the window: left, top, width, height."""
     script = f"(() => {{ const box = timeline.box(timeline.find({json.dumps(text)})[{place}].item); return [box.x, box.y, box.width, box.height]; }})()"
     [x, y, width, height] = page.run(script)
     [left, top] = page.run("(() => { const box = document.getElementById('canvas').getBoundingClientRect(); return [box.x, box.y]; })()")
@@ -74,7 +74,7 @@ def find(page, text, place=0):
 
 
 def longest_of(work, page, name):
-    """Returns the longest duration of that name in the trace `search`, and its place among what `name` finds."""
+    """Returns the longest duration of that name in the trace `search`, and its index in the matches of `name`."""
     longest = max((entry for entry in work.durations("search") if entry[0] == name), key=lambda entry: entry[1])
     lengths = page.run(f"timeline.find({json.dumps(name)}).map(({{heading, pairs}}) => [heading, pairs.find(([name]) => name === 'duration')?.[1]])")
     return longest, [place for place, (heading, length) in enumerate(lengths) if heading == name and nanos(length) == longest[1]][0]
@@ -93,22 +93,22 @@ def search_for(page, text):
 
 
 def pixel(page, x, y):
-    """Returns red, green and blue of a place on the canvas."""
+    """Returns red, green and blue of a pixel of the canvas."""
     return page.run(f"[...document.getElementById('canvas').getContext('2d').getImageData({x}, {y}, 1, 1).data].slice(0, 3)")
 
 
 def is_clean(page, name):
-    """Nothing went wrong, and nothing was asked of the network."""
+    """Asserts that the page has no errors and made no network requests."""
     assert page.errors == [], page.errors
     assert [address for address in page.requests if not address.endswith(f"/{name}.html")] == [], page.requests
 
 
 def everything_that_was_recorded(work, browser, dark):
     page = work.open(browser, "search", dark)
-    shown = page.run("timeline.find('').filter(({item}) => item.place !== undefined).map(({heading, pairs, arguments: given}) => "
-                     "[heading, pairs.find(([name]) => name === 'duration')[1], given])")
-    shown = sorted((name, nanos(length), sorted(dict(given).items())) for name, length, given in shown)
-    recorded = sorted((name, length, sorted(given.items())) for name, length, given in work.durations("search"))
+    shown = page.run("timeline.find('').filter(({item}) => item.place !== undefined).map(({heading, pairs, arguments: entries}) => "
+                     "[heading, pairs.find(([name]) => name === 'duration')[1], entries])")
+    shown = sorted((name, nanos(length), sorted(dict(arguments).items())) for name, length, arguments in shown)
+    recorded = sorted((name, length, sorted(arguments.items())) for name, length, arguments in work.durations("search"))
     assert len(recorded) > 20 and shown == recorded, (shown, recorded)
     assert page.text("#summary").startswith(f"{len(recorded)} durations, "), page.text("#summary")
     rows = page.run("timeline.rows()")
@@ -133,18 +133,18 @@ def colours_follow_the_system_and_the_switch(work, browser, dark):
     assert bright() != dark
 
 
-def a_click_tells_all(work, browser, dark):
+def a_click_shows_all_details(work, browser, dark):
     page = work.open(browser, "search", dark)
     longest, place = longest_of(work, page, "read")
     click_on(page, "read", place)
-    heading, told = details(page)
-    assert heading == "read" and nanos(told["duration"]) == longest[1], (heading, told)
-    assert nanos(told["end"]) - nanos(told["begin"]) == longest[1]
-    assert longest[2].items() <= told.items(), (longest, told)
+    heading, values = details(page)
+    assert heading == "read" and nanos(values["duration"]) == longest[1], (heading, values)
+    assert nanos(values["end"]) - nanos(values["begin"]) == longest[1]
+    assert longest[2].items() <= values.items(), (longest, values)
     x, y, width, height = find(page, "read", place)
     page.move(x + width / 2, y + height / 2)
     assert page.text("#tip").startswith("read\n"), page.text("#tip")
-    # Beside everything, nothing is selected.
+    # A click outside of all events clears the selection.
     page.click(1000, 600)
     assert page.text("#details").startswith("Click an event")
     is_clean(page, "search")
@@ -152,7 +152,7 @@ def a_click_tells_all(work, browser, dark):
 
 def zoom_pan_and_fit(work, browser, dark):
     page = work.open(browser, "search", dark)
-    # A short one can lie under the pointer together with its neighbours.
+    # A short event can be under the pointer together with its neighbours.
     _, place = longest_of(work, page, "matching lines")
     before = find(page, "matching lines", place)
     for _ in range(3):
@@ -191,8 +191,8 @@ def search_and_keys(work, browser, dark):
     assert sorted(found) == reads
     page.press("n")
     assert details(page)[1] == first
-    # What is in arguments is found too.
-    argument = next(value for _, _, given in work.durations("search") for value in given.values() if value.endswith(".md"))
+    # Arguments are searched too.
+    argument = next(value for _, _, arguments in work.durations("search") for value in arguments.values() if value.endswith(".md"))
     search_for(page, argument)
     assert argument in details(page)[1].values(), details(page)
     page.press("Escape")
@@ -205,12 +205,12 @@ def search_and_keys(work, browser, dark):
     is_clean(page, "search")
 
 
-def loss_is_told(work, browser, dark):
+def losses_are_shown(work, browser, dark):
     report = json.loads(work.run("check", "--json", work.path("lossy.fxt"), codes=(0, 3)))
     page = work.open(browser, "lossy", dark)
-    told = page.text("#notes")
-    lost = int(re.search(r"(\d+) records? lost", told)[1])
-    assert lost > 0 and str(lost) in json.dumps(report), (told, report)
+    values = page.text("#notes")
+    lost = int(re.search(r"(\d+) records? lost", values)[1])
+    assert lost > 0 and str(lost) in json.dumps(report), (values, report)
     page.press("l")
     heading, pairs = details(page)
     assert re.fullmatch(r"\d+ records? lost", heading) and pairs["reason"], (heading, pairs)
@@ -240,7 +240,7 @@ def every_kind_of_event(work, browser, dark):
 def tasks_have_rows(work, browser, dark):
     page = work.open(browser, "tasks", dark)
     statistics = json.loads(work.run("stats", "--json", work.path("tasks.fxt")))
-    # What has not ended is drawn; statistics leave it out.
+    # Unfinished operations are drawn, but not in the statistics.
     opened = re.search(r"operations whose end is missing.*: (\d+)", page.text("#notes"))
     count = sum(row["count"] for row in statistics["durations"] + statistics["async"]) + int(opened[1] if opened else 0)
     assert page.text("#summary").startswith(f"{count} durations, "), (page.text("#summary"), count)
@@ -261,19 +261,19 @@ def cpus_have_rows(work, browser, dark):
     assert page.run("timeline.rows()") == [["CPUs", "CPU 0", "CPU 5"], ["process 7", "thread 8"]]
     assert page.text("#summary").startswith("4 durations, 1 point, "), page.text("#summary")
     click_on(page, "thread 9")
-    heading, told = details(page)
-    assert heading == "thread 9" and told["on"] == "CPU 5" and nanos(told["duration"]) == 3000, (heading, told)
+    heading, values = details(page)
+    assert heading == "thread 9" and values["on"] == "CPU 5" and nanos(values["duration"]) == 3000, (heading, values)
     before = find(page, "wake-up")
     click_on(page, "wake-up")
     assert find(page, "wake-up") == before, "a click does not move what is seen"
-    heading, told = details(page)
-    assert heading == "wake-up" and told["thread"] == "#9" and told["on"] == "CPU 5", (heading, told)
+    heading, values = details(page)
+    assert heading == "wake-up" and values["thread"] == "#9" and values["on"] == "CPU 5", (heading, values)
     page.screenshot(work.path(f"cpus-{dark}.png"))
     is_clean(page, "cpus")
 
 
 def scheduling():
-    """An archive with what ran on two CPUs."""
+    """An archive with the schedule of two CPUs."""
     switch = lambda cpu, ticks, outgoing, incoming: record(8 | cpu << 20 | 1 << 60, words(ticks, outgoing, incoming))
     wakeup = record(8 | 5 << 20 | 2 << 60, words(1500, 9))
     return archive(switch(0, 1000, 0, 8), switch(0, 4000, 8, 10), switch(0, 6000, 10, 0), wakeup, switch(5, 2000, 0, 9), switch(5, 5000, 9, 0),
@@ -290,7 +290,7 @@ def hostile_texts_are_texts(work, browser, dark):
     assert SHOWN in page.text("#tip")
     assert page.run("window.hacked === undefined && document.images.length === 0 && document.scripts.length === 1")
     is_clean(page, "hostile")
-    # What stands in the page by hand does not run either.
+    # Content that is inserted into the page does not run either.
     page.run("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.hacked=3\"><div onclick=\"window.hacked=4\" id=trap></div>')")
     page.run("document.getElementById('trap').click()")
     page.settle()
@@ -304,8 +304,8 @@ def svg_is_a_picture(work, browser, dark):
         page.wait("document.documentElement.tagName === 'svg'")
         page.screenshot(work.path(f"{name}-svg-{dark}.png"))
         titles = page.run("[...document.querySelectorAll('title')].map((title) => title.textContent)")
-        wanted = SHOWN if name == "hostile" else "search: read"
-        assert any(wanted in title for title in titles), titles
+        expected = SHOWN if name == "hostile" else "search: read"
+        assert any(expected in title for title in titles), titles
         assert page.run("document.scripts === undefined || document.scripts.length === 0") and page.run("window.hacked === undefined")
         assert page.errors == [], page.errors
 
@@ -316,28 +316,28 @@ def arrows_do_not_hide_the_picture(work, browser, dark):
     drawn = lambda: page.run("timeline.drawnArrows()")
     assert drawn() == [0, 0], drawn()
     page.screenshot(work.path(f"arrows-{dark}.png"))
-    # A duration shows its own one.
+    # A selected duration shows its own arrow.
     page.run("document.getElementById('canvas').focus()")
     click_on(page, "send", 500)
     assert details(page)[0] == "send" and drawn() == [1, 0], drawn()
     page.press("f")
-    [own, others] = drawn()
-    assert own == 1 and others < 10 and page.text("#arrows") == "", drawn()
+    [own, rest] = drawn()
+    assert own == 1 and rest < 10 and page.text("#arrows") == "", drawn()
     page.screenshot(work.path(f"arrow-{dark}.png"))
     page.press("Escape")
-    assert drawn() == [0, others + 1], drawn()
+    assert drawn() == [0, rest + 1], drawn()
     page.press("r")
     assert drawn() == [0, 0] and "switched off" in page.text("#arrows"), page.text("#arrows")
     page.press("r")
-    assert drawn() == [0, others + 1], drawn()
+    assert drawn() == [0, rest + 1], drawn()
     page.press("?")
     assert "arrows off" in page.text("#help")
-    # No note is on what the archive carries for its JSON.
+    # The data that the archive keeps for its JSON has no note.
     assert page.text("#notes") == "", page.text("#notes")
     is_clean(page, "arrows")
 
 
-def only_what_is_found_stays_bright(work, browser, dark):
+def only_matches_stay_bright(work, browser, dark):
     page = work.open(browser, "arrows", dark)
     search_for(page, "only-500")
     page.run("document.getElementById('canvas').focus()")
@@ -345,7 +345,7 @@ def only_what_is_found_stays_bright(work, browser, dark):
         page.press(key)
 
     def colour(place):
-        # Behind the edge, where no letter is.
+        # Inside the edge, where no letter is.
         x, y, width, height = page.run(f"(() => {{ const box = timeline.box(timeline.find('send')[{place}].item); return [box.x, box.y, box.width, box.height]; }})()")
         ratio = page.run("devicePixelRatio")
         return pixel(page, int((x + width * 0.75) * ratio), int((y + 2) * ratio))
@@ -376,9 +376,9 @@ def sends():
         yield {"ph": "f", "bp": "e", **other, **flow, "ts": at + 40}
 
 
-TESTS = [everything_that_was_recorded, colours_follow_the_system_and_the_switch, a_click_tells_all, zoom_pan_and_fit, search_and_keys, loss_is_told,
+TESTS = [everything_that_was_recorded, colours_follow_the_system_and_the_switch, a_click_shows_all_details, zoom_pan_and_fit, search_and_keys, losses_are_shown,
          every_kind_of_event, tasks_have_rows, cpus_have_rows, hostile_texts_are_texts, svg_is_a_picture, arrows_do_not_hide_the_picture,
-         only_what_is_found_stays_bright]
+         only_matches_stay_bright]
 
 
 def prepare(work):

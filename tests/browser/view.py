@@ -1,5 +1,5 @@
 """Opens recorded archives with `trace view` in a real browser, in the copy of Perfetto's user interface that `trace view --setup` installs, and
-asserts on what it shows; and in the hosted one, whose place that copy takes.
+asserts on its content. The same copy replaces the hosted interface.
 
 Screenshots go to the directory of --work.
 """
@@ -33,7 +33,7 @@ class View:
             self.address = self.process.stdout.readline().strip()
             if self.address:
                 break
-            # Another program may have the port that the hosted interface asks.
+            # Another program may use the port of the hosted interface.
             said = self.process.communicate()[1]
             assert "127.0.0.1:9001" in said and time.monotonic() < end, said
             time.sleep(1)
@@ -47,7 +47,7 @@ class View:
         self.process.communicate(timeout=20)
 
     def open(self, browser):
-        """Opens the page, waits until the trace is there, and returns the page."""
+        """Opens the page, waits until the trace is loaded, and returns the page."""
         page = browser.open(self.address, width=1600, height=1200)
         wait_for_trace(page)
         return page
@@ -63,13 +63,13 @@ def settle(page):
 
 
 def click_on(page, element):
-    """Clicks in the middle of an element, an expression of JavaScript."""
+    """Clicks in the middle of an element, selected by an expression of JavaScript."""
     page.click(*page.run(f"(() => {{ const box = {element}.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; }})()"))
     settle(page)
 
 
 def tracks(page):
-    """Opens all groups and returns the names of tracks and how deep they are."""
+    """Opens all groups and returns the names and depths of tracks."""
     click_on(page, "document.querySelector('button[title=\"Expand all\"]')")
     return page.run("[...document.querySelectorAll('.pf-track')].map((track) => [track.querySelector('.pf-track__title-popup').textContent, "
                     "parseInt(track.style.getPropertyValue('--depth'))])")
@@ -86,7 +86,7 @@ def in_omnibox(page, text, mode=""):
 
 
 def query(page, sql):
-    """Returns the rows of the table that a query brings to the page."""
+    """Returns the rows of the table that a query shows."""
     in_omnibox(page, sql, mode=":")
     page.wait("document.querySelector('.pf-data-grid .pf-grid__table .pf-grid-cell__content') !== null")
     settle(page)
@@ -97,26 +97,26 @@ def query(page, sql):
 
 
 def counts(work, name):
-    """Returns how many durations of each name there are, as `trace stats` tells."""
+    """Returns the number of durations of each name, from `trace stats`."""
     rows = json.loads(work.run("stats", "--json", work.path(name)))
     return {(row["name"], str(row["count"])) for row in rows["durations"] + rows["async"]}
 
 
 def slices(page, name):
-    """Returns begin, duration, depth and thread of slices, longest first, to know where they are drawn."""
+    """Returns begin, duration, depth and thread of slices, longest first, to find their positions on the page."""
     sql = f"select ts, dur, depth, tid from slice join thread_track on track_id = thread_track.id join thread using (utid) where slice.name = '{name}' order by dur desc"
     return page.run(f"app.trace.engine.query({json.dumps(sql)}).then((result) => {{ const rows = []; for (const row = result.iter({{ts: 0n, dur: 0n, "
                     "depth: 0, tid: 0n}); row.valid(); row.next()) rows.push([row.ts, row.dur, row.depth, row.tid].map(Number)); return rows; })")
 
 
 def window(page):
-    """Returns begin and end of the time that is seen."""
+    """Returns begin and end of the visible time."""
     begin, length = page.run("(() => { const seen = app.trace.timeline.visibleWindow; return [Number(seen.start.integral), seen.duration]; })()")
     return begin, begin + length
 
 
 def click_slice(page, at):
-    """Clicks where a slice is drawn."""
+    """Clicks on a slice."""
     ts, dur, depth, tid = at
     box = f"[...document.querySelectorAll('.pf-track')].findLast((track) => track.innerText.split(/\\s/).includes('{tid}')).querySelector('.pf-track__canvas')"
     x, y, width = page.run(f"(() => {{ const box = {box}.getBoundingClientRect(); return [box.x, box.y, box.width]; }})()")
@@ -126,7 +126,7 @@ def click_slice(page, at):
 
 
 def details(page):
-    """Returns what the panel below tells of the selection, by name."""
+    """Returns the details of the selection in the panel below, by name."""
     page.wait("document.querySelector('.pf-details-shell .pf-tree-node') !== null")
     pairs = page.run("[...document.querySelectorAll('.pf-details-shell .pf-tree-node')].map((node) => "
                      "[node.querySelector('.pf-tree-left')?.innerText, node.querySelector('.pf-tree-right')?.innerText])")
@@ -137,39 +137,39 @@ def nanos(text):
     return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)(s|ms|µs|ns)", text))
 
 
-def everything_is_there(work, browser):
+def all_data_is_shown(work, browser):
     with View(work, "every.fxt") as view:
         page = view.open(browser)
         assert page.run("document.title").startswith("every.fxt.pftrace ("), page.run("document.title")
         assert "a message with a number, 7" in page.text(".pf-drawer__panel, .pf-drawer-panel, main"), "the log is open"
         names = {re.sub(r" \d+$", "", name) for name, _ in tracks(page)}
-        wanted = {"every_macro", "queue of the device", "objects", "blobs", "process events", "global events",
+        expected = {"every_macro", "queue of the device", "objects", "blobs", "process events", "global events",
                   "request", "guarded request", "counter:value:0", "counter:square:0"}
-        assert wanted <= names, wanted - names
+        assert expected <= names, expected - names
         assert ("large blob", "3") in query(page, "select name, count(*) from slice group by 1")
         page.screenshot(work.path("view-every.png"))
         assert page.requests and all(url.startswith(view.address.split("#")[0].rsplit("/", 2)[0] + "/") for url in page.requests), page.requests
         assert any("is_internal_user" in error and "violates" in error for error in page.errors), page.errors
 
 
-def a_click_tells_all(work, browser):
+def a_click_shows_all_details(work, browser):
     with View(work, "search.fxt") as view:
         page = view.open(browser)
         tracks(page)
         click_slice(page, slices(page, "search")[0])
-        told = details(page)
+        values = details(page)
         [length] = [length for name, length, _ in work.durations("search") if name == "search"]
-        assert told["Name"] == "search" and nanos(told["Duration"]) == length, told
-        # The key `f` fits what is selected, and then it is wide enough to be hit.
+        assert values["Name"] == "search" and nanos(values["Duration"]) == length, values
+        # The key `f` zooms to the selection, which is then wide enough for a click.
         page.press("f")
         settle(page)
         begin, end = window(page)
         assert length <= end - begin < 10 * length, (begin, end, length)
         click_slice(page, slices(page, "search file")[0])
-        told = details(page)
+        values = details(page)
         longest = max((entry for entry in work.durations("search") if entry[0] == "search file"), key=lambda entry: entry[1])
-        assert told["Name"] == "search file" and told["Category"] == "search" and nanos(told["Duration"]) == longest[1], (told, longest)
-        assert {f"debug.{name}": value for name, value in longest[2].items()}.items() <= told.items(), (told, longest)
+        assert values["Name"] == "search file" and values["Category"] == "search" and nanos(values["Duration"]) == longest[1], (values, longest)
+        assert {f"debug.{name}": value for name, value in longest[2].items()}.items() <= values.items(), (values, longest)
         page.screenshot(work.path("view-search.png"))
 
 
@@ -222,7 +222,7 @@ def json_is_shown_as_it_is(work, browser):
 def it_ends_when_the_page_is_closed(work, browser):
     with View(work, "search.fxt") as view:
         page = view.open(browser)
-        # Pages that are thrown away are not closed, nor are those that are loaded again.
+        # Garbage collection and a reload do not count as closing the page.
         page.send("HeapProfiler.collectGarbage")
         for _ in range(2):
             page.run("window.app = undefined")
@@ -242,11 +242,11 @@ def the_hosted_interface_gets_the_trace(work, browser):
         page = view.open(browser)
         assert ("matching lines", dict(counts(work, "search.fxt"))["matching lines"]) in query(page, "select name, count(*) from slice group by 1")
         page.screenshot(work.path("view-hosted.png"))
-        # It has it, and so the command ends, although the page is there.
+        # The page has the trace, so the command ends, although the page is open.
         assert view.process.wait(60) == 0
 
 
-def pages_of_others_get_nothing(work, browser):
+def pages_of_other_sites_get_no_data(work, browser):
     with View(work, "search.fxt") as view:
         page = browser.open(OTHER)
         trace = json.dumps(view.address.split("url=")[1])
@@ -257,8 +257,8 @@ def pages_of_others_get_nothing(work, browser):
                         "document.body.append(frame); })") in ["closed", "SecurityError"]
 
 
-TESTS = [everything_is_there, a_click_tells_all, zoom_and_search, tasks_are_within_those_that_began_them, json_is_shown_as_it_is,
-         it_ends_when_the_page_is_closed, the_hosted_interface_gets_the_trace, pages_of_others_get_nothing]
+TESTS = [all_data_is_shown, a_click_shows_all_details, zoom_and_search, tasks_are_within_those_that_began_them, json_is_shown_as_it_is,
+         it_ends_when_the_page_is_closed, the_hosted_interface_gets_the_trace, pages_of_other_sites_get_no_data]
 
 
 def main():
@@ -268,7 +268,7 @@ def main():
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     work = Work(options.trace, options.programs, options.work)
-    # The copy of the interface goes there too, not where the user's own is.
+    # The copy of the interface is installed there too, not in the user's own directory.
     data = options.work.resolve() / "data"
     os.environ["XDG_DATA_HOME"] = str(data)
     interface = data / "trace/perfetto-ui"
@@ -283,7 +283,7 @@ def main():
     with Browser() as browser:
         browser.serve(HOSTED, interface)
         browser.serve(OTHER, other)
-        # What the browser asks the user, once: whether a site may reach this machine.
+        # The browser asks the user once whether a site may access this machine.
         for origin in [HOSTED, OTHER]:
             browser.send("Browser.grantPermissions", origin=origin, permissions=["loopbackNetwork"])
         for test in TESTS:

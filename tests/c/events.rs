@@ -37,7 +37,7 @@ pub(crate) fn events(path: &Path) -> Vec<String> {
     events
 }
 
-/// How many events begin like this.
+/// Returns the number of events with this prefix.
 pub(crate) fn count(events: &[String], start: &str) -> usize {
     events.iter().filter(|event| event.starts_with(start)).count()
 }

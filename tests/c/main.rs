@@ -1,10 +1,10 @@
 //! Programs in C and C++, compiled here with the system's compilers, are traced like those in Rust.
 //!
-//! The compilers are `cc` and `c++`, or what `CC` and `CXX` say.
+//! The compilers are `cc` and `c++`, or `CC` and `CXX`.
 #![cfg(target_os = "linux")]
 
 #[path = "../harness/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "these programs need less of it than others")]
+#[allow(dead_code, unused_imports, reason = "these programs use a part of it")]
 mod harness;
 
 mod events;

@@ -1,10 +1,10 @@
-//! Mistakes that the compiler finds, with words that say what is wrong.
+//! Mistakes that the compiler reports in plain words.
 
 use crate::harness::Run;
 use crate::workshop::Workshop;
 
 #[test]
-fn compilers_say_what_is_wrong() {
+fn compilers_report_mistakes_in_plain_words() {
     let workshop = Workshop::new(&[]);
     for (mistake, said) in [
         ("TOO_MANY", "there are too many arguments"),

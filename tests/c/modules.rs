@@ -1,4 +1,4 @@
-//! Sites of several translation units, and of shared libraries that come and go.
+//! Sites of several translation units, and of shared libraries that are loaded and unloaded.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ fn number_of(events: &[String], number: u32) -> (usize, usize) {
     (count(events, &scope), count(events, &moment))
 }
 
-fn libraries_come_and_go(plugins: [&str; 2], flags: &[&'static str]) {
+fn libraries_are_loaded_and_unloaded(plugins: [&str; 2], flags: &[&'static str]) {
     let workshop = Workshop::new(flags);
     let [one, other] = ["one.so", "other.so"].map(|name| {
         let path = workshop.shared_library(name, &[plugins[usize::from(name != "one.so")]]);
@@ -57,21 +57,21 @@ fn libraries_come_and_go(plugins: [&str; 2], flags: &[&'static str]) {
 
 #[test]
 fn libraries_in_c() {
-    libraries_come_and_go(["plugin.c", "plugin.c"], &[]);
+    libraries_are_loaded_and_unloaded(["plugin.c", "plugin.c"], &[]);
 }
 
 #[test]
 fn libraries_in_cxx() {
-    libraries_come_and_go(["plugin.cc", "plugin.cc"], &["-O2"]);
+    libraries_are_loaded_and_unloaded(["plugin.cc", "plugin.cc"], &["-O2"]);
 }
 
 #[test]
 fn libraries_in_both() {
-    libraries_come_and_go(["plugin.c", "plugin.cc"], &["-O2"]);
+    libraries_are_loaded_and_unloaded(["plugin.c", "plugin.cc"], &["-O2"]);
 }
 
 #[test]
-fn libraries_come_and_go_while_recordings_start_and_stop() {
+fn libraries_are_loaded_while_recordings_start_and_stop() {
     let workshop = Workshop::new(&["-O1", "-pthread"]);
     let plugin = workshop.shared_library("plugin.so", &["plugin.c"]);
     let storm = workshop.program("storm", &["storm.c"]);

@@ -1,11 +1,11 @@
-//! With `NTRACE` nothing is left.
+//! With `NTRACE` the object file has no trace points.
 
 use object::{Object, ObjectSymbol};
 
 use crate::harness::Run;
 use crate::workshop::Workshop;
 
-fn nothing_is_left(source: &str, flags: &[&'static str], said: &str) {
+fn no_trace_points_are_left(source: &str, flags: &[&'static str], said: &str) {
     let workshop = Workshop::new(flags);
     let program = workshop.program_alone("program", &[source]);
     let run = Run::of(&mut workshop.traced(&program, &[]));
@@ -21,24 +21,27 @@ fn nothing_is_left(source: &str, flags: &[&'static str], said: &str) {
         .collect();
     let ours: Vec<_> = left.iter().filter(|name| !name.contains("backtrace_")).collect();
     assert!(ours.is_empty(), "{source} {flags:?}: {ours:?}");
-    assert!(!bytes.windows(14).any(|window| window == b"of the process"), "nor are names");
+    assert!(
+        !bytes.windows(14).any(|window| window == b"of the process"),
+        "names are not left either"
+    );
 }
 
 #[test]
 fn in_c() {
-    // A nonce is never 0 but without tracing.
-    nothing_is_left("points.c", &["-DNTRACE", "-O2"], "0 0 0 0 0\n0 0 0 0 0\n0 0 0 0 0\n");
-    nothing_is_left("long.c", &["-DNTRACE", "-O2"], "");
-    nothing_is_left("records.c", &["-DNTRACE", "-O2"], "0\n");
+    // A nonce is 0 only if tracing is compiled out.
+    no_trace_points_are_left("points.c", &["-DNTRACE", "-O2"], "0 0 0 0 0\n0 0 0 0 0\n0 0 0 0 0\n");
+    no_trace_points_are_left("long.c", &["-DNTRACE", "-O2"], "");
+    no_trace_points_are_left("records.c", &["-DNTRACE", "-O2"], "0\n");
 }
 
 #[test]
 fn in_cxx() {
-    nothing_is_left("points.cc", &["-DNTRACE", "-O2"], "0 0 0 0 0\n");
-    nothing_is_left("strict.cc", &["-DNTRACE", "-O2", "-Wold-style-cast"], "");
+    no_trace_points_are_left("points.cc", &["-DNTRACE", "-O2"], "0 0 0 0 0\n");
+    no_trace_points_are_left("strict.cc", &["-DNTRACE", "-O2", "-Wold-style-cast"], "");
 }
 
-/// What is left without optimisation is not called, and needs no library.
+/// Code that remains without optimisation is not called, and requires no library.
 #[test]
 fn without_optimisation() {
     for source in ["points.c", "points.cc", "records.c", "records.cc"] {

@@ -2,7 +2,7 @@
 
 use crate::workshop::Workshop;
 
-/// What `record_all` of `points.h` records.
+/// The records of `record_all` in `points.h`.
 const ALL: [&str; 16] = [
     "points/outer Complete number=Int32(1)",
     "points/inner Complete",
@@ -26,7 +26,7 @@ const ALL: [&str; 16] = [
      pointer=Pointer(4656) koid=Koid(77) latin1=\"gr?n\" empty=\"\"",
 ];
 
-/// What `record_more` of `points.cc` records.
+/// The records of `record_more` in `points.cc`.
 const MORE: [&str; 9] = [
     "cxx/values Instant { scope: Some(Thread) } string=\"a temporary, alive\" c_str=\"so is this\" chars=\"ab\" class=Uint32(3) \
      enum=Uint32(1) nullptr=Null",
@@ -65,7 +65,7 @@ fn in_cxx() {
     cxx(&["-O2"]);
 }
 
-/// What `strict.c` records.
+/// The records of `strict.c`.
 const STRICT: [&str; 7] = [
     "strict/first Complete",
     "strict/second Complete",
@@ -82,7 +82,7 @@ fn in_strict_projects_and_several_in_a_line() {
     assert_eq!(Workshop::new(&["-Wold-style-cast"]).run(&["strict.cc"], &[]).1, STRICT);
 }
 
-/// GCC and clang both have these; without their libraries a program does not link.
+/// GCC and clang both have sanitizers. Without their libraries a program does not link.
 #[test]
 fn under_sanitizers() {
     const FLAGS: [&str; 3] = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];

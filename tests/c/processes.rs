@@ -39,7 +39,7 @@ fn signal_handlers_record() {
 }
 
 #[test]
-fn no_system_call_is_needed() {
+fn no_system_calls_are_made() {
     let (_, _, events) = processes("strict");
     assert_eq!(count(&events, "strict/scope Complete round=Int32("), 1000);
     assert_eq!(count(&events, "strict/instant"), 1000);
@@ -72,6 +72,6 @@ fn the_command_records_chosen_categories() {
     assert_eq!((events.len(), count(&events, "values/")), (2, 2), "{events:?}");
     assert!(
         run.stderr().contains("nobody") && run.stderr().contains("points"),
-        "what there is is known: {run:?}"
+        "the known categories are listed: {run:?}"
     );
 }

@@ -125,7 +125,7 @@ fn example(name: &str) -> String {
     format!("{}/examples/from_c/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a program prints of an archive is what `trace dump` prints of it.
+/// Asserts that a program and `trace dump` print the same for an archive.
 #[track_caller]
 fn dumps_alike(program: &Path, archive: &Path, records: usize) {
     let ours = Run::of(Command::new(program).arg(archive));
@@ -182,7 +182,7 @@ fn damaged_archives_are_errors() {
     storm(&["-O1"]);
 }
 
-/// The sanitizer of addresses also looks for leaks.
+/// The address sanitizer also detects leaks.
 #[test]
 fn damaged_archives_under_sanitizers() {
     const FLAGS: [&str; 3] = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];

@@ -8,7 +8,7 @@ use trace_format::{Arguments, Item, Reader, Record, Value};
 
 use crate::workshop::Workshop;
 
-/// What `records.h` records but for the names of virtual threads.
+/// The records of `records.h`, except the names of virtual threads.
 const RECORDS: [&str; 28] = [
     "blob blob BlobType(1) 5 bytes",
     "blob own type BlobType(9) 0 bytes",
@@ -40,7 +40,7 @@ const RECORDS: [&str; 28] = [
     "flow/done DurationEnd",
 ];
 
-/// Events on a virtual thread behind the beginning of a duration.
+/// Events on a virtual thread after the begin of a duration.
 const ON_A_VTHREAD: [&str; 5] = [
     "vthread/arrow FlowBegin { id: 1 }",
     "vthread/arrow FlowStep { id: 1 } number=Int32(1)",
@@ -111,7 +111,7 @@ fn records(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
 fn recorded(source: &str, flags: &[&'static str]) {
     let workshop = Workshop::new(flags);
     let (said, _) = workshop.run(&[source], &[]);
-    assert_eq!(said, "1\n", "only what is recorded is evaluated");
+    assert_eq!(said, "1\n", "only recorded arguments are evaluated");
     let (mut own, mut on_vthreads) = records(&workshop.path("trace.fxt"));
     let long = format!("ObjectType(100) 79 {}", "n".repeat(1800));
     assert_eq!(own.iter().position(|line| *line == long).map(|at| own.remove(at)), Some(long));

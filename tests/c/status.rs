@@ -1,4 +1,4 @@
-//! Why a process is not traced, and messages for its user.
+//! The reason why a process is not traced, and messages for its user.
 
 use crate::harness::Run;
 use crate::workshop::Workshop;

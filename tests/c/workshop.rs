@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::events::events;
 use crate::harness::Run;
 
-/// What every program is compiled with: the header gives no warning.
+/// The warnings that are on for all programs: the header causes none.
 const WARNINGS: [&str; 7] =
     ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-g"];
 
@@ -45,7 +45,7 @@ fn compiler(language: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| otherwise.to_owned())
 }
 
-/// A directory in which programs are made and run.
+/// A directory in which programs are compiled and run.
 #[derive(Debug)]
 pub(crate) struct Workshop {
     directory: TempDir,
@@ -53,7 +53,7 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
-    /// One whose programs are compiled with these flags too.
+    /// Creates one whose programs are compiled with these flags too.
     pub(crate) fn new(flags: &[&'static str]) -> Self {
         Self {
             directory: tempfile::tempdir().expect("a directory can be made"),
@@ -65,7 +65,8 @@ impl Workshop {
         self.directory.path().join(name)
     }
 
-    /// The compiler's command for one source, in the oldest language that the header is for.
+    /// Returns the compiler's command for one source, in the oldest standard that the header
+    /// supports.
     pub(crate) fn compile(&self, source: &str) -> (Command, PathBuf) {
         let (language, standard) = match source.ends_with(".c") {
             true => ("c", "-std=c11"),
@@ -84,7 +85,7 @@ impl Workshop {
         (command, object)
     }
 
-    /// Links sources, as C++ where one of them is.
+    /// Links sources, as C++ if one of them is C++.
     #[track_caller]
     fn link(&self, name: &str, sources: &[&str], more: &[&OsStr]) -> PathBuf {
         let program = self.path(name);
@@ -100,7 +101,8 @@ impl Workshop {
         program
     }
 
-    /// A program with the static library; its functions are there for libraries that it loads.
+    /// Builds a program with the static library. It exports the library's functions to libraries
+    /// that it loads.
     #[track_caller]
     pub(crate) fn program(&self, name: &str, sources: &[&str]) -> PathBuf {
         let more = ["-rdynamic", "-lpthread", "-ldl", "-lm"].map(OsStr::new);
@@ -109,14 +111,14 @@ impl Workshop {
         self.link(name, sources, &link)
     }
 
-    /// A program with the library of the reader only.
+    /// Builds a program with the library of the reader only.
     #[track_caller]
     pub(crate) fn reader(&self, name: &str, source: &str) -> PathBuf {
         let system = ["-lpthread", "-ldl", "-lm"].map(OsStr::new);
         self.link(name, &[source], &[&[reader_library().as_os_str()], system.as_slice()].concat())
     }
 
-    /// A program with both libraries.
+    /// Builds a program with both libraries.
     #[track_caller]
     pub(crate) fn program_and_reader(&self, name: &str, source: &str) -> PathBuf {
         let system = ["-lpthread", "-ldl", "-lm"].map(OsStr::new);
@@ -124,13 +126,13 @@ impl Workshop {
         self.link(name, &[source], &[libraries.as_slice(), system.as_slice()].concat())
     }
 
-    /// A program without any library of ours.
+    /// Builds a program without our libraries.
     #[track_caller]
     pub(crate) fn program_alone(&self, name: &str, sources: &[&str]) -> PathBuf {
         self.link(name, sources, &[])
     }
 
-    /// Whether a program can be made of a source and these flags.
+    /// Returns whether a program can be built from a source with these flags.
     pub(crate) fn try_program_alone(&self, source: &str) -> bool {
         let (mut compile, object) = self.compile(source);
         let compiled = Run::of(&mut compile).0.status.success();
@@ -142,13 +144,13 @@ impl Workshop {
                 .success()
     }
 
-    /// A shared library, which has what it calls from the program that loads it.
+    /// Builds a shared library, which uses the functions of the program that loads it.
     #[track_caller]
     pub(crate) fn shared_library(&self, name: &str, sources: &[&str]) -> PathBuf {
         self.link(name, sources, &[OsStr::new("-shared")])
     }
 
-    /// A command that traces itself into the file `trace.fxt`.
+    /// Returns a command that traces itself into the file `trace.fxt`.
     pub(crate) fn traced(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.directory);
@@ -157,7 +159,7 @@ impl Workshop {
         command
     }
 
-    /// Makes a program and runs it, and returns what it said and the events that it traced.
+    /// Builds and runs a program, and returns its output and its events.
     #[track_caller]
     pub(crate) fn run(&self, sources: &[&str], arguments: &[&str]) -> (String, Vec<String>) {
         let program = self.program("program", sources);

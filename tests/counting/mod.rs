@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// How often the calling thread has allocated.
+/// Returns the number of allocations of the calling thread.
 pub(crate) fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
@@ -14,8 +14,8 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: all is left to the system's allocator; counting touches a thread local without destructor
-// only.
+// SAFETY: the system's allocator does all the work; counting only changes a thread local without
+// destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);

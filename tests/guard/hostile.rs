@@ -1,21 +1,21 @@
-//! Connections that take what they can, beside a program that is recorded.
+//! Connections that consume the manager's resources, beside a recorded program.
 
 use std::path::Path;
 
 use trace_protocol::message::{Register, ToManager};
 use trace_protocol::socket::Socket;
 
-/// Connections that want buffers of any size, and never answer.
+/// Connections that request buffers and never answer.
 const GREEDY: usize = 40;
 
 /// Connections that never register.
 const IDLE: usize = 1000;
 
-/// Connections that are held.
+/// Connections that are kept open.
 pub(crate) struct Crowd(#[allow(dead_code, reason = "held")] Vec<Socket>);
 
 impl Crowd {
-    /// Connects to a manager. Where it has no room it closes the connection.
+    /// Connects to a manager, which closes connections beyond its limits.
     pub(crate) fn at(socket: &Path) -> Self {
         let connect = || Socket::connect(socket).expect("the manager listens");
         let register =

@@ -1,6 +1,5 @@
-//! `trace record` is killed, alone or with the program that it records, at moments of chance; the
-//! guard completes the archive. Every number that a program is known to have recorded is there
-//! once.
+//! `trace record` is killed at random moments, alone or with the recorded program, and the guard
+//! completes the archive. Each number that the program has recorded is in the archive once.
 
 mod hostile;
 mod memory;
@@ -20,7 +19,7 @@ const ROUNDS: usize = 12;
 
 const MODES: [&str; 3] = ["streaming", "circular", "oneshot"];
 
-/// Who is killed, in this order, at once or a moment apart.
+/// The processes to kill, in this order, at once or a moment apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Victims {
     Manager,
@@ -46,15 +45,15 @@ fn rounds(victims: Victims) {
             stage.check_archive(&context);
             assert_eq!(stage.private_places(), 0, "{context}");
             if victims == Victims::Manager {
-                stage.program_goes_on();
+                stage.assert_program_continues();
             }
         }
-        // A busy machine keeps a program's buffers waiting, but not every time.
-        assert!(exact != 0, "{mode}: each time numbers were dropped");
+        // On a busy machine a program may drop records, but not in each round.
+        assert!(exact != 0, "{mode}: numbers were dropped in each round");
     }
 }
 
-/// Kills, and returns what was recorded for certain.
+/// Kills the victims, and returns the numbers that were recorded for certain.
 fn kill(stage: &Stage, victims: Victims, apart: Duration) -> Vec<u64> {
     let known = stage.published();
     match victims {
@@ -63,7 +62,7 @@ fn kill(stage: &Stage, victims: Victims, apart: Duration) -> Vec<u64> {
             stage.kill_program();
             std::thread::sleep(apart);
             stage.kill_manager();
-            // Nothing was recorded without a session before the program's end.
+            // The program was killed first, so all published numbers were recorded in the session.
             return stage.published();
         }
         Victims::ManagerAndProgram => {
@@ -106,12 +105,12 @@ fn the_whole_process_group_is_killed() {
 }
 
 #[test]
-fn the_next_manager_at_the_same_socket_goes_on() {
+fn the_next_manager_can_use_the_same_socket() {
     let stage = Stage::with_program_apart("streaming", "1M");
     stage.wait_for_numbers(5000);
     let known = stage.published();
     stage.kill_manager();
-    let second = stage.record_again(Duration::from_millis(200));
+    let second = stage.record_next(Duration::from_millis(200));
     stage.wait_for_archive("the first");
     let first = Numbers::read(&stage.archive());
     first.check("streaming", &known, "the first");
@@ -120,11 +119,11 @@ fn the_next_manager_at_the_same_socket_goes_on() {
 }
 
 #[test]
-fn the_same_name_can_be_recorded_again_at_once() {
+fn the_same_name_can_be_reused_at_once() {
     let stage = Stage::with_program_apart("oneshot", "16M");
     stage.wait_for_numbers(5000);
     stage.kill_manager();
-    // It has the name last, or the guard has: each leaves a whole archive there.
+    // Either the new recording or the guard renames its archive last. Both archives are complete.
     stage.record_to(&stage.archive(), Duration::from_millis(100));
     stage.wait_for_guard_to_end();
     stage.check_archive("the name's last archive");
@@ -132,7 +131,7 @@ fn the_same_name_can_be_recorded_again_at_once() {
 }
 
 #[test]
-fn a_guard_that_is_killed_does_no_harm() {
+fn a_killed_guard_does_no_harm() {
     let mut stage = Stage::start("streaming", "1M");
     stage.wait_for_numbers(5000);
     stage.kill_guard();
@@ -145,7 +144,7 @@ fn a_guard_that_is_killed_does_no_harm() {
 }
 
 #[test]
-fn the_guard_ends_with_the_session_and_says_nothing() {
+fn the_guard_ends_silently_with_the_session() {
     let mut stage = Stage::start("streaming", "1M");
     stage.wait_for_numbers(5000);
     let guard = stage.guard().expect("there is a guard");
@@ -156,7 +155,7 @@ fn the_guard_ends_with_the_session_and_says_nothing() {
 }
 
 #[test]
-fn a_pipe_is_not_completed_and_it_is_said() {
+fn an_incomplete_archive_in_a_pipe_is_reported() {
     let stage = Stage::to_a_pipe();
     stage.wait_for_numbers(5000);
     stage.kill_manager();
@@ -164,15 +163,14 @@ fn a_pipe_is_not_completed_and_it_is_said() {
     assert!(stage.stderr().contains("the archive in the pipe"), "{}", stage.stderr());
 }
 
-/// Not a test: what the tests record.
+/// Not a test: the program that the tests record.
 #[test]
 #[ignore = "the program that the tests run"]
 fn traced_program() {
     program::run();
 }
 
-/// Programs that take what they can get harm no other one, also where the manager is killed, for
-/// its memory or anything else.
+/// Programs that exhaust the manager's resources do not harm others, even if the manager is killed.
 #[test]
 fn hostile_connections_harm_no_other_program() {
     let mut stage = Stage::waiting_with_memory(600 << 20, "4M");
@@ -186,7 +184,7 @@ fn hostile_connections_harm_no_other_program() {
     stage.wait_for_archive(context);
     Numbers::read(&stage.archive()).check("streaming", &known, context);
     stage.check_archive(context);
-    stage.program_goes_on();
+    stage.assert_program_continues();
 }
 
 /// The kernel kills the manager while it takes what the program has recorded.

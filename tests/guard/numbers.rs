@@ -11,25 +11,25 @@ use crate::program::THREADS;
 #[derive(Debug)]
 pub(crate) struct Numbers {
     threads: Vec<Counted>,
-    /// Records that the program dropped for want of room, as the archive tells it.
+    /// Records that the program dropped because its buffer was full, as reported in the archive.
     dropped: u64,
 }
 
-/// What is there of a thread's numbers.
+/// A thread's numbers in the archive.
 #[derive(Debug, Default)]
 struct Counted {
     first: u64,
     last: u64,
-    /// How many there are.
+    /// Their count.
     number: u64,
-    /// Numbers that do not come in their turn: twice, or too late.
-    astray: Vec<u64>,
+    /// Numbers that are repeated or out of order.
+    out_of_order: Vec<u64>,
 }
 
 impl Counted {
     fn take(&mut self, number: u64) {
         if number <= self.last {
-            self.astray.push(number);
+            self.out_of_order.push(number);
         }
         if self.number == 0 {
             self.first = number;
@@ -38,8 +38,8 @@ impl Counted {
         self.number += 1;
     }
 
-    /// How many are missing that `known` says were there: from the first on, but in a circular
-    /// buffer.
+    /// Returns how many of the first `known` numbers are missing. In a circular buffer, those
+    /// before the first one are not counted.
     fn missing(&self, mode: &str, known: u64) -> u64 {
         let first = if mode == "circular" { self.first } else { 1 };
         (self.last.max(known) + 1 - first).saturating_sub(self.number)
@@ -47,7 +47,7 @@ impl Counted {
 }
 
 impl Numbers {
-    /// Reads an archive, of which every record has to be well-formed.
+    /// Reads an archive. Each record must be well-formed.
     pub(crate) fn read(path: &Path) -> Self {
         let bytes = std::fs::read(path).expect("the archive is there");
         let threads = (0..THREADS).map(|_| Counted::default()).collect();
@@ -73,22 +73,21 @@ impl Numbers {
         numbers
     }
 
-    /// Checks that no number is there twice, and that what is known to be recorded is there: all
-    /// that is missing the program has dropped, and said so. Returns whether it has dropped
-    /// nothing.
+    /// Checks that no number is repeated, and that each recorded number is in the archive or
+    /// reported as dropped. Returns whether no number was dropped.
     pub(crate) fn check(&self, mode: &str, known: &[u64], context: &str) -> bool {
-        assert!(self.threads.iter().all(|it| it.astray.is_empty()), "{context}: {self:?}");
+        assert!(self.threads.iter().all(|it| it.out_of_order.is_empty()), "{context}: {self:?}");
         let missing = self.threads.iter().zip(known).map(|(it, known)| it.missing(mode, *known));
         assert!(missing.sum::<u64>() <= self.dropped, "{context}: {self:?} of {known:?}");
         assert!(self.threads.iter().all(|it| it.number != 0), "{context}: {self:?}");
         self.dropped == 0
     }
 
-    /// Whether each thread's numbers are all greater than those of `other`.
+    /// Returns whether each thread's numbers are all greater than those of `other`.
     pub(crate) fn is_later_than(&self, other: &Self) -> bool {
         let mut pairs = self.threads.iter().zip(&other.threads);
-        pairs.all(|(own, others)| {
-            own.astray.is_empty() && own.number != 0 && own.first > others.last
+        pairs.all(|(own, earlier)| {
+            own.out_of_order.is_empty() && own.number != 0 && own.first > earlier.last
         })
     }
 }

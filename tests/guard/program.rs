@@ -1,4 +1,4 @@
-//! The program that is recorded: threads that count, and say where they are after each trace point.
+//! The recorded program: threads that count, and publish their number after each trace point.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use trace_runtime::trace_counter;
 
-/// The threads that count.
+/// The number of counting threads.
 pub(crate) const THREADS: u64 = 2;
 
-/// The file in which the program says where it is: its process, then each thread's last number.
+/// The variable with the name of the progress file. The file has the process id, then each thread's
+/// last number.
 pub(crate) const PROGRESS: &str = "GUARD_TEST_PROGRESS";
 
-/// Counts between two pauses, so that hardly a number is dropped for want of room.
+/// Numbers between two pauses, so that few are dropped because of a full buffer.
 const BURST: u64 = 100;
 const PAUSE: Duration = Duration::from_millis(1);
 

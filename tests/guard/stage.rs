@@ -1,4 +1,4 @@
-//! Starting a recording, and killing who takes part in it.
+//! Starting a recording, and killing its processes.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -16,18 +16,18 @@ use tempfile::TempDir;
 use crate::memory::Group;
 use crate::program::{PROGRESS, THREADS};
 
-/// The buffers' sizes: a save every few milliseconds, and hardly ever.
+/// The buffers' sizes: saved every few milliseconds, or rarely.
 pub(crate) const SIZES: [&str; 3] = ["1M", "16M", "4M"];
 
-/// Longer than anything takes.
+/// A timeout, longer than any step takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A recording, under way.
+/// A running recording.
 pub(crate) struct Stage {
     directory: TempDir,
     recorder: Mutex<Child>,
     program: Option<Mutex<Child>>,
-    /// The end of the pipe that the archive goes to, if it does.
+    /// The read end of the archive's pipe, if there is one.
     _pipe: Option<std::process::ChildStdout>,
 }
 
@@ -35,7 +35,7 @@ impl Stage {
     /// Records the program.
     pub(crate) fn start(mode: &str, size: &str) -> Self {
         let directory = prepare();
-        // A oneshot buffer is to hold all numbers.
+        // A oneshot buffer must hold all numbers.
         let size = if mode == "oneshot" { "64M" } else { size };
         let mut record = record(&directory, &directory.path().join("out.fxt"));
         record.args(["-m", mode, "-b", size, "--"]).args(program());
@@ -51,7 +51,7 @@ impl Stage {
         Self::spawn(directory, record, Some(program))
     }
 
-    /// Begins to record with so many bytes of address space, and without a program.
+    /// Starts a recording without a program, with a limited address space.
     pub(crate) fn waiting_with_memory(bytes: u64, size: &str) -> Self {
         let directory = prepare();
         let mut record = record(&directory, &directory.path().join("out.fxt"));
@@ -59,7 +59,7 @@ impl Stage {
         record.arg(directory.path().join("sock"));
         let stage = Self::spawn(directory, record, None);
         let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
-        let recorder = Pid::from_child(&stage.recorder.lock().expect("nobody panicked"));
+        let recorder = Pid::from_child(&stage.recorder.lock().expect("no thread panicked"));
         prlimit(Some(recorder), Resource::As, limit).expect("it is a child");
         wait_until("the socket is there", || stage.socket().exists());
         stage
@@ -75,7 +75,7 @@ impl Stage {
         self.directory.path().join("sock")
     }
 
-    /// Records the program to a pipe that is read.
+    /// Records the program into a pipe with a reader.
     pub(crate) fn to_a_pipe() -> Self {
         let directory = prepare();
         let mut record = record(&directory, Path::new("-"));
@@ -97,7 +97,7 @@ impl Stage {
         self.directory.path().join("out.fxt")
     }
 
-    /// What the threads have said they recorded.
+    /// Returns the numbers that the threads have published.
     pub(crate) fn published(&self) -> Vec<u64> {
         (1..=THREADS).map(|place| self.progress(place)).collect()
     }
@@ -109,7 +109,7 @@ impl Stage {
         u64::from_le_bytes(number)
     }
 
-    /// Waits until each thread has come to `number`.
+    /// Waits until each thread has reached `number`.
     pub(crate) fn wait_for_numbers(&self, number: u64) {
         let there = || self.published().iter().all(|published| *published >= number.max(1));
         wait_until("the program counts", there);
@@ -132,7 +132,7 @@ impl Stage {
         wait_until("the manager dies", || matches!(recorder.try_wait(), Ok(Some(_))));
     }
 
-    /// Kills the manager and the program together, as who means to be thorough does.
+    /// Kills the manager and the program together.
     pub(crate) fn kill_group(&self) {
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         kill_process_group(Pid::from_child(&recorder), Signal::Kill).expect("they can be killed");
@@ -140,14 +140,15 @@ impl Stage {
     }
 
     pub(crate) fn kill_program(&self) {
-        let pid = Pid::from_raw(self.progress(0) as i32).expect("the program has said its number");
-        // It may have ended with the recording.
+        let pid = Pid::from_raw(self.progress(0) as i32)
+            .expect("the program has published its process id");
+        // The program may have ended with the recording.
         let _ended = kill_process(pid, Signal::Kill);
         wait_until("the program is dead", || !is_running(pid));
     }
 
-    /// Waits until the archive is complete, and checks that the guard said so or the session ended
-    /// by itself.
+    /// Waits until the archive is complete, and checks that the guard reported it or the session
+    /// ended by itself.
     pub(crate) fn wait_for_archive(&self, context: &str) {
         self.wait_for_guard_to_end();
         assert!(self.archive().exists(), "{context}: {}", self.stderr());
@@ -157,12 +158,13 @@ impl Stage {
         assert!(by_guard || by_itself || self.renamed_last(), "{context}: {}", self.stderr());
     }
 
-    /// Whether the manager may have been killed between naming the archive and saying so.
+    /// Returns whether the manager may have been killed between renaming the archive and reporting
+    /// it.
     fn renamed_last(&self) -> bool {
         !self.stderr().contains("cannot")
     }
 
-    /// Waits until no process of this recording holds the guard's end of anything.
+    /// Waits until the guards of this recording have ended.
     pub(crate) fn wait_for_guard_to_end(&self) {
         let directory = self.directory.path().as_os_str();
         let guards = || {
@@ -177,7 +179,7 @@ impl Stage {
         wait_until("the guard ends", || !guards());
     }
 
-    /// The guard of the recording, which is still under way.
+    /// Returns the guard of the recording, which is still running.
     pub(crate) fn guard(&self) -> Option<Pid> {
         let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).id();
         processes_named("trace-guard").into_iter().find(|pid| parent(*pid) == Some(recorder))
@@ -196,8 +198,8 @@ impl Stage {
         wait_until("the recording ends", || matches!(recorder.try_wait(), Ok(Some(_))));
     }
 
-    /// Records once more for this long, from the same socket to another archive.
-    pub(crate) fn record_again(&self, duration: Duration) -> PathBuf {
+    /// Records for this long, from the same socket to another archive.
+    pub(crate) fn record_next(&self, duration: Duration) -> PathBuf {
         let second = self.directory.path().join("second.fxt");
         self.record_to(&second, duration);
         second
@@ -217,8 +219,7 @@ impl Stage {
         assert!(status.success(), "{}", self.stderr());
     }
 
-    /// Has `trace check` look at the archive: it has to find it well-formed, whatever the program
-    /// has dropped.
+    /// Runs `trace check`: the archive must be well-formed, even if records were dropped.
     pub(crate) fn check_archive(&self, context: &str) {
         let check =
             Command::new(trace()).arg("check").arg(self.archive()).output().expect("it runs");
@@ -226,27 +227,27 @@ impl Stage {
         assert!(said.starts_with("well-formed"), "{context}: {said}");
     }
 
-    /// The manager's death must not be the program's.
-    pub(crate) fn program_goes_on(&self) {
+    /// Asserts that the program continues after the manager's death.
+    pub(crate) fn assert_program_continues(&self) {
         let now = self.published();
         self.wait_for_numbers(now.iter().max().expect("there are threads") + 100);
     }
 
-    /// How many archives are not complete.
+    /// Returns the number of partial archives.
     pub(crate) fn partial_archives(&self) -> usize {
         let entries = fs::read_dir(self.directory.path()).expect("the directory is there");
         let names = entries.map(|entry| entry.expect("it can be read").file_name());
         names.filter(|name| name.to_string_lossy().ends_with(".partial")).count()
     }
 
-    /// How many private places for a socket there are.
+    /// Returns the number of private directories for sockets.
     pub(crate) fn private_places(&self) -> usize {
         let entries = fs::read_dir(self.directory.path()).expect("the directory is there");
         let names = entries.map(|entry| entry.expect("it can be read").file_name());
         names.filter(|name| name.to_string_lossy().starts_with("trace-")).count()
     }
 
-    /// What the recording and its guard have said.
+    /// Returns the messages of the recording and its guard.
     pub(crate) fn stderr(&self) -> String {
         fs::read_to_string(self.directory.path().join("stderr")).expect("the test made it")
     }
@@ -274,7 +275,7 @@ impl Stage {
     }
 }
 
-/// Numbers of chance; the seed is the time, and shown by the numbers that a failure shows.
+/// Random numbers, seeded with the time.
 pub(crate) struct Chance(u64);
 
 impl Chance {
@@ -296,7 +297,7 @@ impl Chance {
     }
 }
 
-/// Whether a process is there and no zombie.
+/// Returns whether a process exists and is no zombie.
 pub(crate) fn is_running(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     let zombie =
@@ -318,18 +319,18 @@ fn record(directory: &TempDir, output: &Path) -> Command {
     record.args(["record", "-o"]).arg(output).stdin(Stdio::null()).stdout(Stdio::null());
     record.process_group(0).stderr(said.expect("the test made it"));
     record.env(PROGRESS, directory.path().join("progress")).env_remove("TRACE_SOCKET");
-    // Where the private socket goes.
+    // The parent of the private socket's directory.
     record.env("XDG_RUNTIME_DIR", directory.path());
     record
 }
 
-/// This test as the program that is recorded.
+/// The command line of this test as the recorded program.
 fn program() -> [PathBuf; 4] {
     let exe = std::env::current_exe().expect("the test knows where it is");
     [exe, "--ignored".into(), "--exact".into(), "traced_program".into()]
 }
 
-/// The command `trace`, built once: cargo does not build another package's for a test.
+/// The command `trace`, built once: cargo does not build another package's binary for a test.
 fn trace() -> &'static Path {
     static TRACE: OnceLock<PathBuf> = OnceLock::new();
     TRACE.get_or_init(|| {
@@ -374,7 +375,7 @@ fn contains(bytes: &[u8], part: &std::ffi::OsStr) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-/// The program, which finds the session by its socket.
+/// Returns the program's command, which finds the session by its socket.
 fn program_at(directory: &TempDir) -> Command {
     let [exe, arguments @ ..] = program();
     let mut program = Command::new(exe);

@@ -1,4 +1,4 @@
-//! An archive as a test wants to see it. Reading it fails on anything that is not well-formed.
+//! An archive in a form for assertions. Reading fails on malformed data.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -7,36 +7,36 @@ use trace_format::audit::Audit;
 use trace_format::layout::ObjectType;
 use trace_format::{EventKind, Item, Metadata, Reader, Record, TickRate, Value};
 
-/// All that an archive says, by provider.
+/// The content of an archive, by provider.
 #[derive(Debug, Default)]
 pub(crate) struct Archive {
     pub(crate) providers: Vec<Provider>,
 }
 
-/// What one provider recorded.
+/// The records of one provider.
 #[derive(Debug, Default)]
 pub(crate) struct Provider {
     pub(crate) id: u32,
     pub(crate) name: String,
     pub(crate) pid: u64,
     pub(crate) events: Vec<Event>,
-    /// All names that were told of each thread.
+    /// All names of each thread.
     pub(crate) thread_names: HashMap<u64, Vec<String>>,
-    /// All names that were told of the process.
+    /// All names of the process.
     pub(crate) process_names: Vec<String>,
-    /// How many records there are that are neither events nor objects of the kernel's.
-    pub(crate) others: BTreeMap<&'static str, usize>,
-    /// The thread objects' own process.
+    /// The number of records that are neither events nor kernel objects, by kind.
+    pub(crate) other_records: BTreeMap<&'static str, usize>,
+    /// The processes of thread objects.
     pub(crate) thread_processes: Vec<u64>,
-    /// Records that are missing, by reason, as events tell it.
+    /// Missing records by reason, as reported by events.
     pub(crate) lost: BTreeMap<String, u64>,
-    /// These events.
+    /// The events that report losses.
     pub(crate) losses: Vec<Event>,
-    /// The format's own record says that something is missing.
+    /// Whether the format's own record reports a full buffer.
     pub(crate) buffer_full: bool,
-    /// What its ticks are.
+    /// The rate of its ticks.
     pub(crate) rate: TickRate,
-    /// Alerts that were raised and not sent, as an event tells it.
+    /// Alerts that were raised but not sent, as reported by an event.
     pub(crate) unsent_alerts: u64,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Event {
     pub(crate) texts: BTreeMap<String, String>,
 }
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     Begin,
@@ -63,7 +63,7 @@ pub(crate) enum Shape {
     /// A duration, with its end.
     Complete(u64),
     Instant,
-    /// With its id, as those that follow.
+    /// An event with an id, like the following ones.
     AsyncBegin(u64),
     AsyncEnd(u64),
     FlowBegin(u64),
@@ -76,7 +76,7 @@ impl Archive {
     /// Reads an archive.
     ///
     /// # Panics
-    /// If anything in it is malformed, not known, or refers to what is not there.
+    /// If any record is malformed or unknown, or has an unresolved reference.
     #[track_caller]
     pub(crate) fn read(path: &Path) -> Self {
         let bytes = std::fs::read(path)
@@ -100,19 +100,19 @@ impl Archive {
         archive
     }
 
-    /// The only provider.
+    /// Returns the only provider.
     #[track_caller]
     pub(crate) fn only(&self) -> &Provider {
         assert_eq!(self.providers.len(), 1, "{:?}", self.names());
         &self.providers[0]
     }
 
-    /// The provider of this process; of several, the first.
+    /// Returns the first provider of this process.
     pub(crate) fn of_process(&self, pid: u64) -> Option<&Provider> {
         self.providers.iter().find(|provider| provider.pid == pid)
     }
 
-    /// Names and processes of the providers.
+    /// Returns the names and processes of the providers.
     pub(crate) fn names(&self) -> Vec<(&str, u64)> {
         self.providers.iter().map(|provider| (provider.name.as_str(), provider.pid)).collect()
     }
@@ -183,10 +183,11 @@ impl Provider {
     }
 
     fn count_other(&mut self, kind: &'static str) {
-        *self.others.entry(kind).or_default() += 1;
+        *self.other_records.entry(kind).or_default() += 1;
     }
 
-    /// Records that are missing, as told by events. The format's own record agrees.
+    /// Returns the number of missing records, as reported by events. The format's own record must
+    /// agree.
     #[track_caller]
     pub(crate) fn lost(&self) -> u64 {
         let lost = self.lost.values().sum();
@@ -194,24 +195,24 @@ impl Provider {
         lost
     }
 
-    /// The events with this name.
+    /// Returns the events with this name.
     pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Event> {
         self.events.iter().filter(move |event| event.name == name)
     }
 
-    /// How many events have this name.
+    /// Returns the number of events with this name.
     pub(crate) fn count(&self, name: &str) -> usize {
         self.named(name).count()
     }
 
-    /// The argument `number` of the events with this name, in the archive's order.
+    /// Returns the argument `number` of the events with this name, in the archive's order.
     pub(crate) fn numbers(&self, name: &str) -> Vec<u64> {
         self.named(name).map(Event::number).collect()
     }
 }
 
 impl Event {
-    /// The argument `number`.
+    /// Returns the argument `number`.
     #[track_caller]
     pub(crate) fn number(&self) -> u64 {
         self.numbers["number"]

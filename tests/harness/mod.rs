@@ -1,5 +1,5 @@
-//! What the tests of whole processes share: the programs, running them, and reading what they
-//! recorded.
+//! Shared code of the tests of whole processes: building and running programs, and reading their
+//! archives.
 
 pub(crate) mod archive;
 pub(crate) mod programs;
@@ -11,19 +11,19 @@ pub(crate) use session::Session;
 
 use std::time::{Duration, Instant};
 
-/// After this long a process that should have done something is taken to hang.
+/// The timeout after which a process is considered to hang.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until something has happened.
+/// Waits until a condition is true.
 ///
 /// # Panics
-/// If it has not after [`PATIENCE`].
+/// If it is not true after [`PATIENCE`].
 #[track_caller]
 pub(crate) fn wait_until(what: &str, happened: impl FnMut() -> bool) {
     assert!(happens(happened), "waited in vain: {what}");
 }
 
-/// Waits until something has happened; false if it has not after [`PATIENCE`].
+/// Waits until a condition is true. Returns false if it is not true after [`PATIENCE`].
 pub(crate) fn happens(mut happened: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + PATIENCE;
     while !happened() {
@@ -35,5 +35,5 @@ pub(crate) fn happens(mut happened: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// The three modes, as the command line and the environment name them.
+/// The names of the three modes, on the command line and in the environment.
 pub(crate) const MODES: [&str; 3] = ["streaming", "circular", "oneshot"];

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::happens;
 
-/// The directory of the executables, which are up to date.
+/// Builds the executables, and returns their directory.
 ///
 /// Cargo builds neither another package's binary nor, for a single test, the examples.
 fn executables() -> &'static Path {
@@ -39,7 +39,7 @@ fn executables() -> &'static Path {
     })
 }
 
-/// A command without what the environment says about tracing.
+/// Returns a command without the environment variables for tracing.
 fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for name in ["SOCKET", "OUTPUT", "CATEGORIES", "BUFFER_SIZE", "BUFFERING_MODE", "CLOCK"] {
@@ -49,27 +49,27 @@ fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// The path of the traced program.
+/// Returns the path of the traced program.
 pub(crate) fn subject_path() -> PathBuf {
     executables().join("examples/subject")
 }
 
-/// The traced program, with a role to play.
+/// Returns a command that runs a role of the traced program.
 pub(crate) fn subject(arguments: &[&str]) -> Command {
     let mut subject = command(subject_path());
-    // It finds no manager by itself.
+    // The program must not find a manager by itself.
     subject.args(arguments).env("TRACE_SOCKET", "/nonexistent/manager.sock");
     subject
 }
 
-/// The command `trace`.
+/// Returns a command that runs `trace`.
 pub(crate) fn trace(arguments: &[&str]) -> Command {
     let mut trace = command(executables().join("trace"));
     trace.args(arguments);
     trace
 }
 
-/// `trace record` with options, writing to `output`, of the traced program with a role.
+/// Returns a command that records a role of the traced program into `output`.
 pub(crate) fn record(options: &[&str], output: &Path, role: &[&str]) -> Command {
     let mut trace = trace(&["record", "-o"]);
     trace.arg(output).args(options).arg("--").arg(subject_path()).args(role);
@@ -83,19 +83,19 @@ pub(crate) fn recover(output: &Path) {
     assert_eq!(run.code(), 0, "{run:?}");
 }
 
-/// What a run has come to.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Run(pub(crate) Output);
 
 impl Run {
-    /// Runs a command to its end, and takes what it says.
+    /// Runs a command to its end, and collects its output.
     #[track_caller]
     pub(crate) fn of(command: &mut Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Self::end_of(command.spawn().expect("the program can be run"))
     }
 
-    /// Takes what a child has said and waits for its end, but not for ever.
+    /// Collects a child's output, and waits for its end with a timeout.
     #[track_caller]
     pub(crate) fn end_of(mut child: Child) -> Self {
         drop(child.stdin.take());
@@ -110,18 +110,18 @@ impl Run {
         Self(Output { status, stdout, stderr })
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     #[track_caller]
     pub(crate) fn code(&self) -> i32 {
         self.0.status.code().unwrap_or_else(|| panic!("expected an exit code: {self:?}"))
     }
 
-    /// What it said on standard error.
+    /// Returns its standard error.
     pub(crate) fn stderr(&self) -> String {
         String::from_utf8_lossy(&self.0.stderr).into_owned()
     }
 
-    /// What it said on standard output.
+    /// Returns its standard output.
     pub(crate) fn stdout(&self) -> String {
         String::from_utf8_lossy(&self.0.stdout).into_owned()
     }

@@ -20,7 +20,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Starts one.
+    /// Starts a session.
     pub(crate) fn start(mode: &str, buffer_size: u64) -> Self {
         Self::with(SessionConfig {
             mode: mode_named(mode),
@@ -29,7 +29,7 @@ impl Session {
         })
     }
 
-    /// Starts one with this configuration.
+    /// Starts a session with this configuration.
     pub(crate) fn with(config: SessionConfig) -> Self {
         let directory = tempfile::tempdir().expect("a directory can be made");
         let manager =
@@ -40,24 +40,24 @@ impl Session {
         Self { directory, manager, handle }
     }
 
-    /// A path in its directory.
+    /// Returns a path in its directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// The socket of the manager.
+    /// Returns the socket of the manager.
     pub(crate) fn socket(&self) -> &Path {
         self.manager.path()
     }
 
-    /// The traced program, with a role to play in this session.
+    /// Returns a command that runs a role of the traced program in this session.
     pub(crate) fn subject(&self, role: &[&str]) -> Command {
         let mut subject = subject(role);
         subject.env("TRACE_SOCKET", self.socket());
         subject
     }
 
-    /// Ends the session, and returns what has come of it.
+    /// Ends the session, and returns its archive and summary.
     #[track_caller]
     pub(crate) fn end(self) -> (Archive, SessionSummary) {
         self.handle.stop();
@@ -70,7 +70,7 @@ impl Session {
     }
 }
 
-/// The mode of this name.
+/// Returns the mode of this name.
 pub(crate) fn mode_named(name: &str) -> BufferingMode {
     match name {
         "streaming" => BufferingMode::Streaming,

@@ -1,5 +1,4 @@
-//! With tracing compiled out, trace points leave no machine code: that of functions with them is
-//! that of functions without.
+//! With tracing compiled out, functions have the same machine code with and without trace points.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ fn assembly(flags: &[&str]) -> Vec<String> {
     text.lines().map(without_hashes).filter(|line| !line.starts_with("\t.file")).collect()
 }
 
-/// A package of the subject's own, which asks for tracing to be compiled out.
+/// Creates a package for the subject, with the feature that compiles tracing out.
 fn package() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machine_code");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -36,7 +35,7 @@ fn package() -> PathBuf {
     folder
 }
 
-/// A line without what is made of the compiler's flags: hashes of 16 digits or more.
+/// Returns a line without hashes of 16 or more digits, which depend on the compiler's flags.
 fn without_hashes(line: &str) -> String {
     let is_digit = |character: char| character.is_ascii_hexdigit();
     let mut kept = String::new();
@@ -51,7 +50,7 @@ fn without_hashes(line: &str) -> String {
     kept + rest
 }
 
-/// The first lines in which two texts differ.
+/// Returns the first lines in which two texts differ.
 fn difference(left: &[String], right: &[String]) -> Option<String> {
     if left == right {
         return None;
@@ -78,6 +77,6 @@ fn trace_points_leave_no_machine_code() {
     if let Some(difference) = difference(&assembly(&["--cfg", "traced"]), &without) {
         panic!("{difference}");
     }
-    // One instruction more would be seen.
+    // One more instruction would be detected.
     assert!(difference(&assembly(&["--cfg", "changed"]), &without).is_some());
 }

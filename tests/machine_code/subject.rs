@@ -1,5 +1,5 @@
-//! Functions that are compiled with and without trace points; `tests/machine_code` compares what
-//! becomes of them.
+//! Functions that are compiled with and without trace points. `tests/machine_code` compares their
+//! machine code.
 #![allow(unused_variables, dead_code)]
 
 use std::future::Future;
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 #[cfg(traced)]
 use trace_runtime::*;
 
-/// Trace points, or nothing.
+/// Trace points, or no code.
 macro_rules! traced {
     ($($statement:tt)*) => {
         #[cfg(traced)]
@@ -17,7 +17,7 @@ macro_rules! traced {
     };
 }
 
-/// What would be seen if it were evaluated.
+/// A side effect, visible if it is evaluated.
 #[inline(never)]
 #[no_mangle]
 pub extern "C" fn side_effect(number: u64) -> u64 {

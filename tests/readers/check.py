@@ -1,4 +1,4 @@
-"""Compares what independent readers find in archives of the examples with what the examples are known to have done.
+"""Compares the results of independent readers of the examples' archives with the known events of the examples.
 
     python check.py --bin target/debug --engine PERFETTO_UI --work DIR
 
@@ -31,13 +31,13 @@ import perfetto
 from model import Expected, Found, read_expected
 from recordings import ROOMY, SAVED_OFTEN, TOO_SMALL, Programs, Way, succeeds
 
-# The thread of known_events that acts last, but for the main thread.
+# The thread of known_events with the last events, except the main thread.
 LAST_THREAD = "crowd 299"
 
 
 @dataclass
 class Check:
-    """Something that finds faults; each is told in a line of text."""
+    """A check that finds faults. Each fault is a line of text."""
 
     name: str
     faults: Callable[[], list[str]]
@@ -59,19 +59,19 @@ def event_by_event(programs: Programs, engine: Path, way: Way) -> Iterator[Check
     yield Check("perfetto", lambda: perfetto.faults(engine, archive, expected))
     yield Check("perfetto of json", lambda: perfetto.json_faults(engine, json, expected))
     yield Check("pftrace", lambda: check_pftrace.faults(engine, programs.convert(archive, ".pftrace"), expected))
-    # Strings of known_events are longer than a record: that their ends are missing is reported.
+    # Strings of known_events are longer than a record. `trace check` reports their truncation.
     yield Check("trace check", lambda: exits_with(programs, archive, 3))
     if way in SAVED_OFTEN:
         yield Check("scopes span saves", lambda: scopes_in_two(fxt_package.read(archive)))
 
 
 def scopes_in_two(found: Found) -> list[str]:
-    """Else the buffer was too large for what it is to show."""
+    """Fails if no scope was saved open: the buffer was too large for this check."""
     ended = {event.name for events in found.events.values() for event in events if event.kind == "duration_end"}
     return [f"{name} was not saved open" for name in ("main", "round") if name not in ended]
 
 
-def what_is_left(programs: Programs, engine: Path, way: Way) -> Iterator[Check]:
+def remaining_events(programs: Programs, engine: Path, way: Way) -> Iterator[Check]:
     archive, expected = known_events(programs, way)
     json = programs.convert(archive)
     found = fxt_package.read(archive)
@@ -81,16 +81,16 @@ def what_is_left(programs: Programs, engine: Path, way: Way) -> Iterator[Check]:
     if way.mode == "circular":
         yield Check("the newest are kept", lambda: compare.newest_kept(expected, found, fxt_package.view, LAST_THREAD))
     if way.mode == "oneshot":
-        yield Check("losses are told", lambda: losses(expected, sum(map(len, found.events.values())), found.lost))
+        yield Check("losses are reported", lambda: losses(expected, sum(map(len, found.events.values())), found.lost))
         yield Check("losses in pftrace", lambda: check_pftrace.loss_faults(engine, programs.convert(archive, ".pftrace"), found.lost))
         yield Check("trace check", lambda: exits_with(programs, archive, 3))
 
 
 def losses(expected: Expected, found: int, lost: int) -> list[str]:
-    """What is missing is told as lost. The names that ended threads could not write are told with it."""
+    """Missing records are reported as lost, together with the names that ended threads could not write."""
     missing = compare.records(expected) - found
-    told = range(missing, missing + len(expected.threads) + 1)
-    return [] if missing > 0 and lost in told else [f"{missing} records are missing, {lost} are told to be lost"]
+    accepted = range(missing, missing + len(expected.threads) + 1)
+    return [] if missing > 0 and lost in accepted else [f"{missing} records are missing, {lost} are reported as lost"]
 
 
 def exits_with(programs: Programs, archive: Path, status: int) -> list[str]:
@@ -102,7 +102,7 @@ def unit_tests(module: str) -> Iterator[Check]:
     """Each test of a module as a check."""
     for case in unittest.TestLoader().loadTestsFromName(module):
         for test in case:
-            yield Check(test.id(), lambda: [told for _, told in outcome(test)])
+            yield Check(test.id(), lambda: [text for _, text in outcome(test)])
 
 
 def outcome(test: unittest.TestCase) -> list[tuple[unittest.TestCase, str]]:
@@ -117,7 +117,7 @@ def groups(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
     for way in ROOMY + SAVED_OFTEN:
         yield f"known_events ({way})", lambda: event_by_event(programs, engine, way)
     for way in TOO_SMALL:
-        yield f"known_events ({way})", lambda: what_is_left(programs, engine, way)
+        yield f"known_events ({way})", lambda: remaining_events(programs, engine, way)
     yield "scheduling", lambda: (Check(*pair) for pair in check_pftrace.scheduling(programs, engine))
     yield "scheduling", lambda: (Check(*pair) for pair in check_scheduling.checks(programs, engine))
     yield "ids", lambda: (Check(*pair) for pair in check_operations.checks(programs, engine))
@@ -132,7 +132,7 @@ def groups(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
         yield f"file_search ({way})", lambda: (Check(*pair) for pair in check_file_search.checks(programs, engine, way))
 
 
-def tell(name: str, faults: list[str]) -> bool:
+def report(name: str, faults: list[str]) -> bool:
     print(f"{'FAILED' if faults else 'ok'}  {name}", flush=True)
     for fault in faults[:10]:
         print(f"        {fault[:1000]}")
@@ -157,9 +157,9 @@ def main() -> int:
     for group, checks in groups(programs, options.engine):
         try:
             for check in checks():
-                results.append(tell(f"{group}: {check.name}", guarded(check.faults)))
+                results.append(report(f"{group}: {check.name}", guarded(check.faults)))
         except Exception:
-            results.append(tell(group, traceback.format_exc().splitlines()[-10:]))
+            results.append(report(group, traceback.format_exc().splitlines()[-10:]))
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
     return 0 if all(results) else 1
 

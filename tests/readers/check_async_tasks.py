@@ -1,4 +1,4 @@
-"""What has to be in an archive of the example `async_tasks`: each task on its own track, and its polls on threads, joined by arrows."""
+"""Expectations for the archive of the example `async_tasks`: each task on its own track, and its polls on threads, joined by arrows."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from model import Event, Found
 from recordings import Programs, Way, succeeds
 
 PAGES = 12
-# How often each task is there, and the task that it is a child of.
+# The count of each task, and its parent.
 TASKS = {"crawl": (1, None), "page": (PAGES, "crawl"), "text": (PAGES, "page"), "picture": (PAGES, "page"), "download": (PAGES, "picture")}
 CANCELLED = {"download": PAGES // 3}
 
-# Perfetto puts tasks of one name that are not there at the same time into one line: what counts is that none is inside of another.
+# Perfetto shows successive tasks of the same name on one line. They must not be nested.
 TRACKS = """
     select name, count(*), max(depth), sum(dur = -1) from slice
     where track_id not in (select id from thread_track) and category = 'example' group by name order by name"""
-# Arrows by whether they lead from one poll of a task to the next one of the same.
+# Arrows, grouped by whether they lead from a poll of a task to its next poll.
 ARROWS = """
     select extract_arg(o.arg_set_id, 'task') = extract_arg(i.arg_set_id, 'task')
         and extract_arg(o.arg_set_id, 'poll-count') + 1 = extract_arg(i.arg_set_id, 'poll-count') as next, count(*)
     from flow join slice o on slice_out = o.id join slice i on slice_in = i.id group by next"""
-# The same of JSON, where numbers as large as a task's are texts.
+# The same for JSON, where large numbers such as a task's are texts.
 JSON_ARROWS = ARROWS.replace("'task'", "'args.task'").replace("'poll-count'", "'args.poll-count'")
 
 
@@ -74,40 +74,40 @@ def tasks(found: Found) -> dict[int, Task]:
 
 def faults(found: Found) -> list[str]:
     known = tasks(found)
-    told = found.faults + ([f"{found.lost} records lost"] if found.lost else [])
-    for name, (wanted, _) in TASKS.items():
+    problems = found.faults + ([f"{found.lost} records lost"] if found.lost else [])
+    for name, (total, _) in TASKS.items():
         ends = Counter(task.end.args["state"] for task in known.values() if task.end and task.begin.name == name)
         cancelled = CANCELLED.get(name, 0)
-        states = {state: count for state, count in (("ready", wanted - cancelled), ("cancelled", cancelled)) if count}
-        told += [] if ends == states else [f"{name}: {dict(ends)}, not {states}"]
+        states = {state: count for state, count in (("ready", total - cancelled), ("cancelled", cancelled)) if count}
+        problems += [] if ends == states else [f"{name}: {dict(ends)}, not {states}"]
     urls = {task.begin.args.get("url") for task in known.values() if task.begin.name == "page"}
-    told += [] if urls == {f"/page/{page}" for page in range(PAGES)} else [f"pages {urls}"]
-    return told + [fault for task in known.values() for fault in task_faults(known, task)]
+    problems += [] if urls == {f"/page/{page}" for page in range(PAGES)} else [f"pages {urls}"]
+    return problems + [fault for task in known.values() for fault in task_faults(known, task)]
 
 
 def task_faults(known: dict[int, Task], task: Task) -> list[str]:
     name = task.begin.name
     parent = task.begin.args.get("parent")
     parent = None if parent is None else known[number(parent)].begin.name
-    told = [] if parent == TASKS[name][1] else [f"{name} is a child of {parent}"]
+    problems = [] if parent == TASKS[name][1] else [f"{name} is a child of {parent}"]
     task.polls.sort(key=lambda poll: poll[1].args["poll-count"])
     polls = [event for _, event in task.polls]
     counts = [poll.args["poll-count"] for poll in polls]
-    told += [] if counts == list(range(1, len(polls) + 1)) else [f"{name}: polls {counts}"]
-    told += [f"{name} is {poll.args['poll-state']} before its last poll" for poll in polls[:-1] if poll.args["poll-state"] != "pending"]
+    problems += [] if counts == list(range(1, len(polls) + 1)) else [f"{name}: polls {counts}"]
+    problems += [f"{name} is {poll.args['poll-state']} before its last poll" for poll in polls[:-1] if poll.args["poll-state"] != "pending"]
     ready = polls[-1].args["poll-state"] == "ready"
-    told += [] if ready == (task.end.args["state"] == "ready") else [f"{name}: the last poll is {polls[-1]}"]
+    problems += [] if ready == (task.end.args["state"] == "ready") else [f"{name}: the last poll is {polls[-1]}"]
     within = [task.begin.start, *(time for poll in polls for time in (poll.start, poll.end)), task.end.start]
-    told += [] if within == sorted(within) else [f"{name}: polls overlap, or are outside of the task: {within}"]
-    return told + ([] if flows(task) == wanted_flows(task, ready) else [f"{name}: {flows(task)}, not {wanted_flows(task, ready)}"])
+    problems += [] if within == sorted(within) else [f"{name}: polls overlap, or are outside of the task: {within}"]
+    return problems + ([] if flows(task) == expected_flows(task, ready) else [f"{name}: {flows(task)}, not {expected_flows(task, ready)}"])
 
 
 def flows(task: Task) -> list[tuple[str, int, object]]:
     return sorted(((flow.kind, thread, flow.start) for thread, flow in task.flows), key=lambda flow: flow[2])
 
 
-def wanted_flows(task: Task, ready: bool) -> list[tuple[str, int, object]]:
-    """One at the start of each poll, but for a task that was ready at once."""
+def expected_flows(task: Task, ready: bool) -> list[tuple[str, int, object]]:
+    """One at the start of each poll, except for a task that was ready at once."""
     if ready and len(task.polls) == 1:
         return []
     kinds = ["flow_begin"] + ["flow_step"] * (len(task.polls) - 1)
@@ -118,7 +118,7 @@ def wanted_flows(task: Task, ready: bool) -> list[tuple[str, int, object]]:
 
 def perfetto_faults(engine: Path, trace: Path, arrows: int, query: str) -> list[str]:
     errors, tracks, found = perfetto.query(engine, trace, [perfetto.ERRORS, TRACKS, query])
-    told = [f"import error: {error}" for error in errors]
-    wanted = [[name, str(count), "0", "0"] for name, (count, _) in sorted(TASKS.items())]
-    told += [] if tracks == wanted else [f"tracks {tracks}, not {wanted}"]
-    return told + ([] if found == [["1", str(arrows)]] else [f"arrows {found}, not {arrows} from each poll to the next"])
+    problems = [f"import error: {error}" for error in errors]
+    expected = [[name, str(count), "0", "0"] for name, (count, _) in sorted(TASKS.items())]
+    problems += [] if tracks == expected else [f"tracks {tracks}, not {expected}"]
+    return problems + ([] if found == [["1", str(arrows)]] else [f"arrows {found}, not {arrows} from each poll to the next"])

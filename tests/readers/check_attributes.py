@@ -1,4 +1,4 @@
-"""What has to be in an archive of the example `attributes`."""
+"""Expectations for the archive of the example `attributes`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import perfetto
 from model import Event, Found
 from recordings import Programs, Way, succeeds
 
-# What is recorded in this order: kind, category, name, and the arguments that are told by their text.
-TOLD = [
+# The expected events in order: kind, category, name, and text arguments.
+RECORDED = [
     ("duration_complete", "attributes", "Inventory::put", {"article": "nails"}),
     ("duration_complete", "orders", "received", {"article": "nails"}),
     ("flow_begin", "orders", "flow", {}),
@@ -29,8 +29,8 @@ TOLD = [
     ("duration_complete", "shapes", "shapes::sum", {}),
     ("duration_complete", "shapes", "shapes::doubled", {}),
 ]
-# What is left out.
-UNTOLD = ["Inventory::position", "shapes::two", "secret", "token"]
+# Texts that must not be recorded.
+NOT_RECORDED = ["Inventory::position", "shapes::two", "secret", "token"]
 
 
 def checks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[str, Callable[[], list[str]]]]:
@@ -43,12 +43,12 @@ def checks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[str, Ca
 def faults(found: Found) -> list[str]:
     events = [event for thread in found.events.values() for event in thread]
     rest = iter(sorted(events, key=lambda event: event.start))
-    told = [f"{wanted} is not told, or not in its order" for wanted in TOLD if not any(is_told(event, *wanted) for event in rest)]
+    problems = [f"{expected} is not recorded, or not in order" for expected in RECORDED if not any(is_recorded(event, *expected) for event in rest)]
     everything = str(events)
-    return told + [f"{text!r} is told" for text in UNTOLD if text in everything]
+    return problems + [f"{text!r} is recorded" for text in NOT_RECORDED if text in everything]
 
 
-def is_told(event: Event, kind: str, category: str, name: str, texts: dict[str, str]) -> bool:
+def is_recorded(event: Event, kind: str, category: str, name: str, texts: dict[str, str]) -> bool:
     if (event.kind, event.category, event.name) != (kind, category, name) or not isinstance(event.args, dict):
         return False
     return all(text in str(event.args.get(key)) for key, text in texts.items())

@@ -1,4 +1,4 @@
-"""What has to be in an archive of the example `every_macro`."""
+"""Expectations for the archive of the example `every_macro`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def checks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[str, Ca
     yield "perfetto", lambda: perfetto.errors(engine, archive)
 
 
-def others(records: list[object]) -> list[str]:
-    """Data, objects and messages. What is large is in three records, which say so."""
+def other_records(records: list[object]) -> list[str]:
+    """Data, objects and messages. Large data is in three numbered records."""
     by_kind = {name: [record for record in records if type(record).__name__ == name] for name in map(lambda it: type(it).__name__, records)}
     [blob], [attachment] = by_kind["BlobRecord"], by_kind["LargeBlobNoMetadataRecord"]
     [value], [message] = by_kind["UserspaceObjectRecord"], by_kind["LogRecord"]
@@ -50,10 +50,10 @@ def others(records: list[object]) -> list[str]:
 def faults(found: Found) -> list[str]:
     events = [event for thread in found.events.values() for event in thread]
     kinds = Counter(event.kind for event in events)
-    told = [] if kinds == DONE else [f"{dict(kinds)}, not {DONE}"]
+    problems = [] if kinds == DONE else [f"{dict(kinds)}, not {DONE}"]
     [arguments] = [event.args for event in events if event.name == "arguments"]
-    told += [f"{key} is {arguments.get(key)}, not {value}" for key, value in TYPES.items() if arguments.get(key) != value]
-    told += others(found.others)
+    problems += [f"{key} is {arguments.get(key)}, not {value}" for key, value in TYPES.items() if arguments.get(key) != value]
+    problems += other_records(found.other_records)
     names = sorted(name for _, name in found.threads.values())
     expected = ["a thread elsewhere", "ends what another began", "every_macro", "every_macro", "queue of the device", "responder", "trace-observer"]
-    return told + ([] if names == expected else [f"threads {names}, not {expected}"])
+    return problems + ([] if names == expected else [f"threads {names}, not {expected}"])

@@ -1,4 +1,4 @@
-"""What the example `file_search` has to print and to record, on a directory that is made for it."""
+"""Expectations for the output and the archive of the example `file_search`, on a generated directory."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def checks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[str, Ca
     yield "argument_sums", lambda: sums_faults(sums.stdout.splitlines(), tree)
     longest = run([str(programs.example("longest")), str(archive), "read"], {})
     yield "longest", lambda: longest_faults(longest.stdout.splitlines(), fxt_package.read(archive))
-    nothing = programs.record(way, archive, [*program, "not there", str(tree)])
-    yield "nothing found", lambda: output_faults(nothing.returncode - 1, nothing.stdout.splitlines(), [])
+    no_match = programs.record(way, archive, [*program, "not there", str(tree)])
+    yield "no match", lambda: output_faults(no_match.returncode - 1, no_match.stdout.splitlines(), [])
     wrong = programs.record(way, archive, [*program, TEXT, str(tree / "missing")])
     yield "no directory", lambda: output_faults(wrong.returncode - 2, wrong.stdout.splitlines(), [])
 
 
 def plant(tree: Path) -> list[str]:
-    """Makes the directory and returns the lines that are to be found in it."""
+    """Creates the directory, and returns the matching lines."""
     found = []
     for number in range(60):
         directory = tree / f"größe {number % 5}" / f"{number % 3}"
@@ -54,23 +54,23 @@ def plant(tree: Path) -> list[str]:
 
 
 def output_faults(status: int, printed: list[str], lines: list[str]) -> list[str]:
-    told = [] if status == 0 else [f"the exit status is off by {status}"]
-    return told + ([] if printed == lines else [f"{len(printed)} lines printed, not {len(lines)}, or others"])
+    problems = [] if status == 0 else [f"the exit status is off by {status}"]
+    return problems + ([] if printed == lines else [f"{len(printed)} lines printed, not {len(lines)}, or others"])
 
 
 def archive_faults(found: Found, files: int, lines: list[str]) -> list[str]:
-    told = found.faults + ([f"{found.lost} records lost"] if found.lost else [])
+    problems = found.faults + ([f"{found.lost} records lost"] if found.lost else [])
     names = Counter(event.name for events in found.events.values() for event in events)
-    wanted = {"push": files, "search file": files, "read": files, "binary": 1, "hidden": 1, "search": 1, "Search::work": THREADS + 1, "queue": 2 * files}
-    told += [f"{names[name]} of {name}, not {number}" for name, number in wanted.items() if names[name] != number]
+    expected = {"push": files, "search file": files, "read": files, "binary": 1, "hidden": 1, "search": 1, "Search::work": THREADS + 1, "queue": 2 * files}
+    problems += [f"{names[name]} of {name}, not {number}" for name, number in expected.items() if names[name] != number]
     threads = sorted(name for _, name in found.threads.values())
-    wanted_threads = ["file_search", *(f"worker {number}" for number in range(THREADS))]
-    told += [] if threads == wanted_threads else [f"threads {threads}, not {wanted_threads}"]
-    return told + flow_faults(found, files) + counter_faults(found, len(lines))
+    expected_threads = ["file_search", *(f"worker {number}" for number in range(THREADS))]
+    problems += [] if threads == expected_threads else [f"threads {threads}, not {expected_threads}"]
+    return problems + flow_faults(found, files) + counter_faults(found, len(lines))
 
 
 def flow_faults(found: Found, files: int) -> list[str]:
-    """Each file has an arrow of its own, from within its push to within its search."""
+    """Each file has an arrow, from its push to its search."""
     begun = ends(found, "flow_begin", "push")
     ended = ends(found, "flow_end", "search file")
     if len(begun) != files or begun.keys() != ended.keys():
@@ -96,33 +96,33 @@ def counter_faults(found: Found, lines: int) -> list[str]:
     counters.sort(key=lambda event: event.start)
     most = max(event.args["lines"] for event in counters if event.name == "found")
     queue = [event.args["files"] for event in counters if event.name == "queue"]
-    told = [] if most == lines else [f"the counter says {most} lines, not {lines}"]
-    return told + ([] if queue[-1] == 0 and min(queue) >= 0 else [f"the queue ends with {queue[-1]} files"])
+    problems = [] if most == lines else [f"the counter has {most} lines, not {lines}"]
+    return problems + ([] if queue[-1] == 0 and min(queue) >= 0 else [f"the queue ends with {queue[-1]} files"])
 
 
 def sums_faults(printed: list[str], tree: Path) -> list[str]:
-    """All text that was searched, and all that was printed."""
+    """The sum of the searched bytes is printed."""
     searched = [path.stat().st_size for path in tree.rglob("*") if path.is_file() and path.suffix == ".txt" or path.name == "empty"]
-    wanted = f"matching lines: bytes = {sum(searched)} in {len(searched)} events"
-    told = [] if wanted in printed else [f"{printed}, not {wanted}"]
-    return told + ([] if printed and printed[-1].endswith(" records read, 0 lost while recording") else [f"at its end {printed}"])
+    expected = f"matching lines: bytes = {sum(searched)} in {len(searched)} events"
+    problems = [] if expected in printed else [f"{printed}, not {expected}"]
+    return problems + ([] if printed and printed[-1].endswith(" records read, 0 lost while recording") else [f"at its end {printed}"])
 
 
 def longest_faults(printed: list[str], found: Found) -> list[str]:
-    """Of each thread that read anything, the longest time; those of whole events are known here too, to the nanosecond."""
-    told = dict(re.fullmatch(r"thread (\d+): (\d+) ns", line).groups() for line in printed[:-1])
-    faults = [] if told else [f"no threads: {printed}"]
+    """The longest time of each thread that read a file. For whole events it is known here too, to the nanosecond."""
+    longest = dict(re.fullmatch(r"thread (\d+): (\d+) ns", line).groups() for line in printed[:-1])
+    faults = [] if longest else [f"no threads: {printed}"]
     for thread, events in found.events.items():
         lengths = [event.end - event.start for event in events if event.name == "read" and event.end is not None]
         in_two = any(event.kind == "duration_begin" and event.name == "read" for event in events)
-        beyond = int(told.get(str(thread), 0)) - max(lengths, default=0)
+        beyond = int(longest.get(str(thread), 0)) - max(lengths, default=0)
         faults += [] if abs(beyond) <= 1 or (in_two and beyond > 0) else [f"thread {thread} is off by {beyond} ns"]
     return faults
 
 
 def perfetto_faults(engine: Path, archive: Path, files: int) -> list[str]:
     errors, arrows, threads = perfetto.query(engine, archive, [perfetto.ERRORS, ARROWS, perfetto.THREADS])
-    told = [f"import error: {error}" for error in errors]
-    told += [] if len(arrows) == files else [f"{len(arrows)} arrows from push to search file, not {files}"]
+    problems = [f"import error: {error}" for error in errors]
+    problems += [] if len(arrows) == files else [f"{len(arrows)} arrows from push to search file, not {files}"]
     names = sorted(name for _, _, name, _ in threads)
-    return told + ([] if names[1:] == [f"worker {number}" for number in range(THREADS)] else [f"threads {names}"])
+    return problems + ([] if names[1:] == [f"worker {number}" for number in range(THREADS)] else [f"threads {names}"])

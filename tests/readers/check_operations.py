@@ -1,4 +1,4 @@
-"""What Perfetto's trace processor shows of async operations of two processes that have one id."""
+"""The tables of Perfetto's trace processor for async operations of two processes with the same id."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def checks(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
     native = programs.work / "operations.fxt"
     native.write_bytes(fxt_bytes.archive(*records()).getvalue())
     apart = [["work", "1000", "4000", "0"], ["work", "2000", "7000", "0"]]
-    # Of the archive itself Perfetto takes them for one.
+    # Perfetto merges them if it reads the archive itself.
     yield "operations of two processes in pftrace", lambda: faults(engine, programs.convert(native, ".pftrace"), apart)
     yield "operations of two processes in JSON", lambda: faults(engine, programs.convert(native), apart)
     document = programs.work / "operation.json"
@@ -35,7 +35,7 @@ def records() -> Iterator[bytes]:
         yield fxt_bytes.record(header, fxt_bytes.words(ticks, thread, thread), fxt_bytes.text("c"), fxt_bytes.text("work"), fxt_bytes.words(7))
 
 
-def faults(engine: Path, trace: Path, wanted: list[list[object]]) -> list[str]:
+def faults(engine: Path, trace: Path, expected: list[list[object]]) -> list[str]:
     errors, found = perfetto.query(engine, trace, [perfetto.ERRORS, OPERATIONS])
-    told = [f"import error: {error}" for error in errors]
-    return told if found == wanted else [*told, f"{found}, not {wanted}"]
+    problems = [f"import error: {error}" for error in errors]
+    return problems if found == expected else [*problems, f"{found}, not {expected}"]

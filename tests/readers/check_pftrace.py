@@ -1,6 +1,6 @@
-"""What Perfetto's trace processor has to find in archives that `trace convert` made into its own format.
+"""Expectations for Perfetto's trace processor on archives that `trace convert` converted to its format.
 
-Other than in archives, nothing is left out. What is shown in another form: null and floats that are no numbers are strings, integers
+Unlike with archives, no data is missing. Differences in form: null and floats that are no numbers are strings, integers
 beyond 2^63 are, bytes are hexadecimal digits; arguments have `debug.` before their names, in which `.`, `[` and `]` are `_`.
 """
 
@@ -32,7 +32,7 @@ OPERATIONS = """
     where extract_arg(arg_set_id, 'debug.async id') is not null order by ts, slice.id"""
 SCOPES = {"process events": 1, "global events": 2}
 ARROWS = check_async_tasks.ARROWS.replace("'task'", "'debug.task'").replace("'poll-count'", "'debug.poll-count'")
-# Each task with the one whose track its own is below, by their ids.
+# Each task and the task of its parent track, by id.
 PARENTS = """
     select slice.name, above.name, extract_arg(slice.arg_set_id, 'debug.parent') = extract_arg(above.arg_set_id, 'debug.async id'), count(*)
     from slice join track on slice.track_id = track.id left join slice above on above.track_id = track.parent_id
@@ -65,35 +65,35 @@ def async_tasks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[st
 
 def parent_faults(engine: Path, trace: Path) -> list[str]:
     [found] = perfetto.query(engine, trace, [PARENTS])
-    wanted = [[name, parent, parent and "1", str(count)] for name, (count, parent) in sorted(check_async_tasks.TASKS.items())]
-    return [] if found == wanted else [f"parents {found}, not {wanted}"]
+    expected_rows = [[name, parent, parent and "1", str(count)] for name, (count, parent) in sorted(check_async_tasks.TASKS.items())]
+    return [] if found == expected_rows else [f"parents {found}, not {expected_rows}"]
 
 
 def data_faults(engine: Path, trace: Path) -> list[str]:
     errors, found, logs = perfetto.query(engine, trace, [perfetto.ERRORS, DATA, LOGS])
     found = [[track, name, category, None if blob is None else bytes.fromhex(blob)] for track, name, category, blob in found]
     message = "a message with a number, 7"
-    wanted = [
+    expected_rows = [
         ["blobs", "blob", "blob", b"\1\2\3"], ["blobs", "attachment", "example", b"text"],
         ["objects", "seven", "object", None], [None, message, "log", None],
     ]  # fmt: skip
     large = b"".join(row[3] for row in found if row[1] == "large blob")
-    told = [f"import error: {error}" for error in errors]
-    told += [f"missing {row} in {found}"[:1000] for row in wanted if row not in found]
-    told += [] if large == b"\4" * 70_000 else [f"large data of {len(large)} bytes"]
-    return told + ([] if [row[1] for row in logs] == [message] else [f"log {logs}"])
+    problems = [f"import error: {error}" for error in errors]
+    problems += [f"missing {row} in {found}"[:1000] for row in expected_rows if row not in found]
+    problems += [] if large == b"\4" * 70_000 else [f"large data of {len(large)} bytes"]
+    return problems + ([] if [row[1] for row in logs] == [message] else [f"log {logs}"])
 
 
 def loss_faults(engine: Path, trace: Path, lost: int) -> list[str]:
-    """The losses are slices with an end, and their numbers add up."""
-    errors, [[told, is_open, count]] = perfetto.query(engine, trace, [perfetto.ERRORS, LOSSES])
+    """The losses are closed slices, and their sum is right."""
+    errors, [[reported, is_open, count]] = perfetto.query(engine, trace, [perfetto.ERRORS, LOSSES])
     found = [f"import error: {error}" for error in errors]
-    right = (told, is_open) == (str(lost), "0") and int(count) > 0
-    return found if right else found + [f"{told} records told as lost by {count} slices, {is_open} of them open, not {lost}"]
+    right = (reported, is_open) == (str(lost), "0") and int(count) > 0
+    return found if right else found + [f"{reported} records reported as lost by {count} slices, {is_open} of them open, not {lost}"]
 
 
 def scheduling(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[], list[str]]]]:
-    """No program of ours records what the scheduler does: an archive made by hand."""
+    """A handmade archive, because our programs do not record the scheduler."""
     archive = programs.work / "scheduling.fxt"
     archive.write_bytes(fxt_bytes.archive(*scheduling_records()).getvalue())
     yield "pftrace", lambda: scheduling_faults(engine, programs.convert(archive, ".pftrace"))
@@ -118,14 +118,14 @@ def scheduling_records() -> Iterator[bytes]:
 
 def scheduling_faults(engine: Path, trace: Path) -> list[str]:
     errors, turns, wakeups = perfetto.query(engine, trace, [perfetto.ERRORS, TURNS, WAKEUPS])
-    wanted = [
+    expected_rows = [
         ["3", "8", "eight", "1000", "1000", "5", "S"],
         ["3", "9", "nine", "2000", "1000", "6", "T"],
         ["3", "8", "eight", "3000", "1000", "8", "X"],
     ]  # fmt: skip
-    told = [f"import error: {error}" for error in errors]
-    told += [] if turns == wanted else [f"turns {turns}, not {wanted}"]
-    return told + ([] if ["9", "8"] in wakeups else [f"wakeups {wakeups}"])
+    problems = [f"import error: {error}" for error in errors]
+    problems += [] if turns == expected_rows else [f"turns {turns}, not {expected_rows}"]
+    return problems + ([] if ["9", "8"] in wakeups else [f"wakeups {wakeups}"])
 
 
 def faults(engine: Path, trace: Path, expected: Expected) -> list[str]:
@@ -133,19 +133,19 @@ def faults(engine: Path, trace: Path, expected: Expected) -> list[str]:
     tracks = TRACKS.format(", ".join(repr(name) for name in own.values()))
     queries = [perfetto.ERRORS, perfetto.THREADS, perfetto.SLICES, tracks, SCOPED, OPERATIONS, perfetto.ARGS, perfetto.COUNTERS, perfetto.FLOWS]
     errors, threads, slices, on_tracks, scoped, asyncs, args, counters, flows = perfetto.query(engine, trace, queries)
-    want = perfetto.tables(as_converted(expected))
+    expected_tables = perfetto.tables(as_converted(expected))
     sets = without_prefix(perfetto.argument_sets(args))
     by_name = {name: thread for thread, name in own.items()}
     slices = slices + [[by_name[row[0]], *row[1:]] for row in on_tracks]
     found = [f"import error: {error}" for error in errors]
     found += perfetto.compare_threads(perfetto.without(expected, *own), threads)
-    found += compare_scoped(want, scoped, sets)
-    for thread, known in want.slices.items():
-        want.slices[thread] = [slice for slice in known if slice.scope == 0]
-    found += perfetto.compare_slices(want, slices, sets)
-    found += perfetto.differences("async", Counter(map(repr, want.asyncs)), Counter(repr(found_async(row, sets)) for row in asyncs))
-    found += perfetto.compare_counters(want, counters)
-    return found + perfetto.compare_flows(want, flows)
+    found += compare_scoped(expected_tables, scoped, sets)
+    for thread, known in expected_tables.slices.items():
+        expected_tables.slices[thread] = [slice for slice in known if slice.scope == 0]
+    found += perfetto.compare_slices(expected_tables, slices, sets)
+    found += perfetto.differences("async", Counter(map(repr, expected_tables.asyncs)), Counter(repr(found_async(row, sets)) for row in asyncs))
+    found += perfetto.compare_counters(expected_tables, counters)
+    return found + perfetto.compare_flows(expected_tables, flows)
 
 
 def as_converted(expected: Expected) -> Expected:
@@ -156,7 +156,7 @@ def as_converted(expected: Expected) -> Expected:
 
 
 def converted(key: str, kind: str, value: object) -> tuple[str, str, object]:
-    """A value as it is written: what Perfetto would show wrong is a string."""
+    """A value in the form of the converter: values that Perfetto would show wrongly are strings."""
     key = key.replace(".", "_").replace("[", "_").replace("]", "_")
     if kind == "f64":
         number = struct.unpack("<d", struct.pack("<Q", value))[0]
@@ -176,10 +176,10 @@ def signed(kind: str, value: object) -> tuple[str, object]:
     return ("int" if kind == "uint" else kind, value)
 
 
-def compare_scoped(want: perfetto.Tables, rows: list[list[object]], sets: dict[str, dict[str, object]]) -> list[str]:
-    wanted = Counter(repr((slice.scope, slice.name, slice.category, slice.args)) for known in want.slices.values() for slice in known if slice.scope)
+def compare_scoped(expected_tables: perfetto.Tables, rows: list[list[object]], sets: dict[str, dict[str, object]]) -> list[str]:
+    expected_rows = Counter(repr((slice.scope, slice.name, slice.category, slice.args)) for known in expected_tables.slices.values() for slice in known if slice.scope)
     found = Counter(repr((SCOPES[track], name, category, sets.get(args, {}))) for track, name, category, args in rows)
-    return perfetto.differences("scope", wanted, found)
+    return perfetto.differences("scope", expected_rows, found)
 
 
 def found_async(row: list[object], sets: dict[str, dict[str, object]]) -> Slice:

@@ -1,5 +1,4 @@
-"""What Perfetto's trace processor shows of scheduling in JSON: of the lines of ftrace there, which it reads by itself, of the durations on
-CPUs beside them, and of archives that were made of such JSON.
+"""The tables of Perfetto's trace processor for scheduling in JSON: from lines of ftrace, which it reads itself, from durations on CPUs, and from archives converted from such JSON.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ ON_CPUS = """
     where process.name = 'CPUs' and dur != 0 order by ts"""
 STATES = {"S": "blocked", "T": "suspended", "Z": "dying", "X": "dead", "R": "running"}
 
-# Each layout of lines that kernels have; 8 runs twice, 9 once, and something happens beside it.
+# Each layout of lines of the kernels. Thread 8 runs twice, 9 once, with an unrelated event.
 LINES = """# tracer: nop
 #
 # entries-in-buffer/entries-written: 7/7   #P:2
@@ -35,7 +34,7 @@ LINES = """# tracer: nop
 
 
 def checks(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[], list[str]]]]:
-    """`scheduling.fxt` is made by `check_pftrace`."""
+    """`check_pftrace` creates `scheduling.fxt`."""
     made = programs.work / "scheduling.fxt"
     yield "lines of ftrace in JSON", lambda: same_turns(engine, made.with_suffix(".pftrace"), programs.convert(made))
     yield "durations on CPUs in JSON", lambda: on_cpus(engine, programs.convert(made), 3)
@@ -50,15 +49,15 @@ def checks(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
     yield "pftrace of ftrace", lambda: same_turns(engine, document, programs.convert(archive, ".pftrace"))
 
 
-def same_turns(engine: Path, wanted: Path, found: Path, wakeups: bool = True) -> list[str]:
-    """Archives do not tell threads that had to make way (`R+`) from others that can run. Of wakeups there Perfetto does not keep by whom."""
+def same_turns(engine: Path, expected: Path, found: Path, wakeups: bool = True) -> list[str]:
+    """Archives do not distinguish preempted threads (`R+`) from other runnable ones. Perfetto does not keep the waker of their wake-ups."""
     queries = [perfetto.ERRORS, TURNS] + [WAKEUPS] * wakeups
-    errors, *want = perfetto.query(engine, wanted, queries)
+    errors, *expected_rows = perfetto.query(engine, expected, queries)
     more_errors, *have = perfetto.query(engine, found, queries)
-    told = [f"import error: {error}" for error in errors + more_errors]
-    want[0] = [[*turn[:-1], turn[-1].rstrip("+")] for turn in want[0]]
-    told += [] if want == have else [f"{have}, not {want}"]
-    return told + ([] if len(want[0]) == 3 else [f"turns {want[0]}"])
+    problems = [f"import error: {error}" for error in errors + more_errors]
+    expected_rows[0] = [[*turn[:-1], turn[-1].rstrip("+")] for turn in expected_rows[0]]
+    problems += [] if expected_rows == have else [f"{have}, not {expected_rows}"]
+    return problems + ([] if len(expected_rows[0]) == 3 else [f"turns {expected_rows[0]}"])
 
 
 def low_threads() -> Iterator[bytes]:
@@ -73,7 +72,7 @@ def low_threads() -> Iterator[bytes]:
 
 
 def on_cpus(engine: Path, document: Path, count: int) -> list[str]:
-    """The durations are the same that Perfetto makes of the lines."""
+    """The durations equal those that Perfetto derives from the lines."""
     turns, found = perfetto.query(engine, document, [TURNS, ON_CPUS])
-    wanted = [[cpu, f"#{tid}", name, ts, dur, weight, STATES[state], f"CPU {cpu}"] for cpu, tid, name, ts, dur, weight, state in turns]
-    return [] if sorted(found) == sorted(wanted) and len(found) == count else [f"on CPUs {found}, not {wanted}"]
+    expected = [[cpu, f"#{tid}", name, ts, dur, weight, STATES[state], f"CPU {cpu}"] for cpu, tid, name, ts, dur, weight, state in turns]
+    return [] if sorted(found) == sorted(expected) and len(found) == count else [f"on CPUs {found}, not {expected}"]

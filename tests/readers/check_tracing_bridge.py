@@ -1,4 +1,4 @@
-"""What has to be in an archive of the example `tracing_bridge`: a track for each asynchronous span, durations for all, and the log."""
+"""Expectations for the archive of the example `tracing_bridge`: a track for each asynchronous span, durations for all, and the log."""
 
 from __future__ import annotations
 
@@ -36,33 +36,34 @@ def number(text: object) -> int:
 
 def faults(found: Found) -> list[str]:
     events = [event for events in found.events.values() for event in events if event.category == "tracing_bridge"]
-    told = found.faults + ([f"{found.lost} records lost"] if found.lost else [])
-    told += counts(events)
+    problems = found.faults + ([f"{found.lost} records lost"] if found.lost else [])
+    problems += counts(events)
     tracks = {number(event.tail): event for event in events if event.kind == "async_begin"}
     shop = [track for track, begin in tracks.items() if begin.name == "shop"]
     for track, begin in tracks.items():
         parents = [number(begin.args["parent"])] if "parent" in begin.args else []
-        told += [] if parents == ([] if begin.name == "shop" else shop) else [f"{begin.name} is a child of {parents}"]
+        problems += [] if parents == ([] if begin.name == "shop" else shop) else [f"{begin.name} is a child of {parents}"]
         ends = [event for event in events if event.kind == "async_end" and number(event.tail) == track]
-        told += [] if len(ends) == 1 and ends[0].start >= begin.start else [f"{begin.name} ends {len(ends)} times"]
-    return told
+        problems += [] if len(ends) == 1 and ends[0].start >= begin.start else [f"{begin.name} ends {len(ends)} times"]
+    return problems
 
 
 def counts(events: list[Event]) -> list[str]:
     begun = Counter(event.name for event in events if event.kind == "async_begin")
-    told = [] if begun == {"shop": 1, "order": ORDERS} else [f"tracks {dict(begun)}"]
+    problems = [] if begun == {"shop": 1, "order": ORDERS} else [f"tracks {dict(begun)}"]
     durations = Counter(event.name for event in events if event.kind.startswith("duration"))
-    # Synchronous, and so one duration each; an order is polled twice at least, and dropped.
-    told += [] if durations["price"] == ORDERS else [f"{durations['price']} durations of price"]
-    told += [] if durations["order"] >= 3 * ORDERS else [f"{durations['order']} durations of order"]
+    # `price` is synchronous, with one duration each. An order is polled at least twice, and
+    # dropped.
+    problems += [] if durations["price"] == ORDERS else [f"{durations['price']} durations of price"]
+    problems += [] if durations["order"] >= 3 * ORDERS else [f"{durations['order']} durations of order"]
     served = sorted(event.args["number"] for event in events if event.name == "served")
-    return told + ([] if served == list(range(ORDERS)) else [f"served {served}"])
+    return problems + ([] if served == list(range(ORDERS)) else [f"served {served}"])
 
 
 def perfetto_faults(engine: Path, trace: Path) -> list[str]:
     errors, tracks = perfetto.query(engine, trace, [perfetto.ERRORS, TRACKS])
-    told = [f"import error: {error}" for error in errors]
-    wanted = [["order", ORDERS], ["shop", 1]]
+    problems = [f"import error: {error}" for error in errors]
+    expected = [["order", ORDERS], ["shop", 1]]
     found = [[name, int(count)] for name, count, _, _ in tracks]
-    told += [] if found == wanted else [f"tracks {tracks}"]
-    return told + [f"{name}: {open_} never end" for name, _, _, open_ in tracks if open_ != "0"]
+    problems += [] if found == expected else [f"tracks {tracks}"]
+    return problems + [f"{name}: {open_} never end" for name, _, _, open_ in tracks if open_ != "0"]

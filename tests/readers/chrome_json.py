@@ -38,7 +38,8 @@ def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def add(found: Found, item: dict[str, object]) -> None:
-    # Of a track's number, which JSON's readers cannot hold, the low bits are there. No thread of Linux has as large a number.
+    # JSON has the low bits of a track's number, which is too large for readers of JSON. Linux
+    # threads have smaller numbers.
     if item.get("tid", 0) >> 30 == 1:
         item["tid"] |= 1 << 63
     if item["ph"] == "M":
@@ -62,7 +63,7 @@ def event(item: dict[str, object]) -> Event:
 
 
 def exact(value: object) -> object:
-    """True is not 1, and a number with a fraction is that of its bits."""
+    """Distinguishes True from 1, and compares floats by their bits."""
     if isinstance(value, bool):
         return ("bool", value)
     return ("f64", struct.pack("<d", value)) if isinstance(value, Decimal) else value

@@ -1,4 +1,4 @@
-"""Compares what a reader found with what the program did."""
+"""Compares a reader's events with the known events of the program."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 from model import Event, Expected, Found, Known, Objects
 
-# How a known event has to look to a reader: its tail and its arguments.
+# The expected tail and arguments of a known event, for a reader.
 View = Callable[[Known], tuple[object, object]]
 
-# Mismatches that are told; the rest is counted.
-TOLD = 5
+# The number of mismatches to print. Further ones are counted.
+PRINTED = 5
 
 
 def event_by_event(expected: Expected, found: Found, view: View) -> list[str]:
-    """Nothing is missing, nothing is there that was not done, each thread's events are in order, names are right."""
+    """No event is missing or unexpected, each thread's events are in order, and names are right."""
     faults = found.faults + objects(expected, found)
     for thread in sorted(expected.events.keys() | found.events.keys()):
         walk = Walk(found.events.get(thread, []), view)
@@ -29,16 +29,16 @@ def objects(expected: Objects, found: Objects) -> list[str]:
     faults = [] if expected.processes == found.processes else [f"processes: {found.processes}, not {expected.processes}"]
     for thread in sorted(expected.threads.keys() | found.threads.keys()):
         names = expected.threads.get(thread), found.threads.get(thread)
-        # A name that nobody wrote down is that of a thread that did nothing.
+        # A thread without a known name has no events.
         if names[0] is not None and names[0] != names[1]:
             faults.append(f"thread {thread} is called {names[1]}, not {names[0]}")
     return faults
 
 
 class Walk:
-    """One thread's known events and those that were found, side by side.
+    """One thread's known events and found events, side by side.
 
-    The end of a scope is within the scope's one record, if nobody saved the buffer in between. Else the scope has a record for its
+    A scope is one record if its buffer was not saved before its end. Else the scope has a record for its
     beginning and another for its end. What is never ended has to look so.
     """
 
@@ -46,7 +46,7 @@ class Walk:
         self.found = found
         self.view = view
         self.at = 0
-        # Time of what was last compared: what comes next is not earlier.
+        # The time of the last compared event. The next one must not be earlier.
         self.now: float = 0
         self.open: list[Event | None] = []
         self.faults: list[str] = []
@@ -59,7 +59,7 @@ class Walk:
                 self.fault(f"a scope is not open, but {beginning}")
         for event in self.found[self.at :]:
             self.fault(f"not done: {event}")
-        return self.faults[:TOLD] + ([f"and {len(self.faults) - TOLD} more"] if len(self.faults) > TOLD else [])
+        return self.faults[:PRINTED] + ([f"and {len(self.faults) - PRINTED} more"] if len(self.faults) > PRINTED else [])
 
     def one(self, known: Known) -> None:
         if known.kind == "scope_begin":
@@ -92,7 +92,7 @@ class Walk:
             self.fault(f"expected {known}, found {event}")
             return None
         if event.start < self.now:
-            self.fault(f"earlier than what is before it, at {self.now}: {event}")
+            self.fault(f"earlier than the event before it, at {self.now}: {event}")
         self.now = event.start
         return event
 
@@ -105,7 +105,7 @@ def looks(known: Known, view: View) -> tuple[object, ...]:
 
 
 def nothing_invented(expected: Expected, found: Found, view: View) -> list[str]:
-    """What was found was done, as often as that. Where much is lost, this is what can be said."""
+    """Each found event is a known one, no more often than known. This check allows losses."""
     faults = list(found.faults)
     for thread, events in found.events.items():
         known = expected.events.get(thread, [])
@@ -113,12 +113,12 @@ def nothing_invented(expected: Expected, found: Found, view: View) -> list[str]:
         if names is not None and found.threads.get(thread, names) != names:
             faults.append(f"thread {thread} is called {found.threads[thread]}, not {names}")
         faults += [f"thread {thread}: not done: {event}"[:500] for event in invented(known, events, view)]
-    return faults[:TOLD]
+    return faults[:PRINTED]
 
 
 def invented(known: list[Known], events: list[Event], view: View) -> list[Event]:
     done = Counter(key(event.kind, looks(event, view)) for event in known)
-    # A scope whose beginning is overwritten is there as a whole, but for its arguments.
+    # A scope whose begin was overwritten is a complete duration without arguments.
     ended = Counter((event.category, event.name) for event in known if event.kind == "scope_end")
     left = []
     for event in events:
@@ -138,7 +138,7 @@ def key(kind: str, looks: tuple[object, ...]) -> str:
 
 
 def newest_kept(expected: Expected, found: Found, view: View, name: str) -> list[str]:
-    """The last event of the thread of this name is there."""
+    """The last event of the thread with this name is in the archive."""
     [last] = [thread for thread, (_, called) in expected.threads.items() if called == name]
     known = [event for event in expected.events[last] if not event.kind.startswith("scope")][-1]
     seen = [event.looks() for event in found.events[last] if event.kind == known.kind]
@@ -146,5 +146,5 @@ def newest_kept(expected: Expected, found: Found, view: View, name: str) -> list
 
 
 def records(expected: Expected) -> int:
-    """Records that the program made, where no scope needs two."""
+    """The number of records, if no scope requires two."""
     return sum(event.kind != "scope_end" for events in expected.events.values() for event in events)

@@ -1,4 +1,4 @@
-"""Makes archives word by word, as the Fuchsia trace format's specification draws them."""
+"""Creates archives word by word, by the specification of the Fuchsia trace format."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def add(found: Found, record: models.Record) -> None:
         else:
             found.threads[record.id] = (record.args["process"], record.name)
     elif not type(record).__name__.endswith("EventRecord"):
-        found.others.append(record)
+        found.other_records.append(record)
     elif record.category == OWN_CATEGORY:
         found.lost += record.args["number"] if record.name == "records dropped" else 0
     else:
@@ -62,7 +62,7 @@ def kind(record: models.Record) -> str:
 
 
 def exact(value: object) -> object:
-    """Floats as their bits, so that NaN is equal to itself and 1.0 is not to 1; True is not 1 either."""
+    """Compares floats by their bits, so that NaN equals itself and 1.0 differs from 1. True differs from 1 too."""
     if isinstance(value, float):
         return ("f64", struct.unpack("<Q", struct.pack("<d", value))[0])
     return ("bool", value) if isinstance(value, bool) else value
@@ -71,5 +71,5 @@ def exact(value: object) -> object:
 def view(known: Known) -> tuple[object, object]:
     # Fault: the package drops all but the last of arguments with one key.
     args = {key: (kind, value) if kind in ("f64", "bool") else value for key, kind, value in known.args}
-    # Fault: the package does not tell the scope of an instant.
+    # Fault: the package omits the scope of an instant.
     return (None if known.kind == "instant" else known.tail), args

@@ -1,4 +1,4 @@
-"""What a trace says, whoever read it, and what the program `known_events` wrote down that it did."""
+"""The content of a trace, for any reader, and the known events of the program `known_events`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# The category of what the recorder itself adds: clock anchors, losses.
+# The category of the recorder's own records: clock anchors, losses.
 OWN_CATEGORY = "trace"
 
 
 @dataclass
 class Known:
-    """An event that the program did: a line of the file at KNOWN_EVENTS."""
+    """A known event of the program: a line of the file at KNOWN_EVENTS."""
 
     kind: str
     category: str
@@ -54,11 +54,11 @@ class Expected(Objects):
 @dataclass
 class Found(Objects):
     events: dict[int, list[Event]] = field(default_factory=lambda: defaultdict(list))
-    # What is neither an event nor an object of the kernel's, as the reader has it.
-    others: list[object] = field(default_factory=list)
-    # Records that the trace says were dropped.
+    # Records that are neither events nor kernel objects, in the reader's form.
+    other_records: list[object] = field(default_factory=list)
+    # The number of dropped records, as reported in the trace.
     lost: int = 0
-    # What is wrong with it at first sight.
+    # Faults that were found while reading.
     faults: list[str] = field(default_factory=list)
 
 
@@ -82,5 +82,5 @@ def known(note: dict[str, object]) -> Known:
 
 
 def parsed(kind: str, value: object) -> object:
-    """Numbers are written as text; those of a float are its bits."""
+    """Numbers are text; a float is represented by its bits."""
     return value if kind in ("null", "bool", "string") else int(value)

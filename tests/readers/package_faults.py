@@ -21,7 +21,7 @@ def read(*records: bytes) -> list:
 
 
 class WrongValues(unittest.TestCase):
-    """What the package tells otherwise than it was recorded."""
+    """Data that the package returns differently from the record."""
 
     def test_the_end_of_a_complete_duration_is_taken_for_its_length(self) -> None:
         [duration] = read(event(DURATION_COMPLETE, 1000, tail=(1500,)))
@@ -30,13 +30,13 @@ class WrongValues(unittest.TestCase):
 
     def test_of_arguments_with_one_key_only_the_last_one_is_kept(self) -> None:
         [instant] = read(event(INSTANT, 1, argument(4, "k", 5), argument(4, "k", 6), tail=(0,)))
-        self.assertEqual(instant.args, {"k": 6})  # The format has a list of arguments, in which keys may come again.
+        self.assertEqual(instant.args, {"k": 6})  # The format has a list of arguments, in which keys may repeat.
 
-    def test_the_scope_of_an_instant_is_not_told(self) -> None:
+    def test_the_scope_of_an_instant_is_missing(self) -> None:
         [thread_wide, global_] = read(event(INSTANT, 1, tail=(0,)), event(INSTANT, 1, tail=(2,)))
         self.assertEqual(thread_wide, global_)
 
-    def test_types_of_integers_are_not_told(self) -> None:
+    def test_types_of_integers_are_missing(self) -> None:
         kinds = (4, 7, 8)  # u64, pointer, koid
         values = [read(event(COUNTER, 1, argument(kind, "k", 5), tail=(0,)))[0].args["k"] for kind in kinds]
         self.assertEqual(values, [5, 5, 5])
@@ -48,7 +48,7 @@ class WrongValues(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    """Good archives that the package does not read to their end. (What the specification does not know is to be skipped.)"""
+    """Valid archives that the package does not read to their end. (By the specification, unknown records are skipped.)"""
 
     def refuses(self, message: str, *records: bytes) -> None:
         with self.assertRaisesRegex(ValueError, message):
@@ -70,7 +70,7 @@ class Refusals(unittest.TestCase):
     def test_provider_events_that_it_does_not_know(self) -> None:
         self.refuses("invalid Provider Event Type 1", record(3 << 16 | 1 << 20 | 1 << 52))
 
-    def test_a_provider_that_is_introduced_again(self) -> None:
+    def test_a_provider_that_is_introduced_twice(self) -> None:
         self.refuses("multiple ProviderInfo", provider())
 
     def test_a_string_that_is_not_utf_8(self) -> None:
@@ -78,7 +78,7 @@ class Refusals(unittest.TestCase):
 
     def test_an_archive_cut_within_a_header(self) -> None:
         cut = archive(event(INSTANT, 1, tail=(0,)), b"\x14\x00\x00")
-        # Elsewhere a cut is reported with what was read before it.
+        # At other places, truncation is reported together with the records before it.
         with self.assertRaisesRegex(FxtParseError, "failed to read record header"):
             parse_records(cut)
 

@@ -43,8 +43,9 @@ class Engine {
     this.load(directory);
   }
 
-  // The worker script finds what a browser's worker has. `process` is hidden from it, or it would take itself for a Node program.
-  // Errors and arrays are tested with `instanceof`, so they have to be of the script's own context.
+  // The worker script finds what a browser's worker has. `process` is hidden from it, or it would
+  // take itself for a Node program. The script tests errors and arrays with `instanceof`, so they
+  // must be created in its own context.
   load(directory) {
     const self = { location: { href: "http://localhost/" } };
     const quiet = { log() {}, warn() {}, error() {} };
@@ -64,7 +65,7 @@ class Engine {
     }
   }
 
-  // Sends a request; its replies are there when the call comes back.
+  // Sends a request. Its replies have arrived when the call returns.
   call(method, argument, content) {
     const body = Buffer.concat([
       proto.varint(RPC.sequence, this.sequence++), proto.varint(RPC.request, method),
@@ -126,7 +127,7 @@ function cells(batch) {
 async function main([directory, trace]) {
   const queries = JSON.parse(fs.readFileSync(0, "utf8"));
   const engine = new Engine(directory);
-  // The module is loaded; a promise that tells its script so is under way.
+  // The module is loaded. A pending promise notifies its script.
   await new Promise((resume) => setTimeout(resume, 0));
   engine.open(trace);
   process.stdout.write(JSON.stringify(queries.map((sql) => engine.query(sql))));

@@ -1,6 +1,6 @@
-"""Loads a trace into Perfetto's trace processor and compares its tables with what the program did.
+"""Loads a trace into Perfetto's trace processor, and compares its tables with the known events of the program.
 
-What Perfetto shows otherwise than it was recorded: null is the string "null", integers are signed, NaN is null, strings end at a zero
+Differences between Perfetto's tables and the records: null is the string "null", integers are signed, NaN is null, strings end at a zero
 byte, of arguments with one key the last one counts, the scope of an instant is ignored, and of a thread's id the low 32 bits are kept.
 """
 
@@ -46,7 +46,7 @@ def query(engine: Path, trace: Path, queries: list[str]) -> list[list[list[objec
 
 
 def errors(engine: Path, trace: Path) -> list[str]:
-    """What Perfetto complains about."""
+    """Perfetto's import errors."""
     [rows] = query(engine, trace, [ERRORS])
     return [f"import error: {name} {value}" for name, value in rows]
 
@@ -64,32 +64,32 @@ def faults(engine: Path, trace: Path, expected: Expected) -> list[str]:
     errors, threads, slices, asyncs, args, counters, flows = query(
         engine, trace, [ERRORS, THREADS, SLICES, ASYNCS, ARGS, COUNTERS, FLOWS]
     )
-    want = tables(expected)
+    expected_tables = tables(expected)
     sets = argument_sets(args)
     found = [f"import error: {error}" for error in errors]
     found += compare_threads(expected, threads)
-    found += compare_slices(want, slices, sets)
-    found += differences("async", Counter(map(repr, want.asyncs)), Counter(repr(found_async(row, sets)) for row in asyncs))
-    found += compare_counters(want, counters)
-    return found + compare_flows(want, flows)
+    found += compare_slices(expected_tables, slices, sets)
+    found += differences("async", Counter(map(repr, expected_tables.asyncs)), Counter(repr(found_async(row, sets)) for row in asyncs))
+    found += compare_counters(expected_tables, counters)
+    return found + compare_flows(expected_tables, flows)
 
 
 def json_faults(engine: Path, trace: Path, expected: Expected) -> list[str]:
-    """As `faults`, of what JSON has in common with archives.
+    """Like `faults`, for the data that JSON can represent.
 
     There, instants of a process or of all have tracks of their own, no name is shown as such, and a zero byte as its escape. Of the
     number of an application's track the low bits are left.
     """
     errors, threads, slices, flows = query(engine, trace, [ERRORS, THREADS, SLICES, FLOWS])
     expected = numbered(expected)
-    want = tables(expected)
-    for thread, known in want.slices.items():
+    expected_tables = tables(expected)
+    for thread, known in expected_tables.slices.items():
         own = [slice for slice in known if slice.scope == 0]
-        want.slices[thread] = [replace(slice, args={}, name=json_name(slice.whole)) for slice in own]
+        expected_tables.slices[thread] = [replace(slice, args={}, name=json_name(slice.whole)) for slice in own]
     found = [f"import error: {error}" for error in errors]
     known = [slice for slice in slices if int(slice[0]) in expected.threads]
     arrows = [flow for flow in flows if int(flow[1]) in expected.threads]
-    return found + compare_threads(expected, threads) + compare_slices(want, known, {}) + compare_flows(want, arrows)
+    return found + compare_threads(expected, threads) + compare_slices(expected_tables, known, {}) + compare_flows(expected_tables, arrows)
 
 
 def without(expected: Expected, *threads: int) -> Expected:
@@ -101,7 +101,7 @@ def without(expected: Expected, *threads: int) -> Expected:
 
 
 def numbered(expected: Expected) -> Expected:
-    """With the numbers that tracks have in JSON."""
+    """Replaces the numbers of tracks by those in JSON."""
     found = Expected(expected.processes)
     for thread, named in expected.threads.items():
         found.threads[thread & 0xFFFF_FFFF] = named
@@ -113,20 +113,20 @@ def json_name(name: str) -> str:
     return name.replace("\0", "\\u0000") or "[No name]"
 
 
-def compare_flows(want: Tables, rows: list[list[object]]) -> list[str]:
+def compare_flows(expected: Tables, rows: list[list[object]]) -> list[str]:
     found = Counter((out, int(out_thread), into, int(into_thread)) for out, out_thread, into, into_thread in rows)
-    return differences("flow", want.flows, found)
+    return differences("flow", expected.flows, found)
 
 
-def differences(what: str, want: Counter, found: Counter) -> list[str]:
-    missing = [f"{what}: missing {item}" for item in (want - found).elements()]
-    return missing + [f"{what}: not done {item}" for item in (found - want).elements()]
+def differences(what: str, expected: Counter, found: Counter) -> list[str]:
+    missing = [f"{what}: missing {item}" for item in (expected - found).elements()]
+    return missing + [f"{what}: not done {item}" for item in (found - expected).elements()]
 
 
 def compare_threads(expected: Expected, rows: list[list[object]]) -> list[str]:
     found = {int(tid): (int(pid), name, process) for tid, pid, name, process in rows}
-    want = {tid: (pid, name, expected.processes[pid]) for tid, (pid, name) in expected.threads.items()}
-    return [f"thread {tid} is {found.get(tid)}, not {names}" for tid, names in want.items() if found.get(tid) != names]
+    names_by_thread = {tid: (pid, name, expected.processes[pid]) for tid, (pid, name) in expected.threads.items()}
+    return [f"thread {tid} is {found.get(tid)}, not {names}" for tid, names in names_by_thread.items() if found.get(tid) != names]
 
 
 def argument_sets(rows: list[list[object]]) -> dict[str, dict[str, object]]:
@@ -137,22 +137,22 @@ def argument_sets(rows: list[list[object]]) -> dict[str, dict[str, object]]:
     return sets
 
 
-def compare_slices(want: Tables, rows: list[list[object]], sets: dict[str, dict[str, object]]) -> list[str]:
+def compare_slices(expected: Tables, rows: list[list[object]], sets: dict[str, dict[str, object]]) -> list[str]:
     found: dict[int, list[Slice]] = defaultdict(list)
     for tid, _, name, category, depth, dur, args in rows:
         found[int(tid)].append(Slice(name, category, int(depth), sets.get(args, {}), dur == "-1"))
     faults = []
-    for thread in sorted(want.slices.keys() | found.keys()):
-        pair = want.slices.get(thread, []), found.get(thread, [])
+    for thread in sorted(expected.slices.keys() | found.keys()):
+        pair = expected.slices.get(thread, []), found.get(thread, [])
         faults += [f"thread {thread}: {fault}" for fault in first_difference(*pair)]
     return faults
 
 
-def first_difference(want: list[Slice], found: list[Slice]) -> list[str]:
-    for known, seen in zip(want, found):
+def first_difference(expected: list[Slice], found: list[Slice]) -> list[str]:
+    for known, seen in zip(expected, found):
         if known != seen:
             return [f"expected {known}, found {seen}"[:1000]]
-    return [] if len(want) == len(found) else [f"expected {len(want)} slices, found {len(found)}"]
+    return [] if len(expected) == len(found) else [f"expected {len(expected)} slices, found {len(found)}"]
 
 
 def found_async(row: list[object], sets: dict[str, dict[str, object]]) -> Slice:
@@ -160,9 +160,9 @@ def found_async(row: list[object], sets: dict[str, dict[str, object]]) -> Slice:
     return Slice(name, category, 0, sets.get(args, {}), dur == "-1")
 
 
-def compare_counters(want: Tables, rows: list[list[object]]) -> list[str]:
+def compare_counters(expected: Tables, rows: list[list[object]]) -> list[str]:
     found: dict[tuple[int, str], list[float]] = defaultdict(list)
     for pid, name, value in rows:
         found[int(pid), name].append(float(value))
-    names = want.counters.keys() | found.keys()
-    return [f"counter {name}: {found.get(name)}, not {want.counters.get(name)}" for name in names if found.get(name) != want.counters.get(name)]
+    names = expected.counters.keys() | found.keys()
+    return [f"counter {name}: {found.get(name)}, not {expected.counters.get(name)}" for name in names if found.get(name) != expected.counters.get(name)]

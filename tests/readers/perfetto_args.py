@@ -1,4 +1,4 @@
-"""How Perfetto shows the arguments of an event."""
+"""The arguments of an event in Perfetto's tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Perfetto has to show of what the program did."""
+"""The expected tables of Perfetto for the known events of the program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Slice:
 
 @dataclass
 class Tables:
-    """What Perfetto has to show."""
+    """The expected tables of Perfetto."""
 
     slices: dict[int, list[Slice]] = field(default_factory=dict)
     asyncs: list[Slice] = field(default_factory=list)
@@ -35,21 +35,21 @@ class Tables:
 
 
 def tables(expected: Expected) -> Tables:
-    want = Tables()
+    tables = Tables()
     for thread, events in expected.events.items():
-        Thread(want, expected.threads[thread][0], thread).all(events)
-    for hops in want.hops.values():
+        Thread(tables, expected.threads[thread][0], thread).all(events)
+    for hops in tables.hops.values():
         chain = sorted(hops)
-        want.flows.update((out[1], out[2], into[1], into[2]) for out, into in zip(chain, chain[1:]))
-    pair_asyncs(want, [event for events in expected.events.values() for event in events])
-    return want
+        tables.flows.update((out[1], out[2], into[1], into[2]) for out, into in zip(chain, chain[1:]))
+    pair_asyncs(tables, [event for events in expected.events.values() for event in events])
+    return tables
 
 
 class Thread:
-    """What the events of one thread become."""
+    """The tables for the events of one thread."""
 
-    def __init__(self, want: Tables, process: int, thread: int) -> None:
-        self.want = want
+    def __init__(self, tables: Tables, process: int, thread: int) -> None:
+        self.tables = tables
         self.process = process
         self.thread = thread
         self.stack: list[Slice] = []
@@ -75,27 +75,27 @@ class Thread:
     def slice(self, event: Known, is_open: bool) -> Slice:
         made = Slice(shown_text(event.name), shown_text(event.category), len(self.stack), merged({}, event), is_open)
         made.scope, made.whole = event.tail or 0, event.name
-        self.want.slices.setdefault(self.thread, []).append(made)
+        self.tables.slices.setdefault(self.thread, []).append(made)
         return made
 
     def counter(self, event: Known) -> None:
         for key, (kind, value) in merged({}, event).items():
             assert kind in ("int", "real"), "the program counts numbers"
-            self.want.counters[self.process, f"{event.name}:{key}:{event.tail}"].append(float(value))
+            self.tables.counters[self.process, f"{event.name}:{key}:{event.tail}"].append(float(value))
 
     def hop(self, event: Known) -> None:
         steps = [value for key, _, value in event.args if key == "hop"]
         order = {"flow_begin": -1, "flow_end": 1 << 32}.get(event.kind, *steps)
-        self.want.hops[event.tail].append((order, self.stack[-1].name, self.thread))
+        self.tables.hops[event.tail].append((order, self.stack[-1].name, self.thread))
 
 
-def pair_asyncs(want: Tables, events: list[Known]) -> None:
+def pair_asyncs(tables: Tables, events: list[Known]) -> None:
     begun: dict[tuple[str, str, int], Slice] = {}
     for event in events:
         name = (event.category, event.name, event.tail)
         if event.kind in ("async_begin", "async_instant"):
             made = Slice(event.name, event.category, 0, merged({}, event), event.kind == "async_begin")
-            want.asyncs.append(made)
+            tables.asyncs.append(made)
             begun[name] = made
     for event in events:
         if event.kind == "async_end":

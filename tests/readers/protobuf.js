@@ -1,4 +1,4 @@
-// As much of the protobuf wire format as perfetto.js needs.
+// The part of the protobuf wire format that perfetto.js uses.
 
 "use strict";
 
@@ -32,7 +32,7 @@ exports.bytes = (field, content) => {
   return Buffer.concat([encodeVarint((field << 3) | BYTES), encodeVarint(bytes.length), bytes]);
 };
 
-// The first length-delimited field of a stream, if it is there as a whole.
+// The first length-delimited field of a stream, if it is complete.
 exports.frame = (buffer) => {
   const tag = decodeVarint(buffer, 0);
   const length = tag && decodeVarint(buffer, tag.at);

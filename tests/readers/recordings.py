@@ -12,7 +12,7 @@ MODES = ("oneshot", "circular", "streaming")
 
 @dataclass
 class Way:
-    """How a program is recorded."""
+    """The way to record a program."""
 
     mode: str
     size: str
@@ -27,16 +27,16 @@ def ways(*sizes: tuple[str, str]) -> list[Way]:
     return [Way(mode, size, managed) for managed in (False, True) for mode, size in sizes]
 
 
-# Buffers that all events fit in; and one that is saved many times in the middle of scopes.
+# Buffers with room for all events, and one that is saved many times within scopes.
 ROOMY = ways(*((mode, "16M") for mode in MODES))
 SAVED_OFTEN = ways(("streaming", "160K"))
-# Buffers that many events do not fit in.
+# Buffers without room for many of the events.
 TOO_SMALL = ways(("oneshot", "64K"), ("circular", "256K"))
 
 
 @dataclass
 class Programs:
-    """Where the programs are, and where what they write goes."""
+    """The directories of the programs and of their output."""
 
     bin: Path
     work: Path
@@ -49,7 +49,7 @@ class Programs:
         return self.bin / "examples" / name
 
     def record(self, way: Way, archive: Path, command: list[str], env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
-        """Runs a command and returns what it came to."""
+        """Runs a command and returns its result."""
         archive.unlink(missing_ok=True)
         variables = clean_environment() | (env or {})
         if way.managed:

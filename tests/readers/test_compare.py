@@ -1,4 +1,4 @@
-"""The comparison finds what it is there to find."""
+"""Tests of the comparison itself."""
 
 import copy
 import unittest
@@ -49,7 +49,7 @@ def faults(it: Found) -> list[str]:
 
 
 class EventByEvent(unittest.TestCase):
-    def test_what_was_done_is_found(self) -> None:
+    def test_known_events_are_found(self) -> None:
         self.assertEqual(faults(found()), [])
 
     def test_a_scope_may_have_two_records(self) -> None:
@@ -59,7 +59,7 @@ class EventByEvent(unittest.TestCase):
         events.insert(3, event("duration_end", "outer", 15))
         self.assertEqual(faults(it), [])
 
-    def test_each_event_counts(self) -> None:
+    def test_missing_events_are_faults(self) -> None:
         for index in range(5):
             missing, twice, changed = found(), found(), found()
             del missing.events[THREAD][index]
@@ -69,7 +69,7 @@ class EventByEvent(unittest.TestCase):
                 with self.subTest(what, index=index):
                     self.assertTrue(faults(it))
 
-    def test_order_and_thread_count(self) -> None:
+    def test_wrong_order_and_thread_are_faults(self) -> None:
         swapped, elsewhere = found(), found()
         events = swapped.events[THREAD]
         events[1], events[2] = events[2], events[1]
@@ -77,7 +77,7 @@ class EventByEvent(unittest.TestCase):
         elsewhere.events[9] = [elsewhere.events[THREAD].pop()]
         self.assertTrue(faults(elsewhere))
 
-    def test_types_ids_and_arguments_count(self) -> None:
+    def test_wrong_types_ids_and_arguments_are_faults(self) -> None:
         for change in ({"tail": 4}, {"args": {"v": 1}}, {"args": {}}, {"args": {"v": -1, "w": 0}}, {"kind": "instant"}):
             it = found()
             for name, value in change.items():
@@ -85,14 +85,14 @@ class EventByEvent(unittest.TestCase):
             with self.subTest(change):
                 self.assertTrue(faults(it))
 
-    def test_times_count(self) -> None:
+    def test_wrong_times_are_faults(self) -> None:
         for index, name, value in ((0, "end", 12), (0, "end", 17), (2, "end", 11), (1, "start", 9), (3, "kind", "duration_complete")):
             it = found()
             setattr(it.events[THREAD][index], name, value)
             with self.subTest(index=index, value=value):
                 self.assertTrue(faults(it))
 
-    def test_names_and_losses_count(self) -> None:
+    def test_wrong_names_and_losses_are_faults(self) -> None:
         for name, value in (("threads", {THREAD: (7, "other")}), ("threads", {THREAD: (6, "worker")}), ("processes", {}), ("lost", 1)):
             it = found()
             setattr(it, name, value)
@@ -104,21 +104,21 @@ class NothingInvented(unittest.TestCase):
     def faults(self, it: Found) -> list[str]:
         return compare.nothing_invented(expected(), it, fxt_package.view)
 
-    def test_anything_may_be_missing(self) -> None:
+    def test_missing_events_are_allowed(self) -> None:
         for index in range(5):
             it = found()
             del it.events[THREAD][index]
             self.assertEqual(self.faults(it), [])
 
-    def test_nothing_may_be_there_more_often_than_done(self) -> None:
+    def test_repeated_events_are_faults(self) -> None:
         for index in range(5):
             it = found()
             it.events[THREAD].append(it.events[THREAD][index])
-            # A complete duration without arguments may be one that ended late, but just once more.
+            # A complete duration without arguments may be an overwritten scope, but only once more.
             it.events[THREAD].append(it.events[THREAD][index])
             self.assertTrue(self.faults(it))
 
-    def test_the_newest_have_to_be_there(self) -> None:
+    def test_the_newest_event_is_required(self) -> None:
         it = found()
         del it.events[THREAD][:2]
         self.assertEqual(compare.newest_kept(expected(), it, fxt_package.view, "worker"), [])

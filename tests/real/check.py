@@ -1,4 +1,4 @@
-"""Has other programs write traces, converts them to FXT and back, and compares.
+"""Converts traces of other programs to FXT and back, and compares them.
 
     python check.py --trace TRACE --engine PERFETTO_UI --work DIR [NAME...]
 
@@ -91,7 +91,7 @@ def tracing_chrome(work: Path) -> Path:
 
 
 def cargo(work: Path) -> Path:
-    """What cargo itself does while it builds."""
+    """The trace of cargo's own work during a build."""
     crate = fresh(work / "crate")
     put(crate / "Cargo.toml", '[package]\nname = "built"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n')
     (crate / "src").mkdir()
@@ -101,14 +101,14 @@ def cargo(work: Path) -> Path:
 
 
 def rustc_llvm(work: Path) -> Path:
-    """What LLVM does in rustc. The option is not stable."""
+    """The trace of LLVM in rustc. The option is unstable."""
     out = fresh(work / "out")
     run("rustc", "-Z", "llvm-time-trace", "-C", "opt-level=2", put(work / "built.rs", RUST), cwd=out, RUSTC_BOOTSTRAP="1")
     return only(out, "*.llvm_timings.json").rename(work / "trace.json")
 
 
 def rustc_profile(work: Path) -> Path:
-    """rustc's own profile, made JSON as its tool crox does."""
+    """rustc's own profile, converted to JSON as by its tool crox."""
     out = fresh(work / "out")
     profile = ("-Z", f"self-profile={out}", "-Z", "self-profile-events=default,args")
     run("rustc", *profile, put(work / "built.rs", RUST), cwd=out, RUSTC_BOOTSTRAP="1")
@@ -158,9 +158,9 @@ def faults(before: object, after: object) -> list[str]:
 
 
 def shown(engine: Path, trace: Path) -> tuple[dict[str, int], int, int]:
-    """What Perfetto shows of a trace, but for thread 0, which it takes for the kernel's.
+    """Perfetto's counts for a trace, without thread 0, which it treats as the kernel's.
 
-    Also how many durations it leaves out because they overlap others of their thread, which in JSON it gives a track of their own; and
+    Also the number of durations that it omits because they overlap others of their thread, which in JSON it gives a track of their own; and
     how many ends it takes before their begins, since the program wrote one time for both.
     """
     one = "select count(*) from "
@@ -179,7 +179,8 @@ def perfetto_faults(engine: Path, document: Path, archive: Path) -> list[str]:
     (of_json, _, misplaced), (of_fxt, left_out, _) = shown(engine, document), shown(engine, archive)
     print(f"    Perfetto: {of_fxt}" + (f", {left_out} slices overlap" if left_out else ""))
     if misplaced:
-        # What is left of such durations differs: the two importers sort events of one time each in its own way.
+        # The remaining durations differ, because the two importers sort simultaneous events
+        # differently.
         print(f"    Perfetto misplaces {misplaced} ends of the program's own document: slices are not compared")
         of_json["slices"] = of_fxt["slices"]
     return [] if of_json == of_fxt else [f"Perfetto shows {of_fxt} of the archive, {of_json} of the document"]
@@ -188,12 +189,12 @@ def perfetto_faults(engine: Path, document: Path, archive: Path) -> list[str]:
 def check(trace: Path, engine: Path, name: str, work: Path) -> bool:
     work.mkdir(parents=True, exist_ok=True)
     (work / "trace.json").unlink(missing_ok=True)
-    document, archive, again = MAKERS[name](work), work / "trace.fxt", work / "again.json"
+    document, archive, back = MAKERS[name](work), work / "trace.fxt", work / "back.json"
     run(trace, "convert", document, "-o", archive)
     run(trace, "check", archive)
-    run(trace, "convert", archive, "-o", again)
+    run(trace, "convert", archive, "-o", back)
     before = load(document)
-    found = faults(before, load(again)) + perfetto_faults(engine, document, archive)
+    found = faults(before, load(back)) + perfetto_faults(engine, document, archive)
     phases = Counter(str(event.get("ph")) for event in events(before))
     sizes = f"{os.path.getsize(document)} bytes of JSON, {os.path.getsize(archive)} of FXT"
     print(f"{'FAILED' if found else 'ok'}  {name}: {len(events(before))} events, {sizes}, {dict(phases)}")

@@ -1,4 +1,4 @@
-//! Alerts, and what `trace record --trigger` makes of them.
+//! Alerts, and the actions of `trace record --trigger`.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::harness::{record, trace, Archive, Provider, Run, Shape, MODES};
 
-/// What `trace record` has come to, and where.
+/// The result of `trace record`, and its directory.
 struct Recorded {
     directory: TempDir,
     run: Run,
@@ -34,7 +34,7 @@ impl Recorded {
         self.directory.path().join(name)
     }
 
-    /// The names of all files, in order.
+    /// Returns the names of all files, in order.
     fn files(&self) -> Vec<String> {
         files(self.directory.path())
     }
@@ -48,8 +48,8 @@ fn files(directory: &Path) -> Vec<String> {
     names
 }
 
-/// What the summary says of an alert.
-fn told(run: &Run, name: &str) -> u64 {
+/// Returns the count of an alert in the summary.
+fn alert_count(run: &Run, name: &str) -> u64 {
     let json = run.stdout();
     let alerts = json.split("\"alerts\": {").nth(1).and_then(|rest| rest.split('}').next());
     let of_name = alerts.and_then(|alerts| alerts.split(&format!("\"{name}\": ")).nth(1));
@@ -58,7 +58,7 @@ fn told(run: &Run, name: &str) -> u64 {
 }
 
 #[test]
-fn alerts_are_listed_and_do_nothing_by_themselves() {
+fn alerts_without_a_trigger_are_only_listed() {
     for mode in MODES {
         let options = [
             "-m",
@@ -87,11 +87,11 @@ fn stop_ends_the_recording_and_waits_for_the_command() {
         assert!(recorded.run.stderr().contains("alert \"slow\": recording ends"));
         let archive = recorded.archive();
         assert_eq!(archive.only().numbers("before"), Vec::from_iter(0..1000));
-        assert_eq!(archive.only().count("after"), 0, "they came when recording had ended");
+        assert_eq!(archive.only().count("after"), 0, "they were after the end of recording");
     }
 }
 
-/// The archive is there while the command goes on.
+/// The archive is complete while the command continues.
 #[test]
 fn stop_completes_the_archive_at_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -101,7 +101,7 @@ fn stop_completes_the_archive_at_once() {
     crate::harness::wait_until("the archive is complete", || output.exists());
     assert_eq!(files(directory.path()), ["out.fxt"]);
     let pid = rustix::process::Pid::from_child(&child);
-    // A signal still goes to the command.
+    // Signals are still forwarded to the command.
     rustix::process::kill_process(pid, rustix::process::Signal::Term).unwrap();
     let run = Run::end_of(child);
     assert_eq!(run.code(), 0);
@@ -112,12 +112,13 @@ fn stop_completes_the_archive_at_once() {
 fn exit_ends_both() {
     let recorded = Recorded::of(&["--trigger", "done:exit"], &["alert-until-terminated"]);
     assert_eq!(recorded.run.code(), 0, "as at a deadline: {:?}", recorded.run);
-    assert_eq!(recorded.run.stdout(), "terminated\n", "it was asked to end");
+    assert_eq!(recorded.run.stdout(), "terminated\n", "it received SIGTERM");
     assert!(recorded.run.stderr().contains("the command is stopped"), "{:?}", recorded.run);
     assert_eq!(recorded.archive().providers.len(), 1);
 }
 
-/// The events of `part` are the first of those of `all`, but for scopes that were still open.
+/// Asserts that the events of `part` are the first ones of `all`, except scopes that were still
+/// open.
 fn assert_first(part: &Provider, all: &Provider) {
     let instants = |provider: &Provider| -> Vec<_> {
         let instants = provider.events.iter().filter(|event| event.shape == Shape::Instant);
@@ -128,7 +129,7 @@ fn assert_first(part: &Provider, all: &Provider) {
 }
 
 #[test]
-fn a_snapshot_is_what_there_was_so_far_and_recording_goes_on() {
+fn a_snapshot_has_the_records_so_far_and_recording_continues() {
     for (mode, size) in
         [("streaming", "64K"), ("streaming", "16M"), ("oneshot", "16M"), ("circular", "16M")]
     {
@@ -160,8 +161,8 @@ fn a_snapshot_is_what_there_was_so_far_and_recording_goes_on() {
     }
 }
 
-/// A flight recorder: what came before the alert is in the snapshot, although the end of the
-/// recording has overwritten it.
+/// A flight recorder: the snapshot has the events before the alert, although later events have
+/// overwritten them in the recording.
 #[test]
 fn a_circular_snapshot_holds_the_moments_before_the_alert() {
     let options = ["-m", "circular", "-b", "512K", "--trigger", "slow:snapshot"];
@@ -170,26 +171,26 @@ fn a_circular_snapshot_holds_the_moments_before_the_alert() {
     assert_eq!(archive.only().count("before"), 0, "overwritten");
     let before = snapshot.only().numbers("before");
     assert!(before.len() > 1000, "half a buffer at least: {}", before.len());
-    // Where the program outran the buffer, its newest records are missing, and it says so.
+    // If the buffer was full, the newest records are missing, and reported as lost.
     assert!(100_000 - before.last().unwrap() <= 1 + snapshot.only().lost());
     assert_eq!(snapshot.only().count("after"), 0);
 }
 
-/// Alerts that come while a snapshot is written have one together, and the last alert has one that
-/// was taken after it.
+/// Alerts during a snapshot share the next one, and the last alert has a snapshot that was taken
+/// after it.
 #[test]
 fn the_last_alert_has_a_snapshot() {
     for mode in ["streaming", "circular"] {
         let options = ["-m", mode, "--json", "--trigger", "slow:snapshot"];
         let recorded = Recorded::of(&options, &["alert-repeatedly", "60", "5"]);
-        assert_eq!(told(&recorded.run, "slow"), 60);
+        assert_eq!(alert_count(&recorded.run, "slow"), 60);
         let snapshots = recorded.files().iter().filter(|name| name.contains("snapshot")).count();
         assert!((1..=60).contains(&snapshots), "{:?}", recorded.files());
         let mut before = 0;
         for number in 1..=snapshots as u32 {
             let numbers = recorded.snapshot(number).only().numbers("before");
             assert_eq!(numbers, Vec::from_iter(0..numbers.len() as u64));
-            assert!(numbers.len() >= before, "time goes on");
+            assert!(numbers.len() >= before, "later snapshots have more");
             before = numbers.len();
         }
         let too_late = recorded.run.stderr().contains("the recording ended before");
@@ -198,7 +199,7 @@ fn the_last_alert_has_a_snapshot() {
 }
 
 #[test]
-fn a_snapshot_that_cannot_be_written_is_told_and_recording_goes_on() {
+fn a_snapshot_that_cannot_be_written_is_reported_and_recording_continues() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("out-snapshot-1.fxt")).unwrap();
     let output = directory.path().join("out.fxt");
@@ -216,7 +217,7 @@ fn a_snapshot_that_cannot_be_written_is_told_and_recording_goes_on() {
 }
 
 #[test]
-fn snapshots_of_a_pipe_and_triggers_that_mean_nothing_are_refused() {
+fn snapshots_of_a_pipe_and_malformed_triggers_are_refused() {
     let refused = |options: &[&str], output: &str| {
         let directory = tempfile::tempdir().unwrap();
         let mut command = record(options, output.as_ref(), &["end", "return"]);
@@ -232,8 +233,8 @@ fn snapshots_of_a_pipe_and_triggers_that_mean_nothing_are_refused() {
     }
 }
 
-/// The program dies while snapshots of it are taken: each that has its name is whole, and the
-/// archive is complete.
+/// The program is killed during snapshots. Each snapshot with its final name is complete, and so is
+/// the archive.
 #[test]
 fn a_kill_during_a_snapshot_spoils_neither() {
     for (round, mode) in ["streaming", "circular"].into_iter().cycle().take(10).enumerate() {
@@ -249,8 +250,8 @@ fn a_kill_during_a_snapshot_spoils_neither() {
     }
 }
 
-/// The manager dies while it takes snapshots: its guard completes the archive, and each snapshot
-/// that has its name is whole.
+/// The manager is killed during snapshots. Its guard completes the archive, and each snapshot with
+/// its final name is complete.
 #[test]
 fn a_kill_of_the_manager_during_a_snapshot_spoils_neither() {
     for (round, mode) in ["streaming", "circular", "streaming", "circular"].iter().enumerate() {
@@ -276,23 +277,27 @@ fn a_kill_of_the_manager_during_a_snapshot_spoils_neither() {
 #[test]
 fn each_alert_arrives() {
     let recorded = Recorded::of(&["--json"], &["alert-many", "1500"]);
-    assert_eq!(told(&recorded.run, "many"), 3000, "{:?}", recorded.run);
-    assert_eq!(told(&recorded.run, "at run time"), 1500);
+    assert_eq!(alert_count(&recorded.run, "many"), 3000, "{:?}", recorded.run);
+    assert_eq!(alert_count(&recorded.run, "at run time"), 1500);
 }
 
-/// A program that raises them faster than a manager takes them is not cut off: those that are not
-/// sent are told.
+/// A program that raises alerts faster than the manager receives them is not disconnected. Alerts
+/// that were not sent are reported.
 #[test]
-fn alerts_that_are_not_sent_are_told() {
+fn unsent_alerts_are_reported() {
     let recorded = Recorded::of(&["--json"], &["alert-many", "100000"]);
     assert_eq!(recorded.run.code(), 0, "{:?}", recorded.run);
-    let (many, at_run_time) = (told(&recorded.run, "many"), told(&recorded.run, "at run time"));
+    let (many, at_run_time) =
+        (alert_count(&recorded.run, "many"), alert_count(&recorded.run, "at run time"));
     assert!(many > 0 && at_run_time > 0);
     let archive = recorded.archive();
     assert_eq!(many + at_run_time + archive.only().unsent_alerts, 300_000);
     let recorded = Recorded::of(&["--json"], &["alert-names"]);
     assert!(recorded.run.stdout().starts_with("64\n"), "{:?}", recorded.run);
-    assert_eq!((told(&recorded.run, "name 0"), told(&recorded.run, "name 63")), (1, 1));
+    assert_eq!(
+        (alert_count(&recorded.run, "name 0"), alert_count(&recorded.run, "name 63")),
+        (1, 1)
+    );
     assert_eq!(recorded.archive().only().unsent_alerts, 36);
     let recorded = Recorded::of(&["--strict"], &["alert-names"]);
     assert_eq!(recorded.run.code(), 3, "{:?}", recorded.run);
@@ -302,9 +307,9 @@ fn alerts_that_are_not_sent_are_told() {
 #[test]
 fn alerts_of_signal_handlers_and_forked_children_are_their_own() {
     let recorded = Recorded::of(&["--json"], &["alert-in-handler", "500"]);
-    assert_eq!(told(&recorded.run, "handled"), 500, "{:?}", recorded.run);
+    assert_eq!(alert_count(&recorded.run, "handled"), 500, "{:?}", recorded.run);
     let recorded = Recorded::of(&["--json"], &["alert-forked"]);
-    let of = |name| told(&recorded.run, name);
+    let of = |name| alert_count(&recorded.run, name);
     assert_eq!((of("parent"), of("child"), of("nobody's")), (3, 1, 0), "{:?}", recorded.run);
 }
 
@@ -314,7 +319,7 @@ fn an_alert_right_before_the_end_arrives() {
         let recorded =
             Recorded::of(&["--trigger", "slow:snapshot", "--json"], &["alert-slow", "1", "0", "0"]);
         assert_eq!(recorded.run.code(), 7);
-        assert_eq!(told(&recorded.run, "slow"), 1);
+        assert_eq!(alert_count(&recorded.run, "slow"), 1);
         assert_eq!(recorded.snapshot(1).only().count("before"), 1);
     }
 }
@@ -333,9 +338,9 @@ fn a_snapshot_is_compressed_as_the_archive_is() {
     }
 }
 
-/// Alone, a program has nobody to tell.
+/// A program that traces itself has no manager to receive alerts.
 #[test]
-fn without_a_manager_alerts_do_nothing() {
+fn without_a_manager_alerts_have_no_effect() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
     let run = Run::of(

@@ -6,8 +6,8 @@ use std::os::unix::process::ExitStatusExt;
 
 use crate::harness::{subject, Archive, Run};
 
-/// Runs a program of which `which` threads may not read the counter, with this clock, if one is
-/// chosen. Returns the archive too, if there is one.
+/// Runs a program in which the threads `which` may not read the counter, with an optional clock.
+/// Returns the result, and the archive if there is one.
 fn run(which: &str, clock: Option<&str>) -> (Run, Option<Archive>) {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
@@ -43,7 +43,7 @@ fn a_clock_for_threads_that_may_not_read_the_counter_can_be_chosen() {
     is_recorded("strict", Some("coarse"));
 }
 
-/// It is not killed for a system call where rolling buffers are full, either.
+/// It is not killed for a system call when rolling buffers are full either.
 #[test]
 fn a_thread_under_strict_seccomp_fills_buffers() {
     for mode in ["streaming", "circular"] {
@@ -56,7 +56,7 @@ fn a_thread_under_strict_seccomp_fills_buffers() {
     }
 }
 
-/// What the documentation says of threads of which tracing is not told.
+/// As documented, for threads that forbid the counter without selecting another clock.
 #[test]
 fn a_thread_that_may_not_read_the_counter_is_ended_by_the_kernel_otherwise() {
     for clock in ["counter", "boottime"] {

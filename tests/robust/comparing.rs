@@ -1,5 +1,5 @@
-//! What `trace diff` says of real runs: of one program nothing, of a program that works longer what
-//! is longer, and only that.
+//! `trace diff` on real runs: it reports no change for the same program, and only the longer
+//! durations for a slower one.
 
 use std::path::PathBuf;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::harness::{record, trace, Run};
 
-/// Runs of each program: of several, each is one sample. With nine, a run or two that the machine
-/// held up do not hide what is slower.
+/// Runs of each program, each of which is one sample. Nine are enough even if the machine slows
+/// down one or two.
 const RUNS: usize = 9;
 
-/// How long the three programs work: two of them are the same.
+/// The rounds of the three programs, two of which are the same.
 const ROUNDS: [&str; 3] = ["5000", "5000", "10000"];
 
-/// The programs take turns, so that all of them see the same of what else the machine does.
+/// The programs run alternately, so that other load affects all of them alike.
 #[test]
-fn only_what_takes_longer_is_slower() {
+fn only_longer_durations_are_slower() {
     let directory = tempfile::tempdir().unwrap();
     let mut runs: [Vec<PathBuf>; 3] = Default::default();
     for run in 0..RUNS {
@@ -29,10 +29,10 @@ fn only_what_takes_longer_is_slower() {
     }
     let [first, second, longer] = &runs;
     assert_eq!(slower(first, second), [""; 0]);
-    assert_eq!(slower(first, longer), ["as long as told", "whole"]);
+    assert_eq!(slower(first, longer), ["selected length", "whole"]);
 }
 
-/// The names of what is slower in the archives of `after`.
+/// Returns the names of slower rows in the archives of `after`.
 fn slower(before: &[PathBuf], after: &[PathBuf]) -> Vec<String> {
     let mut diff = trace(&["diff", "--json"]);
     diff.arg("--before").args(before).arg("--after").args(after);

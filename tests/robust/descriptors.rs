@@ -1,4 +1,5 @@
-//! No descriptor of the program is touched, whatever the program does with its descriptors.
+//! The tracer touches no descriptor of the program, even if the program closes or reuses all of its
+//! descriptors.
 
 use std::io::Read;
 use std::path::Path;
@@ -8,10 +9,11 @@ use tempfile::TempDir;
 
 use crate::harness::{record, subject, wait_until, Archive, Provider, Run, Session};
 
-/// What the program does: alone, in a forked child, in a forked child that is a provider, too.
+/// Where the program closes its descriptors: itself, in a forked child, or in a forked child that
+/// is a provider too.
 const WAYS: [&str; 3] = ["self", "child", "child init"];
 
-/// The files of the program have its own bytes only.
+/// Checks that the files of the program have only its own bytes.
 #[track_caller]
 fn check_files(directory: &Path, when: &str) {
     for index in 0..64 {
@@ -22,7 +24,7 @@ fn check_files(directory: &Path, when: &str) {
     }
 }
 
-/// Events that are there and events that are counted as lost are all events.
+/// Checks that each event is in the archive or counted as lost.
 #[track_caller]
 fn check_load(provider: &Provider, when: &str) {
     let found = provider.count("load") as u64;
@@ -94,7 +96,7 @@ fn a_recorded_command_closes_and_reuses_all_descriptors() {
     }
 }
 
-/// The tracer has none of its own among the program's descriptors, and children inherit none.
+/// The tracer adds no descriptor to the program's table, and children inherit none.
 #[test]
 fn the_tracer_uses_no_descriptor_of_the_program() {
     let session = Session::start("streaming", 1 << 20);
@@ -115,7 +117,8 @@ fn the_tracer_uses_no_descriptor_of_the_program() {
     }
 }
 
-/// The tracer holds no copy of the program's standard output: who reads it sees its end.
+/// The tracer keeps no copy of the program's standard output, so its reader sees end of file when
+/// the program closes it.
 #[test]
 fn the_reader_of_a_closed_output_sees_its_end() {
     let session = Session::start("streaming", 1 << 20);
@@ -130,15 +133,15 @@ fn the_reader_of_a_closed_output_sees_its_end() {
         stdout.read_to_end(&mut said).unwrap();
         stderr.read_to_end(&mut said).unwrap();
         assert_eq!(said, b"");
-        assert!(child.try_wait().unwrap().is_none(), "the program lives on");
+        assert!(child.try_wait().unwrap().is_none(), "the program continues");
         drop(child.stdin.take());
         wait_until("the program ends", || child.try_wait().unwrap().is_some());
         assert!(child.wait().unwrap().success());
     }
 }
 
-/// Where the kernel has not the newer call, the older one and `/proc` do; where it has neither, the
-/// process is not traced, and the reason is there.
+/// Without the newer system call, the older one and `/proc` are used. Without both, the process is
+/// not traced, and the reason is reported.
 #[test]
 fn a_tracer_without_descriptors_of_its_own_does_not_start() {
     for how in ["old", "none"] {

@@ -1,4 +1,4 @@
-//! However a process ends: its first event and its last one are there.
+//! The first and last events of a process are recorded, for each way of ending.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::harness::{record, recover, subject, subject_path, trace, Archive, Run, MODES};
 
 #[test]
-fn the_first_event_and_the_last_are_there_however_a_program_ends() {
+fn the_first_and_last_events_are_recorded_for_each_way_of_ending() {
     let ways = [
         ("return", 0),
         ("exit", 7),
@@ -38,7 +38,7 @@ fn a_program_that_traces_itself_writes_its_archive_when_it_ends_in_an_orderly_wa
         Run::of(subject(&["end", way]).env("TRACE_OUTPUT", &output));
         assert_eq!(Archive::read(&output).only().events.len(), 2, "{way}");
         let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
-        assert_eq!(left.len(), 1, "nothing else stays behind: {left:?}");
+        assert_eq!(left.len(), 1, "no other file is left: {left:?}");
         std::fs::remove_file(&output).unwrap();
     }
 }
@@ -55,15 +55,15 @@ fn a_program_that_traces_itself_and_crashes_is_recovered() {
     }
 }
 
-/// A program that is started again before what it left was recovered takes nothing away.
+/// A second run keeps the unrecovered buffer of a killed run.
 #[test]
-fn what_a_killed_run_left_survives_the_next_run() {
+fn the_buffer_of_a_killed_run_survives_the_next_run() {
     let directory = tempfile::tempdir().unwrap();
     let (output, aside) =
         (directory.path().join("out.fxt"), directory.path().join("out-killed-1.fxt"));
     Run::of(subject(&["end", "abort"]).env("TRACE_OUTPUT", &output));
     let second = Run::of(subject(&["end", "return"]).env("TRACE_OUTPUT", &output));
-    assert!(second.stderr().contains("out-killed-1.fxt"), "it says where: {second:?}");
+    assert!(second.stderr().contains("out-killed-1.fxt"), "it reports the file: {second:?}");
     recover(&aside);
     assert_eq!(Archive::read(&aside).only().events.len(), 2);
     assert_eq!(Archive::read(&output).only().events.len(), 2);
@@ -71,9 +71,9 @@ fn what_a_killed_run_left_survives_the_next_run() {
     assert_eq!(left, 2, "the two archives");
 }
 
-/// A living program makes its archive itself.
+/// A running program writes its archive itself.
 #[test]
-fn what_a_living_program_writes_is_not_recovered() {
+fn the_buffer_of_a_running_program_is_not_recovered() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
     let buffer = directory.path().join("out.fxt.buffer");
@@ -91,9 +91,9 @@ fn what_a_living_program_writes_is_not_recovered() {
     child.wait().unwrap();
 }
 
-/// What the environment chooses and cannot be understood is said, and the program goes on.
+/// Invalid values in environment variables are reported, and the program continues.
 #[test]
-fn values_that_cannot_be_understood_are_said() {
+fn invalid_values_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
     let mut program = subject(&["end", "return"]);
@@ -129,9 +129,9 @@ fn a_grandchild_that_outlives_the_command_is_recorded_with_wait() {
     assert_eq!(Archive::read(&output).only().count("after the command"), 1);
 }
 
-/// A command that ends before what it has started comes to join.
+/// A command that ends before its background program joins.
 #[test]
-fn what_a_command_leaves_behind_is_recorded_with_wait() {
+fn background_programs_of_a_command_are_recorded_with_wait() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
     let script = format!("'{}' end return &", subject_path().display());

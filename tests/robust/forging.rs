@@ -1,11 +1,11 @@
-//! A program that claims what is not its to say.
+//! A program that forges records of the manager or of other processes.
 
 use crate::harness::{record, trace, Archive, Run};
 
-/// Clock anchors say how archives go together: with forged ones, `merge` moved the processes of all
-/// others to another boot.
+/// `merge` aligns archives by clock anchors. Forged ones made it treat all other processes as those
+/// of another boot.
 #[test]
-fn forged_clock_anchors_move_nobody() {
+fn forged_clock_anchors_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let (forged, honest, merged) = (path("forged.fxt"), path("honest.fxt"), path("merged.fxt"));

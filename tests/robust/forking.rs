@@ -1,10 +1,10 @@
-//! Forks without exec: parent and child don't meet in one buffer.
+//! Forks without exec: parent and child do not share a buffer.
 
 use std::process::Stdio;
 
 use crate::harness::{subject, wait_until, Archive, Run, Session};
 
-/// The parent's own events are there, once each, and none that a child wrote.
+/// Checks that the parent has its own events, once each, and none of a child.
 #[track_caller]
 fn check_parent(archive: &Archive, pid: u64) {
     let parent = archive.of_process(pid).expect("the parent is a provider");
@@ -24,7 +24,7 @@ fn run(how: &str) -> (Archive, u64) {
     (archive, pid)
 }
 
-/// Each child that became a provider recorded one event.
+/// Checks that each child that is a provider recorded one event.
 fn check_children(archive: &Archive, parent: u64) {
     let children = archive.providers.iter().filter(|provider| provider.pid != parent);
     let mut numbers = Vec::new();
@@ -52,19 +52,19 @@ fn a_forked_child_becomes_a_provider_of_its_own() {
     }
 }
 
-/// A child keeps its parent's observers, and knows nothing of its parent's recording.
+/// A child keeps its parent's observers, but is not part of its parent's recording.
 #[test]
-fn observers_are_told_in_forked_children_too() {
+fn observers_are_called_in_forked_children_too() {
     for how in ["libc", "raw"] {
         let session = Session::start("streaming", 1 << 20);
         let parent = session.subject(&["observe-and-fork", how]).spawn().unwrap();
         assert_eq!(Run::end_of(parent).code(), 0);
         let (archive, _) = session.end();
-        let mut told: Vec<Vec<u64>> =
+        let mut states: Vec<Vec<u64>> =
             archive.providers.iter().map(|provider| provider.numbers("observed")).collect();
-        told.sort_unstable();
-        // Started and stopping, of parent and child; the child's second time nobody is told.
-        assert_eq!(told, [vec![], vec![1, 2], vec![1, 2]], "{how}");
+        states.sort_unstable();
+        // Started and stopping, in parent and child. The child's second session has no observer.
+        assert_eq!(states, [vec![], vec![1, 2], vec![1, 2]], "{how}");
     }
 }
 
@@ -88,7 +88,7 @@ fn a_forked_child_leaves_the_file_of_a_parent_that_traces_itself_alone() {
 }
 
 #[test]
-fn a_killed_parent_is_salvaged_while_its_forked_child_lives_on() {
+fn a_killed_parent_is_recorded_while_its_forked_child_continues() {
     for how in ["libc", "raw"] {
         let session = Session::start("streaming", 1 << 20);
         let mut parent = session.subject(&["orphan", how]);
@@ -99,10 +99,10 @@ fn a_killed_parent_is_salvaged_while_its_forked_child_lives_on() {
             let progress = session.handle.progress();
             progress.joined == 1 && progress.providers == 0
         });
-        // The child has seen nothing of it so far: its standard input is open.
+        // The child is still running, because its standard input is open.
         drop(stdin);
         let run = Run::end_of(parent);
-        assert_eq!(run.stdout(), "child lived on\n");
+        assert_eq!(run.stdout(), "child continued\n");
         let (archive, _) = session.end();
         assert_eq!(archive.of_process(pid).unwrap().numbers("parent"), [1, 2]);
     }

@@ -1,4 +1,4 @@
-//! A provider that hangs keeps nobody waiting for long, and nobody else at all.
+//! A provider that hangs delays a session only briefly, and does not delay other providers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -21,7 +21,7 @@ fn stop(child: &Child) {
     assert!(status.is_some_and(|status| status.stopped()), "{status:?}");
 }
 
-/// Starts a role that says when it is ready, and waits for that.
+/// Starts a role, and waits until it is ready.
 fn start(mut command: std::process::Command) -> Child {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -36,7 +36,7 @@ fn impatient() -> SessionConfig {
     SessionConfig { timeouts, ..SessionConfig::default() }
 }
 
-/// Sends what is no message, on many connections, some of which stay open.
+/// Sends malformed messages on many connections, some of which stay open.
 fn send_garbage(socket: &std::path::Path) -> Vec<UnixStream> {
     let garbage: Vec<u8> =
         (0..4096u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -53,7 +53,7 @@ fn send_garbage(socket: &std::path::Path) -> Vec<UnixStream> {
 }
 
 #[test]
-fn a_provider_that_is_stopped_before_the_start_delays_nobody() {
+fn a_provider_that_hangs_before_the_start_delays_no_other() {
     let directory = tempfile::tempdir().unwrap();
     let manager = Manager::bind(&directory.path().join("manager.sock")).unwrap();
     let with_socket = |role: &[&str]| {
@@ -84,7 +84,7 @@ fn a_provider_that_is_stopped_before_the_start_delays_nobody() {
 }
 
 #[test]
-fn what_a_provider_recorded_before_it_hung_is_in_the_archive() {
+fn events_before_a_provider_hung_are_in_the_archive() {
     for mode in crate::harness::MODES {
         let mode = crate::harness::session::mode_named(mode);
         let session = Session::with(SessionConfig { mode, ..impatient() });
@@ -109,7 +109,7 @@ fn what_a_provider_recorded_before_it_hung_is_in_the_archive() {
 fn a_program_waits_for_a_manager_that_hangs_for_a_second_only() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("manager.sock");
-    // Nobody takes the connection.
+    // The connection is not accepted.
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let child = subject(&["end", "return"]).env("TRACE_SOCKET", &socket).spawn().unwrap();
     let mut child = Some(child);

@@ -1,4 +1,4 @@
-//! A manager cannot end the programs that it records, nor hold them up, nor fill their memory.
+//! A hostile manager cannot end the programs that it records, block them, or fill their memory.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -22,7 +22,7 @@ use crate::harness::{happens, subject, wait_until, Run};
 
 const MODE: BufferingMode = BufferingMode::Streaming;
 
-/// A manager in the test's hands, with a program that traces all the time.
+/// A manager that the test controls, with a program that traces continuously.
 struct Hostile {
     _directory: TempDir,
     child: Child,
@@ -31,7 +31,7 @@ struct Hostile {
 }
 
 impl Hostile {
-    /// Takes the program in, which registers.
+    /// Accepts the program, which registers.
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let listener = Listener::bind(&directory.path().join("sock")).unwrap();
@@ -52,7 +52,7 @@ impl Hostile {
         this
     }
 
-    /// Sends a message. A program that has hung up gets nothing.
+    /// Sends a message, unless the program has disconnected.
     fn send(&self, message: &ToProvider, handles: &[BorrowedFd<'_>]) {
         self.send_bytes(&message.encode(), handles);
     }
@@ -68,7 +68,7 @@ impl Hostile {
         }
     }
 
-    /// The next message, if there is one already.
+    /// Returns the next message, if one has arrived.
     fn receive(&mut self) -> Option<ToManager> {
         let mut bytes = [0; 4096];
         if let Ok(length) = self.socket.recv(&mut bytes) {
@@ -77,7 +77,7 @@ impl Hostile {
         self.decoder.next_message().map(Result::unwrap)
     }
 
-    /// Waits until the program hangs up.
+    /// Waits until the program disconnects.
     fn is_refused(&self) -> bool {
         let mut bytes = [0; 4096];
         happens(|| match self.socket.recv(&mut bytes) {
@@ -92,10 +92,10 @@ impl Hostile {
         self.send(&start(), &[]);
     }
 
-    /// The program goes on, and ends in an orderly way; returns what it says at its end.
+    /// Checks that the program continues and exits normally, and returns its messages.
     #[track_caller]
     fn end(self, case: &str) -> String {
-        // It has not ended by itself, and traces for a while.
+        // The program is still running, and traces for a while.
         std::thread::sleep(std::time::Duration::from_millis(20));
         let run = Run::end_of(self.child);
         assert_eq!(run.0.status.code(), Some(0), "{case}: {run:?}");
@@ -118,14 +118,14 @@ fn layout() -> Layout {
     Layout::plan(MODE, 1 << 20, 0).unwrap()
 }
 
-/// A buffer that is as it should be.
+/// Returns a valid buffer.
 fn good_buffer() -> MemoryFile {
     let memory = MemoryFile::new("good", layout().total_size() as u64).unwrap();
     memory.write_at(as_bytes(&layout().to_header()), 0).unwrap();
     memory
 }
 
-/// A buffer in a file that is given its size, its memory and its header here.
+/// Makes a file a buffer: sets its size, allocates its memory and writes its header.
 fn fill(file: OwnedFd) -> File {
     let (file, size) = (File::from(file), layout().total_size());
     ftruncate(&file, size as u64).unwrap();
@@ -171,12 +171,12 @@ fn a_buffer_that_may_change_its_size_is_refused() {
     let (_ours, theirs) = Socket::packet_pair().unwrap();
     hostile.open(&unsealed, &theirs);
     assert!(hostile.is_refused());
-    // The program would touch pages that are not there any more.
+    // The program would access removed pages.
     ftruncate(&unsealed, 0).unwrap();
     assert!(hostile.end("shrunk").contains("buffer is not sealed memory"));
 }
 
-/// The manager may have no room for a program, and says why.
+/// The manager may refuse a program, with a reason.
 #[test]
 fn the_reason_of_a_refusal_is_reported() {
     let mut hostile = Hostile::new();
@@ -188,11 +188,11 @@ fn the_reason_of_a_refusal_is_reported() {
     wait_until("the refusal is read", || answered(&mut hostile));
     let said = hostile.end("refused");
     assert!(said.contains("refuses it: the limit of user 7 is 000"), "{said}");
-    assert!(said.len() < 1000, "what a manager says is cut: {said}");
+    assert!(said.len() < 1000, "a manager's text is truncated: {said}");
 }
 
 #[test]
-fn what_is_no_buffer_is_refused() {
+fn invalid_buffers_are_refused() {
     let regular = || fill(tempfile::tempfile().unwrap().into());
     let small = || {
         let memory = MemoryFile::new("small", 4096).unwrap();
@@ -240,7 +240,7 @@ fn what_is_no_buffer_is_refused() {
 }
 
 #[test]
-fn what_is_no_packet_socket_is_refused() {
+fn invalid_packet_sockets_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let cases: [(&str, OwnedFd); 4] = [
         ("stream", UnixStream::pair().unwrap().0.into()),
@@ -256,7 +256,7 @@ fn what_is_no_packet_socket_is_refused() {
     }
 }
 
-/// The mode of the message is that of the buffer.
+/// The modes of the message and of the buffer must be equal.
 #[test]
 fn a_buffer_of_another_mode_is_refused() {
     let hostile = Hostile::new();
@@ -270,7 +270,7 @@ fn a_buffer_of_another_mode_is_refused() {
     hostile.end("mode");
 }
 
-/// Descriptors that belong to no message do not stay open.
+/// Unexpected descriptors of messages are closed.
 #[test]
 fn stray_descriptors_are_closed() {
     let mut hostile = Hostile::new();
@@ -282,7 +282,7 @@ fn stray_descriptors_are_closed() {
     assert_eq!(reader.read(&mut [0]).unwrap(), 0, "all copies are closed");
     hostile.send(&ToProvider::GetKnownCategories, &[]);
     wait_until("the program is still connected", || hostile.receive().is_some());
-    // A message that does not end, with more than belong to any message.
+    // An endless message, with more descriptors than any message has.
     let (mut reader, writer) = UnixStream::pair().unwrap();
     for byte in [100, 0, 0, 0, 2] {
         hostile.send_bytes(&[byte], &[writer.as_fd()]);
@@ -293,9 +293,9 @@ fn stray_descriptors_are_closed() {
     hostile.end("stray");
 }
 
-/// Messages in any order, and each of them twice.
+/// Messages in any order, each sent twice.
 #[test]
-fn the_order_of_messages_does_not_matter_to_the_program() {
+fn messages_in_any_order_do_not_end_the_program() {
     let mut hostile = Hostile::new();
     for message in [start(), ToProvider::Stop, ToProvider::Terminate, ToProvider::Flush] {
         hostile.send(&message, &[]);
@@ -303,8 +303,8 @@ fn the_order_of_messages_does_not_matter_to_the_program() {
     let (ours, theirs) = Socket::packet_pair().unwrap();
     hostile.open(&good_buffer(), &theirs);
     expect_packet(&ours, |packet| matches!(packet, Packet::Started { .. }));
-    let (_other, others) = Socket::packet_pair().unwrap();
-    hostile.open(&good_buffer(), &others);
+    let (_other, repeated) = Socket::packet_pair().unwrap();
+    hostile.open(&good_buffer(), &repeated);
     hostile.send(&start(), &[]);
     for wrapped_count in [7, 0, u32::MAX] {
         let saved = Packet::BufferSaved { wrapped_count, durable_data_end: u64::MAX };
@@ -356,7 +356,7 @@ fn messages_without_end_are_refused() {
     }
 }
 
-/// A program keeps the categories that it is asked for, but not without limit.
+/// A program limits the memory for the list of categories.
 #[test]
 fn categories_do_not_fill_the_memory_of_the_program() {
     let hostile = Hostile::new();
@@ -385,9 +385,9 @@ fn packets_of_a_wrong_length_are_refused() {
     }
 }
 
-/// The manager has the other copy of the packet socket, and may make it one that waits.
+/// The manager has a copy of the packet socket, and may make it blocking.
 #[test]
-fn a_packet_socket_that_waits_holds_nobody_up() {
+fn a_blocking_packet_socket_blocks_no_thread() {
     let hostile = Hostile::new();
     let (ours, theirs) = Socket::packet_pair().unwrap();
     hostile.open(&good_buffer(), &theirs);
@@ -398,7 +398,7 @@ fn a_packet_socket_that_waits_holds_nobody_up() {
     hostile.end("waits");
 }
 
-/// Whatever the manager does to the shared memory, the program goes on.
+/// The program continues even if the manager changes the shared memory.
 #[test]
 fn memory_that_changes_under_a_program_does_not_end_it() {
     let hostile = Hostile::new();

@@ -1,5 +1,5 @@
-//! Records that are no plain events, through a manager: none is refused, and what is durable
-//! survives a circular buffer.
+//! Records other than plain events, through a manager: none is refused, and durable records survive
+//! a circular buffer.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -19,10 +19,10 @@ fn run(mode: &str) -> Archive {
     session.end().0
 }
 
-/// Names that the application gave are there in every mode, however much was overwritten or
-/// dropped.
+/// Names that the application set are in the archive in every mode, even if records were
+/// overwritten or dropped.
 #[test]
-fn given_names_survive_in_every_mode() {
+fn application_names_survive_in_every_mode() {
     for mode in MODES {
         let archive = run(mode);
         let provider = archive.only();
@@ -37,7 +37,7 @@ fn given_names_survive_in_every_mode() {
         }
         assert_eq!(
             provider.process_names.last().map(String::as_str),
-            Some("given process name"),
+            Some("chosen process name"),
             "{mode}"
         );
         assert!(provider.thread_processes.iter().all(|process| *process == provider.pid));
@@ -56,16 +56,16 @@ fn every_record_is_saved_while_streaming() {
     assert_eq!(provider.count("on track"), 6);
     assert_eq!(provider.count("flood"), EVENTS as usize);
     check_by_hand(&archive, 3);
-    let others = BTreeMap::from([
+    let other_records = BTreeMap::from([
         ("blob", 3),
         ("large blob", 3 * (4 + 2)),
         ("log", 3),
         ("userspace object", 3),
     ]);
-    assert_eq!(provider.others, others);
+    assert_eq!(provider.other_records, other_records);
 }
 
-/// What was recorded last is there, and its refs lead to what was registered first.
+/// The last records are in the archive, and their refs resolve to early registrations.
 #[test]
 fn the_newest_records_are_whole_in_a_circular_buffer() {
     let archive = run("circular");
@@ -74,16 +74,16 @@ fn the_newest_records_are_whole_in_a_circular_buffer() {
         assert_eq!(provider.numbers(name), [2, 3], "{name}");
     }
     check_by_hand(&archive, 2);
-    let others = BTreeMap::from([
+    let other_records = BTreeMap::from([
         ("blob", 2),
         ("large blob", 2 * (4 + 2)),
         ("log", 2),
         ("userspace object", 2),
     ]);
-    assert_eq!(provider.others, others);
+    assert_eq!(provider.other_records, other_records);
 }
 
-/// Names that were given a moment before the process was killed are there, in every mode.
+/// Names that were set just before the process was killed are in the archive, in every mode.
 #[test]
 fn names_survive_a_kill() {
     for mode in MODES {
@@ -99,11 +99,11 @@ fn names_survive_a_kill() {
         }
         let open: Vec<_> = provider.named("open on track").map(|event| event.shape).collect();
         assert_eq!(open, [Shape::Begin], "{mode}");
-        assert_eq!(provider.others["large blob"], 1);
+        assert_eq!(provider.other_records["large blob"], 1);
     }
 }
 
-/// Thread and names of records made by hand are those that were registered.
+/// Checks that handmade records have the registered thread and names.
 #[track_caller]
 fn check_by_hand(archive: &Archive, count: usize) {
     let events: Vec<_> = archive.only().named("by hand").collect();

@@ -1,4 +1,4 @@
-//! SIGKILL at random moments: what was known to be committed is in the archive.
+//! SIGKILL at random moments: committed records are in the archive.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
@@ -8,7 +8,7 @@ use crate::harness::{
     record, recover, subject, Archive, Event, Provider, Run, Session, Shape, MODES,
 };
 
-/// What a killed process had published of one thread.
+/// The published numbers of one thread of a killed process.
 #[derive(Debug)]
 struct Published {
     begun: u64,
@@ -16,8 +16,8 @@ struct Published {
     ended: u64,
 }
 
-/// Reads what a process published: its threads' numbers. None if it was killed before it came to
-/// that.
+/// Reads the published numbers of a process's threads. Empty if it was killed before it published
+/// any.
 fn published(directory: &Path, pid: u64) -> Vec<Published> {
     let bytes = std::fs::read(directory.join(format!("{pid}.numbers"))).unwrap_or_default();
     let numbers: Vec<u64> =
@@ -27,7 +27,7 @@ fn published(directory: &Path, pid: u64) -> Vec<Published> {
     numbers.chunks_exact(3).map(published).collect()
 }
 
-/// The processes that were killed after they had begun to publish.
+/// Returns the processes that were killed after they had published numbers.
 fn killed(directory: &Path) -> Vec<u64> {
     let names = std::fs::read_dir(directory)
         .unwrap()
@@ -35,31 +35,31 @@ fn killed(directory: &Path) -> Vec<u64> {
     names.filter_map(|name| name.strip_suffix(".numbers")?.parse().ok()).collect()
 }
 
-/// The numbers of `events`, none of them twice.
+/// Returns the numbers of `events`. Fails if one is repeated.
 fn distinct<'a>(events: impl Iterator<Item = &'a Event>) -> BTreeSet<u64> {
     let mut numbers = BTreeSet::new();
     for event in events {
-        assert!(numbers.insert(event.number()), "twice in the archive: {event:?}");
+        assert!(numbers.insert(event.number()), "repeated in the archive: {event:?}");
     }
     numbers
 }
 
-/// How many of the numbers below `end` are missing: all of them are expected, or, with
-/// `newest_only`, those from the first found on.
+/// Returns how many numbers below `end` are missing. With `newest_only`, numbers before the first
+/// one are not expected.
 fn missing(found: &BTreeSet<u64>, end: u64, newest_only: bool) -> u64 {
     let start = if newest_only { found.first().copied().unwrap_or(end).min(end) } else { 0 };
     (end - start) - found.range(start..end).count() as u64
 }
 
-/// A thread's numbered durations, those that have ended and those that have not.
+/// A thread's numbered durations, complete and open.
 #[derive(Debug, Default)]
 struct Scopes {
     open: BTreeSet<u64>,
     closed: BTreeSet<u64>,
 }
 
-/// Puts durations together: the end of one whose buffer was handed over before it ended is a record
-/// of its own.
+/// Pairs begins and ends: a duration that was open when its buffer was saved has a separate end
+/// record.
 fn scopes(events: &[&Event]) -> Scopes {
     let mut scopes = Scopes::default();
     let mut stack = Vec::new();
@@ -68,7 +68,7 @@ fn scopes(events: &[&Event]) -> Scopes {
             (Shape::Begin, Some(number)) => stack.push(*number),
             (Shape::End, None) => scopes.closed.extend(stack.pop()),
             (Shape::Complete(_), Some(number)) => scopes.closed.extend([*number]),
-            // Its beginning was overwritten, with its arguments.
+            // Its begin was overwritten, with its arguments.
             (Shape::Complete(_), None) => {}
             _ => panic!("expected a begin, an end or both: {event:?}"),
         }
@@ -77,7 +77,7 @@ fn scopes(events: &[&Event]) -> Scopes {
     scopes
 }
 
-/// Checks what is left of one killed process. Returns how many events were found.
+/// Checks the archive of one killed process. Returns the number of its events.
 fn check(provider: &Provider, published: &[Published], mode: &str) -> usize {
     let missed: u64 = (0..)
         .zip(published)
@@ -85,18 +85,17 @@ fn check(provider: &Provider, published: &[Published], mode: &str) -> usize {
         .sum();
     assert!(
         missed <= provider.lost(),
-        "{mode}: {missed} committed records are missing, {} told as lost",
+        "{mode}: {missed} committed records are missing, {} reported as lost",
         provider.lost()
     );
     provider.events.len()
 }
 
-/// Checks one thread of a killed process. Returns how many of the records that were committed are
-/// missing.
+/// Checks one thread of a killed process. Returns the number of missing committed records.
 fn check_thread(provider: &Provider, thread: u64, published: &Published, mode: &str) -> u64 {
     let said = |event: &&Event| event.numbers.get("thread") == Some(&thread);
     let Some(koid) = provider.events.iter().find(said).map(|event| event.thread) else {
-        // It was not seen, or not for so long that nothing of it is left.
+        // The thread has no records, or all of them were overwritten.
         return if mode == "circular" { 0 } else { published.begun + published.instants };
     };
     let events: Vec<&Event> = provider.events.iter().filter(|event| event.thread == koid).collect();
@@ -139,7 +138,7 @@ fn check_all(archive: &Archive, directory: &Path, mode: &str) -> usize {
         .sum()
 }
 
-/// Has sixty processes killed under `trace record`, and checks what they had committed.
+/// Records sixty processes that are killed, and checks their committed records.
 fn kill_under_record(mode: &str, size: &str, without: &str) {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("archive.fxt");
@@ -148,25 +147,25 @@ fn kill_under_record(mode: &str, size: &str, without: &str) {
     let run = Run::of(record(&["-m", mode, "-b", size], &output, &role).env("WITHOUT", without));
     assert_eq!(run.code(), 0, "{run:?}");
     let found = check_all(&Archive::read(&output), directory.path(), mode);
-    assert!(found > 1000, "{mode}: the test has something to look at, not {found} events");
+    assert!(found > 1000, "{mode}: the test must have events to check, not only {found}");
 }
 
 #[test]
-fn what_a_killed_program_committed_is_in_the_archive_of_trace_record() {
+fn committed_records_of_a_killed_program_are_in_the_archive_of_trace_record() {
     for (mode, size) in MODES.into_iter().zip(["1M", "64K", "4M"]) {
         kill_under_record(mode, size, "");
     }
 }
 
 #[test]
-fn what_a_killed_program_committed_is_in_the_archive_without_membarrier_and_counter() {
+fn committed_records_survive_a_kill_without_membarrier_and_counter() {
     for (mode, size) in MODES.into_iter().zip(["256K", "16K", "4M"]) {
         kill_under_record(mode, size, "membarrier, cpu counter");
     }
 }
 
 #[test]
-fn what_a_killed_program_committed_is_recovered_from_its_own_file() {
+fn committed_records_are_recovered_from_a_killed_programs_file() {
     for (mode, size) in MODES.into_iter().zip(["256K", "64K", "4M"]) {
         let directory = tempfile::tempdir().unwrap();
         let mut slayer = subject(&[
@@ -184,17 +183,17 @@ fn what_a_killed_program_committed_is_recovered_from_its_own_file() {
         for pid in killed(directory.path()) {
             let output = directory.path().join(format!("{pid}.fxt"));
             let committed = published(directory.path(), pid).iter().map(|it| it.begun).sum::<u64>();
-            // Killed before it has recorded anything, it may have nothing to recover.
+            // A program that was killed before its first record may have no data to recover.
             if committed > 0 {
                 recover(&output);
                 found += check_all(&Archive::read(&output), directory.path(), mode);
             }
         }
-        assert!(found > 1000, "{mode}: the test has something to look at, not {found} events");
+        assert!(found > 1000, "{mode}: the test must have events to check, not only {found}");
     }
 }
 
-/// What a killed process was polling is open, and says so.
+/// The poll of a killed process is open, and is marked so.
 #[test]
 fn a_kill_in_a_poll_shows_the_poll() {
     for mode in MODES {

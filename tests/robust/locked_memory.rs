@@ -1,5 +1,5 @@
-//! Programs that lock their memory: tracing works where its buffer fits the limit, and adds little
-//! more than that.
+//! Programs that lock their memory: tracing works if its buffer fits the limit, and adds little
+//! beyond the buffer.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use crate::harness::{subject, Archive, Run};
 
-/// What users may lock where nothing else is configured.
+/// The default limit of locked memory for users.
 const LIMIT_KIB: u64 = 8 << 10;
 const BUFFER_KIB: u64 = 256;
-/// The service thread's stack, slots for threads, and what the C library keeps.
+/// The service thread's stack, slots for threads, and memory of the C library.
 const MORE_KIB: u64 = 3 << 10;
 
 /// Runs a program that locks its memory `when`, with a buffer of `buffer` KiB.
@@ -52,7 +52,7 @@ fn a_buffer_beyond_the_limit_is_refused_with_the_reason() {
     let directory = open_directory();
     let output = directory.path().join("out.fxt");
     let run = run("before", LIMIT_KIB, 16 << 10, &output);
-    assert_eq!(run.code(), 0, "the program lives on: {run:?}");
+    assert_eq!(run.code(), 0, "the program continues: {run:?}");
     assert!(run.stderr().contains("RLIMIT_MEMLOCK"), "{run:?}");
     assert!(!output.exists());
 }

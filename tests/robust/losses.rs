@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{recover, subject, Archive, Provider, Run, Session, MODES};
 
-/// More events than any test waits for.
+/// More events than any test can record.
 const FOR_EVER: &str = "1000000000000";
 
-/// Checks that each loss names the thread `thread`, a reason and a window, and that all together
-/// are `lost`.
+/// Checks that each loss has the thread `thread`, a reason and a window, and that their sum is
+/// `lost`.
 #[track_caller]
 fn are_accounted_for(provider: &Provider, thread: u64, lost: u64) {
     assert_eq!(provider.lost(), lost, "{:?}", provider.lost);
@@ -36,7 +36,7 @@ fn losses_of_a_killed_program_are_accounted_for() {
     for mode in MODES {
         let session = Session::start(mode, 64 << 10);
         let mut program = session.subject(&["burst", FOR_EVER]).spawn().unwrap();
-        // Circular and streaming mode may lose nothing.
+        // Circular and streaming mode may have no losses.
         let start = Instant::now();
         while session.handle.progress().lost == 0 && start.elapsed() < Duration::from_secs(1) {
             std::thread::yield_now();

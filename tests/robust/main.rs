@@ -1,5 +1,5 @@
-//! Nothing breaks it: whole processes that are killed, fork, panic, are interrupted, hang and end
-//! in every way.
+//! Robustness tests with whole processes: kills, forks, panics, signals, hangs, and all ways of
+//! ending.
 
 #[path = "../harness/mod.rs"]
 mod harness;

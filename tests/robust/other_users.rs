@@ -1,4 +1,4 @@
-//! No user gets another user's program to write files, or to send its trace.
+//! No user can make another user's program write files, or send its trace to them.
 
 use std::fs::{set_permissions, Permissions};
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,7 @@ use crate::harness::{subject_path, Run};
 const USER: u32 = 12345;
 const OTHER: u32 = 12346;
 
-/// Whether other users can be played here; says so if not.
+/// Returns whether the test can act as other users. Prints a message if not.
 fn can_be_others() -> bool {
     let is_root = rustix::process::getuid().is_root();
     if !is_root {
@@ -35,7 +35,8 @@ impl Stage {
         let directory = tempfile::tempdir().unwrap();
         set_permissions(directory.path(), Permissions::from_mode(0o1777)).unwrap();
         let program = directory.path().join("program");
-        // Not by this process, a child of which might have the file open for writing still.
+        // Copied by another process, because a forked child of this one might keep the file open
+        // for writing.
         let copied = Command::new("cp").arg(subject_path()).arg(&program).status().unwrap();
         assert!(copied.success());
         set_permissions(&program, Permissions::from_mode(mode)).unwrap();
@@ -46,7 +47,7 @@ impl Stage {
         self.directory.path().join(name)
     }
 
-    /// The program, run by a user.
+    /// Returns a command that runs the program as a user.
     fn program(&self, user: u32, role: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(role).env_clear().env("TRACE_SOCKET", self.path("sock")).uid(user).gid(user);
@@ -54,7 +55,7 @@ impl Stage {
     }
 }
 
-/// A program of a user that listens as a manager does.
+/// A program of a user that listens like a manager.
 struct Manager {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -78,9 +79,9 @@ impl Manager {
         line.trim_end().to_owned()
     }
 
-    /// Ends it, and returns what it has said.
+    /// Ends the manager, and returns its output.
     fn end(mut self, stage: &Stage) -> Vec<String> {
-        // All that connected before this connection are taken in before it.
+        // All earlier connections are accepted before this one.
         drop(std::os::unix::net::UnixStream::connect(stage.path("sock")).unwrap());
         let mut said = vec![self.line()];
         while said.last().is_some_and(|line| line != "received 0") {
@@ -138,9 +139,9 @@ fn assert_names(directory: &Path, expected: &[&str]) {
     assert_eq!(names, expected);
 }
 
-/// What a manager of one user gets of a program of another one, or of its own.
+/// A manager of one user, and a program of another or the same user.
 #[test]
-fn a_manager_of_another_user_gets_nothing() {
+fn a_manager_of_another_user_gets_no_data() {
     if !can_be_others() {
         return;
     }

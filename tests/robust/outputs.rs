@@ -1,4 +1,4 @@
-//! What the name of an output may lead to, and what other users may have put beside it.
+//! Kinds of output files, and files that other users have planted beside them.
 
 use std::ffi::CString;
 use std::fs::{self, File, Permissions};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::harness::{record, recover, subject, trace, wait_until, Archive, Run};
 
-/// A user who is not the one of the test.
+/// A user other than the test's.
 const OTHER: u32 = 65534;
 
 fn is_root() -> bool {
@@ -23,7 +23,7 @@ fn is_root() -> bool {
     is_root
 }
 
-/// A directory that everybody can write, without the sticky bit.
+/// A directory that all users can write, without the sticky bit.
 struct Shared(TempDir);
 
 impl Shared {
@@ -47,7 +47,7 @@ fn fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// Records into `output`, by the command or by the program alone. Both take two events.
+/// Records two events into `output`, by `trace record` or by the program itself.
 fn run(output: &Path, is_alone: bool) -> Run {
     let mut command = match is_alone {
         true => subject(&["end", "return"]),
@@ -63,7 +63,7 @@ fn events(path: &Path) -> usize {
     Archive::read(path).only().events.len()
 }
 
-/// What another user may have put under a name.
+/// What another user may have planted under a name.
 const PLANTS: [&str; 6] = ["link", "dangling", "fifo", "directory", "file", "second name"];
 
 fn plant(shared: &Shared, what: &str, path: &Path) {
@@ -106,7 +106,7 @@ fn names_that_are_planted_beside_an_archive_are_not_used() {
     }
 }
 
-/// The archive: under its name, or where the program says that it writes instead.
+/// Returns the only archive: under its name, or under the alternative name.
 fn archive_in(shared: &Shared) -> PathBuf {
     let paths = fs::read_dir(shared.0.path()).unwrap().map(|entry| entry.unwrap().path());
     let archives: Vec<_> =
@@ -133,7 +133,7 @@ fn snapshots_follow_no_planted_names() {
 }
 
 #[test]
-fn names_that_others_have_locked_refuse_nothing() {
+fn files_locked_by_others_do_not_block_recording() {
     if !is_root() {
         return;
     }
@@ -155,7 +155,7 @@ fn names_that_others_have_locked_refuse_nothing() {
 }
 
 #[test]
-fn nobody_else_can_open_what_a_program_has_mapped() {
+fn other_users_cannot_open_a_programs_buffer() {
     let shared = Shared::new();
     let output = shared.path("out.fxt");
     let run = Run::of(
@@ -173,7 +173,7 @@ fn nobody_else_can_open_what_a_program_has_mapped() {
     assert_eq!(events(&output), 2);
 }
 
-/// A device like `/dev/null`, where it can be made.
+/// Creates a device like `/dev/null`, if allowed.
 fn null_device(path: &Path) -> bool {
     let name = CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
     let device = rustix::fs::makedev(1, 3);
@@ -214,14 +214,14 @@ fn devices_stay_and_links_are_followed() {
 }
 
 #[test]
-fn what_is_read_from_a_pipe_is_the_archive() {
+fn archives_are_written_to_pipes() {
     let shared = Shared::new();
     for to_stdout in [false, true] {
         let path = if to_stdout { PathBuf::from("/dev/stdout") } else { shared.path("fifo") };
         if !to_stdout {
             fifo(&path);
         }
-        // Opened to write too, so that the program always has a reader.
+        // Opened for reading and writing, so that the program always has a reader.
         let held =
             (!to_stdout).then(|| File::options().read(true).write(true).open(&path).unwrap());
         let mut command = subject(&["burst", "100000"]);
@@ -249,7 +249,7 @@ fn what_is_read_from_a_pipe_is_the_archive() {
 }
 
 #[test]
-fn what_cannot_be_an_output_is_refused_with_the_reason() {
+fn invalid_outputs_are_refused_with_the_reason() {
     let shared = Shared::new();
     fifo(&shared.path("fifo"));
     let _socket = std::os::unix::net::UnixListener::bind(shared.path("socket")).unwrap();
@@ -292,7 +292,7 @@ fn an_archive_has_the_permissions_of_the_one_that_it_replaces() {
 }
 
 #[test]
-fn recover_leaves_out_what_is_damaged_and_says_so() {
+fn recover_skips_and_reports_damage() {
     for (what, code) in [("whole", 0), ("flipped", 3), ("cut", 3)] {
         let shared = Shared::new();
         let output = shared.path("out.fxt");
@@ -322,7 +322,7 @@ fn recover_leaves_out_what_is_damaged_and_says_so() {
 }
 
 #[test]
-fn recover_takes_no_files_of_others() {
+fn recover_refuses_files_of_other_users() {
     if !is_root() {
         return;
     }

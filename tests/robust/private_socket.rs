@@ -1,4 +1,4 @@
-//! Nobody else gets between a command and its session, whatever the umask is.
+//! No other user can access a command's session, for any umask.
 
 use std::fs::{self, Permissions};
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use rustix::thread::set_thread_uid;
 
 use crate::harness::{subject_path, trace, wait_until, Archive, Run};
 
-/// Does something as a user who is not root.
+/// Runs a function as a user other than root.
 fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -24,7 +24,7 @@ fn as_nobody<T: Send>(act: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// `trace record` under a umask, of a command that tells where the socket is and waits.
+/// `trace record` under a umask. Its command writes the socket's path to a file, and waits.
 struct Recording {
     child: std::process::Child,
     socket: PathBuf,
@@ -35,18 +35,18 @@ struct Recording {
 impl Recording {
     fn start(directory: &Path, umask: &str) -> Self {
         let path = |name: &str| directory.join(name);
-        let (told, go, output) = (path("told"), path("go"), path("out.fxt"));
+        let (socket_path, go, output) = (path("socket-path"), path("go"), path("out.fxt"));
         let script = "umask $1; exec \"$2\" record -o \"$3\" -- sh -c 'echo \"$TRACE_SOCKET\" > \
                       \"$0.new\"; mv \"$0.new\" \"$0\"; while ! test -e \"$1\"; do sleep 0.01; done; \
                       exec \"$2\" end return' \"$4\" \"$5\" \"$6\"";
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh", umask]).arg(trace(&[]).get_program()).arg(&output);
-        command.arg(&told).arg(&go).arg(subject_path());
+        command.arg(&socket_path).arg(&go).arg(subject_path());
         command.env("TMPDIR", path("tmp")).env_remove("XDG_RUNTIME_DIR");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
-        wait_until("the command tells where the socket is", || told.exists());
-        let socket = fs::read_to_string(&told).unwrap().trim_end().into();
+        wait_until("the command writes the socket's path", || socket_path.exists());
+        let socket = fs::read_to_string(&socket_path).unwrap().trim_end().into();
         Self { child, socket, go, output }
     }
 
@@ -58,7 +58,7 @@ impl Recording {
     }
 }
 
-/// A directory with one like `/tmp` in it.
+/// A directory with a subdirectory like `/tmp`.
 fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     fs::set_permissions(place.path(), Permissions::from_mode(0o755)).unwrap();
@@ -68,7 +68,7 @@ fn place() -> tempfile::TempDir {
 }
 
 #[test]
-fn the_sessions_directory_is_this_users_alone_under_any_umask() {
+fn the_sessions_directory_is_private_under_any_umask() {
     for umask in ["000", "022", "077", "277"] {
         let place = place();
         let recording = Recording::start(place.path(), umask);
@@ -91,10 +91,10 @@ fn the_sessions_directory_is_this_users_alone_under_any_umask() {
 }
 
 #[test]
-fn where_others_rename_directories_there_is_no_private_one() {
+fn directories_that_others_can_rename_are_not_used() {
     let place = place();
     let shared = place.path().join("tmp");
-    let told = |mode: u32| {
+    let directory_in = |mode: u32| {
         fs::set_permissions(&shared, Permissions::from_mode(mode)).unwrap();
         let mut command = trace(&["record", "-o"]);
         command.arg(place.path().join("out.fxt"));
@@ -104,6 +104,6 @@ fn where_others_rename_directories_there_is_no_private_one() {
         PathBuf::from(run.stdout().trim_end())
     };
     for (mode, is_taken) in [(0o700, true), (0o1777, true), (0o777, false), (0o775, false)] {
-        assert_eq!(told(mode).starts_with(&shared), is_taken, "{mode:o}");
+        assert_eq!(directory_in(mode).starts_with(&shared), is_taken, "{mode:o}");
     }
 }

@@ -1,4 +1,4 @@
-//! What `trace record` makes of its command: exit codes, signals, time, and what it says.
+//! `trace record` and its command: exit codes, signals, duration and messages.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -29,11 +29,11 @@ fn the_exit_code_is_the_commands() {
     assert_eq!(code("./not-there"), 127);
     assert_eq!(code("/"), 126);
     let left: Vec<_> = std::fs::read_dir(&directory).unwrap().collect();
-    assert!(left.is_empty(), "no archive of nothing: {left:?}");
+    assert!(left.is_empty(), "no archive is left: {left:?}");
 }
 
 #[test]
-fn strict_tells_of_losses_and_of_nothing() {
+fn strict_reports_losses_and_empty_recordings() {
     assert_eq!(run(&["--strict"], &["end", "return"]).0.code(), 0);
     assert_eq!(run(&["--strict"], &["untraced"]).0.code(), 3);
     assert_eq!(run(&[], &["untraced"]).0.code(), 0);
@@ -47,7 +47,7 @@ fn strict_tells_of_losses_and_of_nothing() {
 }
 
 #[test]
-fn a_compression_that_there_is_not_is_refused() {
+fn an_unknown_compression_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt.xz");
     let run = Run::of(&mut record(&[], &output, &["end", "return"]));
@@ -56,7 +56,7 @@ fn a_compression_that_there_is_not_is_refused() {
 }
 
 #[test]
-fn a_program_without_tracing_is_said_to_have_none() {
+fn a_program_without_tracing_is_reported() {
     let (run, archive) = run(&[], &["untraced"]);
     assert!(run.stderr().contains("trace_runtime::init()"), "{run:?}");
     assert!(archive.unwrap().providers.is_empty());
@@ -75,7 +75,7 @@ fn a_program_whose_tracing_is_compiled_out_is_reported_as_such() {
 }
 
 #[test]
-fn a_category_without_events_is_named_with_those_that_there_are() {
+fn a_category_without_events_is_reported_with_the_known_ones() {
     let (run, archive) = run(&["-c", "end,nobody*,-end.noise"], &["end", "return"]);
     assert_eq!(archive.unwrap().only().events.len(), 2);
     assert!(run.stderr().contains("nobody*") && run.stderr().contains("chatter"), "{run:?}");
@@ -96,12 +96,11 @@ fn the_summary_is_json_if_asked_for() {
 fn recording_ends_after_the_duration_and_the_command_with_it() {
     let (run, archive) = run(&["-d", "300ms"], &["until-signal"]);
     assert_eq!(run.code(), 0, "{run:?}");
-    // A program that was slow to start may have recorded nothing by then.
+    // A program that starts slowly may have no records by then.
     assert!(archive.unwrap().providers.len() <= 1);
 }
 
-/// Starts a role under `trace record`, waits until it says that it is ready, and sends the recorder
-/// a signal.
+/// Starts a role under `trace record`, waits until it is ready, and sends a signal to the recorder.
 fn signal(role: &str, signal: Signal) -> (Run, Archive) {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
@@ -116,7 +115,7 @@ fn signal(role: &str, signal: Signal) -> (Run, Archive) {
 }
 
 #[test]
-fn signals_reach_the_command_and_what_it_recorded_is_saved() {
+fn signals_reach_the_command_and_its_records_are_saved() {
     for (number, name) in [(Signal::Int, 2), (Signal::Term, 15), (Signal::Hup, 1)] {
         let (run, archive) = signal("until-signal", number);
         assert_eq!(run.code(), 128 + name, "{run:?}");
@@ -125,7 +124,7 @@ fn signals_reach_the_command_and_what_it_recorded_is_saved() {
 }
 
 #[test]
-fn a_command_that_handles_a_signal_ends_as_it_likes() {
+fn a_command_that_handles_a_signal_selects_the_exit_code() {
     for number in [Signal::Int, Signal::Term] {
         let (run, archive) = signal("handle-signal", number);
         assert_eq!(run.code(), 42, "{run:?}");
@@ -145,7 +144,7 @@ fn the_archive_goes_into_a_pipe() {
 }
 
 #[test]
-fn a_reader_that_goes_away_does_not_hurt_the_command() {
+fn a_closed_pipe_does_not_harm_the_command() {
     let mut command = record(&[], "-".as_ref(), &["burst", "100000"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -154,21 +153,21 @@ fn a_reader_that_goes_away_does_not_hurt_the_command() {
     assert!(run.stderr().contains("archive"), "{run:?}");
 }
 
-/// A command that never ran is no reason to lose the archive that was there before.
+/// A command that never ran must not replace an older archive.
 #[test]
-fn a_command_that_is_not_found_leaves_an_older_archive_alone() {
+fn a_command_that_is_not_found_keeps_an_older_archive() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
     std::fs::write(&output, "older").unwrap();
     let options = ["record", "-o", output.to_str().unwrap(), "--", "./not-there"];
     assert_eq!(Run::of(&mut trace(&options)).code(), 127);
     assert_eq!(std::fs::read_to_string(&output).unwrap(), "older");
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "and nothing beside it");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "and no file beside it");
 }
 
-/// A program's name is its own choice; a terminal obeys what is in it.
+/// A program chooses its name, which may contain control sequences of a terminal.
 #[test]
-fn names_of_programs_do_not_reach_the_terminal_as_they_are() {
+fn names_of_programs_are_escaped_for_the_terminal() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("\u{1b}[2J\n\u{202e}\u{9b}");
     std::fs::copy(crate::harness::subject_path(), &program).unwrap();

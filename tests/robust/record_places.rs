@@ -1,5 +1,4 @@
-//! Places and sizes that `trace record` can or cannot work with: it says which, and the command
-//! runs or does not.
+//! Valid and invalid outputs, sockets and buffer sizes of `trace record`, and their error messages.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +29,7 @@ fn any_buffer_size_works_or_is_refused_with_a_reason() {
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_found_out_before_the_command_runs() {
+fn an_output_that_cannot_be_written_is_reported_before_the_command_runs() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("missing/out.fxt");
     for output in [missing.as_path(), directory.path()] {
@@ -40,7 +39,7 @@ fn an_output_that_cannot_be_written_is_found_out_before_the_command_runs() {
     }
 }
 
-/// A file system of 128 KiB, for who may mount one.
+/// A file system of 128 KiB, if mounting is allowed.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
@@ -69,17 +68,17 @@ fn a_full_disk_ends_the_archive_and_not_the_command() {
     assert_eq!(run.code(), 125, "{run:?}");
     assert!(run.stderr().contains("no space left"), "{run:?}");
     assert!(!run.stderr().contains("was killed"), "the manager was not: {run:?}");
-    assert!(!output.exists(), "only a whole archive has the name");
-    // What was written is said to be beside it: whole records.
+    assert!(!output.exists(), "only a complete archive has the name");
+    // The message names the partial archive beside it, which has whole records.
     let kept = disk.0.path().join(".out.fxt.partial");
     assert!(run.stderr().contains(kept.to_str().unwrap()), "{run:?}");
     Archive::read(&kept);
 }
 
 #[test]
-fn a_full_disk_does_not_hurt_a_program_that_traces_itself() {
+fn a_full_disk_does_not_harm_a_program_that_traces_itself() {
     let Some(disk) = SmallDisk::mount() else { return };
-    // One finds no room for its buffer, the other one for the archive beside it.
+    // The first size is too large for the buffer, the second one for the archive beside it.
     for size in ["16M", "112K"] {
         let output = disk.0.path().join("out.fxt");
         let mut burst = crate::harness::subject(&["burst", "50000"]);
@@ -90,7 +89,7 @@ fn a_full_disk_does_not_hurt_a_program_that_traces_itself() {
         let run = Run::of(&mut burst);
         assert_eq!(run.code(), 0, "{size}: {run:?}");
         assert!(run.stderr().contains("No space left"), "{size}: {run:?}");
-        assert!(!output.exists(), "{size}: only a whole archive has the name");
+        assert!(!output.exists(), "{size}: only a complete archive has the name");
     }
 }
 
@@ -101,7 +100,7 @@ fn record_at(socket: &Path, output: &Path) -> Run {
     Run::of(&mut command)
 }
 
-/// A path of more than 108 bytes, which is what fits into a socket's address.
+/// A path of more than 108 bytes, the limit of a socket's address.
 fn long(directory: &Path) -> PathBuf {
     let directory = directory.join("d".repeat(100)).join("e".repeat(100));
     fs::create_dir_all(&directory).unwrap();
@@ -116,12 +115,12 @@ fn a_socket_may_have_a_long_path_and_a_new_directory() {
         let run = record_at(&socket, &output);
         assert_eq!(run.code(), 0, "{run:?}");
         assert_eq!(Archive::read(&output).only().events.len(), 2);
-        assert!(!socket.exists(), "it goes away with the recorder");
+        assert!(!socket.exists(), "the recorder removes it");
     }
 }
 
 #[test]
-fn a_socket_that_cannot_be_made_is_said_with_its_path() {
+fn a_socket_that_cannot_be_created_is_reported_with_its_path() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
     fs::write(directory.path().join("file"), "in the way").unwrap();
@@ -140,13 +139,13 @@ fn a_socket_that_cannot_be_made_is_said_with_its_path() {
 }
 
 #[test]
-fn a_socket_directory_that_is_not_ours_is_said_with_its_path() {
+fn a_socket_directory_of_another_user_is_reported_with_its_path() {
     let directory = tempfile::tempdir().unwrap();
     let closed = directory.path().join("closed");
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    // Root may write anywhere, and does so as nobody here.
+    // Root can write anywhere, so the test runs as nobody.
     let socket = closed.join("socket");
     let run = as_nobody(
         &["record", "--socket", socket.to_str().unwrap(), "-o"],
@@ -156,11 +155,11 @@ fn a_socket_directory_that_is_not_ours_is_said_with_its_path() {
     assert!(run.stderr().contains(socket.to_str().unwrap()), "{run:?}");
     assert!(
         run.stderr().contains("TRACE_SOCKET") || run.stderr().contains("--socket"),
-        "it says what to do: {run:?}"
+        "it has a hint: {run:?}"
     );
 }
 
-/// Runs `trace` as a user who is not root.
+/// Runs `trace` as a user other than root.
 fn as_nobody(arguments: &[&str], output: &Path) -> Run {
     use std::os::unix::process::CommandExt;
     let mut command = trace(arguments);

@@ -1,4 +1,4 @@
-//! Many sessions, two sessions, and managers that come and go.
+//! Many sessions, two sessions, and managers that start and end.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -16,18 +16,18 @@ fn open_files() -> usize {
 
 /// Waits until the session has collected events.
 fn wait_for_events(session: &SessionHandle) {
-    wait_until("something is recorded", || {
+    wait_until("events are recorded", || {
         session.flush();
         session.progress().events > 0
     });
 }
 
-/// A session in which events are seen while it runs.
+/// A session whose events are visible while it runs.
 fn streaming() -> SessionConfig {
     SessionConfig { mode: BufferingMode::Streaming, ..SessionConfig::default() }
 }
 
-/// The only test in which the test's own process is a provider.
+/// The only test whose own process is a provider.
 #[test]
 fn a_thousand_sessions_in_one_process_record_each_its_own_events() {
     let directory = tempfile::tempdir().unwrap();
@@ -51,7 +51,7 @@ fn a_thousand_sessions_in_one_process_record_each_its_own_events() {
             files = open_files();
         }
     }
-    // Other tests run beside this one and have files open too, but not hundreds of them.
+    // Other tests that run concurrently have files open too, but not hundreds of them.
     assert!(open_files() < files + 300, "{} files are open, were {files}", open_files());
 }
 
@@ -69,7 +69,7 @@ fn two_managers_record_each_its_own_providers() {
 }
 
 #[test]
-fn a_second_session_of_one_manager_is_refused_and_leaves_the_first_alone() {
+fn a_second_session_of_a_manager_is_refused_and_does_not_affect_the_first() {
     let session = Session::start("streaming", 1 << 20);
     let target = ArchiveTarget::File(session.path("second.fxt"));
     let refused = session.manager.start(SessionConfig::default(), target);
@@ -92,13 +92,13 @@ fn two_commands_are_recorded_at_the_same_time() {
 }
 
 #[test]
-fn a_program_that_runs_already_joins_a_manager_that_appears_and_one_that_follows() {
+fn a_running_program_joins_a_new_manager_and_the_next_one() {
     let directory = tempfile::tempdir().unwrap();
-    let socket = directory.path().join("not there yet/manager.sock");
+    let socket = directory.path().join("new/manager.sock");
     let mut child =
         subject(&["chatter"]).env("TRACE_SOCKET", &socket).stdin(Stdio::piped()).spawn().unwrap();
     for _ in 0..3 {
-        // Each manager ends with its session, and the program goes on.
+        // Each manager ends with its session, and the program continues.
         let manager = Manager::bind(&socket).unwrap();
         let output = directory.path().join("out.fxt");
         let session = manager.start(streaming(), ArchiveTarget::File(output.clone())).unwrap();
@@ -116,7 +116,7 @@ fn a_program_that_runs_already_joins_a_manager_that_appears_and_one_that_follows
 }
 
 #[test]
-fn a_program_lives_on_when_its_manager_is_killed() {
+fn a_program_continues_when_its_manager_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("manager.sock");
     let output = directory.path().join("out.fxt");
@@ -127,7 +127,7 @@ fn a_program_lives_on_when_its_manager_is_killed() {
         subject(&["chatter"]).env("TRACE_SOCKET", &socket).stdin(Stdio::piped()).spawn().unwrap();
     first.kill().unwrap();
     first.wait().unwrap();
-    // Another one takes the place of the dead one's socket.
+    // Another manager replaces the dead one's socket.
     let manager = Manager::bind(&socket).unwrap();
     let session = manager.start(streaming(), ArchiveTarget::File(output.clone())).unwrap();
     assert!(session.wait_provider(PATIENCE), "the program finds the second manager");
@@ -139,8 +139,8 @@ fn a_program_lives_on_when_its_manager_is_killed() {
     assert_eq!(Archive::read(&output).only().count("last word"), 1);
 }
 
-/// Of each thread's numbers between the first and the last that were recorded, all are there or
-/// told as lost.
+/// Checks that each thread's numbers, from the first to the last recorded one, are in the archive
+/// or reported as lost.
 fn check_storm(provider: &Provider) {
     for name in ["instant", "outer"] {
         let mut numbers: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
@@ -150,10 +150,7 @@ fn check_storm(provider: &Provider) {
         let mut missing = 0;
         for numbers in numbers.values_mut() {
             numbers.sort_unstable();
-            assert!(
-                numbers.windows(2).all(|pair| pair[0] < pair[1]),
-                "{name}: none is there twice"
-            );
+            assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{name}: none is repeated");
             missing += numbers[numbers.len() - 1] - numbers[0] + 1 - numbers.len() as u64;
         }
         assert!(
@@ -163,12 +160,12 @@ fn check_storm(provider: &Provider) {
         );
     }
     for event in provider.named("instant").filter(|event| event.numbers["thread"] == 3) {
-        assert_ne!(event.thread, provider.pid, "it is of a short thread");
+        assert_ne!(event.thread, provider.pid, "it belongs to a short thread");
     }
 }
 
 #[test]
-fn sessions_that_come_and_go_while_many_threads_trace_have_each_thread_without_a_gap() {
+fn short_sessions_have_all_records_of_many_threads() {
     let directory = tempfile::tempdir().unwrap();
     let manager = Manager::bind(&directory.path().join("manager.sock")).unwrap();
     let mut storm = subject(&["storm"]);

@@ -2,8 +2,8 @@
 
 use crate::harness::{Provider, Run, Session, Shape, MODES};
 
-/// Runs a role that says how often its handler was called, and its main thread traced, and looks at
-/// that and what was recorded.
+/// Runs a role that prints the counts of its handler and its main thread, and calls `look` with the
+/// archive and these counts.
 fn run(mode: &str, size: u64, role: &[&str], look: impl FnOnce(&Provider, u64, u64)) {
     let session = Session::start(mode, size);
     let child = session.subject(role).stdout(std::process::Stdio::piped()).spawn().unwrap();
@@ -15,22 +15,21 @@ fn run(mode: &str, size: u64, role: &[&str], look: impl FnOnce(&Provider, u64, u
     look(archive.only(), handled.parse().unwrap(), rounds.parse().unwrap());
 }
 
-/// Records of the handlers: those in the archive are there once and in order, and the others are
-/// counted.
+/// Checks that each record of the handlers is in the archive once and in order, or counted as lost.
 fn check_handlers(provider: &Provider, handled: u64) {
     for name in ["handler", "handler scope"] {
         let numbers = provider.numbers(name);
-        assert!(numbers.is_sorted_by(|a, b| a < b), "{name}: in order, none twice");
+        assert!(numbers.is_sorted_by(|a, b| a < b), "{name}: in order, none repeated");
     }
     assert!(provider.named("handler scope").all(|event| matches!(event.shape, Shape::Complete(_))));
     let recorded = provider.count("handler") + provider.count("handler scope");
     let nested = provider.lost.get("signal handler inside a record").copied().unwrap_or(0);
-    assert_eq!(provider.lost(), nested, "nothing else is missing: {:?}", provider.lost);
+    assert_eq!(provider.lost(), nested, "no other records are missing: {:?}", provider.lost);
     assert_eq!(recorded as u64 + nested, 2 * handled, "each record is in the archive or counted");
 }
 
 #[test]
-fn what_a_signal_handler_traces_is_recorded_or_counted() {
+fn records_of_signal_handlers_are_in_the_archive_or_counted() {
     for mode in MODES {
         run(mode, 64 << 20, &["signals", "5000"], |provider, handled, rounds| {
             assert!(handled > 0 && rounds >= 5000);
@@ -39,7 +38,7 @@ fn what_a_signal_handler_traces_is_recorded_or_counted() {
                 assert_eq!(
                     provider.numbers(name),
                     Vec::from_iter(0..rounds),
-                    "{name}: all that was interrupted"
+                    "{name}: all interrupted events"
                 );
             }
         });
@@ -47,7 +46,7 @@ fn what_a_signal_handler_traces_is_recorded_or_counted() {
 }
 
 #[test]
-fn what_a_signal_handler_traces_in_a_thread_that_is_new_to_tracing_is_recorded_or_counted() {
+fn records_of_signal_handlers_in_new_threads_are_in_the_archive_or_counted() {
     const THREADS: u64 = 400;
     run("streaming", 64 << 20, &["first-records", &THREADS.to_string()], |provider, handled, _| {
         assert_eq!(provider.numbers("instant").len() as u64, THREADS);
@@ -61,7 +60,7 @@ fn what_a_signal_handler_traces_in_a_thread_that_is_new_to_tracing_is_recorded_o
 }
 
 #[test]
-fn what_a_signal_handler_traces_over_many_small_buffers_is_recorded_or_counted() {
+fn records_of_signal_handlers_in_many_small_buffers_are_in_the_archive_or_counted() {
     for mode in MODES {
         run(mode, 16 << 10, &["signals", "5000"], |provider, handled, rounds| {
             let names = ["handler", "handler scope", "instant", "scope"];
@@ -71,13 +70,16 @@ fn what_a_signal_handler_traces_over_many_small_buffers_is_recorded_or_counted()
                     .named(name)
                     .filter_map(|event| event.numbers.get("number").copied())
                     .collect();
-                assert!(numbers.is_sorted_by(|a, b| a < b), "{mode}, {name}: in order, none twice");
+                assert!(
+                    numbers.is_sorted_by(|a, b| a < b),
+                    "{mode}, {name}: in order, none repeated"
+                );
                 recorded += numbers.len() as u64;
             }
             let all = 2 * handled + 2 * rounds;
             match mode {
-                // Ends of scopes are records of their own there, and so may be lost beside their
-                // beginnings.
+                // Ends of scopes can be separate records there, which may be lost in addition to
+                // their begins.
                 "streaming" => assert!(recorded <= all && recorded + provider.lost() >= all),
                 "oneshot" => assert_eq!(recorded + provider.lost(), all),
                 _ => assert!(recorded <= all),

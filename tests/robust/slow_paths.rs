@@ -1,4 +1,4 @@
-//! Kernels without `membarrier` and machines without a reliable counter: slower, and as correct.
+//! Kernels without `membarrier` and machines without a reliable counter: slower, but correct.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,12 @@ fn a_burst_is_recorded_or_counted_as_lost_without_membarrier_and_counter() {
             );
             let (archive, _) = session.end();
             let numbers = archive.only().numbers("instant");
-            assert!(numbers.is_sorted_by(|a, b| a < b), "in order, none twice");
+            assert!(numbers.is_sorted_by(|a, b| a < b), "in order, none repeated");
             let (found, lost) = (numbers.len() as u64, archive.only().lost());
             match mode {
                 "circular" => assert!(
                     50_000 - numbers[0] <= found + lost,
-                    "{without}: the newest are there, or told as lost"
+                    "{without}: the newest are in the archive, or reported as lost"
                 ),
                 _ => assert_eq!(found + lost, 50_000, "{without}, {mode}"),
             }
@@ -31,7 +31,7 @@ fn a_burst_is_recorded_or_counted_as_lost_without_membarrier_and_counter() {
 }
 
 #[test]
-fn times_go_on_without_the_counter_and_threads_keep_their_events_without_membarrier() {
+fn times_are_ordered_without_the_counter_and_events_are_kept_without_membarrier() {
     let directory = tempfile::tempdir().unwrap();
     for without in WITHOUT {
         let output = directory.path().join("out.fxt");

@@ -1,4 +1,4 @@
-//! Threads that come and go by the thousand, with a small buffer.
+//! Thousands of short threads, with a small buffer.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use crate::harness::{subject, Archive, Provider, Run, Session};
 
 const THREADS: u64 = 3000;
 
-/// Every event is its thread's; what is missing is told.
+/// Checks that each event belongs to its thread, and that missing ones are reported.
 fn check(provider: &Provider, mode: &str) {
     for event in &provider.events {
         assert_eq!(event.process, provider.pid);
-        // The end of a scope that is told by itself has no arguments.
+        // A separate end record of a scope has no arguments.
         let said = event.numbers.get("thread").copied();
         assert_eq!(said.unwrap_or(event.thread), event.thread, "{event:?}");
     }
@@ -34,7 +34,7 @@ fn check(provider: &Provider, mode: &str) {
     for (thread, number) in threads {
         let names = provider.thread_names.get(&thread).map(Vec::as_slice).unwrap_or_default();
         let named = names.contains(&format!("crowd-{number}"));
-        // Names are records too, and as such may be lost, or overwritten.
+        // Names are records too, and may be lost or overwritten.
         assert!(
             named || provider.lost() > 0 || mode == "circular",
             "thread {thread} ({number}): {names:?}"
@@ -43,19 +43,19 @@ fn check(provider: &Provider, mode: &str) {
     assert!(provider.thread_processes.iter().all(|process| *process == provider.pid));
 }
 
-/// The numbers of the events with this name, of which there are no two alike.
+/// Returns the numbers of the events with this name. Fails if one is repeated.
 fn numbered(provider: &Provider, name: &str) -> Vec<u64> {
     let mut numbers: Vec<u64> =
         provider.named(name).filter_map(|event| event.numbers.get("number").copied()).collect();
     numbers.sort_unstable();
     let count = numbers.len();
     numbers.dedup();
-    assert_eq!(numbers.len(), count, "{name}: none is there twice");
+    assert_eq!(numbers.len(), count, "{name}: none is repeated");
     numbers
 }
 
 #[test]
-fn each_event_of_thousands_of_threads_is_its_threads_own_or_told_as_lost() {
+fn events_of_thousands_of_threads_are_recorded_or_reported_as_lost() {
     for mode in ["streaming", "circular", "oneshot"] {
         let session = Session::start(mode, 64 << 10);
         let crowd = session.subject(&["crowd", &THREADS.to_string(), "8"]).spawn().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::harness::{subject, Archive, Provider, Run, Session, Shape};
 
-/// What `unwind` traces whichever way it ends.
+/// Checks the events of `unwind` that are traced in each way of ending.
 fn check(provider: &Provider) {
     assert_eq!(provider.lost(), 0);
     for scope in ["outer", "inner", "drop scope"] {
@@ -18,7 +18,7 @@ fn check(provider: &Provider) {
     assert_eq!(
         provider.count("thread local"),
         2,
-        "also of a thread that traces first in its destructor"
+        "including a thread whose first event is in its destructor"
     );
     assert_eq!(provider.count("key destructor"), 2);
     assert_eq!(provider.count("drop scope"), 3);
@@ -50,17 +50,17 @@ fn unwinding_and_destructors_of_threads_are_traced() {
     assert_eq!(
         archive.only().count("registered after init"),
         1,
-        "the provider lives on to the end of the process"
+        "the provider continues until the end of the process"
     );
     assert_eq!(
         archive.only().count("registered before init"),
         0,
-        "and is over when these are called"
+        "and has ended when these are called"
     );
 }
 
 #[test]
-fn nothing_is_traced_after_the_guard_and_nothing_breaks() {
+fn events_after_the_guard_are_not_traced_and_do_no_harm() {
     let archive = run(&["DROP_GUARD"]);
     check(archive.only());
     assert_eq!(archive.only().count("registered after init"), 0);

@@ -63,11 +63,11 @@ fn lazy(number: u64) -> impl Future<Output = u64> + Send {
 }
 
 #[trace_fn(category = "test", args(number))]
-fn told(number: u64) -> impl Future<Output = u64> + Send {
+fn with_arguments(number: u64) -> impl Future<Output = u64> + Send {
     async move { number }
 }
 
-/// Without arguments there is nothing to record of a call.
+/// Without arguments, the call has no data to record.
 #[test]
 fn a_returned_future_begins_with_its_first_poll() {
     let recording = Recording::start();
@@ -75,10 +75,10 @@ fn a_returned_future_begins_with_its_first_poll() {
     runtime.block_on(async {
         drop((lazy(1), boxed(1)));
         assert_eq!(lazy(2).await, 2);
-        drop(told(3));
+        drop(with_arguments(3));
     });
     let tasks = recording.tasks();
     assert_eq!(tasks.only("attribute::lazy").state(), "ready");
     assert_eq!(tasks.named("attribute::boxed").len(), 0);
-    assert_eq!(tasks.only("attribute::told").state(), "cancelled");
+    assert_eq!(tasks.only("attribute::with_arguments").state(), "cancelled");
 }

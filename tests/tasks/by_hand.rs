@@ -1,4 +1,4 @@
-//! Futures polled by hand: which records they leave.
+//! The records of futures that are polled by hand.
 
 use std::cell::Cell;
 use std::future::{pending, poll_fn, ready, Future};
@@ -14,7 +14,7 @@ fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Is ready at the poll of this number.
+/// Returns a future that is ready at this poll.
 fn ready_at(number: u32) -> impl Future<Output = u32> + Unpin {
     let mut polls = 0;
     poll_fn(move |_| {
@@ -55,7 +55,7 @@ fn a_future_is_its_polls_and_a_task() {
 }
 
 #[test]
-fn values_go_with_the_beginning() {
+fn values_are_recorded_with_the_begin() {
     let recording = Recording::start();
     let (owned, borrowed) = (String::from("owned"), String::from("borrowed"));
     let traced = ready(()).trace(trace_future_args!(
@@ -72,7 +72,7 @@ fn values_go_with_the_beginning() {
 }
 
 #[test]
-fn dropped_before_it_is_ready_it_is_cancelled() {
+fn a_future_dropped_before_it_is_ready_is_cancelled() {
     let recording = Recording::start();
     let mut once = Box::pin(pending::<()>().trace(trace_future_args!("test", "polled once")));
     assert!(poll(once.as_mut()).is_pending());
@@ -102,9 +102,9 @@ fn a_panic_ends_it() {
     );
     assert!(poll(future.as_mut()).is_pending());
     assert!(catch_unwind(AssertUnwindSafe(|| poll(future.as_mut()))).is_err());
-    assert!(poll(future.as_mut()).is_pending(), "polled all the same");
+    assert!(poll(future.as_mut()).is_pending(), "the untraced poll still works");
     drop(future);
-    // The task that panicked is nobody's parent any more.
+    // The task that panicked is no longer a parent.
     poll_to_end(ready(()).trace(trace_future_args!("test", "after")));
     let tasks = recording.tasks();
     let task = tasks.only("panics");
@@ -114,12 +114,12 @@ fn a_panic_ends_it() {
 }
 
 #[test]
-fn a_poll_after_completion_is_the_futures_own_matter() {
+fn a_poll_after_completion_is_passed_to_the_future() {
     let recording = Recording::start();
     let mut future = Box::pin(async {}.trace(trace_future_args!("test", "completed")));
     assert!(poll(future.as_mut()).is_ready());
-    let again = catch_unwind(AssertUnwindSafe(|| poll(future.as_mut())));
-    let message = again.unwrap_err().downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let second = catch_unwind(AssertUnwindSafe(|| poll(future.as_mut())));
+    let message = second.unwrap_err().downcast_ref::<&str>().map(|text| (*text).to_owned());
     assert!(message.unwrap().contains("resumed after completion"));
     drop(future);
     let tasks = recording.tasks();
@@ -175,7 +175,7 @@ fn off_means_off() {
     let count = || evaluated.replace(evaluated.get() + 1);
     poll_to_end(ready(()).trace(trace_future_args!("off", "literal", "k" => count())));
     poll_to_end(ready(()).trace(trace_future_args!("off", format!("{}", count()), "k" => count())));
-    // A task that is off is no parent: the one around it is.
+    // A task that is off is no parent: its own parent is used.
     let inner = || async { ready(()).trace(trace_future_args!("on", "inner")).await };
     let between = || inner().trace(trace_future_args!("off", "between"));
     poll_to_end(async { between().await }.trace(trace_future_args!("on", "outer")));
@@ -185,7 +185,7 @@ fn off_means_off() {
     assert_eq!(tasks.only("inner").parent, Some(tasks.only("outer").id));
 }
 
-/// Scopes are fine where no `.await` is in them, and lie in the poll.
+/// Scopes without an `.await` are allowed, and are within the poll.
 #[test]
 fn a_scope_between_two_awaits_is_in_its_poll() {
     let recording = Recording::start();
@@ -211,7 +211,7 @@ fn a_scope_between_two_awaits_is_in_its_poll() {
 }
 
 #[test]
-fn it_is_what_its_future_is() {
+fn a_traced_future_has_the_properties_of_its_future() {
     fn is<T: Send + Sync + Unpin + 'static>(_: &T) {}
     let text = String::from("text");
     is(&ready(1).trace(trace_future_args!("test", "future", "text" => text)));
@@ -220,7 +220,7 @@ fn it_is_what_its_future_is() {
     let traced = plain.trace(trace_future_args!("test", "plain"));
     assert!(size_of_val(&traced) <= size + 56, "{} bytes more", size_of_val(&traced) - size);
     let local = std::rc::Rc::new(1);
-    // Neither `Send` nor `'static`, and not `Unpin`.
+    // A future that is neither `Send` nor `'static` nor `Unpin`.
     let borrows = async { *local }.trace(trace_future_args!("test", "local", "number" => &local));
     assert_eq!(poll_to_end(borrows), 1);
     let boxed: Pin<Box<dyn Future<Output = u32> + Send>> = Box::pin(ready_at(1));
@@ -229,7 +229,8 @@ fn it_is_what_its_future_is() {
     assert_eq!(poll_to_end(traced), 1);
 }
 
-/// What `#[trace_fn]` makes of an `async fn`: arguments are borrowed, and the task begins at once.
+/// As in the expansion of `#[trace_fn]` on an `async fn`: arguments are borrowed, and the task
+/// begins at once.
 #[test]
 fn a_task_may_begin_before_its_future() {
     use trace_runtime::__private::{Name, TraceFuture};

@@ -17,7 +17,7 @@ fn tokio_runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn what_tokio_tasks_spawn_are_their_children() {
+fn tasks_that_tokio_tasks_spawn_are_their_children() {
     let recording = Recording::start();
     tokio_runtime().block_on(
         async {
@@ -44,7 +44,7 @@ fn what_tokio_tasks_spawn_are_their_children() {
 }
 
 #[test]
-fn what_select_drops_is_cancelled() {
+fn tasks_that_select_drops_are_cancelled() {
     let recording = Recording::start();
     tokio_runtime().block_on(
         async {
@@ -62,7 +62,7 @@ fn what_select_drops_is_cancelled() {
 }
 
 #[test]
-fn what_join_polls_has_tracks_of_its_own() {
+fn tasks_that_join_polls_have_tracks_of_their_own() {
     let recording = Recording::start();
     tokio_runtime().block_on(
         async {
@@ -100,7 +100,7 @@ fn tasks_of_a_set_end_with_it() {
 }
 
 #[test]
-fn a_panic_of_a_spawned_task_is_told_and_passed_on() {
+fn a_panic_of_a_spawned_task_is_recorded_and_passed_on() {
     let recording = Recording::start();
     tokio_runtime().block_on(async {
         let panics = async {
@@ -116,9 +116,9 @@ fn a_panic_of_a_spawned_task_is_told_and_passed_on() {
     assert_eq!(tasks.only("panics").polls.last().unwrap().state, "panicked");
 }
 
-/// The executor of smol is async-std's as well.
+/// async-std uses the executor of smol too.
 #[test]
-fn smol_polls_them_too() {
+fn smol_polls_traced_futures() {
     let recording = Recording::start();
     smol::block_on(async {
         let spawned = (0..8u64).map(|number| {
@@ -147,7 +147,7 @@ fn smol_polls_them_too() {
 }
 
 #[test]
-fn the_combinators_of_futures_poll_them_too() {
+fn combinators_of_futures_poll_traced_futures() {
     let recording = Recording::start();
     futures::executor::block_on(async {
         let many = (0..5u64)

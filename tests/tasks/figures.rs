@@ -1,9 +1,8 @@
-//! A thousand tasks on two threads: their times in the archive are those that they measured
-//! themselves.
+//! A thousand tasks on two threads: their times in the archive equal their own measurements.
 //!
-//! A task measures from inside, at its first and last line and around each of its polls; what wraps
-//! the traced future measures from outside. The archive's times lie in between. So nothing depends
-//! on how often other processes take the processor away: where they do, both measure it.
+//! A task measures from inside, at its first and last line and around each of its polls. A wrapper
+//! of the traced future measures from outside. The archive's times are in between. The test does
+//! not depend on the load: preemption affects both measurements.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,20 +16,20 @@ use crate::found::Task;
 use crate::Recording;
 
 const TASKS: u64 = 1000;
-/// CPU time of a task: most of what its polls take.
+/// The CPU time of a task: most of the time of its polls.
 const BURNS: u32 = 4;
 const BURN: Duration = Duration::from_micros(250);
-/// What the clocks may differ by: the archive's is measured against the system's over the
-/// recording.
+/// The tolerance between the clocks: the archive's clock is calibrated against the system's during
+/// the recording.
 const CLOCKS: Duration = Duration::from_micros(200);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// What was measured of one task.
+/// The measurements of one task.
 #[derive(Debug, Default, Clone, Copy)]
 struct Measured {
     /// From the first line of the task to its last.
     inner_wall: Duration,
-    /// From before the first poll to behind the last.
+    /// From before the first poll to after the last.
     outer_wall: Duration,
     /// All polls, from inside and from outside.
     inner_polls: Duration,
@@ -40,16 +39,16 @@ struct Measured {
     outer_cpu: Duration,
 }
 
-/// By the tasks' numbers.
+/// The measurements by task number.
 type Notes = Arc<Vec<Mutex<Measured>>>;
 
-/// CPU time of the calling thread.
+/// Returns the CPU time of the calling thread.
 fn thread_cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Computes for that long, however long that takes.
+/// Uses this much CPU time.
 fn burn(how_long: Duration) {
     let end = thread_cpu() + how_long;
     while thread_cpu() < end {
@@ -57,7 +56,7 @@ fn burn(how_long: Duration) {
     }
 }
 
-/// A future whose polls are measured around it.
+/// A future whose polls are measured from outside.
 struct MeasuredFuture<F> {
     future: Pin<Box<F>>,
     started: Option<Instant>,
@@ -66,10 +65,10 @@ struct MeasuredFuture<F> {
     number: u64,
 }
 
-/// Takes down what was measured around one poll.
+/// Stores the measurements of one poll.
 type Note = Box<dyn Fn(&mut Measured, Around) + Send>;
 
-/// What was measured around one poll.
+/// The measurements of one poll.
 struct Around {
     since_first: Duration,
     poll: Duration,
@@ -108,7 +107,7 @@ async fn work(number: u64) {
     }
 }
 
-/// Every tenth task is dropped where it sleeps.
+/// Returns whether the task is dropped while it sleeps: every tenth one.
 fn is_dropped(number: u64) -> bool {
     number % 10 == 9
 }
@@ -152,7 +151,7 @@ fn the_times_of_a_thousand_tasks_are_right() {
     let notes: Notes = Arc::new((0..TASKS).map(|_| Mutex::default()).collect());
     let recording = Recording::start();
     run(&notes);
-    // No two of them share a track: that would have failed in here.
+    // Fails if two tasks share a track.
     let tasks = recording.tasks();
     let tasks = tasks.named("task");
     assert_eq!(tasks.len(), TASKS as usize);
@@ -166,14 +165,14 @@ fn the_times_of_a_thousand_tasks_are_right() {
 fn check_ends(pairs: &[(&Task, Measured)]) {
     for (task, _) in pairs {
         let state = task.state();
-        // A task may be through before it is dropped, if the machine is slow.
+        // On a slow machine, a task may be ready before it is dropped.
         let dropped = is_dropped(task.numbers["number"]);
         assert!(state == "ready" || dropped && state == "cancelled", "{task:?}");
     }
     assert!(pairs.iter().any(|(task, _)| task.state() == "cancelled"));
 }
 
-/// The wall-clock time of each task is the one that it measured, to a millisecond.
+/// Checks that the wall-clock time of each task equals its own measurement, to a millisecond.
 fn check_wall(pairs: &[(&Task, Measured)]) {
     let ready = pairs.iter().filter(|(task, _)| task.state() == "ready");
     let mut close = 0;
@@ -184,15 +183,13 @@ fn check_wall(pairs: &[(&Task, Measured)]) {
         assert!(inner <= wall + CLOCKS && wall <= outer + CLOCKS, "{wall:?} {measured:?}");
         all += 1;
         close += usize::from(wall.abs_diff(inner) <= MILLISECOND);
-        // Beyond that a thread lost its processor in between, which the measurement from outside
-        // has seen.
+        // A larger difference means preemption, which the outside measurement includes.
         assert!(wall.abs_diff(inner) <= MILLISECOND + (outer - inner), "{wall:?} {measured:?}");
     }
     assert!(close * 100 >= all * 99, "{close} of {all} within a millisecond");
 }
 
-/// The sum of the polls is the CPU time, to 5 %, once the time is taken off in which others had the
-/// processor.
+/// Checks that the sum of the polls equals the CPU time to 5 %, without the time of preemptions.
 fn check_cpu(pairs: &[(&Task, Measured)]) {
     let sum = |of: &dyn Fn(&(&Task, Measured)) -> Duration| pairs.iter().map(of).sum::<Duration>();
     let polls = sum(&|(task, _)| Duration::from_nanos(task.poll_nanos()));
@@ -200,14 +197,14 @@ fn check_cpu(pairs: &[(&Task, Measured)]) {
     assert!(inner <= polls + CLOCKS && polls <= outer + CLOCKS, "{inner:?} {polls:?} {outer:?}");
     let cpu = sum(&|(_, m)| m.outer_cpu);
     assert!(cpu > BURN * BURNS * TASKS as u32 / 2, "the tasks have computed: {cpu:?}");
-    // At least and at most what others took of the polls: the difference is what they took between
-    // the two measurements.
+    // Bounds of the preempted time in the polls. They differ by the time of preemptions between the
+    // two measurements.
     let least = inner.saturating_sub(sum(&|(_, m)| m.inner_cpu));
     let most = outer.saturating_sub(cpu);
     let [least, most] =
         [most, least].map(|taken| polls.saturating_sub(taken).as_secs_f64() / cpu.as_secs_f64());
     eprintln!(
-        "polls {polls:?}, CPU time {cpu:?}: without what others took {least:.4} to {most:.4} of it"
+        "polls {polls:?}, CPU time {cpu:?}: without preemptions {least:.4} to {most:.4} of it"
     );
     assert!(least <= 1.05 && most >= 0.95, "{polls:?} in polls, {cpu:?} of CPU time");
     if most - least < 0.02 {

@@ -1,4 +1,4 @@
-//! The tasks in an archive, and what holds for every one of them.
+//! The tasks in an archive, and the checks of each of them.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use crate::archive::{Event, Provider, Shape};
 #[derive(Debug)]
 pub(crate) struct Tasks(pub(crate) BTreeMap<u64, Task>);
 
-/// A task as its records tell it. Times are in nanoseconds.
+/// A task, from its records. Times are in nanoseconds.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) id: u64,
     pub(crate) name: String,
     pub(crate) parent: Option<u64>,
-    /// The arguments of its beginning.
+    /// The arguments of its begin.
     pub(crate) numbers: BTreeMap<String, u64>,
     pub(crate) texts: BTreeMap<String, String>,
     pub(crate) begin: u64,
@@ -42,7 +42,7 @@ struct Flow {
 }
 
 impl Tasks {
-    /// Puts the records of each task together.
+    /// Collects the records of each task.
     ///
     /// # Panics
     /// If they contradict one another.
@@ -53,7 +53,7 @@ impl Tasks {
         tasks
     }
 
-    /// As [`Tasks::of`], of a recording that may have ended between any two records.
+    /// Like [`Tasks::of`], for a recording that may have ended between any two records.
     #[track_caller]
     pub(crate) fn cut(provider: &Provider) -> Self {
         let mut tasks = Self(BTreeMap::new());
@@ -105,14 +105,14 @@ impl Tasks {
         task
     }
 
-    /// The tasks with this name, in the order in which they began.
+    /// Returns the tasks with this name, in the order of their begins.
     pub(crate) fn named(&self, name: &str) -> Vec<&Task> {
         let mut tasks: Vec<_> = self.0.values().filter(|task| task.name == name).collect();
         tasks.sort_by_key(|task| task.begin);
         tasks
     }
 
-    /// The only task with this name.
+    /// Returns the only task with this name.
     #[track_caller]
     pub(crate) fn only(&self, name: &str) -> &Task {
         let tasks = self.named(name);
@@ -137,26 +137,26 @@ impl Task {
         }
     }
 
-    /// How it ended.
+    /// Returns its final state.
     #[track_caller]
     pub(crate) fn state(&self) -> &str {
         let (_, state) = self.end.as_ref().unwrap_or_else(|| panic!("it has not ended: {self:?}"));
         state
     }
 
-    /// From its beginning to its end.
+    /// Returns the time from its begin to its end.
     #[track_caller]
     pub(crate) fn wall_nanos(&self) -> u64 {
         let (end, _) = self.end.as_ref().unwrap_or_else(|| panic!("it has not ended: {self:?}"));
         end - self.begin
     }
 
-    /// Its time on threads.
+    /// Returns its time on threads.
     pub(crate) fn poll_nanos(&self) -> u64 {
         self.polls.iter().map(|poll| poll.end - poll.start).sum()
     }
 
-    /// What holds for every task, however its recording ended.
+    /// Checks a task, for any end of the recording.
     fn check(&mut self) {
         self.polls.sort_by_key(|poll| poll.count);
         self.flows.sort_by_key(|flow| flow.at);
@@ -168,14 +168,14 @@ impl Task {
         }
         let expected = self.expected_flows();
         let cut = &expected[..expected.len().saturating_sub(1)];
-        let told = self.flows == expected || self.end.is_none() && self.flows == cut;
-        assert!(told, "{expected:?}, not {self:?}");
+        let is_valid = self.flows == expected || self.end.is_none() && self.flows == cut;
+        assert!(is_valid, "{expected:?}, not {self:?}");
         if self.end.is_some() {
             self.check_last();
         }
     }
 
-    /// What holds where nothing was cut off.
+    /// Checks a task whose records are complete.
     fn check_last(&self) {
         let last = self.polls.last().map(|poll| (poll.state.as_str(), poll.end));
         assert!(self.polls.first().is_none_or(|poll| poll.start >= self.begin), "{self:?}");
@@ -189,7 +189,7 @@ impl Task {
         }
     }
 
-    /// An arrow from each poll to the next.
+    /// Returns the flow: an arrow from each poll to the next.
     fn expected_flows(&self) -> Vec<Flow> {
         let kinds = self.polls.iter().enumerate().map(|(index, poll)| match poll.state.as_str() {
             "pending" if index == 0 => Some("begin"),

@@ -1,6 +1,6 @@
-//! Traced futures: what is in the archive is what they did, with any executor.
+//! Traced futures: the archive has their polls and results, with any executor.
 
-#[allow(dead_code, reason = "other tests need more of it")]
+#[allow(dead_code, reason = "other tests use more of it")]
 #[path = "../harness/archive.rs"]
 mod archive;
 mod attribute;
@@ -21,7 +21,7 @@ use trace_runtime::{Builder, Trace};
 use archive::Archive;
 use found::Tasks;
 
-/// A recording of this process, by itself. There is one at a time, also with several tests at once.
+/// A recording of this process by itself. Only one runs at a time, also with concurrent tests.
 struct Recording {
     trace: Trace,
     directory: TempDir,
@@ -29,17 +29,17 @@ struct Recording {
 }
 
 impl Recording {
-    /// Starts one of the category that tests use where it does not matter.
+    /// Starts a recording of the default category of the tests.
     fn start() -> Self {
         Self::of("test")
     }
 
-    /// Starts one of this category, and of no other.
+    /// Starts a recording of only this category.
     fn of(category: &str) -> Self {
         Self::with(|builder| builder.categories([category]).buffer_size(64 << 20).oneshot())
     }
 
-    /// Starts one.
+    /// Starts a recording.
     fn with(choose: impl FnOnce(Builder) -> Builder) -> Self {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +48,7 @@ impl Recording {
         Self { trace, directory, _alone: alone }
     }
 
-    /// Ends it. Nothing was lost.
+    /// Ends it. Fails if records were lost.
     fn end(self) -> Archive {
         drop(self.trace);
         let archive = Archive::read(&path(&self.directory));
@@ -56,7 +56,7 @@ impl Recording {
         archive
     }
 
-    /// Ends it, and puts the records of each task together.
+    /// Ends it, and collects the records of each task.
     fn tasks(self) -> Tasks {
         Tasks::of(self.end().only())
     }

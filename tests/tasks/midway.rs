@@ -1,7 +1,7 @@
 //! Recordings that begin and end in the middle of a task's life.
 //!
-//! Each test has a category of its own, since it polls futures while those of other tests may be
-//! recorded.
+//! Each test has a category of its own, because it polls futures while other tests may be
+//! recording.
 
 use std::future::{pending, Future};
 use std::pin::Pin;
@@ -30,12 +30,12 @@ fn poll(future: &mut Boxed) {
 }
 
 #[test]
-fn each_recording_has_the_task_as_it_sees_it() {
+fn each_recording_has_its_own_polls_of_the_task() {
     let mut future = forever("first", 7);
     poll(&mut future);
 
     let recording = Recording::of("midway one");
-    // Made while nothing was recorded: its arguments are not known.
+    // Created without a recording: its arguments are not known.
     poll(&mut future);
     poll(&mut future);
     let mut second = forever("second", 8);
@@ -46,7 +46,7 @@ fn each_recording_has_the_task_as_it_sees_it() {
     assert_eq!(known.numbers["number"], 8);
     let id = seen.id;
 
-    // Between recordings it is polled, and leaves nothing.
+    // Polls between recordings leave no records.
     poll(&mut future);
 
     let recording = Recording::of("midway one");
@@ -57,9 +57,9 @@ fn each_recording_has_the_task_as_it_sees_it() {
     let seen = tasks.only("first");
     assert_eq!((seen.polls.len(), seen.state()), (1, "cancelled"));
     assert_ne!(seen.id, id, "it is another track");
-    assert_eq!(tasks.only("second").numbers["number"], 8, "the arguments are there again");
+    assert_eq!(tasks.only("second").numbers["number"], 8, "the arguments are recorded");
 
-    // Not polled in this recording: it has no beginning in it, and so no end.
+    // Not polled in this recording, so it has neither a begin nor an end in it.
     let recording = Recording::of("midway one");
     drop(second);
     assert!(recording.tasks().0.is_empty());
@@ -84,7 +84,8 @@ fn a_recording_that_ends_in_a_poll_leaves_it_open() {
     assert_eq!(open.texts["poll-state"], "running");
 }
 
-/// A recording that begins in a poll has no part of that poll; its children there have no parent.
+/// A recording that begins in a poll does not contain that poll. Children in that poll have no
+/// parent.
 #[test]
 fn a_recording_that_begins_in_a_poll_begins_with_the_next_one() {
     let mut recording = None;

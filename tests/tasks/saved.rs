@@ -1,4 +1,4 @@
-//! Polls that last longer than their buffer: it is handed over before they end.
+//! Polls that last longer than their buffer, which is saved before they end.
 
 use std::future::{poll_fn, Future};
 use std::pin::pin;
@@ -10,11 +10,11 @@ use trace_runtime::{trace_future_args, trace_instant, TraceFutureExt};
 use crate::archive::{Event, Provider, Shape};
 use crate::Recording;
 
-/// Of each recording here, in bytes: two rolling buffers of about 245,000, each of which has room
-/// for some 6,000 instants.
+/// The buffer of each recording in bytes: two rolling buffers of about 245,000, each with room for
+/// about 6,000 instants.
 const BUFFER: usize = 512 << 10;
 
-/// A future of two polls, in the first of which so many instants are written, slowly.
+/// Runs a future of two polls, which slowly writes this number of instants in the first.
 fn long_poll(instants: u64) {
     let mut polls = 0;
     let future = poll_fn(|_| {
@@ -39,10 +39,10 @@ fn of_task(provider: &Provider) -> Vec<&Event> {
 }
 
 #[test]
-fn the_end_says_what_the_poll_came_to_when_its_begin_was_saved() {
+fn the_end_has_the_result_of_the_poll_if_its_begin_was_saved() {
     let recording =
         Recording::with(|builder| builder.categories(["saved"]).buffer_size(BUFFER).streaming());
-    // More than one rolling buffer, and less than two: nothing can be lost.
+    // More than one rolling buffer, and less than two: no records can be lost.
     long_poll(9_000);
     let archive = recording.end();
     let events = of_task(archive.only());
@@ -59,10 +59,10 @@ fn the_end_says_what_the_poll_came_to_when_its_begin_was_saved() {
 }
 
 #[test]
-fn the_complete_says_what_the_poll_came_to_when_its_begin_was_overwritten() {
+fn the_complete_duration_has_the_result_of_the_poll_if_its_begin_was_overwritten() {
     let recording =
         Recording::with(|builder| builder.categories(["saved"]).buffer_size(BUFFER).circular());
-    // Into the third: the first is overwritten.
+    // More than two rolling buffers: the first one is overwritten.
     long_poll(18_000);
     let archive = recording.end();
     let events = of_task(archive.only());
@@ -74,6 +74,6 @@ fn the_complete_says_what_the_poll_came_to_when_its_begin_was_overwritten() {
     };
     assert!(events[0].ticks < end && events[0].ticks == events[1].ticks);
     assert_eq!(events[0].texts["poll-state"], "pending");
-    assert_eq!(events[0].numbers.len(), 0, "what was overwritten is gone");
+    assert_eq!(events[0].numbers.len(), 0, "the overwritten arguments are missing");
     assert_eq!(events[2].numbers["poll-count"], 2);
 }

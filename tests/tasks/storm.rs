@@ -1,4 +1,4 @@
-//! Recordings begin and end at any moment, while threads make, poll, pass on and drop futures.
+//! Recordings begin and end at any moment, while threads create, poll, pass on and drop futures.
 
 use std::future::{poll_fn, Future};
 use std::pin::Pin;
@@ -15,16 +15,16 @@ use crate::Recording;
 const RECORDINGS: usize = 30;
 const THREADS: u64 = 3;
 
-/// Polls of all threads, since a recording began.
+/// Polls of all threads since the recording began.
 static POLLS: AtomicU64 = AtomicU64::new(0);
-/// A recording ends after so many of them. The threads go on, slowly after as many again: its
-/// buffer has room for that.
+/// A recording ends after this number of polls. The threads continue, slowly after twice as many,
+/// so that the buffer has room for all.
 const ENOUGH: u64 = 100;
 const MOST: u64 = 2 * ENOUGH;
 
 type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A future that polls and makes others, and is ready at its poll of this number.
+/// Returns a future that polls and creates others, and is ready at this poll.
 fn future(polls: u64, depth: u64) -> Boxed {
     let mut done = 0;
     let mut children = Vec::new();
@@ -43,7 +43,7 @@ fn future(polls: u64, depth: u64) -> Boxed {
     Box::pin(future.trace(trace_future_args!("storm", "future", "polls" => polls)))
 }
 
-/// Polls futures that other threads pass on, and passes them on.
+/// Polls futures that other threads pass on, and passes them on too.
 fn work(stop: &AtomicBool, number: u64, from: &Receiver<Boxed>, to: &Sender<Boxed>) {
     let mut context = Context::from_waker(Waker::noop());
     for round in 0.. {
@@ -60,7 +60,7 @@ fn work(stop: &AtomicBool, number: u64, from: &Receiver<Boxed>, to: &Sender<Boxe
     }
 }
 
-fn records_are_those_of_their_recording() {
+fn records_belong_to_their_recording() {
     for _ in 0..RECORDINGS {
         let recording = Recording::with(|builder| {
             builder.categories(["storm"]).buffer_size(16 << 20).oneshot()
@@ -71,14 +71,14 @@ fn records_are_those_of_their_recording() {
         }
         let archive = recording.end();
         let tasks = Tasks::cut(archive.only());
-        assert!(!tasks.0.is_empty(), "the recording has seen something");
+        assert!(!tasks.0.is_empty(), "the recording has tasks");
         let ended = tasks.0.values().filter(|task| task.end.is_some()).count();
         assert!(ended > 0, "of {} tasks none has ended", tasks.0.len());
     }
 }
 
 #[test]
-fn no_recording_has_records_of_what_began_in_another_one() {
+fn no_recording_has_records_of_tasks_from_another_one() {
     let stop = AtomicBool::new(false);
     let (mut senders, mut receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| channel()).unzip();
     // Each thread passes on to the next one.
@@ -88,7 +88,7 @@ fn no_recording_has_records_of_what_began_in_another_one() {
             let stop = &stop;
             scope.spawn(move || work(stop, number as u64, &from, &to));
         }
-        let result = std::panic::catch_unwind(records_are_those_of_their_recording);
+        let result = std::panic::catch_unwind(records_belong_to_their_recording);
         stop.store(true, Ordering::Relaxed);
         result.unwrap();
     });

@@ -19,7 +19,7 @@ static void *load(const char *path, int number) {
 
 static void unload(void *library, const char *path) {
     if (dlclose(library) != 0 || dlopen(path, RTLD_NOW | RTLD_NOLOAD)) {
-        fprintf(stderr, "%s is still there\n", path);
+        fprintf(stderr, "%s is still loaded\n", path);
         exit(1);
     }
 }
@@ -41,10 +41,10 @@ int main(int count, char **arguments) {
     trace_shutdown();
     if (dlopen(one, RTLD_NOW | RTLD_NOLOAD)) return 3;
     TRACE_INSTANT("host", "never", TRACE_SCOPE_THREAD);
-    /* The sites of what is not there any more are not looked at. */
+    /* The sites of unloaded libraries are not accessed. */
     setenv("TRACE_OUTPUT", "second.fxt", 1);
     trace_init();
-    TRACE_INSTANT("host", "again", TRACE_SCOPE_THREAD);
+    TRACE_INSTANT("host", "second", TRACE_SCOPE_THREAD);
     load(one, 6);
     trace_shutdown();
     return 0;

@@ -1,7 +1,7 @@
 #include <string>
 #include <trace.h>
 
-/* In C++ statics of inline functions must not keep a library from being unloaded. */
+/* Statics of inline functions in C++ must not prevent the unloading of a library. */
 inline void work(int number) {
     TRACE_DURATION("plugin", "work", "number", number);
     TRACE_INSTANT("plugin", "moment", TRACE_SCOPE_THREAD, "number", number);

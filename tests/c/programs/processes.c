@@ -70,7 +70,7 @@ static int signals(void) {
     return handled == 1000 ? 0 : 1;
 }
 
-/* From here on any system call but the end of the thread kills the process. */
+/* From here on any system call except the exit of the thread kills the process. */
 static bool forbid_system_calls(void) {
     struct sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -105,6 +105,6 @@ int main(int count, char **arguments) {
                  : strcmp(role, "threads") == 0 ? threads()
                  : strcmp(role, "strict") == 0  ? strict_thread()
                                                 : signals();
-    /* exit() is enough for what was recorded to be kept. */
+    /* exit() saves all records. */
     return failed;
 }

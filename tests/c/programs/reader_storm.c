@@ -1,4 +1,4 @@
-/* Reads an archive that is cut everywhere, and with random bytes in it: nothing may happen but errors. */
+/* Reads an archive truncated at each byte, and with random bytes in it. Only errors may occur. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 
 static uint64_t sum;
 
-/* Looks at every byte that a record points to. */
+/* Reads each byte that a record points to. */
 static void look_at(const void *bytes, size_t size) {
     for (size_t i = 0; i < size; i++) sum += ((const unsigned char *)bytes)[i];
 }

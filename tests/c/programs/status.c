@@ -1,4 +1,4 @@
-/* Prints why it is not traced, and the tracer's messages. */
+/* Prints the reason why this process is not traced, and the tracer's messages. */
 #include <stdio.h>
 #include <trace.h>
 

@@ -1,4 +1,4 @@
-/* What strict projects compile with, and trace points that share a line. */
+/* Trace points that compile without warnings in strict projects, and several on one line. */
 #include <trace.h>
 
 #define TRACE_BOTH(outer, inner)      \

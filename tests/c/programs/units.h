@@ -1,4 +1,4 @@
-/* Trace points in functions that several translation units have a copy of. */
+/* Trace points in functions with copies in several translation units. */
 #include <trace.h>
 
 inline int inlined(int unit) {

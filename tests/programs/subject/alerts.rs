@@ -17,7 +17,7 @@ pub(crate) fn slow(before: u64, milliseconds: u64, after: u64) {
         breathe(number);
     }
     trace_alert!("alert", "slow");
-    trace_alert!("nobody asks", "not recorded");
+    trace_alert!("not requested", "not recorded");
     std::thread::sleep(Duration::from_millis(milliseconds));
     for number in 0..after {
         trace_instant!("alert", "after", "number" => number);
@@ -27,7 +27,7 @@ pub(crate) fn slow(before: u64, milliseconds: u64, after: u64) {
     std::process::exit(7);
 }
 
-/// Lets the service thread make room in a small buffer now and then.
+/// Pauses now and then, so that the service thread can empty a small buffer.
 fn breathe(number: u64) {
     if number % 256 == 255 {
         std::thread::sleep(Duration::from_micros(100));
@@ -44,7 +44,7 @@ pub(crate) fn repeatedly(times: u64, milliseconds: u64) {
     }
 }
 
-/// Raises the alert `slow` all the time while other threads trace, until it kills itself.
+/// Raises the alert `slow` continuously while other threads trace, until it kills itself.
 pub(crate) fn until_killed(milliseconds: u64) {
     let _trace = crate::init();
     for _ in 0..2 {
@@ -66,7 +66,7 @@ pub(crate) fn until_killed(milliseconds: u64) {
     std::thread::sleep(Duration::MAX);
 }
 
-/// Raises alerts as fast as it can in several threads, of two kinds, and ends at once.
+/// Raises two kinds of alerts in several threads at full speed, and ends at once.
 pub(crate) fn many(times: u64) {
     let _trace = crate::init();
     std::thread::scope(|scope| {
@@ -77,7 +77,7 @@ pub(crate) fn many(times: u64) {
     });
 }
 
-/// Raises alerts of more names than there is room for.
+/// Raises alerts with more names than the limit.
 pub(crate) fn names() {
     let _trace = crate::init();
     let sent = (0..100).filter(|number| raise_alert(&format!("name {number}"))).count();
@@ -114,7 +114,7 @@ pub(crate) fn in_handler(times: u64) {
     });
 }
 
-/// Raises alerts in a process and in a child of it, in each its own.
+/// Raises different alerts in a process and in its child.
 pub(crate) fn forked() {
     let trace = crate::init();
     (0..3).for_each(|_| trace_alert!("parent"));
@@ -131,12 +131,12 @@ pub(crate) fn forked() {
     drop(trace);
 }
 
-/// Raises the alert `done` and says when it is told to end.
+/// Raises the alert `done`, and reports when it receives SIGTERM.
 pub(crate) fn until_terminated() {
     let _trace = crate::init();
     sys::handle(libc::SIGTERM, sys::note_signal);
     trace_alert!("done");
-    // Not for ever: nobody waits for it if the test fails.
+    // With a limit, in case the test fails.
     for _ in 0..30_000 {
         if sys::SIGNALLED.load(Ordering::SeqCst) {
             break;
@@ -144,5 +144,5 @@ pub(crate) fn until_terminated() {
         std::thread::sleep(Duration::from_millis(1));
     }
     println!("terminated");
-    std::io::stdout().flush().expect("it can be told");
+    std::io::stdout().flush().expect("standard output can be written");
 }

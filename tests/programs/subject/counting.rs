@@ -1,8 +1,7 @@
-//! Counting in the trace, and, beside it, in memory that survives: what is known to be committed
-//! when the process is killed.
+//! Counting in the trace and in shared memory, which shows the committed records after the process
+//! is killed.
 //!
-//! The file of numbers has, for each thread, how many scopes have begun, how many instants there
-//! are, and how many scopes have ended.
+//! For each thread, the file has the number of begun scopes, of instants, and of ended scopes.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -39,15 +38,15 @@ fn count_for_ever(thread: u64, [begun, instants, ended]: [&std::sync::atomic::At
             instants.store(number + 1, Ordering::SeqCst);
         }
         ended.store(number + 1, Ordering::SeqCst);
-        // Slow enough for a manager on the same core to keep up most of the time.
+        // Slow enough for a manager on the same core.
         (0..2000).for_each(|_| std::hint::spin_loop());
     }
 }
 
-/// Has `times` processes count into `directory`, each with two threads, and kills each at a random
-/// moment.
+/// Starts `times` processes that count in `directory`, each with two threads, and kills each at a
+/// random moment.
 ///
-/// They trace where the environment says: into files of their own if it names a file.
+/// The environment selects where they trace: into files of their own if it names a file.
 pub(crate) fn count_and_be_killed(times: u64, directory: &Path, seed: u64) {
     let mut random = seed | 1;
     for index in 0..times {
@@ -60,7 +59,7 @@ pub(crate) fn count_and_be_killed(times: u64, directory: &Path, seed: u64) {
         child.wait().expect("it can be waited for");
         for file in ["numbers", "fxt.buffer", "fxt.partial"] {
             let path = |name: String| directory.join(format!("{name}.{file}"));
-            // Killed early enough, it has made none of them.
+            // If it was killed early, the files do not exist.
             std::fs::rename(path(format!("index-{index}")), path(child.id().to_string())).ok();
         }
     }
@@ -75,7 +74,7 @@ fn start_counting(directory: &Path, index: u64) -> Child {
     command.spawn().expect("it starts")
 }
 
-/// Records this many numbered instants as fast as it can, and ends.
+/// Records this many numbered instants at full speed, and ends.
 pub(crate) fn burst(count: u64) {
     let _trace = crate::init();
     for number in 0..count {
@@ -83,8 +82,8 @@ pub(crate) fn burst(count: u64) {
     }
 }
 
-/// Counts in several threads and in many short ones, over all sessions that come and go, until
-/// standard input ends.
+/// Counts in several threads and in many short ones, during any number of sessions, until standard
+/// input ends.
 pub(crate) fn storm() {
     let _trace = crate::init();
     println!("ready");

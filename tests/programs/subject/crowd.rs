@@ -1,4 +1,4 @@
-//! Threads that come and go.
+//! Many short threads.
 
 use trace_runtime::{trace_duration, trace_instant};
 
@@ -24,7 +24,7 @@ fn join(thread: Option<std::thread::JoinHandle<()>>) {
     }
 }
 
-/// Traces who it is.
+/// Traces the thread's number.
 fn live(number: u64) {
     let thread = sys::thread_id();
     trace_duration!("crowd", "life", "number" => number, "thread" => thread);

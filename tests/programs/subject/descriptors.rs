@@ -1,4 +1,4 @@
-//! Programs that close all descriptors that they do not know, as daemons do.
+//! Programs that close all unknown descriptors, as daemons do.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -12,17 +12,17 @@ use trace_runtime::trace_instant;
 
 use crate::sys;
 
-/// The files that the program opens: more than the tracer could have descriptors.
+/// The files that the program opens: more than the tracer has descriptors.
 const FILES: usize = 64;
 
-/// The events of a traced load. Each of the tests' buffers is filled several times.
+/// The events of a traced load, which fills each of the tests' buffers several times.
 const EVENTS: u64 = 100_000;
 
 /// The clock ticks (10 ms each) that all threads of the tracer may use while the program sleeps.
 const IDLE_TICKS: u64 = 5;
 
-/// Closes all descriptors, opens files in `directory`, and traces. With `how` a child does that:
-/// `child`, or `child init` if it is a provider, too.
+/// Closes all descriptors, opens files in `directory`, and traces. With `how` a child does so:
+/// `child`, or `child init` if the child is a provider too.
 pub(crate) fn close_all(how: &str, directory: &Path) {
     let trace = crate::init();
     trace_instant!("descriptors", "before");
@@ -54,13 +54,13 @@ fn load() {
     for number in 0..EVENTS {
         trace_instant!("descriptors", "load", "number" => number);
         if number % 1000 == 0 {
-            // For the manager, which may share a processor with this thread.
+            // Gives time to the manager, which may share a processor with this thread.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 }
 
-/// The threads of the tracer wait while there is nothing to do.
+/// Checks that idle threads of the tracer use no processor time.
 fn check_idle() {
     let before = tracer_ticks();
     std::thread::sleep(Duration::from_millis(500));
@@ -84,7 +84,7 @@ fn ticks_of(task: &Path) -> u64 {
     rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
 }
 
-/// Files of the program under the numbers that it has freed.
+/// Files of the program that reuse closed descriptors.
 struct Files(Vec<File>);
 
 impl Files {
@@ -101,11 +101,11 @@ impl Files {
             file
         };
         let files: Vec<File> = (0..FILES).map(open).collect();
-        assert_eq!(files[0].as_raw_fd(), 3, "numbers are used again");
+        assert_eq!(files[0].as_raw_fd(), 3, "descriptors are reused");
         Self(files)
     }
 
-    /// Each file is still open, and still the same.
+    /// Checks that each file is still open and the same.
     fn check(&self) {
         let inodes: BTreeSet<u64> =
             self.0.iter().map(|file| file.metadata().expect("it is open").ino()).collect();
@@ -136,18 +136,18 @@ fn descriptors() -> BTreeSet<String> {
         .collect()
 }
 
-/// Closes its standard output and lives on, until its standard input ends.
+/// Closes its standard output, and continues until its standard input ends.
 pub(crate) fn close_output() {
     let _trace = crate::init();
     trace_instant!("descriptors", "before");
     sys::close(1);
     sys::close(2);
-    let mut nothing = Vec::new();
-    std::io::stdin().read_to_end(&mut nothing).expect("standard input can be read");
+    let mut input = Vec::new();
+    std::io::stdin().read_to_end(&mut input).expect("standard input can be read");
 }
 
-/// Traces where the kernel refuses the system calls by which a thread gets descriptors of its own:
-/// `old` the newer one, `none` both.
+/// Traces while the kernel refuses the system calls that give a thread its own descriptors: with
+/// `old` the newer one, with `none` both.
 pub(crate) fn without_own_descriptors(how: &str) {
     sys::refuse(libc::SYS_close_range);
     if how == "none" {

@@ -14,7 +14,7 @@ fn myself() -> Command {
     Command::new(std::env::current_exe().expect("it knows where it is"))
 }
 
-/// Traces a first and a last event, at once, and ends.
+/// Traces a first and a last event, and ends at once.
 pub(crate) fn end(how: &str) {
     let trace = crate::init();
     while how == "recorded" && !trace_enabled!() {
@@ -35,7 +35,7 @@ pub(crate) fn end(how: &str) {
     }
 }
 
-/// Becomes another traced program.
+/// Executes another traced program.
 pub(crate) fn exec_another() {
     let _trace = crate::init();
     trace_instant!("end", "before exec");
@@ -43,7 +43,7 @@ pub(crate) fn exec_another() {
     panic!("{error}");
 }
 
-/// Traces, has a child trace meanwhile, and traces again.
+/// Traces before, and after the run of a child that traces too.
 pub(crate) fn parent() {
     let _trace = crate::init();
     trace_instant!("end", "parent before");
@@ -53,7 +53,7 @@ pub(crate) fn parent() {
     }
 }
 
-/// Leaves a grandchild behind that traces when this command has ended.
+/// Starts a grandchild that traces after this command has ended.
 pub(crate) fn daemon() {
     let command = std::process::id().to_string();
     let mut middle = myself()
@@ -67,12 +67,12 @@ pub(crate) fn daemon() {
         .as_mut()
         .expect("it is a pipe")
         .read_exact(&mut said)
-        .expect("the grandchild says that it is a provider");
+        .expect("the grandchild reports that it is a provider");
     middle.wait().expect("it can be waited for");
 }
 
-/// The one between, which goes at once.
-#[expect(clippy::zombie_processes, reason = "the grandchild is to lose its parent")]
+/// The process between the two, which ends at once.
+#[expect(clippy::zombie_processes, reason = "the grandchild must lose its parent")]
 pub(crate) fn daemon_parent(command: &str) {
     sys::new_session();
     myself()
@@ -92,15 +92,15 @@ pub(crate) fn daemon_itself(command: i32) {
     trace_instant!("end", "after the command");
 }
 
-/// A provider that does nothing, until its standard input ends.
+/// An idle provider, until its standard input ends.
 pub(crate) fn idle() {
     let _trace = crate::init();
     say("ready");
-    let mut nothing = Vec::new();
-    std::io::stdin().read_to_end(&mut nothing).expect("standard input can be read");
+    let mut input = Vec::new();
+    std::io::stdin().read_to_end(&mut input).expect("standard input can be read");
 }
 
-/// Traces all the time, until its standard input ends.
+/// Traces continuously, until its standard input ends.
 pub(crate) fn chatter() {
     let _trace = crate::init();
     say("ready");
@@ -110,12 +110,12 @@ pub(crate) fn chatter() {
             std::thread::sleep(Duration::from_micros(100));
         }
     });
-    let mut nothing = Vec::new();
-    std::io::stdin().read_to_end(&mut nothing).expect("standard input can be read");
+    let mut input = Vec::new();
+    std::io::stdin().read_to_end(&mut input).expect("standard input can be read");
     trace_instant!("chatter", "last word");
 }
 
-/// Ends by a signal, in the way that is usual.
+/// Ends by a signal, without a handler.
 pub(crate) fn until_signal() {
     let _trace = crate::init();
     trace_instant!("end", "before signal");
@@ -123,7 +123,7 @@ pub(crate) fn until_signal() {
     std::thread::sleep(Duration::MAX);
 }
 
-/// Ends by a signal in an orderly way, with an exit code of its own.
+/// Handles a signal, and exits with a code of its own.
 pub(crate) fn handle_signal() {
     let trace = crate::init();
     for signal in [libc::SIGINT, libc::SIGTERM] {
@@ -138,7 +138,7 @@ pub(crate) fn handle_signal() {
     std::process::exit(42);
 }
 
-/// Tells the test how far it is.
+/// Reports progress to the test.
 fn say(line: &str) {
     println!("{line}");
     std::io::stdout().flush().expect("standard output can be written");

@@ -1,4 +1,4 @@
-//! A program that writes what only the manager writes.
+//! A program that writes records that only the manager may write.
 
 use trace_runtime::{trace_instant, trace_kernel_object, ObjectType};
 

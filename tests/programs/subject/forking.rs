@@ -6,8 +6,8 @@ use trace_runtime::{trace_instant, TraceState};
 
 use crate::sys;
 
-/// Forks while another thread traces; parent and child go on tracing. `how` says how it forks, and
-/// who is a provider.
+/// Forks while another thread traces. Parent and child continue tracing. `how` selects the kind of
+/// fork, and which processes are providers.
 pub(crate) fn fork_and_trace(how: &str) {
     let trace = crate::init();
     trace_instant!("fork", "parent", "number" => 0u64);
@@ -39,7 +39,7 @@ fn in_child(how: &str, number: u64) -> ! {
     std::process::exit(0);
 }
 
-/// Parent and child record what their observer, which is the parent's, is told.
+/// Parent and child record the calls of the parent's observer.
 pub(crate) fn observe_and_fork(how: &str) {
     let observer = trace_runtime::observe(|state| {
         trace_instant!("fork", "observed", "number" => state as u64);
@@ -59,14 +59,14 @@ pub(crate) fn observe_and_fork(how: &str) {
     drop(trace);
 }
 
-/// Leaves a child behind that lives until its standard input ends, and is killed.
+/// Starts a child that continues until its standard input ends, and is killed.
 pub(crate) fn orphan(how: &str) {
     let _trace = crate::init();
     trace_instant!("fork", "parent", "number" => 1u64);
     if sys::fork(how.contains("raw")) == 0 {
-        let mut nothing = Vec::new();
-        std::io::stdin().read_to_end(&mut nothing).expect("standard input can be read");
-        println!("child lived on");
+        let mut input = Vec::new();
+        std::io::stdin().read_to_end(&mut input).expect("standard input can be read");
+        println!("child continued");
         std::io::stdout().flush().expect("standard output can be written");
         sys::exit_now(0);
     }

@@ -1,5 +1,5 @@
-//! One of each record that is no plain event, before and behind a flood that overwrites a circular
-//! buffer many times.
+//! One record of each kind other than plain events, before and after a flood that overwrites a
+//! circular buffer many times.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use trace_runtime::{
 /// Koid of a thread that is registered by hand.
 const OTHER_THREAD: u64 = 4711;
 
-/// Records one of each, `events` instants, and one of each again.
+/// Records one of each, `events` instants, and one of each.
 pub(crate) fn run(events: u64) {
     let early = Track::new("early track");
-    trace_process_name!("given process name");
+    trace_process_name!("chosen process name");
     let _trace = crate::init();
     trace_thread_name!("main thread with a long name");
     let context = Context::acquire().expect("the session has begun");
@@ -27,7 +27,7 @@ pub(crate) fn run(events: u64) {
     for number in 0..events {
         trace_instant!("flood", "flood", "number" => number);
         if number % 1000 == 0 {
-            // Slower than whoever saves.
+            // Slow enough for the manager.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -80,7 +80,7 @@ pub(crate) fn be_killed() {
     crate::sys::kill(std::process::id() as i32, libc::SIGKILL);
 }
 
-/// Takes its time when tracing starts, and then makes `file`.
+/// Runs a slow observer of the start, which then creates `file`.
 pub(crate) fn observe_slowly(file: PathBuf) {
     let _observer = trace_runtime::observe(move |state| {
         if state == TraceState::Started {

@@ -4,10 +4,10 @@ use trace_runtime::trace_instant;
 
 use crate::sys;
 
-/// Locks all memory `when`, before or after tracing begins. With a `limit` other than 0 it does so
-/// as a user without privilege, who may lock so many KiB. Then records `events`.
+/// Locks all memory, before or after tracing begins, depending on `when`. With a `limit` other than
+/// 0, runs as an unprivileged user who may lock that many KiB. Then records `events`.
 ///
-/// Prints the KiB that tracing adds to the locked memory.
+/// Prints the KiB of locked memory that tracing adds.
 pub(crate) fn run(when: &str, limit: u64, events: u64) {
     let own = total();
     if limit != 0 {
@@ -27,12 +27,12 @@ pub(crate) fn run(when: &str, limit: u64, events: u64) {
     println!("{}", locked().saturating_sub(own));
 }
 
-/// KiB of locked memory.
+/// Returns the KiB of locked memory.
 fn locked() -> u64 {
     status("VmLck:")
 }
 
-/// KiB of address space.
+/// Returns the KiB of address space.
 fn total() -> u64 {
     status("VmSize:")
 }

@@ -1,4 +1,4 @@
-//! A traced program that plays, by its first argument, a role in the tests of whole processes.
+//! A traced program for the tests of whole processes. Its first argument selects a role.
 
 mod alerts;
 mod clocks;
@@ -10,7 +10,7 @@ mod forging;
 mod forking;
 mod instruments;
 mod locked;
-mod others;
+mod other_users;
 mod signals;
 mod sys;
 mod tasks;
@@ -21,8 +21,7 @@ use std::env;
 
 use trace_runtime::Trace;
 
-/// Makes this process a provider, as the environment says: `WITHOUT` names what it has to do
-/// without.
+/// Makes this process a provider. The variable `WITHOUT` disables features of the system.
 fn init() -> Trace {
     let mut builder = trace_runtime::builder().on_message(|message| eprintln!("trace: {message}"));
     let without = env::var("WITHOUT").unwrap_or_default();
@@ -35,12 +34,12 @@ fn init() -> Trace {
     builder.init()
 }
 
-/// The argument with this index, behind the role.
+/// Returns the argument with this index, after the role.
 fn argument(index: usize) -> String {
     env::args().nth(index + 2).unwrap_or_else(|| panic!("expected argument {index} of the role"))
 }
 
-/// The argument with this index, a number.
+/// Returns the argument with this index as a number.
 fn number(index: usize) -> u64 {
     let text = argument(index);
     text.parse().unwrap_or_else(|error| panic!("expected a number, found {text:?}: {error}"))
@@ -80,8 +79,8 @@ fn main() {
         "until-signal" => ending::until_signal(),
         "handle-signal" => ending::handle_signal(),
         "chatter" => ending::chatter(),
-        "trace-as" => others::trace_as(),
-        "listen" => others::listen(&argument(0)),
+        "trace-as" => other_users::trace_as(),
+        "listen" => other_users::listen(&argument(0)),
         "fork" => forking::fork_and_trace(&argument(0)),
         "instruments" => instruments::run(number(0)),
         "name-and-be-killed" => instruments::be_killed(),

@@ -14,10 +14,10 @@ static HANDLED: AtomicU64 = AtomicU64::new(0);
 /// Rounds of the thread that the handler interrupts.
 static ROUNDS: AtomicU64 = AtomicU64::new(0);
 
-/// Calls of the handler that are enough for a test, if they come in 20 times the rounds.
+/// The number of handler calls to wait for, for at most 20 times the rounds.
 const ENOUGH: u64 = 100;
 
-/// Traces a scope and an instant in it.
+/// Traces a scope with an instant in it.
 extern "C" fn handler(_: i32) {
     let number = HANDLED.fetch_add(1, Ordering::SeqCst);
     // The interrupted thread may be converting a moment, too.
@@ -26,8 +26,7 @@ extern "C" fn handler(_: i32) {
     trace_instant!("signal", "handler", "number" => number);
 }
 
-/// Traces at least `rounds` times in this thread while another one sends it signals almost without
-/// a pause.
+/// Traces at least `rounds` times in this thread while another one sends it signals at a high rate.
 pub(crate) fn trace_in_handler(rounds: u64) {
     let trace = crate::init();
     sys::handle(libc::SIGUSR1, handler);
@@ -37,7 +36,7 @@ pub(crate) fn trace_in_handler(rounds: u64) {
         scope.spawn(|| {
             while !stop.load(Ordering::SeqCst) {
                 sys::kill_thread(target, libc::SIGUSR1);
-                // The handler takes its time too: the thread is to come on.
+                // The pause lets the thread progress, because the handler takes time too.
                 (0..500).for_each(|_| std::hint::spin_loop());
             }
         });
@@ -58,14 +57,13 @@ pub(crate) fn trace_in_handler(rounds: u64) {
     say();
 }
 
-/// Tells the test how often the handler was called and how often the thread that it interrupted has
-/// traced.
+/// Prints how often the handler was called, and how often the interrupted thread has traced.
 fn say() {
     println!("{} {}", HANDLED.load(Ordering::SeqCst), ROUNDS.load(Ordering::SeqCst));
 }
 
-/// Starts `threads` threads that each trace once, under a rain of signals: most meet a thread that
-/// is new to tracing.
+/// Starts `threads` threads that each trace once, while signals are sent at a high rate. Most of
+/// them interrupt a thread's first record.
 pub(crate) fn first_records(threads: u64) {
     let trace = crate::init();
     sys::handle(libc::SIGUSR1, handler);

@@ -1,11 +1,11 @@
-//! The few system calls that the roles need and the standard library has no name for.
+//! The system calls of the roles that are not in the standard library.
 
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// A file of numbers, shared by all that map it; it survives whoever writes to it.
+/// Maps a file of numbers, which is shared, and survives the processes that write to it.
 pub(crate) fn shared_numbers(path: &Path, count: usize) -> &'static [AtomicU64] {
     let file = OpenOptions::new()
         .read(true)
@@ -28,19 +28,18 @@ pub(crate) fn shared_numbers(path: &Path, count: usize) -> &'static [AtomicU64] 
     unsafe { std::slice::from_raw_parts(start.cast(), count) }
 }
 
-/// The calling thread, as Linux numbers threads.
+/// Returns the Linux id of the calling thread.
 pub(crate) fn thread_id() -> u64 {
-    // SAFETY: gettid takes nothing and cannot fail.
+    // SAFETY: gettid takes no argument and cannot fail.
     unsafe { libc::gettid() as u64 }
 }
 
-/// Splits the process in two, with the C library's handlers or without them. Returns 0 in the
-/// child.
+/// Forks, with or without the C library's handlers. Returns 0 in the child.
 pub(crate) fn fork(raw: bool) -> i32 {
     let pid = if raw {
         let none: libc::c_long = 0;
-        // SAFETY: without flags but the signal at its end, clone is fork; the child goes on with a
-        // copy of this stack.
+        // SAFETY: with only the signal at its end as flags, clone is fork; the child continues with
+        // a copy of this stack.
         unsafe {
             libc::syscall(libc::SYS_clone, libc::SIGCHLD as libc::c_long, none, none, none, none)
                 as i32
@@ -79,12 +78,12 @@ pub(crate) fn close_from(first: u32) {
 
 /// Closes a descriptor, if it is open.
 pub(crate) fn close(descriptor: i32) {
-    // SAFETY: nothing of this program uses the descriptor afterwards.
+    // SAFETY: this program does not use the descriptor afterwards.
     unsafe { libc::close(descriptor) };
 }
 
-/// From here on this system call fails as one that the kernel does not have, in threads that are
-/// started later, too.
+/// From here on this system call fails as if the kernel did not have it, also in threads that are
+/// started later.
 pub(crate) fn refuse(call: libc::c_long) {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -105,13 +104,13 @@ pub(crate) fn refuse(call: libc::c_long) {
     assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
 }
 
-/// Ends this process at once, without running anything more.
+/// Ends this process at once, without exit handlers.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: takes an integer and does not return.
     unsafe { libc::_exit(code) }
 }
 
-/// Sends a signal to a process. Tells whether it is there.
+/// Sends a signal to a process. Returns whether the process exists.
 pub(crate) fn kill(pid: i32, signal: i32) -> bool {
     // SAFETY: takes integers.
     unsafe { libc::kill(pid, signal) == 0 }
@@ -126,7 +125,7 @@ pub(crate) fn kill_thread(thread: u64, signal: i32) {
     };
 }
 
-/// Has a signal handled. The handler does only what is allowed in one.
+/// Sets a signal handler, which must be async-signal-safe.
 pub(crate) fn handle(signal: i32, handler: extern "C" fn(i32)) {
     let handler = handler as *const () as libc::sighandler_t;
     // SAFETY: the handler is a function of this program of the right type.
@@ -141,15 +140,15 @@ pub(crate) extern "C" fn note_signal(_: i32) {
     SIGNALLED.store(true, std::sync::atomic::Ordering::SeqCst);
 }
 
-/// Has a function called when the process exits.
+/// Registers a function to be called when the process exits.
 pub(crate) fn at_exit(function: extern "C" fn()) {
     // SAFETY: the function is one of this program, and does not unwind.
     assert_eq!(unsafe { libc::atexit(function) }, 0);
 }
 
-/// A new session: away from the terminal and its process group.
+/// Starts a new session, without the terminal and the process group.
 pub(crate) fn new_session() {
-    // SAFETY: takes nothing.
+    // SAFETY: takes no argument.
     assert!(unsafe { libc::setsid() } >= 0);
 }
 
@@ -158,7 +157,7 @@ pub(crate) fn limit_locked_memory(bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
     // SAFETY: the limit is a valid place to read.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit) }, 0);
-    // SAFETY: getuid takes nothing.
+    // SAFETY: getuid takes no argument.
     if unsafe { libc::getuid() } == 0 {
         // SAFETY: setuid takes an integer. There is one thread as yet.
         assert_eq!(unsafe { libc::setuid(65534) }, 0);
@@ -174,21 +173,21 @@ pub(crate) fn lock_all_memory() -> std::io::Result<()> {
     }
 }
 
-/// Has the kernel end the calling thread for reading the CPU's counter.
+/// Makes the kernel end the calling thread if it reads the CPU's counter.
 pub(crate) fn forbid_counter() {
     // SAFETY: the call takes an integer.
     assert_eq!(unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) }, 0);
 }
 
-/// Puts the calling thread under strict seccomp, which also forbids to read the CPU's counter.
+/// Puts the calling thread under strict seccomp, which also forbids reading the CPU's counter.
 pub(crate) fn forbid_system_calls() {
     // SAFETY: the call takes an integer.
     assert_eq!(unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_STRICT) }, 0);
 }
 
-/// Ends the calling thread, and nothing else.
+/// Ends only the calling thread.
 pub(crate) fn exit_thread() -> ! {
-    // SAFETY: the thread holds nothing that anybody waits for.
+    // SAFETY: the thread holds no lock.
     unsafe { libc::syscall(libc::SYS_exit, 0) };
     unreachable!("the thread has ended")
 }

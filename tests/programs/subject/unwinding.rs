@@ -1,4 +1,4 @@
-//! Trace points where little works: while unwinding, while a thread or the process ends, before
+//! Trace points in unusual states: while unwinding, while a thread or the process ends, before
 //! `main`.
 
 use std::cell::RefCell;
@@ -8,8 +8,8 @@ use trace_runtime::{trace_duration, trace_instant};
 
 use crate::sys;
 
-/// The dynamic linker calls it before `main`. With `INIT_BEFORE_MAIN` set the process is a provider
-/// from there on.
+/// The dynamic linker calls this before `main`. With `INIT_BEFORE_MAIN` set, the process is a
+/// provider from then on.
 #[used]
 #[link_section = ".init_array"]
 static BEFORE_MAIN: extern "C" fn() = before_main;
@@ -22,7 +22,7 @@ extern "C" fn before_main() {
     }
 }
 
-/// Traces as it is dropped.
+/// Traces when it is dropped.
 struct Traces(&'static str);
 
 impl Drop for Traces {
@@ -41,7 +41,7 @@ extern "C" fn key_destructor(_: *mut libc::c_void) {
 }
 
 extern "C" fn registered_before_init() {
-    // The provider has ended by now: nothing is recorded, and nothing breaks.
+    // The provider has ended: the event is not recorded, and does no harm.
     trace_instant!("drop", "registered before init");
 }
 
@@ -49,7 +49,7 @@ extern "C" fn registered_after_init() {
     trace_instant!("drop", "registered after init");
 }
 
-/// All of it.
+/// Runs all cases.
 pub(crate) fn run() {
     std::panic::set_hook(Box::new(|_| {}));
     sys::at_exit(registered_before_init);

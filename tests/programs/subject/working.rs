@@ -1,15 +1,15 @@
-//! Work whose length is known, beside work that is always the same.
+//! Work of a selected length, beside work of a fixed length.
 
 use std::hint::black_box;
 
 use trace_runtime::trace_duration;
 
-/// How often it works.
+/// The number of repetitions.
 const TIMES: u64 = 1_000;
-/// The rounds of the work that is always the same.
+/// The rounds of the fixed work.
 const ALWAYS: u64 = 5_000;
 
-/// Works for `rounds` rounds, and for the same time as always, again and again.
+/// Repeats work of `rounds` rounds and work of a fixed length.
 pub(crate) fn work(rounds: u64) {
     let _trace = crate::init();
     for _ in 0..TIMES {
@@ -18,7 +18,7 @@ pub(crate) fn work(rounds: u64) {
             trace_duration!("work", "always the same");
             turn(ALWAYS);
         }
-        trace_duration!("work", "as long as told");
+        trace_duration!("work", "selected length");
         turn(rounds);
     }
 }

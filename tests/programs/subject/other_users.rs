@@ -1,11 +1,11 @@
-//! Programs that run with the rights of another user, or for one.
+//! Programs that run with the rights of another user, or on behalf of one.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 
 use trace_runtime::trace_instant;
 
-/// Says whether the program is privileged, traces, and says what the tracer says of it.
+/// Prints whether the program is privileged, traces, and prints the tracer's status.
 pub(crate) fn trace_as() {
     // SAFETY: takes an integer.
     let privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
@@ -15,14 +15,14 @@ pub(crate) fn trace_as() {
         builder = builder.manager_uid(uid.parse().expect("a user is a number"));
     }
     let trace = builder.init();
-    trace_instant!("others", "event");
+    trace_instant!("other_users", "event");
     match trace.status() {
         Ok(()) => println!("status ok"),
         Err(reason) => println!("status {reason}"),
     }
 }
 
-/// Listens as a manager does, and says how many bytes each program sends that connects.
+/// Listens like a manager, and prints how many bytes each connecting program sends.
 pub(crate) fn listen(path: &str) {
     let listener = UnixListener::bind(path).expect("it can be bound");
     println!("ready");
