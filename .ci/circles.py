@@ -149,8 +149,8 @@ def main(sources):
             failed = True
             print(f"{source}: {len(circle)} files import each other", file=sys.stderr)
             for module in sorted(circle):
-                others = sorted(str(crate.files[other]) for other in edges[module] if other in circle)
-                print(f"  {crate.files[module]} -> {', '.join(others)}", file=sys.stderr)
+                targets = sorted(str(crate.files[other]) for other in edges[module] if other in circle)
+                print(f"  {crate.files[module]} -> {', '.join(targets)}", file=sys.stderr)
     sys.exit(failed)
 
 
