@@ -22,7 +22,6 @@
 
 mod directory;
 mod new_file;
-mod sys;
 mod target;
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ pub mod socket;
 pub mod words;
 
 mod sync;
+mod sys;
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("the trace buffer's words are little endian, and so must the host be");

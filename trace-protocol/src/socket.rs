@@ -16,25 +16,5 @@ pub use listener::Listener;
 pub use memory_file::MemoryFile;
 pub use stream::{PeerCredentials, Socket};
 
-use std::io;
-
 /// The most file descriptors that one message carries.
 pub const MAX_FDS: usize = 4;
-
-/// Turns the result of a system call into a [`io::Result`].
-fn check<T: PartialOrd + From<i8>>(result: T) -> io::Result<T> {
-    if result < T::from(0) {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(result)
-}
-
-/// Repeats `call` while signals interrupt it.
-fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    loop {
-        match call() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
-        }
-    }
-}

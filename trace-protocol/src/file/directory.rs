@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::sys::{self, Status};
+use crate::sys::files::{self as sys, Status};
 
 /// Permissions of a file that is not complete: nobody else may read or write it.
 const PRIVATE: u32 = 0o600;
@@ -232,7 +232,7 @@ impl Directory {
 
     /// Whether its links are the kernel's, as those in `/proc/self/fd`.
     pub(super) fn is_of_proc(&self) -> io::Result<bool> {
-        sys::is_of_proc(&self.file)
+        Ok(sys::file_system(self.file.as_fd())? == libc::PROC_SUPER_MAGIC as u64)
     }
 
     pub(super) fn read_link(&self, name: &OsStr) -> io::Result<OsString> {

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::directory::Directory;
-use super::sys::{self, Status};
+use crate::sys::files::{self as sys, Status};
 
 /// Symbolic links that are followed, as many as the kernel does.
 const LINKS: usize = 40;

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 
 use super::*;
+use crate::sys::files as sys;
 
 /// A user who is not the one of the test.
 const OTHER: u32 = 65534;

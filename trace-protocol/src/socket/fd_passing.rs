@@ -5,7 +5,8 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
-use super::{check, MAX_FDS};
+use super::MAX_FDS;
+use crate::sys::check;
 
 /// Room for one control message with [`MAX_FDS`] descriptors: a header of 16 bytes and 4 bytes for
 /// each. `u64` gives it the alignment of `cmsghdr`.

@@ -11,8 +11,9 @@ use std::ptr;
 
 use super::address::Address;
 use super::stream::new_socket;
-use super::{check, retry, Socket};
+use super::Socket;
 use crate::file::random_name;
+use crate::sys::{check, retry};
 
 /// A socket that providers connect to. Its file goes away with it.
 #[derive(Debug)]

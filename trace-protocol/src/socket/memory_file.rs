@@ -6,7 +6,11 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 
-use super::{check, retry};
+use crate::sys::files::file_system;
+use crate::sys::{check, retry};
+
+/// The size is fixed, and so are the seals.
+const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// A file in memory whose size is fixed for ever (`memfd_create`, fcntl(2) "File Sealing").
 ///
@@ -31,9 +35,8 @@ impl MemoryFile {
         let length = i64::try_from(size).map_err(|_| io::ErrorKind::InvalidInput)?;
         // SAFETY: fallocate(2) takes no pointer.
         retry(|| check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) }))?;
-        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
         // SAFETY: F_ADD_SEALS takes an int, no pointer.
-        check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) })?;
+        check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SEALS) })?;
         Ok(Self { file, size })
     }
 
@@ -67,14 +70,13 @@ impl MemoryFile {
         Ok(())
     }
 
-    /// Returns the seals of `fd`: see fcntl(2), `F_GET_SEALS`.
-    ///
-    /// # Errors
-    ///
-    /// When `fd` is not a file in memory.
-    pub fn seals_of(fd: BorrowedFd<'_>) -> io::Result<i32> {
+    /// Whether `fd` is memory of normal pages whose size is fixed for ever: no access to a mapping
+    /// of it can fail because somebody has cut it off.
+    pub fn is_sealed(fd: BorrowedFd<'_>) -> bool {
         // SAFETY: F_GET_SEALS takes no argument.
-        check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) })
+        let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
+        let tmpfs = || file_system(fd).is_ok_and(|found| found == libc::TMPFS_MAGIC as u64);
+        seals >= 0 && seals & SEALS == SEALS && tmpfs()
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::address::Address;
 use super::fd_passing::{receive, send};
-use super::{check, retry};
+use crate::sys::{check, retry};
 
 /// A connected Unix socket: of the stream kind for messages, of the packet kind for packets.
 #[derive(Debug)]

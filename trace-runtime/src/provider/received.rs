@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use trace_protocol::buffer::header::{BufferingMode, Layout, HEADER_BYTES};
 use trace_protocol::buffer::memory::WriteMapping;
-use trace_protocol::socket::Socket;
+use trace_protocol::socket::{MemoryFile, Socket};
 
 use super::sys;
 
@@ -46,7 +46,7 @@ pub(super) fn map_buffer(
     mode: BufferingMode,
 ) -> Result<(WriteMapping, Layout), Problem> {
     let file = File::from(memory);
-    if !sys::is_sealed_memory(file.as_fd()) {
+    if !MemoryFile::is_sealed(file.as_fd()) {
         return Err("its buffer is not sealed memory");
     }
     let found = file.metadata().map_err(|_| "its buffer cannot be examined")?;

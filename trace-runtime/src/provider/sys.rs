@@ -11,7 +11,7 @@ mod threads;
 
 pub(super) use descriptors::{high, own_table};
 pub(super) use epoll::{Epoll, Event};
-pub(super) use files::{allocate, is_sealed_memory, wait_until_writable};
+pub(super) use files::{allocate, wait_until_writable};
 pub(super) use futex::{wait_for_change, wake_all};
 pub(super) use inotify::{drain, inotify, watch_directory};
 pub(super) use memory::map_zeroed;

@@ -31,7 +31,8 @@ pub(crate) fn own_table() -> io::Result<()> {
     Ok(())
 }
 
-/// In one step, so that no copy of a pipe's end is there even for a moment (Linux 5.9).
+/// Unshares and closes in one call (Linux 5.9). The kernel copies the lowest 64 descriptors before
+/// it closes them, at least before Linux 6.12: a copy of a pipe's end can exist for a moment.
 fn close_all_unshared() -> io::Result<()> {
     const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
     // SAFETY: the call takes integers; the table is unshared before anything in it is closed.

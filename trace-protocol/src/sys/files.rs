@@ -1,15 +1,17 @@
-//! System calls on names in an open directory.
+//! Files, and names in an open directory.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 
+use super::check;
+
 /// Opens `name`, in `directory` or else in the working directory. The descriptor is close-on-exec.
-pub(super) fn open(
+pub(crate) fn open(
     directory: Option<&File>,
     name: &OsStr,
     flags: libc::c_int,
@@ -32,23 +34,23 @@ pub(super) fn open(
 }
 
 /// Opens the file of an `O_PATH` descriptor, whatever its name leads to by now.
-pub(super) fn reopen(file: &File, flags: libc::c_int) -> io::Result<File> {
+pub(crate) fn reopen(file: &File, flags: libc::c_int) -> io::Result<File> {
     open(None, &descriptor_path(file), flags, 0)
 }
 
 /// What is known of a file without opening it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Status {
+pub(crate) struct Status {
     /// Device and inode: what makes two files the same.
-    pub(super) identity: (u64, u64),
+    pub(crate) identity: (u64, u64),
     /// Type and permissions.
-    pub(super) mode: u32,
-    pub(super) owner: u32,
-    pub(super) links: u64,
+    pub(crate) mode: u32,
+    pub(crate) owner: u32,
+    pub(crate) links: u64,
 }
 
 impl Status {
-    pub(super) fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
         Self {
             identity: (metadata.dev(), metadata.ino()),
             mode: metadata.mode(),
@@ -58,13 +60,13 @@ impl Status {
     }
 
     /// The type, one of the constants `S_IF…`.
-    pub(super) fn kind(&self) -> u32 {
+    pub(crate) fn kind(&self) -> u32 {
         self.mode & libc::S_IFMT
     }
 }
 
 /// Looks at what has a name. A link is not followed. Takes no descriptor.
-pub(super) fn look(directory: &File, name: &OsStr) -> io::Result<Status> {
+pub(crate) fn look(directory: &File, name: &OsStr) -> io::Result<Status> {
     let name = text(name)?;
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `name` ends with a zero byte and lives through the call; there is room for the
@@ -89,8 +91,8 @@ pub(super) fn look(directory: &File, name: &OsStr) -> io::Result<Status> {
     })
 }
 
-/// Whether a file is on proc(5).
-pub(super) fn is_of_proc(file: &File) -> io::Result<bool> {
+/// Returns the type of the file system that a file is on, one of the constants `…_MAGIC`.
+pub(crate) fn file_system(file: BorrowedFd<'_>) -> io::Result<u64> {
     let mut status = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: there is room for the result.
     check(unsafe { libc::fstatfs(file.as_raw_fd(), status.as_mut_ptr()) })?;
@@ -98,11 +100,11 @@ pub(super) fn is_of_proc(file: &File) -> io::Result<bool> {
     let status = unsafe { status.assume_init() };
     // Their types differ between C libraries.
     #[allow(clippy::unnecessary_cast)]
-    Ok(status.f_type as i64 == libc::PROC_SUPER_MAGIC as i64)
+    Ok(status.f_type as u64)
 }
 
 /// Returns where a symbolic link leads to.
-pub(super) fn read_link(directory: &File, name: &OsStr) -> io::Result<OsString> {
+pub(crate) fn read_link(directory: &File, name: &OsStr) -> io::Result<OsString> {
     let name = text(name)?;
     let mut path = vec![0u8; libc::PATH_MAX as usize];
     let (room, fd) = (path.len(), directory.as_raw_fd());
@@ -114,21 +116,21 @@ pub(super) fn read_link(directory: &File, name: &OsStr) -> io::Result<OsString> 
 }
 
 /// Renames a file within a directory, over what has the new name.
-pub(super) fn rename(directory: &File, from: &OsStr, to: &OsStr) -> io::Result<()> {
+pub(crate) fn rename(directory: &File, from: &OsStr, to: &OsStr) -> io::Result<()> {
     let (from, to, fd) = (text(from)?, text(to)?, directory.as_raw_fd());
     // SAFETY: both names end with a zero byte and live through the call.
-    check(unsafe { libc::renameat(fd, from.as_ptr(), fd, to.as_ptr()) })
+    check(unsafe { libc::renameat(fd, from.as_ptr(), fd, to.as_ptr()) }).map(drop)
 }
 
 /// Removes a name that is no directory.
-pub(super) fn remove(directory: &File, name: &OsStr) -> io::Result<()> {
+pub(crate) fn remove(directory: &File, name: &OsStr) -> io::Result<()> {
     let name = text(name)?;
     // SAFETY: `name` ends with a zero byte and lives through the call.
-    check(unsafe { libc::unlinkat(directory.as_raw_fd(), name.as_ptr(), 0) })
+    check(unsafe { libc::unlinkat(directory.as_raw_fd(), name.as_ptr(), 0) }).map(drop)
 }
 
 /// Gives an open file a name that nothing has.
-pub(super) fn link(file: &File, directory: &File, name: &OsStr) -> io::Result<()> {
+pub(crate) fn link(file: &File, directory: &File, name: &OsStr) -> io::Result<()> {
     let (source, name) = (text(&descriptor_path(file))?, text(name)?);
     // SAFETY: both names end with a zero byte and live through the call.
     check(unsafe {
@@ -140,25 +142,26 @@ pub(super) fn link(file: &File, directory: &File, name: &OsStr) -> io::Result<()
             libc::AT_SYMLINK_FOLLOW,
         )
     })
+    .map(drop)
 }
 
 /// Locks an open file until its last descriptor is closed. False if another open file has the lock;
 /// true also where there are no locks.
-pub(super) fn lock(file: &File) -> bool {
+pub(crate) fn lock(file: &File) -> bool {
     // SAFETY: flock takes integers.
     let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
     locked || io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock
 }
 
 /// Returns the user whose rights this process has.
-pub(super) fn user() -> u32 {
+pub(crate) fn user() -> u32 {
     // SAFETY: geteuid takes nothing and cannot fail.
     unsafe { libc::geteuid() }
 }
 
 /// The name that the kernel has for an open file. `thread-self`, since the calling thread may have
 /// descriptors of its own.
-pub(super) fn descriptor_path(file: &File) -> OsString {
+pub(crate) fn descriptor_path(file: &File) -> OsString {
     format!("/proc/thread-self/fd/{}", file.as_raw_fd()).into()
 }
 
@@ -168,11 +171,4 @@ fn number(directory: Option<&File>) -> RawFd {
 
 fn text(name: &OsStr) -> io::Result<CString> {
     CString::new(name.as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
-}
-
-fn check(result: libc::c_int) -> io::Result<()> {
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }

@@ -1,0 +1,23 @@
+//! System calls that the standard library has no name for, by subject.
+
+pub(crate) mod files;
+
+use std::io;
+
+/// Turns the result of a system call into a [`io::Result`].
+pub(crate) fn check<T: PartialOrd + From<i8>>(result: T) -> io::Result<T> {
+    if result < T::from(0) {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
+
+/// Repeats `call` while signals interrupt it.
+pub(crate) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
