@@ -3,19 +3,20 @@
 pub mod archive;
 pub mod buffer;
 pub mod categories;
-pub mod counter;
+pub mod clock;
 pub mod error;
 pub mod file;
 pub mod message;
 pub mod mode;
 pub mod ntrace;
 pub mod packet;
-pub mod slices;
 pub mod socket;
 pub mod words;
 
 mod sync;
 mod sys;
+
+pub use sys::{counter, slices, thread_id};
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("the trace buffer's words are little endian, and so must the host be");

@@ -1,6 +1,11 @@
 //! System calls that the standard library has no name for, by subject.
 
+pub mod counter;
 pub(crate) mod files;
+pub(crate) mod membarrier;
+pub mod slices;
+pub mod thread_id;
+pub(crate) mod time;
 
 use std::io;
 

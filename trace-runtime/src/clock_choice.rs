@@ -1,5 +1,8 @@
 //! The clocks that an application can choose from.
 
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+use trace_protocol::{clock::Source, counter};
+
 /// Where timestamps come from. See [`Builder::clock`](crate::Builder::clock).
 ///
 /// The CPU's counter is the best of them where a thread may read it. A thread may not after
@@ -21,4 +24,38 @@ pub enum Clock {
     /// which looks at full buffers and alerts every tenth of a second: buffers must hold what is
     /// recorded in that time. A suspended machine's time is left out.
     Coarse,
+}
+
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+impl Clock {
+    /// The clock for a process that has not chosen one: without the counter if the calling thread
+    /// may not read it.
+    ///
+    /// This is asked once, of the thread that makes the process a provider. It takes a system call,
+    /// and a thread may be ended for one.
+    pub(crate) fn preferred() -> Self {
+        match counter::is_forbidden() {
+            true => Self::SystemCall,
+            false => Self::Counter,
+        }
+    }
+
+    /// Where its ticks come from on this machine.
+    pub(crate) fn source(self) -> Source {
+        match self {
+            Self::Counter if counter::is_invariant() => Source::Counter,
+            Self::Counter | Self::Boottime => Source::Boottime,
+            Self::SystemCall => Source::SystemCall,
+            Self::Coarse => Source::Coarse,
+        }
+    }
+
+    /// Runs `run` in a thread that may read the CPU's counter meanwhile. Asks the kernel only if
+    /// this is a clock for threads that may not.
+    pub(crate) fn with_counter<T>(self, run: impl FnOnce() -> T) -> T {
+        match self {
+            Self::SystemCall | Self::Coarse => counter::with(run),
+            Self::Counter | Self::Boottime => run(),
+        }
+    }
 }

@@ -19,8 +19,6 @@ pub mod task;
 mod value;
 
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
-mod clock;
-#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 #[doc(hidden)]
 pub mod foreign;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]

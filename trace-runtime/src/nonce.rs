@@ -7,7 +7,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{clock, RECORDER};
+use trace_protocol::clock;
+
+use crate::RECORDER;
 
 /// Numbers that are lower are counts of a process whose start is yet to be drawn.
 const LEAST_START: u64 = 1 << 62;

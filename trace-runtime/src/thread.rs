@@ -5,10 +5,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use trace_protocol::buffer::producer::Slot;
+use trace_protocol::{clock, thread_id};
 
-use crate::{clock, provider, RECORDER};
-
-pub(crate) mod id;
+use crate::{provider, RECORDER};
 
 thread_local! {
     /// The thread's slot; null before its first record and after it has ended; [`ATTACHING`] in
@@ -68,7 +67,7 @@ fn attach(current: *const Slot) -> Option<&'static Slot> {
         return None;
     }
     SLOT.set(ATTACHING);
-    let slot = RECORDER.attach(id::current());
+    let slot = RECORDER.attach(thread_id::current());
     if RECORDER.asks_for_slots() {
         provider::notify();
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use once_cell::race::OnceBox;
 
-use crate::clock;
+use trace_protocol::clock;
 
 /// A moment in the clock of the trace: what [`trace_at!`](crate::trace_at) takes.
 ///

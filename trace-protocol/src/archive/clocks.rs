@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::counter;
 use crate::message::ClockSource;
+use crate::sys::time::nanoseconds;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -31,9 +32,10 @@ impl ClockSample {
     /// Reads the clocks once, and says how long that took in ticks of the counter.
     fn read() -> (u64, Self) {
         let before = counter::read();
-        let boottime = nanos(libc::CLOCK_BOOTTIME);
+        let boottime = nanoseconds(libc::CLOCK_BOOTTIME);
         let after = counter::read();
-        let (monotonic, realtime) = (nanos(libc::CLOCK_MONOTONIC), nanos(libc::CLOCK_REALTIME));
+        let (monotonic, realtime) =
+            (nanoseconds(libc::CLOCK_MONOTONIC), nanoseconds(libc::CLOCK_REALTIME));
         let span = match (before, after) {
             (Some(before), Some(after)) => after.saturating_sub(before),
             _ => 0,
@@ -68,13 +70,6 @@ impl ClockSample {
             }
         }
     }
-}
-
-fn nanos(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place for the result.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    (time.tv_sec as u64).wrapping_mul(NANOS_PER_SECOND).wrapping_add(time.tv_nsec as u64)
 }
 
 #[cfg(test)]

@@ -15,10 +15,10 @@ use trace_protocol::buffer::producer::CHUNK_THREAD;
 use super::arguments::Arguments;
 use super::record::{write, Fill, Inline, Texts};
 use super::site::{Key, Name, Switch};
-use crate::clock::ticks;
 use crate::value::formatted::Formatted;
 use crate::value::sealed::Encode;
 use crate::value::Limit;
+use trace_protocol::clock::ticks;
 
 /// Words that names and arguments take at most, so that most of a record is data.
 const MOST_BESIDE_DATA: usize = MAX_RECORD_WORDS / 2;

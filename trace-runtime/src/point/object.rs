@@ -11,9 +11,9 @@ use trace_protocol::buffer::producer::CHUNK_THREAD;
 use super::arguments::Arguments;
 use super::record::{write, Inline, Texts};
 use super::site::{Key, Switch};
-use crate::clock::ticks;
 use crate::value::formatted::Formatted;
 use crate::value::Limit;
+use trace_protocol::clock::ticks;
 
 /// Which object a record is about.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,7 @@ use std::sync::MutexGuard;
 use trace_format::encode::{self, EncodeError};
 use trace_format::layout::{cut_str, ObjectType};
 use trace_format::record::{KernelObject, Record};
+use trace_protocol::thread_id;
 
 use super::lock::ProcessLock;
 use super::names::thread_object;
@@ -188,7 +189,7 @@ thread_local! {
 /// Names the calling thread. See [`trace_thread_name!`](crate::trace_thread_name).
 pub fn name_thread(name: &str) {
     let name = cut_str(name, LONGEST);
-    let thread = thread::id::ask_kernel();
+    let thread = thread_id::ask_kernel();
     let mut given = given();
     given.threads.insert(thread, name.into());
     given.note(Object::Thread(thread.into()));

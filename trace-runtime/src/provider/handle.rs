@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::config::{Builder, OnMessage};
 use super::{fork, observers, service, wake};
 use crate::not_traced::NotTraced;
-use crate::{clock, Clock};
+use crate::Clock;
 
 /// How long `init` waits for a manager that is there, and the end of a provider for its service
 /// thread.
@@ -139,8 +139,8 @@ impl Trace {
             Some(found) => (Ok(Provider { guards: found.guards + 1, ..found }), found.on_message),
             None => {
                 let on_message = builder.on_message;
-                let clock = *builder.clock.get_or_insert_with(clock::preferred);
-                (clock::with_counter(clock, || start(builder)), on_message)
+                let clock = *builder.clock.get_or_insert_with(Clock::preferred);
+                (clock.with_counter(|| start(builder)), on_message)
             }
         };
         let trace = match &found {
@@ -212,9 +212,7 @@ impl Provider {
     fn shut_down(self) -> (Arc<Shared>, Option<OnMessage>) {
         self.shared.change(|state| state.quit = true);
         wake::wake();
-        clock::with_counter(self.clock, || {
-            self.shared.wait_until(self.patience, |state| state.ended)
-        });
+        self.clock.with_counter(|| self.shared.wait_until(self.patience, |state| state.ended));
         (self.shared, self.on_message)
     }
 }

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU8, Ordering};
 use std::time::Duration;
 
 use super::fork;
-use crate::thread::id::ask_kernel;
 use crate::{TraceState, RECORDER};
+use trace_protocol::thread_id::ask_kernel;
 
 /// What is told when.
 type Callback = Box<dyn Fn(TraceState) + Send + Sync>;

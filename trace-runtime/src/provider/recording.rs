@@ -8,11 +8,11 @@ use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
 use trace_protocol::buffer::producer::Session;
+use trace_protocol::clock;
 
 use super::given;
 use super::table::{table, Keep, Table};
 use super::wanted::Wanted;
-use crate::clock;
 use crate::point::{alert, registry};
 use crate::{value, RECORDER};
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trace_protocol::buffer::producer::Slot;
-use trace_protocol::slices;
+use trace_protocol::thread_id::{agree, candidates, Candidates};
+use trace_protocol::{clock, counter, slices};
 
 use super::backoff::Backoff;
 use super::config::Builder;
@@ -18,8 +19,7 @@ use super::observers::Observers;
 use super::wake::{Listener, WakeUps};
 use super::{fork, output, sys, wait};
 use crate::not_traced::NotTraced;
-use crate::thread::id::{agree, candidates, Candidates};
-use crate::{clock, nonce, thread, timestamp, Clock, RECORDER};
+use crate::{nonce, thread, timestamp, Clock, RECORDER};
 
 /// How often the service thread looks for new threads while it records.
 pub(super) const NAMES_INTERVAL: Duration = Duration::from_millis(100);
@@ -97,10 +97,11 @@ impl Service {
     }
 
     fn serve(&mut self) {
-        clock::allow_counter();
+        counter::allow();
         slices::ask_for_short();
         // Here, since it may read a file, under a number that is this thread's own.
-        self.cpu_counter = clock::choose(self.config.clock.unwrap_or(Clock::Counter));
+        clock::choose(self.config.clock.unwrap_or(Clock::Counter).source());
+        self.cpu_counter = clock::is_counter();
         timestamp::prepare();
         agree(self.candidates);
         match &self.config.output {

@@ -15,10 +15,10 @@ use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
 use trace_protocol::buffer::producer::{DurableWriter, LossStrings, CHUNK_THREAD};
+use trace_protocol::clock;
 
 use super::lock::ProcessLock;
 use super::wanted::Wanted;
-use crate::clock;
 use crate::point::registry::Turn;
 
 /// The table of this process.

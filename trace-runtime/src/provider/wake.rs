@@ -11,10 +11,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use trace_protocol::slices;
+use trace_protocol::{clock, slices};
 
 use super::sys::{self, Epoll, Event};
-use crate::clock;
 
 /// The number of times that the service thread was woken.
 ///

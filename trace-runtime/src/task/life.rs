@@ -18,12 +18,12 @@ use super::current::{self, Current};
 use super::poll::Running;
 use super::records::Of;
 use super::strings::{self, State};
-use crate::clock::ticks;
 use crate::nonce::nonce;
 use crate::point::arguments::Arguments;
 use crate::point::names::{Literal, Names};
 use crate::point::site::{Key, Site};
 use crate::RECORDER;
+use trace_protocol::clock::ticks;
 
 /// A future that is traced, but for the future.
 ///

@@ -6,10 +6,10 @@ use trace_protocol::buffer::producer::OpenScope;
 use super::current::{self, Current};
 use super::life::Life;
 use super::strings::{self, State};
-use crate::clock::ticks;
 use crate::point::names::Names;
 use crate::thread::slot;
 use crate::RECORDER;
+use trace_protocol::clock::ticks;
 
 /// A poll that is under way: while it is, its task is the thread's current one.
 ///

@@ -7,12 +7,12 @@ use trace_format::layout::{event, EventType};
 use trace_protocol::buffer::producer::{OpenScope, Record};
 
 use super::strings::{self, State};
-use crate::clock::ticks;
 use crate::point::arguments::Arguments;
 use crate::point::names::Names;
 use crate::point::site::{Key, Site};
 use crate::point::write;
 use crate::RECORDER;
+use trace_protocol::clock::ticks;
 
 /// What the records of a task have in common.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! The service thread's side of a recorder: slots, start, stop, and handing rolling buffers over.
 
 use crate::buffer::header::BufferingMode;
-use crate::sync::{membarrier, Ordering};
+use crate::sync::Ordering;
+use crate::sys::membarrier;
 
 use super::durable::DurableWriter;
 use super::recorder::{is_recording, Recorder, STOPPED};

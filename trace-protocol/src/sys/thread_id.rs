@@ -18,10 +18,10 @@ const WORDS: usize = 4;
 static OWNER_WORD: AtomicUsize = AtomicUsize::new(WORDS);
 
 /// Which of the words hold a thread's id, as far as one thread can tell.
-pub(crate) type Candidates = [bool; WORDS];
+pub type Candidates = [bool; WORDS];
 
 /// Which words hold the id of the calling thread.
-pub(crate) fn candidates() -> Candidates {
+pub fn candidates() -> Candidates {
     let asked = ask_kernel();
     words_of_locked_mutex()
         .map_or([false; WORDS], |words| words.map(|word| word & ID_BITS == asked))
@@ -30,14 +30,14 @@ pub(crate) fn candidates() -> Candidates {
 /// Settles on the owner's word: one that holds the id of the calling thread, and held that of the
 /// thread which found `others`. One thread's id may by chance be equal to another word, as 1 is.
 /// Called before the first session.
-pub(crate) fn agree(others: Candidates) {
+pub fn agree(others: Candidates) {
     let own = candidates();
     let index = (0..WORDS).find(|index| own[*index] && others[*index]);
     OWNER_WORD.store(index.unwrap_or(WORDS), Ordering::Relaxed);
 }
 
 /// The id of the calling thread, as Linux numbers threads.
-pub(super) fn current() -> u32 {
+pub fn current() -> u32 {
     let index = OWNER_WORD.load(Ordering::Relaxed);
     if index < WORDS {
         if let Some(word) = words_of_locked_mutex().as_ref().and_then(|words| words.get(index)) {
@@ -48,7 +48,7 @@ pub(super) fn current() -> u32 {
 }
 
 /// The id of the calling thread, by a system call.
-pub(crate) fn ask_kernel() -> u32 {
+pub fn ask_kernel() -> u32 {
     // SAFETY: gettid takes nothing and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
