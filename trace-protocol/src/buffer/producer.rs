@@ -2,10 +2,12 @@
 //!
 //! | module | subject | who runs it |
 //! |---|---|---|
-//! | `slot` | **the hot path**: reserve, commit | traced threads |
+//! | `reservation` | **the hot path**: reserve, commit | traced threads |
+//! | `slot` | what one thread needs for that | traced threads |
 //! | `scope` | scopes, and what their end does | traced threads |
 //! | `recorder` | epochs, refill, switching, quiescence | traced threads once a chunk; the service thread |
 //! | `chunk` | what makes a chunk decode by itself | traced threads once a chunk |
+//! | `loss_table` | what each thread lost | traced threads, where there is no room |
 //! | `control` | start, stop, hand over | the service thread |
 
 mod backoff;
@@ -14,16 +16,19 @@ mod control;
 mod durable;
 mod ends;
 mod loss;
+mod loss_table;
 mod pool;
+mod publish;
 mod recorder;
+mod reservation;
 mod scope;
 mod session;
 mod slot;
 
-pub use chunk::CHUNK_THREAD;
 pub use durable::{DurableFull, DurableWriter};
 pub use loss::LossReason;
 pub use recorder::Recorder;
+pub use reservation::Reservation;
 pub use scope::{OpenScope, LATE_COMPLETE};
-pub use session::{LossStrings, Session};
-pub use slot::{Record, Slot};
+pub use session::{LossStrings, Session, CHUNK_THREAD};
+pub use slot::Slot;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use trace_format::layout::{event, record, MAX_RECORD_WORDS};
-use trace_protocol::buffer::producer::{OpenScope, Record};
+use trace_protocol::buffer::producer::{OpenScope, Reservation};
 
 use crate::thread::slot;
 use crate::timestamp::Timestamp;
@@ -154,7 +154,7 @@ pub(crate) fn open<N: Names, A: Arguments>(
     names: &N,
     arguments: &A,
     tail: usize,
-) -> Option<(Record<'static>, u64)> {
+) -> Option<(Reservation<'static>, u64)> {
     open_at(site, keys, Here, names, arguments, tail)
 }
 
@@ -167,7 +167,7 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
     names: &N,
     arguments: &A,
     tail: usize,
-) -> Option<(Record<'static>, u64)> {
+) -> Option<(Reservation<'static>, u64)> {
     let slot = slot()?;
     let size = |limit| FIXED + P::WORDS + names.words(limit) + arguments.words(limit) + tail;
     let mut limit = Limit::LONG;
@@ -199,7 +199,7 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
 
 /// Stores the timestamp, and returns it.
 #[inline(always)]
-pub(super) fn stamp(open: &Record<'_>, place: impl Place) -> u64 {
+pub(super) fn stamp(open: &Reservation<'_>, place: impl Place) -> u64 {
     let ticks = place.ticks();
     if let Some(word) = open.words().get(1) {
         word.store(ticks, Ordering::Relaxed);

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use trace_format::layout::{event, EventType};
-use trace_protocol::buffer::producer::{OpenScope, Record};
+use trace_protocol::buffer::producer::{OpenScope, Reservation};
 
 use super::strings::{self, State};
 use crate::point::arguments::Arguments;
@@ -64,7 +64,7 @@ impl Of {
         names: &impl Names,
         keys: &'static [Key],
         arguments: &impl Arguments,
-    ) -> Option<(Record<'static>, u64)> {
+    ) -> Option<(Reservation<'static>, u64)> {
         let (open, header) = write::open(self.site, keys, names, arguments, 1)?;
         if RECORDER.recording() != self.recording {
             open.abandon();

@@ -13,15 +13,10 @@ use crate::sync::{fence, Ordering};
 use super::backoff::Backoff;
 use super::durable::DurableWriter;
 use super::loss::{Loss, LossReason};
-use super::recorder::{Recorder, SLOW};
-use super::session::{Chunk, Session};
-use super::slot::{Full, Slot, Word};
-
-/// The thread ref of every record in every chunk: each chunk registers its owner under this index.
-pub const CHUNK_THREAD: ThreadRef = ThreadRef::indexed(1);
-
-/// Words of the thread record that begins a chunk.
-pub(super) const THREAD_RECORD_WORDS: usize = 3;
+use super::publish::{publish_record, Word};
+use super::recorder::{Full, Recorder, SLOW};
+use super::session::{Chunk, Session, CHUNK_THREAD, THREAD_RECORD_WORDS};
+use super::slot::Slot;
 
 impl Slot {
     /// Units that this slot's next chunk should have: more for a thread that fills its chunks,
@@ -249,17 +244,6 @@ impl Slot {
 /// Words of a duration end: 2, or 3 with an argument.
 fn end_words(end: &[u64; 3]) -> usize {
     (record::Size::get(end[0]) as usize).clamp(2, end.len())
-}
-
-/// Stores a record so that it is visible whole or not at all. `words` has one word more, which ends
-/// what is readable.
-pub(super) fn publish_record(words: &[Word], record: &[u64]) {
-    for (word, value) in words.iter().zip(record.iter().chain([&0])).skip(1) {
-        word.store(*value, Ordering::Relaxed);
-    }
-    if let (Some(word), Some(header)) = (words.first(), record.first()) {
-        word.store(*header, Ordering::Release);
-    }
 }
 
 /// Words of a loss record.

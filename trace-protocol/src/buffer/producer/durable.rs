@@ -4,7 +4,7 @@ use crate::buffer::header::{field, Layout};
 use crate::buffer::memory::WriteMapping;
 use crate::sync::Ordering;
 
-use super::chunk::publish_record;
+use super::publish::publish_record;
 
 /// Writes to the durable buffer, record by record.
 #[derive(Debug)]

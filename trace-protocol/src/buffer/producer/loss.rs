@@ -4,12 +4,7 @@
 //! The loss table is the account: whoever reads the buffer, also after a kill, finds in it what
 //! each thread lost, why and when. The events say where in the trace the gaps are.
 
-use crate::buffer::header::loss_entry;
 use crate::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering};
-
-use super::recorder::Recorder;
-use super::session::Session;
-use super::slot::{Slot, Word};
 
 /// Why a record was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,8 +55,8 @@ pub(super) struct Loss {
     pub(super) number: u64,
     /// Ticks of the first of them.
     pub(super) from: u64,
-    /// The entry of the loss table that counts them.
-    entry: u16,
+    /// One more than the entry of the loss table that counts them.
+    pub(super) entry: u16,
 }
 
 /// The losses of the thread that holds a slot.
@@ -137,8 +132,18 @@ impl Losses {
         })
     }
 
+    /// Adds a record that was lost now. Returns whether a run begins with it.
+    pub(super) fn add(&self, reason: LossReason, now: u64) -> bool {
+        let run = &self.runs[reason as usize];
+        let begins = run.number.fetch_add(1, Ordering::Relaxed) == 0;
+        if begins {
+            run.from.store(now, Ordering::Relaxed);
+        }
+        begins
+    }
+
     /// The index of the entry for `reason`, which `claim` finds for the first loss.
-    fn entry(&self, reason: LossReason, claim: impl FnOnce() -> u16) -> u16 {
+    pub(super) fn entry(&self, reason: LossReason, claim: impl FnOnce() -> u16) -> u16 {
         let entry = &self.entries[reason as usize];
         match entry.load(Ordering::Relaxed) {
             0 => {
@@ -174,98 +179,19 @@ impl Slotless {
     pub(super) fn forget(&self) {
         self.number.store(0, Ordering::Relaxed);
     }
-}
 
-impl Recorder {
-    /// Counts a record that found no room. The slot is busy.
-    pub(super) fn lost(&self, slot: &Slot, session: &Session, reason: LossReason) {
-        let (losses, now) = (&slot.losses, (session.clock)());
-        let index = losses.entry(reason, || self.claim_loss_entry(slot, session, reason, now));
-        let Some(entry) = session.loss_entry(index) else { return };
-        let run = &losses.runs[reason as usize];
-        if run.number.fetch_add(1, Ordering::Relaxed) == 0 {
-            run.from.store(now, Ordering::Relaxed);
-            entry[loss_entry::FROM].store(now, Ordering::Relaxed);
-        }
-        count(entry, now, 1);
-    }
-
-    /// Finds an entry of the loss table for a thread and a reason: a new one, or, where the table
-    /// is full, that of all other threads.
-    fn claim_loss_entry(
-        &self,
-        slot: &Slot,
-        session: &Session,
-        reason: LossReason,
-        now: u64,
-    ) -> u16 {
-        let entries = session.layout.loss_entries() as u64;
-        let next = |used| (used < entries).then_some(used + 1);
-        let claimed = self.loss_entries.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-        let index = claimed.map_or(reason as u16, |index| index as u16);
-        if let Some(entry) = session.loss_entry(index) {
-            begin(entry, now);
-            if claimed.is_ok() {
-                entry[loss_entry::ID].store(loss_id(reason, slot.thread()), Ordering::Release);
-            }
-        }
-        index
-    }
-
-    /// Prepares the loss table of a new session. Service thread only.
-    pub(super) fn begin_losses(&self, session: &Session) {
-        self.loss_entries.store(REASONS as u64, Ordering::Relaxed);
-        for reason in LossReason::ALL {
-            if let Some(entry) = session.loss_entry(reason as u16) {
-                entry[loss_entry::ID].store(loss_id(reason, 0), Ordering::Release);
-            }
+    /// Counts a record that was lost now.
+    pub(super) fn count(&self, now: u64) {
+        self.last.store(now, Ordering::Relaxed);
+        if self.number.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.first.store(now, Ordering::Relaxed);
         }
     }
 
-    /// Remembers that an event reports a loss.
-    pub(super) fn reported(&self, session: &Session, loss: &Loss) {
-        let index = loss.entry.checked_sub(1);
-        if let Some(entry) = index.and_then(|index| session.loss_entry(index)) {
-            entry[loss_entry::REPORTED].fetch_add(loss.number, Ordering::Release);
-        }
+    /// Takes what was lost, if anything was: how many, and when the first and the last were.
+    pub(super) fn take(&self) -> Option<(u64, u64, u64)> {
+        let number = self.number.swap(0, Ordering::Relaxed);
+        let [first, last] = [&self.first, &self.last].map(|time| time.load(Ordering::Relaxed));
+        (number != 0).then_some((number, first, last))
     }
-
-    /// Counts a record of a thread that got no slot from [`Recorder::attach`].
-    #[cold]
-    pub fn lost_without_slot(&self, clock: impl FnOnce() -> u64) {
-        if self.is_recording() {
-            let now = clock();
-            self.slotless.last.store(now, Ordering::Relaxed);
-            if self.slotless.number.fetch_add(1, Ordering::Relaxed) == 0 {
-                self.slotless.first.store(now, Ordering::Relaxed);
-            }
-        }
-    }
-
-    /// Moves what threads without a slot lost to the loss table. Service thread only.
-    pub fn report_slotless(&self) {
-        let number = self.slotless.number.swap(0, Ordering::Relaxed);
-        let entry = self.installed().and_then(|it| it.loss_entry(LossReason::NoSlot as u16));
-        if let (Some(entry), 1..) = (entry, number) {
-            let first = self.slotless.first.load(Ordering::Relaxed);
-            begin(entry, first);
-            count(entry, self.slotless.last.load(Ordering::Relaxed), number);
-        }
-    }
-}
-
-/// Stores when the first loss of an entry was. Threads may share the entry: the first one counts.
-fn begin(entry: &[Word], now: u64) {
-    let _already =
-        entry[loss_entry::FIRST].compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
-}
-
-/// Adds losses to an entry. Released: a reader that sees the number sees the times.
-fn count(entry: &[Word], last: u64, number: u64) {
-    entry[loss_entry::LAST].store(last, Ordering::Relaxed);
-    entry[loss_entry::NUMBER].fetch_add(number, Ordering::Release);
-}
-
-fn loss_id(reason: LossReason, thread: u32) -> u64 {
-    (reason as u64 + 1) << 32 | u64::from(thread)
 }

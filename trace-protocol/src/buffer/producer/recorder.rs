@@ -27,8 +27,9 @@ use crate::sync::{fence, heavy_fence, AtomicPtr, AtomicU64, Ordering};
 use super::backoff::Backoff;
 use super::loss::{LossReason, Slotless};
 use super::pool::Pool;
+use super::publish::Word;
 use super::session::{Chunk, Session};
-use super::slot::{Full, Slot, Word};
+use super::slot::Slot;
 
 /// In [`Recorder::epoch`]: not recording. Higher than every epoch.
 pub(super) const STOPPED: u64 = 1 << 63;
@@ -36,6 +37,9 @@ pub(super) const STOPPED: u64 = 1 << 63;
 /// In [`Slot::epoch`]: equals no epoch of the recorder, so that each trace point takes the slow
 /// path.
 pub(super) const SLOW: u64 = 1 << 62;
+
+/// What becomes of a record that found no room.
+pub(super) type Full = fn(&Recorder, &Slot, &Session, LossReason);
 
 /// The state that the threads of a process share, and nothing else shares.
 ///
@@ -114,7 +118,7 @@ impl Recorder {
     /// A number that tells one recording from another: that of the recording under way, or of the
     /// last one; 0 before the first.
     ///
-    /// Exact while the caller has a [`Record`](super::Record) open, whose recording it then is; at
+    /// Exact while the caller has a [`Reservation`](super::Reservation) open, whose recording it then is; at
     /// other times a recording may begin or end right behind the question.
     #[inline(always)]
     pub fn recording(&self) -> u64 {

@@ -8,8 +8,10 @@ use trace_format::layout::{event, record, EventType, StringRef};
 use crate::buffer::header::BufferingMode;
 use crate::sync::Ordering;
 
+use super::publish::Word;
 use super::recorder::{Recorder, SLOW};
-use super::slot::{Record, Slot, Word};
+use super::reservation::Reservation;
+use super::slot::Slot;
 
 /// Marks, in the word behind it, a duration complete whose begin may be in the trace as well.
 pub const LATE_COMPLETE: u64 = 1;
@@ -47,7 +49,7 @@ impl OpenScope {
     ///
     /// `header` is that of a duration begin with the record's size, `start` its timestamp.
     #[inline(always)]
-    pub fn begin(open: Record<'_>, header: u64, start: u64) -> Self {
+    pub fn begin(open: Reservation<'_>, header: u64, start: u64) -> Self {
         let (words, epoch) = (open.words(), open.epoch());
         if let Some(spare) = words.last() {
             spare.store(0, Ordering::Relaxed);

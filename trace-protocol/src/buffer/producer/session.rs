@@ -1,13 +1,19 @@
 //! What a recording knows about its buffer: fixed while it runs, private to the provider.
 
-use trace_format::layout::StringRef;
+use trace_format::layout::{StringRef, ThreadRef};
 
 use crate::buffer::header::{directory_entry, field, loss_entry, BufferingMode, Layout};
 use crate::buffer::memory::WriteMapping;
 use crate::sync::{fence, AtomicU64, Ordering};
 
 use super::loss::LossReason;
-use super::slot::Word;
+use super::publish::Word;
+
+/// The thread ref of every record in every chunk: each chunk registers its owner under this index.
+pub const CHUNK_THREAD: ThreadRef = ThreadRef::indexed(1);
+
+/// Words of the thread record that begins a chunk.
+pub(super) const THREAD_RECORD_WORDS: usize = 3;
 
 /// A recording's buffer and what its records say.
 #[derive(Debug)]
@@ -68,7 +74,7 @@ pub(super) struct Chunk<'a> {
 impl Session {
     /// Units that hold `words` words, the chunk's thread record, and the word that ends the chunk.
     pub(super) fn units_for(&self, words: usize) -> u32 {
-        let words = words + super::chunk::THREAD_RECORD_WORDS + 1;
+        let words = words + THREAD_RECORD_WORDS + 1;
         words.div_ceil(self.layout.unit_words()) as u32
     }
 

@@ -1,19 +1,12 @@
-//! A writer slot: what one thread needs to write records, and the hot path itself.
+//! A writer slot: what one thread needs to write records.
 
 use core::ptr::null_mut;
 
-use crate::sync::{light_fence, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::ends::Ends;
-use super::loss::{LossReason, Losses};
-use super::recorder::Recorder;
-use super::session::Session;
-
-/// What becomes of a record that found no room.
-pub(super) type Full = fn(&Recorder, &Slot, &Session, LossReason);
-
-/// A word of shared memory.
-pub(crate) type Word = AtomicU64;
+use super::loss::Losses;
+use super::publish::Word;
 
 /// What one thread needs to write records.
 ///
@@ -53,18 +46,6 @@ pub struct Slot {
     pub(super) ends: Ends,
 }
 
-/// Room for one record, open until [`Record::commit`] or [`Record::abandon`].
-///
-/// While it is open its rolling buffer is not handed over: fill it without delay, and without
-/// running code of the application.
-#[derive(Debug)]
-#[must_use = "the slot stays busy until the record is committed or abandoned"]
-pub struct Record<'a> {
-    slot: &'a Slot,
-    words: &'a [Word],
-    sequence: u64,
-}
-
 impl Slot {
     crate::sync::const_new! {
         /// A slot that no thread holds.
@@ -101,149 +82,10 @@ impl Slot {
     pub fn set_named(&self, thread: u32) {
         self.named.store(thread, Ordering::Relaxed);
     }
-
-    /// Writes a whole record, if it fits. For records whose words are at hand; the caller is the
-    /// thread that holds the slot.
-    pub fn write(&self, recorder: &Recorder, record: &[u64]) -> bool {
-        let (Some((header, payload)), Some(open)) =
-            (record.split_first(), self.open(recorder, record.len()))
-        else {
-            return false;
-        };
-        for (word, value) in open.words().iter().skip(1).zip(payload) {
-            word.store(*value, Ordering::Relaxed);
-        }
-        open.commit(*header);
-        true
-    }
-
-    /// Counts records of signal handlers that came before the thread had its slot. The caller is
-    /// the thread that holds it now.
-    #[cold]
-    pub fn count_nested(&self, recorder: &Recorder, number: u32) {
-        self.while_busy(|| (0..number).for_each(|_| recorder.lost_nested(self)));
-    }
-
-    /// Reserves `words` words for a record, or counts it as lost.
-    ///
-    /// `None` where the recorder is not recording, where there is no room, and where this thread is
-    /// writing a record already (in a signal handler that interrupted a trace point). `words` is at
-    /// least 1. The caller is the thread that holds the slot.
-    #[inline(always)]
-    pub fn open<'a>(&'a self, recorder: &Recorder, words: usize) -> Option<Record<'a>> {
-        self.open_or(recorder, words, Recorder::lost)
-    }
-
-    /// Like [`Slot::open`]; where there is no room, `full` decides what becomes of the record.
-    #[inline(always)]
-    pub(super) fn open_or<'a>(
-        &'a self,
-        recorder: &Recorder,
-        words: usize,
-        full: Full,
-    ) -> Option<Record<'a>> {
-        let sequence = self.sequence.load(Ordering::Relaxed);
-        if sequence & 1 != 0 {
-            recorder.lost_nested(self);
-            return None;
-        }
-        self.sequence.store(sequence + 1, Ordering::Relaxed);
-        // Either the service thread sees the store above, or the load below sees its new epoch: see
-        // `Recorder::quiesce`.
-        light_fence();
-        let mut at = self.cursor.load(Ordering::Relaxed);
-        let current = recorder.epoch.load(Ordering::Relaxed) == self.epoch.load(Ordering::Relaxed);
-        if !current || at.wrapping_add(words) > self.limit.load(Ordering::Relaxed) {
-            at = recorder.refill(self, words, full);
-            if at.is_null() {
-                self.close(sequence);
-                return None;
-            }
-        }
-        // SAFETY: `at` to `at + words` lies in the slot's chunk, which is in a live mapping while
-        // the slot is busy in a current epoch, and no other thread has a reference to the words of
-        // this thread's chunk.
-        let words = unsafe { core::slice::from_raw_parts(at, words) };
-        Some(Record { slot: self, words, sequence })
-    }
-
-    /// Whether `epoch` is the recorder's; if so, runs `turn` while the rolling buffer of that epoch
-    /// cannot be handed over.
-    ///
-    /// `turn` stores to the buffer and does nothing else.
-    #[inline(always)]
-    pub(super) fn while_current(
-        &self,
-        recorder: &Recorder,
-        epoch: u64,
-        turn: impl FnOnce(),
-    ) -> bool {
-        self.while_busy(|| {
-            light_fence();
-            let current = recorder.epoch.load(Ordering::Relaxed) == epoch;
-            if current {
-                turn();
-            }
-            current
-        })
-    }
-
-    /// Runs `run` with the slot busy. What it decides by the recorder's epoch it decides behind a
-    /// fence.
-    ///
-    /// In a signal handler that interrupted a trace point the slot is busy already, and stays so.
-    #[inline(always)]
-    pub(super) fn while_busy<T>(&self, run: impl FnOnce() -> T) -> T {
-        let sequence = self.sequence.load(Ordering::Relaxed);
-        self.sequence.store(sequence | 1, Ordering::Relaxed);
-        let result = run();
-        self.sequence.store(sequence + ((!sequence & 1) << 1), Ordering::Release);
-        result
-    }
-
-    #[inline(always)]
-    fn close(&self, sequence: u64) {
-        self.sequence.store(sequence + 2, Ordering::Release);
-    }
 }
 
 impl Default for Slot {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl<'a> Record<'a> {
-    /// The words of the record, with the header's at 0, which [`Record::commit`] stores.
-    #[inline(always)]
-    pub fn words(&self) -> &'a [AtomicU64] {
-        self.words
-    }
-
-    /// Makes the record visible: from here on it survives whatever happens to the process.
-    #[inline(always)]
-    pub fn commit(self, header: u64) {
-        let Self { slot, words, sequence } = self;
-        let at = words.as_ptr().cast_mut();
-        let end = at.wrapping_add(words.len());
-        // SAFETY: `end` is at most the chunk's last word, which is in the mapping, by the check in
-        // `Slot::open`.
-        unsafe { &*end }.store(0, Ordering::Relaxed);
-        // SAFETY: `at` is the record's first word.
-        unsafe { &*at }.store(header, Ordering::Release);
-        slot.cursor.store(end, Ordering::Relaxed);
-        slot.close(sequence);
-    }
-
-    /// Gives the room back.
-    #[inline(always)]
-    pub fn abandon(self) {
-        self.slot.close(self.sequence);
-    }
-
-    /// The epoch that the record belongs to, as [`OpenScope`](super::OpenScope) keeps it.
-    #[inline(always)]
-    pub(super) fn epoch(&self) -> u64 {
-        self.slot.epoch.load(Ordering::Relaxed)
     }
 }
