@@ -118,8 +118,8 @@ impl Recorder {
     /// A number that tells one recording from another: that of the recording under way, or of the
     /// last one; 0 before the first.
     ///
-    /// Exact while the caller has a [`Reservation`](super::Reservation) open, whose recording it then is; at
-    /// other times a recording may begin or end right behind the question.
+    /// Exact while the caller has a [`Reservation`](super::Reservation) open, whose recording it
+    /// then is; at other times a recording may begin or end right behind the question.
     #[inline(always)]
     pub fn recording(&self) -> u64 {
         self.first.load(Ordering::Relaxed)
