@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void};
 
 use trace_runtime::foreign::{self, Argument, Site};
 
-use crate::contain;
+use crate::contain::contain;
 
 /// Returns the current time, in ticks of the trace's clock.
 #[no_mangle]

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use trace_runtime::NotTraced;
 
-use crate::{contain, guard};
+use crate::contain::contain;
+use crate::guard;
 
 /// A function of the program that receives messages. It must not throw.
 type OnMessage = unsafe extern "C" fn(*const c_char);

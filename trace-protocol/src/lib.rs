@@ -1,6 +1,10 @@
-//! What a trace provider and the trace manager agree on: the shared buffer and the messages
+//! What a trace provider and the trace manager agree on: the shared buffer and the messages.
+
+// Each module that allows unsafe code is named in ARCHITECTURE.md.
+#![deny(unsafe_code)]
 
 pub mod archive;
+#[allow(unsafe_code)]
 pub mod buffer;
 pub mod categories;
 pub mod clock;
@@ -10,10 +14,13 @@ pub mod message;
 pub mod mode;
 pub mod ntrace;
 pub mod packet;
+#[allow(unsafe_code)]
 pub mod socket;
+#[allow(unsafe_code)]
 pub mod words;
 
 mod sync;
+#[allow(unsafe_code)]
 mod sys;
 
 pub use sys::{counter, slices, thread_id};

@@ -72,7 +72,7 @@ impl Buffer {
             layout,
             process: 1,
             clock: || 1,
-            wake: || {},
+            wake: &(),
             loss_strings,
         };
         recorder.begin(Box::new(session));

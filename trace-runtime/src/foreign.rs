@@ -15,6 +15,7 @@ mod records;
 mod site;
 mod text;
 
+use self::argument::Given;
 use crate::point::names::Literal;
 use crate::point::write;
 use crate::DurationScope;
@@ -45,7 +46,7 @@ pub unsafe fn event(site: *const Site, arguments: *const Argument, tail: u64) {
     // SAFETY: by the contract.
     let site = unsafe { &*site };
     // SAFETY: by the contract.
-    let given = unsafe { site.given(arguments) };
+    let given = unsafe { Given::of(site, arguments) };
     if site.has_tail() {
         write::event(site, &[], Literal, given, [tail]);
     } else {
@@ -63,7 +64,7 @@ pub unsafe fn begin(scope: *mut Scope, site: *const Site, arguments: *const Argu
     // SAFETY: by the contract.
     let site = unsafe { &*site };
     // SAFETY: by the contract.
-    let given = unsafe { site.given(arguments) };
+    let given = unsafe { Given::of(site, arguments) };
     let begun = if given.is_empty() {
         write::begin_inline(site, &[], Literal, ())
     } else {

@@ -1,5 +1,6 @@
 //! What `#[trace_fn]` puts around a function's body, for what comes out of it.
 
+#[allow(unsafe_code)]
 mod observed;
 
 pub use observed::observed;

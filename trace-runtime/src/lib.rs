@@ -1,4 +1,6 @@
 #![doc = include_str!("guide.md")]
+// Each module that allows unsafe code is named in ARCHITECTURE.md.
+#![deny(unsafe_code)]
 
 mod alert_name;
 mod clock_choice;
@@ -7,10 +9,8 @@ pub mod context;
 mod function;
 mod keys;
 mod macros;
-mod not_traced;
 pub mod ntrace;
 mod short;
-mod state;
 pub mod task;
 #[cfg_attr(
     not(all(target_os = "linux", not(feature = "ntrace"))),
@@ -20,7 +20,10 @@ mod value;
 
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 #[doc(hidden)]
+#[allow(unsafe_code)]
 pub mod foreign;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod names;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod nonce;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
@@ -30,11 +33,21 @@ mod provider;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod recorder;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+#[allow(unsafe_code)]
+mod sites;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+#[allow(unsafe_code)]
+mod sys;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+#[allow(unsafe_code)]
 mod thread;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod timestamp;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod track;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+#[allow(unsafe_code)]
+mod tracks;
 
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub use {
@@ -48,23 +61,22 @@ pub use {
 };
 
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
-pub(crate) use recorder::RECORDER;
+pub(crate) use recorder::{ENGINE, RECORDER};
 
 #[doc(hidden)]
 pub use alert_name::check_alert_name as __check_alert_name;
 pub use clock_choice::Clock;
 #[doc(hidden)]
 pub use keys::{count_future_keys as __count_future_keys, count_keys as __count_keys};
-pub use not_traced::NotTraced;
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use ntrace::*;
 #[doc(no_inline)]
 pub use short::*;
-pub use state::TraceState;
 pub use trace_format::layout::InstantScope as Scope;
 pub use trace_format::layout::{BlobType, ObjectType};
 #[cfg(all(feature = "attributes", target_os = "linux", not(feature = "ntrace")))]
 pub use trace_macros::trace_fn;
+pub use trace_provider::{NotTraced, TraceState};
 #[doc(hidden)]
 pub use value::formatted::text as __text;
 #[doc(hidden)]
@@ -77,7 +89,7 @@ pub use value::{Arg, ArgValue, Koid, Pointer};
 pub mod __private {
     pub use trace_format::layout::EventType;
 
-    pub use crate::nonce::nonce;
+    pub use crate::names::{name_process, name_thread};
     pub use crate::point::alert::Alert;
     pub use crate::point::arguments::numbers;
     pub use crate::point::blob::{blob, blob_attachment, blob_event};
@@ -87,8 +99,7 @@ pub mod __private {
     pub use crate::point::scopes::{begin_on, enter};
     pub use crate::point::site::{crate_name, Category, Key, Name, Site};
     pub use crate::point::write::{begin, begin_plain, complete, event_at};
-    pub use crate::provider::{is_category_enabled, name_process, name_thread};
-    pub use crate::recorder::is_recording;
+    pub use crate::recorder::{is_category_enabled, is_recording, nonce};
     pub use crate::task::{begin as begin_task, value, BothStored, NameStored, Task, TraceFuture};
 
     /// Any text as `&str`.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use trace_protocol::clock;
 
-use crate::RECORDER;
+use crate::sys;
 
 /// Numbers that are lower are counts of a process whose start is yet to be drawn.
 const LEAST_START: u64 = 1 << 62;
@@ -30,29 +30,33 @@ impl Nonces {
         Self { last: AtomicU64::new(0), start: AtomicU64::new(0) }
     }
 
+    /// A number that is unique on this machine as far as chance goes, and not 0. `prepare` is
+    /// called before the start is drawn.
     #[inline]
-    fn next(&self) -> u64 {
+    pub(crate) fn next(&self, prepare: fn()) -> u64 {
         let nonce = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         if nonce >= LEAST_START {
             nonce
         } else {
-            self.next_from_start(nonce)
+            self.next_from_start(nonce, prepare)
         }
     }
 
     #[cold]
-    fn next_from_start(&self, count: u64) -> u64 {
-        let start = self.start();
+    fn next_from_start(&self, count: u64, prepare: fn()) -> u64 {
+        let start = self.start(prepare);
         let from_start = |last: u64| (last < LEAST_START).then(|| last + start);
         let _by_another = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, from_start);
         start + count
     }
 
-    fn start(&self) -> u64 {
+    /// The start, which is drawn if it is not yet.
+    pub(crate) fn start(&self, prepare: fn()) -> u64 {
         let known = self.start.load(Ordering::Relaxed);
         if known != 0 {
             return known;
         }
+        prepare();
         let drawn = draw() >> 2 | LEAST_START;
         match self.start.compare_exchange(0, drawn, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => drawn,
@@ -67,27 +71,10 @@ impl Nonces {
     }
 }
 
-/// Draws the start of this process, which makes system calls, before a traced thread asks for a
-/// number.
-pub(crate) fn prepare() {
-    RECORDER.nonces().start();
-}
-
-/// A number that is unique on this machine as far as chance goes, and not 0. Works in signal
-/// handlers.
-#[inline]
-pub fn nonce() -> u64 {
-    RECORDER.nonces().next()
-}
-
 /// A number that no other process draws: the kernel's randomness, and what tells processes apart
 /// where there is none.
 fn draw() -> u64 {
-    RECORDER.wipe_on_fork();
-    let mut random = 0u64;
-    // SAFETY: the place has as many bytes as it is said to have. Without randomness it stays as it
-    // is.
-    unsafe { libc::getrandom((&raw mut random).cast(), size_of_val(&random), libc::GRND_NONBLOCK) };
+    let random = sys::random_number();
     let place = u64::from(std::process::id()) << 32 ^ (&raw const random).addr() as u64;
     random ^ mixed(mixed(place) ^ clock::ticks()) ^ mixed(clock::kernel_nanoseconds())
 }
@@ -107,7 +94,11 @@ mod tests {
     #[test]
     fn nonces_are_unique_and_not_zero() {
         let threads: Vec<_> = (0..4)
-            .map(|_| std::thread::spawn(|| (0..1000).map(|_| nonce()).collect::<Vec<_>>()))
+            .map(|_| {
+                std::thread::spawn(|| {
+                    (0..1000).map(|_| crate::recorder::nonce()).collect::<Vec<_>>()
+                })
+            })
             .collect();
         let nonces: HashSet<u64> =
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
@@ -118,7 +109,7 @@ mod tests {
     /// As one process after another that has the same id: what they count from tells nothing of it.
     #[test]
     fn each_start_is_another() {
-        let starts: HashSet<u64> = (0..1000).map(|_| Nonces::new().next()).collect();
+        let starts: HashSet<u64> = (0..1000).map(|_| Nonces::new().next(|| {})).collect();
         assert_eq!(starts.len(), 1000);
         let upper: HashSet<u64> = starts.iter().map(|start| start >> 42).collect();
         assert!(upper.len() > 990, "{}", upper.len());
@@ -128,9 +119,9 @@ mod tests {
     #[test]
     fn numbers_follow_their_start() {
         let nonces = Nonces::new();
-        let first = nonces.next();
-        assert_eq!([nonces.next(), nonces.next()], [first + 1, first + 2]);
+        let first = nonces.next(|| {});
+        assert_eq!([nonces.next(|| {}), nonces.next(|| {})], [first + 1, first + 2]);
         nonces.forget();
-        assert!(nonces.next().abs_diff(first) > 1000);
+        assert!(nonces.next(|| {}).abs_diff(first) > 1000);
     }
 }

@@ -26,7 +26,9 @@ use crate::context::{BufferingMode, EventType, StringRef, ThreadRef, Value};
 
 #[doc(hidden)]
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
+#[allow(unsafe_code)]
 pub mod foreign;
+#[allow(unsafe_code)]
 mod future;
 #[cfg(all(target_os = "linux", feature = "ntrace"))]
 mod mark;

@@ -8,7 +8,10 @@ pub(crate) mod object;
 pub(crate) mod path;
 pub(crate) mod place;
 pub(crate) mod record;
+#[allow(unsafe_code)]
 pub(crate) mod registry;
 pub(crate) mod scopes;
+#[allow(unsafe_code)]
+pub(crate) mod sections;
 pub(crate) mod site;
 pub(crate) mod write;

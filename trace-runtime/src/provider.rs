@@ -1,63 +1,24 @@
-//! The provider: what connects this process to a trace manager, or has it trace into a file.
+//! The provider of this process: what its trace points and its names are to a trace manager.
 //!
 //! | module | subject |
 //! |---|---|
+//! | `builder` | what an application chooses |
 //! | `handle` | the one provider of a process, and the guard that applications hold |
-//! | `environment` | the environment's variables |
-//! | `service` | the service thread |
-//! | `wake` | waking it |
-//! | `link` | a connection to a manager |
-//! | `session` | a manager's session |
-//! | `received` | checking what a manager sends |
-//! | `registration` | what a provider says of itself |
-//! | `wait` | waiting for a manager to appear |
-//! | `output` | tracing into a file without a manager |
-//! | `files` | whose those files are |
-//! | `alerts` | sending alerts |
-//! | `active` | a buffer that is recorded into, and its rolling buffers' hand-over |
-//! | `recording` | start and stop |
-//! | `table` | strings, and what else is in the durable buffer |
-//! | `wanted` | the categories that are recorded |
-//! | `names` | the names that the kernel knows threads by |
-//! | `given` | the names that the application gives |
-//! | `tracks` | the tracks that it makes |
-//! | `lock` | a lock that forked children find free |
-//! | `observers` | who is told when tracing starts and stops |
+//! | `application` | what the service thread asks of the application's trace points |
+//! | `observers` | functions that are called when tracing starts and stops |
 //! | `fork` | forked children |
-//! | `sys` | system calls |
 
-mod active;
-mod alerts;
-mod backoff;
-mod config;
-mod environment;
-mod files;
+mod application;
+mod builder;
+mod current;
+#[allow(unsafe_code)]
 mod fork;
-pub(crate) mod given;
 mod handle;
-mod link;
-mod lock;
-pub(crate) mod names;
 mod observers;
-mod output;
-mod received;
-mod recording;
-mod registration;
-mod service;
-mod session;
-mod sys;
-pub(crate) mod table;
-mod tracks;
-mod wait;
-mod wake;
-mod wanted;
 
-pub use config::Builder;
-pub use given::{name_process, name_thread};
+pub use builder::Builder;
 pub use handle::Trace;
 pub use observers::{observe, trace_state, Observer};
-pub(crate) use wake::notify;
-pub use wanted::is_category_enabled;
 
 /// Makes this process a trace provider, until the guard is dropped.
 ///

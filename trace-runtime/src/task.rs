@@ -60,7 +60,10 @@ mod arguments;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod current;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+#[allow(unsafe_code)]
 mod future;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod handle;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod life;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
@@ -68,6 +71,7 @@ mod poll;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod records;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+#[allow(unsafe_code)]
 mod strings;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub use arguments::TraceFutureArgs;
@@ -78,4 +82,4 @@ pub use arguments::{value, BothStored, NameStored};
 pub use future::{TraceFuture, TraceFutureExt};
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 #[doc(hidden)]
-pub use life::{begin, Task};
+pub use handle::{begin, Task};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use trace_protocol::buffer::producer::Slot;
 use trace_protocol::{clock, thread_id};
 
-use crate::{provider, RECORDER};
+use crate::{sys, ENGINE, RECORDER};
 
 thread_local! {
     /// The thread's slot; null before its first record and after it has ended; [`ATTACHING`] in
@@ -69,7 +69,7 @@ fn attach(current: *const Slot) -> Option<&'static Slot> {
     SLOT.set(ATTACHING);
     let slot = RECORDER.attach(thread_id::current());
     if RECORDER.asks_for_slots() {
-        provider::notify();
+        ENGINE.notify();
     }
     SLOT.set(slot.map_or(ptr::null(), ptr::from_ref));
     if slot.is_none() {
@@ -78,11 +78,8 @@ fn attach(current: *const Slot) -> Option<&'static Slot> {
     if let (Some(slot), missed @ 1..) = (slot, MISSED.take()) {
         slot.count_nested(&RECORDER, missed);
     }
-    if let (Some(slot), Ok(key)) =
-        (slot, libc::pthread_key_t::try_from(KEY.load(Ordering::Relaxed)))
-    {
-        // SAFETY: the key was made by `prepare` and is never deleted.
-        unsafe { libc::pthread_setspecific(key, ptr::from_ref(slot).cast()) };
+    if let (Some(slot), Ok(key)) = (slot, KEY.load(Ordering::Relaxed).try_into()) {
+        sys::set_value(key, ptr::from_ref(slot).cast());
     }
     slot
 }
@@ -93,11 +90,7 @@ pub(crate) fn prepare() {
     if KEY.load(Ordering::Relaxed) >= 0 {
         return;
     }
-    let mut key = 0;
-    // SAFETY: `key` is a valid place for the key, and `thread_ends` takes what `attach` stores
-    // under it.
-    let made = unsafe { libc::pthread_key_create(&mut key, Some(thread_ends)) } == 0;
-    if let (true, Ok(key)) = (made, i32::try_from(key)) {
+    if let Some(key) = sys::make_key(thread_ends).and_then(|key| i32::try_from(key).ok()) {
         KEY.store(key, Ordering::Relaxed);
     }
 }
@@ -124,7 +117,7 @@ extern "C" fn thread_ends(slot: *mut libc::c_void) {
     // SAFETY: the value of the key is the `&'static Slot` that `attach` stored, found above to be
     // this thread's.
     let slot = unsafe { &*slot.cast_const().cast::<Slot>() };
-    crate::provider::names::tell_own(slot);
+    trace_provider::tell_own(&ENGINE, slot);
     SLOT.set(ptr::null());
     RECORDER.detach(slot);
 }

@@ -1,9 +1,8 @@
 //! Tracks: threads of this process that are none of the system's, for events that belong to no
 //! thread.
 
-use trace_format::layout::ARTIFICIAL_KOID_BIT;
-
-use crate::provider::given;
+use crate::names;
+use crate::tracks::koid_of;
 
 /// A track of its own in the trace, shown like a thread of this process: a GPU queue, a connection,
 /// a device.
@@ -29,36 +28,17 @@ pub struct Track {
     process: u32,
 }
 
-/// Bits of a track's number below the bit that tells the low half of its koid from a thread of
-/// Linux's.
-const LOW_BITS: u32 = 30;
-
-/// The koid of the track with this number, which is below 2⁶²: another one for each.
-pub(crate) const fn koid_of(number: u64) -> u64 {
-    let low = number & ((1 << LOW_BITS) - 1);
-    ARTIFICIAL_KOID_BIT | (number >> LOW_BITS << (LOW_BITS + 1)) | 1 << LOW_BITS | low
-}
-
-/// The number of the track with this koid; `None` if it is a thread of Linux's.
-pub(crate) const fn number_of(koid: u64) -> Option<u64> {
-    if koid & ARTIFICIAL_KOID_BIT == 0 {
-        return None;
-    }
-    let low = koid & ((1 << LOW_BITS) - 1);
-    Some((koid & !ARTIFICIAL_KOID_BIT) >> (LOW_BITS + 1) << LOW_BITS | low)
-}
-
 impl Track {
     /// Makes a track, which is no other one's also if that has the same name.
     pub fn new(name: impl AsRef<str>) -> Self {
-        Self::of(given::make_track(name.as_ref()))
+        Self::of(names::make_track(name.as_ref()))
     }
 
     /// The track with this id: the same one for the same id, in this process, and another one for
     /// each other id, also where that is a pointer. The name given last is shown. Costs a lock and
     /// a look-up; the first time for an id it allocates what is never freed.
     pub fn with_id(name: impl AsRef<str>, id: u64) -> Self {
-        Self::of(given::track_with_id(name.as_ref(), id))
+        Self::of(names::track_with_id(name.as_ref(), id))
     }
 
     /// The track with this koid, of which only the koid is known. The collector adds the process.
@@ -87,6 +67,7 @@ impl Track {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tracks::number_of;
 
     #[test]
     fn tracks_are_told_apart_from_one_another_and_from_threads() {
@@ -134,10 +115,10 @@ mod tests {
     #[test]
     fn the_last_name_of_an_id_counts() {
         let track = Track::with_id("first", 77);
-        assert_eq!(given::track_name(track.koid()).as_deref(), Some("first"));
+        assert_eq!(names::track_name(track.koid()).as_deref(), Some("first"));
         for name in ["second", "second", "third"] {
             assert_eq!(Track::with_id(name, 77), track);
         }
-        assert_eq!(given::track_name(track.koid()).as_deref(), Some("third"));
+        assert_eq!(names::track_name(track.koid()).as_deref(), Some("third"));
     }
 }

@@ -152,7 +152,9 @@ pub(crate) fn take_cut() -> u64 {
 }
 
 pub(crate) mod sealed {
-    use super::{AtomicU64, Limit};
+    use std::sync::atomic::AtomicU64;
+
+    use crate::value::Limit;
 
     /// Writes one argument: a header word, without its name, and a payload.
     pub trait Encode {

@@ -85,7 +85,7 @@ impl Harness {
             layout,
             process: 1,
             clock,
-            wake: || {},
+            wake: &(),
             loss_strings,
         }));
         let collector =

@@ -12,11 +12,10 @@ use crate::point::place::At;
 use crate::point::registry;
 use crate::point::site::{Key, Name, Site};
 use crate::point::write;
-use crate::provider::table::table;
 use crate::timestamp::Timestamp;
 use crate::value::sealed::Encode;
 use crate::value::Limit;
-use crate::DurationScope;
+use crate::{DurationScope, ENGINE};
 
 /// The most arguments of an event.
 const MAX_ARGUMENTS: usize = 15;
@@ -47,7 +46,7 @@ impl TracePoint {
             Vec::leak(keys),
         )));
         registry::add(site);
-        if let Some(table) = table().as_mut() {
+        if let Some(table) = ENGINE.table().as_mut() {
             table.turn(site);
         }
         Self(site)

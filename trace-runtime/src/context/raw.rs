@@ -3,14 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use trace_format::layout::{cut_str, StringRef, ThreadKoids, ThreadRef, MAX_STRING_BYTES};
-use trace_protocol::buffer::consumer::check_record;
 use trace_protocol::buffer::header::BufferingMode as Mode;
 use trace_protocol::buffer::producer::CHUNK_THREAD;
+use trace_provider::Table;
 
 use super::BufferingMode;
-use crate::provider::table::{table, InTable, Table};
 use crate::thread::slot;
-use crate::RECORDER;
+use crate::{ENGINE, RECORDER};
 
 /// Access to the recording under way, for records that the program makes itself.
 ///
@@ -70,7 +69,7 @@ impl Context {
     /// Costs a check of the record, and its copy; takes no lock and allocates nothing.
     pub fn write_record(self, record: &[u64]) -> bool {
         let Some((header, payload)) = record.split_first() else { return false };
-        if !self.is_current() || check_record(&InTable, record).is_err() {
+        if !self.is_current() || ENGINE.check(record).is_err() {
             return false;
         }
         let Some(open) = slot().and_then(|slot| slot.open(&RECORDER, record.len())) else {
@@ -98,7 +97,7 @@ impl Context {
     }
 
     fn with_table<T>(self, act: impl FnOnce(&mut Table) -> Option<T>) -> Option<T> {
-        let mut table = table();
+        let mut table = ENGINE.table();
         // Asked with the lock held: who ends or begins a recording waits for it before the table
         // changes.
         table.as_mut().filter(|table| table.is_wanted() && self.is_current()).and_then(act)

@@ -32,7 +32,31 @@ pub(super) struct Given<'a> {
     pub(super) values: &'a [Argument],
 }
 
-impl Given<'_> {
+impl<'a> Given<'a> {
+    /// The values for the keys of a site.
+    ///
+    /// # Safety
+    /// `arguments` are as many as there are keys, and their texts can be read while the result is
+    /// used.
+    #[inline(always)]
+    pub(super) unsafe fn of(site: &'a site::Site, arguments: *const Argument) -> Self {
+        // SAFETY: by the contract.
+        unsafe { Self::for_keys(site.keys(), arguments) }
+    }
+
+    /// The values for keys of a site.
+    ///
+    /// # Safety
+    /// As for [`Given::of`], with these keys.
+    #[inline(always)]
+    pub(super) unsafe fn for_keys(keys: &'a [site::Key], arguments: *const Argument) -> Self {
+        if keys.is_empty() {
+            return Given { keys, values: &[] };
+        }
+        // SAFETY: by the contract.
+        Given { keys, values: unsafe { slice::from_raw_parts(arguments, keys.len()) } }
+    }
+
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.values.is_empty()

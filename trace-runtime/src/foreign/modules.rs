@@ -4,9 +4,10 @@ use std::ptr::{self, null_mut};
 use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use trace_provider::{Table, Turn};
+
 use super::Site;
-use crate::point::registry::Turn;
-use crate::provider::table::{table, Table};
+use crate::ENGINE;
 
 /// The module that was loaded last.
 ///
@@ -59,7 +60,7 @@ impl Module {
 /// never change, it has as many keys as it says, 15 at most, and only this crate stores to it. All
 /// this lasts until [`unload`] or the end of the process.
 pub unsafe fn load(module: *const Module) {
-    let mut table = table();
+    let mut table = ENGINE.table();
     // SAFETY: by the contract.
     let loaded = unsafe { &*module };
     loaded.next.store(MODULES.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -74,7 +75,7 @@ pub unsafe fn load(module: *const Module) {
 /// # Safety
 /// `module` was loaded.
 pub unsafe fn unload(module: *const Module) {
-    let _locked = table();
+    let _locked = ENGINE.table();
     let mut link = &MODULES;
     loop {
         let next = link.load(Ordering::Relaxed);
@@ -112,7 +113,7 @@ pub(crate) fn turn_all(table: &mut Table) {
 
 /// Shows every site to `read`.
 pub(crate) fn read_all(read: impl FnMut(&Site)) {
-    let _locked = table();
+    let _locked = ENGINE.table();
     // SAFETY: the lock is held.
     unsafe { sites() }.for_each(read);
 }

@@ -9,13 +9,14 @@ use trace_format::layout::{BlobType, ObjectType};
 use super::argument::Given;
 use super::name::Name;
 use super::{Argument, Site};
+use crate::names;
 use crate::point::names::{Literal, NameAtRunTime};
 use crate::point::object::Object;
 use crate::point::place::{At, On, Place};
 use crate::point::{blob as blobs, object as objects, write};
-use crate::provider::given;
 use crate::timestamp::Timestamp;
-use crate::track::{koid_of, Track};
+use crate::track::Track;
+use crate::tracks::koid_of;
 
 /// Writes an event at a time in ticks, on a track that [`track`] returned, or, for 0, on this
 /// thread.
@@ -32,7 +33,7 @@ pub unsafe fn event_at(
     // SAFETY: by the contract.
     let site = unsafe { &*site };
     // SAFETY: by the contract.
-    let given = unsafe { site.given(arguments) };
+    let given = unsafe { Given::of(site, arguments) };
     let at = At(Timestamp::from_ticks(ticks));
     match track {
         0 => write_at(site, at, given, tail),
@@ -55,10 +56,10 @@ fn write_at(site: &Site, place: impl Place, given: Given<'_>, tail: u64) {
 /// # Safety
 /// `name` is a text with a zero at its end.
 pub unsafe fn track(name: *const c_char, id: u64) -> u64 {
-    let number = given::recall_track(id).unwrap_or_else(|| {
+    let number = names::recall_track(id).unwrap_or_else(|| {
         // SAFETY: by the contract.
         let name = unsafe { CStr::from_ptr(name) };
-        given::track_with_id(&name.to_string_lossy(), id)
+        names::track_with_id(&name.to_string_lossy(), id)
     });
     koid_of(number)
 }
@@ -100,7 +101,7 @@ pub unsafe fn blob_event(
     let site = unsafe { &*site };
     let [part, parts, keys @ ..] = site.keys() else { return };
     // SAFETY: by the contract.
-    let given = unsafe { Site::given_for(keys, arguments) };
+    let given = unsafe { Given::for_keys(keys, arguments) };
     // SAFETY: by the contract.
     let bytes = unsafe { data(bytes, size) };
     let part_keys = || [part.bits(), parts.bits()];
@@ -160,7 +161,7 @@ unsafe fn object(
     // SAFETY: by the contract.
     let site = unsafe { &*site };
     // SAFETY: by the contract.
-    let given = unsafe { site.given(arguments) };
+    let given = unsafe { Given::of(site, arguments) };
     let bytes = if name.is_null() {
         &[]
     } else {

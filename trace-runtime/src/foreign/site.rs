@@ -9,9 +9,8 @@ use trace_format::layout::{
     argument, cut_str, event_header, EventType, StringRef, MAX_STRING_BYTES,
 };
 use trace_protocol::buffer::producer::CHUNK_THREAD;
+use trace_provider::Turn;
 
-use super::argument::{Argument, Given};
-use crate::point::registry::Turn;
 use crate::point::site::Switch;
 
 /// The most arguments of an event.
@@ -102,30 +101,6 @@ impl Site {
     pub(super) fn has_tail(&self) -> bool {
         self.event_type != EventType::DurationBegin as u32
             && self.event_type != EventType::DurationEnd as u32
-    }
-
-    /// The values for its keys.
-    ///
-    /// # Safety
-    /// `arguments` are as many as there are keys, and their texts can be read while the result is
-    /// used.
-    #[inline(always)]
-    pub(super) unsafe fn given<'a>(&'a self, arguments: *const Argument) -> Given<'a> {
-        // SAFETY: by the contract.
-        unsafe { Self::given_for(self.keys(), arguments) }
-    }
-
-    /// The values for keys of a site.
-    ///
-    /// # Safety
-    /// As for [`Site::given`], with these keys.
-    #[inline(always)]
-    pub(super) unsafe fn given_for(keys: &[Key], arguments: *const Argument) -> Given<'_> {
-        if keys.is_empty() {
-            return Given { keys, values: &[] };
-        }
-        // SAFETY: by the contract.
-        Given { keys, values: unsafe { slice::from_raw_parts(arguments, keys.len()) } }
     }
 }
 

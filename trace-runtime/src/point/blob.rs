@@ -11,6 +11,7 @@ use trace_format::layout::{
     MAX_BLOB_BYTES, MAX_RECORD_WORDS,
 };
 use trace_protocol::buffer::producer::CHUNK_THREAD;
+use trace_protocol::clock::ticks;
 
 use super::arguments::Arguments;
 use super::record::{write, Fill, Inline, Texts};
@@ -18,7 +19,6 @@ use super::site::{Key, Name, Switch};
 use crate::value::formatted::Formatted;
 use crate::value::sealed::Encode;
 use crate::value::Limit;
-use trace_protocol::clock::ticks;
 
 /// Words that names and arguments take at most, so that most of a record is data.
 const MOST_BESIDE_DATA: usize = MAX_RECORD_WORDS / 2;

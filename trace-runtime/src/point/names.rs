@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use trace_format::layout::event;
 
 use crate::value::{encode_text, inline_ref, Limit};
+use crate::ENGINE;
 
 /// What may be known at run time only: whether a trace point is on.
 pub trait Wanted {
@@ -82,7 +83,7 @@ impl Names for NameAtRunTime<'_> {
 
 impl Wanted for BothAtRunTime<'_> {
     fn is_on(&self) -> bool {
-        crate::provider::is_category_enabled(self.0)
+        ENGINE.is_category_enabled(self.0)
     }
 }
 

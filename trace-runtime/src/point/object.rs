@@ -7,13 +7,13 @@ use trace_format::layout::{
     MAX_RECORD_WORDS,
 };
 use trace_protocol::buffer::producer::CHUNK_THREAD;
+use trace_protocol::clock::ticks;
 
 use super::arguments::Arguments;
 use super::record::{write, Inline, Texts};
 use super::site::{Key, Switch};
 use crate::value::formatted::Formatted;
 use crate::value::Limit;
-use trace_protocol::clock::ticks;
 
 /// Which object a record is about.
 #[derive(Clone, Copy, Debug)]

@@ -4,10 +4,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trace_format::layout::{event, ThreadRef};
+use trace_protocol::clock::ticks;
 
 use crate::timestamp::Timestamp;
 use crate::track::Track;
-use trace_protocol::clock::ticks;
 
 /// The thread and the time of an event.
 pub trait Place: Copy {

@@ -1,33 +1,14 @@
-//! All sites of a program: those that the linker laid side by side, those made at run time, and
-//! those of other languages.
+//! All sites of Rust's in a program: those that the linker laid side by side, and those made at run
+//! time. And its alerts.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use trace_format::layout::StringRef;
+use trace_protocol::packet::AlertName;
+use trace_provider::AlertCount;
 
-use super::site::{sites, Site};
-use crate::foreign;
-use crate::provider::table::Table;
-
-/// What a session does with a site.
-pub(crate) trait Turn {
-    /// Its category; empty where it is on while anything is recorded.
-    fn category(&self) -> Cow<'_, str>;
-
-    /// Turns the site on, with string refs from `intern`. It stays off if one of its strings has
-    /// none.
-    fn turn_on(&self, intern: &mut dyn FnMut(&str) -> Option<StringRef>) -> Option<()>;
-
-    /// Turns the site off. Only stores.
-    fn turn_off(&self);
-
-    /// Shows category, name and keys to `take`: what has to be in the string table while the site
-    /// is on.
-    fn for_each_text(&self, take: &mut dyn FnMut(&str));
-}
+use super::sections::{alerts, sites};
+use super::site::Site;
 
 /// The site that was made last.
 ///
@@ -52,48 +33,19 @@ pub(crate) fn add(site: &'static Site) {
     }
 }
 
-/// Turns every site on or off, as the table says.
-pub(crate) fn turn_all(table: &mut Table) {
-    all_sites().for_each(|site| table.turn(site));
-    foreign::turn_all(table);
+/// The alerts with literal names that are raised.
+pub(crate) fn raised() -> impl Iterator<Item = (AlertName, &'static AlertCount)> {
+    let raised = alerts().iter().filter(|alert| alert.count().is_raised());
+    raised.filter_map(|alert| Some((AlertName::new(alert.name())?, alert.count())))
 }
 
-/// Turns every site off. Only stores.
-///
-/// # Safety
-/// This is a forked child, and this its only thread.
-pub(crate) unsafe fn turn_all_off() {
-    all_sites().for_each(Turn::turn_off);
-    // SAFETY: by the contract.
-    unsafe { foreign::turn_all_off() };
-}
-
-/// The texts that the string table has to hold while every site is on.
-pub(crate) fn texts() -> BTreeSet<String> {
-    let mut texts = BTreeSet::new();
-    let mut take = |text: &str| {
-        if !text.is_empty() && !texts.contains(text) {
-            texts.insert(text.to_owned());
-        }
-    };
-    all_sites().for_each(|site| site.for_each_text(&mut take));
-    foreign::read_all(|site| site.for_each_text(&mut take));
-    texts
-}
-
-/// The categories of all sites.
-pub(crate) fn site_categories() -> BTreeSet<String> {
-    let mut names: BTreeSet<String> =
-        all_sites().map(|site| site.category().into_owned()).collect();
-    foreign::read_all(|site| {
-        names.insert(site.category().into_owned());
-    });
-    names.remove("");
-    names
+/// Forgets the alerts that were raised. Only stores.
+pub(crate) fn forget_alerts() {
+    alerts().iter().for_each(|alert| alert.count().clear());
 }
 
 /// Every site of Rust's.
-fn all_sites() -> impl Iterator<Item = &'static Site> {
+pub(crate) fn all_sites() -> impl Iterator<Item = &'static Site> {
     sites().iter().chain(made())
 }
 

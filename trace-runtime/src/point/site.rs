@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use trace_format::layout::{argument, event_header, EventType, StringRef};
 use trace_protocol::buffer::producer::CHUNK_THREAD;
+use trace_provider::Turn;
 
-use super::alert::Alert;
 use super::path::function_name;
-use super::registry::Turn;
 
 /// What turns a trace point on and off, and says how its records begin: all that the hot path knows
 /// of its site.
@@ -206,109 +205,6 @@ impl Category {
 
     pub(crate) fn description(&self) -> &'static str {
         self.description
-    }
-}
-
-/// All sites of the program.
-pub(crate) fn sites() -> &'static [Site] {
-    sections::sites()
-}
-
-/// All alerts of the program whose names are literals.
-pub(crate) fn alerts() -> &'static [Alert] {
-    sections::alerts()
-}
-
-/// All categories that the program declares.
-pub(crate) fn categories() -> &'static [Category] {
-    sections::categories()
-}
-
-/// The linker puts all statics of a section side by side and names its ends.
-mod sections {
-    use super::{Alert, Category, EventType, Name, Site};
-
-    // One static of ours in each section, so that it exists in every program.
-    #[used]
-    #[cfg_attr(not(miri), link_section = "trace_sites")]
-    static FIRST_SITE: Site = Site::event(EventType::Instant, "trace", Name::Text(""), &[]);
-
-    #[used]
-    #[cfg_attr(not(miri), link_section = "trace_categories")]
-    static FIRST_CATEGORY: Category =
-        Category::new("trace", "what the tracing system says of itself");
-
-    #[used]
-    #[cfg_attr(not(miri), link_section = "trace_alerts")]
-    static FIRST_ALERT: Alert = Alert::new("trace");
-
-    #[cfg(not(miri))]
-    #[allow(improper_ctypes, reason = "the ends of a section are known by address only")]
-    mod ends {
-        use super::{Alert, Category, Site};
-
-        extern "C" {
-            #[link_name = "__start_trace_sites"]
-            pub(super) static SITES_START: Site;
-            #[link_name = "__stop_trace_sites"]
-            pub(super) static SITES_STOP: Site;
-            #[link_name = "__start_trace_categories"]
-            pub(super) static CATEGORIES_START: Category;
-            #[link_name = "__stop_trace_categories"]
-            pub(super) static CATEGORIES_STOP: Category;
-            #[link_name = "__start_trace_alerts"]
-            pub(super) static ALERTS_START: Alert;
-            #[link_name = "__stop_trace_alerts"]
-            pub(super) static ALERTS_STOP: Alert;
-        }
-    }
-
-    /// The statics from `start` up to `stop`.
-    ///
-    /// # Safety
-    /// The two are the ends of a section in which there is nothing but statics of type `T`.
-    #[cfg(not(miri))]
-    unsafe fn section<T>(start: *const T, stop: *const T) -> &'static [T] {
-        let length = (stop as usize - start as usize) / size_of::<T>();
-        // SAFETY: by the contract there are `length` values of `T`, which are statics and live for
-        // ever; a linker pads between values of one type and alignment with nothing.
-        unsafe { core::slice::from_raw_parts(start, length) }
-    }
-
-    #[cfg(not(miri))]
-    pub(super) fn sites() -> &'static [Site] {
-        // SAFETY: only the macros and this module put statics into the section, and they are
-        // `Site`s.
-        unsafe { section(&raw const ends::SITES_START, &raw const ends::SITES_STOP) }
-    }
-
-    #[cfg(not(miri))]
-    pub(super) fn categories() -> &'static [Category] {
-        // SAFETY: only the macros and this module put statics into the section, and they are
-        // `Category`s.
-        unsafe { section(&raw const ends::CATEGORIES_START, &raw const ends::CATEGORIES_STOP) }
-    }
-
-    #[cfg(not(miri))]
-    pub(super) fn alerts() -> &'static [Alert] {
-        // SAFETY: only the macros and this module put statics into the section, and they are
-        // `Alert`s.
-        unsafe { section(&raw const ends::ALERTS_START, &raw const ends::ALERTS_STOP) }
-    }
-
-    #[cfg(miri)]
-    pub(super) fn alerts() -> &'static [Alert] {
-        core::slice::from_ref(&FIRST_ALERT)
-    }
-
-    #[cfg(miri)]
-    pub(super) fn sites() -> &'static [Site] {
-        core::slice::from_ref(&FIRST_SITE)
-    }
-
-    #[cfg(miri)]
-    pub(super) fn categories() -> &'static [Category] {
-        core::slice::from_ref(&FIRST_CATEGORY)
     }
 }
 

@@ -10,12 +10,12 @@ use std::sync::atomic::Ordering;
 
 use trace_format::layout::{event, record, MAX_RECORD_WORDS};
 use trace_protocol::buffer::producer::{OpenScope, Reservation};
+use trace_protocol::clock::ticks;
 
 use crate::thread::slot;
 use crate::timestamp::Timestamp;
 use crate::value::Limit;
 use crate::RECORDER;
-use trace_protocol::clock::ticks;
 
 use super::arguments::Arguments;
 use super::names::{Literal, Names};

@@ -1,21 +1,14 @@
 //! Forked children: they record nothing, write nothing to their parent's buffer, and may become
 //! providers of their own.
 
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::handle::Provider;
-use super::{given, observers, table, wanted};
-use crate::point::{alert, registry};
-use crate::{thread, RECORDER};
+use super::current::CURRENT;
+use crate::point::registry;
+use crate::{names, sites, sys, thread, ENGINE, RECORDER};
 
-/// The provider of this process. A child starts with a new lock, since its parent may have held the
-/// old one.
-static PROVIDER: AtomicPtr<Mutex<Option<Provider>>> = AtomicPtr::new(null_mut());
-
-/// The process that all of this is of; 0 before the first call of [`provider`], [`CLEARING`] while
-/// a child clears what it inherited.
+/// The process that all of this is of; 0 before the first call of [`notice`], [`CLEARING`] while a
+/// child clears what it inherited.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// No process has this number.
@@ -25,28 +18,9 @@ const CLEARING: u32 = u32::MAX;
 /// 0 or 1.
 static INSTALLED: AtomicU32 = AtomicU32::new(0);
 
-/// The provider of this process.
-pub(super) fn provider() -> &'static Mutex<Option<Provider>> {
-    notice_fork();
-    let mut found = PROVIDER.load(Ordering::Acquire);
-    if found.is_null() {
-        let new = Box::into_raw(Box::new(Mutex::new(None)));
-        match PROVIDER.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => found = new,
-            Err(other) => {
-                found = other;
-                // SAFETY: `new` came from `Box::into_raw` just above, and nobody else has seen it.
-                drop(unsafe { Box::from_raw(new) });
-            }
-        }
-    }
-    // SAFETY: a pointer in `PROVIDER` came from `Box::into_raw` and is never freed.
-    unsafe { &*found }
-}
-
 /// Finds out whether this is a child of a fork that ran no handlers, such as a bare `clone`, and
 /// then does what they would have done.
-pub(crate) fn notice_fork() {
+pub(super) fn notice() {
     let this = std::process::id();
     loop {
         let known = PROCESS.load(Ordering::Acquire);
@@ -61,7 +35,7 @@ pub(crate) fn notice_fork() {
             .is_ok()
         {
             if known != 0 {
-                in_child();
+                clear();
             }
             PROCESS.store(this, Ordering::Release);
         }
@@ -69,29 +43,28 @@ pub(crate) fn notice_fork() {
 }
 
 /// Installs the handlers for fork and exit, once. Children inherit them.
-pub(super) fn install_handlers() {
+pub(super) fn install_handlers(at_exit: extern "C" fn()) {
     if INSTALLED.swap(1, Ordering::Relaxed) == 0 {
-        // SAFETY: the handler is a function of this program, and does what is allowed in a forked
-        // child.
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        // SAFETY: the handler is a function of this program, and unwinds into nothing.
-        unsafe { libc::atexit(super::handle::at_exit) };
+        sys::at_fork(in_child);
+        sys::at_exit(at_exit);
     }
 }
 
 /// Runs in a forked child before anything else. Only stores, since the parent's locks may be
 /// held.
 extern "C" fn in_child() {
-    RECORDER.forget();
+    clear();
+    ENGINE.forget_locks();
+    names::forget();
+    CURRENT.forget();
+}
+
+/// Makes a forked child record nothing. Only stores. What the child's own locks protect stays.
+fn clear() {
+    ENGINE.clear();
     thread::forget_slot();
     RECORDER.nonces().forget();
+    registry::forget_alerts();
     // SAFETY: a forked child has one thread, which is this one.
-    unsafe { registry::turn_all_off() };
-    alert::listen(false);
-    alert::forget();
-    table::forget();
-    given::forget();
-    wanted::forget();
-    observers::forget();
-    PROVIDER.store(null_mut(), Ordering::Relaxed);
+    unsafe { sites::turn_all_off() };
 }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::arguments::{Stored, TraceFutureArgs, Values};
-use super::life::Task;
+use super::handle::Task;
 use crate::point::names::Literal;
 
 /// Traces futures: for any [`Future`], by any executor.

@@ -2,6 +2,7 @@
 
 use trace_format::layout::EventType;
 use trace_protocol::buffer::producer::OpenScope;
+use trace_protocol::clock::ticks;
 
 use super::current::{self, Current};
 use super::life::Life;
@@ -9,7 +10,6 @@ use super::strings::{self, State};
 use crate::point::names::Names;
 use crate::thread::slot;
 use crate::RECORDER;
-use trace_protocol::clock::ticks;
 
 /// A poll that is under way: while it is, its task is the thread's current one.
 ///

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use trace_format::layout::{event, EventType};
 use trace_protocol::buffer::producer::{OpenScope, Reservation};
+use trace_protocol::clock::ticks;
 
 use super::strings::{self, State};
 use crate::point::arguments::Arguments;
@@ -12,7 +13,6 @@ use crate::point::names::Names;
 use crate::point::site::{Key, Site};
 use crate::point::write;
 use crate::RECORDER;
-use trace_protocol::clock::ticks;
 
 /// What the records of a task have in common.
 #[derive(Clone, Copy, Debug)]

@@ -252,7 +252,7 @@ impl Recorder {
             session.publish_end(self.wrapped_count(epoch), allocation as u32);
             self.epoch.fetch_max(next, Ordering::AcqRel);
             if session.wakes_at(self.wrapped_count(next)) {
-                (session.wake)();
+                session.wake.wake();
             }
         }
         Reserved::Moved

@@ -1,5 +1,7 @@
 //! What a recording knows about its buffer: fixed while it runs, private to the provider.
 
+use std::fmt;
+
 use trace_format::layout::{StringRef, ThreadRef};
 
 use crate::buffer::header::{directory_entry, field, loss_entry, BufferingMode, Layout};
@@ -15,6 +17,17 @@ pub const CHUNK_THREAD: ThreadRef = ThreadRef::indexed(1);
 /// Words of the thread record that begins a chunk.
 pub(super) const THREAD_RECORD_WORDS: usize = 3;
 
+/// Wakes the service thread of a recorder.
+pub trait Wake: fmt::Debug + Send + Sync {
+    /// Wakes it. Called on traced threads, in signal handlers too.
+    fn wake(&self);
+}
+
+/// Wakes nobody, where nobody waits.
+impl Wake for () {
+    fn wake(&self) {}
+}
+
 /// A recording's buffer and what its records say.
 #[derive(Debug)]
 pub struct Session {
@@ -26,8 +39,8 @@ pub struct Session {
     pub process: u64,
     /// Reads the clock that the records' ticks come from.
     pub clock: fn() -> u64,
-    /// Wakes the service thread, once a switch. Called on traced threads, in signal handlers too.
-    pub wake: fn(),
+    /// Wakes the service thread, once a switch.
+    pub wake: &'static dyn Wake,
     /// The strings of loss records, in the string table.
     pub loss_strings: LossStrings,
 }

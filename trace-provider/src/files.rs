@@ -1,0 +1,266 @@
+//! The files of a process that traces itself: its own alone, while it lives.
+//!
+//! Children inherit `TRACE_OUTPUT`, and so two processes may be told to write the same archive. Who
+//! comes first gets it, and holds a lock on its buffer that ends with the process; another one
+//! writes beside it, under a name with its process id. The same holds where another user has
+//! taken the names beside the archive: see [`trace_protocol::file`].
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use trace_protocol::buffer::header::Layout;
+use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::saved::{buffer_path, partial_path};
+use trace_protocol::file::{random_name, Claim, Directory, NewFile, Node, Place, Target};
+use trace_protocol::socket::MemoryFile;
+use trace_protocol::words::as_bytes;
+
+use crate::sys;
+
+/// Names that are tried for what a killed process left.
+const NAMES_ASIDE: u32 = 100;
+
+/// Where a process that traces itself writes.
+#[derive(Debug)]
+pub(crate) enum Files {
+    /// Files that survive it.
+    Own(Own),
+    /// A device or a pipe, in order as the records come. The buffer is lost with the process.
+    Stream(File),
+}
+
+/// The files of an archive that no other process writes.
+#[derive(Debug)]
+pub(crate) struct Own {
+    archive: NewFile,
+    buffer: Buffer,
+}
+
+/// The buffer's file. Dropped, it is removed, unless it is kept for `trace recover`.
+#[derive(Debug)]
+struct Buffer {
+    directory: Directory,
+    name: OsString,
+    file: File,
+    is_kept: bool,
+}
+
+impl Files {
+    /// Claims what `path` names, or a name like it if that is taken. What the user needs to know of
+    /// that goes to `note`.
+    pub(crate) fn find(path: &Path, note: &dyn Fn(String)) -> io::Result<Self> {
+        match Target::find(path)? {
+            Target::File(place) => Own::new(&place, note).map(Self::Own),
+            Target::Node(node) => Self::stream(&node),
+        }
+    }
+
+    fn stream(node: &Node) -> io::Result<Self> {
+        node.open_nonblocking().map(high).map(Self::Stream)
+    }
+
+    /// Makes the buffer, with its memory or its blocks allocated, so that no store to it fails.
+    pub(crate) fn create_buffer(&mut self, layout: &Layout) -> io::Result<WriteMapping> {
+        match self {
+            Self::Own(own) => own.create_buffer(layout),
+            Self::Stream(_) => {
+                let memory = MemoryFile::new("trace-buffer", layout.total_size() as u64)?;
+                memory.write_at(as_bytes(&layout.to_header()), 0)?;
+                WriteMapping::map(memory.as_fd(), layout.total_size())
+            }
+        }
+    }
+
+    /// Appends records to the archive. `gives_up` says whether a pipe that is full is waited for no
+    /// longer than a second.
+    pub(crate) fn append(&self, bytes: &[u8], gives_up: impl Fn() -> bool) -> io::Result<()> {
+        match self {
+            Self::Own(own) => (&**own.archive.file()).write_all(bytes),
+            Self::Stream(file) => write_to_stream(file, bytes, gives_up),
+        }
+    }
+
+    /// Replaces bytes that were appended. What went to a stream stays as it is.
+    pub(crate) fn patch(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        match self {
+            Self::Own(own) => own.archive.file().write_all_at(bytes, offset),
+            Self::Stream(_) => Ok(()),
+        }
+    }
+
+    /// Gives the archive its name and removes the buffer.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Own(own) => own.finish(),
+            Self::Stream(_) => Ok(()),
+        }
+    }
+}
+
+impl Own {
+    fn new(place: &Place, note: &dyn Fn(String)) -> io::Result<Self> {
+        let id = std::process::id().to_string();
+        let random = random_name(OsStr::new(&id), "");
+        let others = [OsStr::new(&id), &random].map(|suffix| with_suffix(place.name(), suffix));
+        if let Some(own) = Self::take(place.clone(), note)? {
+            return Ok(own);
+        }
+        for name in others {
+            let other = place.clone().with_name(name);
+            let path = other.path();
+            if let Some(own) = Self::take(other, note)? {
+                note(format!(
+                    "another process or user has {}; this process traces into {}",
+                    place.path().display(),
+                    path.display()
+                ));
+                return Ok(own);
+            }
+        }
+        let reason = "other users have taken the names beside it";
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, reason))
+    }
+
+    /// Creates the files of the archive `place`. `None` if one of their names is taken.
+    fn take(place: Place, note: &dyn Fn(String)) -> io::Result<Option<Self>> {
+        let [buffer, partial] = names(place.name());
+        let claimed = match place.directory().claim(&buffer)? {
+            Claim::Leftover(_locked) => {
+                set_leftovers_aside(&place, note)?;
+                place.directory().claim(&buffer)?
+            }
+            claimed => claimed,
+        };
+        let Claim::New(file) = claimed else { return Ok(None) };
+        let directory = place.directory().clone();
+        let buffer = Buffer { directory, name: buffer, file: high(file), is_kept: false };
+        let Some(mut archive) = NewFile::named(place, partial)? else { return Ok(None) };
+        archive.move_descriptor(sys::high)?;
+        Ok(Some(Self { archive, buffer }))
+    }
+
+    fn create_buffer(&mut self, layout: &Layout) -> io::Result<WriteMapping> {
+        let (file, size) = (&self.buffer.file, layout.total_size());
+        let length = libc::off_t::try_from(size).map_err(|_| io::ErrorKind::InvalidInput)?;
+        sys::allocate(file.as_fd(), length)?;
+        file.write_all_at(as_bytes(&layout.to_header()), 0)?;
+        let mapping = WriteMapping::map(file.as_fd(), size)?;
+        self.archive.keep();
+        self.buffer.is_kept = true;
+        Ok(mapping)
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let Self { archive, mut buffer } = self;
+        archive.complete()?;
+        buffer.is_kept = false;
+        Ok(())
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // Best effort: what stays behind is set aside next time.
+            let _ = self.directory.remove(&self.name);
+        }
+    }
+}
+
+/// Moves a descriptor to where the application's own do not come.
+fn high(file: File) -> File {
+    File::from(sys::high(file.into()))
+}
+
+/// The names of the buffer and of the partial archive of an archive.
+fn names(archive: &OsStr) -> [OsString; 2] {
+    let archive = Path::new(archive);
+    [buffer_path(archive), partial_path(archive)].map(Into::into)
+}
+
+/// Gives what a killed process left under this name another one, so that it can still be recovered.
+fn set_leftovers_aside(place: &Place, note: &dyn Fn(String)) -> io::Result<()> {
+    let directory = place.directory();
+    let [buffer, partial] = names(place.name());
+    // Without the beginning of its archive a buffer is of no use.
+    if directory.open_own(&partial).is_err() {
+        return directory.remove(&buffer);
+    }
+    let suffix = |number| OsString::from(format!("killed-{number}"));
+    let random = random_name(OsStr::new("killed-"), "");
+    let free = |name: &OsString| {
+        let [buffer, partial] = names(name);
+        [name, &buffer, &partial].iter().all(|name| !directory.has(name))
+    };
+    let suffixes = (1..NAMES_ASIDE).map(suffix).chain([random]);
+    let aside = suffixes.map(|suffix| with_suffix(place.name(), &suffix)).find(free);
+    let aside = aside.ok_or(io::ErrorKind::AlreadyExists)?;
+    let [aside_buffer, aside_partial] = names(&aside);
+    directory.rename(&partial, &aside_partial)?;
+    directory.rename(&buffer, &aside_buffer)?;
+    note(format!(
+        "an earlier process was killed while it traced into {}; trace recover {}",
+        place.path().display(),
+        directory.path().join(aside).display()
+    ));
+    Ok(())
+}
+
+/// Writes to a pipe that never makes this thread wait for longer than it is told to.
+fn write_to_stream(
+    mut file: &File,
+    mut bytes: &[u8],
+    gives_up: impl Fn() -> bool,
+) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                wait_for_reader(file, &gives_up)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn wait_for_reader(file: &File, gives_up: impl Fn() -> bool) -> io::Result<()> {
+    match sys::wait_until_writable(file.as_fd()) {
+        Err(error) if error.kind() == io::ErrorKind::TimedOut && !gives_up() => Ok(()),
+        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "its reader does not read")),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// `out.fxt` as `out-1234.fxt`.
+fn with_suffix(name: &OsStr, suffix: &OsStr) -> OsString {
+    let name = Path::new(name);
+    let mut suffixed = OsString::from(name.file_stem().unwrap_or_default());
+    suffixed.push("-");
+    suffixed.push(suffix);
+    if let Some(extension) = name.extension() {
+        suffixed.push(".");
+        suffixed.push(extension);
+    }
+    suffixed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_a_suffix_keeps_its_extension() {
+        let with_suffix = |name: &str| with_suffix(name.as_ref(), "7".as_ref());
+        assert_eq!(
+            (with_suffix("out.fxt"), with_suffix("out")),
+            ("out-7.fxt".into(), "out-7".into())
+        );
+    }
+}

@@ -1,0 +1,220 @@
+//! A connection to a manager, from registering to its end.
+
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, OwnedFd};
+
+use trace_format::layout::cut_str;
+use trace_protocol::message::{Decoder, Initialize, ToManager, ToProvider};
+use trace_protocol::socket::Socket;
+
+use crate::active::NAMES_INTERVAL;
+use crate::backoff::Outcome;
+use crate::not_traced::NotTraced;
+use crate::received::{check_patterns, map_buffer, packet_socket, Closed, DESCRIPTORS};
+use crate::registration::register;
+use crate::service::Service;
+use crate::session::Session;
+use crate::sys;
+use crate::wake::Listener;
+
+/// Messages that are not understood before the manager is refused.
+const MOST_UNKNOWN: u32 = 16;
+
+/// Bytes of a refusal's reason that are kept.
+const MOST_REASON: usize = 200;
+
+/// How often the socket is read in a turn.
+const READS_AT_ONCE: usize = 16;
+
+/// A connection to a manager.
+pub(crate) struct Link<'a> {
+    service: &'a Service,
+    listener: &'a Listener,
+    socket: Socket,
+    decoder: Decoder<ToProvider>,
+    /// Came with bytes of a message that is not whole yet.
+    descriptors: Vec<OwnedFd>,
+    session: Option<Session<'a>>,
+    /// There was a session.
+    served: bool,
+    /// Messages that were not understood.
+    unknown: u32,
+    /// The manager has refused this provider.
+    refused: bool,
+}
+
+impl<'a> Link<'a> {
+    pub(crate) fn new(service: &'a Service, listener: &'a Listener, socket: Socket) -> Self {
+        Self {
+            service,
+            listener,
+            socket,
+            decoder: Decoder::new(),
+            descriptors: Vec::new(),
+            session: None,
+            served: false,
+            unknown: 0,
+            refused: false,
+        }
+    }
+
+    /// Serves until the manager hangs up, or the provider is to end. Returns what came of it.
+    pub(crate) fn serve(mut self) -> Outcome {
+        if let Err(Closed(Some(problem))) = self.serve_until_closed() {
+            let socket = self.service.config.socket.clone();
+            self.service.report(NotTraced::Manager { socket, problem });
+        }
+        self.end_session();
+        match (self.served, self.refused) {
+            (_, true) => Outcome::Refused,
+            (true, false) => Outcome::Served,
+            (false, false) => Outcome::Nothing,
+        }
+    }
+
+    fn serve_until_closed(&mut self) -> Result<(), Closed> {
+        self.socket.set_nonblocking(true);
+        self.listener.watch(self.socket.as_fd()).map_err(|_| Closed::GONE)?;
+        self.send(&register(self.service))?;
+        while !self.service.is_quitting() {
+            if !self.turn()? {
+                let session = self.session.as_ref();
+                let is_started = session.is_some_and(|session| session.active.is_started());
+                self.service.wait(is_started.then_some(NAMES_INTERVAL));
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what there is to do. Returns whether there is more.
+    fn turn(&mut self) -> Result<bool, Closed> {
+        let more = self.receive_messages()?;
+        match self.session.as_mut() {
+            Some(session) => Ok(session.work()? || more),
+            None => Ok(more),
+        }
+    }
+
+    /// Sends a message whole. A manager that does not read has a second to do so, and then is done
+    /// with.
+    fn send(&self, message: &ToManager) -> Result<(), Closed> {
+        let bytes = message.encode();
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            match self.socket.send(rest, &[]) {
+                Ok(sent) => rest = rest.get(sent..).unwrap_or(&[]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    sys::wait_until_writable(self.socket.as_fd()).map_err(|_| Closed::GONE)?;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(Closed::GONE),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads and handles what the manager has sent. Returns whether there may be more.
+    fn receive_messages(&mut self) -> Result<bool, Closed> {
+        let mut buffer = [0; 4096];
+        for _ in 0..READS_AT_ONCE {
+            match self.socket.recv_with_fds(&mut buffer, &mut self.descriptors) {
+                Ok(0) => return Err(Closed::GONE),
+                Ok(received) => self.take(buffer.get(..received).unwrap_or(&[]))?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(_) => return Err(Closed::GONE),
+            }
+        }
+        Ok(true)
+    }
+
+    fn take(&mut self, untrusted: &[u8]) -> Result<(), Closed> {
+        self.decoder.feed(untrusted);
+        while let Some(message) = self.decoder.next_message() {
+            match message {
+                Ok(message) => self.handle(message)?,
+                Err(error) if error.is_fatal() => {
+                    return Err(Closed::because("a message is too long"))
+                }
+                // A younger manager may know more messages.
+                Err(_) if self.unknown < MOST_UNKNOWN => self.unknown += 1,
+                Err(_) => return Err(Closed::because("it sends messages that are not known")),
+            }
+        }
+        if !self.decoder.is_inside_message() {
+            self.descriptors.clear();
+        }
+        match self.descriptors.len() {
+            0..=DESCRIPTORS => Ok(()),
+            _ => Err(Closed::because("it sends descriptors that belong to no message")),
+        }
+    }
+
+    fn handle(&mut self, message: ToProvider) -> Result<(), Closed> {
+        match message {
+            ToProvider::Registered { started: false } => self.service.settle(),
+            ToProvider::Registered { started: true } => {}
+            ToProvider::Refused { reason } => {
+                self.refused = true;
+                let reason = cut_str(&reason, MOST_REASON).to_owned();
+                let socket = self.service.config.socket.clone();
+                self.service.report(NotTraced::Refused { socket, reason });
+                self.service.settle();
+            }
+            ToProvider::Initialize(initialize) => self.initialize(initialize)?,
+            ToProvider::Start(options) => {
+                if let Some(session) = self.session.as_mut() {
+                    session.start(&options, self.service.config.category_set())?;
+                }
+                self.service.settle();
+            }
+            ToProvider::Stop => {
+                if let Some(session) = self.session.as_mut() {
+                    session.stop()?;
+                }
+            }
+            ToProvider::Terminate => self.end_session(),
+            ToProvider::GetKnownCategories => {
+                self.send(&ToManager::KnownCategories(self.service.client.categories()))?;
+            }
+            ToProvider::Flush => {
+                if let Some(session) = &self.session {
+                    session.active.flush();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn initialize(&mut self, initialize: Initialize) -> Result<(), Closed> {
+        // Those of the next message may have come with the end of this one.
+        let own = DESCRIPTORS.min(self.descriptors.len());
+        let mut descriptors = self.descriptors.drain(..own);
+        let (Some(memory), Some(packets)) = (descriptors.next(), descriptors.next()) else {
+            return Err(Closed::because("its buffer or its packet socket is missing"));
+        };
+        drop(descriptors);
+        if self.session.is_some() {
+            // One session at a time: the second one's buffer is not ours.
+            return Ok(());
+        }
+        check_patterns(&initialize.categories)?;
+        let packets = packet_socket(packets)?;
+        let (mapping, layout) = map_buffer(memory, initialize.mode)?;
+        packets.set_nonblocking(true);
+        self.listener.watch(packets.as_fd()).map_err(|_| Closed::GONE)?;
+        self.served = true;
+        self.refused = false;
+        self.service.is_accepted();
+        let (engine, client) = (self.service.engine, &*self.service.client);
+        let active = self.service.record_into(mapping, layout);
+        self.session = Some(Session::new(engine, client, active, packets, initialize.categories));
+        Ok(())
+    }
+
+    fn end_session(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.listener.forget(session.packets.as_fd());
+            session.end();
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Tracing into a file, without a manager.
+//!
+//! ```text
+//! app.fxt.buffer    the buffer, mapped: survives the process
+//! app.fxt.partial   the archive so far: its opening, and what was saved in streaming mode
+//! app.fxt           the archive, once the process has ended in an orderly way
+//! ```
+//!
+//! A device or a pipe gets the archive as it grows; then the buffer is memory.
+//!
+//! After a kill the first two are left, from which `trace recover app.fxt` makes the third. The
+//! buffer's header says how much of the partial archive counts, so that a save which the kill
+//! interrupted is done again and not twice.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use trace_protocol::archive::{self, ClockSample, Closing, Identity};
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
+use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::buffer::saved::SavedMark;
+use trace_protocol::categories::CategorySet;
+use trace_protocol::words::as_bytes;
+
+use crate::active::{Active, NAMES_INTERVAL};
+use crate::categories::Wanted;
+use crate::files::Files;
+use crate::not_traced::NotTraced;
+use crate::registration::{durable_hint, process_name};
+use crate::service::Service;
+use crate::sys;
+
+/// Traces this process into `path` until the provider ends.
+pub(crate) fn run(service: &Service, path: &Path) {
+    let traced = Output::create(service, path).and_then(|mut output| {
+        output.record(service);
+        output.finish()
+    });
+    if let Err(error) = traced {
+        service.report(NotTraced::Output { path: path.to_owned(), error: Arc::new(error) });
+    }
+    service.settle();
+}
+
+struct Output<'a> {
+    files: Files,
+    /// Bytes of the partial archive.
+    length: u64,
+    /// Byte of the partial archive at which the ticks per second are.
+    rate_at: u64,
+    first: ClockSample,
+    identity: Identity,
+    active: Active<'a>,
+    collector: Collector,
+    mark: SavedMark,
+    words: Vec<u64>,
+    /// The first error while saving; what comes after it is not written.
+    failed: Option<io::Error>,
+}
+
+impl<'a> Output<'a> {
+    fn create(service: &'a Service, path: &Path) -> io::Result<Self> {
+        let config = &service.config;
+        let hint = usize::try_from(durable_hint(service)).unwrap_or(usize::MAX);
+        let layout = Layout::plan(config.mode, config.buffer_size, hint)
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        let mut files = Files::find(path, &|message| service.note(message))?;
+        let mapping = files.create_buffer(&layout)?;
+        let process_name = process_name();
+        let identity = Identity {
+            id: 1,
+            name: config.name.clone().unwrap_or_else(|| process_name.clone()),
+            process_name,
+            pid: std::process::id(),
+            uid: sys::real_user(),
+            clock: service.clock.source,
+        };
+        let policy = match config.about_machine {
+            true => IdentityPolicy::Machine,
+            false => IdentityPolicy::Own(u64::from(identity.pid)),
+        };
+        let collector =
+            Collector::new(mapping.reader(), layout, policy).map_err(io::Error::other)?;
+        let mut output = Self {
+            files,
+            length: 0,
+            rate_at: 0,
+            first: ClockSample::now(),
+            identity,
+            collector,
+            mark: SavedMark::new(mapping.clone()),
+            active: service.record_into(mapping, layout),
+            words: Vec::new(),
+            failed: None,
+        };
+        output.open(service)?;
+        let wanted = Wanted::new(config.category_set(), CategorySet::default());
+        service.engine.categories.remember(&wanted).map_err(io::Error::other)?;
+        output.active.start(&wanted, false);
+        Ok(output)
+    }
+
+    /// Writes what the archive says before the first record.
+    fn open(&mut self, service: &Service) -> io::Result<()> {
+        let start = ClockSample::now();
+        let rate = start.rate_since(&self.first, self.identity.clock);
+        let rate = rate
+            .filter(|rate| *rate != 0)
+            .unwrap_or(trace_format::layout::DEFAULT_TICKS_PER_SECOND);
+        archive::magic(&mut self.words);
+        let index = archive::opening(&mut self.words, &self.identity, rate, &self.first);
+        self.rate_at = index as u64 * 8;
+        self.append(0, service)
+    }
+
+    /// Saves rolling buffers, measures the clock and names threads, until the provider ends.
+    fn record(&mut self, service: &Service) {
+        service.settle();
+        while !service.is_quitting() {
+            service.wait(Some(NAMES_INTERVAL));
+            self.active.recycle();
+            if self.active.mode() == BufferingMode::Streaming && self.failed.is_none() {
+                self.failed = self.save(service).err();
+            }
+            self.active.serve_threads();
+            let _kept = self.write_rate();
+        }
+    }
+
+    fn save(&mut self, service: &Service) -> io::Result<()> {
+        while let Some(wrapped_count) = self.active.next_full() {
+            self.collector.collect_durable(self.active.durable_end(), &mut self.words);
+            let save = self.collector.copy_rolling(wrapped_count);
+            self.collector.sanitize(save, &mut self.words);
+            self.append(wrapped_count + 1, service)?;
+            self.active.mark_saved(wrapped_count);
+        }
+        Ok(())
+    }
+
+    /// Writes out `words`; from here on the partial archive holds the wraps before `saved`.
+    fn append(&mut self, saved: u32, service: &Service) -> io::Result<()> {
+        let bytes = as_bytes(&self.words);
+        self.files.append(bytes, || service.is_quitting())?;
+        self.length += bytes.len() as u64;
+        self.words.clear();
+        self.mark.set(saved, self.length);
+        Ok(())
+    }
+
+    /// Corrects the ticks per second, which are the better known the longer the session lasts.
+    fn write_rate(&self) -> io::Result<()> {
+        match ClockSample::now().rate_since(&self.first, self.identity.clock) {
+            Some(rate) if rate != 0 => self.files.patch(&rate.to_le_bytes(), self.rate_at),
+            _ => Ok(()),
+        }
+    }
+
+    /// Completes the archive and gives it its name.
+    fn finish(mut self) -> io::Result<()> {
+        self.active.stop();
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        self.collector.finish(&mut self.words);
+        let (now, clock) = (ClockSample::now(), self.identity.clock);
+        let closing = Closing::of(&self.collector, 0, self.first.ticks(clock), now.ticks(clock));
+        closing.write_now(&mut self.words, &self.identity, &now);
+        self.files.append(as_bytes(&self.words), || true)?;
+        self.write_rate()?;
+        self.files.finish()
+    }
+}

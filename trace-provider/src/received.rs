@@ -1,0 +1,77 @@
+//! Checking what a manager sends: nothing in it can end the program, or make it grow without limit.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use trace_protocol::buffer::header::{BufferingMode, Layout, HEADER_BYTES};
+use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::socket::{MemoryFile, Socket};
+
+use crate::problem::Problem;
+use crate::sys;
+
+/// The connection is of no use any more.
+#[derive(Debug)]
+pub(crate) struct Closed(pub(crate) Option<Problem>);
+
+impl Closed {
+    /// The manager has gone.
+    pub(crate) const GONE: Self = Self(None);
+
+    /// The manager is refused.
+    pub(crate) fn because(problem: Problem) -> Self {
+        Self(Some(problem))
+    }
+}
+
+impl From<Problem> for Closed {
+    fn from(problem: Problem) -> Self {
+        Self::because(problem)
+    }
+}
+
+/// The descriptors of a message: buffer and packet socket.
+pub(crate) const DESCRIPTORS: usize = 2;
+
+/// The most patterns for categories in a session, and bytes of all of them.
+const MOST_PATTERNS: usize = 4096;
+const MOST_PATTERN_BYTES: usize = 64 << 10;
+
+/// Maps the manager's buffer, if it is one in this mode.
+pub(crate) fn map_buffer(
+    memory: OwnedFd,
+    mode: BufferingMode,
+) -> Result<(WriteMapping, Layout), Problem> {
+    let file = File::from(memory);
+    if !MemoryFile::is_sealed(file.as_fd()) {
+        return Err("its buffer is not sealed memory");
+    }
+    let found = file.metadata().map_err(|_| "its buffer cannot be examined")?;
+    // Memory that is there already: this process cannot be made to fill it.
+    if found.blocks() < found.len().div_ceil(512) {
+        return Err("its buffer has no memory");
+    }
+    let size = usize::try_from(found.len()).map_err(|_| "its buffer is too large")?;
+    let mut header = [0; HEADER_BYTES];
+    file.read_exact_at(&mut header, 0).map_err(|_| "its buffer has no header")?;
+    let layout = Layout::from_header_bytes(&header, size).ok();
+    let layout = layout.filter(|layout| layout.mode() == mode).ok_or("its buffer has no header")?;
+    let mapping =
+        WriteMapping::map(file.as_fd(), size).map_err(|_| "its buffer cannot be mapped")?;
+    Ok((mapping, layout))
+}
+
+/// Takes the manager's end of a packet socket, if it is one.
+pub(crate) fn packet_socket(socket: OwnedFd) -> Result<Socket, Problem> {
+    Socket::from_packets(sys::high(socket)).map_err(|_| "its packet socket is not one")
+}
+
+/// Whether a session may ask for these categories.
+pub(crate) fn check_patterns(patterns: &[String]) -> Result<(), Problem> {
+    let bytes: usize = patterns.iter().map(String::len).sum();
+    if patterns.len() > MOST_PATTERNS || bytes > MOST_PATTERN_BYTES {
+        return Err("its lists of categories are too long");
+    }
+    Ok(())
+}

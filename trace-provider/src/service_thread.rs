@@ -1,0 +1,79 @@
+//! The service thread: all that a provider does, threads that write records do not.
+//!
+//! It has a descriptor table of its own ([`sys::own_table`]), and so runs no function of the
+//! application.
+
+use std::io;
+use std::sync::Arc;
+
+use trace_protocol::{counter, slices};
+
+use crate::backoff::Backoff;
+use crate::client::Client;
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::link::Link;
+use crate::not_traced::NotTraced;
+use crate::service::Service;
+use crate::status::Shared;
+use crate::wake::{Listener, WakeUps};
+use crate::{output, slots, sys, wait};
+
+/// Makes ready what the threads that write need, and starts the service thread with every signal
+/// blocked.
+pub(crate) fn spawn(
+    engine: &'static Engine,
+    client: Box<dyn Client>,
+    config: Config,
+    shared: Arc<Shared>,
+) -> io::Result<()> {
+    slots::prepare(engine.recorder, config.membarrier)?;
+    let announcer = engine.observers.begin();
+    let wake_ups = WakeUps::new(&engine.wake);
+    let run = move || {
+        let _ended = Ended(Arc::clone(&shared));
+        if let Err(error) = sys::own_table() {
+            return shared.report(NotTraced::descriptors(error));
+        }
+        counter::allow();
+        slices::ask_for_short();
+        // Here, since it may read a file, under a number that is this thread's own.
+        let clock = client.prepare();
+        serve(&Service { engine, client, config, clock, announcer, wake_ups, shared });
+    };
+    sys::without_signals(|| sys::spawn("trace-service", run)).map(drop)
+}
+
+/// Says that the service thread has ended, when dropped.
+struct Ended(Arc<Shared>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+fn serve(service: &Service) {
+    match &service.config.output {
+        Some(path) => output::run(service, path),
+        None => serve_managers(service),
+    }
+}
+
+/// Serves one manager after another, and waits without polling where there is none.
+fn serve_managers(service: &Service) {
+    let listener = match Listener::start(&service.engine.wake) {
+        Ok(listener) => listener,
+        Err(error) => return service.report(NotTraced::start(error)),
+    };
+    let mut backoff = Backoff::default();
+    while !service.is_quitting() {
+        let Some(socket) = wait::for_manager(service, &listener) else { return };
+        let outcome = Link::new(service, &listener, socket).serve();
+        service.settle();
+        let wait = backoff.after(outcome).filter(|_| !service.is_quitting());
+        if wait.is_some() {
+            service.wait(wait);
+        }
+    }
+}

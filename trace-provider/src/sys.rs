@@ -1,0 +1,39 @@
+//! The few system calls that the standard library has no name for, by subject.
+
+mod descriptors;
+mod epoll;
+mod files;
+mod futex;
+mod inotify;
+mod memory;
+mod privileges;
+mod threads;
+
+pub(crate) use descriptors::{high, own_table};
+pub(crate) use epoll::{Epoll, Event};
+pub(crate) use files::{allocate, wait_until_writable};
+pub(crate) use futex::{wait_for_change, wake_all};
+pub(crate) use inotify::{drain, inotify, watch_directory};
+pub(crate) use memory::map_slots;
+pub(crate) use privileges::{is_privileged, real_user};
+pub(crate) use threads::{own_thread_name, spawn, without_signals};
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+/// The descriptor that a system call has returned, or the call's error.
+fn owned(fd: RawFd) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The result of a system call that returns -1 if it fails.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        result => Ok(result),
+    }
+}

@@ -1,0 +1,94 @@
+//! What the service thread asks of the application's trace points.
+
+use std::collections::BTreeMap;
+
+use trace_protocol::buffer::omission::Omission;
+use trace_protocol::clock;
+use trace_protocol::message::{CategoryInfo, ClockSource};
+use trace_protocol::packet::AlertName;
+use trace_protocol::thread_id::{agree, Candidates};
+use trace_provider::{AlertCount, Client, RecordClock, Table};
+
+use crate::point::registry;
+use crate::point::sections::categories;
+use crate::{names, sites, timestamp, value, Clock, ENGINE};
+
+/// Bytes of the durable buffer for strings of trace points that are made at run time.
+const AT_RUN_TIME: usize = 48 << 10;
+
+/// The trace points of this process, and its names.
+#[derive(Debug)]
+pub(super) struct Application {
+    pub(super) clock: Clock,
+    /// What the thread that called `init` found out of its id.
+    pub(super) candidates: Candidates,
+}
+
+impl Client for Application {
+    fn prepare(&self) -> RecordClock {
+        clock::choose(self.clock.source());
+        // A thread under strict seccomp is killed for a system call.
+        ENGINE.set_silent(clock::is_coarse());
+        timestamp::prepare();
+        agree(self.candidates);
+        let source = match clock::is_counter() {
+            true => ClockSource::CpuCounter,
+            false => ClockSource::Boottime,
+        };
+        RecordClock { source, ticks: clock::ticks }
+    }
+
+    /// Those of trace points, with the descriptions of those that are declared.
+    fn categories(&self) -> Vec<CategoryInfo> {
+        let mut known: BTreeMap<String, &str> =
+            sites::categories().into_iter().map(|name| (name, "")).collect();
+        known.extend(
+            categories()
+                .iter()
+                .map(|category| (category.name().to_owned(), category.description())),
+        );
+        known
+            .into_iter()
+            .map(|(name, description)| CategoryInfo { name, description: description.to_owned() })
+            .collect()
+    }
+
+    /// Its strings, those of trace points that it makes at run time, and the names of its tracks.
+    fn durable_bytes(&self) -> usize {
+        let strings: usize =
+            sites::texts().into_iter().map(|text| 8 + text.len().next_multiple_of(8)).sum();
+        strings + strings / 4 + names::hint() + AT_RUN_TIME
+    }
+
+    fn forget(&self) {
+        registry::forget_alerts();
+        let _earlier = value::take_cut();
+    }
+
+    fn turn(&self, table: &mut Table) {
+        sites::turn_all(table);
+    }
+
+    fn begin(&self) {
+        names::begin();
+    }
+
+    fn serve(&self) {
+        names::serve();
+    }
+
+    fn end(&self) {
+        names::end();
+        if let Some(table) = ENGINE.table().as_mut() {
+            table.tell(Omission::Strings, value::take_cut());
+        }
+    }
+
+    fn name_thread(&self, thread: u32, kernel: &mut dyn FnMut() -> bool) -> bool {
+        names::name_recording_thread(thread, kernel)
+    }
+
+    fn alerts(&self) -> Box<dyn Iterator<Item = (AlertName, &'static AlertCount)>> {
+        Box::new(registry::raised())
+    }
+}

@@ -1,0 +1,48 @@
+//! All sites of a program: those of Rust's, and those of other languages.
+
+use std::collections::BTreeSet;
+
+use trace_provider::{Table, Turn};
+
+use crate::foreign;
+use crate::point::registry::all_sites;
+
+/// Turns every site on or off, as the table says.
+pub(crate) fn turn_all(table: &mut Table) {
+    all_sites().for_each(|site| table.turn(site));
+    foreign::turn_all(table);
+}
+
+/// Turns every site off. Only stores.
+///
+/// # Safety
+/// This is a forked child, and this its only thread.
+pub(crate) unsafe fn turn_all_off() {
+    all_sites().for_each(Turn::turn_off);
+    // SAFETY: by the contract.
+    unsafe { foreign::turn_all_off() };
+}
+
+/// The texts that the string table has to hold while every site is on.
+pub(crate) fn texts() -> BTreeSet<String> {
+    let mut texts = BTreeSet::new();
+    let mut take = |text: &str| {
+        if !text.is_empty() && !texts.contains(text) {
+            texts.insert(text.to_owned());
+        }
+    };
+    all_sites().for_each(|site| site.for_each_text(&mut take));
+    foreign::read_all(|site| site.for_each_text(&mut take));
+    texts
+}
+
+/// The categories of all sites.
+pub(crate) fn categories() -> BTreeSet<String> {
+    let mut names: BTreeSet<String> =
+        all_sites().map(|site| site.category().into_owned()).collect();
+    foreign::read_all(|site| {
+        names.insert(site.category().into_owned());
+    });
+    names.remove("");
+    names
+}
