@@ -206,5 +206,5 @@ fn the_manager_is_killed_for_its_memory() {
     stage.wait_for_archive(context);
     Numbers::read(&stage.archive()).check("streaming", &known, context);
     stage.check_archive(context);
-    stage.program_goes_on();
+    stage.assert_program_continues();
 }
