@@ -28,7 +28,8 @@ fn executables() -> &'static Path {
             env!("CARGO_PKG_NAME"),
         ]);
         cargo
-            .args(["--example", "subject", "--target-dir"])
+            .args(["--example", "subject", "--example", "importer", "--example", "machine_load"])
+            .arg("--target-dir")
             .arg(profile.parent().expect("as above"));
         cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
         if profile.ends_with("release") {
@@ -52,6 +53,12 @@ fn command(program: impl AsRef<OsStr>) -> Command {
 /// Returns the path of the traced program.
 pub(crate) fn subject_path() -> PathBuf {
     executables().join("examples/subject")
+}
+
+/// Returns the path of an example that is built for tests.
+#[allow(dead_code, reason = "not all tests run examples")]
+pub(crate) fn example_path(name: &str) -> PathBuf {
+    executables().join("examples").join(name)
 }
 
 /// Returns a command that runs a role of the traced program.

@@ -1,18 +1,40 @@
 //! What the threads that write records share with their provider's service thread.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `table` | strings and threads, and what else is in the durable buffer |
+//! | `categories` | the categories that are recorded |
+//! | `wake` | waking the service thread |
+//! | `alert` | alerts that are to be sent |
+//! | `observers` | functions that are called when tracing starts and stops |
+//! | `client`, `turn` | what the service thread asks of the owner of trace points |
+//! | `names` | the names that the kernel knows threads by |
+
+pub(crate) mod alert;
+#[allow(unsafe_code)]
+pub(crate) mod categories;
+pub(crate) mod client;
+pub(crate) mod names;
+#[allow(unsafe_code)]
+pub(crate) mod observers;
+pub(crate) mod problem;
+pub(crate) mod table;
+pub(crate) mod turn;
+pub(crate) mod wake;
 
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::MutexGuard;
 
 use trace_format::layout::StringRef;
-use trace_protocol::buffer::consumer::{check_record, Rejection};
+use trace_protocol::buffer::consumer::{check_record, IdentityPolicy, Rejection};
 use trace_protocol::buffer::producer::Recorder;
 
-use crate::alert::NamedAlerts;
-use crate::categories::Categories;
+use crate::engine::alert::NamedAlerts;
+use crate::engine::categories::Categories;
+use crate::engine::observers::{Observer, Observers};
+use crate::engine::table::{LastRefs, Table};
+use crate::engine::wake::WakeWord;
 use crate::lock::ProcessLock;
-use crate::observers::{Observer, Observers};
-use crate::table::{LastRefs, Table};
-use crate::wake::WakeWord;
 use crate::TraceState;
 
 /// The state of a provider that lives as long as the process: a static, or memory that is never
@@ -65,8 +87,8 @@ impl Engine {
     ///
     /// # Errors
     /// What the collector would refuse it for.
-    pub fn check(&self, record: &[u64]) -> Result<(), Rejection> {
-        check_record(&self.refs, record)
+    pub fn check(&self, record: &[u64], policy: IdentityPolicy) -> Result<(), Rejection> {
+        check_record(&self.refs, record, policy)
     }
 
     /// Wakes the service thread on behalf of a traced thread, if that may make system calls. Works

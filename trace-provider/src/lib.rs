@@ -1,92 +1,42 @@
-//! A trace provider as a library: connection to the manager, buffers, string and thread tables,
-//! start and stop, observers.
-
-// Proofs and system calls are in the modules that allow unsafe code.
+#![doc = include_str!("../README.md")]
+// Each module that allows unsafe code is named in ARCHITECTURE.md.
 #![deny(unsafe_code)]
 
-mod not_traced;
-mod state;
-
-#[cfg(target_os = "linux")]
-mod active;
-#[cfg(target_os = "linux")]
-mod alert;
-#[cfg(target_os = "linux")]
-mod alert_sender;
-#[cfg(target_os = "linux")]
-mod backoff;
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code)]
-mod categories;
-#[cfg(target_os = "linux")]
-mod client;
-#[cfg(target_os = "linux")]
-mod config;
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
-mod environment;
-#[cfg(target_os = "linux")]
-mod files;
-#[cfg(target_os = "linux")]
-mod link;
-#[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 mod lock;
+mod not_traced;
 #[cfg(target_os = "linux")]
-mod names;
-#[cfg(target_os = "linux")]
-#[allow(unsafe_code)]
-mod observers;
-#[cfg(target_os = "linux")]
-mod output;
-#[cfg(target_os = "linux")]
-mod problem;
-#[cfg(target_os = "linux")]
-mod received;
-#[cfg(target_os = "linux")]
-mod recording;
-#[cfg(target_os = "linux")]
-mod registration;
-#[cfg(target_os = "linux")]
-mod running;
+mod provider;
 #[cfg(target_os = "linux")]
 mod service;
-#[cfg(target_os = "linux")]
-mod service_thread;
-#[cfg(target_os = "linux")]
-mod session;
-#[cfg(target_os = "linux")]
-mod slots;
-#[cfg(target_os = "linux")]
-mod status;
+mod state;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 mod sys;
-#[cfg(target_os = "linux")]
-mod table;
-#[cfg(target_os = "linux")]
-mod turn;
-#[cfg(target_os = "linux")]
-mod wait;
-#[cfg(target_os = "linux")]
-mod wake;
 
 pub use not_traced::NotTraced;
 pub use state::TraceState;
-
+/// The trace format: records to write, and the layout of their words.
+#[cfg(target_os = "linux")]
+pub use trace_format as format;
 #[cfg(target_os = "linux")]
 pub use {
-    alert::AlertCount,
-    client::{Client, RecordClock},
-    config::Config,
+    engine::alert::AlertCount,
+    engine::client::{Client, RecordClock},
+    engine::names::{tell_own, thread_object},
+    engine::observers::{is_here, Observer},
+    engine::table::{Keep, Table},
+    engine::turn::Turn,
     engine::Engine,
-    environment::chosen,
     lock::ProcessLock,
-    names::{tell_own, thread_object},
-    observers::{is_here, Observer},
-    running::Running,
-    status::Status,
-    table::{Keep, Table},
-    turn::Turn,
+    provider::context::Context,
+    provider::writer::Writer,
+    provider::{Builder, Provider, ProviderObserver},
+    service::config::Config,
+    service::environment::chosen,
+    service::running::Running,
+    service::status::Status,
 };

@@ -1,4 +1,39 @@
-//! What the service thread has: all that a provider does, threads that write records do not.
+//! The service thread: all that a provider does, threads that write records do not.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `running` | a provider from its start to its end |
+//! | `thread` | the service thread |
+//! | `status` | what the service thread and the rest of the process exchange |
+//! | `config`, `environment` | choices of the program, and of the environment |
+//! | `wait`, `backoff` | waiting for a manager to appear |
+//! | `link` | a connection to a manager |
+//! | `registration` | the message that registers a provider |
+//! | `session` | a manager's session |
+//! | `received` | checks of what a manager sends |
+//! | `alert_sender` | sending alerts |
+//! | `output`, `files` | tracing into a file without a manager |
+//! | `active` | a buffer that is recorded into, and its rolling buffers' hand-over |
+//! | `recording` | start and stop |
+//! | `slots` | slots for the threads that write |
+
+pub(crate) mod active;
+pub(crate) mod alert_sender;
+pub(crate) mod backoff;
+pub(crate) mod config;
+pub(crate) mod environment;
+pub(crate) mod files;
+pub(crate) mod link;
+pub(crate) mod output;
+pub(crate) mod received;
+pub(crate) mod recording;
+pub(crate) mod registration;
+pub(crate) mod running;
+pub(crate) mod session;
+pub(crate) mod slots;
+pub(crate) mod status;
+pub(crate) mod thread;
+pub(crate) mod wait;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,14 +41,14 @@ use std::time::Duration;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
 
-use crate::active::Active;
-use crate::client::{Client, RecordClock};
-use crate::config::Config;
+use crate::engine::client::{Client, RecordClock};
+use crate::engine::observers::Announcer;
+use crate::engine::wake::WakeUps;
 use crate::engine::Engine;
 use crate::not_traced::NotTraced;
-use crate::observers::Announcer;
-use crate::status::Shared;
-use crate::wake::WakeUps;
+use crate::service::active::Active;
+use crate::service::config::Config;
+use crate::service::status::Shared;
 
 /// The service thread's own.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ pub(crate) use epoll::{Epoll, Event};
 pub(crate) use files::{allocate, wait_until_writable};
 pub(crate) use futex::{wait_for_change, wake_all};
 pub(crate) use inotify::{drain, inotify, watch_directory};
-pub(crate) use memory::map_slots;
+pub(crate) use memory::{map_recorder, map_slots};
 pub(crate) use privileges::{is_privileged, real_user};
 pub(crate) use threads::{own_thread_name, spawn, without_signals};
 

@@ -1,25 +1,55 @@
-//! Memory for threads that write records.
+//! Memory that lives as long as the process.
 
 use std::io;
 
-use trace_protocol::buffer::producer::Slot;
+use trace_protocol::buffer::producer::{Recorder, Slot};
 
-/// Memory for `count` slots that no thread holds, with its pages present where the kernel can
-/// (Linux 5.14). It is never unmapped.
+use super::check;
+
+/// Returns memory for `count` slots that no thread holds, with its pages present where the kernel
+/// can (Linux 5.14).
 pub(crate) fn map_slots(count: usize) -> io::Result<&'static [Slot]> {
     const MADV_POPULATE_WRITE: libc::c_int = 23;
+    // SAFETY: a slot is atomics of numbers and pointers, for which zeros are valid.
+    let slots = unsafe { map_zeroed(count) }?;
+    // Without it the first record of a thread takes the page fault.
+    let _present = advise(slots, MADV_POPULATE_WRITE);
+    Ok(slots)
+}
+
+/// Returns a recorder that records nothing, on pages that the kernel wipes in forked children,
+/// where it can (Linux 4.14).
+pub(crate) fn map_recorder() -> io::Result<&'static Recorder> {
+    // SAFETY: a recorder is atomics of numbers and pointers, for which zeros are valid; they mean
+    // that it records nothing.
+    let recorder: &[Recorder] = unsafe { map_zeroed(1) }?;
+    let _wiped = advise(recorder, libc::MADV_WIPEONFORK);
+    recorder.first().ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}
+
+/// Maps memory for `count` values.
+///
+/// # Safety
+/// All-zero bytes are a valid `T`.
+unsafe fn map_zeroed<T>(count: usize) -> io::Result<&'static [T]> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    let size = count.checked_mul(size_of::<Slot>()).ok_or(io::ErrorKind::OutOfMemory)?;
+    let size = count.checked_mul(size_of::<T>()).ok_or(io::ErrorKind::OutOfMemory)?;
     // SAFETY: a new mapping at an address of the kernel's choice disturbs no memory of this
     // process.
     let start = unsafe { libc::mmap(std::ptr::null_mut(), size, protection, flags, -1, 0) };
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the range is the mapping just made; populating changes no contents.
-    unsafe { libc::madvise(start, size, MADV_POPULATE_WRITE) };
-    // SAFETY: the mapping is zeroed, page-aligned, `count` values long and never unmapped; a
-    // slot is atomics of numbers and pointers, for which zeros are valid.
+    // SAFETY: the mapping is zeroed, page-aligned, `count` values long and never unmapped; zeros
+    // are valid values by the contract.
     Ok(unsafe { std::slice::from_raw_parts(start.cast(), count) })
+}
+
+/// Gives advice about a whole mapping of [`map_zeroed`].
+fn advise<T>(mapping: &'static [T], advice: libc::c_int) -> io::Result<()> {
+    let start = mapping.as_ptr().cast_mut().cast();
+    // SAFETY: the range is a mapping of its own; neither populating it nor wiping it in children
+    // changes its contents in this process.
+    check(unsafe { libc::madvise(start, size_of_val(mapping), advice) }).map(drop)
 }

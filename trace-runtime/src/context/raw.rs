@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use trace_format::layout::{cut_str, StringRef, ThreadKoids, ThreadRef, MAX_STRING_BYTES};
+use trace_protocol::buffer::consumer::IdentityPolicy;
 use trace_protocol::buffer::header::BufferingMode as Mode;
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 use trace_provider::Table;
@@ -69,7 +70,8 @@ impl Context {
     /// Costs a check of the record, and its copy; takes no lock and allocates nothing.
     pub fn write_record(self, record: &[u64]) -> bool {
         let Some((header, payload)) = record.split_first() else { return false };
-        if !self.is_current() || ENGINE.check(record).is_err() {
+        let own = IdentityPolicy::Own(u64::from(std::process::id()));
+        if !self.is_current() || ENGINE.check(record, own).is_err() {
             return false;
         }
         let Some(open) = slot().and_then(|slot| slot.open(&RECORDER, record.len())) else {

@@ -99,7 +99,7 @@ fn start(config: Config, clock: Clock, on_message: Option<OnMessage>) -> Result<
     RECORDER.wipe_on_fork();
     let application = Application { clock, candidates: thread_id::candidates() };
     let start = || Running::start(&ENGINE, Box::new(application), config);
-    let running = clock.with_counter(start)?;
+    let running = clock.with_counter(start).map_err(|(_, status)| status)?;
     Ok(Provider { running, guards: 1, on_message, clock })
 }
 

@@ -11,6 +11,7 @@ use trace_format::DecodeError;
 use crate::words::as_bytes;
 
 use super::frame::record_words;
+use super::ownership::IdentityPolicy;
 use super::stats::Rejection;
 
 /// Which strings and threads records may refer to.
@@ -65,11 +66,16 @@ impl Registered for Tables {
 /// Checks a record that a provider is about to write: whether it would reach the archive, and as it
 /// is, but for the process that it says it is of.
 ///
-/// Records that register something are refused, since that is for who keeps the tables.
+/// Records that register something are refused, since that is for who keeps the tables. So are
+/// those that the policy forbids this provider.
 ///
 /// # Errors
 /// What the reader would refuse it for.
-pub fn check_record(registered: &impl Registered, record: &[u64]) -> Result<(), Rejection> {
+pub fn check_record(
+    registered: &impl Registered,
+    record: &[u64],
+    policy: IdentityPolicy,
+) -> Result<(), Rejection> {
     let header = record.first().copied().ok_or(Rejection::Framing)?;
     if record_words(header) != Some(record.len()) {
         return Err(Rejection::Framing);
@@ -79,7 +85,9 @@ pub fn check_record(registered: &impl Registered, record: &[u64]) -> Result<(), 
         RecordType::Initialization | RecordType::String | RecordType::Thread => {
             return Err(Rejection::Metadata)
         }
-        RecordType::Scheduling => return Err(Rejection::Foreign),
+        RecordType::Scheduling if policy != IdentityPolicy::Machine => {
+            return Err(Rejection::Foreign)
+        }
         _ => {}
     }
     match check_content(registered, record)? {

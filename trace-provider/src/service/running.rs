@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::client::Client;
-use crate::config::Config;
+use crate::engine::client::Client;
 use crate::engine::Engine;
 use crate::not_traced::NotTraced;
-use crate::service_thread;
-use crate::status::Status;
+use crate::service::config::Config;
+use crate::service::status::Status;
+use crate::service::thread;
 
 /// How long the start waits for a manager that is there, and the end of a provider for its service
 /// thread.
@@ -30,19 +30,20 @@ impl Running {
     /// recorded.
     ///
     /// # Errors
-    /// If there can be no provider, the status that has the reason.
+    /// If there can be no provider, the reason, and the status, which has messages too.
     pub fn start(
         engine: &'static Engine,
         client: Box<dyn Client>,
         config: Config,
-    ) -> Result<Self, Status> {
+    ) -> Result<Self, (NotTraced, Status)> {
         let status = Status::default();
         let patience = if config.output.is_some() { Duration::MAX } else { PATIENCE };
         config.messages.iter().for_each(|message| status.0.note(message.clone()));
         let shared = Arc::clone(&status.0);
-        if let Err(error) = service_thread::spawn(engine, client, config, shared) {
-            status.0.report(NotTraced::start(error));
-            return Err(status);
+        if let Err(error) = thread::spawn(engine, client, config, shared) {
+            let reason = NotTraced::start(error);
+            status.0.report(reason.clone());
+            return Err((reason, status));
         }
         status.0.wait_until_settled(patience);
         Ok(Self { engine, process: std::process::id(), patience, status })

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use trace_protocol::packet::{AlertName, MAX_ALERT_NAME};
 
-use crate::wake::WakeWord;
+use crate::engine::wake::WakeWord;
 
 /// How often an alert was raised and is not sent yet.
 ///

@@ -6,8 +6,8 @@ use std::iter;
 use trace_protocol::message::{CategoryInfo, ClockSource};
 use trace_protocol::packet::AlertName;
 
-use crate::alert::AlertCount;
-use crate::table::Table;
+use crate::engine::alert::AlertCount;
+use crate::engine::table::Table;
 
 /// The clock of a provider's records.
 #[derive(Clone, Copy, Debug)]

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use trace_protocol::socket::Socket;
 
+use crate::engine::wake::Listener;
 use crate::not_traced::NotTraced;
 use crate::service::Service;
 use crate::sys;
-use crate::wake::Listener;
 
 /// How often to look for a manager where the kernel cannot tell.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);

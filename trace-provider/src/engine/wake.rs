@@ -43,7 +43,7 @@ impl WakeWord {
     /// Wakes the service thread on behalf of a traced thread.
     ///
     /// If the kernel kills traced threads for system calls, as strict seccomp does, the service
-    /// thread notices by itself, within [`NAMES_INTERVAL`](crate::service::NAMES_INTERVAL).
+    /// thread notices by itself, within [`NAMES_INTERVAL`](crate::service::active::NAMES_INTERVAL).
     pub(crate) fn notify(&self) {
         if self.is_silent.load(Ordering::Relaxed) {
             self.woken.fetch_add(1, Ordering::Release);

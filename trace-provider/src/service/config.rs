@@ -6,7 +6,7 @@ use trace_protocol::categories::CategorySet;
 use trace_protocol::mode::BufferingMode;
 use trace_protocol::socket::default_socket_path_from;
 
-use crate::environment::{chosen, variable};
+use crate::service::environment::{chosen, variable};
 use crate::sys;
 
 /// The choices of a provider. Those that are not made come from the environment.

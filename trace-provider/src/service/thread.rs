@@ -8,16 +8,17 @@ use std::sync::Arc;
 
 use trace_protocol::{counter, slices};
 
-use crate::backoff::Backoff;
-use crate::client::Client;
-use crate::config::Config;
+use crate::engine::client::Client;
+use crate::engine::wake::{Listener, WakeUps};
 use crate::engine::Engine;
-use crate::link::Link;
 use crate::not_traced::NotTraced;
+use crate::service::backoff::Backoff;
+use crate::service::config::Config;
+use crate::service::link::Link;
+use crate::service::status::Shared;
 use crate::service::Service;
-use crate::status::Shared;
-use crate::wake::{Listener, WakeUps};
-use crate::{output, slots, sys, wait};
+use crate::service::{output, slots, wait};
+use crate::sys;
 
 /// Makes ready what the threads that write need, and starts the service thread with every signal
 /// blocked.

@@ -7,15 +7,15 @@ use trace_format::layout::cut_str;
 use trace_protocol::message::{Decoder, Initialize, ToManager, ToProvider};
 use trace_protocol::socket::Socket;
 
-use crate::active::NAMES_INTERVAL;
-use crate::backoff::Outcome;
+use crate::engine::wake::Listener;
 use crate::not_traced::NotTraced;
-use crate::received::{check_patterns, map_buffer, packet_socket, Closed, DESCRIPTORS};
-use crate::registration::register;
+use crate::service::active::NAMES_INTERVAL;
+use crate::service::backoff::Outcome;
+use crate::service::received::{check_patterns, map_buffer, packet_socket, Closed, DESCRIPTORS};
+use crate::service::registration::register;
+use crate::service::session::Session;
 use crate::service::Service;
-use crate::session::Session;
 use crate::sys;
-use crate::wake::Listener;
 
 /// Messages that are not understood before the manager is refused.
 const MOST_UNKNOWN: u32 = 16;

@@ -9,11 +9,11 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
 use trace_protocol::buffer::producer::Session;
 
-use crate::categories::Wanted;
-use crate::client::{Client, RecordClock};
+use crate::engine::categories::Wanted;
+use crate::engine::client::{Client, RecordClock};
+use crate::engine::names;
+use crate::engine::table::{Keep, Table};
 use crate::engine::Engine;
-use crate::names;
-use crate::table::{Keep, Table};
 
 /// The buffer of an engine, recorded into between [`Recording::start`] and [`Recording::stop`].
 /// There is one at a time.

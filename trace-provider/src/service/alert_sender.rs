@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use trace_protocol::packet::AlertName;
 
-use crate::active::NAMES_INTERVAL;
-use crate::alert::AlertCount;
-use crate::client::Client;
+use crate::engine::alert::AlertCount;
+use crate::engine::client::Client;
 use crate::engine::Engine;
+use crate::service::active::NAMES_INTERVAL;
 
 /// Alerts sent in an interval; others wait. A manager cuts off who sends 200,000 packets in a
 /// second.

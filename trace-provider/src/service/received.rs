@@ -8,7 +8,7 @@ use trace_protocol::buffer::header::{BufferingMode, Layout, HEADER_BYTES};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::socket::{MemoryFile, Socket};
 
-use crate::problem::Problem;
+use crate::engine::problem::Problem;
 use crate::sys;
 
 /// The connection is of no use any more.

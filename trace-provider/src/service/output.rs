@@ -23,11 +23,11 @@ use trace_protocol::buffer::saved::SavedMark;
 use trace_protocol::categories::CategorySet;
 use trace_protocol::words::as_bytes;
 
-use crate::active::{Active, NAMES_INTERVAL};
-use crate::categories::Wanted;
-use crate::files::Files;
+use crate::engine::categories::Wanted;
 use crate::not_traced::NotTraced;
-use crate::registration::{durable_hint, process_name};
+use crate::service::active::{Active, NAMES_INTERVAL};
+use crate::service::files::Files;
+use crate::service::registration::{durable_hint, process_name};
 use crate::service::Service;
 use crate::sys;
 

@@ -15,8 +15,8 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
 use trace_protocol::buffer::producer::{DurableWriter, LossStrings, CHUNK_THREAD};
 
-use crate::categories::Wanted;
-use crate::turn::Turn;
+use crate::engine::categories::Wanted;
+use crate::engine::turn::Turn;
 
 /// How often a durable buffer was begun.
 static CONTENTS: AtomicU64 = AtomicU64::new(0);
@@ -245,6 +245,11 @@ impl Table {
         };
         let room = self.durable.room().checked_sub(kept)?;
         (record.len() < room).then(|| self.durable.append(record).ok())?
+    }
+
+    /// Writes a record to the durable buffer, if it leaves room for strings.
+    pub(crate) fn append_durable(&mut self, record: &[u64]) -> Option<()> {
+        self.append_name(record, Keep::Eighth)
     }
 
     /// Counts names that found no room, and that nobody writes later.

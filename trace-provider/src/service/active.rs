@@ -7,12 +7,12 @@ use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
 
-use crate::categories::Wanted;
-use crate::client::{Client, RecordClock};
+use crate::engine::categories::Wanted;
+use crate::engine::client::{Client, RecordClock};
+use crate::engine::observers::Announcer;
 use crate::engine::Engine;
-use crate::observers::Announcer;
-use crate::recording::Recording;
-use crate::slots::add_slots;
+use crate::service::recording::Recording;
+use crate::service::slots::add_slots;
 use crate::sys;
 use crate::TraceState;
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use trace_protocol::categories::CategorySet;
 
+use crate::engine::problem::Problem;
 use crate::lock::ProcessLock;
-use crate::problem::Problem;
 
 /// The categories of a provider's recordings, for questions at run time.
 #[derive(Debug)]

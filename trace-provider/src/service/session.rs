@@ -10,12 +10,12 @@ use trace_protocol::message::{BufferDisposition, StartOptions};
 use trace_protocol::packet::{AlertName, Packet, PACKET_SIZE, PACKET_VERSION};
 use trace_protocol::socket::Socket;
 
-use crate::active::Active;
-use crate::alert_sender::{AlertSender, Answer};
-use crate::categories::Wanted;
-use crate::client::Client;
+use crate::engine::categories::Wanted;
+use crate::engine::client::Client;
 use crate::engine::Engine;
-use crate::received::{check_patterns, Closed};
+use crate::service::active::Active;
+use crate::service::alert_sender::{AlertSender, Answer};
+use crate::service::received::{check_patterns, Closed};
 use crate::sys;
 
 /// Packets that are read in a turn.

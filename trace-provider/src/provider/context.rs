@@ -1,0 +1,223 @@
+//! Access to a recording, for who writes records.
+
+use std::sync::atomic::Ordering;
+
+use trace_format::encode;
+use trace_format::layout::{cut_str, InstantScope, ThreadKoids, MAX_STRING_BYTES};
+use trace_format::record::{Argument, Event, EventKind, Record, Text, Thread, Value};
+use trace_protocol::buffer::producer::{Reservation, Slot, CHUNK_THREAD};
+use trace_protocol::mode::BufferingMode;
+
+use crate::engine::table::Table;
+use crate::provider::writer::Writer;
+
+/// Access to the recording under way.
+///
+/// It holds nothing up: the recording can end, and another one begin. Then nothing is registered
+/// and nothing written, and [`Context::is_current`] is false. String and thread refs belong to the
+/// recording: drop them with the context.
+#[derive(Debug)]
+pub struct Context<'w> {
+    writer: &'w mut Writer,
+    slot: &'static Slot,
+    recording: u64,
+}
+
+/// The most arguments of an event.
+const MAX_ARGUMENTS: usize = 15;
+
+impl Writer {
+    /// Returns access to the recording under way; `None` while nothing is recorded, or if there is
+    /// no memory for this writer yet.
+    pub fn context(&mut self) -> Option<Context<'_>> {
+        let (slot, recording) = self.enter()?;
+        Some(Context { writer: self, slot, recording })
+    }
+}
+
+impl Context<'_> {
+    /// The thread of the writer: registered already, in every recording.
+    pub const THIS_THREAD: Thread = Thread::Indexed(CHUNK_THREAD.bits());
+
+    /// Whether the recording is still under way.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        let recorder = self.writer.engine.recorder;
+        recorder.is_recording() && recorder.recording() == self.recording
+    }
+
+    /// Whether `category` is being recorded.
+    #[must_use]
+    pub fn is_enabled(&self, category: &str) -> bool {
+        self.writer.is_enabled(category)
+    }
+
+    /// Returns the current time of the provider's clock, in ticks.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        self.writer.now()
+    }
+
+    /// Returns what happens when the buffer is full.
+    #[must_use]
+    pub fn buffering_mode(&self) -> BufferingMode {
+        self.writer.engine.recorder.mode().unwrap_or_default()
+    }
+
+    /// Returns a text as records refer to it: its index in the string table, or the text itself if
+    /// the table is full. Takes a lock the first time for a text.
+    pub fn string<'t>(&mut self, text: &'t str) -> Text<'t> {
+        let text = cut_str(text, MAX_STRING_BYTES);
+        let index = match self.writer.strings.get(text) {
+            Some(known) => known.index(),
+            None => self.register(text),
+        };
+        index.map_or(Text::Inline(text.as_bytes()), Text::Indexed)
+    }
+
+    fn register(&mut self, text: &str) -> Option<u16> {
+        let reference = self.with_table(|table| table.intern(text))?;
+        self.writer.strings.insert(text.into(), reference);
+        reference.index()
+    }
+
+    /// Returns a thread as records refer to it: its index in the thread table, or its koids if the
+    /// table is full. Takes a lock: keep it for the recording.
+    ///
+    /// A manager puts the provider's own process in place of `process`, unless the provider may
+    /// write about the machine.
+    pub fn thread(&mut self, process: u64, thread: u64) -> Thread {
+        let koids = ThreadKoids::new(process, thread);
+        let reference = self.with_table(|table| table.register_thread(koids));
+        reference.map_or(Thread::Inline(koids), |reference| Thread::Indexed(reference.bits()))
+    }
+
+    /// Writes a sample of a counter's values now, if its category is recorded. `id` tells counters
+    /// with the same name apart.
+    pub fn counter(
+        &mut self,
+        category: &str,
+        name: &str,
+        id: u64,
+        values: &[(&str, Value<'_>)],
+    ) -> bool {
+        self.event(category, name, EventKind::Counter { id }, values)
+    }
+
+    /// Writes a moment, if its category is recorded.
+    pub fn instant(&mut self, category: &str, name: &str, arguments: &[(&str, Value<'_>)]) -> bool {
+        let scope = Some(InstantScope::Thread);
+        self.event(category, name, EventKind::Instant { scope }, arguments)
+    }
+
+    /// Writes an operation that began at `start`, in ticks, and ends now, if its category is
+    /// recorded.
+    pub fn duration(
+        &mut self,
+        category: &str,
+        name: &str,
+        start: u64,
+        arguments: &[(&str, Value<'_>)],
+    ) -> bool {
+        let kind = EventKind::DurationComplete { end: self.now() };
+        self.event_at(start, Self::THIS_THREAD, category, name, kind, arguments)
+    }
+
+    /// Writes an event of this thread now, if its category is recorded. Returns whether it was
+    /// recorded.
+    pub fn event(
+        &mut self,
+        category: &str,
+        name: &str,
+        kind: EventKind,
+        arguments: &[(&str, Value<'_>)],
+    ) -> bool {
+        self.event_at(self.now(), Self::THIS_THREAD, category, name, kind, arguments)
+    }
+
+    /// Writes an event of another thread or at another time, like [`Context::event`]. Arguments
+    /// beyond 15 are left out.
+    pub fn event_at(
+        &mut self,
+        ticks: u64,
+        thread: Thread,
+        category: &str,
+        name: &str,
+        kind: EventKind,
+        arguments: &[(&str, Value<'_>)],
+    ) -> bool {
+        if !self.is_enabled(category) {
+            return false;
+        }
+        let mut named = [Argument::new(Text::EMPTY, Value::Null); MAX_ARGUMENTS];
+        let count = arguments.len().min(MAX_ARGUMENTS);
+        for (argument, (name, value)) in named.iter_mut().zip(arguments) {
+            *argument = Argument::new(self.string(name), *value);
+        }
+        let arguments = named.get(..count).unwrap_or(&[]);
+        let (category, name) = (self.string(category), self.string(name));
+        let event = Event { ticks, thread, category, name, kind, arguments: arguments.into() };
+        self.write(&Record::from(event))
+    }
+
+    /// Writes a record of any type that a provider may write. Returns whether it was recorded.
+    ///
+    /// What the manager would refuse is refused here: refs that are not registered, text that is
+    /// not UTF-8, metadata, scheduling records of a provider that is not about the machine, and
+    /// records that register something. If there is no room, the record is counted as lost.
+    pub fn write(&mut self, record: &Record<'_>) -> bool {
+        let mut words = std::mem::take(&mut self.writer.words);
+        words.clear();
+        let written = encode::append(&mut words, record).is_ok() && self.write_words(&words);
+        self.writer.words = words;
+        written
+    }
+
+    /// Writes the words of one record, like [`Context::write`].
+    pub fn write_words(&mut self, record: &[u64]) -> bool {
+        let Some((header, payload)) = record.split_first() else { return false };
+        if !self.is_valid(record) {
+            return false;
+        }
+        let Some(open) = self.reserve(record.len()) else { return false };
+        for (word, value) in open.words().iter().skip(1).zip(payload) {
+            word.store(*value, Ordering::Relaxed);
+        }
+        open.commit(*header);
+        true
+    }
+
+    /// Reserves room for a record of so many words, which the caller fills and commits without
+    /// delay. For records at a high rate: nothing is checked before the manager does it.
+    ///
+    /// `None` if the recording is over, and if there is no room: the record is counted as lost.
+    pub fn reserve(&mut self, words: usize) -> Option<Reservation<'static>> {
+        let recorder = self.writer.engine.recorder;
+        let open = self.slot.open(recorder, words.max(1))?;
+        // Asked again: now that the slot is busy, the recording does not end.
+        if recorder.recording() != self.recording {
+            open.abandon();
+            return None;
+        }
+        Some(open)
+    }
+
+    /// Writes a record to the durable buffer, where no later record overwrites it, such as the name
+    /// of an object. Returns whether it was recorded. Takes a lock.
+    pub fn write_durable(&mut self, record: &Record<'_>) -> bool {
+        let mut words = Vec::new();
+        let encoded = encode::append(&mut words, record).is_ok() && self.is_valid(&words);
+        encoded && self.with_table(|table| table.append_durable(&words)).is_some()
+    }
+
+    fn is_valid(&self, record: &[u64]) -> bool {
+        self.is_current() && self.writer.engine.check(record, self.writer.policy).is_ok()
+    }
+
+    fn with_table<T>(&self, act: impl FnOnce(&mut Table) -> Option<T>) -> Option<T> {
+        let mut table = self.writer.engine.table();
+        // Asked with the lock held: who ends or begins a recording waits for it before the table
+        // changes.
+        table.as_mut().filter(|table| table.is_wanted() && self.is_current()).and_then(act)
+    }
+}

@@ -1,0 +1,101 @@
+//! Writing records.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trace_format::layout::StringRef;
+use trace_protocol::buffer::consumer::IdentityPolicy;
+use trace_protocol::buffer::producer::Slot;
+use trace_protocol::thread_id;
+
+use crate::engine::client::RecordClock;
+use crate::engine::Engine;
+use crate::provider::lease::Lease;
+
+/// Writes the records of a thread.
+///
+/// It may go to another thread; its records stay those of the thread that made it.
+#[derive(Debug)]
+pub struct Writer {
+    pub(crate) engine: &'static Engine,
+    pub(crate) clock: RecordClock,
+    pub(crate) policy: IdentityPolicy,
+    /// `None` before the first record, and where there is no memory for one.
+    pub(crate) slot: Option<&'static Slot>,
+    /// Strings that are in the table of the recording with this number.
+    pub(crate) strings: HashMap<Box<str>, StringRef>,
+    strings_of: u64,
+    /// A record that is being made.
+    pub(crate) words: Vec<u64>,
+    thread: u32,
+    _lease: Arc<Lease>,
+}
+
+impl Writer {
+    pub(crate) fn new(lease: Arc<Lease>, clock: RecordClock, about_machine: bool) -> Self {
+        let policy = match about_machine {
+            true => IdentityPolicy::Machine,
+            false => IdentityPolicy::Own(u64::from(std::process::id())),
+        };
+        Self {
+            engine: lease.engine,
+            clock,
+            policy,
+            slot: None,
+            strings: HashMap::new(),
+            strings_of: 0,
+            words: Vec::new(),
+            thread: thread_id::ask_kernel(),
+            _lease: lease,
+        }
+    }
+
+    /// Whether `category` is being recorded.
+    #[must_use]
+    pub fn is_enabled(&self, category: &str) -> bool {
+        self.engine.is_category_enabled(category)
+    }
+
+    /// Returns the current time of the provider's clock, in ticks.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        (self.clock.ticks)()
+    }
+
+    /// Makes the writer ready for the recording under way, and returns its slot and the recording's
+    /// number.
+    pub(crate) fn enter(&mut self) -> Option<(&'static Slot, u64)> {
+        let recorder = self.engine.recorder;
+        let recording = recorder.recording();
+        if !recorder.is_recording() {
+            return None;
+        }
+        if self.slot.is_none() {
+            self.attach();
+        }
+        if self.strings_of != recording {
+            self.strings_of = recording;
+            self.strings.clear();
+        }
+        self.slot.map(|slot| (slot, recording))
+    }
+
+    fn attach(&mut self) {
+        let recorder = self.engine.recorder;
+        self.slot = recorder.attach(self.thread);
+        if recorder.asks_for_slots() {
+            self.engine.notify();
+        }
+        if self.slot.is_none() {
+            recorder.lost_without_slot(self.clock.ticks);
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot {
+            self.engine.recorder.detach(slot);
+        }
+    }
+}

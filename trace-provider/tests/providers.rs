@@ -1,0 +1,277 @@
+//! Providers that are values, recorded into files of their own.
+#![cfg(target_os = "linux")]
+
+use std::path::Path;
+use std::sync::{mpsc, Mutex};
+
+use trace_format::audit::Audit;
+use trace_format::layout::{InstantScope, ObjectType, ThreadKoids, ThreadState};
+use trace_format::record::{
+    Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Record, Text, Thread, Value,
+};
+use trace_format::Reader;
+use trace_protocol::message::ClockSource;
+use trace_protocol::mode::BufferingMode;
+use trace_provider::{Context, Provider, TraceState};
+
+/// A record, as a line of text.
+fn line(item: &trace_format::Item<'_>) -> Option<String> {
+    let text = |text| item.text(text).into_owned();
+    match &item.record {
+        Record::Event(event) if text(event.category) != "trace" => {
+            let arguments: Vec<String> = event
+                .arguments
+                .iter()
+                .map(|argument| format!(" {}={:?}", text(argument.name), argument.value))
+                .collect();
+            Some(format!("{} {:?}{}", text(event.name), event.kind, arguments.concat()))
+        }
+        Record::KernelObject(object) if object.object_type == ObjectType::THREAD => None,
+        Record::KernelObject(object) => Some(format!("object {}", text(object.name))),
+        Record::Log(log) => Some(format!("log {}", String::from_utf8_lossy(log.message))),
+        Record::ContextSwitch(switch) => Some(format!("switch on {}", switch.cpu)),
+        _ => None,
+    }
+}
+
+/// Reads an archive, which refers to nothing that is missing.
+fn lines(path: &Path) -> Vec<String> {
+    let mut reader = Reader::new(std::fs::File::open(path).unwrap());
+    let (mut lines, mut audit) = (Vec::new(), Audit::default());
+    while let Some(item) = reader.next().unwrap() {
+        audit.item(&item);
+        lines.extend(line(&item));
+    }
+    assert_eq!(audit, Audit::default());
+    lines
+}
+
+/// What a provider writes while it records into a file.
+fn recorded(
+    choose: impl FnOnce(trace_provider::Builder) -> trace_provider::Builder,
+    write: impl FnOnce(&Provider, &mut Context<'_>),
+) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("provider.fxt");
+    let provider = choose(Provider::builder("test").output(&path)).connect().unwrap();
+    let mut writer = provider.writer();
+    write(&provider, &mut writer.context().expect("it records from the start"));
+    drop((writer, provider));
+    let mut lines = lines(&path);
+    // The process, which the collector writes.
+    assert!(lines.remove(0).starts_with("object "), "{lines:?}");
+    lines
+}
+
+#[test]
+fn records_of_any_kind_are_written() {
+    let lines = recorded(
+        |builder| builder,
+        |_, context| {
+            assert!(context.counter("test", "load", 7, &[("value", Value::Uint32(1))]));
+            assert!(context.instant("test", "moment", &[]));
+            assert!(context.event("test", "begin", EventKind::AsyncBegin { id: 3 }, &[]));
+            let other = context.thread(u64::from(std::process::id()), 1 << 40);
+            assert!(matches!(other, Thread::Indexed(_)));
+            let complete = EventKind::DurationComplete { end: 30 };
+            assert!(context.event_at(20, other, "test", "elsewhere", complete, &[]));
+            let log = Log { ticks: 5, thread: Context::THIS_THREAD, message: b"a line" };
+            assert!(context.write(&Record::from(log)));
+            let object = KernelObject {
+                object_type: ObjectType::PROCESS,
+                koid: u64::from(std::process::id()),
+                name: context.string("a device"),
+                arguments: Arguments::NONE,
+            };
+            assert!(context.write_durable(&Record::from(object)));
+        },
+    );
+    let mut expected = [
+        "object a device".to_owned(),
+        "load Counter { id: 7 } value=Uint32(1)".to_owned(),
+        format!("moment {:?}", EventKind::Instant { scope: Some(InstantScope::Thread) }),
+        "begin AsyncBegin { id: 3 }".to_owned(),
+        "elsewhere DurationComplete { end: 30 }".to_owned(),
+        "log a line".to_owned(),
+    ];
+    let mut lines = lines;
+    lines.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn categories_that_are_off_are_not_written() {
+    let lines = recorded(
+        |builder| builder.categories(["on"]),
+        |_, context| {
+            assert!(context.is_enabled("on") && !context.is_enabled("off"));
+            assert!(context.instant("on", "written", &[]));
+            assert!(!context.instant("off", "left out", &[]));
+        },
+    );
+    assert_eq!(lines.len(), 1);
+}
+
+/// What the collector would refuse is refused at once.
+#[test]
+fn records_of_other_owners_are_refused() {
+    let switch = Record::from(ContextSwitch {
+        ticks: 1,
+        cpu: 3,
+        outgoing_state: ThreadState::BLOCKED,
+        outgoing_thread: 1,
+        incoming_thread: 2,
+        arguments: Arguments::NONE,
+    });
+    let lines = recorded(
+        |builder| builder,
+        |_, context| {
+            assert!(!context.write(&switch), "only a provider about the machine may");
+            let unknown = Event {
+                ticks: 1,
+                thread: Thread::Indexed(200),
+                category: "test".into(),
+                name: Text::Indexed(9000),
+                kind: EventKind::DurationBegin,
+                arguments: Arguments::NONE,
+            };
+            assert!(!context.write(&Record::from(unknown)));
+            assert!(!context.write_words(&[0]) && !context.write_words(&[]));
+        },
+    );
+    assert_eq!(lines, [""; 0]);
+    let lines = recorded(trace_provider::Builder::about_machine, |_, context| {
+        assert!(context.write(&switch))
+    });
+    assert_eq!(lines, ["switch on 3"]);
+}
+
+#[test]
+fn providers_of_one_process_are_independent() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let connect = |name: &str| Provider::builder(name).output(path(name)).connect().unwrap();
+    let (first, second) = (connect("first"), connect("second"));
+    let (mut one, mut two) = (first.writer(), second.writer());
+    for number in 0..3 {
+        let number = [("number", Value::Uint32(number))];
+        assert!(one.context().unwrap().instant("test", "one", &number));
+        assert!(two.context().unwrap().instant("test", "two", &number));
+    }
+    drop(first);
+    assert!(one.context().is_none());
+    assert!(two.context().unwrap().instant("test", "two", &[]));
+    drop(second);
+    let count = |name: &str, text: &str| {
+        lines(&path(name)).iter().filter(|line| line.starts_with(text)).count()
+    };
+    assert_eq!((count("first", "one"), count("first", "two")), (3, 0));
+    assert_eq!((count("second", "one"), count("second", "two")), (0, 4));
+}
+
+/// A provider that follows another one uses its memory, and none of its refs.
+#[test]
+fn a_later_provider_starts_anew() {
+    for round in 0..5 {
+        let name = format!("round {round}");
+        let lines = recorded(
+            |builder| builder,
+            |provider, context| {
+                assert_eq!(provider.state(), TraceState::Started);
+                assert!(context.instant("test", &name, &[]));
+            },
+        );
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].starts_with(&name));
+    }
+}
+
+#[test]
+fn each_mode_and_clock_works() {
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
+        let lines = recorded(
+            |builder| builder.buffering_mode(mode).clock(ClockSource::Boottime),
+            |_, context| {
+                assert_eq!(context.buffering_mode(), mode);
+                let before = trace_protocol::clock::boottime();
+                let now = context.now();
+                assert!((before..=trace_protocol::clock::boottime()).contains(&now));
+                assert!(context.instant("test", "moment", &[]));
+            },
+        );
+        assert_eq!(lines.len(), 1);
+    }
+}
+
+#[test]
+fn words_are_reserved_and_committed() {
+    let lines = recorded(
+        |builder| builder,
+        |_, context| {
+            let thread = ThreadKoids::new(u64::from(std::process::id()), 12);
+            let event = Event {
+                ticks: 4,
+                thread: Thread::Inline(thread),
+                category: context.string("test"),
+                name: context.string("by hand"),
+                kind: EventKind::DurationBegin,
+                arguments: Arguments::NONE,
+            };
+            let mut words = Vec::new();
+            trace_format::encode::append(&mut words, &Record::from(event)).unwrap();
+            let open = context.reserve(words.len()).unwrap();
+            for (word, value) in open.words().iter().zip(&words).skip(1) {
+                word.store(*value, std::sync::atomic::Ordering::Relaxed);
+            }
+            open.commit(words[0]);
+        },
+    );
+    assert_eq!(lines, ["by hand DurationBegin"]);
+}
+
+/// Observers are told the end, in which they can still write.
+#[test]
+fn observers_follow_the_recording() {
+    let (told, states) = mpsc::channel();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("observed.fxt");
+    let provider = Provider::builder("test").output(&path).connect().unwrap();
+    let writer = Mutex::new(provider.writer());
+    let observer = provider.observe(move |state| {
+        let mut writer = writer.lock().unwrap();
+        let context = writer.context();
+        let wrote = context.is_some_and(|mut context| context.instant("test", "observed", &[]));
+        let _received = told.send((state, wrote));
+    });
+    drop(provider);
+    drop(observer);
+    let states: Vec<_> = states.try_iter().collect();
+    assert_eq!(states, [(TraceState::Stopping, true), (TraceState::Stopped, false)]);
+    assert_eq!(lines(&path).iter().filter(|line| line.starts_with("observed")).count(), 1);
+}
+
+/// A forked child is no provider, and its copy of one does no harm.
+#[test]
+fn a_forked_child_writes_nothing() {
+    let lines = recorded(
+        |builder| builder,
+        |provider, context| {
+            assert!(context.instant("test", "parent", &[]));
+            // SAFETY: the child only reads and stores, and then leaves without destructors.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let wrote = context.instant("test", "child", &[]);
+                let stopped = provider.state() == TraceState::Stopped;
+                // SAFETY: ends the process.
+                unsafe { libc::_exit(i32::from(wrote || !stopped)) };
+            }
+            let mut status = 0;
+            // SAFETY: the child is this process's; `status` is a valid place.
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert_eq!(status, 0);
+            assert!(context.instant("test", "parent", &[]));
+        },
+    );
+    assert!(lines.iter().all(|line| line.starts_with("parent")) && lines.len() == 2, "{lines:?}");
+}
