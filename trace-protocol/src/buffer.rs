@@ -1,11 +1,11 @@
 //! The shared buffer. Its layout, states and rules are in `docs/buffer.md`.
 //!
-//! This is the only module of the crate, beside the sockets, with `unsafe` in it: the memory is
-//! shared with another process, and the hot path writes it through pointers.
+//! The provider's half has `unsafe` in it: the hot path writes the memory through pointers.
 
 pub mod consumer;
 pub mod header;
 pub mod memory;
 pub mod omission;
+#[allow(unsafe_code)]
 pub mod producer;
 pub mod saved;

@@ -4,7 +4,6 @@
 #![deny(unsafe_code)]
 
 pub mod archive;
-#[allow(unsafe_code)]
 pub mod buffer;
 pub mod categories;
 pub mod clock;
@@ -14,7 +13,6 @@ pub mod message;
 pub mod mode;
 pub mod ntrace;
 pub mod packet;
-#[allow(unsafe_code)]
 pub mod socket;
 #[allow(unsafe_code)]
 pub mod words;

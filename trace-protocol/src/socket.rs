@@ -4,11 +4,11 @@
 //! nothing. Failures are [`std::io::Error`]s of the system call that failed.
 
 mod address;
-mod fd_passing;
 mod listener;
 mod memory_file;
 mod stream;
 #[cfg(test)]
+#[allow(unsafe_code)]
 mod tests;
 
 pub use address::{default_socket_path, default_socket_path_from};
@@ -16,5 +16,4 @@ pub use listener::Listener;
 pub use memory_file::MemoryFile;
 pub use stream::{PeerCredentials, Socket};
 
-/// The most file descriptors that one message carries.
-pub const MAX_FDS: usize = 4;
+pub use crate::sys::fd_passing::MAX_FDS;

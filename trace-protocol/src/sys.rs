@@ -1,9 +1,13 @@
 //! System calls that the standard library has no name for, by subject.
 
 pub mod counter;
+pub(crate) mod fd_passing;
 pub(crate) mod files;
 pub(crate) mod membarrier;
+pub(crate) mod memory_files;
+pub(crate) mod region;
 pub mod slices;
+pub(crate) mod sockets;
 pub mod thread_id;
 pub(crate) mod time;
 

@@ -3,17 +3,15 @@
 use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::ptr;
 
 use super::address::Address;
-use super::stream::new_socket;
 use super::Socket;
 use crate::file::random_name;
-use crate::sys::{check, retry};
+use crate::sys::{retry, sockets};
 
 /// A socket that providers connect to. Its file goes away with it.
 #[derive(Debug)]
@@ -64,20 +62,7 @@ impl Listener {
     /// `WouldBlock` when nobody waits and the listener is non-blocking; or when the process has no
     /// file descriptor left, and then the connection goes on waiting.
     pub fn accept(&self) -> io::Result<Socket> {
-        let fd = retry(|| {
-            // SAFETY: accept4(2) may be given no place for the peer's address.
-            let fd = unsafe {
-                libc::accept4(
-                    self.fd.as_raw_fd(),
-                    ptr::null_mut(),
-                    ptr::null_mut(),
-                    libc::SOCK_CLOEXEC,
-                )
-            };
-            check(fd)
-        })?;
-        // SAFETY: accept4 succeeded, so `fd` is open and nobody else owns it.
-        Ok(Socket::from(unsafe { OwnedFd::from_raw_fd(fd) }))
+        retry(|| sockets::accept(self.fd.as_fd())).map(Socket::from)
     }
 
     /// Makes [`accept`](Self::accept) fail with `WouldBlock` instead of waiting, or wait again.
@@ -86,9 +71,7 @@ impl Listener {
     ///
     /// When the kernel refuses, which it has no reason to.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        let value = libc::c_int::from(nonblocking);
-        // SAFETY: FIONBIO reads one int, which `value` is.
-        check(unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::FIONBIO, &value) }).map(drop)
+        sockets::set_nonblocking(self.fd.as_fd(), nonblocking)
     }
 }
 
@@ -109,15 +92,9 @@ impl Drop for Listener {
 
 fn bind_and_listen(path: &Path) -> io::Result<OwnedFd> {
     let address = Address::to_bind(path)?;
-    let socket = new_socket()?;
-    // SAFETY: `address.raw` is a `sockaddr_un` of which `address.length` bytes, no more than it
-    // has, are set; it outlives the call.
-    let result = unsafe {
-        libc::bind(socket.as_raw_fd(), ptr::from_ref(&address.raw).cast(), address.length)
-    };
-    check(result)?;
-    // SAFETY: listen(2) takes no pointer.
-    check(unsafe { libc::listen(socket.as_raw_fd(), libc::SOMAXCONN) })?;
+    let socket = sockets::new_stream()?;
+    sockets::bind(socket.as_fd(), &address.raw, address.length)?;
+    sockets::listen(socket.as_fd())?;
     Ok(socket)
 }
 

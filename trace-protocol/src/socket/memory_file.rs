@@ -1,13 +1,12 @@
 //! The memory behind a shared buffer.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
 use crate::sys::files::file_system;
-use crate::sys::{check, retry};
+use crate::sys::{memory_files, retry};
 
 /// The size is fixed, and so are the seals.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
@@ -30,13 +29,11 @@ impl MemoryFile {
     /// When there is not enough memory or no file descriptor left, and for a `name` with a zero
     /// byte or of more than 249 bytes.
     pub fn new(name: &str, size: u64) -> io::Result<Self> {
-        let file = create(name)?;
+        let file = memory_files::create(name)?;
         file.set_len(size)?;
         let length = i64::try_from(size).map_err(|_| io::ErrorKind::InvalidInput)?;
-        // SAFETY: fallocate(2) takes no pointer.
-        retry(|| check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) }))?;
-        // SAFETY: F_ADD_SEALS takes an int, no pointer.
-        check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SEALS) })?;
+        retry(|| memory_files::allocate(&file, 0, length))?;
+        memory_files::add_seals(&file, SEALS)?;
         Ok(Self { file, size })
     }
 
@@ -65,18 +62,14 @@ impl MemoryFile {
     pub fn free(&self) -> io::Result<()> {
         let length = i64::try_from(self.size).map_err(|_| io::ErrorKind::InvalidInput)?;
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        // SAFETY: fallocate(2) takes no pointer.
-        retry(|| check(unsafe { libc::fallocate(self.file.as_raw_fd(), mode, 0, length) }))?;
-        Ok(())
+        retry(|| memory_files::allocate(&self.file, mode, length))
     }
 
     /// Whether `fd` is memory of normal pages whose size is fixed for ever: no access to a mapping
     /// of it can fail because somebody has cut it off.
     pub fn is_sealed(fd: BorrowedFd<'_>) -> bool {
-        // SAFETY: F_GET_SEALS takes no argument.
-        let seals = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GET_SEALS) };
         let tmpfs = || file_system(fd).is_ok_and(|found| found == libc::TMPFS_MAGIC as u64);
-        seals >= 0 && seals & SEALS == SEALS && tmpfs()
+        memory_files::seals(fd).is_ok_and(|seals| seals & SEALS == SEALS) && tmpfs()
     }
 }
 
@@ -84,13 +77,4 @@ impl AsFd for MemoryFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
-}
-
-fn create(name: &str) -> io::Result<File> {
-    let name = CString::new(name).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: `name` ends with a zero byte and lives through the call.
-    let fd = check(unsafe { libc::memfd_create(name.as_ptr(), flags) })?;
-    // SAFETY: memfd_create succeeded, so `fd` is open and nobody else owns it.
-    Ok(unsafe { File::from_raw_fd(fd) })
 }

@@ -1,15 +1,14 @@
 //! A connected socket.
 
 use std::io;
-use std::mem;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::address::Address;
-use super::fd_passing::{receive, send};
-use crate::sys::{check, retry};
+use crate::sys::fd_passing::{receive, send};
+use crate::sys::retry;
+use crate::sys::sockets::{self, Credentials};
 
 /// A connected Unix socket: of the stream kind for messages, of the packet kind for packets.
 #[derive(Debug)]
@@ -40,19 +39,8 @@ impl Socket {
     /// `PermissionDenied` when the socket or its directory is another user's.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let address = Address::to_connect(path)?;
-        let socket = new_socket()?;
-        retry(|| {
-            // SAFETY: `address.raw` is a `sockaddr_un` of which `address.length` bytes, no more
-            // than it has, are set; it outlives the call.
-            let result = unsafe {
-                libc::connect(
-                    socket.as_raw_fd(),
-                    ptr::from_ref(&address.raw).cast(),
-                    address.length,
-                )
-            };
-            check(result)
-        })?;
+        let socket = sockets::new_stream()?;
+        retry(|| sockets::connect(socket.as_fd(), &address.raw, address.length))?;
         Ok(socket.into())
     }
 
@@ -62,14 +50,7 @@ impl Socket {
     ///
     /// When the process or the system has no file descriptor left.
     pub fn packet_pair() -> io::Result<(Self, Self)> {
-        let mut fds: [RawFd; 2] = [-1; 2];
-        let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
-        // SAFETY: `fds` has room for the two descriptors that socketpair(2) stores.
-        check(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) })?;
-        // SAFETY: socketpair succeeded, so the first descriptor is open and nobody else owns it.
-        let first = unsafe { OwnedFd::from_raw_fd(fds[0]) };
-        // SAFETY: socketpair succeeded, so the second descriptor is open and nobody else owns it.
-        let second = unsafe { OwnedFd::from_raw_fd(fds[1]) };
+        let (first, second) = sockets::packet_pair()?;
         Ok((first.into(), second.into()))
     }
 
@@ -127,9 +108,9 @@ impl Socket {
     ///
     /// `InvalidInput` for any other file.
     pub fn from_packets(fd: OwnedFd) -> io::Result<Self> {
-        let domain: libc::c_int = option(fd.as_fd(), libc::SO_DOMAIN)?;
-        let kind: libc::c_int = option(fd.as_fd(), libc::SO_TYPE)?;
-        let listens: libc::c_int = option(fd.as_fd(), libc::SO_ACCEPTCONN)?;
+        let option = |name| sockets::option(fd.as_fd(), name);
+        let (domain, kind) = (option(libc::SO_DOMAIN)?, option(libc::SO_TYPE)?);
+        let listens = option(libc::SO_ACCEPTCONN)?;
         if (domain, kind, listens) != (libc::AF_UNIX, libc::SOCK_SEQPACKET, 0) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -142,38 +123,9 @@ impl Socket {
     ///
     /// When the kernel refuses, which it has no reason to.
     pub fn peer_credentials(&self) -> io::Result<PeerCredentials> {
-        let found: Credentials = option(self.fd.as_fd(), libc::SO_PEERCRED)?;
-        let Credentials { pid, uid, gid } = found;
+        let Credentials { pid, uid, gid } = sockets::peer(self.fd.as_fd())?;
         Ok(PeerCredentials { pid: pid as u32, uid, gid })
     }
-}
-
-/// The kernel's `struct ucred`.
-#[repr(C)]
-#[derive(Default)]
-struct Credentials {
-    pid: libc::pid_t,
-    uid: libc::uid_t,
-    gid: libc::gid_t,
-}
-
-/// Asks for an option of a socket, which is integers.
-fn option<T: Default>(fd: BorrowedFd<'_>, name: libc::c_int) -> io::Result<T> {
-    let mut found = T::default();
-    let mut length = mem::size_of::<T>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, which `found` has; it is integers, for
-    // which all bytes are valid.
-    let result = unsafe {
-        libc::getsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_SOCKET,
-            name,
-            ptr::from_mut(&mut found).cast(),
-            &mut length,
-        )
-    };
-    check(result)?;
-    Ok(found)
 }
 
 impl AsFd for Socket {
@@ -193,13 +145,4 @@ impl From<Socket> for OwnedFd {
     fn from(socket: Socket) -> Self {
         socket.fd
     }
-}
-
-/// Makes a stream socket.
-pub(super) fn new_socket() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
-    // SAFETY: socket(2) takes no pointer.
-    let fd = check(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
-    // SAFETY: socket(2) succeeded, so `fd` is open and nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

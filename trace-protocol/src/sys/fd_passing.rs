@@ -5,8 +5,10 @@ use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
-use super::MAX_FDS;
-use crate::sys::check;
+use super::check;
+
+/// The most file descriptors that one message carries.
+pub const MAX_FDS: usize = 4;
 
 /// Room for one control message with [`MAX_FDS`] descriptors: a header of 16 bytes and 4 bytes for
 /// each. `u64` gives it the alignment of `cmsghdr`.
@@ -17,7 +19,7 @@ const FD: usize = mem::size_of::<RawFd>();
 const _: () = assert!(HEADER == 16 && mem::align_of::<libc::cmsghdr>() <= 8);
 const _: () = assert!(HEADER + MAX_FDS * FD <= mem::size_of::<Control>());
 
-pub(super) fn send(
+pub(crate) fn send(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
     fds: &[BorrowedFd<'_>],
@@ -39,7 +41,7 @@ pub(super) fn send(
     check(sent).map(|sent| sent as usize)
 }
 
-pub(super) fn receive(
+pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
     fds: Option<&mut Vec<OwnedFd>>,

@@ -1,0 +1,119 @@
+//! Unix sockets.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+
+use libc::{c_int, sockaddr_un, socklen_t};
+
+use super::check;
+
+/// Makes a stream socket.
+pub(crate) fn new_stream() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    // SAFETY: socket(2) takes no pointer.
+    let fd = check(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
+    // SAFETY: socket(2) succeeded, so `fd` is open and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes a connected pair of packet sockets.
+pub(crate) fn packet_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut fds: [RawFd; 2] = [-1; 2];
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    // SAFETY: `fds` has room for the two descriptors that socketpair(2) stores.
+    check(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) })?;
+    // SAFETY: socketpair succeeded, so the first descriptor is open and nobody else owns it.
+    let first = unsafe { OwnedFd::from_raw_fd(fds[0]) };
+    // SAFETY: socketpair succeeded, so the second descriptor is open and nobody else owns it.
+    let second = unsafe { OwnedFd::from_raw_fd(fds[1]) };
+    Ok((first, second))
+}
+
+/// Connects to the socket with this address, of which `length` bytes are set.
+pub(crate) fn connect(
+    socket: BorrowedFd<'_>,
+    address: &sockaddr_un,
+    length: socklen_t,
+) -> io::Result<()> {
+    let (start, length) = (ptr::from_ref(address).cast(), cut(length));
+    // SAFETY: the address has `length` bytes and outlives the call.
+    check(unsafe { libc::connect(socket.as_raw_fd(), start, length) }).map(drop)
+}
+
+/// Gives a socket this address, of which `length` bytes are set.
+pub(crate) fn bind(
+    socket: BorrowedFd<'_>,
+    address: &sockaddr_un,
+    length: socklen_t,
+) -> io::Result<()> {
+    let (start, length) = (ptr::from_ref(address).cast(), cut(length));
+    // SAFETY: the address has `length` bytes and outlives the call.
+    check(unsafe { libc::bind(socket.as_raw_fd(), start, length) }).map(drop)
+}
+
+/// Cuts a length to that of an address.
+fn cut(length: socklen_t) -> socklen_t {
+    length.min(mem::size_of::<sockaddr_un>() as socklen_t)
+}
+
+/// Lets others connect to a socket.
+pub(crate) fn listen(socket: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: listen(2) takes no pointer.
+    check(unsafe { libc::listen(socket.as_raw_fd(), libc::SOMAXCONN) }).map(drop)
+}
+
+/// Takes the next connection.
+pub(crate) fn accept(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let none = ptr::null_mut();
+    // SAFETY: accept4(2) may be given no place for the peer's address.
+    let fd =
+        unsafe { libc::accept4(socket.as_raw_fd(), none, ptr::null_mut(), libc::SOCK_CLOEXEC) };
+    // SAFETY: accept4 succeeded, so the descriptor is open and nobody else owns it.
+    check(fd).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Makes calls that would wait fail with `WouldBlock`, or wait again.
+pub(crate) fn set_nonblocking(socket: BorrowedFd<'_>, nonblocking: bool) -> io::Result<()> {
+    let value = c_int::from(nonblocking);
+    // SAFETY: FIONBIO reads one int, which `value` is.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::FIONBIO, &value) }).map(drop)
+}
+
+/// Returns an option of a socket that is a number.
+pub(crate) fn option(socket: BorrowedFd<'_>, name: c_int) -> io::Result<c_int> {
+    // SAFETY: a number may have any bytes.
+    unsafe { read_option(socket, name) }
+}
+
+/// Returns who is at the other end of a socket.
+pub(crate) fn peer(socket: BorrowedFd<'_>) -> io::Result<Credentials> {
+    // SAFETY: credentials are numbers, which may have any bytes.
+    unsafe { read_option(socket, libc::SO_PEERCRED) }
+}
+
+/// The kernel's `struct ucred`.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub(crate) struct Credentials {
+    pub(crate) pid: libc::pid_t,
+    pub(crate) uid: libc::uid_t,
+    pub(crate) gid: libc::gid_t,
+}
+
+/// Reads an option of a socket.
+///
+/// # Safety
+/// All bytes are valid for a `T`.
+unsafe fn read_option<T: Default>(socket: BorrowedFd<'_>, name: c_int) -> io::Result<T> {
+    let mut found = T::default();
+    let mut length = mem::size_of::<T>() as socklen_t;
+    let place = ptr::from_mut(&mut found).cast();
+    // SAFETY: the kernel writes at most `length` bytes, which `found` has; all are valid by the
+    // contract.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, name, place, &mut length) };
+    check(result)?;
+    Ok(found)
+}
