@@ -54,12 +54,13 @@ use crate::service::status::Shared;
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) engine: &'static Engine,
-    pub(crate) client: Box<dyn Client>,
     pub(crate) config: Config,
     pub(crate) clock: RecordClock,
     pub(crate) announcer: Announcer,
     pub(crate) wake_ups: WakeUps,
     pub(crate) shared: Arc<Shared>,
+    /// Dropped last: it may hold the engine's lease.
+    pub(crate) client: Box<dyn Client>,
 }
 
 impl Service {

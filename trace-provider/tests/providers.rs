@@ -251,6 +251,31 @@ fn observers_follow_the_recording() {
     assert_eq!(lines(&path).iter().filter(|line| line.starts_with("observed")).count(), 1);
 }
 
+/// The service thread may not have seen a writer that lives for a moment only.
+#[test]
+fn a_writer_of_a_moment_has_the_name_of_its_thread() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("named.fxt");
+    let provider = Provider::builder("test").output(&path).connect().unwrap();
+    let moment = std::thread::Builder::new().name("a moment".to_owned());
+    std::thread::scope(|scope| {
+        let write = || assert!(provider.writer().context().unwrap().instant("test", "i", &[]));
+        moment.spawn_scoped(scope, write).unwrap().join().unwrap();
+    });
+    drop(provider);
+    let mut reader = Reader::new(std::fs::File::open(&path).unwrap());
+    let mut names = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        match &item.record {
+            Record::KernelObject(object) if object.object_type == ObjectType::THREAD => {
+                names.push(item.text(object.name).into_owned());
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(names, ["a moment"]);
+}
+
 /// A forked child is no provider, and its copy of one does no harm.
 #[test]
 fn a_forked_child_writes_nothing() {

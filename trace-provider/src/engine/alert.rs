@@ -11,7 +11,7 @@ use crate::engine::wake::WakeWord;
 ///
 /// Rules: raised by any thread, also in a signal handler; lowered by the service thread, and by a
 /// forked child for itself.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct AlertCount(AtomicU64);
 
 impl AlertCount {

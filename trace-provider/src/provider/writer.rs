@@ -9,6 +9,7 @@ use trace_protocol::buffer::producer::Slot;
 use trace_protocol::thread_id;
 
 use crate::engine::client::RecordClock;
+use crate::engine::names::tell_own;
 use crate::engine::Engine;
 use crate::provider::lease::Lease;
 
@@ -95,6 +96,10 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if let Some(slot) = self.slot {
+            if self.thread == thread_id::ask_kernel() {
+                // The service thread may not have seen this thread yet.
+                tell_own(self.engine, slot);
+            }
             self.engine.recorder.detach(slot);
         }
     }
