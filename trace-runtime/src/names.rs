@@ -31,7 +31,7 @@ enum Object {
     Thread(u64),
 }
 
-/// The names that threads, tracks and the process were names.
+/// The names of threads, tracks and the process.
 #[derive(Debug, Default)]
 struct Names {
     threads: HashMap<u32, Box<str>>,
