@@ -2,6 +2,7 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | `access` | one recording, for who makes records by hand |
 //! | `table` | strings and threads, and what else is in the durable buffer |
 //! | `categories` | the categories that are recorded |
 //! | `wake` | waking the service thread |
@@ -10,6 +11,7 @@
 //! | `client`, `turn` | what the service thread asks of the owner of trace points |
 //! | `names` | the names that the kernel knows threads by |
 
+pub(crate) mod access;
 pub(crate) mod alert;
 #[allow(unsafe_code)]
 pub(crate) mod categories;
@@ -26,7 +28,6 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::MutexGuard;
 
 use trace_format::layout::StringRef;
-use trace_protocol::buffer::consumer::{check_record, IdentityPolicy, Rejection};
 use trace_protocol::buffer::producer::Recorder;
 
 use crate::engine::alert::NamedAlerts;
@@ -81,14 +82,6 @@ impl Engine {
     /// trace points. Not for signal handlers.
     pub fn table(&'static self) -> MutexGuard<'static, Option<Table>> {
         self.table.lock()
-    }
-
-    /// Checks a record that is about to be written: whether the collector would take it.
-    ///
-    /// # Errors
-    /// What the collector would refuse it for.
-    pub fn check(&self, record: &[u64], policy: IdentityPolicy) -> Result<(), Rejection> {
-        check_record(&self.refs, record, policy)
     }
 
     /// Wakes the service thread on behalf of a traced thread, if that may make system calls. Works

@@ -24,6 +24,7 @@ pub use state::TraceState;
 pub use trace_format as format;
 #[cfg(target_os = "linux")]
 pub use {
+    engine::access::Access,
     engine::alert::AlertCount,
     engine::client::{Client, RecordClock},
     engine::names::{tell_own, thread_object},

@@ -1,14 +1,12 @@
 //! Access to a recording, for who writes records.
 
-use std::sync::atomic::Ordering;
-
 use trace_format::encode;
 use trace_format::layout::{cut_str, InstantScope, ThreadKoids, MAX_STRING_BYTES};
 use trace_format::record::{Argument, Event, EventKind, Record, Text, Thread, Value};
 use trace_protocol::buffer::producer::{Reservation, Slot, CHUNK_THREAD};
 use trace_protocol::mode::BufferingMode;
 
-use crate::engine::table::Table;
+use crate::engine::access::Access;
 use crate::provider::writer::Writer;
 
 /// Access to the recording under way.
@@ -20,7 +18,7 @@ use crate::provider::writer::Writer;
 pub struct Context<'w> {
     writer: &'w mut Writer,
     slot: &'static Slot,
-    recording: u64,
+    access: Access,
 }
 
 /// The most arguments of an event.
@@ -30,8 +28,8 @@ impl Writer {
     /// Returns access to the recording under way; `None` while nothing is recorded, or if there is
     /// no memory for this writer yet.
     pub fn context(&mut self) -> Option<Context<'_>> {
-        let (slot, recording) = self.enter()?;
-        Some(Context { writer: self, slot, recording })
+        let (slot, access) = self.enter()?;
+        Some(Context { writer: self, slot, access })
     }
 }
 
@@ -42,8 +40,7 @@ impl Context<'_> {
     /// Whether the recording is still under way.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        let recorder = self.writer.engine.recorder;
-        recorder.is_recording() && recorder.recording() == self.recording
+        self.access.is_current()
     }
 
     /// Whether `category` is being recorded.
@@ -76,7 +73,7 @@ impl Context<'_> {
     }
 
     fn register(&mut self, text: &str) -> Option<u16> {
-        let reference = self.with_table(|table| table.intern(text))?;
+        let reference = self.access.register_string(text)?;
         self.writer.strings.insert(text.into(), reference);
         reference.index()
     }
@@ -88,7 +85,7 @@ impl Context<'_> {
     /// write about the machine.
     pub fn thread(&mut self, process: u64, thread: u64) -> Thread {
         let koids = ThreadKoids::new(process, thread);
-        let reference = self.with_table(|table| table.register_thread(koids));
+        let reference = self.access.register_thread(koids);
         reference.map_or(Thread::Inline(koids), |reference| Thread::Indexed(reference.bits()))
     }
 
@@ -175,16 +172,7 @@ impl Context<'_> {
 
     /// Writes the words of one record, like [`Context::write`].
     pub fn write_words(&mut self, record: &[u64]) -> bool {
-        let Some((header, payload)) = record.split_first() else { return false };
-        if !self.is_valid(record) {
-            return false;
-        }
-        let Some(open) = self.reserve(record.len()) else { return false };
-        for (word, value) in open.words().iter().skip(1).zip(payload) {
-            word.store(*value, Ordering::Relaxed);
-        }
-        open.commit(*header);
-        true
+        self.access.write(Some(self.slot), record, self.writer.policy)
     }
 
     /// Reserves room for a record of so many words, which the caller fills and commits without
@@ -192,32 +180,14 @@ impl Context<'_> {
     ///
     /// `None` if the recording is over, and if there is no room: the record is counted as lost.
     pub fn reserve(&mut self, words: usize) -> Option<Reservation<'static>> {
-        let recorder = self.writer.engine.recorder;
-        let open = self.slot.open(recorder, words.max(1))?;
-        // Asked again: now that the slot is busy, the recording does not end.
-        if recorder.recording() != self.recording {
-            open.abandon();
-            return None;
-        }
-        Some(open)
+        self.access.reserve(self.slot, words)
     }
 
     /// Writes a record to the durable buffer, where no later record overwrites it, such as the name
     /// of an object. Returns whether it was recorded. Takes a lock.
     pub fn write_durable(&mut self, record: &Record<'_>) -> bool {
         let mut words = Vec::new();
-        let encoded = encode::append(&mut words, record).is_ok() && self.is_valid(&words);
-        encoded && self.with_table(|table| table.append_durable(&words)).is_some()
-    }
-
-    fn is_valid(&self, record: &[u64]) -> bool {
-        self.is_current() && self.writer.engine.check(record, self.writer.policy).is_ok()
-    }
-
-    fn with_table<T>(&self, act: impl FnOnce(&mut Table) -> Option<T>) -> Option<T> {
-        let mut table = self.writer.engine.table();
-        // Asked with the lock held: who ends or begins a recording waits for it before the table
-        // changes.
-        table.as_mut().filter(|table| table.is_wanted() && self.is_current()).and_then(act)
+        encode::append(&mut words, record).is_ok()
+            && self.access.write_durable(&words, self.writer.policy)
     }
 }

@@ -8,6 +8,7 @@ use trace_protocol::buffer::consumer::IdentityPolicy;
 use trace_protocol::buffer::producer::Slot;
 use trace_protocol::thread_id;
 
+use crate::engine::access::Access;
 use crate::engine::client::RecordClock;
 use crate::engine::names::tell_own;
 use crate::engine::Engine;
@@ -63,22 +64,17 @@ impl Writer {
         (self.clock.ticks)()
     }
 
-    /// Makes the writer ready for the recording under way, and returns its slot and the recording's
-    /// number.
-    pub(crate) fn enter(&mut self) -> Option<(&'static Slot, u64)> {
-        let recorder = self.engine.recorder;
-        let recording = recorder.recording();
-        if !recorder.is_recording() {
-            return None;
-        }
+    /// Makes the writer ready for the recording under way. Returns its slot, and the recording.
+    pub(crate) fn enter(&mut self) -> Option<(&'static Slot, Access)> {
+        let access = Access::acquire(self.engine)?;
         if self.slot.is_none() {
             self.attach();
         }
-        if self.strings_of != recording {
-            self.strings_of = recording;
+        if self.strings_of != access.recording() {
+            self.strings_of = access.recording();
             self.strings.clear();
         }
-        self.slot.map(|slot| (slot, recording))
+        self.slot.map(|slot| (slot, access))
     }
 
     fn attach(&mut self) {

@@ -1,12 +1,10 @@
 //! Records that the program makes itself.
 
-use std::sync::atomic::Ordering;
-
-use trace_format::layout::{cut_str, StringRef, ThreadKoids, ThreadRef, MAX_STRING_BYTES};
+use trace_format::layout::{StringRef, ThreadKoids, ThreadRef};
 use trace_protocol::buffer::consumer::IdentityPolicy;
 use trace_protocol::buffer::header::BufferingMode as Mode;
 use trace_protocol::buffer::producer::CHUNK_THREAD;
-use trace_provider::Table;
+use trace_provider::Access;
 
 use super::BufferingMode;
 use crate::thread::slot;
@@ -23,6 +21,9 @@ pub struct Context {
     recording: u64,
 }
 
+/// Records are about this process, whose number the collector knows.
+const OWN: IdentityPolicy = IdentityPolicy::Own(0);
+
 impl Context {
     /// The thread that writes the record: registered already, in every recording.
     pub const THIS_THREAD: ThreadRef = CHUNK_THREAD;
@@ -30,14 +31,13 @@ impl Context {
     /// A context, while anything is recorded. Costs two loads.
     #[must_use]
     pub fn acquire() -> Option<Self> {
-        let recording = RECORDER.recording();
-        RECORDER.is_recording().then_some(Self { recording })
+        Access::acquire(&ENGINE).map(|access| Self { recording: access.recording() })
     }
 
     /// Whether the recording that this belongs to is still under way. Costs two loads.
     #[must_use]
     pub fn is_current(self) -> bool {
-        Self::acquire() == Some(self)
+        self.access().is_current()
     }
 
     /// The ref of a text, which is registered if it is new; up to 32,000 bytes of it.
@@ -46,7 +46,7 @@ impl Context {
     /// put the text in the record then. Takes a lock and allocates; not for signal handlers.
     #[must_use]
     pub fn register_string(self, text: &str) -> Option<StringRef> {
-        self.with_table(|table| table.intern(cut_str(text, MAX_STRING_BYTES)))
+        self.access().register_string(text)
     }
 
     /// The ref of a thread, which is registered if it is new. There are 254 in a recording.
@@ -56,7 +56,7 @@ impl Context {
     /// same cost.
     #[must_use]
     pub fn register_thread(self, process: u64, thread: u64) -> Option<ThreadRef> {
-        self.with_table(|table| table.register_thread(ThreadKoids::new(process, thread)))
+        self.access().register_thread(ThreadKoids::new(process, thread))
     }
 
     /// Writes one whole record, whose words are those of the trace format, on this thread. Returns
@@ -69,23 +69,7 @@ impl Context {
     ///
     /// Costs a check of the record, and its copy; takes no lock and allocates nothing.
     pub fn write_record(self, record: &[u64]) -> bool {
-        let Some((header, payload)) = record.split_first() else { return false };
-        let own = IdentityPolicy::Own(u64::from(std::process::id()));
-        if !self.is_current() || ENGINE.check(record, own).is_err() {
-            return false;
-        }
-        let Some(open) = slot().and_then(|slot| slot.open(&RECORDER, record.len())) else {
-            return false;
-        };
-        if RECORDER.recording() != self.recording {
-            open.abandon();
-            return false;
-        }
-        for (word, value) in open.words().iter().skip(1).zip(payload) {
-            word.store(*value, Ordering::Relaxed);
-        }
-        open.commit(*header);
-        true
+        self.access().write(slot(), record, OWN)
     }
 
     /// What happens when the buffer is full.
@@ -98,10 +82,7 @@ impl Context {
         }
     }
 
-    fn with_table<T>(self, act: impl FnOnce(&mut Table) -> Option<T>) -> Option<T> {
-        let mut table = ENGINE.table();
-        // Asked with the lock held: who ends or begins a recording waits for it before the table
-        // changes.
-        table.as_mut().filter(|table| table.is_wanted() && self.is_current()).and_then(act)
+    fn access(self) -> Access {
+        Access::new(&ENGINE, self.recording)
     }
 }

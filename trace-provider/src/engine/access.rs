@@ -1,0 +1,106 @@
+//! Access to one recording of an engine, for who makes records by hand.
+
+use std::sync::atomic::Ordering;
+
+use trace_format::layout::{cut_str, StringRef, ThreadKoids, ThreadRef, MAX_STRING_BYTES};
+use trace_protocol::buffer::consumer::{check_record, IdentityPolicy};
+use trace_protocol::buffer::producer::{Reservation, Slot};
+
+use crate::engine::table::Table;
+use crate::engine::Engine;
+
+/// A recording. It holds nothing up: once the recording is over, nothing is registered and nothing
+/// written.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    engine: &'static Engine,
+    recording: u64,
+}
+
+impl Access {
+    /// Returns access to the recording under way; `None` while nothing is recorded. Costs two
+    /// loads.
+    #[must_use]
+    pub fn acquire(engine: &'static Engine) -> Option<Self> {
+        let recording = engine.recorder.recording();
+        engine.recorder.is_recording().then_some(Self { engine, recording })
+    }
+
+    /// Returns access to the recording with this number.
+    #[must_use]
+    pub fn new(engine: &'static Engine, recording: u64) -> Self {
+        Self { engine, recording }
+    }
+
+    /// Returns the number of the recording.
+    #[must_use]
+    pub fn recording(self) -> u64 {
+        self.recording
+    }
+
+    /// Whether the recording is still under way. Costs two loads.
+    #[must_use]
+    pub fn is_current(self) -> bool {
+        let now = Self::acquire(self.engine);
+        now.is_some_and(|now| now.recording == self.recording)
+    }
+
+    /// Returns the ref of a text, which is registered if it is new. Takes a lock.
+    #[must_use]
+    pub fn register_string(self, text: &str) -> Option<StringRef> {
+        self.with_table(|table| table.intern(cut_str(text, MAX_STRING_BYTES)))
+    }
+
+    /// Returns the ref of a thread, which is registered if it is new. Takes a lock.
+    #[must_use]
+    pub fn register_thread(self, koids: ThreadKoids) -> Option<ThreadRef> {
+        self.with_table(|table| table.register_thread(koids))
+    }
+
+    /// Writes a record to the durable buffer, if it leaves room for strings. Takes a lock.
+    #[must_use]
+    pub fn write_durable(self, record: &[u64], policy: IdentityPolicy) -> bool {
+        self.is_valid(record, policy)
+            && self.with_table(|table| table.append_durable(record)).is_some()
+    }
+
+    /// Writes one whole record on the thread that holds the slot, if the collector would take it.
+    /// Takes no lock and makes no system call.
+    pub fn write(self, slot: Option<&Slot>, record: &[u64], policy: IdentityPolicy) -> bool {
+        let Some((header, payload)) = record.split_first() else { return false };
+        if !self.is_valid(record, policy) {
+            return false;
+        }
+        let Some(open) = slot.and_then(|slot| self.reserve(slot, record.len())) else {
+            return false;
+        };
+        for (word, value) in open.words().iter().skip(1).zip(payload) {
+            word.store(*value, Ordering::Relaxed);
+        }
+        open.commit(*header);
+        true
+    }
+
+    /// Reserves room for a record of so many words on the thread that holds the slot.
+    #[must_use]
+    pub fn reserve(self, slot: &Slot, words: usize) -> Option<Reservation<'_>> {
+        let open = slot.open(self.engine.recorder, words.max(1))?;
+        // Asked again: now that the slot is busy, the recording does not end.
+        if self.engine.recorder.recording() != self.recording {
+            open.abandon();
+            return None;
+        }
+        Some(open)
+    }
+
+    fn is_valid(self, record: &[u64], policy: IdentityPolicy) -> bool {
+        self.is_current() && check_record(&self.engine.refs, record, policy).is_ok()
+    }
+
+    fn with_table<T>(self, act: impl FnOnce(&mut Table) -> Option<T>) -> Option<T> {
+        let mut table = self.engine.table();
+        // Asked with the lock held: who ends or begins a recording waits for it before the table
+        // changes.
+        table.as_mut().filter(|table| table.is_wanted() && self.is_current()).and_then(act)
+    }
+}
