@@ -65,7 +65,7 @@ impl Buffer {
         let mapping = WriteMapping::anonymous(layout.total_size());
         let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
         recorder.provide(1, asymmetric);
-        recorder.add_slots(Box::leak((0..2).map(|_| Slot::new()).collect()));
+        recorder.add_slots(Box::leak((0..3).map(|_| Slot::new()).collect()));
         let loss_strings = LossStrings::register(|_| StringRef::EMPTY);
         let session = Session {
             mapping: mapping.clone(),
@@ -349,6 +349,63 @@ fn a_full_buffer_is_switched_once() {
     });
 }
 
+/// Without the service thread, a rolling buffer is overwritten only when no other thread can write
+/// to it any more.
+#[test]
+fn what_a_thread_may_write_to_is_not_overwritten() {
+    for asymmetric in [true, false] {
+        model(move || {
+            // Rolling buffers of one unit, which holds two instants.
+            let buffer = Buffer::with(layout(BufferingMode::Circular, 128), asymmetric);
+            let recorder = buffer.recorder;
+            let [slot, other] = [1, 2].map(|thread| recorder.attach(thread).unwrap());
+            let writer = thread::spawn(move || instant(recorder, other, 100));
+            let written: Vec<u64> =
+                (0..5).filter(|value| instant(recorder, slot, *value)).collect();
+            let other_written = writer.join().unwrap();
+            let last = recorder.current().unwrap();
+            are_whole(&buffer, last, &written, other_written);
+        });
+    }
+}
+
+/// The same for a scope that ends with another slot than it began with, as where its thread ends.
+#[test]
+fn a_scope_ends_with_another_slot_or_not_at_all() {
+    for asymmetric in [true, false] {
+        model(move || {
+            let buffer = Buffer::with(layout(BufferingMode::Circular, 128), asymmetric);
+            let recorder = buffer.recorder;
+            let first = recorder.attach(1).unwrap();
+            let at = Scope(begin(recorder, first));
+            recorder.detach(first);
+            let slot = recorder.attach(2).unwrap();
+            let ends = thread::spawn(move || {
+                let (scope, second) = (at, recorder.attach(1).unwrap());
+                scope.0.end(second, recorder, || 20);
+            });
+            let written: Vec<u64> =
+                (0..4).filter(|value| instant(recorder, slot, *value)).collect();
+            ends.join().unwrap();
+            let last = recorder.current().unwrap();
+            are_whole(&buffer, last, &written, false);
+        });
+    }
+}
+
+/// Checks that both rolling buffers are well-formed and hold the last of the values that one thread
+/// has `written`.
+fn are_whole(buffer: &Buffer, last: u32, written: &[u64], other_written: bool) {
+    let wraps = last.saturating_sub(1)..=last;
+    let found: Vec<_> = wraps.flat_map(|wrapped_count| buffer.rolling(wrapped_count)).collect();
+    let instants = found.iter().filter(|(kind, _)| *kind == EventType::Instant);
+    let (others, own): (Vec<u64>, Vec<u64>) =
+        instants.map(|(_, value)| *value).partition(|value| *value == 100);
+    assert!(written.ends_with(&own), "{found:?} of {written:?}");
+    assert!(!own.is_empty() || written.len() < 3, "{found:?} of {written:?}");
+    assert!(others.len() <= usize::from(other_written), "{found:?}");
+}
+
 /// A slot that is given back while another thread wants one is held by one thread at a time.
 #[test]
 fn a_slot_has_one_holder() {
@@ -409,7 +466,9 @@ fn a_copy_takes_nothing_for_older_than_it_is() {
         }
         recorder.quiesce(PATIENCE);
         recorder.mark_saved(0);
-        // One of them switches and one of them writes, perhaps the same.
+        // One of them switches and one of them writes, perhaps the same. A third one is in the way of
+        // a second switch.
+        let _paused = recorder.attach(3).unwrap();
         let other = recorder.attach(2).unwrap();
         let writers = [slot, other].map(|slot| thread::spawn(move || instant(recorder, slot, 4)));
         let mut collector = buffer.collector();

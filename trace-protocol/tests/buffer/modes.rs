@@ -48,6 +48,45 @@ fn circular_keeps_the_newest_without_a_gap() {
     }
 }
 
+/// Threads that record all the time switch by themselves, whatever the service thread does.
+#[test]
+fn circular_needs_no_service_thread_while_all_threads_record() {
+    for size in [64 << 10, 1 << 20] {
+        let mut harness = Harness::new(BufferingMode::Circular, size);
+        let slots = [1, 2, 3].map(|thread| harness.attach(thread));
+        for value in 0..200_000 {
+            assert!(harness.instant(slots[value as usize % 3], value), "{value}");
+        }
+        let mut out = Vec::new();
+        harness.finish(&mut out);
+        for thread in 1..=3 {
+            let kept = instants(&out, thread);
+            assert!(kept.windows(2).all(|pair| pair[1] == pair[0] + 3), "{kept:?}");
+            assert!(kept.len() > 300 && kept.last() >= Some(&199_997));
+        }
+        assert_eq!(harness.collector.dropped(), 0);
+    }
+}
+
+/// Such a thread may be in the middle of a record: without a barrier nobody knows.
+#[test]
+fn circular_waits_for_a_thread_that_pauses() {
+    let mut harness = Harness::new(BufferingMode::Circular, 1 << 20);
+    let [slot, paused] = [1, 2].map(|thread| harness.attach(thread));
+    let record = paused.open(harness.recorder, 2).unwrap();
+    while harness.instant(slot, 0) {}
+    assert_eq!(harness.recorder.current(), Some(7), "all other rolling buffers");
+    record.words()[1].store(1, std::sync::atomic::Ordering::Relaxed);
+    record.abandon();
+    assert!(!harness.instant(slot, 0), "it may begin another record");
+    assert!(harness.instant(paused, 0) || harness.instant(slot, 0), "it is in the next one");
+    while harness.recorder.current() < Some(20) {
+        assert!(harness.instant(slot, 0) && harness.instant(paused, 0));
+    }
+    harness.finish(&mut Vec::new());
+    assert_eq!(harness.collector.stats().rejections(), 0);
+}
+
 /// With eight rolling buffers seven hold history, and threads run seven ahead of the service
 /// thread.
 #[test]
@@ -56,8 +95,10 @@ fn circular_with_many_rolling_buffers_keeps_more_and_runs_further_ahead() {
     assert_eq!(harness.layout.rolling_buffers(), 8);
     let slot = harness.attach(1);
     let (mut written, mut next) = (0, 0);
-    for _ in 0..5 {
+    for round in 0..5 {
         let ahead = written;
+        // Without the service thread this one would be in the way.
+        let _paused = harness.attach(2 + round);
         while harness.recorder.current() < Some(next + 7) {
             assert!(harness.instant(slot, written), "{written} after {ahead}");
             written += 1;
@@ -84,6 +125,7 @@ fn losses_in_history_that_is_overwritten_are_accounted_for_once() {
     let slot = harness.attach(1);
     let mut next = 0;
     for round in 0..10 {
+        let _paused = harness.attach(2 + round as u32);
         while harness.instant(slot, round) {}
         harness.recorder.quiesce(PATIENCE);
         next = harness.recorder.current().unwrap();
@@ -105,6 +147,7 @@ fn losses_in_history_that_is_overwritten_are_accounted_for_once() {
 fn circular_drops_and_tells_while_the_other_buffer_is_taken() {
     let mut harness = Harness::new(BufferingMode::Circular, 64 << 10);
     let slot = harness.attach(1);
+    let _paused = harness.attach(2);
     let written: u64 = (0..10_000).map(|value| u64::from(harness.instant(slot, value))).sum();
     assert!(written < 10_000);
     harness.recorder.quiesce(PATIENCE);

@@ -15,7 +15,9 @@
 //! ```
 //!
 //! A switch needs the next rolling buffer to be *ready*: nobody writes to it and, in streaming
-//! mode, the manager has saved it. The service thread says so, after [`Recorder::quiesce`].
+//! mode, the manager has saved it. The service thread says so, after [`Recorder::quiesce`]. In
+//! circular mode a thread that needs the rolling buffer also looks itself: it is free if every
+//! thread has entered a later epoch, or never entered the one that it held.
 
 use std::time::Duration;
 
@@ -40,6 +42,10 @@ pub(super) const SLOW: u64 = 1 << 62;
 
 /// What becomes of a record that found no room.
 pub(super) type Full = fn(&Recorder, &Slot, &Session, LossReason);
+
+/// Slots that a thread looks at once a switch, to find that all threads have left a rolling buffer.
+/// With more of them the service thread does it.
+const FEW_SLOTS: usize = 64;
 
 /// The state that the threads of a process share, and nothing else shares.
 ///
@@ -132,6 +138,10 @@ impl Recorder {
         let slot = self.pool.take()?;
         slot.thread.store(thread, Ordering::Relaxed);
         slot.losses.own(thread);
+        // The thread may end a scope that it began with another slot: in this epoch at the latest.
+        slot.entered.store(self.epoch.load(Ordering::Relaxed), Ordering::Relaxed);
+        // Either `Recorder::is_left` sees the store above, or the thread sees a later epoch.
+        fence(Ordering::SeqCst);
         if slot.chunk_thread.load(Ordering::Relaxed) != thread {
             // The chunk has yet to name this thread: no record fits before that.
             slot.epoch.store(slot.epoch.load(Ordering::Relaxed) | SLOW, Ordering::Relaxed);
@@ -204,6 +214,8 @@ impl Recorder {
         slot: &Slot,
         words: usize,
     ) -> Reserved<'a> {
+        // Whoever switches from this epoch acquires the reservation below, and with it this store.
+        slot.entered.store(epoch, Ordering::Release);
         let (least, total) = (session.units_for(words), session.layout.units());
         if least > total {
             return Reserved::Full(LossReason::TooLarge);
@@ -236,7 +248,7 @@ impl Recorder {
         let next = epoch + 1;
         // Acquired: what the service thread saw of that rolling buffer's last readers and writers
         // is over before it is written again.
-        if self.ready.load(Ordering::Acquire) < next {
+        if self.ready.load(Ordering::Acquire) < next && !self.is_left(session, next) {
             return match self.allocation.load(Ordering::Acquire) == allocation {
                 true if session.layout.mode() == BufferingMode::Circular => {
                     Reserved::Full(LossReason::InUse)
@@ -256,6 +268,20 @@ impl Recorder {
             }
         }
         Reserved::Moved
+    }
+
+    /// Whether no thread can write any more to the rolling buffer that `next` would overwrite, in
+    /// circular mode. Threads that paused in its epoch may: the service thread finds out.
+    fn is_left(&self, session: &Session, next: u64) -> bool {
+        if session.layout.mode() != BufferingMode::Circular {
+            return false;
+        }
+        let overwritten = next - session.layout.rolling_buffers() as u64;
+        fence(Ordering::SeqCst);
+        let mut slots = self.pool.used();
+        // Acquired: what a thread wrote before it entered a later epoch is over.
+        slots.by_ref().take(FEW_SLOTS).all(|it| it.entered.load(Ordering::Acquire) != overwritten)
+            && slots.next().is_none()
     }
 
     /// Switches although the rolling buffer is not full, if it holds something.

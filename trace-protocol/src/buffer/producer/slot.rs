@@ -12,8 +12,9 @@ use super::publish::Word;
 ///
 /// Rules: only the thread that holds the slot stores to it, but for `next_free` and `index`, which
 /// belong to the pool, and `named`. The service thread reads `sequence`, and takes `losses` once
-/// the slot is quiescent. The fields are atomics so that this, and a signal handler on the owner's
-/// thread, is no data race; no store but those to `sequence` needs an order.
+/// the slot is quiescent; other threads read `entered`. The fields are atomics so that this, and a
+/// signal handler on the owner's thread, is no data race; no store but those to `sequence` and
+/// `entered` needs an order.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Slot {
@@ -28,6 +29,9 @@ pub struct Slot {
     /// Last word of the chunk, which stays 0: a record may reach up to here.
     pub(super) limit: AtomicPtr<Word>,
 
+    /// The last epoch in which the owner may have written to the rolling buffer. Stored before a
+    /// chunk is reserved, with release, since it says that earlier ones were left.
+    pub(super) entered: AtomicU64,
     /// Units of the chunk before this one, or 0: what the next chunk's size grows from.
     pub(super) units: AtomicU32,
     /// The thread that holds the slot, as Linux numbers threads.
@@ -55,6 +59,7 @@ impl Slot {
                 epoch: AtomicU64::new(0),
                 cursor: AtomicPtr::new(null_mut()),
                 limit: AtomicPtr::new(null_mut()),
+                entered: AtomicU64::new(0),
                 units: AtomicU32::new(0),
                 thread: AtomicU32::new(0),
                 chunk_thread: AtomicU32::new(0),
