@@ -417,3 +417,43 @@ fn memory_that_changes_under_a_program_does_not_end_it() {
     expect_packet(&ours, |packet| *packet == Packet::Stopped);
     hostile.end("changes");
 }
+
+/// A manager that is late, for want of a processor, is asked for all that there is to save.
+#[test]
+fn a_late_manager_gets_all_requests_at_once() {
+    let hostile = Hostile::new();
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    hostile.open(&good_buffer(), &theirs);
+    expect_packet(&ours, |packet| matches!(packet, Packet::Started { .. }));
+    let last = layout().rolling_buffers() as u32 - 1;
+    let mut asked = Vec::new();
+    while asked.len() < last as usize {
+        asked.push(next_save(&ours, &hostile));
+    }
+    assert_eq!(asked, Vec::from_iter(0..last));
+    // The oldest one comes first: other answers are ignored.
+    for wrapped_count in [last - 1, 0] {
+        let saved = Packet::BufferSaved { wrapped_count, durable_data_end: 0 };
+        ours.send(&saved.encode(), &[]).unwrap();
+    }
+    assert_eq!(next_save(&ours, &hostile), last);
+    hostile.send(&ToProvider::Stop, &[]);
+    expect_packet(&ours, |packet| *packet == Packet::Stopped);
+    hostile.end("late");
+}
+
+/// Has the program hand over what it has until it asks to save the next rolling buffer.
+fn next_save(packets: &Socket, hostile: &Hostile) -> u32 {
+    packets.set_nonblocking(true);
+    let (mut bytes, mut found) = ([0; PACKET_SIZE], None);
+    wait_until("the program asks to save", || {
+        hostile.send(&ToProvider::Flush, &[]);
+        if let Ok(PACKET_SIZE) = packets.recv(&mut bytes) {
+            if let Packet::SaveBuffer { wrapped_count, .. } = Packet::decode(&bytes).unwrap() {
+                found = Some(wrapped_count);
+            }
+        }
+        found.is_some()
+    });
+    found.unwrap()
+}

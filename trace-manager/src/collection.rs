@@ -23,9 +23,6 @@ pub(crate) use tape::{Departure, Extract, Remains, Tape};
 use crate::machine::{ProviderId, SaveRequest};
 use crate::records::{Records, Spares};
 
-/// Copies of one provider's buffers that may wait to be sanitized.
-const MAX_WAITING: usize = 2;
-
 /// The providers' data.
 #[derive(Debug)]
 pub(crate) struct Collection {
@@ -75,7 +72,8 @@ impl Collection {
     /// Tells whether so many copies of a provider's buffers wait that one is to be sanitized before
     /// another one is made.
     pub(crate) fn is_behind(&self, id: ProviderId) -> bool {
-        self.tapes.get(&id).is_some_and(|tape| tape.waiting() >= MAX_WAITING)
+        // As much memory as the buffer has.
+        self.tapes.get(&id).is_some_and(|tape| tape.waiting() >= tape.layout().rolling_buffers())
     }
 
     /// Copies a rolling buffer, to `slot` if there is one. After this its provider may write it

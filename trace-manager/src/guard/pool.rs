@@ -14,9 +14,11 @@ use crate::memory::available_memory;
 /// The memory for copies, in bytes, that a session may use however many providers it has.
 const MEMORY: usize = 64 << 20;
 
-/// Copies of one provider that there may be at a time however large they are: while one is written,
-/// one is read and one is made.
-const FEW: usize = 3;
+/// Copies of one provider that there may be at a time however large they are: its whole buffer while
+/// half of it is written.
+fn few(layout: &Layout) -> usize {
+    layout.rolling_buffers() * 3 / 2
+}
 
 /// A session's places.
 #[derive(Debug)]
@@ -32,9 +34,9 @@ impl Pool {
     pub(crate) fn new(keeper: Keeper, layout: Option<Layout>) -> Self {
         let mut pool = Self { keeper, slots: Vec::new(), memory: 0 };
         let streaming = layout.filter(|layout| layout.mode() == BufferingMode::Streaming);
-        let size = streaming.map(|layout| SaveSlot::size(&layout));
-        if let Some(size) = size.filter(|size| size * FEW <= MEMORY) {
-            for _ in 0..FEW {
+        let copies = streaming.map(|layout| (few(&layout), SaveSlot::size(&layout)));
+        if let Some((number, size)) = copies.filter(|(number, size)| number * size <= MEMORY) {
+            for _ in 0..number {
                 pool.add(size);
             }
         }
@@ -50,7 +52,7 @@ impl Pool {
             return Some(free.clone());
         }
         let size = SaveSlot::size(layout);
-        if self.memory + size > MEMORY.max(size.saturating_mul(FEW * providers)) {
+        if self.memory + size > MEMORY.max(size.saturating_mul(few(layout) * providers)) {
             return None;
         }
         self.add(size)

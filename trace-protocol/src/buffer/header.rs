@@ -188,16 +188,15 @@ impl Layout {
         Self::new(mode, parts).ok()
     }
 
-    /// How many rolling buffers `size` bytes are divided into. Many of them let threads run ahead
-    /// of the service thread, and keep more of what came before.
+    /// How many rolling buffers `size` bytes are divided into. With many of them threads run further
+    /// ahead of the service thread and the manager, and circular mode keeps more.
     fn planned_rolling_buffers(mode: BufferingMode, size: usize) -> usize {
         match mode {
             BufferingMode::Oneshot => 1,
-            BufferingMode::Circular => {
+            BufferingMode::Circular | BufferingMode::Streaming => {
                 let fit = (size / Self::SMALL_ROLLING_SIZE).clamp(2, Self::MAX_ROLLING_BUFFERS);
                 1 << fit.ilog2()
             }
-            BufferingMode::Streaming => 2,
         }
     }
 
@@ -429,12 +428,12 @@ mod tests {
     }
 
     #[test]
-    fn circular_buffers_have_more_rolling_buffers_where_their_size_permits() {
-        let buffers = |size| {
-            Layout::plan(BufferingMode::Circular, size, 0).map(|layout| layout.rolling_buffers())
-        };
-        let sizes = [64 << 10, 200 << 10, 400 << 10, 1 << 20, 16 << 20];
-        assert_eq!(sizes.map(buffers), [2, 2, 4, 8, 8].map(Some));
+    fn there_are_more_rolling_buffers_where_their_size_permits() {
+        for mode in [BufferingMode::Circular, BufferingMode::Streaming] {
+            let buffers = |size| Layout::plan(mode, size, 0).map(|layout| layout.rolling_buffers());
+            let sizes = [64 << 10, 200 << 10, 400 << 10, 1 << 20, 16 << 20];
+            assert_eq!(sizes.map(buffers), [2, 2, 4, 8, 8].map(Some));
+        }
     }
 
     #[test]

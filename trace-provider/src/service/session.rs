@@ -1,6 +1,7 @@
 //! A session of the manager, in which this provider has a buffer.
 
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::os::fd::AsFd;
 
 use trace_protocol::buffer::header::BufferingMode;
@@ -27,8 +28,8 @@ pub(crate) struct Session<'a> {
     pub(crate) packets: Socket,
     categories: Vec<String>,
     alerts: AlertSender<'a>,
-    /// The wrap that the manager has been asked to save.
-    saving: Option<u32>,
+    /// The wraps that the manager has been asked to save, and has not.
+    saving: Range<u32>,
 }
 
 impl<'a> Session<'a> {
@@ -40,7 +41,7 @@ impl<'a> Session<'a> {
         categories: Vec<String>,
     ) -> Self {
         let alerts = AlertSender::new(engine, client);
-        Self { engine, active, packets, categories, alerts, saving: None }
+        Self { engine, active, packets, categories, alerts, saving: 0..0 }
     }
 
     /// Starts to record the categories that the session and the application both choose.
@@ -54,7 +55,7 @@ impl<'a> Session<'a> {
         let categories = Wanted::new(CategorySet::new(&patterns), own);
         if !self.active.is_started() {
             self.engine.categories.remember(&categories)?;
-            self.saving = None;
+            self.saving = 0..0;
         }
         self.engine.alerts.listen(true);
         let clear = options.disposition == BufferDisposition::ClearEntire;
@@ -105,23 +106,27 @@ impl<'a> Session<'a> {
             return Err(Closed::because("a packet has the wrong length"));
         }
         if let Ok(Packet::BufferSaved { wrapped_count, .. }) = Packet::decode(untrusted) {
-            if self.saving == Some(wrapped_count) {
-                self.saving = None;
+            if !self.saving.is_empty() && self.saving.start == wrapped_count {
+                self.saving.start += 1;
                 self.active.mark_saved(wrapped_count);
             }
         }
         Ok(())
     }
 
-    /// Hands over the rolling buffers that are full: one at a time to a manager that streams.
+    /// Hands over the rolling buffers that are full.
     fn hand_over(&mut self) -> Result<(), Closed> {
         self.active.recycle();
-        if self.active.mode() != BufferingMode::Streaming || self.saving.is_some() {
+        if self.active.mode() != BufferingMode::Streaming {
             return Ok(());
         }
-        let Some(wrapped_count) = self.active.next_full() else { return Ok(()) };
-        self.saving = Some(wrapped_count);
-        self.send(Packet::SaveBuffer { wrapped_count, durable_data_end: self.active.durable_end() })
+        while let Some(wrapped_count) = self.active.next_full() {
+            let first = if self.saving.is_empty() { wrapped_count } else { self.saving.start };
+            self.saving = first..wrapped_count + 1;
+            let durable_data_end = self.active.durable_end();
+            self.send(Packet::SaveBuffer { wrapped_count, durable_data_end })?;
+        }
+        Ok(())
     }
 
     /// Sends the alerts that were raised, or as many of them as the manager takes now.
