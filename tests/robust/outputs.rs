@@ -213,6 +213,19 @@ fn devices_stay_and_links_are_followed() {
     }
 }
 
+/// It is a file like any other. Whoever has it open keeps the old one, which has no name any more.
+#[test]
+fn standard_output_that_is_a_file_is_replaced() {
+    let shared = Shared::new();
+    let output = shared.path("out.fxt");
+    let old = File::options().create_new(true).read(true).write(true).open(&output).unwrap();
+    let mut program = subject(&["end", "return"]);
+    program.env("TRACE_OUTPUT", "/dev/stdout").stdout(old.try_clone().unwrap());
+    assert!(program.status().unwrap().success());
+    assert_eq!(events(&output), 2);
+    assert_eq!((old.metadata().unwrap().nlink(), old.metadata().unwrap().len()), (0, 0));
+}
+
 #[test]
 fn archives_are_written_to_pipes() {
     let shared = Shared::new();
