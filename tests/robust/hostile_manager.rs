@@ -187,7 +187,7 @@ fn the_reason_of_a_refusal_is_reported() {
         |hostile: &mut Hostile| matches!(hostile.receive(), Some(ToManager::KnownCategories(_)));
     wait_until("the refusal is read", || answered(&mut hostile));
     let said = hostile.end("refused");
-    assert!(said.contains("refuses it: the limit of user 7 is 000"), "{said}");
+    assert!(said.contains("refuses this process: the limit of user 7 is 000"), "{said}");
     assert!(said.len() < 1000, "a manager's text is truncated: {said}");
 }
 

@@ -1,4 +1,4 @@
-//! Why a process is not traced.
+//! The reasons for which a process is not traced.
 
 use std::fmt;
 use std::io;
@@ -9,37 +9,37 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum NotTraced {
-    /// Threads or memory of the tracer are missing.
+    /// A thread of the tracer could not be started, or its memory not allocated.
     Start(Arc<io::Error>),
-    /// The tracer cannot get file descriptors that it does not share with the program. It needs
-    /// Linux 5.9, or `/proc`.
+    /// The tracer could not get a file descriptor table of its own. It requires Linux 5.9, or
+    /// `/proc`.
     Descriptors(Arc<io::Error>),
-    /// The manager runs as a user that this process does not accept; see `Builder::manager_uid`.
+    /// The manager runs as a user that this process does not accept. See `Builder::manager_uid`.
     ManagerUser {
         /// The socket of the manager.
         socket: PathBuf,
-        /// The user of the manager.
+        /// The user id of the manager.
         uid: u32,
     },
-    /// The manager refuses this process, because a limit is reached. The process asks again later.
+    /// The manager refuses this process because a limit is reached. The process tries again later.
     Refused {
         /// The socket of the manager.
         socket: PathBuf,
-        /// The reason that the manager gives.
+        /// The manager's reason.
         reason: String,
     },
-    /// The manager has sent something that it must not send.
+    /// The manager violated the protocol, so the connection was closed.
     Manager {
         /// The socket of the manager.
         socket: PathBuf,
-        /// What is wrong with it.
+        /// The violation.
         problem: &'static str,
     },
-    /// The archive that the process should write itself cannot be written.
+    /// The archive of a process that traces itself cannot be written.
     Output {
-        /// The archive.
+        /// The path of the archive.
         path: PathBuf,
-        /// The reason.
+        /// The error of the operating system.
         error: Arc<io::Error>,
     },
 }
@@ -60,7 +60,7 @@ impl fmt::Display for NotTraced {
         match self {
             Self::Start(error) => write!(f, "cannot start the tracer: {error}"),
             Self::Descriptors(error) => {
-                write!(f, "cannot get file descriptors of the tracer's own: {error}")
+                write!(f, "cannot create the tracer's file descriptor table: {error}")
             }
             Self::ManagerUser { socket, uid } => write!(
                 f,
@@ -68,7 +68,7 @@ impl fmt::Display for NotTraced {
                 socket.display()
             ),
             Self::Refused { socket, reason } => {
-                write!(f, "the manager at {} refuses it: {reason}", socket.display())
+                write!(f, "the manager at {} refuses this process: {reason}", socket.display())
             }
             Self::Manager { socket, problem } => {
                 write!(f, "the manager at {} is refused: {problem}", socket.display())

@@ -1,12 +1,12 @@
-//! Whether tracing is under way.
+//! The state of tracing.
 
-/// What tracing does at a moment.
+/// The state of tracing in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TraceState {
     /// Nothing is recorded.
     Stopped,
     /// Trace points record.
     Started,
-    /// Trace points still record; they end doing so as soon as the observers have returned.
+    /// Trace points still record, until all observers have returned.
     Stopping,
 }

@@ -1,9 +1,9 @@
-//! What the name of an alert may be: it travels in a packet of 16 bytes.
+//! The rules for the name of an alert: it is sent in a packet of 16 bytes.
 
 /// The longest name of an alert, in bytes.
 const LONGEST: usize = 14;
 
-/// Whether this can be the name of an alert.
+/// Returns whether `name` is a valid name of an alert.
 pub(crate) const fn is_alert_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     let mut at = 0;
@@ -13,13 +13,13 @@ pub(crate) const fn is_alert_name(name: &str) -> bool {
     at == bytes.len() && 1 <= at && at <= LONGEST
 }
 
-/// Refuses, at compile time, what cannot be the name of an alert.
+/// Checks at compile time that `name` is a valid name of an alert.
+///
+/// # Panics
+/// If it is empty, longer than 14 bytes, or has a zero byte.
 #[doc(hidden)]
 pub const fn check_alert_name(name: &str) {
-    assert!(
-        is_alert_name(name),
-        "the name of an alert has 1 to 14 bytes, and no zero byte among them"
-    );
+    assert!(is_alert_name(name), "the name of an alert must have 1 to 14 bytes and no zero byte");
 }
 
 #[cfg(test)]

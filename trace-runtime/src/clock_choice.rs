@@ -1,28 +1,32 @@
-//! The clocks that an application can choose from.
+//! The clocks that an application can choose.
 
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 use trace_protocol::{clock::Source, counter};
 
-/// Where timestamps come from. See [`Builder::clock`](crate::Builder::clock).
+/// The source of timestamps. See [`Builder::clock`](crate::Builder::clock).
 ///
-/// The CPU's counter is the best of them where a thread may read it. A thread may not after
+/// The CPU's counter has the best resolution and the lowest cost. A thread may not read it after
 /// `prctl(PR_SET_TSC, PR_TSC_SIGSEGV)` and under strict seccomp (`SECCOMP_MODE_STRICT`): the kernel
-/// ends it with `SIGSEGV` at its first trace point. The C library's clock reads the counter too.
+/// kills the thread with `SIGSEGV` at its first trace point. The C library's clock reads the
+/// counter too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Clock {
-    /// The CPU's counter where it runs at one rate on all cores, else [`Clock::Boottime`].
+    /// The CPU's counter if it runs at the same constant rate on all cores, else
+    /// [`Clock::Boottime`].
     Counter,
-    /// `CLOCK_BOOTTIME`, as the C library reads it: with the CPU's counter, and without a system
-    /// call.
+    /// `CLOCK_BOOTTIME`, read by the C library from the CPU's counter, without a system call. In
+    /// nanoseconds.
     Boottime,
-    /// `CLOCK_BOOTTIME` by a system call, for threads that may not read the counter. A trace point
-    /// takes some 100 ns longer. Strict seccomp forbids it.
+    /// `CLOCK_BOOTTIME`, read by a system call, for threads that may not read the counter. Adds
+    /// about 100 ns to a trace point. Strict seccomp forbids it.
     SystemCall,
-    /// The time of the kernel's last tick, 1 to 10 ms apart: needs neither the counter nor a system
-    /// call, and so works under strict seccomp. Trace points do not wake the service thread either,
-    /// which looks at full buffers and alerts every tenth of a second: buffers must hold what is
-    /// recorded in that time. A suspended machine's time is left out.
+    /// The time of the kernel's last tick, with a resolution of 1 to 10 ms. Works under strict
+    /// seccomp, because it requires neither the counter nor a system call.
+    ///
+    /// Trace points do not wake the service thread, which looks at full buffers and alerts every
+    /// tenth of a second. The buffer must hold the records of that time. The clock stands still
+    /// while the machine is suspended.
     Coarse,
 }
 

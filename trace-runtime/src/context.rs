@@ -1,11 +1,10 @@
-//! For bridges from other instrumentation, and for languages that have no macros of ours: trace
-//! points that are made at run time, and records written word by word.
+//! Trace points created at run time, and raw records: for bridges from other instrumentation, and
+//! for other languages.
 //!
 //! # Trace points
 //!
-//! A trace point of a macro is a static. One that is made here has the same costs while the program
-//! runs; making it takes a lock, allocates, and is for ever: make it once for each place in the
-//! program, and keep it.
+//! A trace point created at run time costs as much as a static one. Creating it takes a lock and
+//! allocates memory that is never freed: create it once for each call site and keep it.
 //!
 //! ```
 //! use trace_runtime::context::{EventType, TracePoint, Value};
@@ -18,8 +17,8 @@
 //!
 //! # Records
 //!
-//! A [`Context`] writes records that the program has made itself, of any type of the format that a
-//! provider may write.
+//! A [`Context`] writes records that the program has encoded itself, of any type that a provider
+//! may write.
 //!
 //! ```
 //! use trace_runtime::context::format::record::{Log, Record, Thread};
@@ -57,19 +56,19 @@ pub use value::Value;
 pub use crate::ntrace::{Context, TracePoint};
 use crate::Scope;
 
-/// The trailing word of an instant.
+/// Returns the trailing word of an instant with this scope.
 #[must_use]
 pub fn scope(scope: Scope) -> u64 {
     scope.bits()
 }
 
-/// What happens when the buffer of a recording is full.
+/// The behavior when the buffer of a recording is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BufferingMode {
-    /// The oldest records are kept, and later ones dropped.
+    /// Keeps the oldest records, and drops later ones.
     Oneshot,
-    /// The newest records are kept.
+    /// Overwrites the oldest records.
     Circular,
-    /// All records are kept; a part of the buffer is saved while another is written.
+    /// Keeps all records: one half of the buffer is saved while the other is written.
     Streaming,
 }

@@ -1,12 +1,13 @@
-//! Trace points that other languages lay out: what `trace-c` and its header are made of.
+//! Trace points whose statics are laid out by other languages: the base of `trace-c` and its
+//! header.
 //!
-//! Their sites are statics too. The linker puts pointers to all sites of a module, which is a
-//! program or a shared library, side by side in a section; the module hands the section over when
-//! it is loaded and takes it back when it is unloaded. So a session's start finds them without
-//! their being run first, and they cost what those of Rust cost.
+//! Their sites are statics too. In each module (a program or a shared library) the linker collects
+//! pointers to all sites in a section. The module registers the section when it is loaded, and
+//! unregisters it when it is unloaded. So a session's start finds the sites before they have run,
+//! and they cost as much as those of Rust.
 //!
-//! What lies in those statics is not Rust's: texts may be anything, and are looked at when a
-//! session starts. Bytes that are not UTF-8 are recorded as `?` in values, and as U+FFFD in names.
+//! Texts in these statics may have any bytes, and are checked when a session starts. Bytes that are
+//! not UTF-8 are recorded as `?` in values, and as U+FFFD in names.
 
 mod argument;
 mod modules;
@@ -15,7 +16,7 @@ mod records;
 mod site;
 mod text;
 
-use self::argument::Given;
+use self::argument::KeyedArguments;
 use crate::point::names::Literal;
 use crate::point::write;
 use crate::DurationScope;
@@ -29,55 +30,55 @@ pub use records::{
 };
 pub use site::{Key, Site};
 
-/// A scope as it lies in a frame of another language: 32 bytes, of which the first 8 are 0 while it
-/// is not recorded.
+/// A scope in a stack frame of another language: 32 bytes. The first 8 are 0 while it is not
+/// recorded.
 pub type Scope = DurationScope;
 
 const _: () = assert!(size_of::<Scope>() == 32);
 
-/// Writes an event of `site` with a value for each of its keys. `tail` is its id or scope, where
-/// events of its type have one.
+/// Writes an event of `site` with a value for each of its keys. `tail` is the id or the scope, if
+/// the event type has one.
 ///
 /// # Safety
-/// `site` is a site as [`load`] describes it. `arguments` are as many as it has keys, and their
-/// texts can be read.
+/// `site` is a site as [`load`] describes it. `arguments` points to one argument for each key, and
+/// their texts are readable.
 #[inline]
 pub unsafe fn event(site: *const Site, arguments: *const Argument, tail: u64) {
     // SAFETY: by the contract.
     let site = unsafe { &*site };
     // SAFETY: by the contract.
-    let given = unsafe { Given::of(site, arguments) };
+    let arguments = unsafe { KeyedArguments::of(site, arguments) };
     if site.has_tail() {
-        write::event(site, &[], Literal, given, [tail]);
+        write::event(site, &[], Literal, arguments, [tail]);
     } else {
-        write::event(site, &[], Literal, given, []);
+        write::event(site, &[], Literal, arguments, []);
     }
 }
 
-/// Begins a duration of `site` with a value for each of its keys, and stores it in `scope`, which
-/// [`end`] ends.
+/// Begins a duration of `site` with a value for each of its keys, and stores its state in `scope`.
+/// [`end`] ends it.
 ///
 /// # Safety
-/// As for [`event`]; `scope` can be written to.
+/// As for [`event`]. `scope` is writable.
 #[inline]
 pub unsafe fn begin(scope: *mut Scope, site: *const Site, arguments: *const Argument) {
     // SAFETY: by the contract.
     let site = unsafe { &*site };
     // SAFETY: by the contract.
-    let given = unsafe { Given::of(site, arguments) };
-    let begun = if given.is_empty() {
+    let arguments = unsafe { KeyedArguments::of(site, arguments) };
+    let begun = if arguments.is_empty() {
         write::begin_inline(site, &[], Literal, ())
     } else {
-        write::begin_inline(site, &[], Literal, given)
+        write::begin_inline(site, &[], Literal, arguments)
     };
-    // SAFETY: by the contract; what was there is not a scope yet.
+    // SAFETY: by the contract; `scope` holds no value yet that must be dropped.
     unsafe { scope.write(begun) };
 }
 
 /// Ends the duration in `scope`.
 ///
 /// # Safety
-/// [`begin`] has stored it there, on this thread, and it was not ended before.
+/// [`begin`] has stored the duration there, on this thread, and it has not been ended.
 #[inline]
 pub unsafe fn end(scope: *mut Scope) {
     // SAFETY: by the contract.

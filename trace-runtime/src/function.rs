@@ -1,37 +1,40 @@
-//! What `#[trace_fn]` puts around a function's body, for what comes out of it.
+//! Functions that `#[trace_fn]` wraps around a function's body to record its result.
 
 #[allow(unsafe_code)]
 mod observed;
 
 pub use observed::observed;
 
-/// Runs a body, so that `return` and `?` in it lead here.
+/// Runs a body, so that `return` and `?` leave the closure and not the function.
 #[inline(always)]
 pub fn once<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
-/// A value in code that never runs, which says what type is expected.
+/// Returns a value of the expected type, in code that never runs.
+///
+/// # Panics
+/// Always.
 pub fn never<R>() -> R {
-    unreachable!("only called where nothing is executed")
+    unreachable!("only called in code that never runs")
 }
 
-/// What an async block gives that does not end.
+/// The output of an async block that does not end.
 #[derive(Debug)]
 pub enum Never {}
 
-/// What a function that can fail returns.
+/// The result of a function that can fail.
 #[diagnostic::on_unimplemented(
     message = "`err` is for functions that return a `Result`",
-    label = "this returns `{Self}`: remove `err`, or write `ret`"
+    label = "returns `{Self}`: remove `err`, or write `ret`"
 )]
 pub trait Outcome {
-    /// What it returns otherwise.
+    /// The type of the value on success.
     type Value;
-    /// What it returns when it fails.
+    /// The type of the error.
     type Error;
 
-    /// Which of the two it is.
+    /// Returns the result by reference.
     fn outcome(&self) -> Result<&Self::Value, &Self::Error>;
 }
 
@@ -45,7 +48,7 @@ impl<T, E> Outcome for Result<T, E> {
     }
 }
 
-/// Which of the two a result is.
+/// Returns the value or the error of a result.
 #[inline(always)]
 pub fn outcome<O: Outcome>(result: &O) -> Result<&O::Value, &O::Error> {
     result.outcome()

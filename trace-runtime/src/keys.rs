@@ -1,9 +1,9 @@
-//! What the keys of a trace point have to be, checked while the program is compiled.
+//! Compile-time checks of the keys of a trace point: their number, and that they differ.
 
 /// Returns the number of a trace point's keys.
 ///
 /// # Panics
-/// If there are more than 15, or two are the same.
+/// If there are more than 15 keys, or two are equal.
 #[doc(hidden)]
 #[must_use]
 pub const fn count_keys(keys: &[&str]) -> usize {
@@ -15,7 +15,7 @@ pub const fn count_keys(keys: &[&str]) -> usize {
 /// Returns the number of a traced future's keys.
 ///
 /// # Panics
-/// If there are more than 14, or two are the same.
+/// If there are more than 14 keys, or two are equal.
 #[doc(hidden)]
 #[must_use]
 pub const fn count_future_keys(keys: &[&str]) -> usize {
@@ -56,13 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_differ_are_counted() {
+    fn distinct_keys_are_counted() {
         assert_eq!(count_keys(&[]), 0);
         assert_eq!(count_keys(&["a", "b", "ab", "ba", ""]), 5);
     }
 
     #[test]
-    fn the_same_key_is_found_wherever_it_is() {
+    fn equal_keys_are_found_at_any_position() {
         for keys in [&["a", "a"][..], &["a", "b", "a"], &["c", "ab", "b", "ab"], &["", ""]] {
             assert!(std::panic::catch_unwind(|| count_keys(keys)).is_err(), "{keys:?}");
         }

@@ -14,7 +14,7 @@ mod short;
 pub mod task;
 #[cfg_attr(
     not(all(target_os = "linux", not(feature = "ntrace"))),
-    allow(dead_code, reason = "without tracing values are checked, and never encoded")
+    allow(dead_code, reason = "without tracing, values are type-checked and never encoded")
 )]
 mod value;
 
@@ -83,7 +83,7 @@ pub use value::formatted::text as __text;
 pub use value::recorded as __recorded;
 pub use value::{Arg, ArgValue, Koid, Pointer};
 
-/// What the macros expand to. Not for use by hand: it changes without notice.
+/// Items that the macros expand to. Not a public interface: it changes without notice.
 #[doc(hidden)]
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub mod __private {
@@ -93,7 +93,7 @@ pub mod __private {
     pub use crate::point::alert::Alert;
     pub use crate::point::arguments::numbers;
     pub use crate::point::blob::{blob, blob_attachment, blob_event};
-    pub use crate::point::names::{BothAtRunTime, Literal, NameAtRunTime, Names, Wanted};
+    pub use crate::point::names::{BothAtRunTime, CategoryCheck, Literal, NameAtRunTime, Names};
     pub use crate::point::object::{log, object, Object};
     pub use crate::point::place::{At, Here, On};
     pub use crate::point::scopes::{begin_on, enter};
@@ -102,48 +102,48 @@ pub mod __private {
     pub use crate::recorder::{is_category_enabled, is_recording, nonce};
     pub use crate::task::{begin as begin_task, value, BothStored, NameStored, Task, TraceFuture};
 
-    /// Any text as `&str`.
+    /// Returns a text as `&str`.
     #[inline(always)]
     pub fn text<T: AsRef<str> + ?Sized>(text: &T) -> &str {
         text.as_ref()
     }
 
-    /// An id as the trailing word of a record.
+    /// Returns an id as the trailing word of a record.
     #[inline(always)]
     pub fn id(id: u64) -> u64 {
         id
     }
 
-    /// Any data as bytes.
+    /// Returns data as bytes.
     #[inline(always)]
     pub fn bytes<T: AsRef<[u8]> + ?Sized>(data: &T) -> &[u8] {
         data.as_ref()
     }
 
-    /// What is at an address.
+    /// Returns the object at an address.
     #[inline(always)]
     pub fn userspace<'a, P: crate::ArgValue<Arg<'a> = crate::Pointer>>(pointer: &'a P) -> Object {
         Object::Userspace(pointer.arg().0)
     }
 
-    /// A track, or what is borrowed from one.
+    /// Returns a track, from a track or a reference to one.
     #[inline(always)]
     pub fn track<T: core::borrow::Borrow<crate::Track>>(track: &T) -> crate::Track {
         *track.borrow()
     }
 
-    /// A scope as the trailing word of a record.
+    /// Returns the scope of an instant as the trailing word of a record.
     #[inline(always)]
     pub fn scope(scope: crate::Scope) -> u64 {
         scope.bits()
     }
 }
 
-/// What `#[trace_fn]` expands to, beside the macros. Not for use by hand: it changes without
-/// notice.
+/// Items that `#[trace_fn]` expands to, beside the macros. Not a public interface: it changes
+/// without notice.
 #[doc(hidden)]
 #[cfg(feature = "attributes")]
 pub mod __attribute {
     pub use crate::function::{never, observed, once, outcome, Never};
-    pub use crate::value::choice::{optional, required, FormOf, Required};
+    pub use crate::value::choice::{optional, required, Recordable, Required};
 }

@@ -1,8 +1,8 @@
-//! Numbers for ids that no other process of this machine gives.
+//! Ids that are unique on the machine.
 //!
-//! Each process counts from a start of its own, which is drawn from 2⁶² numbers. Of two processes
-//! that give n ids each, some are the same with a probability of n / 2⁶¹: for a million each that
-//! is one in two million millions. Ids of processes would not do: they are used again, and each PID
+//! Each process counts from its own random start, one of 2⁶² numbers. If two processes create n ids
+//! each, the probability that they share one is n / 2⁶¹: for a million ids each, one in two million
+//! million. A process id as the start would not be unique: the kernel reuses them, and each PID
 //! namespace has its own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,17 +11,18 @@ use trace_protocol::clock;
 
 use crate::sys;
 
-/// Numbers that are lower are counts of a process whose start is yet to be drawn.
+/// The lowest start. A lower number is the count of a process that has not drawn its start yet.
 const LEAST_START: u64 = 1 << 62;
 
-/// The numbers of this process, on pages that the kernel wipes in forked children, so that each has
-/// a start of its own.
+/// The nonce counter of this process. It is on pages that the kernel wipes in forked children, so
+/// that each child draws its own start.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Nonces {
-    /// The last nonce, or how many were asked for before there was a start.
+    /// The last nonce, or, before there is a start, the number of nonces so far.
     last: AtomicU64,
-    /// The start; 0 before it is drawn. Rules: stored once in a process, by compare and exchange.
+    /// The start, or 0 before it is drawn. Rules: stored once in a process, by compare and
+    /// exchange.
     start: AtomicU64,
 }
 
@@ -64,15 +65,15 @@ impl Nonces {
         }
     }
 
-    /// Has a forked child give nonces of its own, also where the kernel can't wipe the parent's.
+    /// Resets the counter in a forked child, in case the kernel cannot wipe pages on fork.
     pub(crate) fn forget(&self) {
         self.start.store(0, Ordering::Relaxed);
         self.last.store(0, Ordering::Relaxed);
     }
 }
 
-/// A number that no other process draws: the kernel's randomness, and what tells processes apart
-/// where there is none.
+/// Returns a random number. Mixes in the process id, an address and the time, in case the kernel
+/// has no random numbers yet.
 fn draw() -> u64 {
     let random = sys::random_number();
     let place = u64::from(std::process::id()) << 32 ^ (&raw const random).addr() as u64;
@@ -106,9 +107,9 @@ mod tests {
         assert!(!nonces.contains(&0));
     }
 
-    /// As one process after another that has the same id: what they count from tells nothing of it.
+    /// Like successive processes with the same id: their starts must be unrelated.
     #[test]
-    fn each_start_is_another() {
+    fn starts_differ() {
         let starts: HashSet<u64> = (0..1000).map(|_| Nonces::new().next(|| {})).collect();
         assert_eq!(starts.len(), 1000);
         let upper: HashSet<u64> = starts.iter().map(|start| start >> 42).collect();

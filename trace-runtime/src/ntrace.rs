@@ -1,23 +1,23 @@
-//! Tracing compiled out, for one module: the same names, of which nothing is left.
+//! Tracing compiled out, for one module: the same names, which compile to nothing.
 //!
 //! ```
 //! mod quiet {
 //!     use trace_runtime::ntrace::*;
 //!
 //!     pub fn work(data: &[u8]) {
-//!         // Type-checked, and neither evaluated nor recorded.
+//!         // Type-checked, but neither evaluated nor recorded.
 //!         trace_duration!("app", "work", "length" => data.len());
 //!     }
 //! }
 //! # quiet::work(&[]);
 //! ```
 //!
-//! It takes the place of what the module imports from `trace_runtime`: both at once make names
-//! ambiguous. It has all macros of the crate, `#[trace_fn]`, `TraceFutureExt`, [`context`], and the
-//! functions and types that start something; what is only a value, such as [`Timestamp`] and
-//! [`Track`], is the same.
+//! Import it instead of the names of `trace_runtime`: importing both makes names ambiguous. It has
+//! all macros of the crate, `#[trace_fn]`, `TraceFutureExt`, [`context`], and the functions and
+//! types that start something. Plain values, such as [`Timestamp`] and [`Track`], are those of the
+//! crate.
 //!
-//! With the feature `ntrace`, and on systems other than Linux, this is what the crate consists of.
+//! With the feature `ntrace`, and on systems other than Linux, this module is the whole crate.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ pub use crate::{Clock, TraceState};
 #[cfg(feature = "attributes")]
 pub use trace_macros::ntrace_fn as trace_fn;
 
-/// What is made at run time, and records nothing: the names of [`context`](crate::context).
+/// The names of [`context`](crate::context), which record nothing.
 pub mod context {
     pub use super::{Context, TracePoint};
     pub use crate::context::{
@@ -72,32 +72,32 @@ pub mod context {
     };
 }
 
-/// Makes this process no trace provider.
+/// Returns a guard without effect: the process does not become a provider.
 pub fn init() -> Trace {
     builder().init()
 }
 
-/// Chooses how this process is not traced.
+/// Returns a builder whose options have no effect.
 pub fn builder() -> Builder {
     Builder(PhantomData)
 }
 
-/// Raises no alert.
+/// Returns `false`: no alert is raised.
 #[inline(always)]
 pub fn raise_alert(_name: &str) -> bool {
     false
 }
 
-/// Keeps this process what it is.
+/// A guard without effect.
 #[derive(Debug)]
-#[must_use = "the process would be a provider until this is dropped: bind it, as in `let _trace = init();`"]
+#[must_use = "with tracing, the process is a provider until this is dropped: bind it, as in `let _trace = init();`"]
 pub struct Trace(PhantomData<()>);
 
 impl Trace {
-    /// Nothing is missing.
+    /// Returns `Ok`.
     ///
     /// # Errors
-    /// None.
+    /// Never.
     pub fn status(&self) -> Result<(), crate::NotTraced> {
         Ok(())
     }
@@ -113,7 +113,7 @@ impl Drop for Trace {
 pub struct TracePoint(PhantomData<()>);
 
 impl TracePoint {
-    /// Makes nothing.
+    /// Returns a trace point that is never on.
     pub fn new(
         _: EventType,
         _category: &'static str,
@@ -123,29 +123,29 @@ impl TracePoint {
         Self(PhantomData)
     }
 
-    /// It is not.
+    /// Returns `false`.
     #[inline(always)]
     pub fn is_on(self) -> bool {
         false
     }
 
-    /// Records nothing.
+    /// Does nothing.
     #[inline(always)]
     pub fn write(self, _values: &[Value<'_>], _tail: &[u64]) {}
 
-    /// Records nothing.
+    /// Does nothing.
     #[inline(always)]
     pub fn write_at(self, _time: Timestamp, _values: &[Value<'_>], _tail: &[u64]) {}
 
-    /// Records nothing.
+    /// Does nothing.
     #[inline(always)]
     pub fn write_named(self, _name: &str, _values: &[Value<'_>], _tail: &[u64]) {}
 
-    /// Records nothing.
+    /// Does nothing.
     #[inline(always)]
     pub fn write_log(self, _text: &str) {}
 
-    /// Begins nothing.
+    /// Returns a guard without effect.
     #[inline(always)]
     pub fn begin(self, _values: &[Value<'_>]) -> DurationScope {
         DurationScope(PhantomData)
@@ -178,41 +178,41 @@ impl Drop for AsyncScope {
     fn drop(&mut self) {}
 }
 
-/// Access to no recording.
+/// A context, which is never available.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context(PhantomData<()>);
 
 impl Context {
-    /// No thread writes.
+    /// A ref without a thread.
     pub const THIS_THREAD: ThreadRef = ThreadRef::INLINE;
 
-    /// There is none.
+    /// Returns `None`: nothing is recorded.
     pub fn acquire() -> Option<Self> {
         None
     }
 
-    /// It is not.
+    /// Returns `false`.
     pub fn is_current(self) -> bool {
         false
     }
 
-    /// Registers nothing.
+    /// Returns `None`.
     pub fn register_string(self, _text: &str) -> Option<StringRef> {
         None
     }
 
-    /// Registers nothing.
+    /// Returns `None`.
     pub fn register_thread(self, _process: u64, _thread: u64) -> Option<ThreadRef> {
         None
     }
 
-    /// Writes nothing.
+    /// Returns `false`: nothing is written.
     pub fn write_record(self, _record: &[u64]) -> bool {
         false
     }
 
-    /// Is oneshot.
+    /// Returns [`BufferingMode::Oneshot`].
     pub fn buffering_mode(self) -> BufferingMode {
         BufferingMode::Oneshot
     }
@@ -229,88 +229,89 @@ impl DurationScope {
     pub const NOT_RECORDED: Self = Self(PhantomData);
 }
 
-/// Nothing is recorded.
+/// Returns [`TraceState::Stopped`].
 pub fn trace_state() -> TraceState {
     TraceState::Stopped
 }
 
-/// Has nobody told of anything.
-pub fn observe(_told: impl Fn(TraceState) + Send + Sync + 'static) -> Observer {
+/// Returns a guard without effect: the observer is never called.
+pub fn observe(_observer: impl Fn(TraceState) + Send + Sync + 'static) -> Observer {
     Observer(PhantomData)
 }
 
-/// Waits for nothing.
+/// The guard of an observer that is never called.
 #[derive(Debug)]
-#[must_use = "nothing is told any more when this is dropped"]
+#[must_use = "the observer is removed when this is dropped"]
 pub struct Observer(PhantomData<()>);
 
 impl Drop for Observer {
     fn drop(&mut self) {}
 }
 
-/// Takes what there is to choose, and chooses nothing.
+/// A builder whose options have no effect.
 #[derive(Clone, Debug)]
-#[must_use = "nothing happens before `init`"]
+#[must_use = "has no effect before `init`"]
 pub struct Builder(PhantomData<()>);
 
 impl Builder {
-    /// Names no provider.
+    /// Ignores the provider's name.
     pub fn name(self, _name: impl Into<String>) -> Self {
         self
     }
 
-    /// Records no category.
+    /// Ignores the categories.
     pub fn categories<T: Into<String>>(self, _categories: impl IntoIterator<Item = T>) -> Self {
         self
     }
 
-    /// Connects to no socket.
+    /// Ignores the manager's socket.
     pub fn socket(self, _path: impl Into<PathBuf>) -> Self {
         self
     }
 
-    /// Writes no file.
+    /// Ignores the path of the archive: none is written.
     pub fn output(self, _path: impl Into<PathBuf>) -> Self {
         self
     }
 
-    /// Makes no buffer.
+    /// Ignores the size of the buffer.
     pub fn buffer_size(self, _bytes: usize) -> Self {
         self
     }
 
-    /// Makes no buffer.
+    /// Ignores the buffering mode.
     pub fn oneshot(self) -> Self {
         self
     }
 
-    /// Makes no buffer.
+    /// Ignores the buffering mode.
     pub fn circular(self) -> Self {
         self
     }
 
-    /// Makes no buffer.
+    /// Ignores the buffering mode.
     pub fn streaming(self) -> Self {
         self
     }
 
-    /// Reads no clock.
+    /// Ignores the clock.
     pub fn clock(self, _clock: Clock) -> Self {
         self
     }
 
-    /// Accepts no manager.
+    /// Ignores the manager's user.
     pub fn manager_uid(self, _uid: u32) -> Self {
         self
     }
 
-    /// Has no messages.
+    /// Ignores the function: there are no messages.
     pub fn on_message(self, _function: fn(&str)) -> Self {
         self
     }
 
-    /// Makes this process no trace provider. Leaves the mark in the program by which `trace record`
-    /// reports that tracing is compiled out.
+    /// Returns a guard without effect: the process does not become a provider.
+    ///
+    /// Keeps a mark in the program, by which `trace record` reports that tracing is compiled out.
     pub fn init(self) -> Trace {
         #[cfg(all(target_os = "linux", feature = "ntrace"))]
         mark::keep();

@@ -1,4 +1,4 @@
-//! What a trace point is made of.
+//! Trace points: their statics, arguments and records.
 
 pub(crate) mod alert;
 pub(crate) mod arguments;

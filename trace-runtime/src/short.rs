@@ -1,5 +1,4 @@
-//! The macros by path, without the word that the crate's name has already:
-//! `trace_runtime::duration!`.
+//! Short names of the macros, for use by path: `trace_runtime::duration!` is `trace_duration!`.
 
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use crate::ntrace::{

@@ -1,4 +1,4 @@
-//! All sites of a program: those of Rust's, and those of other languages.
+//! All sites of a program: those of Rust and those of other languages.
 
 use std::collections::BTreeSet;
 
@@ -7,23 +7,23 @@ use trace_provider::{Table, Turn};
 use crate::foreign;
 use crate::point::registry::all_sites;
 
-/// Turns every site on or off, as the table says.
+/// Turns every site on or off by the table's categories.
 pub(crate) fn turn_all(table: &mut Table) {
     all_sites().for_each(|site| table.turn(site));
     foreign::turn_all(table);
 }
 
-/// Turns every site off. Only stores.
+/// Turns every site off. Does nothing but stores.
 ///
 /// # Safety
-/// This is a forked child, and this its only thread.
+/// The caller is the only thread of a forked child.
 pub(crate) unsafe fn turn_all_off() {
     all_sites().for_each(Turn::turn_off);
     // SAFETY: by the contract.
     unsafe { foreign::turn_all_off() };
 }
 
-/// The texts that the string table has to hold while every site is on.
+/// Returns the strings that are registered if every site is on.
 pub(crate) fn texts() -> BTreeSet<String> {
     let mut texts = BTreeSet::new();
     let mut take = |text: &str| {
@@ -36,7 +36,7 @@ pub(crate) fn texts() -> BTreeSet<String> {
     texts
 }
 
-/// The categories of all sites.
+/// Returns the categories of all sites.
 pub(crate) fn categories() -> BTreeSet<String> {
     let mut names: BTreeSet<String> =
         all_sites().map(|site| site.category().into_owned()).collect();

@@ -1,9 +1,9 @@
-//! Async code: what to trace it with, and what is recorded.
+//! Tracing async code: how to use it, and which records it writes.
 //!
-//! A future is polled on one thread now and on another one later, and in between it is nowhere. A
-//! duration that is held across an `.await` would say that its thread worked all that time; so the
-//! guard of [`trace_duration!`](crate::trace_duration) is not [`Send`]. Between two `.await`s it is
-//! fine. For what lasts longer there is [`TraceFutureExt::trace`]:
+//! A future may be polled on different threads, and runs on none between two polls. A duration held
+//! across an `.await` would show its thread busy all that time. The guard of
+//! [`trace_duration!`](crate::trace_duration) is therefore not [`Send`]. Between two `.await`s, use
+//! it as usual. For anything longer, use [`TraceFutureExt::trace`]:
 //!
 //! ```
 //! use trace_runtime::{trace_future_args, TraceFutureExt};
@@ -18,39 +18,39 @@
 //! spawn(fetch(url.clone()).trace(trace_future_args!("net", "fetch", "url" => url)));
 //! ```
 //!
-//! `#[trace_fn]` does the same for each call of an `async fn`, and of a function that returns a
+//! `#[trace_fn]` does the same for each call of an `async fn`, or of a function that returns a
 //! future.
 //!
-//! It works with any executor, in `select!` and `join!`, and in sets of tasks; dropping the future
-//! at any time is fine.
+//! It works with any executor, in `select!` and `join!`, and in sets of tasks. The future may be
+//! dropped at any time.
 //!
-//! # What is recorded
+//! # Records
 //!
-//! One wrapped future is one *task* with an id of its own. From one stream of records come two
-//! views:
+//! Each traced future is a *task* with its own id. Its records show the polls on their threads, and
+//! the life of the task:
 //!
-//! | record | says |
+//! | record | contents |
 //! |---|---|
-//! | async begin | the task's first poll; with your arguments, and `parent`, the id of the task in whose poll it was made |
-//! | duration, for each poll | which thread ran it, and how long; with `task`, the task's id, `poll-count`, from 1, and `poll-state`: `pending`, `ready` or `panicked`, or `running` where it did not come to an end |
-//! | flow, with more than one poll | an arrow from each poll to the next |
-//! | async end | when the task was over; with `state`: `ready`, `cancelled` (dropped before it was ready) or `panicked` |
+//! | async begin | the time of the task's first poll; your arguments, and `parent`, the id of the parent task |
+//! | duration, for each poll | its thread and time; `task`, the task's id; `poll-count`, from 1; `poll-state`: `pending`, `ready` or `panicked`, or `running` if the poll did not end |
+//! | flow, if there is more than one poll | an arrow from each poll to the next |
+//! | async end | the time of the task's end; `state`: `ready`, `cancelled` (dropped before it was ready) or `panicked` |
 //!
-//! All of them have the category and the name that you give, and the task's id. So a viewer shows
-//! the polls on their threads, joined by arrows, and a track for each task with its wall-clock
-//! time. A future that is never polled leaves nothing. One exception: a function with
-//! `#[trace_fn(args…)]` that returns a future, and is no `async fn`, has its arguments only when it
-//! is called; its task begins then.
+//! All of them have your category and name, and the task's id. A viewer shows the polls on their
+//! threads, joined by arrows, and a track for each task with its wall-clock time. A future that is
+//! never polled is not recorded.
 //!
-//! The parent is the task in whose poll `trace` was called, or, where that was in none, the one in
-//! whose poll it is polled first. So children of `join!` and `select!` have one, and so has what a
-//! task spawns, if it calls `trace` before it spawns: `spawn(child().trace(…))`. With `#[trace_fn]
-//! async fn child()` and `spawn(child())` there is none: the attribute's code runs when the
-//! executor polls the function first, outside of any task.
+//! There is one exception. A function with `#[trace_fn(args…)]` that returns a future, and is not
+//! an `async fn`, has its arguments only during the call. Its task begins then.
 //!
-//! A recording that begins in the middle of a task's life shows the task from its next poll on.
-//! Where nothing is recorded, or not the category, a poll costs one load and a branch; arguments
-//! are then not evaluated.
+//! The parent is the task whose poll calls `trace`. If no task does, it is the task that polls the
+//! future first. So children of `join!` and `select!` have a parent. A spawned task has one if
+//! `trace` is called before the spawn: `spawn(child().trace(…))`. With `#[trace_fn] async fn
+//! child()` and `spawn(child())` it has none: the attribute's code runs when the executor first
+//! polls the function, outside of any task.
+//!
+//! If a recording begins during a task's life, the task is shown from its next poll on. While the
+//! category is not recorded, a poll costs one load and a branch, and arguments are not evaluated.
 
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use crate::ntrace::{TraceFuture, TraceFutureArgs, TraceFutureExt};

@@ -1,4 +1,4 @@
-//! The values of arguments, and how they lie in a record.
+//! The values of arguments, and their layout in a record.
 
 mod accepted;
 #[cfg(feature = "attributes")]
@@ -16,12 +16,14 @@ pub(crate) use text::{encode_text, inline_ref};
 
 /// A value that can be recorded as an argument.
 ///
-/// Integers of up to 64 bits, floating point numbers, `bool`, `char`, `str`, `String`, `Cow<str>`,
-/// raw pointers, `()`, [`Koid`], [`Pointer`], and references, boxes and `Option`s of these are. A
-/// text is recorded up to 32,000 bytes, cut at a character; where a record would be larger than 32
-/// KB, its texts are cut to 1,800 bytes each.
+/// These types implement it: integers of up to 64 bits, floating point numbers, `bool`, `char`,
+/// `str`, `String`, `Cow<str>`, raw pointers, `()`, [`Koid`], [`Pointer`], and references, boxes
+/// and `Option`s of these.
 ///
-/// Implement it for your own types by saying which value stands for them:
+/// A text is recorded up to 32,000 bytes and cut at a character. If the record would exceed 32 KB,
+/// each of its texts is cut to 1,800 bytes. The trace counts texts that were cut.
+///
+/// Implement it for your own types by returning a value of one of these types:
 ///
 /// ```
 /// use trace_runtime::ArgValue;
@@ -42,16 +44,16 @@ pub(crate) use text::{encode_text, inline_ref};
     note = "record its text, as in `\"key\" => ?value` (`Debug`) or `%value` (`Display`), a part of it, or implement `trace_runtime::ArgValue` for it"
 )]
 pub trait ArgValue {
-    /// The recorded value: one of those that [`Arg`] lists.
+    /// The type of the recorded value: one of those that [`Arg`] lists.
     type Arg<'a>: Arg
     where
         Self: 'a;
 
-    /// The value to record. Called only while the trace point is on.
+    /// Returns the value to record. Called only while the trace point is on.
     fn arg(&self) -> Self::Arg<'_>;
 }
 
-/// The value to record.
+/// Returns the value to record.
 #[doc(hidden)]
 #[inline(always)]
 pub fn recorded<'a, T: RecordedAs<'a, A> + ?Sized, A>(value: &'a T) -> A {
@@ -60,7 +62,7 @@ pub fn recorded<'a, T: RecordedAs<'a, A> + ?Sized, A>(value: &'a T) -> A {
 
 /// A value whose [`ArgValue::Arg`] is `A`.
 ///
-/// A parameter, since with the associated type the compiler reports a value that has none twice.
+/// `A` is a parameter because the compiler would report a missing associated type twice.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be recorded as an argument",
@@ -68,7 +70,7 @@ pub fn recorded<'a, T: RecordedAs<'a, A> + ?Sized, A>(value: &'a T) -> A {
     note = "record its text, as in `\"key\" => ?value` (`Debug`) or `%value` (`Display`), a part of it, or implement `trace_runtime::ArgValue` for it"
 )]
 pub trait RecordedAs<'a, A> {
-    /// The value to record.
+    /// Returns the value to record.
     fn recorded_as(&'a self) -> A;
 }
 
@@ -79,30 +81,32 @@ impl<'a, A, T: ArgValue<Arg<'a> = A> + ?Sized + 'a> RecordedAs<'a, A> for T {
     }
 }
 
-/// A value with a type of the format ("Argument Types" of the specification): `()` (null), `bool`,
-/// `i32`, `u32`, `i64`, `u64`, `f64`, `&str`, `char` (a string), [`Pointer`], [`Koid`], or an
-/// `Option` of one of them, of which `None` is null.
+/// A value with a type of the trace format: `()` (null), `bool`, `i32`, `u32`, `i64`, `u64`, `f64`,
+/// `&str`, `char` (recorded as a string), [`Pointer`], [`Koid`], or an `Option` of one of them
+/// (`None` is null).
+///
+/// See "Argument Types" in the specification of the format. Programs cannot implement it.
 pub trait Arg: sealed::Encode {}
 
-/// A kernel object's id: a process or a thread as Linux numbers it. Viewers show it with the
-/// object's name.
+/// The id of a kernel object: a Linux process id or thread id. Viewers show the object's name with
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Koid(pub u64);
 
-/// An address.
+/// An address in the traced process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pointer(pub u64);
 
-/// The longest string in a record of which a string was cut to make it fit, in bytes. Name,
-/// category and 15 strings of this length fit.
+/// The longest string, in bytes, in a record that had to be cut. Name, category and 15 strings of
+/// this length fit into a record.
 const SHORT: usize = 1800;
 
-/// How long strings may be in one record, in bytes.
+/// The longest string that one record may have, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit(usize);
 
 impl Limit {
-    /// Bytes that a string has at most.
+    /// Returns the limit in bytes.
     #[inline(always)]
     pub(crate) const fn bytes(self) -> usize {
         self.0
@@ -110,10 +114,10 @@ impl Limit {
 
     /// The format's limit for one string, 32,000 bytes.
     pub(crate) const LONG: Self = Self(trace_format::layout::MAX_STRING_BYTES);
-    /// The limit with which every record fits.
+    /// The limit at which every record fits.
     pub(crate) const SHORT: Self = Self(SHORT);
 
-    /// As much of `text` as may be recorded, cut at a character.
+    /// Returns the part of `text` that may be recorded, cut at a character.
     #[inline(always)]
     pub(crate) fn cut(self, text: &str) -> &str {
         if text.len() <= self.0 {
@@ -123,7 +127,8 @@ impl Limit {
         }
     }
 
-    /// The same, for the one place that stores the text: counts it if it is cut.
+    /// Cuts like [`Limit::cut`], and counts the text if it was cut. Call it once for each text,
+    /// where it is stored.
     #[inline(always)]
     pub(crate) fn cut_and_count(self, text: &str) -> &str {
         if text.len() <= self.0 {
@@ -135,18 +140,18 @@ impl Limit {
     }
 }
 
-/// Strings that were cut in the recording under way. Rules: traced threads add to it, the service
-/// thread takes it.
+/// The number of strings that were cut in the current recording. Rules: traced threads increment
+/// it, the service thread resets it.
 static CUT: AtomicU64 = AtomicU64::new(0);
 
-/// Counts a string that is cut.
+/// Counts a string that was cut.
 #[cold]
 #[inline(never)]
 pub(crate) fn count_cut() {
     CUT.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Returns how many strings were cut since the last call.
+/// Returns the number of strings that were cut since the last call.
 pub(crate) fn take_cut() -> u64 {
     CUT.swap(0, Ordering::Relaxed)
 }
@@ -158,13 +163,13 @@ pub(crate) mod sealed {
 
     /// Writes one argument: a header word, without its name, and a payload.
     pub trait Encode {
-        /// 1, or 0 for an argument that is left out.
+        /// Returns 1, or 0 for an argument that is left out.
         #[inline(always)]
         fn count(&self) -> usize {
             1
         }
 
-        /// Words with the header.
+        /// Returns the size in words, with the header.
         fn words(&self, limit: Limit) -> usize;
 
         /// Stores the words; `key` is the name field of the header.
@@ -181,13 +186,13 @@ fn put(words: &[AtomicU64], index: usize, value: u64) {
     }
 }
 
-/// The header of an argument, without its name.
+/// Returns the header of an argument, without its name.
 #[inline(always)]
 pub(crate) fn header(kind: ArgumentType, words: usize) -> u64 {
     argument::Type::make(kind.bits()) | argument::Size::make(words as u64)
 }
 
-/// An argument whose value is in its header.
+/// Encodes arguments whose value is in the header.
 macro_rules! in_header {
     ($($type:ty, $kind:ident, $value:ident => $bits:expr;)*) => {$(
         impl Encode for $type {
@@ -207,7 +212,7 @@ macro_rules! in_header {
     )*};
 }
 
-/// An argument whose value is a word of its own.
+/// Encodes arguments whose value is the word after the header.
 macro_rules! in_a_word {
     ($($type:ty, $kind:ident, $value:ident => $bits:expr;)*) => {$(
         impl Encode for $type {
@@ -260,7 +265,7 @@ impl Encode for &str {
 
 impl Arg for &str {}
 
-/// A text of up to 4 bytes.
+/// A `char` is recorded as a text of up to 4 bytes.
 impl Encode for char {
     #[inline(always)]
     fn words(&self, _: Limit) -> usize {
@@ -312,7 +317,7 @@ mod tests {
 
     /// Literal words, from "Argument Types" of the specification.
     #[test]
-    fn arguments_lie_as_the_specification_says() {
+    fn arguments_have_the_layout_of_the_specification() {
         assert_eq!(encoded(()), [0x0000_0000_0007_0010]);
         assert_eq!(encoded(-2i32), [0xffff_fffe_0007_0011]);
         assert_eq!(encoded(3u32), [0x0000_0003_0007_0012]);

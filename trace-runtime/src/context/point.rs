@@ -1,4 +1,4 @@
-//! Trace points that are made at run time.
+//! Trace points created at run time.
 
 use std::sync::atomic::AtomicU64;
 
@@ -17,21 +17,22 @@ use crate::value::sealed::Encode;
 use crate::value::Limit;
 use crate::{DurationScope, ENGINE};
 
-/// The most arguments of an event.
+/// The maximum number of arguments of an event.
 const MAX_ARGUMENTS: usize = 15;
 
 /// A trace point: one kind of event with one category, name and list of keys.
 ///
-/// A copy is the same trace point.
+/// Copies refer to the same trace point.
 #[derive(Clone, Copy, Debug)]
 pub struct TracePoint(&'static Site);
 
 impl TracePoint {
-    /// Makes a trace point for events of this type, with up to 15 keys; further ones are left out.
+    /// Creates a trace point for events of this type, with up to 15 keys. Further keys are ignored.
     ///
-    /// If its category is being recorded it is on at once. Takes a lock, allocates what is never
-    /// freed, and is not for signal handlers. Where the string table of the recording under way has
-    /// no room for its strings it stays off until the next one, which the trace tells.
+    /// It is on at once if its category is recorded. If the string table of the current recording
+    /// is full, the trace point stays off until the next recording, and the trace reports it.
+    ///
+    /// Takes a lock and allocates memory that is never freed. Not async-signal-safe.
     pub fn new(
         event_type: EventType,
         category: &'static str,
@@ -52,18 +53,21 @@ impl TracePoint {
         Self(site)
     }
 
-    /// Whether its events are being recorded. Costs one load.
+    /// Returns whether its events are recorded. Costs one load.
     #[inline(always)]
     pub fn is_on(self) -> bool {
         self.0.is_on()
     }
 
-    /// Records an event now, on this thread, if the trace point is on.
+    /// Records an event of this thread with the current time, if the trace point is on.
     ///
-    /// `values` belong to the keys in their order; those beyond the keys are left out. `tail` is
-    /// what the type of event needs: the id of a counter, an async or a flow event;
-    /// [`scope`](super::scope) of an instant. Where it is missing it is 0; an instant of scope 0 is
-    /// global.
+    /// `values` are in the order of the keys. Extra values are ignored.
+    ///
+    /// `tail` is the trailing word of the event type: the id of a counter, an async or a flow
+    /// event, or the [`scope`](super::scope) of an instant. If it is missing, it is 0; an instant
+    /// with scope 0 is global.
+    ///
+    /// Costs one clock read while the trace point is on, else one load and a branch.
     pub fn write(self, values: &[Value<'_>], tail: &[u64]) {
         if !self.is_on() {
             return;
@@ -78,8 +82,9 @@ impl TracePoint {
         }
     }
 
-    /// Records an event of this thread at a time that is known, like [`TracePoint::write`]. For a
-    /// type of event that has a tail.
+    /// Records an event of this thread at `time`. Otherwise like [`TracePoint::write`].
+    ///
+    /// Only for event types that have a trailing word.
     pub fn write_at(self, time: Timestamp, values: &[Value<'_>], tail: &[u64]) {
         if self.is_on() {
             let id = tail.first().copied().unwrap_or(0);
@@ -87,8 +92,11 @@ impl TracePoint {
         }
     }
 
-    /// Records an event now, like [`TracePoint::write`], under a name that is known at run time
-    /// only. For a trace point whose own name is empty, and a type of event that has a tail.
+    /// Records an event with a name that is known only at run time. Otherwise like
+    /// [`TracePoint::write`].
+    ///
+    /// Only for a trace point with an empty name and an event type that has a trailing word. The
+    /// name is written into the record.
     pub fn write_named(self, name: &str, values: &[Value<'_>], tail: &[u64]) {
         if self.is_on() {
             let id = tail.first().copied().unwrap_or(0);
@@ -96,16 +104,20 @@ impl TracePoint {
         }
     }
 
-    /// Writes to the log in the trace, up to 32,000 bytes, if the trace point is on: the log keeps
-    /// its category only.
+    /// Writes a log record if the trace point is on. Up to 32,000 bytes of `text` are recorded.
+    ///
+    /// The category decides whether the message is recorded. Category, name and keys are not in the
+    /// record.
     pub fn write_log(self, text: &str) {
         if self.is_on() {
             object::log_text(self.0, text);
         }
     }
 
-    /// Begins a duration that ends when the guard is dropped. For a trace point of
-    /// [`EventType::DurationBegin`].
+    /// Begins a duration that ends when the guard is dropped.
+    ///
+    /// Only for a trace point of [`EventType::DurationBegin`]: others record nothing. Costs two
+    /// clock reads while the trace point is on.
     #[inline]
     pub fn begin(self, values: &[Value<'_>]) -> DurationScope {
         if self.is_on() && self.0.event_type() == Some(EventType::DurationBegin) {
@@ -120,7 +132,7 @@ impl TracePoint {
     }
 }
 
-/// Arguments whose types are known at run time only; no more than there are keys.
+/// Arguments whose types are known only at run time, at most as many as the site has keys.
 #[derive(Debug)]
 struct Values<'a>(&'a [Value<'a>]);
 

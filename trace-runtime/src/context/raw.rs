@@ -1,4 +1,4 @@
-//! Records that the program makes itself.
+//! Records that the program encodes itself.
 
 use trace_format::layout::{StringRef, ThreadKoids, ThreadRef};
 use trace_protocol::buffer::consumer::IdentityPolicy;
@@ -10,12 +10,13 @@ use super::BufferingMode;
 use crate::thread::slot;
 use crate::{ENGINE, RECORDER};
 
-/// Access to the recording under way, for records that the program makes itself.
+/// Access to the current recording, for records that the program encodes itself.
 ///
-/// It holds nothing up: while there is a context the recording can end, and another one begin.
-/// String and thread refs belong to the recording that the context was acquired in, and so does the
-/// context. Once that is over, [`Context::is_current`] is false, nothing is registered, and nothing
-/// is written: acquire another context then, and register anew.
+/// A context does not keep its recording alive: the recording can end at any time, and another one
+/// begin. String and thread refs are valid only in the recording in which the context was acquired.
+///
+/// After that recording, [`Context::is_current`] returns false and every method fails. Acquire a
+/// new context then, and register strings and threads again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
     recording: u64,
@@ -25,54 +26,65 @@ pub struct Context {
 const OWN: IdentityPolicy = IdentityPolicy::Own(0);
 
 impl Context {
-    /// The thread that writes the record: registered already, in every recording.
+    /// The ref of the thread that writes the record. It is registered in every recording.
     pub const THIS_THREAD: ThreadRef = CHUNK_THREAD;
 
-    /// A context, while anything is recorded. Costs two loads.
+    /// Returns a context of the current recording, or `None` if nothing is recorded. Costs two
+    /// loads.
     #[must_use]
     pub fn acquire() -> Option<Self> {
         Access::acquire(&ENGINE).map(|access| Self { recording: access.recording() })
     }
 
-    /// Whether the recording that this belongs to is still under way. Costs two loads.
+    /// Returns whether the context's recording is still running. Costs two loads.
     #[must_use]
     pub fn is_current(self) -> bool {
         self.access().is_current()
     }
 
-    /// The ref of a text, which is registered if it is new; up to 32,000 bytes of it.
+    /// Returns the ref of a string, and registers the string if it is new. Up to 32,000 bytes are
+    /// registered.
     ///
-    /// `None` where the recording is over, and where its string table or durable buffer is full:
-    /// put the text in the record then. Takes a lock and allocates; not for signal handlers.
+    /// Returns `None` if the recording is over, or if its string table or durable buffer is full.
+    /// Write the text inline then.
+    ///
+    /// Takes a lock and allocates. Not async-signal-safe.
     #[must_use]
     pub fn register_string(self, text: &str) -> Option<StringRef> {
         self.access().register_string(text)
     }
 
-    /// The ref of a thread, which is registered if it is new. There are 254 in a recording.
+    /// Returns the ref of a thread, and registers the thread if it is new. A recording has up to
+    /// 254 threads.
     ///
-    /// Who collects the records puts the provider's own process in place of `process`: a provider
-    /// says who it is, not who others are. `None` as for [`Context::register_string`], with the
-    /// same cost.
+    /// The manager replaces `process` with the provider's own process, because a provider may not
+    /// write records of other processes.
+    ///
+    /// Returns `None` under the conditions of [`Context::register_string`], and costs as much.
     #[must_use]
     pub fn register_thread(self, process: u64, thread: u64) -> Option<ThreadRef> {
         self.access().register_thread(ThreadKoids::new(process, thread))
     }
 
-    /// Writes one whole record, whose words are those of the trace format, on this thread. Returns
+    /// Writes one complete record, encoded as words of the trace format, from this thread. Returns
     /// whether it was recorded.
     ///
-    /// What the collector would refuse is refused here: words that are not exactly one record of
-    /// the format, refs that are not registered, text that is not UTF-8, metadata and scheduling
-    /// records, and records that register something, for which there are methods. Where there is no
-    /// room the record is counted as lost, as that of a macro is.
+    /// Refuses the records that the manager would refuse:
     ///
-    /// Costs a check of the record, and its copy; takes no lock and allocates nothing.
+    /// - words that are not exactly one record
+    /// - refs that are not registered
+    /// - text that is not UTF-8
+    /// - metadata and scheduling records
+    /// - records that register strings or threads, for which there are methods
+    ///
+    /// If the buffer is full, the record is counted as dropped.
+    ///
+    /// Costs a check and a copy of the record. Takes no lock and does not allocate.
     pub fn write_record(self, record: &[u64]) -> bool {
         self.access().write(slot(), record, OWN)
     }
 
-    /// What happens when the buffer is full.
+    /// Returns the behavior when the buffer is full.
     #[must_use]
     pub fn buffering_mode(self) -> BufferingMode {
         match RECORDER.mode() {

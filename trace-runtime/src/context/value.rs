@@ -1,4 +1,4 @@
-//! Values whose types are known at run time only.
+//! Values whose types are known only at run time.
 
 use std::sync::atomic::AtomicU64;
 
@@ -8,7 +8,7 @@ use crate::value::{Arg, Koid, Limit, Pointer};
 /// The value of an argument of a [`TracePoint`](super::TracePoint).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// No argument: its key is left out.
+    /// No argument: the key is left out.
     Omitted,
     /// Null.
     Null,
@@ -24,11 +24,11 @@ pub enum Value<'a> {
     Uint64(u64),
     /// A floating point number.
     Double(f64),
-    /// A text, of which up to 32,000 bytes are recorded.
+    /// A text. Up to 32,000 bytes are recorded.
     Str(&'a str),
     /// An address.
     Pointer(u64),
-    /// A kernel object's id.
+    /// The id of a kernel object.
     Koid(u64),
 }
 

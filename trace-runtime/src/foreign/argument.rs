@@ -1,4 +1,4 @@
-//! Values whose types another language says at run time.
+//! Argument values of other languages, with types known only at run time.
 
 use std::ptr::with_exposed_provenance;
 use std::slice;
@@ -17,44 +17,44 @@ use crate::value::Limit;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Argument {
-    /// The number of an [`ArgumentType`]; any other is null.
+    /// The number of an [`ArgumentType`]. Any other number is recorded as null.
     kind: u32,
-    /// Bytes of a text.
+    /// The length of a text in bytes.
     length: u32,
     /// The bits of a number, or the address of a text.
     value: u64,
 }
 
-/// The arguments of an event, with the keys of their site; as many of the one as of the other.
+/// The arguments of an event with the keys of their site. Both slices have the same length.
 #[derive(Debug)]
-pub(super) struct Given<'a> {
+pub(super) struct KeyedArguments<'a> {
     pub(super) keys: &'a [site::Key],
     pub(super) values: &'a [Argument],
 }
 
-impl<'a> Given<'a> {
-    /// The values for the keys of a site.
+impl<'a> KeyedArguments<'a> {
+    /// Returns the arguments for the keys of a site.
     ///
     /// # Safety
-    /// `arguments` are as many as there are keys, and their texts can be read while the result is
-    /// used.
+    /// `arguments` points to one argument for each key, and their texts are readable while the
+    /// result is used.
     #[inline(always)]
     pub(super) unsafe fn of(site: &'a site::Site, arguments: *const Argument) -> Self {
         // SAFETY: by the contract.
         unsafe { Self::for_keys(site.keys(), arguments) }
     }
 
-    /// The values for keys of a site.
+    /// Returns the arguments for some keys of a site.
     ///
     /// # Safety
-    /// As for [`Given::of`], with these keys.
+    /// As for [`KeyedArguments::of`], with these keys.
     #[inline(always)]
     pub(super) unsafe fn for_keys(keys: &'a [site::Key], arguments: *const Argument) -> Self {
         if keys.is_empty() {
-            return Given { keys, values: &[] };
+            return Self { keys, values: &[] };
         }
         // SAFETY: by the contract.
-        Given { keys, values: unsafe { slice::from_raw_parts(arguments, keys.len()) } }
+        Self { keys, values: unsafe { slice::from_raw_parts(arguments, keys.len()) } }
     }
 
     #[inline(always)]
@@ -63,7 +63,7 @@ impl<'a> Given<'a> {
     }
 }
 
-impl Arguments for Given<'_> {
+impl Arguments for KeyedArguments<'_> {
     #[inline(always)]
     fn count(&self) -> usize {
         self.values.len()
@@ -84,24 +84,24 @@ impl Arguments for Given<'_> {
     }
 }
 
-/// The types whose value is in the header.
+/// The types whose value is in the header, as a bit set.
 const IN_HEADER: u32 = 1 << ArgumentType::Null as u32
     | 1 << ArgumentType::Bool as u32
     | 1 << ArgumentType::Int32 as u32
     | 1 << ArgumentType::Uint32 as u32;
 
-/// The types whose value is the word behind it.
+/// The types whose value is the word after the header, as a bit set.
 const IN_A_WORD: u32 = 1 << ArgumentType::Int64 as u32
     | 1 << ArgumentType::Uint64 as u32
     | 1 << ArgumentType::Double as u32
     | 1 << ArgumentType::Pointer as u32
     | 1 << ArgumentType::Koid as u32;
 
-/// How the value of an argument lies in a record.
+/// The layout of an argument in a record.
 enum Shape<'a> {
-    /// In the upper half of the header of an argument of this type.
+    /// The type, and a value in the upper half of the header.
     InHeader(u64, u32),
-    /// Behind the header of an argument of this type.
+    /// The type, and a value in the word after the header.
     InAWord(u64, u64),
     Text(Text<'a>),
 }
@@ -121,14 +121,14 @@ impl Argument {
         }
     }
 
-    /// The bytes of a text.
+    /// Returns the bytes of a text.
     #[inline(always)]
     fn text(&self) -> Text<'_> {
         let start: *const u8 = with_exposed_provenance(self.value as usize);
         if start.is_null() {
             return Text(&[]);
         }
-        // SAFETY: by the contract of `event` and `begin`, the text can be read.
+        // SAFETY: by the contract of `event` and `begin`, the text is readable.
         Text(unsafe { slice::from_raw_parts(start, self.length as usize) })
     }
 }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_lie_as_those_of_rust_do() {
+    fn the_layout_is_that_of_rust_arguments() {
         let double = 0.5f64.to_bits();
         for (ours, rusts) in [
             (argument(ArgumentType::Null, 0), Value::Null),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_type_is_null() {
+    fn an_unknown_type_is_null() {
         for kind in [10, 15, 31, 32, 100, u32::MAX] {
             assert_eq!(encoded(Argument { kind, length: 9, value: 9 }), encoded(Value::Null));
         }

@@ -1,4 +1,4 @@
-//! The modules of the process that have trace points: the program itself, and shared libraries.
+//! The modules with trace points in this process: the program and shared libraries.
 
 use std::ptr::{self, null_mut};
 use std::slice;
@@ -9,15 +9,15 @@ use trace_provider::{Table, Turn};
 use super::Site;
 use crate::ENGINE;
 
-/// The module that was loaded last.
+/// The list of loaded modules, the last loaded first.
 ///
-/// Rules: this and the `next` of each module are stored under the table's lock. At each moment they
-/// make up a list of modules that are loaded, so that a forked child can walk it although another
-/// thread of its parent held the lock.
+/// Rules: this and the `next` of each module are stored under the table's lock, and form a valid
+/// list at every moment. So a forked child can walk it even if another thread of its parent held
+/// the lock.
 static MODULES: AtomicPtr<Module> = AtomicPtr::new(null_mut());
 
-/// What this crate takes the fields of its statics to be. A module that was compiled with another
-/// header stays off.
+/// The layout version of the statics. A module that was compiled with another version of the header
+/// stays off.
 const VERSION: u32 = 1;
 
 /// The static of a module: `struct trace_c_module` of the header.
@@ -28,12 +28,12 @@ pub struct Module {
     start: *const *const Site,
     stop: *const *const Site,
     version: u32,
-    /// The module's own count of its translation units.
+    /// The number of translation units, which the module counts itself.
     _users: u32,
 }
 
 impl Module {
-    /// Its sites, some perhaps twice.
+    /// Returns its sites. A site may occur twice.
     fn sites(&self) -> impl Iterator<Item = &Site> {
         let length =
             (self.stop as usize).saturating_sub(self.start as usize) / size_of::<*const Site>();
@@ -48,17 +48,18 @@ impl Module {
     }
 }
 
-/// Takes the sites of a module that is being loaded. Those that a recording under way wants are on
-/// when this returns.
+/// Registers the sites of a module that is loaded. When it returns, sites whose category is
+/// recorded are on.
 ///
-/// Takes a lock and may allocate. Not for signal handlers.
+/// Takes a lock and may allocate. Not async-signal-safe.
 ///
 /// # Safety
-/// `module` is a static that only this module stores to, and was not loaded before or unloaded
-/// since. If its version is the one that is known here, then `start` and `stop` are the ends of a
-/// section in which there are pointers to sites, or null. The texts of a site end with zeros and
-/// never change, it has as many keys as it says, 15 at most, and only this crate stores to it. All
-/// this lasts until [`unload`] or the end of the process.
+/// - `module` is a static that only this Rust module stores to. It is not loaded already.
+/// - If its version is that of this crate, then `start` and `stop` are the ends of a section of
+///   pointers to sites, or null.
+/// - The texts of a site end with a zero byte and never change. A site has as many keys as it
+///   states, at most 15, and only this crate stores to it.
+/// - All this holds until [`unload`] or the end of the process.
 pub unsafe fn load(module: *const Module) {
     let mut table = ENGINE.table();
     // SAFETY: by the contract.
@@ -70,16 +71,16 @@ pub unsafe fn load(module: *const Module) {
     }
 }
 
-/// Forgets the sites of a module that is about to be unloaded.
+/// Unregisters the sites of a module that is about to be unloaded. Takes a lock.
 ///
 /// # Safety
-/// `module` was loaded.
+/// `module` was registered by [`load`].
 pub unsafe fn unload(module: *const Module) {
     let _locked = ENGINE.table();
     let mut link = &MODULES;
     loop {
         let next = link.load(Ordering::Relaxed);
-        // SAFETY: by the rules of `MODULES`; the lock is held, so that it stays loaded.
+        // SAFETY: by the rules of `MODULES`. The lock is held, so the module stays loaded.
         let Some(found) = (unsafe { next.as_ref() }) else { return };
         if ptr::eq(found, module) {
             link.store(found.next.load(Ordering::Relaxed), Ordering::Release);
@@ -89,14 +90,14 @@ pub unsafe fn unload(module: *const Module) {
     }
 }
 
-/// Every site of every module.
+/// Returns every site of every module.
 ///
 /// # Safety
-/// While the result is used the table's lock is held, or this is the only thread of the process.
+/// While the result is used, the table's lock is held, or this is the only thread of the process.
 unsafe fn sites() -> impl Iterator<Item = &'static Site> {
     let mut next = MODULES.load(Ordering::Acquire);
     let modules = std::iter::from_fn(move || {
-        // SAFETY: by the contract no module is unloaded meanwhile, and what is in the list is
+        // SAFETY: by the contract no module is unloaded meanwhile, and every module in the list is
         // loaded.
         let module = unsafe { next.as_ref() }?;
         next = module.next.load(Ordering::Acquire);
@@ -105,23 +106,23 @@ unsafe fn sites() -> impl Iterator<Item = &'static Site> {
     modules.flat_map(Module::sites)
 }
 
-/// Turns every site on or off, as the table says.
+/// Turns every site on or off by the table's categories.
 pub(crate) fn turn_all(table: &mut Table) {
-    // SAFETY: the table is behind its lock, so that who has a reference to it holds that.
+    // SAFETY: the table is inside its lock, so the caller's reference proves that the lock is held.
     unsafe { sites() }.for_each(|site| table.turn(site));
 }
 
-/// Shows every site to `read`.
+/// Calls `read` with every site.
 pub(crate) fn read_all(read: impl FnMut(&Site)) {
     let _locked = ENGINE.table();
     // SAFETY: the lock is held.
     unsafe { sites() }.for_each(read);
 }
 
-/// Turns every site off. Only stores.
+/// Turns every site off. Does nothing but stores.
 ///
 /// # Safety
-/// This is a forked child, and this its only thread.
+/// The caller is the only thread of a forked child.
 pub(crate) unsafe fn turn_all_off() {
     // SAFETY: by the contract.
     unsafe { sites() }.for_each(Turn::turn_off);

@@ -1,17 +1,17 @@
-//! Names that another language knows at run time.
+//! Names of other languages that are known only at run time.
 
 use crate::value::Limit;
 
 use super::text::Text;
 
-/// Bytes of a name that are recorded.
+/// The longest recorded name, in bytes.
 const LONGEST: usize = Limit::SHORT.bytes();
 
-/// A name of which bytes that are not UTF-8 are `?`. It does not allocate.
+/// A name in which bytes that are not UTF-8 are replaced by `?`. It does not allocate.
 #[derive(Debug)]
 pub(super) struct Name<'a> {
     bytes: &'a [u8],
-    /// The name with its `?`, where it has any.
+    /// The name with `?`, if bytes were replaced.
     replaced: [u8; LONGEST],
     is_replaced: bool,
 }

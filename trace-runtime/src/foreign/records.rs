@@ -1,4 +1,4 @@
-//! Events of other times and threads, and records that are no events.
+//! Events at other times or on tracks, and records other than events.
 
 use std::ffi::{c_char, c_void, CStr};
 use std::slice;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use trace_format::layout::{BlobType, ObjectType};
 
-use super::argument::Given;
+use super::argument::KeyedArguments;
 use super::name::Name;
 use super::{Argument, Site};
 use crate::names;
@@ -18,8 +18,8 @@ use crate::timestamp::Timestamp;
 use crate::track::Track;
 use crate::tracks::koid_of;
 
-/// Writes an event at a time in ticks, on a track that [`track`] returned, or, for 0, on this
-/// thread.
+/// Writes an event at a time in ticks, on a track returned by [`track`], or on this thread if
+/// `track` is 0.
 ///
 /// # Safety
 /// As for [`event`](super::event).
@@ -33,28 +33,30 @@ pub unsafe fn event_at(
     // SAFETY: by the contract.
     let site = unsafe { &*site };
     // SAFETY: by the contract.
-    let given = unsafe { Given::of(site, arguments) };
+    let arguments = unsafe { KeyedArguments::of(site, arguments) };
     let at = At(Timestamp::from_ticks(ticks));
     match track {
-        0 => write_at(site, at, given, tail),
-        koid => write_at(site, On(Track::with_koid(koid), at), given, tail),
+        0 => write_at(site, at, arguments, tail),
+        koid => write_at(site, On(Track::with_koid(koid), at), arguments, tail),
     }
 }
 
-fn write_at(site: &Site, place: impl Place, given: Given<'_>, tail: u64) {
+fn write_at(site: &Site, place: impl Place, arguments: KeyedArguments<'_>, tail: u64) {
     if site.has_tail() {
-        write::event_at(site, &[], place, Literal, given, [tail]);
+        write::event_at(site, &[], place, Literal, arguments, [tail]);
     } else {
-        write::event_at(site, &[], place, Literal, given, []);
+        write::event_at(site, &[], place, Literal, arguments, []);
     }
 }
 
-/// The koid of the track with this id. The name counts the first time.
+/// Returns the koid of the track with this id. The name is used by the first call for an id, and
+/// ignored later.
 ///
-/// Takes a lock, and may allocate, the first time, and sometimes where there are many tracks.
+/// The first call for an id takes a lock and may allocate. Later calls do so only if there are many
+/// tracks.
 ///
 /// # Safety
-/// `name` is a text with a zero at its end.
+/// `name` is a string that ends with a zero byte.
 pub unsafe fn track(name: *const c_char, id: u64) -> u64 {
     let number = names::recall_track(id).unwrap_or_else(|| {
         // SAFETY: by the contract.
@@ -64,20 +66,20 @@ pub unsafe fn track(name: *const c_char, id: u64) -> u64 {
     koid_of(number)
 }
 
-/// This moment, in ticks.
+/// Returns the current time in ticks.
 pub fn ticks() -> u64 {
     Timestamp::now().ticks()
 }
 
-/// The moment at which `CLOCK_BOOTTIME` shows these nanoseconds, in ticks.
+/// Converts a time of `CLOCK_BOOTTIME`, in nanoseconds, to ticks.
 pub fn ticks_from_boottime(nanoseconds: u64) -> u64 {
     Timestamp::from_boottime(Duration::from_nanos(nanoseconds)).ticks()
 }
 
-/// Writes data of a type.
+/// Writes a blob of the type `blob_type`.
 ///
 /// # Safety
-/// `site` is a site as [`load`](super::load) describes it, and `size` bytes can be read.
+/// `site` is a site as [`load`](super::load) describes it, and `size` bytes are readable.
 pub unsafe fn blob(site: *const Site, blob_type: u32, bytes: *const c_void, size: usize) {
     // SAFETY: by the contract.
     let site = unsafe { &*site };
@@ -86,11 +88,12 @@ pub unsafe fn blob(site: *const Site, blob_type: u32, bytes: *const c_void, size
     blobs::blob(site, BlobType(blob_type as u8), Literal, bytes);
 }
 
-/// Writes data with a moment and arguments. The site's first two keys are those of a part.
+/// Writes a blob event with arguments. The site's first two keys are the part's number and the
+/// number of parts.
 ///
 /// # Safety
-/// As for [`blob`]; `arguments` are as many as the site has other keys, and their texts can be
-/// read.
+/// As for [`blob`]. `arguments` points to one argument for each further key, and their texts are
+/// readable.
 pub unsafe fn blob_event(
     site: *const Site,
     arguments: *const Argument,
@@ -101,14 +104,14 @@ pub unsafe fn blob_event(
     let site = unsafe { &*site };
     let [part, parts, keys @ ..] = site.keys() else { return };
     // SAFETY: by the contract.
-    let given = unsafe { Given::for_keys(keys, arguments) };
+    let arguments = unsafe { KeyedArguments::for_keys(keys, arguments) };
     // SAFETY: by the contract.
     let bytes = unsafe { data(bytes, size) };
     let part_keys = || [part.bits(), parts.bits()];
-    blobs::blob_event_in_parts(site, &[], part_keys, Literal, given, bytes);
+    blobs::blob_event_in_parts(site, &[], part_keys, Literal, arguments, bytes);
 }
 
-/// Writes data with a category and a name.
+/// Writes a blob attachment with the site's category and name.
 ///
 /// # Safety
 /// As for [`blob`].
@@ -120,10 +123,10 @@ pub unsafe fn blob_attachment(site: *const Site, bytes: *const c_void, size: usi
     blobs::blob_attachment_named(site, || site.name(), Literal, bytes);
 }
 
-/// Writes the name of an object of this process.
+/// Writes the name and the arguments of an object of this process.
 ///
 /// # Safety
-/// As for [`event`](super::event); `name` is null or a text with a zero at its end.
+/// As for [`event`](super::event). `name` is null or a string that ends with a zero byte.
 pub unsafe fn userspace_object(
     site: *const Site,
     arguments: *const Argument,
@@ -134,7 +137,7 @@ pub unsafe fn userspace_object(
     unsafe { object(site, arguments, Object::Userspace(pointer.addr() as u64), name) };
 }
 
-/// Writes the name of an object of the kernel.
+/// Writes the name and the arguments of a kernel object.
 ///
 /// # Safety
 /// As for [`userspace_object`].
@@ -161,7 +164,7 @@ unsafe fn object(
     // SAFETY: by the contract.
     let site = unsafe { &*site };
     // SAFETY: by the contract.
-    let given = unsafe { Given::of(site, arguments) };
+    let arguments = unsafe { KeyedArguments::of(site, arguments) };
     let bytes = if name.is_null() {
         &[]
     } else {
@@ -169,11 +172,11 @@ unsafe fn object(
         unsafe { CStr::from_ptr(name) }.to_bytes()
     };
     let name = Name::new(bytes);
-    objects::object(site, &[], object, NameAtRunTime(name.as_str()), given);
+    objects::object(site, &[], object, NameAtRunTime(name.as_str()), arguments);
 }
 
 /// # Safety
-/// `size` bytes can be read while the result is used.
+/// `size` bytes are readable while the result is used.
 unsafe fn data<'a>(start: *const c_void, size: usize) -> &'a [u8] {
     if start.is_null() || size == 0 {
         return &[];

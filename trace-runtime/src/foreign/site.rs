@@ -1,4 +1,4 @@
-//! The static of a trace point, and what a session does with it.
+//! The static of a trace point, and its activation by a session.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, CStr};
@@ -13,24 +13,23 @@ use trace_provider::Turn;
 
 use crate::point::site::Switch;
 
-/// The most arguments of an event.
+/// The maximum number of arguments of an event.
 const MAX_ARGUMENTS: u32 = 15;
 
 /// The static of a trace point: `struct trace_c_site` of the header.
 ///
-/// Only other languages make one, by the contract of [`load`](super::load); every method stands on
-/// that.
+/// Only other languages create one. Every method relies on the contract of [`load`](super::load).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Site {
-    /// As in a site of Rust's.
+    /// As in a Rust site.
     header: AtomicU64,
     category: *const c_char,
     name: *const c_char,
     keys: *const Key,
     key_count: u32,
-    /// The number of an [`EventType`]; any other is that of a question, which is on while its
-    /// category is.
+    /// The number of an [`EventType`]. Any other number makes a category check, which is on while
+    /// the category is recorded.
     event_type: u32,
 }
 
@@ -39,7 +38,7 @@ pub struct Site {
 #[repr(C)]
 pub struct Key {
     name: *const c_char,
-    /// As in a key of Rust's.
+    /// As in a Rust key.
     reference: AtomicU16,
 }
 
@@ -88,7 +87,7 @@ impl Site {
         if self.key_count == 0 {
             return &[];
         }
-        // SAFETY: by the contract of `load` there are as many keys as it says, and at most 15.
+        // SAFETY: by the contract of `load` there are `key_count` keys.
         unsafe { slice::from_raw_parts(self.keys, self.key_count.min(MAX_ARGUMENTS) as usize) }
     }
 
@@ -96,7 +95,7 @@ impl Site {
         EventType::from_bits(self.event_type.into())
     }
 
-    /// Whether a word with an id or a scope follows its events.
+    /// Returns whether its events have a trailing word: an id or a scope.
     #[inline(always)]
     pub(super) fn has_tail(&self) -> bool {
         self.event_type != EventType::DurationBegin as u32
@@ -110,17 +109,17 @@ impl Key {
         unsafe { text(self.name) }
     }
 
-    /// The name field of an argument's header.
+    /// Returns the name field of an argument's header.
     #[inline(always)]
     pub(super) fn bits(&self) -> u64 {
         argument::NameRef::make(u64::from(self.reference.load(Ordering::Relaxed)))
     }
 }
 
-/// A text with a zero at its end, as it may be recorded.
+/// Returns a zero-terminated text as UTF-8, cut to the longest recordable string.
 ///
 /// # Safety
-/// `start` is null, or the text lives as long as the result.
+/// `start` is null, or the text ends with a zero byte and lives as long as the result.
 unsafe fn text<'a>(start: *const c_char) -> Cow<'a, str> {
     if start.is_null() {
         return Cow::Borrowed("");

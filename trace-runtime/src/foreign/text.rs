@@ -1,4 +1,4 @@
-//! Texts that may not be UTF-8.
+//! Texts that may be invalid UTF-8.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,13 +7,13 @@ use trace_format::layout::{argument, ArgumentType, StringRef};
 use crate::value::sealed::Encode;
 use crate::value::{count_cut, encode_bytes, header, Limit};
 
-/// A text, of which bytes that are not UTF-8 are recorded as `?`: its length is known before its
-/// bytes are looked at.
+/// A text whose bytes that are not UTF-8 are recorded as `?`, one for each, so that its length is
+/// known before its bytes are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Text<'a>(pub(super) &'a [u8]);
 
 impl<'a> Text<'a> {
-    /// As many bytes as may be recorded, cut in front of a character.
+    /// Returns the bytes that may be recorded, cut at a character.
     #[inline(always)]
     pub(super) fn cut(self, limit: Limit) -> &'a [u8] {
         if self.0.len() <= limit.bytes() {
@@ -23,7 +23,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The same, for the one place that stores the text.
+    /// Cuts like [`Text::cut`], and counts the text if it was cut. Call it once for each text,
+    /// where it is stored.
     #[inline(always)]
     fn cut_and_count(self, limit: Limit) -> &'a [u8] {
         if self.0.len() <= limit.bytes() {
@@ -43,7 +44,7 @@ fn cut_counted(bytes: &[u8], most: usize) -> &[u8] {
 #[cold]
 fn cut(bytes: &[u8], most: usize) -> &[u8] {
     let starts_character = |end: &usize| bytes.get(*end).is_some_and(|byte| byte & 0xc0 != 0x80);
-    // A character has four bytes at most: further back there is none that would be cut.
+    // A character has at most four bytes, so its first byte is at most three back.
     let end = (most.saturating_sub(3)..=most).rev().find(starts_character).unwrap_or(most);
     bytes.get(..end).unwrap_or(bytes)
 }
@@ -71,7 +72,7 @@ impl Encode for Text<'_> {
 /// The highest bit of each byte.
 const NOT_ASCII: u64 = 0x8080_8080_8080_8080;
 
-/// Stores a text that is not ASCII once more, if it is not UTF-8.
+/// Stores a text that is not ASCII with replacements if it is not UTF-8.
 #[cold]
 #[inline(never)]
 fn replace(text: &[u8], words: &[AtomicU64]) {
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn long_ones_are_cut_in_front_of_a_character() {
+    fn long_texts_are_cut_at_a_character() {
         let text = format!("x{}", "€".repeat(20_000));
         assert_eq!(recorded(text.as_bytes(), Limit::LONG), &text.as_bytes()[..31_999]);
         assert_eq!(recorded(&[0x80; 40_000], Limit::LONG), [b'?'; 32_000]);

@@ -1,10 +1,10 @@
-//! A future whose first poll and whose output somebody is told of.
+//! A future that reports its first poll and its output.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Calls `before` when `future` is polled first, and `after` with what it gives.
+/// Returns a future that calls `before` at its first poll, and `after` with its output.
 pub fn observed<F, B, A>(future: F, before: B, after: A) -> Observed<F, B, A>
 where
     F: Future,
@@ -14,7 +14,7 @@ where
     Observed { future, before: Some(before), after: Some(after) }
 }
 
-/// The future that [`observed`] makes. Of its parts only `future` is pinned.
+/// The future that [`observed`] returns. Only the field `future` is pinned.
 #[derive(Debug)]
 pub struct Observed<F, B, A> {
     future: F,
@@ -22,8 +22,8 @@ pub struct Observed<F, B, A> {
     after: Option<A>,
 }
 
-// The two others are moved out of their `Option`s and so must not have been pinned; whether they
-// are `Unpin` is no matter then.
+// `before` and `after` are never pinned, because they are moved out of their `Option`s. So they
+// need not be `Unpin`.
 impl<F: Unpin, B, A> Unpin for Observed<F, B, A> {}
 
 impl<F, B, A> Future for Observed<F, B, A>
@@ -36,13 +36,14 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: `future`, the one part that is pinned, is not moved out of below; and this type
-        // has no `Drop`.
+        // SAFETY: `future`, the only pinned field, is not moved out of below, and this type has no
+        // `Drop`.
         let this = unsafe { self.get_unchecked_mut() };
         if let Some(before) = this.before.take() {
             before();
         }
-        // SAFETY: it is part of what is pinned, and stays where it is until it is dropped there.
+        // SAFETY: `future` is a field of a pinned value, and is neither moved nor dropped
+        // elsewhere.
         let future = unsafe { Pin::new_unchecked(&mut this.future) };
         let polled = future.poll(context);
         if let Poll::Ready(output) = &polled {
@@ -62,8 +63,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn begin_and_output_are_told_once() {
-        let told = RefCell::new(Vec::new());
+    fn first_poll_and_output_are_reported_once() {
+        let calls = RefCell::new(Vec::new());
         let mut polls = 0;
         let future = std::future::poll_fn(|_| {
             polls += 1;
@@ -75,13 +76,13 @@ mod tests {
         });
         let mut future = observed(
             future,
-            || told.borrow_mut().push(0),
-            |output| told.borrow_mut().push(*output),
+            || calls.borrow_mut().push(0),
+            |output| calls.borrow_mut().push(*output),
         );
         let mut context = Context::from_waker(Waker::noop());
         while Pin::new(&mut future).poll(&mut context).is_pending() {
-            assert_eq!(*told.borrow(), [0]);
+            assert_eq!(*calls.borrow(), [0]);
         }
-        assert_eq!(*told.borrow(), [0, 3]);
+        assert_eq!(*calls.borrow(), [0, 3]);
     }
 }

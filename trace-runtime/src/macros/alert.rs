@@ -1,13 +1,13 @@
 //! The macro for alerts.
 
-/// Raises an alert: the manager learns of it at once, and may act on it.
+/// Raises an alert, which the manager receives at once and may act on.
 ///
-/// `trace record --trigger slow:snapshot` writes what has been recorded so far when the alert
-/// `slow` is raised, `slow:stop` ends the recording, and `slow:exit` ends the program as well.
-/// Without a trigger, alerts are listed in the summary.
+/// When the alert `slow` is raised, `trace record --trigger slow:snapshot` writes an archive of
+/// everything recorded so far, `slow:stop` ends the recording, and `slow:exit` also ends the
+/// program. Without a trigger, the summary lists the alerts.
 ///
-/// The name has 1 to 14 bytes. With a category before it, the alert is raised only while that is
-/// recorded; without one, while anything is.
+/// The name is a literal of 1 to 14 bytes. With a category before it, the alert is raised only
+/// while the category is recorded; without one, while anything is recorded.
 ///
 /// ```
 /// use trace_runtime::trace_alert;
@@ -26,12 +26,12 @@
 /// trace_runtime::trace_alert!("fifteen bytes!!");
 /// ```
 ///
-/// Works in signal handlers. An alert that is raised several times arrives as often, in any order
-/// with other alerts; of more than 5,000 in a tenth of a second the others wait. Records that this
-/// thread wrote before it are in the buffer when the alert arrives.
+/// Async-signal-safe. Every raise of an alert arrives. The order of different alerts is not
+/// preserved. At most 5,000 alerts are sent in a tenth of a second, and the rest later. Records
+/// that this thread wrote earlier are in the buffer when the alert arrives.
 ///
-/// Costs one system call while recorded, which wakes the thread that sends it, and one load and a
-/// branch while not. Without a manager (`TRACE_OUTPUT`) nobody is told.
+/// Costs one system call while recorded, which wakes the service thread, else one load and a
+/// branch. Without a manager (`TRACE_OUTPUT`), alerts are dropped.
 #[macro_export]
 macro_rules! trace_alert {
     ($name:literal $(,)?) => {
@@ -45,14 +45,15 @@ macro_rules! trace_alert {
     };
 }
 
-/// An alert of a category, which may be empty.
+/// Raises an alert of a category, which may be empty.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_alert {
     ($category:literal, $name:literal) => {{
         #[used]
         #[link_section = "trace_sites"]
-        static __TRACE_SITE: $crate::__private::Site = $crate::__private::Site::question($category);
+        static __TRACE_SITE: $crate::__private::Site =
+            $crate::__private::Site::category_check($category);
         #[used]
         #[link_section = "trace_alerts"]
         static __TRACE_ALERT: $crate::__private::Alert = $crate::__private::Alert::new($name);

@@ -1,6 +1,6 @@
-//! Bulk data.
+//! Macros for bulk data.
 
-/// Records data of a [`BlobType`](crate::BlobType), while anything is recorded.
+/// Records a blob of a [`BlobType`](crate::BlobType), while anything is recorded.
 ///
 /// ```
 /// use trace_runtime::{trace_blob, BlobType};
@@ -8,13 +8,13 @@
 /// trace_blob!(BlobType::DATA, "screenshot", [0x89, b'P', b'N', b'G']);
 /// ```
 ///
-/// The data are what is `AsRef<[u8]>`. They have no category, no time and no thread. Up to 32,000
-/// bytes are one record; more are split into records of the same name, one behind the other, which
-/// readers append. Where another thread records under the same name at the same time, use
-/// [`trace_blob_event!`](crate::trace_blob_event), whose parts have numbers. A part that finds no
-/// room is told as lost.
+/// The data are any `AsRef<[u8]>`. A blob has no category, time or thread. Up to 32,000 bytes are
+/// one record. Larger data are split into records of the same name, which readers concatenate. If
+/// several threads record blobs of the same name at once, use
+/// [`trace_blob_event!`](crate::trace_blob_event), which numbers its parts. If the buffer is full,
+/// a part is dropped, and the trace reports it.
 ///
-/// Costs one copy of the data, and no allocation.
+/// Costs one copy of the data. Does not allocate.
 #[macro_export]
 macro_rules! trace_blob {
     ($type:expr, $name:literal, $bytes:expr $(,)?) => {
@@ -25,7 +25,7 @@ macro_rules! trace_blob {
     };
 }
 
-/// Records data with a moment, this thread and up to 13 arguments.
+/// Records a blob event: data with the time, this thread and up to 13 arguments.
 ///
 /// ```
 /// use trace_runtime::trace_blob_event;
@@ -34,12 +34,12 @@ macro_rules! trace_blob {
 /// trace_blob_event!("net", "request", request, "connection" => 7u32);
 /// ```
 ///
-/// It is a large record of the format, of 32,760 bytes at most, since that is what readers get
-/// over. Larger data are split into records with the same names, thread, time and arguments, and
-/// two arguments more: `part`, from 1 on, and `parts`, how many there are. A part that finds no
-/// room is told as lost.
+/// A record has at most 32,760 bytes, because some readers fail after a larger one. Larger data are
+/// split into records with the same names, thread, time and arguments, and two more arguments:
+/// `part`, from 1, and `parts`, their number. If the buffer is full, a part is dropped, and the
+/// trace reports it.
 ///
-/// Costs one read of the clock and one copy of the data, and no allocation.
+/// Costs one clock read and one copy of the data. Does not allocate.
 #[macro_export]
 macro_rules! trace_blob_event {
     ($($trace_point:tt)*) => {
@@ -47,7 +47,7 @@ macro_rules! trace_blob_event {
     };
 }
 
-/// Records data with a category and a name, and nothing else.
+/// Records a blob attachment: data with only a category and a name.
 ///
 /// ```
 /// use trace_runtime::trace_blob_attachment;
@@ -55,11 +55,11 @@ macro_rules! trace_blob_event {
 /// trace_blob_attachment!("app", "configuration", "threads = 4");
 /// ```
 ///
-/// It is a large record of the format, of 32,760 bytes at most, since that is what readers get
-/// over. Larger data are split into records with the category and names such as `configuration
-/// (2/3)`. A part that finds no room is told as lost.
+/// A record has at most 32,760 bytes, because some readers fail after a larger one. Larger data are
+/// split into records with the same category, and names such as `configuration (2/3)`. If the
+/// buffer is full, a part is dropped, and the trace reports it.
 ///
-/// Costs one copy of the data; allocates only for parts with long names.
+/// Costs one copy of the data. Allocates only for parts with long names.
 #[macro_export]
 macro_rules! trace_blob_attachment {
     ($($trace_point:tt)*) => {

@@ -1,6 +1,6 @@
-//! What `#[trace_fn]` writes into a function where tracing is compiled out.
+//! Internal macros to which `#[trace_fn]` expands with tracing compiled out.
 
-/// Type-checks what would be recorded: `[id of a flow] [what of which result], value, …`.
+/// Type-checks the recorded values: `[id of a flow] [form of the result, result], value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_fn {
@@ -13,7 +13,7 @@ macro_rules! __ntrace_fn {
     };
 }
 
-/// Type-checks a function's result, which is borrowed.
+/// Type-checks a function's result, by reference.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_fn_result {

@@ -1,9 +1,9 @@
 //! One macro for each kind of trace point.
 //!
-//! Category and name come first. Where both are literals the trace point takes the fast path; where
-//! one is not, it is written into each record.
+//! Category and name come first. Literals are registered once a session. Other expressions are
+//! written into each record.
 
-/// Traces a duration from here to the end of the enclosing block.
+/// Records a duration from here to the end of the enclosing block.
 ///
 /// ```
 /// use trace_runtime::trace_duration;
@@ -14,7 +14,7 @@
 /// }
 /// ```
 ///
-/// `?value` records the `Debug` text of a value, and `%value` its `Display` text, as in all macros:
+/// In all macros, `?value` records the `Debug` text of a value, and `%value` its `Display` text:
 ///
 /// ```
 /// # use trace_runtime::trace_duration;
@@ -22,19 +22,18 @@
 /// trace_duration!("search", "search file", "path" => ?path, "shown" => %path.display());
 /// ```
 ///
-/// It is a statement that keeps its guard in a variable of its own: `let scope =
-/// trace_duration!(…)` does not compile. To end a duration before the block does, put it into a
-/// block of its own.
+/// It is a statement that keeps its guard in a hidden variable: `let scope = trace_duration!(…)`
+/// does not compile. To end a duration earlier, put it into its own block.
 ///
-/// The arguments are recorded now and borrowed no longer than that. The duration also ends by
-/// `return`, `?` and panic. It belongs to its thread: in an `async` block it must not be held
-/// across an `.await`, where it would end on another thread, or count the time in which others ran.
-/// Its guard is not `Send`, so that the compiler says so of a future that has to be. Trace what
-/// lasts longer with [`TraceFutureExt::trace`](crate::TraceFutureExt::trace), and see
-/// [`task`](crate::task).
+/// The arguments are recorded immediately, and not borrowed afterwards. The duration also ends on
+/// `return`, `?` and panic.
 ///
-/// Costs two reads of the clock while its category is recorded, and one load and a branch while it
-/// is not.
+/// It belongs to its thread: do not hold it across an `.await`, where it would end on another
+/// thread, or include the time of other tasks. Its guard is not `Send`, so the compiler rejects
+/// this in futures that must be `Send`. In async code, use
+/// [`TraceFutureExt::trace`](crate::TraceFutureExt::trace); see [`task`](crate::task).
+///
+/// Costs two clock reads while the category is recorded, else one load and a branch.
 #[macro_export]
 macro_rules! trace_duration {
     // The compiler prints the variable if a future that must be `Send` holds it across `.await`.
@@ -46,11 +45,11 @@ macro_rules! trace_duration {
     };
 }
 
-/// Begins a duration that [`trace_duration_end!`](crate::trace_duration_end) ends, on the same
-/// thread.
+/// Records the beginning of a duration. [`trace_duration_end!`](crate::trace_duration_end) ends it,
+/// on the same thread.
 ///
-/// Durations nest: the one that began last ends first. Prefer
-/// [`trace_duration!`](crate::trace_duration), which ends by itself.
+/// Durations nest: the last one to begin ends first. Prefer
+/// [`trace_duration!`](crate::trace_duration), which ends automatically.
 ///
 /// ```
 /// use trace_runtime::{trace_duration_begin, trace_duration_end};
@@ -60,7 +59,7 @@ macro_rules! trace_duration {
 /// trace_duration_end!("render", "frame");
 /// ```
 ///
-/// Costs one read of the clock while recorded.
+/// Costs one clock read while recorded.
 #[macro_export]
 macro_rules! trace_duration_begin {
     ($($trace_point:tt)*) => {
@@ -68,10 +67,10 @@ macro_rules! trace_duration_begin {
     };
 }
 
-/// Ends the duration that [`trace_duration_begin!`](crate::trace_duration_begin) began last on this
-/// thread.
+/// Records the end of the last duration that [`trace_duration_begin!`](crate::trace_duration_begin)
+/// began on this thread.
 ///
-/// Its arguments are added to those of the beginning. Costs one read of the clock while recorded.
+/// Its arguments are added to those of the beginning. Costs one clock read while recorded.
 #[macro_export]
 macro_rules! trace_duration_end {
     ($($trace_point:tt)*) => {
@@ -79,8 +78,8 @@ macro_rules! trace_duration_end {
     };
 }
 
-/// Traces a moment: of this thread, or, with a [`Scope`](crate::Scope) behind the name, of the
-/// process or of the whole trace.
+/// Records an instant of this thread, or, with a [`Scope`](crate::Scope) after the name, of the
+/// process or the whole trace.
 ///
 /// ```
 /// use trace_runtime::{trace_instant, Scope};
@@ -90,7 +89,7 @@ macro_rules! trace_duration_end {
 /// trace_instant!("app", "low memory", Scope::Global, "free" => 4096u64);
 /// ```
 ///
-/// Costs one read of the clock while recorded.
+/// Costs one clock read while recorded.
 #[macro_export]
 macro_rules! trace_instant {
     ($($trace_point:tt)*) => {
@@ -98,10 +97,10 @@ macro_rules! trace_instant {
     };
 }
 
-/// Samples the values of a counter: each argument, a number, is one series of it.
+/// Records the values of a counter. Each argument is a number, and one series of the counter.
 ///
-/// Category, name and id tell counters apart; use the id 0 where there is one counter of the name
-/// in a process.
+/// Category, name and id identify a counter. Use the id 0 if the process has one counter of this
+/// name.
 ///
 /// ```
 /// use trace_runtime::trace_counter;
@@ -109,7 +108,7 @@ macro_rules! trace_instant {
 /// trace_counter!("queue", "jobs", 0, "waiting" => 12u64, "running" => 4u64);
 /// ```
 ///
-/// Costs one read of the clock while recorded.
+/// Costs one clock read while recorded.
 #[macro_export]
 macro_rules! trace_counter {
     ($($trace_point:tt)*) => {
@@ -117,10 +116,10 @@ macro_rules! trace_counter {
     };
 }
 
-/// Begins an operation that may span threads and end on any of them.
+/// Records the beginning of an asynchronous operation, which may end on any thread.
 ///
 /// [`trace_async_end!`](crate::trace_async_end) with the same category, name and id ends it. Ids
-/// are compared over the whole trace: take them from [`trace_nonce!`](crate::trace_nonce).
+/// must be unique in the whole trace: use [`trace_nonce!`](crate::trace_nonce).
 ///
 /// ```
 /// use trace_runtime::{trace_async_begin, trace_async_end, trace_async_instant, trace_nonce};
@@ -131,7 +130,7 @@ macro_rules! trace_counter {
 /// trace_async_end!("net", "request", id, "status" => 200u32);
 /// ```
 ///
-/// Costs one read of the clock while recorded.
+/// Costs one clock read while recorded.
 #[macro_export]
 macro_rules! trace_async_begin {
     ($($trace_point:tt)*) => {
@@ -139,10 +138,10 @@ macro_rules! trace_async_begin {
     };
 }
 
-/// Traces a moment within an operation that [`trace_async_begin!`](crate::trace_async_begin) began
-/// with the same id.
+/// Records an instant of an asynchronous operation that
+/// [`trace_async_begin!`](crate::trace_async_begin) began with the same id.
 ///
-/// Costs one read of the clock while recorded.
+/// Costs one clock read while recorded.
 #[macro_export]
 macro_rules! trace_async_instant {
     ($($trace_point:tt)*) => {
@@ -150,10 +149,10 @@ macro_rules! trace_async_instant {
     };
 }
 
-/// Ends an operation that [`trace_async_begin!`](crate::trace_async_begin) began with the same
-/// category, name and id.
+/// Records the end of an asynchronous operation that
+/// [`trace_async_begin!`](crate::trace_async_begin) began with the same category, name and id.
 ///
-/// Costs one read of the clock while recorded.
+/// Costs one clock read while recorded.
 #[macro_export]
 macro_rules! trace_async_end {
     ($($trace_point:tt)*) => {
@@ -161,11 +160,11 @@ macro_rules! trace_async_end {
     };
 }
 
-/// Begins an operation that ends when the [`AsyncScope`](crate::AsyncScope) that this gives is
-/// dropped, on any thread.
+/// Records an asynchronous operation that ends when the returned [`AsyncScope`](crate::AsyncScope)
+/// is dropped, on any thread.
 ///
-/// Category and name are literals, since the end has them too. The id is evaluated only while the
-/// category is recorded.
+/// Category and name must be literals, because the end record needs them too. The id is evaluated
+/// only while the category is recorded.
 ///
 /// ```
 /// use trace_runtime::{trace_async_enter, trace_nonce};
@@ -175,7 +174,7 @@ macro_rules! trace_async_end {
 /// # answered.join().unwrap();
 /// ```
 ///
-/// Costs one read of the clock at its beginning and one at its end while recorded.
+/// Costs two clock reads while recorded: one at the beginning and one at the end.
 #[macro_export]
 macro_rules! trace_async_enter {
     ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
@@ -201,11 +200,11 @@ macro_rules! trace_async_enter {
     };
 }
 
-/// Begins a flow: an arrow from the duration that encloses this to the one that encloses the next
+/// Records the beginning of a flow: an arrow from the enclosing duration to that of the next
 /// [`trace_flow_step!`](crate::trace_flow_step) or [`trace_flow_end!`](crate::trace_flow_end) with
 /// the same category, name and id.
 ///
-/// Ids are compared over the whole trace: take them from [`trace_nonce!`](crate::trace_nonce).
+/// Ids must be unique in the whole trace: use [`trace_nonce!`](crate::trace_nonce).
 ///
 /// ```
 /// use trace_runtime::{trace_duration, trace_flow_begin, trace_flow_end, trace_nonce};
@@ -221,7 +220,7 @@ macro_rules! trace_async_enter {
 /// });
 /// ```
 ///
-/// Costs one read of the clock while recorded.
+/// Costs one clock read while recorded.
 #[macro_export]
 macro_rules! trace_flow_begin {
     ($($trace_point:tt)*) => {
@@ -229,9 +228,10 @@ macro_rules! trace_flow_begin {
     };
 }
 
-/// Continues a flow: an arrow ends at the duration that encloses this, and the next begins there.
+/// Records a step of a flow: an arrow ends at the enclosing duration, and the next one begins
+/// there.
 ///
-/// Costs one read of the clock while recorded.
+/// Costs one clock read while recorded.
 #[macro_export]
 macro_rules! trace_flow_step {
     ($($trace_point:tt)*) => {
@@ -239,9 +239,9 @@ macro_rules! trace_flow_step {
     };
 }
 
-/// Ends a flow: its last arrow ends at the duration that encloses this.
+/// Records the end of a flow: its last arrow ends at the enclosing duration.
 ///
-/// Costs one read of the clock while recorded.
+/// Costs one clock read while recorded.
 #[macro_export]
 macro_rules! trace_flow_end {
     ($($trace_point:tt)*) => {
@@ -249,11 +249,11 @@ macro_rules! trace_flow_end {
     };
 }
 
-/// Whether anything is being recorded now.
+/// Returns whether anything is recorded.
 ///
 /// ```
 /// if trace_runtime::trace_enabled!() {
-///     // Gather what only a trace needs.
+///     // Collect data for the trace.
 /// }
 /// ```
 ///
@@ -265,21 +265,22 @@ macro_rules! trace_enabled {
     };
 }
 
-/// Whether a category is being recorded now.
+/// Returns whether a category is recorded.
 ///
 /// ```
 /// if trace_runtime::trace_category_enabled!("render") {
-///     // Gather what only the trace points of this category need.
+///     // Collect data for the trace points of this category.
 /// }
 /// ```
 ///
-/// Costs one load where the category is a literal.
+/// Costs one load if the category is a literal, else a match against the session's patterns.
 #[macro_export]
 macro_rules! trace_category_enabled {
     ($category:literal) => {{
         #[used]
         #[link_section = "trace_sites"]
-        static __TRACE_SITE: $crate::__private::Site = $crate::__private::Site::question($category);
+        static __TRACE_SITE: $crate::__private::Site =
+            $crate::__private::Site::category_check($category);
         $crate::__private::Site::is_on(&__TRACE_SITE)
     }};
     ($category:expr) => {
@@ -287,18 +288,18 @@ macro_rules! trace_category_enabled {
     };
 }
 
-/// A number for an async or flow id that no other call gives, on this machine: not in this process,
-/// and not in another one.
+/// Returns a nonzero id for async operations and flows that is unique on this machine, in all
+/// processes.
 ///
-/// A process counts from a random start. That two processes which give a million ids each share one
-/// has a probability of 2⁻⁴¹.
+/// Each process counts from a random start. If two processes create a million ids each, the
+/// probability that they share one is 2⁻⁴¹.
 ///
 /// ```
 /// let id: u64 = trace_runtime::trace_nonce!();
 /// assert_ne!(id, trace_runtime::trace_nonce!());
 /// ```
 ///
-/// Costs one atomic addition.
+/// Costs one atomic addition. Async-signal-safe.
 #[macro_export]
 macro_rules! trace_nonce {
     () => {
@@ -306,9 +307,9 @@ macro_rules! trace_nonce {
     };
 }
 
-/// Declares a category with a description, for lists of what a program can trace.
+/// Declares a category with a description, which lists of categories show.
 ///
-/// A category exists without it: this only describes it. Use it where items go.
+/// Categories require no declaration. Use it where an item is allowed.
 ///
 /// ```
 /// trace_runtime::trace_category!("search", "looking for text in files");

@@ -1,7 +1,7 @@
-//! What the macros of trace points say where a call of one has another form.
+//! Compile errors for malformed calls of trace points.
 
-/// Says what was expected. The last arm of a macro leads here, so that calls of the right form do
-/// not take longer to compile.
+/// Reports the expected form. Called by the last arm of a macro, so correct calls do not take
+/// longer to compile.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_expected {
@@ -12,37 +12,37 @@ macro_rules! __trace_expected {
     };
     (arguments) => {
         ::core::compile_error!(
-            "expected arguments behind category and name, as in `(\"category\", \"name\", \"key\" => value)`"
+            "expected arguments after category and name, as in `(\"category\", \"name\", \"key\" => value)`"
         )
     };
     (scope) => {
         ::core::compile_error!(
-            "expected arguments behind category and name, as in `(\"category\", \"name\", \"key\" => value)`, or before them \
-             a scope, as in `(\"category\", \"name\", Scope::Process, \"key\" => value)`"
+            "expected arguments after category and name, as in `(\"category\", \"name\", \"key\" => value)`, or a scope \
+             before them, as in `(\"category\", \"name\", Scope::Process, \"key\" => value)`"
         )
     };
     (id) => {
         ::core::compile_error!(
-            "expected an id behind category and name, and then arguments, as in `(\"category\", \"name\", id, \"key\" => value)`; \
-             `trace_nonce!()` makes ids"
+            "expected an id after category and name, and then arguments, as in `(\"category\", \"name\", id, \"key\" => value)`; \
+             `trace_nonce!()` returns ids"
         )
     };
     (literals_and_id) => {
         ::core::compile_error!(
-            "expected category and name, which are literals, an id, and then arguments, as in \
-             `(\"category\", \"name\", id, \"key\" => value)`; `trace_nonce!()` makes ids"
+            "expected literals for category and name, an id, and then arguments, as in \
+             `(\"category\", \"name\", id, \"key\" => value)`; `trace_nonce!()` returns ids"
         )
     };
     (counter) => {
         ::core::compile_error!(
-            "expected an id behind category and name, and then one value or more, as in `(\"category\", \"name\", 0, \"series\" => value)`; \
-             the id is 0 where there is one counter of that name"
+            "expected an id after category and name, and then at least one value, as in `(\"category\", \"name\", 0, \"series\" => value)`; \
+             use the id 0 if there is one counter of that name"
         )
     };
     (instaflow) => {
         ::core::compile_error!(
             "expected category, the flow's name, the step's name, an id, and then arguments, as in \
-             `(\"category\", \"flow\", \"step\", id, \"key\" => value)`; `trace_nonce!()` makes ids"
+             `(\"category\", \"flow\", \"step\", id, \"key\" => value)`; `trace_nonce!()` returns ids"
         )
     };
     (bytes) => {
@@ -55,13 +55,13 @@ macro_rules! __trace_expected {
     };
     (log) => {
         ::core::compile_error!(
-            "expected a category, and then what `format!` takes, as in `(\"category\", \"{} lines\", lines)`"
+            "expected a category, and then the arguments of `format!`, as in `(\"category\", \"{} lines\", lines)`"
         )
     };
     (alert) => {
         ::core::compile_error!(
-            "expected a name, or category and name, which are literals, as in `(\"category\", \"name\")`; \
-             `raise_alert` takes a name that is known at run time only"
+            "expected literals for the name, or for category and name, as in `(\"category\", \"name\")`; \
+             `raise_alert` accepts names that are known only at run time"
         )
     };
 }

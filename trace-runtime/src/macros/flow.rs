@@ -1,10 +1,10 @@
-//! Flow events that bring a duration of their own.
+//! Macros for flow events with their own durations.
 
-/// Begins a flow at this moment, in a duration of no length.
+/// Records the beginning of a flow, in a new duration of length zero.
 ///
-/// A flow event belongs to the duration around it; where there is none, this makes one, named by
-/// the third argument. Category, flow name and id are those of
-/// [`trace_flow_begin!`](crate::trace_flow_begin); the arguments are the duration's.
+/// Flow events bind to the enclosing duration. Use this where there is none: it adds a duration
+/// with the name of the third argument. Category, flow name and id are those of
+/// [`trace_flow_begin!`](crate::trace_flow_begin). The arguments belong to the duration.
 ///
 /// ```
 /// use trace_runtime::{trace_instaflow_begin, trace_instaflow_end, trace_instaflow_step, trace_nonce};
@@ -15,9 +15,8 @@
 /// trace_instaflow_end!("queue", "job", "done", job, "result" => true);
 /// ```
 ///
-/// It is three records with one timestamp: duration begin, flow event, duration end. Costs one read
-/// of the clock while recorded, and one load and a branch where the category is a literal and is
-/// not.
+/// Writes three records with one timestamp: duration begin, flow event, duration end. Costs one
+/// clock read while recorded, else one load and a branch if the category is a literal.
 #[macro_export]
 macro_rules! trace_instaflow_begin {
     ($($trace_point:tt)*) => {
@@ -25,7 +24,7 @@ macro_rules! trace_instaflow_begin {
     };
 }
 
-/// Continues a flow at this moment, in a duration of no length. See
+/// Records a step of a flow, in a new duration of length zero. See
 /// [`trace_instaflow_begin!`](crate::trace_instaflow_begin).
 #[macro_export]
 macro_rules! trace_instaflow_step {
@@ -34,7 +33,7 @@ macro_rules! trace_instaflow_step {
     };
 }
 
-/// Ends a flow at this moment, in a duration of no length. See
+/// Records the end of a flow, in a new duration of length zero. See
 /// [`trace_instaflow_begin!`](crate::trace_instaflow_begin).
 #[macro_export]
 macro_rules! trace_instaflow_end {

@@ -1,10 +1,10 @@
 //! Values that are recorded as text: `?value` by `Debug`, `%value` by `Display`.
 
-/// Replaces `?value` and `%value` by their texts, and calls `$macro!` again with all arguments.
+/// Replaces `?value` and `%value` by their texts, and then calls `$macro!` with all arguments.
 ///
-/// `macro, form, none, [first…] key => value, …`: `form` names the error if an argument has another
-/// form. The macros take this way only if their own arms do not match, so that calls without texts
-/// do not take longer to compile.
+/// Arguments: `macro, form, none, [first…] key => value, …`. `form` selects the error if an
+/// argument is malformed. The macros call this only if their own arms do not match, so calls
+/// without texts do not take longer to compile.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_formatted {

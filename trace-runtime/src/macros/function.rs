@@ -1,7 +1,7 @@
-//! What `#[trace_fn]` writes into a function. Nothing here is for use by itself.
+//! Internal macros to which `#[trace_fn]` expands.
 
-/// Begins the duration of a function: `(category, name), key => value, …`, where category and name
-/// are constant.
+/// Begins the duration of a function: `(category, name), key => value, …`, with constant category
+/// and name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_fn_begin {
@@ -20,7 +20,7 @@ macro_rules! __trace_fn_begin {
     };
 }
 
-/// The crate's name as category.
+/// Expands to the crate's name, the default category.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_category {
@@ -29,7 +29,7 @@ macro_rules! __trace_category {
     };
 }
 
-/// A name that is given.
+/// Expands to a literal name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_name {
@@ -38,7 +38,7 @@ macro_rules! __trace_name {
     };
 }
 
-/// What a function returns, as an instant within it: `ret`, `err` or `both`, `category, result`.
+/// Writes the result of a function as an instant: `ret`, `err` or `both`, `category, result`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_fn_result {
@@ -62,7 +62,7 @@ macro_rules! __trace_fn_result {
     };
 }
 
-/// An instant within a function: `category, name, key, reference to the value`.
+/// Writes an instant in a function: `category, name, key, reference to the value`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_fn_instant {
@@ -76,7 +76,7 @@ macro_rules! __trace_fn_instant {
     };
 }
 
-/// A flow event within a function: `type, category, id`.
+/// Writes a flow event in a function: `type, category, id`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_fn_flow {
@@ -91,14 +91,15 @@ macro_rules! __trace_fn_flow {
     };
 }
 
-/// The id of a flow that is recorded later, if the category is on: `category, id`.
+/// Evaluates the id of a flow that is recorded later, if the category is recorded: `category, id`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_fn_flow_id {
     ($category:expr, $id:expr) => {{
         #[used]
         #[link_section = "trace_sites"]
-        static __TRACE_SITE: $crate::__private::Site = $crate::__private::Site::question($category);
+        static __TRACE_SITE: $crate::__private::Site =
+            $crate::__private::Site::category_check($category);
         if $crate::__private::Site::is_on(&__TRACE_SITE) {
             ::core::option::Option::Some($crate::__private::id($id))
         } else {
@@ -107,7 +108,7 @@ macro_rules! __trace_fn_flow_id {
     }};
 }
 
-/// Records a flow whose id was taken earlier, if it was: `type, category, id`.
+/// Writes a flow event whose id was evaluated earlier, if it was: `type, category, id`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_fn_flow_later {

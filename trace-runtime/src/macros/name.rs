@@ -1,11 +1,10 @@
-//! Names of threads and of the process.
+//! Macros that name threads and the process.
 
-/// Names this thread in the trace, in place of the 15 bytes that the kernel keeps of a thread's
-/// name.
+/// Names this thread in the trace, instead of by the kernel's name, which has at most 15 bytes.
 ///
-/// It counts for this recording and for later ones, as long as the thread lives, and survives in a
-/// circular buffer. The name is what derefs to a text, cut after 1,000 bytes. The thread's own name
-/// in the system stays what it is.
+/// The name is used in this and in later recordings, as long as the thread lives. A circular buffer
+/// does not overwrite it. The name is any `AsRef<str>`, cut to 1,000 bytes. The kernel's name of
+/// the thread does not change.
 ///
 /// ```
 /// use trace_runtime::trace_thread_name;
@@ -13,8 +12,8 @@
 /// trace_thread_name!("decoder of the second camera");
 /// ```
 ///
-/// Takes a lock, allocates and makes a system call, also while nothing is recorded: not for signal
-/// handlers. A forked child's thread has no name of its own before it is named again.
+/// Takes a lock, allocates and makes a system call, even while nothing is recorded. Not
+/// async-signal-safe. A forked child does not inherit the name.
 #[macro_export]
 macro_rules! trace_thread_name {
     ($name:expr $(,)?) => {
@@ -24,8 +23,8 @@ macro_rules! trace_thread_name {
 
 /// Names this process in the trace.
 ///
-/// It counts for this recording and for later ones, and survives in a circular buffer. The name is
-/// cut after 1,000 bytes.
+/// The name is used in this and in later recordings. A circular buffer does not overwrite it. The
+/// name is any `AsRef<str>`, cut to 1,000 bytes.
 ///
 /// ```
 /// use trace_runtime::trace_process_name;
@@ -33,8 +32,8 @@ macro_rules! trace_thread_name {
 /// trace_process_name!(format!("worker {}", 3));
 /// ```
 ///
-/// Takes a lock and allocates, also while nothing is recorded: not for signal handlers. A forked
-/// child has no such name before it is named again.
+/// Takes a lock and allocates, even while nothing is recorded. Not async-signal-safe. A forked
+/// child does not inherit the name.
 #[macro_export]
 macro_rules! trace_process_name {
     ($name:expr $(,)?) => {

@@ -1,7 +1,7 @@
-//! Objects of the application and of the kernel, and the log.
+//! Macros for objects of the application and of the kernel, and for log messages.
 
-/// Says what is at an address of this process, while anything is recorded: viewers can show it
-/// where a pointer is an argument.
+/// Records the name of an object at an address of this process, while anything is recorded. Viewers
+/// can show the name for a pointer argument.
 ///
 /// ```
 /// use trace_runtime::{trace_instant, trace_userspace_object};
@@ -11,8 +11,8 @@
 /// trace_instant!("ui", "redraw", "window" => &raw const *window);
 /// ```
 ///
-/// The pointer is a raw one, or a [`Pointer`](crate::Pointer). The record is in the buffer of
-/// events, so that a circular buffer may overwrite it. Costs one load while nothing is recorded.
+/// The pointer is a raw pointer or a [`Pointer`](crate::Pointer). A circular buffer may overwrite
+/// the record. Costs no clock read, and one load while nothing is recorded.
 #[macro_export]
 macro_rules! trace_userspace_object {
     ($pointer:expr, $name:literal $($arguments:tt)*) => {
@@ -30,23 +30,26 @@ macro_rules! trace_userspace_object {
     };
 }
 
-/// Says what an id of the kernel's stands for, while anything is recorded.
+/// Records the name of a kernel object, while anything is recorded.
 ///
 /// ```
 /// use trace_runtime::{trace_kernel_object, ObjectType};
 ///
-/// // Numbers of types other than processes and threads are the application's.
+/// // The application defines the numbers of types other than processes and threads.
 /// trace_kernel_object!(7, ObjectType(100), "socket", "port" => 80u32);
 /// ```
 ///
-/// A provider names itself, and not others. An object of type
-/// [`ObjectType::PROCESS`](crate::ObjectType) with another process's id is refused, and counted in
-/// the trace. An object of type [`ObjectType::THREAD`](crate::ObjectType) is always of the process
-/// that the record came from: the collector puts it into the koids that are its arguments, or adds
-/// an argument `process`. To name threads, tracks and the process
-/// use [`trace_thread_name!`](crate::trace_thread_name), [`Track`](crate::Track) and
-/// [`trace_process_name!`](crate::trace_process_name), whose names no circular buffer overwrites,
-/// as it may this record. Costs one load while nothing is recorded.
+/// A provider can only name objects of its own process:
+///
+/// - An object of type [`ObjectType::PROCESS`](crate::ObjectType) with the id of another process is
+///   refused, and counted in the trace.
+/// - An object of type [`ObjectType::THREAD`](crate::ObjectType) belongs to the provider's process.
+///   The manager sets the process in the koids among its arguments, or adds an argument `process`.
+///
+/// To name threads, tracks and the process, use [`trace_thread_name!`](crate::trace_thread_name),
+/// [`Track`](crate::Track) and [`trace_process_name!`](crate::trace_process_name): a circular
+/// buffer may overwrite this record, but not those names. Costs no clock read, and one load while
+/// nothing is recorded.
 #[macro_export]
 macro_rules! trace_kernel_object {
     ($koid:expr, $type:expr, $name:literal $($arguments:tt)*) => {
@@ -64,7 +67,7 @@ macro_rules! trace_kernel_object {
     };
 }
 
-/// Writes to the log in the trace, formatted as by [`format!`], while a category is recorded.
+/// Records a log message, formatted like [`format!`], while a category is recorded.
 ///
 /// ```
 /// use trace_runtime::trace_log;
@@ -73,15 +76,16 @@ macro_rules! trace_kernel_object {
 /// trace_log!("app", "{path} has {} lines", 12);
 /// ```
 ///
-/// The category comes first, unlike in `println!`: `trace_log!("{} lines", 12)` takes the text for
-/// one, and then says that 12 is no format.
+/// The category comes first: `trace_log!("{} lines", 12)` uses the text as the category, and fails
+/// because 12 is not a format string.
 ///
-/// The message is formatted only while the category is recorded, up to 256 bytes of it without
-/// allocating; up to 32,000 bytes are recorded, cut at a character. A log record has a time and a
-/// thread; of the category it keeps nothing. Some viewers, as Perfetto, leave log records out:
-/// [`trace_instant!`](crate::trace_instant) shows there.
+/// The message is formatted only while the category is recorded. Up to 256 bytes are formatted
+/// without an allocation. Up to 32,000 bytes are recorded, cut at a character.
 ///
-/// Costs one read of the clock and what formatting costs while recorded.
+/// A log record has a time and a thread, but no category. Some viewers, such as Perfetto, do not
+/// show log records: use [`trace_instant!`](crate::trace_instant) there.
+///
+/// Costs one clock read and the formatting while recorded.
 #[macro_export]
 macro_rules! trace_log {
     ($category:literal, $($format:tt)+) => {
@@ -120,7 +124,7 @@ macro_rules! __trace_object {
     };
 }
 
-/// Writes to the log: `(category, name), names, format, …`.
+/// Writes a log record: `(category, name), names, format, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_log {

@@ -1,5 +1,5 @@
-//! The same macros where tracing is compiled out: arguments are type-checked, and neither evaluated
-//! nor recorded.
+//! The macros with tracing compiled out: arguments are type-checked, but neither evaluated nor
+//! recorded.
 
 mod blob;
 mod place;
@@ -19,7 +19,7 @@ macro_rules! __ntrace_unused {
     };
 }
 
-/// A trace point with category, name and arguments.
+/// Type-checks a trace point with category, name and arguments.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_event {
@@ -37,7 +37,7 @@ macro_rules! __ntrace_event {
     };
 }
 
-/// An instant, whose scope may be left out.
+/// Type-checks an instant with an optional scope.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_instant {
@@ -63,7 +63,7 @@ macro_rules! __ntrace_instant {
     };
 }
 
-/// A trace point with category, name, id and arguments.
+/// Type-checks a trace point with category, name, id and arguments.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_event_with_id {
@@ -81,7 +81,7 @@ macro_rules! __ntrace_event_with_id {
     };
 }
 
-/// A counter, which has one value at least.
+/// Type-checks a counter with at least one value.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_counter {
@@ -96,7 +96,7 @@ macro_rules! __ntrace_counter {
     };
 }
 
-/// A statement in place of a duration.
+/// Type-checks a duration, as a statement.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_duration {
@@ -105,7 +105,7 @@ macro_rules! __ntrace_duration {
     };
 }
 
-/// Whether a category is recorded: it is not.
+/// Expands to `false`: no category is recorded.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_disabled {
@@ -115,7 +115,7 @@ macro_rules! __ntrace_disabled {
     }};
 }
 
-/// The id of something that is not recorded.
+/// Expands to 0, an id that is never recorded.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_nonce {
@@ -124,7 +124,7 @@ macro_rules! __ntrace_nonce {
     };
 }
 
-/// An alert that nobody is told of.
+/// Checks an alert, which is never raised.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_alert {
@@ -142,7 +142,7 @@ macro_rules! __ntrace_alert {
     };
 }
 
-/// A category that nobody records.
+/// Type-checks a category, which is never recorded.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_category {
@@ -151,7 +151,7 @@ macro_rules! __ntrace_category {
     };
 }
 
-/// What a future is not traced with: checked as moved into it, and neither evaluated nor moved.
+/// Type-checks the arguments of a future as moved into it. They are neither evaluated nor moved.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_future_args {

@@ -1,7 +1,6 @@
-//! What the macros of trace points have in common. Nothing here is for use by itself.
+//! Internal macros that all trace points share.
 
-/// The name of the function around a trace point, for its site. To be expanded inside the site's
-/// initializer.
+/// Expands to the name of the enclosing function. Use it inside a site's initializer.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_function_name {
@@ -14,11 +13,12 @@ macro_rules! __trace_function_name {
     }};
 }
 
-/// Evaluates a macro's body with the site and the keys of a trace point, if its category is on.
+/// Evaluates a macro's body with the site and the keys of a trace point, if its category is
+/// recorded.
 ///
-/// The category is an expression of a `&'static str`, the name one of a `Name`; both are constant.
-/// `$names` is how category and name reach the record; it is evaluated first, and the body only if
-/// it says that the category is on.
+/// The category is a constant `&'static str`, and the name a constant `Name`. `$names` is the
+/// source of category and name in the record. It is evaluated first, and the body only if it
+/// reports that the category is recorded.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_site {
@@ -33,14 +33,14 @@ macro_rules! __trace_site {
         const TRACE_KEYS_MUST_BE_CONSTANT: ::core::primitive::usize =
             $crate::__count_keys(&[$($key),*]);
         static $keys: [$crate::__private::Key; TRACE_KEYS_MUST_BE_CONSTANT] = [$($crate::__private::Key::new($key)),*];
-        // Used: it is stored to where the compiler does not see it, through the section.
+        // `#[used]`: it is stored to through the section, which the compiler does not see.
         #[used]
         #[link_section = "trace_sites"]
         static $site: $crate::__private::Site =
             $crate::__private::Site::event($crate::__private::EventType::$event, $category, $name, &$keys);
         if $crate::__private::Site::is_on(&$site) {
             match $names {
-                $named if $crate::__private::Wanted::is_on(&$named) => $body,
+                $named if $crate::__private::CategoryCheck::is_on(&$named) => $body,
                 _ => $otherwise,
             }
         } else {
@@ -49,7 +49,7 @@ macro_rules! __trace_site {
     }};
 }
 
-/// The arguments' values as nested pairs.
+/// Expands to the values of the arguments as nested pairs.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_arguments {
@@ -59,10 +59,9 @@ macro_rules! __trace_arguments {
     };
 }
 
-/// Calls `$macro!` with `$first` and with category and name told apart: in the site where they are
-/// literals, in the record where not.
+/// Calls `$macro!` with category and name in the site if they are literals, else in the record.
 ///
-/// `$macro!(first… (category, name), names, rest…)`, with `rest` as it was given.
+/// The call is `$macro!(first… (category, name), names, rest…)`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_named {
@@ -118,8 +117,7 @@ macro_rules! __trace_event_with_id {
     };
 }
 
-/// Writes a counter, which has one value at least: `place, (category, name), names, id, key =>
-/// value, …`.
+/// Writes a counter with at least one value: `place, (category, name), names, id, key => value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_counter {
@@ -145,8 +143,8 @@ macro_rules! __trace_counter {
     };
 }
 
-/// Writes an instant, whose scope may be left out: `place, (category, name), names, scope, key =>
-/// value, …`.
+/// Writes an instant, with an optional scope: `place, (category, name), names, scope, key => value,
+/// …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_instant {
@@ -223,7 +221,7 @@ macro_rules! __trace_begin {
     };
 }
 
-/// Begins a duration whose names are literals, without arguments.
+/// Begins a duration with literal names and without arguments.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_begin_plain {

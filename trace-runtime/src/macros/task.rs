@@ -1,6 +1,6 @@
-//! The macros of traced futures.
+//! Macros for traced futures.
 
-/// Category, name and arguments of a future, for
+/// Returns the category, name and arguments of a future for
 /// [`TraceFutureExt::trace`](crate::TraceFutureExt::trace).
 ///
 /// ```
@@ -13,9 +13,8 @@
 /// # let _ = fetch(String::new());
 /// ```
 ///
-/// The values go into the future, which keeps them: a value that is not to be moved, or that does
-/// not live as long, has to be cloned or borrowed in the expression. They are evaluated only while
-/// the category is recorded. There may be 14 of them.
+/// The values are moved into the future. To keep a value, clone or borrow it in the expression.
+/// Values are evaluated only while the category is recorded. A future has up to 14 arguments.
 #[macro_export]
 macro_rules! trace_future_args {
     ($category:literal, $name:literal $(, $key:expr => $value:expr)* $(,)?) => {
@@ -50,7 +49,7 @@ macro_rules! trace_future_args {
     };
 }
 
-/// Keeps what a future needs for its records: `(category, name), names, key => value, …`.
+/// Stores the names and values of a future: `(category, name), names, key => value, …`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_future_args {
@@ -71,7 +70,7 @@ macro_rules! __trace_future_args {
     }};
 }
 
-/// The values themselves as nested pairs.
+/// Expands to the values as nested pairs.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_values {
@@ -81,8 +80,8 @@ macro_rules! __trace_values {
     };
 }
 
-/// Begins a task, which is to be given to `TraceFuture::begun`: `(category, name), key => value,
-/// …`, with category and name as a site has them. The values are borrowed.
+/// Begins a task for `TraceFuture::begun`: `(category, name), key => value, …`, with category and
+/// name as in a site. The values are borrowed.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_task_begin {
@@ -103,13 +102,13 @@ macro_rules! __trace_task_begin {
     }};
 }
 
-/// Makes a task that begins with its first poll, without arguments, and is to be given to
-/// `TraceFuture::begun`: `(category, name)`, as a site has them.
+/// Creates a task for `TraceFuture::begun` that begins with its first poll and has no arguments:
+/// `(category, name)`, as in a site.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_task_make {
     (($category:expr, $name:expr)) => {{
-        // Used: it is stored to where the compiler does not see it, through the section.
+        // `#[used]`: it is stored to through the section, which the compiler does not see.
         #[used]
         #[link_section = "trace_sites"]
         static __TRACE_SITE: $crate::__private::Site = $crate::__private::Site::event(

@@ -1,11 +1,11 @@
-//! Trace points on tracks.
+//! Macros for trace points on tracks.
 
-/// Traces on a [`Track`](crate::Track) in place of this thread.
+/// Records an event on a [`Track`](crate::Track) instead of this thread.
 ///
-/// `duration` lasts to the end of the enclosing block, which may end on another thread: its scope
-/// is [`Send`], so that it may be held across an `.await`. The other kinds are those of
-/// [`trace_at!`](crate::trace_at), which happen now, or `at` a time that is known. Durations of one
-/// track nest, as those of a thread do.
+/// `duration` lasts until the end of the enclosing block. Its guard is [`Send`], so the block may
+/// end on another thread, and the guard may be held across an `.await`. The other events are those
+/// of [`trace_at!`](crate::trace_at), at the current time, or `at` a given one. Durations on a
+/// track nest, like those of a thread.
 ///
 /// ```
 /// use trace_runtime::{trace_track, Timestamp, Track};
@@ -21,8 +21,8 @@
 /// trace_track!(queue, at end, instant("gpu", "interrupt"));
 /// ```
 ///
-/// Costs what the event of a thread costs; `duration` is two records, one when it begins and one
-/// when it ends.
+/// Costs as much as the event of a thread. `duration` writes two records, at its beginning and at
+/// its end.
 #[macro_export]
 macro_rules! trace_track {
     ($track:expr, duration($($trace_point:tt)*)) => {

@@ -1,4 +1,4 @@
-//! Futures that are not traced.
+//! Futures, with tracing compiled out.
 
 use std::fmt;
 use std::future::Future;
@@ -6,22 +6,22 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Takes what futures are traced with, and leaves them as they are.
+/// The method `trace` on every [`Future`], which does not trace it.
 pub trait TraceFutureExt: Future + Sized {
-    /// Polls the future as it is.
+    /// Returns the future without tracing. The arguments are not evaluated.
     fn trace<V>(self, _arguments: TraceFutureArgs<V>) -> TraceFuture<Self, V> {
-        TraceFuture { future: self, _nothing: PhantomData }
+        TraceFuture { future: self, _values: PhantomData }
     }
 }
 
 impl<F: Future> TraceFutureExt for F {}
 
-/// Nothing: what [`trace_future_args!`](crate::ntrace::trace_future_args) makes.
+/// The result of [`trace_future_args!`](crate::ntrace::trace_future_args). It is empty.
 #[derive(Debug)]
 pub struct TraceFutureArgs<V>(PhantomData<V>);
 
 impl TraceFutureArgs<()> {
-    /// Nothing.
+    /// Returns no arguments.
     #[doc(hidden)]
     #[inline(always)]
     pub fn none() -> Self {
@@ -32,9 +32,9 @@ impl TraceFutureArgs<()> {
 /// A future that is not traced.
 #[must_use = "futures do nothing unless polled"]
 pub struct TraceFuture<F, V = ()> {
-    /// Pinned where `self` is.
+    /// Pinned if `self` is.
     future: F,
-    _nothing: PhantomData<V>,
+    _values: PhantomData<V>,
 }
 
 impl<F: Unpin, V> Unpin for TraceFuture<F, V> {}
@@ -44,9 +44,8 @@ impl<F: Future, V> Future for TraceFuture<F, V> {
 
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: `future` is pinned because `self` was: it is reached through here only, is
-        // dropped in place since this type has no `Drop` of its own and is not packed, and `self`
-        // is `Unpin` only where `F` is.
+        // SAFETY: `future` is pinned with `self`: it is accessed only here, it is dropped in place
+        // because this type has no `Drop` and is not packed, and `self` is `Unpin` only if `F` is.
         let future = unsafe { self.map_unchecked_mut(|this| &mut this.future) };
         future.poll(context)
     }

@@ -1,4 +1,4 @@
-//! The mark of a program without tracing.
+//! The mark of a program in which tracing is compiled out.
 
 use std::hint::black_box;
 
@@ -21,7 +21,7 @@ static MARK: [u8; BYTES] = {
     mark
 };
 
-/// Keeps the mark in the program.
+/// Keeps the linker from removing the mark.
 pub(super) fn keep() {
     black_box(&MARK);
 }

@@ -1,29 +1,29 @@
-//! Times and tracks of what is not recorded.
+//! Timestamps and tracks, with tracing compiled out.
 
 use std::marker::PhantomData;
 use std::time::{Duration, Instant, SystemTime};
 
-/// A moment that nobody asks for: all are the same.
+/// An empty timestamp. All are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(PhantomData<()>);
 
 impl Timestamp {
-    /// Reads no clock.
+    /// Returns an empty timestamp, without a clock read.
     pub fn now() -> Self {
         Self(PhantomData)
     }
 
-    /// Keeps nothing.
+    /// Returns an empty timestamp.
     pub const fn from_ticks(_ticks: u64) -> Self {
         Self(PhantomData)
     }
 
-    /// Keeps nothing.
+    /// Returns an empty timestamp.
     pub fn from_boottime(_time: Duration) -> Self {
         Self(PhantomData)
     }
 
-    /// Is 0.
+    /// Returns 0.
     pub const fn ticks(self) -> u64 {
         0
     }
@@ -41,22 +41,22 @@ impl From<SystemTime> for Timestamp {
     }
 }
 
-/// A track that is in no trace.
+/// An empty track. All are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Track(PhantomData<()>);
 
 impl Track {
-    /// Names nothing.
+    /// Returns an empty track.
     pub fn new(_name: impl AsRef<str>) -> Self {
         Self(PhantomData)
     }
 
-    /// Names nothing.
+    /// Returns an empty track.
     pub fn with_id(_name: impl AsRef<str>, _id: u64) -> Self {
         Self(PhantomData)
     }
 
-    /// Is 0.
+    /// Returns 0.
     pub const fn koid(self) -> u64 {
         0
     }

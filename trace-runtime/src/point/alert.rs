@@ -1,11 +1,11 @@
-//! Alerts: one static for each place in the program, and names that are known at run time only.
+//! Alerts: one static for each call site, and names that are known only at run time.
 
 use trace_provider::AlertCount;
 
 use crate::alert_name::check_alert_name;
 use crate::ENGINE;
 
-/// The static of an alert. All of a program lie side by side in one section.
+/// The static of an alert. The linker collects all of a program in one section.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Alert {
@@ -14,13 +14,16 @@ pub struct Alert {
 }
 
 impl Alert {
-    /// An alert of this name, which has 1 to 14 bytes and no zero byte.
+    /// Creates an alert. The name must have 1 to 14 bytes and no zero byte.
+    ///
+    /// # Panics
+    /// If the name is not valid.
     pub const fn new(name: &'static str) -> Self {
         check_alert_name(name);
         Self { count: AlertCount::new(), name }
     }
 
-    /// Raises the alert.
+    /// Raises the alert. Async-signal-safe; costs at most one system call.
     #[cold]
     #[inline(never)]
     pub fn raise(&self) {
@@ -38,16 +41,21 @@ impl Alert {
     }
 }
 
-/// Raises an alert whose name is known at run time only, while anything is recorded.
-/// [`trace_alert!`](crate::trace_alert) is for the others.
+/// Raises an alert with a name that is known only at run time. Returns whether it will be sent.
 ///
-/// Returns whether it is going to be sent: not while no manager records, not with a name that does
-/// not have 1 to 14 bytes without a zero byte, and not with more than 64 different names in one
-/// process, which the trace then tells. Alerts that are to be sent when the session ends are sent
-/// before that, or, where they are thousands, counted in the trace.
+/// For literal names, use [`trace_alert!`](crate::trace_alert).
 ///
-/// Works in signal handlers, takes no lock and allocates nothing. Costs one system call while
-/// recorded, and one load while not.
+/// It returns `false` and does nothing if
+///
+/// - no manager records,
+/// - the name does not have 1 to 14 bytes, or has a zero byte, or
+/// - the process has raised more than 64 different names, which the trace reports.
+///
+/// Alerts that are pending when the session ends are sent first. If there are thousands, the trace
+/// has their number instead.
+///
+/// Async-signal-safe: takes no lock and does not allocate. Costs one system call while a manager
+/// records, else one load.
 pub fn raise_alert(name: &str) -> bool {
     ENGINE.raise_alert(name)
 }

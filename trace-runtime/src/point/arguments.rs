@@ -1,19 +1,19 @@
-//! The arguments of a trace point, with the keys of its site.
+//! The arguments of a trace point, encoded with the keys of its site.
 
 use std::sync::atomic::AtomicU64;
 
 use super::site::Key;
 use crate::value::{Arg, Limit};
 
-/// The arguments of a trace point: nested pairs of a value and the rest, `()` at the end.
+/// The arguments of a trace point: nested pairs of a value and the rest, ending with `()`.
 pub trait Arguments {
-    /// How many there are.
+    /// Returns the number of arguments.
     fn count(&self) -> usize;
 
-    /// Words of all of them.
+    /// Returns the size of all arguments, in words.
     fn words(&self, limit: Limit) -> usize;
 
-    /// Stores them; `keys` are those of the site, in the same order.
+    /// Stores the arguments. `keys` are those of the site, in the same order.
     fn encode(&self, keys: &[Key], words: &[AtomicU64], limit: Limit);
 }
 
@@ -32,13 +32,13 @@ impl Arguments for () {
     fn encode(&self, _: &[Key], _: &[AtomicU64], _: Limit) {}
 }
 
-/// The arguments of a counter: numbers, or nothing where an `Option` is `None`.
+/// The arguments of a counter: numbers, or `None`.
 pub trait Numbers: Arguments {}
 
-/// A number, as a viewer can draw it.
+/// A number that viewers can draw.
 #[diagnostic::on_unimplemented(
-    message = "the values of a counter are numbers",
-    label = "this is recorded as something else than a number"
+    message = "the values of a counter must be numbers",
+    label = "is not recorded as a number"
 )]
 pub trait Number: Arg {}
 
@@ -52,7 +52,7 @@ impl<N: Number> Number for Option<N> {}
 impl Numbers for () {}
 impl<N: Number, R: Numbers> Numbers for (N, R) {}
 
-/// Arguments that are numbers.
+/// Returns the arguments, which must be numbers.
 #[inline(always)]
 pub fn numbers<N: Numbers>(arguments: N) -> N {
     arguments

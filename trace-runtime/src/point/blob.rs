@@ -1,7 +1,7 @@
-//! Bulk data: blob records, and large records that are small enough for every reader.
+//! Bulk data: blob records, and large records.
 //!
-//! A large record may have any size, but readers are known that go wrong behind one of more than
-//! 4,095 words. Larger data are split.
+//! Larger data are split into records of at most 4,095 words: the format allows more, but some
+//! readers fail after a larger record.
 
 use std::borrow::Cow;
 use std::sync::atomic::AtomicU64;
@@ -20,13 +20,13 @@ use crate::value::formatted::Formatted;
 use crate::value::sealed::Encode;
 use crate::value::Limit;
 
-/// Words that names and arguments take at most, so that most of a record is data.
+/// The most words for names and arguments, so that at least half of a record is data.
 const MOST_BESIDE_DATA: usize = MAX_RECORD_WORDS / 2;
 
-/// Arguments of a part: its number and the number of parts.
+/// The number of extra arguments of a part: its number, and the number of parts.
 const PART_NUMBERS: usize = 2;
 
-/// Writes data as blob records, which readers append to one another.
+/// Writes data as blob records. Readers concatenate the records of one name.
 #[inline(never)]
 pub fn blob(site: &impl Switch, blob_type: BlobType, names: impl Texts, bytes: &[u8]) {
     let [_, name] = names.texts().map(Inline::new);
@@ -45,8 +45,8 @@ pub fn blob(site: &impl Switch, blob_type: BlobType, names: impl Texts, bytes: &
     }
 }
 
-/// Writes data with a moment and arguments as large records. The last two keys are those of a
-/// part's number and the number of parts.
+/// Writes a blob event, split into as many large records as needed. The last two keys are those of
+/// the part's number and the number of parts.
 #[inline(never)]
 pub fn blob_event<A: Arguments>(
     site: &impl Switch,
@@ -62,8 +62,8 @@ pub fn blob_event<A: Arguments>(
     blob_event_in_parts(site, keys, part_keys, names, arguments, bytes);
 }
 
-/// Writes a blob event; `part_keys` returns the keys of a part's number and the number of parts
-/// while the site is on.
+/// Writes a blob event. `part_keys` returns the keys of the part's number and the number of parts.
+/// It is called only while the site is on.
 pub(crate) fn blob_event_in_parts<A: Arguments>(
     site: &impl Switch,
     keys: &[Key],
@@ -102,14 +102,14 @@ pub(crate) fn blob_event_in_parts<A: Arguments>(
     }
 }
 
-/// Writes data without a moment as large records. The names of parts have their numbers behind
-/// them.
+/// Writes a blob attachment, split into as many large records as needed. The part's number is
+/// appended to its name.
 #[inline(never)]
 pub fn blob_attachment(site: &impl Switch, literal: Name, names: impl Texts, bytes: &[u8]) {
     blob_attachment_named(site, || literal.text(), names, bytes);
 }
 
-/// Writes a blob attachment; `literal` returns the name that is in the string table.
+/// Writes a blob attachment. `literal` returns the name in the string table.
 pub(crate) fn blob_attachment_named<'a>(
     site: &impl Switch,
     literal: impl FnOnce() -> Cow<'a, str>,
@@ -117,7 +117,7 @@ pub(crate) fn blob_attachment_named<'a>(
     bytes: &[u8],
 ) {
     const FIXED: usize = 3;
-    /// Bytes of the longest number of parts behind a name: `" (9999999999/9999999999)"`, padded.
+    /// The longest suffix of a part's name, in bytes: `" (9999999999/9999999999)"`, padded.
     const NUMBERS: usize = 32;
     let [category, name] = names.texts();
     let [category, inline] = [category, name].map(Inline::new);
@@ -146,12 +146,12 @@ fn attachment(site: &impl Switch, category: Inline<'_>, name: Inline<'_>, bytes:
     });
 }
 
-/// Bytes of data that fit a record beside so many words.
+/// Returns the bytes of data that fit into a record with `words` other words.
 fn room_beside(words: usize) -> usize {
     (MAX_RECORD_WORDS - words) * 8
 }
 
-/// The parts of data: one at least.
+/// Splits data into parts, at least one.
 fn parts(bytes: &[u8], room: usize) -> impl Iterator<Item = &[u8]> {
     bytes.chunks(room).chain(bytes.is_empty().then_some(bytes))
 }

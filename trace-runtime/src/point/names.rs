@@ -1,5 +1,5 @@
-//! The category and the name of a record: in the string table, or in the record itself where they
-//! are known at run time only.
+//! The category and name of a record: in the string table, or in the record itself if they are
+//! known only at run time.
 
 use std::sync::atomic::AtomicU64;
 
@@ -8,37 +8,37 @@ use trace_format::layout::event;
 use crate::value::{encode_text, inline_ref, Limit};
 use crate::ENGINE;
 
-/// What may be known at run time only: whether a trace point is on.
-pub trait Wanted {
-    /// Whether the category is on, given that the site is.
+/// A check of the category that may be known only at run time.
+pub trait CategoryCheck {
+    /// Returns whether the category is recorded. Called only while the site is on.
     fn is_on(&self) -> bool;
 }
 
-/// Where a record's category and name come from.
-pub trait Names: Wanted {
-    /// Words in the record.
+/// The source of a record's category and name.
+pub trait Names: CategoryCheck {
+    /// Returns their size in the record, in words.
     fn words(&self, limit: Limit) -> usize;
 
-    /// What they add to the header.
+    /// Returns their fields of the header.
     fn header(&self, limit: Limit) -> u64;
 
     /// Stores the words.
     fn encode(&self, words: &[AtomicU64], limit: Limit);
 }
 
-/// Both are literals: the site's header says it all.
+/// Both are literals: the site's header has their string refs.
 #[derive(Clone, Copy, Debug)]
 pub struct Literal;
 
-/// The category is a literal, the name is known at run time.
+/// The category is a literal. The name is known only at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct NameAtRunTime<'a>(pub &'a str);
 
-/// Both are known at run time.
+/// Both are known only at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct BothAtRunTime<'a>(pub &'a str, pub &'a str);
 
-impl Wanted for Literal {
+impl CategoryCheck for Literal {
     #[inline(always)]
     fn is_on(&self) -> bool {
         true
@@ -60,7 +60,7 @@ impl Names for Literal {
     fn encode(&self, _: &[AtomicU64], _: Limit) {}
 }
 
-impl Wanted for NameAtRunTime<'_> {
+impl CategoryCheck for NameAtRunTime<'_> {
     #[inline(always)]
     fn is_on(&self) -> bool {
         true
@@ -81,7 +81,7 @@ impl Names for NameAtRunTime<'_> {
     }
 }
 
-impl Wanted for BothAtRunTime<'_> {
+impl CategoryCheck for BothAtRunTime<'_> {
     fn is_on(&self) -> bool {
         ENGINE.is_category_enabled(self.0)
     }

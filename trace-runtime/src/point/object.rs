@@ -1,4 +1,4 @@
-//! What the trace says of the application's objects, and the application's log.
+//! Records of objects, and log records.
 
 use std::fmt;
 
@@ -15,17 +15,17 @@ use super::site::{Key, Switch};
 use crate::value::formatted::Formatted;
 use crate::value::Limit;
 
-/// Which object a record is about.
+/// The object that a record names.
 #[derive(Clone, Copy, Debug)]
 pub enum Object {
-    /// One of this process, at an address.
+    /// An object of this process, by its address.
     Userspace(u64),
-    /// One of the kernel's, with a type and an id.
+    /// A kernel object, by its type and id.
     Kernel(ObjectType, u64),
 }
 
 impl Object {
-    /// What it adds to the header, and the word behind that.
+    /// Returns its fields of the header, and the word after the header.
     fn words(self) -> [u64; 2] {
         match self {
             Self::Userspace(pointer) => [
@@ -41,7 +41,7 @@ impl Object {
         }
     }
 
-    /// The fields that say how it is called and what is said of it.
+    /// Returns the header fields of its name ref and its number of arguments.
     fn fields(self, name: u64, arguments: u64) -> u64 {
         match self {
             Self::Userspace(_) => {
@@ -55,7 +55,7 @@ impl Object {
     }
 }
 
-/// Writes a name and arguments of an object.
+/// Writes the name and the arguments of an object.
 #[inline(never)]
 pub fn object<A: Arguments>(
     site: &impl Switch,
@@ -78,17 +78,17 @@ pub fn object<A: Arguments>(
     });
 }
 
-/// Writes a message to the log, of which up to 32,000 bytes are recorded.
+/// Writes a log record. Up to 32,000 bytes of the message are recorded.
 #[inline(never)]
 pub fn log(site: &impl Switch, message: fmt::Arguments<'_>) {
     match message.as_str() {
         Some(text) => log_text(site, text),
-        // Formatted first: it runs code of the application.
+        // Formatted before a record is reserved, because this runs code of the application.
         None => log_text(site, Formatted::new(message).as_str()),
     }
 }
 
-/// Writes a message that is there already.
+/// Writes a log record with a text.
 #[inline(never)]
 pub(crate) fn log_text(site: &impl Switch, text: &str) {
     let text = Limit::LONG.cut_and_count(text);

@@ -1,20 +1,20 @@
-//! The name of a function, from how the compiler writes the path of an item in its body.
+//! The name of a function, derived from the compiler's path of an item in its body.
 //!
-//! An attribute sees the tokens of its function and nothing around it: on a lone method it cannot
-//! know the type. The compiler does. In the trace point's static there is a type `Here`, and
-//! `core::any::type_name` of it reads `app::shapes::Ring<_>::push::SITE::Here`. A session's start
-//! makes `Ring::push` of that; the trace point itself has nothing to do with it.
+//! An attribute sees only the tokens of its function. For a single method, it cannot know the type,
+//! but the compiler does. The trace point's static contains a type `Here`, whose
+//! `core::any::type_name` is `app::shapes::Ring<_>::push::SITE::Here`. A session's start derives
+//! `Ring::push` from it, so the trace point costs nothing more.
 //!
-//! The compiler promises nothing about these texts, so every one of them gives some name, never an
+//! The compiler does not guarantee the form of these texts, so any text yields a name, never an
 //! error.
 
-/// The name of the function around the item that is called `item`, in the module that is called
+/// Returns the name of the function around `item`, the path of an item, in the module with the path
 /// `module`.
 ///
-/// A free function keeps its modules, without the crate: `shapes::area`. What belongs to a type or
-/// a trait does not, since one knows where a type is: `Ring::push`.
+/// A free function keeps its modules, without the crate: `shapes::area`. A function of a type or
+/// trait has the type's name instead: `Ring::push`.
 pub(crate) fn function_name(module: &str, item: &str) -> String {
-    // `module_path!` keeps the mark of raw identifiers, `type_name` does not.
+    // `module_path!` keeps the `r#` of raw identifiers, `type_name` does not.
     let module = module.replace("r#", "");
     let function = without_site(item);
     let inside = function
@@ -31,20 +31,19 @@ pub(crate) fn function_name(module: &str, item: &str) -> String {
     modules.map(str::to_string).into_iter().chain(names).collect::<Vec<_>>().join("::")
 }
 
-/// Takes off the static and the item in it, the last two segments.
+/// Removes the last two segments: the static and the item in it.
 fn without_site(item: &str) -> &str {
     let function = item.rsplit_once("::").and_then(|(site, _here)| site.rsplit_once("::"));
     function.map_or(item, |(function, _site)| function)
 }
 
-/// Whether a segment is one that the programmer named: no closure, constant, or block of an unnamed
-/// constant.
+/// Returns whether the programmer named a segment. Closures and unnamed constants have no name.
 fn is_named(segment: &str) -> bool {
     !segment.starts_with("{{") && segment != "_"
 }
 
-/// The segment that the name of a method begins with: its `impl` block's, or a type's or trait's,
-/// which begin with a capital.
+/// Returns the index of the segment with which a method's name begins: an `impl` block, or a type
+/// or trait, which begins with a capital.
 fn first_of_type(segments: &[&str]) -> Option<usize> {
     if let Some(block) = segments.iter().rposition(|segment| segment.starts_with('<')) {
         return Some(block);
@@ -53,7 +52,7 @@ fn first_of_type(segments: &[&str]) -> Option<usize> {
     (!methods.is_empty() && first.starts_with(char::is_uppercase)).then_some(0)
 }
 
-/// A segment without modules and generic arguments; of an `impl` block its type.
+/// Returns a segment without modules and generic arguments, or the type of an `impl` block.
 fn plain_name(segment: &str) -> String {
     let Some(block) = segment.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) else {
         return plain_type(segment);
@@ -63,21 +62,22 @@ fn plain_name(segment: &str) -> String {
         return plain_type(of);
     }
     match split_at_top(block, " as ") {
-        // `impl<T> Trait for T`: all that has a name is the trait.
+        // `impl<T> Trait for T`: only the trait has a name.
         Some(("_", of)) => plain_type(of),
         Some((of, _trait)) => plain_type(of),
         None => plain_type(block),
     }
 }
 
-/// `Ring` of `&mut app::Ring<_>`; `[Ring; 2]` of `[app::Ring<_>; 2]`.
+/// Returns a type without modules and generic arguments: `Ring` for `&mut app::Ring<_>`, `[Ring;
+/// 2]` for `[app::Ring<_>; 2]`.
 fn plain_type(text: &str) -> String {
     let text = text.trim_start_matches(['&', ' ']);
     let text = text.strip_prefix("mut ").unwrap_or(text);
     let mut plain = String::new();
     let mut nesting = Nesting::default();
     let mut depth_of_generics = 0usize;
-    // Where the path that is being read begins in `plain`.
+    // The start of the current path in `plain`.
     let mut start = 0;
     for character in text.chars() {
         let opens = nesting.takes_as_angle(character, '<');
@@ -99,7 +99,7 @@ fn plain_type(text: &str) -> String {
     plain
 }
 
-/// The parts of a path between its `::`, but for those inside brackets.
+/// Splits a path at each `::` outside of brackets.
 fn segments(path: &str) -> Vec<&str> {
     let mut segments = Vec::new();
     let mut rest = path;
@@ -111,7 +111,7 @@ fn segments(path: &str) -> Vec<&str> {
     segments
 }
 
-/// Splits at the first `separator` that is inside no brackets.
+/// Splits at the first `separator` outside of brackets.
 fn split_at_top<'t>(text: &'t str, separator: &str) -> Option<(&'t str, &'t str)> {
     let mut nesting = Nesting::default();
     for (index, character) in text.char_indices() {
@@ -125,14 +125,14 @@ fn split_at_top<'t>(text: &'t str, separator: &str) -> Option<(&'t str, &'t str)
     None
 }
 
-/// How deep in brackets a reader of a type is.
+/// The nesting of brackets while a type is parsed.
 #[derive(Default)]
 struct Nesting {
     /// Open `<`, `(` and `[`.
     brackets: usize,
-    /// Open `{`: inside is an expression, of which `<` and `>` are operators.
+    /// Open `{`, which contain an expression: `<` and `>` are operators there.
     braces: usize,
-    before: char,
+    previous: char,
 }
 
 impl Nesting {
@@ -140,9 +140,9 @@ impl Nesting {
         self.brackets == 0 && self.braces == 0
     }
 
-    /// Whether `character` is the bracket `angle`, and neither an operator nor part of `->`.
+    /// Returns whether `character` is the bracket `angle`, not an operator or a part of `->`.
     fn takes_as_angle(&self, character: char, angle: char) -> bool {
-        character == angle && self.braces == 0 && self.before != '-'
+        character == angle && self.braces == 0 && self.previous != '-'
     }
 
     fn step(&mut self, character: char) {
@@ -157,7 +157,7 @@ impl Nesting {
             }
             _ => {}
         }
-        self.before = character;
+        self.previous = character;
     }
 }
 
@@ -165,7 +165,7 @@ impl Nesting {
 mod tests {
     use super::function_name;
 
-    /// As rustc 1.95 writes them.
+    /// Module path, item path as rustc 1.95 writes it, and expected name.
     const NAMES: &[(&str, &str, &str)] = &[
         ("a", "a::main::SITE::Here", "main"),
         ("a::shapes", "a::shapes::free::SITE::Here", "shapes::free"),
@@ -204,14 +204,14 @@ mod tests {
     ];
 
     #[test]
-    fn names_as_a_reader_knows_the_functions() {
+    fn functions_have_short_names() {
         for (module, item, name) in NAMES {
             assert_eq!(function_name(module, item), *name, "{item}");
         }
     }
 
     #[test]
-    fn any_text_gives_a_name() {
+    fn any_text_yields_a_name() {
         for text in ["", "::", "<", "a<", "a::<impl ", "}>{", "->::->", "a::b::<é as é>::é::S::H"]
         {
             function_name("a", text);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_compiler_still_writes_paths_in_this_way() {
+    fn the_compiler_writes_paths_in_this_form() {
         struct Generic<T>(T);
         impl<T> Generic<T> {
             fn method(&self) -> String {

@@ -1,5 +1,4 @@
-//! Which thread and which moment an event belongs to: this thread and now, unless it says
-//! otherwise.
+//! The thread or track, and the time, of an event.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,30 +8,30 @@ use trace_protocol::clock::ticks;
 use crate::timestamp::Timestamp;
 use crate::track::Track;
 
-/// The thread and the time of an event.
+/// The thread or track, and the time, of an event.
 pub trait Place: Copy {
-    /// Words behind the timestamp.
+    /// The number of words after the timestamp.
     const WORDS: usize;
 
-    /// The header of an event here, made from one of this thread.
+    /// Returns the header of an event here, derived from that of an event on this thread.
     fn header(self, header: u64) -> u64;
 
-    /// The timestamp. Asked for last, with the record otherwise complete.
+    /// Returns the timestamp. Called last, when the record is otherwise complete.
     fn ticks(self) -> u64;
 
-    /// Stores the words behind the timestamp.
+    /// Stores the words after the timestamp.
     fn encode(self, words: &[AtomicU64]);
 }
 
-/// This thread, now.
+/// This thread, at the current time.
 #[derive(Clone, Copy, Debug)]
 pub struct Here;
 
-/// This thread, at a time that is known.
+/// This thread, at a given time.
 #[derive(Clone, Copy, Debug)]
 pub struct At(pub Timestamp);
 
-/// A track, now or at a time that is known.
+/// A track, at the current time or at a given one.
 #[derive(Clone, Copy, Debug)]
 pub struct On<W>(pub Track, pub W);
 

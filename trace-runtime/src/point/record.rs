@@ -1,4 +1,4 @@
-//! Records that are no events: reserve, fill from front to end, commit.
+//! Records other than events: reserve, fill in order, commit.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,9 +10,11 @@ use crate::thread::slot;
 use crate::value::{encode_bytes, inline_ref, Limit};
 use crate::RECORDER;
 
-/// Writes a record of `words` words, if there is room and the site is on.
+/// Writes a record of `words` words if the site is on. If the buffer is full, the record is dropped
+/// and counted.
 ///
-/// `fill` gets the site's header and the words behind the record's header, and returns the latter.
+/// `fill` gets the site's header and the words after the record's header, and returns the record's
+/// header.
 #[inline]
 pub(super) fn write(
     site: &impl Switch,
@@ -29,12 +31,12 @@ pub(super) fn write(
     open.commit(header);
 }
 
-/// The words of a record that are still to be filled.
+/// The words of a record that are not filled yet.
 #[derive(Debug)]
 pub(super) struct Fill<'a>(&'a [AtomicU64]);
 
 impl<'a> Fill<'a> {
-    /// The next `count` words.
+    /// Returns the next `count` words.
     pub(super) fn take(&mut self, count: usize) -> &'a [AtomicU64] {
         let (taken, rest) = self.0.split_at_checked(count).unwrap_or((&[], &[]));
         self.0 = rest;
@@ -54,17 +56,17 @@ impl<'a> Fill<'a> {
     }
 }
 
-/// A text that is in the record, or, where it is empty, in the string table.
+/// A text in the record. If it is empty, the string table has the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inline<'a>(&'a str);
 
 impl<'a> Inline<'a> {
-    /// As much of a text as may stand beside others in a record.
+    /// Returns the text, cut so that all texts of the record fit.
     pub(super) fn new(text: &'a str) -> Self {
         Self::whole(Limit::SHORT.cut_and_count(text))
     }
 
-    /// A text that is short enough already.
+    /// Returns a text that is short enough.
     pub(super) fn whole(text: &'a str) -> Self {
         Self(text)
     }
@@ -73,7 +75,7 @@ impl<'a> Inline<'a> {
         self.0.len().div_ceil(8)
     }
 
-    /// Its string ref; `indexed` where it is in the string table.
+    /// Returns its string ref, or `indexed` if the string table has the text.
     pub(super) fn bits(self, indexed: u64) -> u64 {
         match inline_ref(self.0) {
             StringRef::EMPTY => indexed,
@@ -86,9 +88,9 @@ impl<'a> Inline<'a> {
     }
 }
 
-/// The category and the name of a record, as far as they are in the record.
+/// The category and name of a record, if they are in the record.
 pub trait Texts: Copy {
-    /// The two; empty where the string table has them.
+    /// Returns category and name. A text in the string table is empty here.
     fn texts(&self) -> [&str; 2];
 }
 

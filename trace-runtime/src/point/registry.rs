@@ -1,5 +1,4 @@
-//! All sites of Rust's in a program: those that the linker laid side by side, and those made at run
-//! time. And its alerts.
+//! All Rust sites of a program, from the linker section or created at run time, and its alerts.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -10,52 +9,56 @@ use trace_provider::AlertCount;
 use super::sections::{alerts, sites};
 use super::site::Site;
 
-/// The site that was made last.
+/// The list of sites that were created at run time, the last one first.
 ///
-/// Rules: pushed to with compare and exchange; nothing is ever taken away, so that it can be walked
+/// Rules: pushed to by compare and exchange. Entries are never removed, so the list can be walked
 /// at any time, also in a forked child.
-static MADE: AtomicPtr<Made> = AtomicPtr::new(null_mut());
+static DYNAMIC_SITES: AtomicPtr<DynamicSite> = AtomicPtr::new(null_mut());
 
-/// A site that was made at run time.
+/// A site that was created at run time.
 #[derive(Debug)]
-struct Made {
+struct DynamicSite {
     site: &'static Site,
-    before: *const Made,
+    previous: *const DynamicSite,
 }
 
-/// Adds a site that lives for ever.
+/// Adds a site that is never freed.
 pub(crate) fn add(site: &'static Site) {
-    let made = Box::leak(Box::new(Made { site, before: MADE.load(Ordering::Acquire) }));
-    while let Err(before) =
-        MADE.compare_exchange(made.before.cast_mut(), made, Ordering::AcqRel, Ordering::Acquire)
-    {
-        made.before = before;
+    let entry =
+        Box::leak(Box::new(DynamicSite { site, previous: DYNAMIC_SITES.load(Ordering::Acquire) }));
+    while let Err(previous) = DYNAMIC_SITES.compare_exchange(
+        entry.previous.cast_mut(),
+        entry,
+        Ordering::AcqRel,
+        Ordering::Acquire,
+    ) {
+        entry.previous = previous;
     }
 }
 
-/// The alerts with literal names that are raised.
+/// Returns the raised alerts with literal names.
 pub(crate) fn raised() -> impl Iterator<Item = (AlertName, &'static AlertCount)> {
     let raised = alerts().iter().filter(|alert| alert.count().is_raised());
     raised.filter_map(|alert| Some((AlertName::new(alert.name())?, alert.count())))
 }
 
-/// Forgets the alerts that were raised. Only stores.
+/// Clears the raised alerts with literal names. Does nothing but stores.
 pub(crate) fn forget_alerts() {
     alerts().iter().for_each(|alert| alert.count().clear());
 }
 
-/// Every site of Rust's.
+/// Returns every Rust site.
 pub(crate) fn all_sites() -> impl Iterator<Item = &'static Site> {
-    sites().iter().chain(made())
+    sites().iter().chain(dynamic_sites())
 }
 
-fn made() -> impl Iterator<Item = &'static Site> {
-    let mut next: *const Made = MADE.load(Ordering::Acquire);
+fn dynamic_sites() -> impl Iterator<Item = &'static Site> {
+    let mut next: *const DynamicSite = DYNAMIC_SITES.load(Ordering::Acquire);
     std::iter::from_fn(move || {
-        // SAFETY: the pointer is null or came from `Box::leak` in `add`, and what it points to is
-        // not changed once it is in the list.
-        let made = unsafe { next.as_ref() }?;
-        next = made.before;
-        Some(made.site)
+        // SAFETY: the pointer is null or came from `Box::leak` in `add`, and an entry does not
+        // change once it is in the list.
+        let entry = unsafe { next.as_ref() }?;
+        next = entry.previous;
+        Some(entry.site)
     })
 }

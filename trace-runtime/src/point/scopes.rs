@@ -1,5 +1,5 @@
-//! What has a beginning and an end that may be on different threads: durations on tracks, and
-//! asynchronous operations.
+//! Scopes that may begin and end on different threads: durations on tracks, and asynchronous
+//! operations.
 
 use std::sync::atomic::Ordering;
 
@@ -15,27 +15,27 @@ use super::place::{Here, On, Place};
 use super::site::{Key, Site};
 use super::write;
 
-/// A duration on a track that lasts until this is dropped, on any thread.
+/// A duration on a track, until the guard is dropped on any thread.
 ///
-/// It is a record at its beginning and one at its end. If it is forgotten, the duration stays open
-/// in the trace.
+/// Writes one record at the beginning and one at the end. If the guard is leaked, the duration has
+/// no end in the trace.
 #[derive(Debug)]
 #[must_use = "the duration ends when this is dropped"]
 pub struct TrackScope(Option<(Begun, Track)>);
 
-/// An asynchronous operation that lasts until this is dropped, on any thread. See
+/// An asynchronous operation, until the guard is dropped on any thread. See
 /// [`trace_async_enter!`](crate::trace_async_enter).
 ///
-/// If it is forgotten, the operation stays open in the trace.
+/// If the guard is leaked, the operation has no end in the trace.
 #[derive(Debug)]
 #[must_use = "the operation ends when this is dropped"]
 pub struct AsyncScope(Option<(Begun, u64)>);
 
-/// A beginning that is recorded.
+/// A beginning that was recorded.
 #[derive(Debug)]
 struct Begun {
     site: &'static Site,
-    /// The recording that has it: the end is of no interest to another one.
+    /// The recording of the beginning: the end is written only into the same one.
     recording: u64,
 }
 
@@ -120,7 +120,7 @@ impl Begun {
         self.end(EventType::AsyncEnd, Here, [id]);
     }
 
-    /// Writes an end, without arguments, and with the names that are in the string table.
+    /// Writes an end without arguments, with the names of the string table.
     fn end<P: Place, const TAIL: usize>(&self, event_type: EventType, place: P, tail: [u64; TAIL]) {
         let words = 2 + P::WORDS + TAIL;
         let Some(open) = slot().and_then(|slot| slot.open(&RECORDER, words)) else { return };

@@ -1,5 +1,4 @@
-//! Sites: one static for each trace point, which says whether it is on and how its record's header
-//! looks.
+//! Sites: the static of each trace point, with its state and the header of its records.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -10,25 +9,26 @@ use trace_provider::Turn;
 
 use super::path::function_name;
 
-/// What turns a trace point on and off, and says how its records begin: all that the hot path knows
-/// of its site.
+/// The state of a trace point and the header of its records: the part of a site that the hot path
+/// uses.
 pub trait Switch {
-    /// The header of the records, or 0 while the trace point is off.
+    /// Returns the header of the records, or 0 while the trace point is off.
     fn header(&self) -> u64;
 }
 
 /// The static of a trace point.
 ///
-/// All sites of a program lie side by side in one section, so that a session's start finds them
-/// without their being run first.
+/// The linker collects all sites of a program in one section, so that a session's start finds them
+/// before they have run.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Site {
-    /// 0 while off; else the header of its records, but for size and number of arguments.
+    /// 0 while the site is off, else the header of its records without size and number of
+    /// arguments.
     ///
-    /// Rules: stored by the service thread while nothing is recorded, and by the thread that makes
-    /// the site, before it is used. A trace point looks twice: first whether it is on, and again
-    /// for the header, once its slot is busy in a current epoch, when it does not change.
+    /// Rules: stored by the service thread while nothing is recorded, and by the thread that
+    /// creates the site, before its first use. A trace point loads it twice: first to check whether
+    /// it is on, and again once its slot is busy in a current epoch, when it cannot change.
     header: AtomicU64,
     category: &'static str,
     name: Name,
@@ -39,13 +39,13 @@ pub struct Site {
 /// The name of a site.
 #[derive(Clone, Copy, Debug)]
 pub enum Name {
-    /// As it stands there. Empty: the event gives it at run time.
+    /// A literal name. If it is empty, each event has its own name.
     Text(&'static str),
-    /// That of the function around the site, which is made of the path of an item in the site.
+    /// The name of the function around the site, derived from the path of an item in the site.
     Path {
-        /// What `module_path!()` gives at the site.
+        /// The value of `module_path!()` at the site.
         module: &'static str,
-        /// Gives the path of an item in the site, by `core::any::type_name`.
+        /// Returns the path of an item in the site: `core::any::type_name`.
         item: fn() -> &'static str,
     },
 }
@@ -59,7 +59,7 @@ impl Name {
     }
 }
 
-/// The name of the crate that a module is in: the first part of what `module_path!()` gives.
+/// Returns the crate of a module: the first segment of a `module_path!()`.
 pub const fn crate_name(module: &'static str) -> &'static str {
     let mut rest = module.as_bytes();
     let mut length = 0;
@@ -80,23 +80,23 @@ pub const fn crate_name(module: &'static str) -> &'static str {
 #[derive(Debug)]
 pub struct Key {
     name: &'static str,
-    /// Its string ref in the session. Rules: as for a site's header.
+    /// The string ref in the current session. Rules: as for a site's header.
     reference: AtomicU16,
 }
 
 impl Key {
-    /// A key that is not registered yet.
+    /// Creates a key that is not registered.
     pub const fn new(name: &'static str) -> Self {
         Self { name, reference: AtomicU16::new(0) }
     }
 
-    /// The name field of an argument's header.
+    /// Returns the name field of an argument's header.
     #[inline(always)]
     pub(crate) fn bits(&self) -> u64 {
         argument::NameRef::make(u64::from(self.reference().bits()))
     }
 
-    /// Its string ref, as a value.
+    /// Returns the string ref.
     #[inline(always)]
     pub(crate) fn reference(&self) -> StringRef {
         StringRef::from_bits(self.reference.load(Ordering::Relaxed))
@@ -108,7 +108,7 @@ impl Key {
 }
 
 impl Site {
-    /// The site of an event. An empty category or name is one that the event gives at run time.
+    /// Creates the site of an event. If category or name is empty, each event has its own.
     pub const fn event(
         event_type: EventType,
         category: &'static str,
@@ -118,9 +118,9 @@ impl Site {
         Self { header: AtomicU64::new(0), category, name, keys, event_type: Some(event_type) }
     }
 
-    /// The site of a question: on while its category is, or, with an empty one, while anything is
-    /// recorded.
-    pub const fn question(category: &'static str) -> Self {
+    /// Creates a site that only checks a category: on while the category is recorded, or, if it is
+    /// empty, while anything is recorded.
+    pub const fn category_check(category: &'static str) -> Self {
         Self {
             header: AtomicU64::new(0),
             category,
@@ -130,13 +130,13 @@ impl Site {
         }
     }
 
-    /// The header of this site's records, or 0 while the site is off.
+    /// Returns the header of this site's records, or 0 while the site is off.
     #[inline(always)]
     pub fn header(&self) -> u64 {
         self.header.load(Ordering::Relaxed)
     }
 
-    /// Whether the site is on.
+    /// Returns whether the site is on. Costs one load.
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         self.header() != 0
@@ -185,7 +185,7 @@ impl Switch for Site {
     }
 }
 
-/// A category that a program says it has, with a description.
+/// A category that the program declares, with a description.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Category {
@@ -194,7 +194,7 @@ pub struct Category {
 }
 
 impl Category {
-    /// A category with a description.
+    /// Creates a category with a description.
     pub const fn new(name: &'static str, description: &'static str) -> Self {
         Self { name, description }
     }

@@ -1,9 +1,9 @@
-//! **The hot path of a trace point that is on**: take the thread's slot, reserve, read the clock,
-//! store, commit.
+//! **The hot path of a trace point that is on**: get the thread's slot, reserve, store, read the
+//! clock, commit.
 //!
-//! It is compiled once for each list of argument types and called: a call costs nothing beside the
-//! clock, while code at each trace point costs the caches of the program and the time of the
-//! compiler.
+//! It is compiled once for each list of argument types, and called. The call costs little beside
+//! the clock read, while inlined code at each trace point would cost instruction cache and compile
+//! time.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -22,11 +22,11 @@ use super::names::{Literal, Names};
 use super::place::{At, Here, Place};
 use super::site::{Key, Site, Switch};
 
-/// Words of an event before its names: header and timestamp.
+/// The words of an event before its names: header and timestamp.
 const FIXED: usize = 2;
 
-/// Writes an event, here and now, with a trailing word (`TAIL` is 1: an id, a scope) or without one
-/// (0).
+/// Writes an event of this thread at the current time. `TAIL` is the number of trailing words: 1
+/// for an id or a scope, else 0.
 #[inline(always)]
 pub(crate) fn event<N: Names, A: Arguments, const TAIL: usize>(
     site: &impl Switch,
@@ -38,7 +38,7 @@ pub(crate) fn event<N: Names, A: Arguments, const TAIL: usize>(
     event_at(site, keys, Here, names, arguments, tail);
 }
 
-/// Writes an event, like [`event`], at another place.
+/// Writes an event like [`event`], but at `place`.
 #[inline(never)]
 pub fn event_at<P: Place, N: Names, A: Arguments, const TAIL: usize>(
     site: &impl Switch,
@@ -57,8 +57,8 @@ pub fn event_at<P: Place, N: Names, A: Arguments, const TAIL: usize>(
     }
 }
 
-/// Writes a duration whose beginning and end are known. `place` makes of its beginning where it
-/// belongs.
+/// Writes a duration with known start and end. `place` converts the start to the place of the
+/// event.
 #[inline(always)]
 pub fn complete<T: Into<Timestamp>, P: Place, N: Names, A: Arguments>(
     site: &impl Switch,
@@ -72,7 +72,7 @@ pub fn complete<T: Into<Timestamp>, P: Place, N: Names, A: Arguments>(
     event_at(site, keys, place(At(start)), names, arguments, [end.ticks()]);
 }
 
-/// Writes the beginning of a scope.
+/// Begins a scope: writes its record, with space for the end's timestamp.
 #[inline(never)]
 pub fn begin<N: Names, A: Arguments>(
     site: &impl Switch,
@@ -83,8 +83,8 @@ pub fn begin<N: Names, A: Arguments>(
     begin_inline(site, keys, names, arguments)
 }
 
-/// [`begin`] as a part of the calling function: for one that stores the scope where a caller of its
-/// own wants it, and would else copy it.
+/// Inlined form of [`begin`], for callers that store the scope through a pointer and would
+/// otherwise copy it.
 #[inline(always)]
 pub(crate) fn begin_inline<N: Names, A: Arguments>(
     site: &impl Switch,
@@ -101,24 +101,23 @@ pub(crate) fn begin_inline<N: Names, A: Arguments>(
     }
 }
 
-/// Writes the beginning of a scope that has literals for names and no arguments: [`begin`] compiled
-/// once, for all programs.
+/// Begins a scope with literal names and without arguments: [`begin`], compiled once in this crate.
 #[inline(never)]
 pub fn begin_plain(site: &'static Site) -> DurationScope {
     begin(site, &[], Literal, ())
 }
 
-/// A duration that lasts until this is dropped.
+/// A duration, until the guard is dropped.
 ///
-/// It belongs to the thread that began it, and so must not be held across an `.await`: it is not
-/// [`Send`]. See [`task`](crate::task) for what to use there.
+/// It belongs to the thread that began it, and is not [`Send`]: do not hold it across an `.await`.
+/// For async code, see [`task`](crate::task).
 ///
 /// ```compile_fail
 /// fn send<T: Send>() {}
 /// send::<trace_runtime::DurationScope>();
 /// ```
 ///
-/// If it is forgotten, the duration stays open in the trace.
+/// If the guard is leaked, the duration has no end in the trace.
 #[derive(Debug)]
 #[repr(transparent)]
 #[must_use = "the duration ends when this is dropped"]
@@ -145,8 +144,8 @@ fn end(scope: &OpenScope) {
     }
 }
 
-/// Reserves the record of an event on this thread and stores names and arguments. What is left is
-/// the timestamp, the tail, and the commit with the header.
+/// Reserves the record of an event on this thread, and stores names and arguments. The caller
+/// stores the timestamp and the trailing words, and commits with the returned header.
 #[inline(always)]
 pub(crate) fn open<N: Names, A: Arguments>(
     site: &impl Switch,
@@ -158,7 +157,7 @@ pub(crate) fn open<N: Names, A: Arguments>(
     open_at(site, keys, Here, names, arguments, tail)
 }
 
-/// Reserves a record, like [`open`], of an event at another place.
+/// Reserves a record like [`open`], but at `place`.
 #[inline(always)]
 pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
     site: &impl Switch,
@@ -177,8 +176,8 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
         words = size(limit);
     }
     let open = slot.open(&RECORDER, words)?;
-    // Read again: the first look was before the slot was busy, and may have been of an earlier
-    // session.
+    // Loaded again: the first load was before the slot was busy, and its value may be that of an
+    // earlier session.
     let header = site.header();
     if header == 0 {
         open.abandon();
@@ -197,7 +196,7 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
     Some((open, place.header(header) | names.header(limit) | size))
 }
 
-/// Stores the timestamp, and returns it.
+/// Stores the timestamp and returns it.
 #[inline(always)]
 pub(super) fn stamp(open: &Reservation<'_>, place: impl Place) -> u64 {
     let ticks = place.ticks();

@@ -1,77 +1,78 @@
-//! What a task keeps for its records: names and values of the application.
+//! The names and argument values that a task stores for its records.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 
 use super::strings;
 use crate::point::arguments::Arguments;
-use crate::point::names::{BothAtRunTime, Literal, NameAtRunTime, Names, Wanted};
+use crate::point::names::{BothAtRunTime, CategoryCheck, Literal, NameAtRunTime, Names};
 use crate::point::site::{Key, Site};
 use crate::value::sealed::Encode;
 use crate::value::{ArgValue, Limit};
 
-/// Category, name and arguments of a future that is to be traced: what
-/// [`trace_future_args!`](crate::trace_future_args) makes.
+/// The category, name and arguments of a traced future: the result of
+/// [`trace_future_args!`](crate::trace_future_args).
 pub struct TraceFutureArgs<V> {
     pub(super) site: &'static Site,
     pub(super) values: V,
 }
 
-/// A name that is known at run time, kept.
+/// A stored name that is known only at run time.
 #[derive(Clone, Debug)]
 pub struct NameStored<T>(pub T);
 
-/// Category and name that are known at run time, kept.
+/// A stored category and name that are known only at run time.
 #[derive(Clone, Debug)]
 pub struct BothStored<C, T>(pub C, pub T);
 
-/// What a task keeps: its names, if they are known, and its values, if it was on when it was made.
+/// The names of a task, if they are known, and its values, if its category was recorded when it was
+/// created.
 #[derive(Clone, Debug)]
 pub struct Values<N, A> {
     names: Option<N>,
     values: Option<A>,
 }
 
-/// Names that a task keeps.
+/// Names that a task can store.
 pub trait StoredNames: Sized {
-    /// How they reach a record.
+    /// The form in which they are written.
     type Names<'a>: Names
     where
         Self: 'a;
 
-    /// The names, where they are known although they were not evaluated.
+    /// Returns the names if they are known without evaluation.
     fn unevaluated() -> Option<Self>;
 
-    /// The names as records have them.
+    /// Returns the names in the form in which they are written.
     fn names(&self) -> Self::Names<'_>;
 }
 
-/// Values that a task keeps: nested pairs of a value and the rest, `()` at the end.
+/// Values that a task can store: nested pairs of a value and the rest, ending with `()`.
 pub trait StoredValues {
-    /// The values as records have them.
+    /// The form in which they are written.
     type Arguments<'a>: Arguments
     where
         Self: 'a;
 
-    /// The values as records have them.
+    /// Returns the values in the form in which they are written.
     fn arguments(&self) -> Self::Arguments<'_>;
 }
 
-/// What a task keeps, whatever it is.
+/// The stored names and values of a task.
 pub trait Stored {
-    /// How its names reach a record.
+    /// The form in which the names are written.
     type Names<'a>: Names
     where
         Self: 'a;
-    /// How its values reach a record.
+    /// The form in which the values are written.
     type Arguments<'a>: Arguments
     where
         Self: 'a;
 
-    /// The names, if they are known.
+    /// Returns the names, if they are known.
     fn names(&self) -> Option<Self::Names<'_>>;
 
-    /// The values, if there are any.
+    /// Returns the values, if there are any.
     fn arguments(&self) -> Option<Self::Arguments<'_>>;
 }
 
@@ -82,15 +83,15 @@ impl<V> fmt::Debug for TraceFutureArgs<V> {
 }
 
 impl<N: StoredNames, A: StoredValues> TraceFutureArgs<Values<N, A>> {
-    /// For a future whose category is on.
+    /// Returns the arguments of a future whose category is recorded.
     #[doc(hidden)]
     #[inline(always)]
     pub fn on(site: &'static Site, names: N, values: A) -> Self {
         Self { site, values: Values { names: Some(names), values: Some(values) } }
     }
 
-    /// For a future whose category is off: a recording that begins later shows it without
-    /// arguments.
+    /// Returns the arguments of a future whose category is off. A recording that begins later shows
+    /// it without arguments.
     #[doc(hidden)]
     #[inline(always)]
     pub fn off(site: &'static Site) -> Self {
@@ -99,7 +100,7 @@ impl<N: StoredNames, A: StoredValues> TraceFutureArgs<Values<N, A>> {
 }
 
 impl Values<Literal, ()> {
-    /// For a task that was begun with what it had to say.
+    /// The values of a task whose arguments are recorded already.
     pub(super) const NONE: Self = Self { names: Some(Literal), values: None };
 }
 
@@ -168,13 +169,13 @@ impl<C: AsRef<str>, T: AsRef<str>> StoredNames for BothStored<C, T> {
     }
 }
 
-impl<T: AsRef<str>> Wanted for NameStored<T> {
+impl<T: AsRef<str>> CategoryCheck for NameStored<T> {
     fn is_on(&self) -> bool {
         true
     }
 }
 
-impl<C: AsRef<str>, T: AsRef<str>> Wanted for BothStored<C, T> {
+impl<C: AsRef<str>, T: AsRef<str>> CategoryCheck for BothStored<C, T> {
     fn is_on(&self) -> bool {
         self.names().is_on()
     }
@@ -199,21 +200,20 @@ impl<T: ArgValue, R: StoredValues> StoredValues for (T, R) {
     }
 }
 
-/// A value that a task is to keep.
+/// Returns a value for a task to store.
 #[inline(always)]
 pub fn value<T: ArgValue>(value: T) -> T {
     value
 }
 
-/// The arguments of a task's beginning: those of the application, if there are any, and the parent,
-/// if there is one.
+/// The arguments of a task's async begin: those of the application, if any, and the parent, if any.
 #[derive(Debug)]
-pub(super) struct Beginning<A> {
+pub(super) struct BeginArguments<A> {
     pub(super) arguments: Option<A>,
     pub(super) parent: Option<u64>,
 }
 
-impl<A: Arguments> Arguments for Beginning<A> {
+impl<A: Arguments> Arguments for BeginArguments<A> {
     fn count(&self) -> usize {
         self.arguments.as_ref().map_or(0, A::count) + usize::from(self.parent.is_some())
     }
@@ -224,8 +224,8 @@ impl<A: Arguments> Arguments for Beginning<A> {
     }
 
     fn encode(&self, keys: &[Key], words: &[AtomicU64], limit: Limit) {
-        let given = self.arguments.as_ref().map_or(0, |arguments| arguments.words(limit));
-        let Some((first, rest)) = words.split_at_checked(given) else { return };
+        let size = self.arguments.as_ref().map_or(0, |arguments| arguments.words(limit));
+        let Some((first, rest)) = words.split_at_checked(size) else { return };
         if let Some(arguments) = &self.arguments {
             arguments.encode(keys, first, limit);
         }

@@ -1,4 +1,4 @@
-//! The future that is traced.
+//! The traced future.
 
 use std::fmt;
 use std::future::Future;
@@ -9,9 +9,9 @@ use super::arguments::{Stored, TraceFutureArgs, Values};
 use super::handle::Task;
 use crate::point::names::Literal;
 
-/// Traces futures: for any [`Future`], by any executor.
+/// Tracing of futures: the method `trace` for any [`Future`] with any executor.
 pub trait TraceFutureExt: Future + Sized {
-    /// Records the future's polls, and the time from the first of them to the future's end. See
+    /// Records the future's polls, and its life from the first poll to the end. See
     /// [`task`](crate::task).
     ///
     /// ```
@@ -21,8 +21,7 @@ pub trait TraceFutureExt: Future + Sized {
     /// # let _ = answer;
     /// ```
     ///
-    /// A future that has to be `Send` cannot hold a scope across an `.await`; this is what to use
-    /// in place of it:
+    /// A future that must be `Send` cannot hold a scope across an `.await`:
     ///
     /// ```compile_fail,E0277
     /// # fn spawn<F: Send>(_: F) {}
@@ -40,8 +39,8 @@ pub trait TraceFutureExt: Future + Sized {
     /// spawn(async { something().await }.trace(trace_future_args!("app", "work")));
     /// ```
     ///
-    /// Costs two reads of the clock for each poll while recorded, and one load and a branch while
-    /// not. It allocates nothing, and makes the future 56 bytes larger, and by its values.
+    /// Costs two clock reads a poll while the category is recorded, else one load and a branch.
+    /// Does not allocate. The future grows by 56 bytes and the size of the arguments.
     fn trace<V>(self, arguments: TraceFutureArgs<V>) -> TraceFuture<Self, V>
     where
         V: Stored,
@@ -52,12 +51,12 @@ pub trait TraceFutureExt: Future + Sized {
 
 impl<F: Future> TraceFutureExt for F {}
 
-/// A future that is traced: what [`TraceFutureExt::trace`] makes.
+/// A traced future: the result of [`TraceFutureExt::trace`].
 ///
-/// `V` is what it keeps for its records: the names and arguments that are not literals.
+/// `V` holds the names and arguments that are not literals.
 #[must_use = "futures do nothing unless polled"]
 pub struct TraceFuture<F, V: Stored = Values<Literal, ()>> {
-    /// Dropped before the task is, which so is over last. Pinned where `self` is.
+    /// Dropped before `task`, so the task ends last. Pinned if `self` is.
     future: F,
     /// Never pinned.
     task: Task<V>,
@@ -67,7 +66,7 @@ pub struct TraceFuture<F, V: Stored = Values<Literal, ()>> {
 impl<F: Unpin, V: Stored> Unpin for TraceFuture<F, V> {}
 
 impl<F> TraceFuture<F> {
-    /// The future of a task that is begun, or begins with its first poll.
+    /// Returns the future of a task that has begun, or that begins with its first poll.
     #[doc(hidden)]
     #[inline(always)]
     pub fn begun(task: Task, future: F) -> Self {
@@ -78,12 +77,10 @@ impl<F> TraceFuture<F> {
 impl<F, V: Stored> TraceFuture<F, V> {
     #[inline(always)]
     fn project(self: Pin<&mut Self>) -> (Pin<&mut F>, &mut Task<V>) {
-        // SAFETY: nothing is moved out of what this points to: of the two fields `task` is never
-        // pinned, and `future` is pinned below.
+        // SAFETY: `task` is never pinned, and `future` is not moved but pinned below.
         let this = unsafe { self.get_unchecked_mut() };
-        // SAFETY: `future` is pinned because `self` was: it is reached through here only, is
-        // dropped in place since this type has no `Drop` of its own and is not packed, and `self`
-        // is `Unpin` only where `F` is.
+        // SAFETY: `future` is pinned with `self`: it is accessed only here, it is dropped in place
+        // because this type has no `Drop` and is not packed, and `self` is `Unpin` only if `F` is.
         let future = unsafe { Pin::new_unchecked(&mut this.future) };
         (future, &mut this.task)
     }

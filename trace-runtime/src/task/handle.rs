@@ -1,4 +1,4 @@
-//! A task, as the code that is traced holds it.
+//! The handle of a task, which the traced future holds.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use crate::point::arguments::Arguments;
 use crate::point::names::Literal;
 use crate::point::site::{Key, Site};
 
-/// A future that is traced, but for the future.
+/// The state of a traced future, without the future itself.
 ///
-/// Dropped before it is over, it is recorded as cancelled.
+/// If it is dropped before its end, it is recorded as cancelled.
 pub struct Task<V: Stored = Values<Literal, ()>> {
     pub(super) life: Life,
     pub(super) values: V,
 }
 
-/// Begins a task at once. The site's category is on.
+/// Begins a task at once. Call it only while the site is on.
 #[inline(always)]
 pub fn begin<A: Arguments>(site: &'static Site, keys: &'static [Key], arguments: A) -> Task {
     let mut task = Task::unbegun(site);
@@ -29,7 +29,7 @@ pub fn begin<A: Arguments>(site: &'static Site, keys: &'static [Key], arguments:
 }
 
 impl Task {
-    /// A task that begins with its first poll, and without arguments.
+    /// Returns a task without arguments that begins with its first poll.
     #[inline(always)]
     pub fn unbegun(site: &'static Site) -> Self {
         Self { life: Life::new(site), values: Values::NONE }
@@ -37,26 +37,26 @@ impl Task {
 }
 
 impl<V: Stored> Task<V> {
-    /// A task that begins with its first poll.
+    /// Returns a task that begins with its first poll.
     #[inline(always)]
     pub(super) fn new(TraceFutureArgs { site, values }: TraceFutureArgs<V>) -> Self {
         Self { life: Life::new(site), values }
     }
 
-    /// Whether it may be that something is to be recorded.
+    /// Returns whether the site is on.
     #[inline(always)]
     pub(super) fn is_on(&self) -> bool {
-        self.life.of.site.is_on()
+        self.life.identity.site.is_on()
     }
 
-    /// Begins a poll, and the task if need be. `None` where neither is recorded.
+    /// Begins a poll, and the task if it has not begun. Returns `None` if neither is recorded.
     #[inline(always)]
     pub(super) fn enter(&mut self) -> Option<Running<'_, V::Names<'_>>> {
         let Self { life, values } = self;
         let names = values.names()?;
         let begun = match life.is_begun() {
             true => None,
-            false => Some(life.begin(&names, life.of.site.keys(), values.arguments())?),
+            false => Some(life.begin(&names, life.identity.site.keys(), values.arguments())?),
         };
         Some(Running::begin(life, names, begun))
     }

@@ -11,32 +11,33 @@ use crate::point::names::Names;
 use crate::thread::slot;
 use crate::RECORDER;
 
-/// A poll that is under way: while it is, its task is the thread's current one.
+/// A running poll. Until it ends, its task is the thread's current task.
 ///
-/// It knows the names of the task and not its values, so that tasks with the same kind of names
-/// share the code.
+/// It has the names of the task but not its values, so that tasks with names of the same type share
+/// the code.
 #[derive(Debug)]
 pub(super) struct Running<'a, N: Names> {
     life: &'a mut Life,
     names: N,
     scope: OpenScope,
     start: u64,
-    before: Current,
-    /// What the poll has come to. It has panicked if nobody says otherwise.
+    previous: Current,
+    /// The state of the poll: panicked, unless [`Running::leave`] sets another one.
     state: State,
 }
 
 impl<'a, N: Names> Running<'a, N> {
-    /// Begins a poll of a task that is begun; `now` is the time if that was just now.
+    /// Begins a poll of a task that has begun. `now` is the time if the task has just begun.
     #[inline(never)]
     pub(super) fn begin(life: &'a mut Life, names: N, now: Option<u64>) -> Self {
         life.polls = life.polls.wrapping_add(1);
-        let (scope, start) = life.of.poll(&names, life.polls, now);
-        let before = current::replace(Current { id: life.of.id, recording: life.of.recording });
-        Self { life, names, scope, start, before, state: State::Panicked }
+        let (scope, start) = life.identity.poll(&names, life.polls, now);
+        let previous =
+            current::replace(Current { id: life.identity.id, recording: life.identity.recording });
+        Self { life, names, scope, start, previous, state: State::Panicked }
     }
 
-    /// Ends the poll, which has returned.
+    /// Ends a poll that has returned.
     #[inline(always)]
     pub(super) fn leave(mut self, ready: bool) {
         self.state = if ready { State::Ready } else { State::Pending };
@@ -46,7 +47,7 @@ impl<'a, N: Names> Running<'a, N> {
 impl<N: Names> Drop for Running<'_, N> {
     #[inline(never)]
     fn drop(&mut self) {
-        current::restore(self.before);
+        current::restore(self.previous);
         let now = ticks();
         if self.scope.is_recorded() {
             if let Some(slot) = slot() {
@@ -61,8 +62,8 @@ impl<N: Names> Drop for Running<'_, N> {
 }
 
 impl Life {
-    /// The arrow that leads to a poll, or away from it: at the poll's start, so that it belongs to
-    /// the poll for every reader.
+    /// Writes the flow event of a poll. It has the time of the poll's start, so every reader binds
+    /// it to the poll.
     #[inline(always)]
     fn flow(&mut self, names: &impl Names, pending: bool, start: u64) {
         let kind = match (pending, self.flows) {
@@ -71,7 +72,7 @@ impl Life {
             (false, true) => EventType::FlowEnd,
             (false, false) => return,
         };
-        if self.of.event(kind, names, &[], &(), start) {
+        if self.identity.event(kind, names, &[], &(), start) {
             self.flows = pending;
         }
     }

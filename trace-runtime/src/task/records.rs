@@ -1,5 +1,5 @@
-//! The records of a task: all from one site, each with a type of its own, and each in one recording
-//! or not at all.
+//! The records of a task. All have the same site and different types. They are written only into
+//! the task's recording.
 
 use std::sync::atomic::Ordering;
 
@@ -14,16 +14,16 @@ use crate::point::site::{Key, Site};
 use crate::point::write;
 use crate::RECORDER;
 
-/// What the records of a task have in common.
+/// The fields that all records of a task have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Of {
+pub(super) struct TaskIdentity {
     pub(super) site: &'static Site,
     pub(super) id: u64,
-    /// The recording that the records belong to: in another one they are not written.
+    /// The recording of the task. Nothing is written into another one.
     pub(super) recording: u64,
 }
 
-impl Of {
+impl TaskIdentity {
     /// Writes an event with the task's id, at `now`. Returns whether it was written.
     #[inline(always)]
     pub(super) fn event(
@@ -41,7 +41,8 @@ impl Of {
         true
     }
 
-    /// Writes the beginning of poll number `count`: at `now`, or now. Returns it with its time.
+    /// Writes the beginning of poll number `count`, at `now` or else at the current time. Returns
+    /// the scope and the time.
     #[inline(always)]
     pub(super) fn poll(self, names: &impl Names, count: u32, now: Option<u64>) -> (OpenScope, u64) {
         let arguments = (self.id, (count, (State::Running, ())));
@@ -56,7 +57,7 @@ impl Of {
         }
     }
 
-    /// A record with one word behind its arguments.
+    /// Reserves a record with one word after its arguments.
     #[inline(always)]
     fn open(
         self,

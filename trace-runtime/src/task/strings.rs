@@ -1,4 +1,4 @@
-//! The keys and the states of tasks, in the string table of every recording.
+//! The keys and states of tasks, as strings that every recording registers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,10 +8,10 @@ use crate::point::site::{Key, Name, Site};
 use crate::value::sealed::Encode;
 use crate::value::{Arg, Limit};
 
-/// The keys of a poll's arguments.
+/// The number of a poll's arguments.
 const POLL_KEYS: usize = 3;
 
-/// The strings, in the order of the constants that follow.
+/// The strings. The values of [`State`] and the functions below are indices into it.
 static STRINGS: [Key; 10] = [
     Key::new("task"),
     Key::new("poll-count"),
@@ -25,7 +25,7 @@ static STRINGS: [Key; 10] = [
     Key::new("cancelled"),
 ];
 
-/// Has the strings registered. It is a site as others are, and writes nothing.
+/// Registers the strings. It is a normal site that writes no records.
 #[used]
 #[cfg_attr(not(miri), link_section = "trace_sites")]
 static SITE: Site = Site::event(EventType::Instant, "", Name::Text(""), &STRINGS);
@@ -41,37 +41,37 @@ pub(super) enum State {
     Cancelled = 9,
 }
 
-/// Whether the strings are registered, in the recording under way.
+/// Returns whether the strings are registered in the current recording.
 #[inline(always)]
 pub(super) fn are_registered() -> bool {
     SITE.is_on()
 }
 
-/// The keys `task`, `poll-count` and `poll-state`.
+/// Returns the keys `task`, `poll-count` and `poll-state`.
 #[inline(always)]
 pub(super) fn poll_keys() -> &'static [Key] {
     STRINGS.get(..POLL_KEYS).unwrap_or(&[])
 }
 
-/// The name field of the key `parent`.
+/// Returns the name field of the key `parent`.
 #[inline(always)]
 pub(super) fn parent_key() -> u64 {
     STRINGS[3].bits()
 }
 
-/// The key `state`.
+/// Returns the key `state`.
 #[inline(always)]
 pub(super) fn state_keys() -> &'static [Key] {
     STRINGS.get(4..5).unwrap_or(&[])
 }
 
-/// The argument `poll-state`.
+/// Returns the argument `poll-state`.
 #[inline(always)]
 pub(super) fn poll_state(state: State) -> u64 {
     word(STRINGS[2].bits(), state)
 }
 
-/// A string argument whose value has an index.
+/// Returns a string argument whose value is in the string table.
 #[inline(always)]
 fn word(key: u64, state: State) -> u64 {
     argument::Type::make(ArgumentType::String.bits())

@@ -1,4 +1,4 @@
-//! The types of Rust's that are recorded as arguments, and which value stands for them.
+//! The standard types that implement [`ArgValue`], and the value that is recorded for each.
 
 use std::borrow::Cow;
 

@@ -1,11 +1,10 @@
-//! Recording values of any type: typed where the format has a type for them, else as the text that
-//! `Display` or `Debug` gives.
+//! Values of any type: recorded with their type if the format has it, else as their `Display` or
+//! `Debug` text.
 //!
-//! [`required`] and [`optional`] wrap a value in layers, one inside the other. Each layer has a
-//! method `__trace_value` under another bound, and a call of it takes the outermost whose bound
-//! holds. So the choice is made by the compiler, also in a generic function, where it knows what
-//! the bounds say. The method has a name that no trait has: one of the program's, for all types,
-//! would be asked as well.
+//! [`required`] and [`optional`] wrap a value in nested layers. Each layer has a method
+//! `__trace_value` with its own bound, and a call resolves to the outermost layer whose bound
+//! holds. So the compiler chooses, also in a generic function, where it knows only the bounds. The
+//! method's name is unusual so that no trait of the program has it.
 
 use std::fmt::{Debug, Display};
 use std::marker::PhantomData;
@@ -16,16 +15,16 @@ use super::formatted::Formatted;
 use super::sealed::Encode;
 use super::{Arg, ArgValue, Limit};
 
-/// A value that has to have some form that can be recorded.
+/// Wraps a value that must have a form that can be recorded, or the program does not compile.
 #[inline(always)]
 pub fn required<T: ?Sized>(value: &T) -> Typed<'_, T, Required> {
-    Typed(Displayed(Debugged(Rest(value, PhantomData))))
+    Typed(Displayed(Debugged(Fallback(value, PhantomData))))
 }
 
-/// A value that is left out if it has no form that can be recorded.
+/// Wraps a value that is left out if it has no form that can be recorded.
 #[inline(always)]
 pub fn optional<T: ?Sized>(value: &T) -> Typed<'_, T, Optional> {
-    Typed(Displayed(Debugged(Rest(value, PhantomData))))
+    Typed(Displayed(Debugged(Fallback(value, PhantomData))))
 }
 
 /// The layer for types with an [`ArgValue`].
@@ -38,22 +37,22 @@ pub struct Displayed<'a, T: ?Sized, M>(Debugged<'a, T, M>);
 
 /// The layer for types with [`Debug`].
 #[derive(Clone, Copy, Debug)]
-pub struct Debugged<'a, T: ?Sized, M>(Rest<'a, T, M>);
+pub struct Debugged<'a, T: ?Sized, M>(Fallback<'a, T, M>);
 
 /// The innermost layer, for all other types.
 #[derive(Clone, Copy, Debug)]
-pub struct Rest<'a, T: ?Sized, M>(&'a T, PhantomData<M>);
+pub struct Fallback<'a, T: ?Sized, M>(&'a T, PhantomData<M>);
 
-/// What stands in [`Rest`] where every type is taken.
+/// Marks a [`Fallback`] that accepts every type.
 #[derive(Clone, Copy, Debug)]
 pub struct Optional;
 
-/// What stands in `Rest` where no further type is taken.
+/// Marks a [`Fallback`] that accepts no type.
 #[derive(Clone, Copy, Debug)]
 pub struct Required;
 
 impl<'a, T: ArgValue + ?Sized, M> Typed<'a, T, M> {
-    /// The value itself.
+    /// Returns the value itself.
     #[inline(always)]
     pub fn __trace_value(&self) -> &'a T {
         self.0 .0 .0 .0
@@ -61,7 +60,7 @@ impl<'a, T: ArgValue + ?Sized, M> Typed<'a, T, M> {
 }
 
 impl<T: Display + ?Sized, M> Displayed<'_, T, M> {
-    /// The value's text.
+    /// Returns the value's text.
     #[inline]
     pub fn __trace_value(&self) -> Formatted {
         Formatted::new(format_args!("{}", self.0 .0 .0))
@@ -69,26 +68,26 @@ impl<T: Display + ?Sized, M> Displayed<'_, T, M> {
 }
 
 impl<T: Debug + ?Sized, M> Debugged<'_, T, M> {
-    /// The value's text.
+    /// Returns the value's text.
     #[inline]
     pub fn __trace_value(&self) -> Formatted {
         Formatted::new(format_args!("{:?}", self.0 .0))
     }
 }
 
-impl<T: ?Sized> Rest<'_, T, Optional> {
-    /// No value.
+impl<T: ?Sized> Fallback<'_, T, Optional> {
+    /// Returns no value.
     #[inline(always)]
     pub fn __trace_value(&self) -> Omitted {
         Omitted
     }
 }
 
-impl<T: ?Sized> Rest<'_, T, Required> {
-    /// No value: there is no type that this can be called for.
+impl<T: ?Sized> Fallback<'_, T, Required> {
+    /// Never called: no type satisfies the bound.
     pub fn __trace_value(&self) -> Omitted
     where
-        Required: FormOf<T>,
+        Required: Recordable<T>,
     {
         Omitted
     }
@@ -113,7 +112,7 @@ impl<'a, T: ?Sized, M> Deref for Displayed<'a, T, M> {
 }
 
 impl<'a, T: ?Sized, M> Deref for Debugged<'a, T, M> {
-    type Target = Rest<'a, T, M>;
+    type Target = Fallback<'a, T, M>;
 
     #[inline(always)]
     fn deref(&self) -> &Self::Target {
@@ -151,16 +150,15 @@ impl ArgValue for Omitted {
     }
 }
 
-/// No type has this: what would need it is told what to write. It is of [`Required`], since for a
-/// trait of the value's own type the compiler would propose to ask for it where that type is
-/// generic.
+/// No type implements this: its message explains the error. [`Required`] would implement it, not
+/// `T`, because for a missing bound on a generic `T` the compiler would propose to add it.
 #[diagnostic::on_unimplemented(
     message = "`{T}` cannot be recorded",
-    label = "this needs one of `trace_runtime::ArgValue`, `Display` and `Debug`",
+    label = "implements none of `trace_runtime::ArgValue`, `Display` and `Debug`",
     note = "record a part of it, as in `args(length = list.len())`, leave it out, implement one of the three for it, \
-            or, if the type is generic, ask for one: `T: Debug`"
+            or, if the type is generic, add a bound: `T: Debug`"
 )]
-pub trait FormOf<T: ?Sized> {}
+pub trait Recordable<T: ?Sized> {}
 
 #[cfg(test)]
 mod tests {

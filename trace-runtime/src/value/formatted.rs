@@ -1,4 +1,4 @@
-//! Text that is formatted on the stack as long as it is short.
+//! Formatted text: on the stack while it is short, else on the heap.
 
 use std::fmt::{Arguments, Result, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -7,13 +7,13 @@ use trace_format::layout::MAX_STRING_BYTES;
 
 use super::ArgValue;
 
-/// Bytes of the texts that are made without allocating.
+/// The longest text, in bytes, that is formatted without an allocation.
 const INLINE: usize = 256;
 
-/// What is behind the text of a value that panicked.
+/// The suffix of the text of a value that panicked.
 const PANICKED: &str = "<panicked>";
 
-/// A formatted text, up to what can be recorded of it.
+/// A formatted text. Formatting stops after the longest text that can be recorded.
 #[derive(Debug)]
 pub struct Formatted {
     length: usize,
@@ -29,19 +29,18 @@ pub fn text(arguments: Arguments<'_>) -> Formatted {
 }
 
 impl Formatted {
-    /// Formats. Not part of the hot path's code: what is formatted is never short of work.
+    /// Formats the arguments. Not inlined: formatting costs far more than the call.
     ///
-    /// A panic of the value's own ends here: the application would meet it only while it is traced.
+    /// Catches a panic of the value, because the application would panic only while it is traced.
     #[inline(never)]
     pub(crate) fn new(arguments: Arguments<'_>) -> Self {
         let mut formatted = Self { length: 0, inline: [0; INLINE], long: String::new() };
-        // What was written is whole, whenever the value stops to write.
+        // The text is valid at every point at which the value may stop writing.
         match catch_unwind(AssertUnwindSafe(|| formatted.write_fmt(arguments))) {
-            // An error is the value's own, or says that the text is long enough: what there is
-            // counts.
+            // The value failed, or the text is long enough. Both keep the text.
             Ok(_incomplete) => {}
             Err(panic) => {
-                // Its drop could panic again.
+                // Its drop could panic too.
                 std::mem::forget(panic);
                 let _marked = formatted.write_str(PANICKED);
             }
@@ -49,7 +48,7 @@ impl Formatted {
         formatted
     }
 
-    /// The text.
+    /// Returns the text.
     pub(crate) fn as_str(&self) -> &str {
         if self.long.is_empty() {
             let text = self.inline.get(..self.length).unwrap_or(&[]);
@@ -74,8 +73,7 @@ impl Write for Formatted {
             self.long.push_str(&short);
         }
         self.long.push_str(text);
-        // What is beyond is cut off when it is recorded; a large value need not be formatted to its
-        // end.
+        // The rest would be cut when it is recorded, so a large value is not formatted to its end.
         if self.long.len() > MAX_STRING_BYTES {
             return Err(std::fmt::Error);
         }
@@ -114,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_a_value_ends_here() {
+    fn a_panic_of_a_value_is_caught() {
         struct Panics;
         impl std::fmt::Debug for Panics {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> Result {
@@ -134,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failing_value_gave_is_kept() {
+    fn the_text_of_a_failing_value_is_kept() {
         struct Fails;
         impl std::fmt::Display for Fails {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> Result {

@@ -1,10 +1,10 @@
-//! Texts and bytes in words.
+//! Texts and bytes, encoded as words.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trace_format::layout::StringRef;
 
-/// The string ref of a text that follows; the empty one has nothing to follow.
+/// Returns the string ref of an inline text. An empty text has no bytes in the record.
 #[inline(always)]
 pub(crate) fn inline_ref(text: &str) -> StringRef {
     if text.is_empty() {
@@ -26,7 +26,7 @@ pub(crate) fn encode_bytes(bytes: &[u8], words: &[AtomicU64]) {
     let chunks = bytes.chunks_exact(8);
     let rest = chunks.remainder();
     let mut words = words.iter();
-    // The chunks come first: a zip that ends takes one more of what it asks first.
+    // The chunks come first: a zip that ends has consumed one more item of its first iterator.
     for (chunk, word) in chunks.zip(words.by_ref()) {
         if let Some(chunk) = chunk.first_chunk::<8>() {
             word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
@@ -37,8 +37,8 @@ pub(crate) fn encode_bytes(bytes: &[u8], words: &[AtomicU64]) {
     }
 }
 
-/// The last 1 to 7 bytes of a text as a word. Reads whole words where the text is long enough, and
-/// no byte twice as often as needed.
+/// Returns the last 1 to 7 bytes of a text as a word. Reads a whole word if the text is long
+/// enough, else overlapping halves, which is cheaper than a loop over bytes.
 #[inline(always)]
 fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
     if let Some(last) = bytes.last_chunk::<8>() {

@@ -1,6 +1,6 @@
-//! Data, objects and logs, compiled out.
+//! Macros for bulk data, objects and log messages, compiled out.
 
-/// Data without a category.
+/// Type-checks a blob.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_blob {
@@ -12,7 +12,7 @@ macro_rules! __ntrace_blob {
     };
 }
 
-/// Data with category, name and arguments.
+/// Type-checks a blob event.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_blob_event {
@@ -33,7 +33,7 @@ macro_rules! __ntrace_blob_event {
     };
 }
 
-/// Data with category and name.
+/// Type-checks a blob attachment.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_blob_attachment {
@@ -48,7 +48,7 @@ macro_rules! __ntrace_blob_attachment {
     };
 }
 
-/// An object of this process.
+/// Type-checks an object of this process.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_userspace_object {
@@ -63,7 +63,7 @@ macro_rules! __ntrace_userspace_object {
     };
 }
 
-/// An object of the kernel's.
+/// Type-checks a kernel object.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_kernel_object {
@@ -78,7 +78,7 @@ macro_rules! __ntrace_kernel_object {
     };
 }
 
-/// A message for the log.
+/// Type-checks a log message.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_log {

@@ -1,6 +1,6 @@
-//! Trace points at other times and places, compiled out.
+//! Macros for trace points at given times and on tracks, compiled out.
 
-/// A trace point at a time that is known.
+/// Type-checks a trace point at a given time.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_at {
@@ -20,7 +20,7 @@ macro_rules! __ntrace_at {
     }};
 }
 
-/// A trace point of some kind: `kind, trace point…`.
+/// Type-checks a trace point by its kind: `kind, trace point…`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_placed {
@@ -36,7 +36,7 @@ macro_rules! __ntrace_placed {
     (flow_end, $($trace_point:tt)*) => { $crate::__ntrace_event_with_id!($($trace_point)*) };
 }
 
-/// A trace point on a track.
+/// Type-checks a trace point on a track.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_track {
@@ -60,7 +60,7 @@ macro_rules! __ntrace_track {
     }};
 }
 
-/// An operation that ends by itself.
+/// Type-checks an asynchronous operation with a guard.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_async_enter {
@@ -76,7 +76,7 @@ macro_rules! __ntrace_async_enter {
     };
 }
 
-/// A flow event with a duration of its own.
+/// Type-checks a flow event with its own duration.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_instaflow {
@@ -92,7 +92,7 @@ macro_rules! __ntrace_instaflow {
     };
 }
 
-/// A name.
+/// Type-checks a name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ntrace_name {
