@@ -1,8 +1,8 @@
-//! Which categories a session records.
+//! The category patterns of a session.
 //!
-//! A pattern is a category's name, a prefix (`gfx*`), or either with `-` before it to leave the
-//! category out (`-gfx:vsync`, `-gfx*`). `*` alone matches everything, and so does a set that only
-//! leaves out, or an empty one. Leaving out wins.
+//! A pattern is a category's name, a prefix (`gfx*`), or either with a leading `-`, which excludes
+//! the category (`-gfx:vsync`, `-gfx*`). `*` matches every category, and so does a set without
+//! inclusions. Exclusions take precedence.
 
 /// A set of category patterns.
 ///
@@ -16,8 +16,8 @@
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CategorySet {
     patterns: Vec<String>,
-    wanted: Vec<Pattern>,
-    unwanted: Vec<Pattern>,
+    included: Vec<Pattern>,
+    excluded: Vec<Pattern>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,35 +43,36 @@ impl Pattern {
 }
 
 impl CategorySet {
-    /// Makes a set of `patterns`; empty texts are ignored.
+    /// Creates a set of patterns. Empty patterns are ignored.
     pub fn new(patterns: &[impl AsRef<str>]) -> Self {
         let mut set = Self::default();
         for text in patterns.iter().map(AsRef::as_ref).filter(|text| !text.is_empty()) {
             match text.strip_prefix('-') {
-                Some(unwanted) => set.unwanted.push(Pattern::new(unwanted)),
-                None => set.wanted.push(Pattern::new(text)),
+                Some(excluded) => set.excluded.push(Pattern::new(excluded)),
+                None => set.included.push(Pattern::new(text)),
             }
             set.patterns.push(text.to_owned());
         }
         set
     }
 
-    /// Tells whether records of `category` are wanted.
+    /// Returns whether the set includes `category`.
     pub fn matches(&self, category: &str) -> bool {
-        let wanted = self.wanted.is_empty() || self.wanted.iter().any(|p| p.matches(category));
-        wanted && !self.unwanted.iter().any(|p| p.matches(category))
+        let included =
+            self.included.is_empty() || self.included.iter().any(|p| p.matches(category));
+        included && !self.excluded.iter().any(|p| p.matches(category))
     }
 
-    /// Returns the patterns as they were given.
+    /// Returns the patterns without the empty ones, in the original order.
     pub fn patterns(&self) -> &[String] {
         &self.patterns
     }
 
-    /// Returns those patterns that ask for something narrower than everything and match none of
-    /// `categories`: what a user asked for and nobody has.
+    /// Returns the inclusions that match none of `categories`, except `*`: the categories that a
+    /// user selected and no program has.
     pub fn unmatched<'a>(&'a self, categories: &[impl AsRef<str>]) -> Vec<&'a str> {
-        let asked = self.patterns.iter().filter(|text| !text.starts_with('-') && *text != "*");
-        asked
+        let inclusions = self.patterns.iter().filter(|text| !text.starts_with('-') && *text != "*");
+        inclusions
             .filter(|text| {
                 let pattern = Pattern::new(text);
                 !categories.iter().any(|category| pattern.matches(category.as_ref()))
@@ -81,28 +82,28 @@ impl CategorySet {
     }
 }
 
-/// Returns patterns for at least what any of the lists of patterns matches.
+/// Returns patterns that match at least every category that one of the lists matches.
 ///
-/// Patterns that only one list leaves out are not left out, so that there may be more.
+/// Only exclusions that are in all lists are kept, so the result may match more categories.
 pub fn union(lists: &[&[String]]) -> Vec<String> {
     if let [list] = lists {
         return list.to_vec();
     }
-    let wanted = |list: &[String]| list.iter().any(|text| is_wanted(text));
+    let has_inclusions = |list: &[String]| list.iter().any(|text| is_inclusion(text));
     let mut union = Vec::<String>::new();
-    if lists.iter().all(|list| wanted(list)) {
-        let all = lists.iter().copied().flatten().filter(|text| is_wanted(text));
+    if lists.iter().all(|list| has_inclusions(list)) {
+        let all = lists.iter().copied().flatten().filter(|text| is_inclusion(text));
         all.for_each(|text| add(&mut union, text));
     }
-    let unwanted = lists.first().copied().unwrap_or_default().iter();
-    let unwanted = unwanted.filter(|text| text.starts_with('-'));
-    for text in unwanted.filter(|text| lists.iter().all(|list| list.contains(text))) {
+    let exclusions = lists.first().copied().unwrap_or_default().iter();
+    let exclusions = exclusions.filter(|text| text.starts_with('-'));
+    for text in exclusions.filter(|text| lists.iter().all(|list| list.contains(text))) {
         add(&mut union, text);
     }
     union
 }
 
-fn is_wanted(text: &str) -> bool {
+fn is_inclusion(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('-')
 }
 
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_union_has_what_each_list_has() {
+    fn a_union_matches_the_categories_of_each_list() {
         let list = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
         for (one, other, both) in [
             (&["a", "b"][..], &["b", "c*"][..], &["a", "b", "c*"][..]),
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_means_everything() {
+    fn an_empty_set_matches_everything() {
         for patterns in [&[][..], &["*"], &[""]] {
             assert!(CategorySet::new(patterns).matches("any"), "{patterns:?}");
         }
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn names_match_whole_and_prefixes_match_beginnings() {
         let set = CategorySet::new(&["io", "gfx*"]);
-        for (category, wanted) in [
+        for (category, included) in [
             ("io", true),
             ("io2", false),
             ("gfx", true),
@@ -151,24 +152,24 @@ mod tests {
             ("g", false),
             ("", false),
         ] {
-            assert_eq!(set.matches(category), wanted, "{category}");
+            assert_eq!(set.matches(category), included, "{category}");
         }
     }
 
     #[test]
-    fn leaving_out_wins_in_any_order() {
+    fn exclusions_take_precedence_in_any_order() {
         for patterns in [["-gfx:b*", "gfx*"], ["gfx*", "-gfx:b*"]] {
             let set = CategorySet::new(&patterns);
             assert!(set.matches("gfx:a"));
             assert!(!set.matches("gfx:bc"));
         }
-        let only_out = CategorySet::new(&["-io"]);
-        assert!(only_out.matches("gfx") && !only_out.matches("io"));
+        let exclusion = CategorySet::new(&["-io"]);
+        assert!(exclusion.matches("gfx") && !exclusion.matches("io"));
         assert!(!CategorySet::new(&["-*"]).matches("io"));
     }
 
     #[test]
-    fn unmatched_patterns_are_named() {
+    fn unmatched_patterns_are_returned() {
         let set = CategorySet::new(&["io", "gfx*", "-x", "*", "net"]);
         assert_eq!(set.unmatched(&["io", "gfx:a"]), ["net"]);
         assert_eq!(set.unmatched(&[] as &[&str]), ["io", "gfx*", "net"]);

@@ -1,36 +1,36 @@
-//! The one error type of packets and messages.
+//! The error type of packets and messages.
 
 use std::fmt;
 
-/// Says why bytes from the other process are not a packet or a message.
+/// The reason for which bytes from the other process are not a valid packet or message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// A packet is not 16 bytes long; holds the length found.
+    /// A packet is not 16 bytes long. Holds its length.
     PacketLength(usize),
-    /// A packet has a request number that this version does not know.
+    /// A packet has an unknown request number.
     UnknownRequest(u16),
-    /// A packet has a bit set that must be zero.
+    /// A packet has a nonzero unused field.
     ReservedBits {
         /// The request number of the packet.
         request: u16,
     },
-    /// The name of an alert is not UTF-8, is empty or goes on behind a zero byte.
+    /// The name of an alert is empty, is not UTF-8, or continues after a zero byte.
     AlertName,
-    /// A message announces a body longer than [`MAX_BODY`](crate::message::MAX_BODY). No message
-    /// behind it can be found.
+    /// A message has a body longer than [`MAX_BODY`](crate::message::MAX_BODY). Later messages
+    /// cannot be decoded.
     BodyTooLong {
-        /// The announced length in bytes.
+        /// The length in bytes.
         length: u32,
     },
-    /// A message has a kind that this version does not know. It was skipped.
+    /// A message has an unknown kind. It was skipped.
     UnknownKind(u16),
-    /// A message has another version than [`VERSION`](crate::message::VERSION). It was skipped.
+    /// The version of a message is not [`VERSION`](crate::message::VERSION). It was skipped.
     Version {
-        /// The version found.
+        /// The version of the message.
         found: u16,
     },
-    /// A message's body does not hold what its kind says. It was skipped.
+    /// The body of a message is malformed. It was skipped.
     Body {
         /// The kind of the message.
         kind: u16,
@@ -40,9 +40,9 @@ pub enum ProtocolError {
 }
 
 impl ProtocolError {
-    /// Tells whether the stream of messages cannot be read any further.
+    /// Returns whether the stream of messages cannot be decoded any further.
     ///
-    /// After any other error the decoder stands at the next message.
+    /// After any other error, the decoder continues with the next message.
     pub fn is_fatal(&self) -> bool {
         matches!(self, Self::BodyTooLong { .. })
     }
@@ -52,22 +52,22 @@ impl fmt::Display for ProtocolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PacketLength(found) => {
-                write!(f, "expected a packet of 16 bytes, found {found} bytes")
+                write!(f, "packet of {found} bytes, must have 16")
             }
             Self::UnknownRequest(request) => write!(f, "unknown packet request {request:#x}"),
             Self::ReservedBits { request } => {
-                write!(f, "packet request {request:#x}: expected zero in the unused fields")
+                write!(f, "packet request {request:#x}: an unused field is not zero")
             }
-            Self::AlertName => write!(f, "alert name: expected 1 to 14 bytes of UTF-8"),
+            Self::AlertName => write!(f, "alert name is not 1 to 14 bytes of UTF-8"),
             Self::BodyTooLong { length } => write!(
                 f,
-                "message of {length} bytes: expected at most {} bytes",
+                "message of {length} bytes, the limit is {} bytes",
                 crate::message::MAX_BODY
             ),
             Self::UnknownKind(kind) => write!(f, "unknown message kind {kind:#x}"),
             Self::Version { found } => write!(
                 f,
-                "message of protocol version {found}: expected version {}",
+                "message has protocol version {found}, only {} is supported",
                 crate::message::VERSION
             ),
             Self::Body { kind, offset } => {

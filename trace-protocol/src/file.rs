@@ -1,24 +1,25 @@
-//! Files that get their name when they are complete, and where they go.
+//! Output files: their paths, and files that get their name when they are complete.
 //!
-//! The manager, a process that traces itself and all commands write their outputs by these rules:
+//! The rules for the outputs of the manager, of processes that trace themselves, and of all
+//! commands:
 //!
-//! | the path names | what happens |
+//! | path | output |
 //! |---|---|
-//! | nothing, or a regular file | a new file is written beside it and takes the name at the end |
-//! | a symbolic link | it is followed; the file that it leads to is replaced, not the link |
-//! | a device, a FIFO or a pipe | it is written to directly: [`Node`] |
+//! | missing, or a regular file | a new file beside it, which gets the name when it is complete |
+//! | a symbolic link | the file to which it leads is replaced, not the link |
+//! | a device, a FIFO or a pipe | written directly: [`Node`] |
 //! | a directory or a socket | an error |
 //!
-//! The directory may be one that other users can write:
+//! The directory may be writable for other users:
 //!
-//! - It is opened once ([`Directory`]), and names are looked up in it by the `*at` calls. A
-//!   directory that is renamed meanwhile does not matter.
-//! - Files are created with `O_EXCL` and `O_NOFOLLOW`, for this user alone. What another user has
-//!   put under a name is neither opened nor replaced; another name is used.
+//! - It is opened once ([`Directory`]), and names are resolved in it by the `*at` calls, so it may
+//!   be renamed meanwhile.
+//! - Files are created with `O_EXCL` and `O_NOFOLLOW`, and only for this user. A file of another
+//!   user is neither opened nor replaced: a different name is used.
 //! - A file that an earlier process left behind is used only if it is a regular file of this user,
-//!   has one link and cannot be written by others.
-//! - Symbolic links and FIFOs of other users in a directory that everybody can write are refused,
-//!   as the kernel does with `fs.protected_symlinks` and `fs.protected_fifos`.
+//!   has one link, and cannot be written by other users.
+//! - Symbolic links and FIFOs of other users in a world-writable directory are refused, as the
+//!   kernel does with `fs.protected_symlinks` and `fs.protected_fifos`.
 
 mod directory;
 mod new_file;

@@ -1,4 +1,5 @@
-//! What a trace provider and the trace manager agree on: the shared buffer and the messages.
+//! The interface between a trace provider and the trace manager: the shared buffer and the
+//! messages.
 
 // Each module that allows unsafe code is named in ARCHITECTURE.md.
 #![deny(unsafe_code)]
@@ -24,4 +25,4 @@ mod sys;
 pub use sys::{counter, slices, thread_id};
 
 #[cfg(not(target_endian = "little"))]
-compile_error!("the trace buffer's words are little endian, and so must the host be");
+compile_error!("the trace buffer has little-endian words, so the host must be little-endian");

@@ -1,4 +1,4 @@
-//! Messages: the control protocol over the registration socket, as bytes.
+//! Messages: the control protocol over the registration socket.
 //!
 //! ```text
 //!  0             4       6         8
@@ -7,12 +7,12 @@
 //!  +-------------+-------+---------+---------------------+
 //! ```
 //!
-//! A string is its length in bytes (u32) and UTF-8. A list is its length in items (u32) and the
-//! items. Nothing here does I/O: [`encode`](ToManager::encode) makes bytes, a [`Decoder`] is fed
-//! with bytes as they come. File descriptors travel beside the bytes; see [`crate::socket`].
+//! A string is its length in bytes (u32) and UTF-8. A list is its number of items (u32) and the
+//! items. This module does no I/O: [`encode`](ToManager::encode) returns bytes, and a [`Decoder`]
+//! is fed with received bytes. File descriptors are sent beside the bytes; see [`crate::socket`].
 //!
-//! Bytes of the other process are hostile: a body is at most [`MAX_BODY`] long, a list takes no
-//! more memory than its items' bytes, and a message that is not understood is reported and skipped.
+//! Bytes of the other process are hostile. A body is at most [`MAX_BODY`] bytes long, a list takes
+//! no more memory than the bytes of its items, and a malformed message is reported and skipped.
 
 mod body;
 mod decoder;
@@ -30,24 +30,24 @@ pub use to_provider::{BufferDisposition, Initialize, StartOptions, ToProvider};
 use crate::error::ProtocolError;
 use body::{BodyReader, BodyWriter};
 
-/// A set of messages that travel in one direction.
+/// The messages of one direction.
 pub trait Message: Sized {
-    /// Decodes the body of a message of the given kind.
+    /// Decodes the body of a message of this kind.
     ///
     /// # Errors
     ///
-    /// When the kind is unknown or the body does not hold what the kind says.
+    /// If the kind is unknown or the body is malformed.
     fn decode_body(kind: u16, untrusted: &[u8]) -> Result<Self, ProtocolError>;
 }
 
-/// Puts the head before the body that `write` makes.
+/// Returns a message: its head and the body that `write` appends.
 fn encode_message(kind: u16, write: impl FnOnce(&mut BodyWriter)) -> Vec<u8> {
     let mut body = BodyWriter::with_head();
     write(&mut body);
     body.finish(kind)
 }
 
-/// Runs `read` over the whole body.
+/// Decodes a body with `read`, which must consume all of it.
 fn decode_all<M>(
     kind: u16,
     untrusted: &[u8],

@@ -1,22 +1,22 @@
-//! What happens when a buffer fills.
+//! Buffering modes.
 
-/// What happens when a provider's buffer fills (tracing system design, "Buffering Modes").
+/// The behavior when a provider's buffer is full (tracing system design, "Buffering Modes").
 ///
 /// The values are those of the buffer header's mode field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum BufferingMode {
-    /// Recording ends: the oldest records are kept.
+    /// Keeps the oldest records, and drops later ones.
     #[default]
     Oneshot = 0,
-    /// Recording goes on in the next rolling buffer: the newest records are kept.
+    /// Continues in the next rolling buffer, and overwrites the oldest records.
     Circular = 1,
-    /// Recording goes on in the next rolling buffer while the manager saves the full one.
+    /// Continues in the next rolling buffer while the manager saves the full one.
     Streaming = 2,
 }
 
 impl BufferingMode {
-    /// Returns the mode with this value, if there is one.
+    /// Returns the mode with this value, or `None` if the value is unknown.
     pub fn from_u8(value: u8) -> Option<Self> {
         match value {
             0 => Some(Self::Oneshot),

@@ -1,10 +1,10 @@
-//! The mark of a program whose trace points are compiled away.
+//! The mark of a program in which tracing is compiled out.
 //!
-//! Such a program never registers. `trace record` looks for the mark in the file of a command that
-//! has no provider, and reports the reason.
+//! Such a program never registers. If a command has no provider, `trace record` searches its file
+//! for the mark, and reports the reason.
 
-/// The parts of the mark. A program that searches for it has the parts, and not the separator
-/// between them.
+/// The parts of the mark. They are separate so that a program that searches for the mark does not
+/// contain it.
 pub const PARTS: [&str; 2] = ["trace-runtime: tracing is", "compiled out by the feature ntrace"];
 
 /// The byte between the parts: the unit separator.

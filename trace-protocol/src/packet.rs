@@ -7,17 +7,16 @@
 //!  +------+------+-------------+-----------------------------+
 //! ```
 //!
-//! They travel over a `SOCK_SEQPACKET` pair, so a packet arrives whole or not at all. Values are
-//! those of `trace-provider/provider.h` (tracing system design, "Trace Manager/Provider FIFO
-//! Protocol"). A field that a request does not use is zero, and a packet where it is not is
-//! refused.
+//! They are sent over a `SOCK_SEQPACKET` pair, so a packet arrives complete or not at all. Values
+//! are those of `trace-provider/provider.h` (tracing system design, "Trace Manager/Provider FIFO
+//! Protocol"). Unused fields must be zero.
 
 use crate::error::ProtocolError;
 
 /// The length of a packet in bytes.
 pub const PACKET_SIZE: usize = 16;
 
-/// The version of this packet protocol, which a provider names in [`Packet::Started`].
+/// The version of the packet protocol, which a provider sends in [`Packet::Started`].
 pub const PACKET_VERSION: u32 = 1;
 
 /// The longest name of an alert, in bytes.
@@ -29,26 +28,26 @@ const STOPPED: u16 = 0x3;
 const ALERT: u16 = 0x4;
 const BUFFER_SAVED: u16 = 0x100;
 
-/// One packet.
+/// A packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packet {
-    /// Provider to manager: the provider collects from now on.
+    /// Provider to manager: the provider has started recording.
     Started {
         /// The provider's packet protocol version; see [`PACKET_VERSION`].
         version: u32,
     },
     /// Provider to manager, streaming only: the rolling buffer `wrapped_count & 1` is full.
     SaveBuffer {
-        /// How often writing had switched from one rolling buffer to the next before this one.
+        /// The number of switches of the rolling buffer before this one.
         wrapped_count: u32,
         /// The end of the data in the durable buffer, in bytes.
         durable_data_end: u64,
     },
-    /// Provider to manager: the provider has finished writing.
+    /// Provider to manager: the provider has stopped writing.
     Stopped,
     /// Provider to manager: the application raised an alert.
     Alert(AlertName),
-    /// Manager to provider: answers [`Packet::SaveBuffer`] with the values of the request.
+    /// Manager to provider: replies to [`Packet::SaveBuffer`], with the values of the request.
     BufferSaved {
         /// The wrapped count of the request.
         wrapped_count: u32,
@@ -77,8 +76,7 @@ impl Packet {
     ///
     /// # Errors
     ///
-    /// When `untrusted` is not 16 bytes long, has an unknown request, or has a bit set in an unused
-    /// field.
+    /// If `untrusted` is not 16 bytes long, has an unknown request, or has a nonzero unused field.
     pub fn decode(untrusted: &[u8]) -> Result<Self, ProtocolError> {
         let bytes: [u8; PACKET_SIZE] =
             untrusted.try_into().map_err(|_| ProtocolError::PacketLength(untrusted.len()))?;
@@ -121,7 +119,8 @@ pub struct AlertName {
 }
 
 impl AlertName {
-    /// Makes a name; `None` when it is empty, longer than [`MAX_ALERT_NAME`] or has a zero byte.
+    /// Creates a name. Returns `None` if it is empty, longer than [`MAX_ALERT_NAME`], or has a zero
+    /// byte.
     pub fn new(name: &str) -> Option<Self> {
         let mut bytes = [0; MAX_ALERT_NAME];
         bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn other_requests_and_lengths_are_refused() {
+    fn unknown_requests_and_wrong_lengths_are_refused() {
         assert_eq!(Packet::decode(&pack(5, 0, 0)), Err(ProtocolError::UnknownRequest(5)));
         assert_eq!(Packet::decode(&[0; 15]), Err(ProtocolError::PacketLength(15)));
         assert_eq!(Packet::decode(&[0; 17]), Err(ProtocolError::PacketLength(17)));
@@ -221,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_decodes_encodes_to_the_same_bytes(bytes: [u8; 16], request in 0u16..6) {
+        fn decoded_packets_encode_to_the_same_bytes(bytes: [u8; 16], request in 0u16..6) {
             let mut bytes = bytes;
             bytes[..2].copy_from_slice(&request.to_le_bytes());
             if let Ok(packet) = Packet::decode(&bytes) {

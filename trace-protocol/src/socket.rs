@@ -1,7 +1,7 @@
-//! Sockets, the file descriptors that travel over them, and the memory that both sides map.
+//! Sockets, file descriptors sent over them, and the memory that both sides map.
 //!
-//! Everything here is close-on-exec from the start, so that a traced program's children inherit
-//! nothing. Failures are [`std::io::Error`]s of the system call that failed.
+//! All descriptors are close-on-exec from their creation, so that children of a traced program do
+//! not inherit them. Errors are the [`std::io::Error`] of the system call that failed.
 
 mod address;
 mod listener;

@@ -1,7 +1,7 @@
-//! The atomics of the buffer, and the two halves of its asymmetric barrier.
+//! The atomics of the buffer, and the two sides of its asymmetric barrier.
 //!
-//! Under `--cfg loom` the same code runs on loom's atomics, so that the model checker explores what
-//! applications run.
+//! Under `--cfg loom` the same code runs with loom's atomics, so that the model checker explores
+//! the code of applications.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{fence, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -9,7 +9,7 @@ pub(crate) use loom::sync::atomic::{fence, AtomicPtr, AtomicU16, AtomicU32, Atom
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{fence, AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-/// Makes a `const fn` of a constructor, except for the model checker, whose atomics are made at run
+/// Makes a constructor a `const fn`, except for the model checker, whose atomics are created at run
 /// time.
 macro_rules! const_new {
     ($(#[$meta:meta])* $visibility:vis fn $name:ident() -> Self $body:block) => {
@@ -26,9 +26,9 @@ pub(crate) use const_new;
 
 use crate::sys::membarrier;
 
-/// The writer's half: keeps the compiler from moving a later load before an earlier store.
+/// Writer's side: prevents the compiler from moving a later load before an earlier store.
 ///
-/// The processor may still do so; [`heavy_fence`] on the other side makes up for that.
+/// The processor may still do so. [`heavy_fence`] on the other side compensates for that.
 #[inline(always)]
 pub(crate) fn light_fence() {
     #[cfg(loom)]
@@ -37,16 +37,16 @@ pub(crate) fn light_fence() {
     core::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
-/// The service's half: after it, every thread of the process has run a full barrier, or will see
-/// what was stored before.
+/// Service thread's side: after it, every thread of the process has run a full barrier, or will see
+/// all earlier stores.
 ///
-/// With `asymmetric` false the kernel has no `membarrier`, and the writers run a full fence
+/// If `asymmetric` is false, the kernel has no `membarrier`, and writers run a full fence
 /// themselves.
 pub(crate) fn heavy_fence(asymmetric: bool) {
     fence(Ordering::SeqCst);
     if asymmetric && !membarrier::expedited() {
-        // The kernel took it back, as a system call filter installed later can do. A store takes
-        // nanoseconds to become visible to all processors; this is a million times as long.
+        // `membarrier` fails now, for example because of a later system call filter. A store
+        // becomes visible to all processors within nanoseconds; this waits a million times as long.
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }

@@ -1,9 +1,8 @@
-//! Words as bytes.
+//! Conversion of words to bytes.
 
-/// Returns the bytes of `words` as they stand in memory, which is as they stand in an archive:
-/// little endian.
+/// Returns the bytes of `words` without a copy: little-endian, as in an archive.
 pub fn as_bytes(words: &[u64]) -> &[u8] {
-    // SAFETY: the bytes are those of `words`, borrowed as long; every byte of a `u64` is
+    // SAFETY: the bytes are those of `words`, with the same lifetime. Every byte of a `u64` is
     // initialised, and `u8` has no alignment.
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), std::mem::size_of_val(words)) }
 }

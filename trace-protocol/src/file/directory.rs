@@ -1,4 +1,4 @@
-//! A directory that is opened once, and the names in it.
+//! An open directory, and operations on names in it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,27 +10,27 @@ use std::sync::Arc;
 
 use crate::sys::files::{self as sys, Status};
 
-/// Permissions of a file that is not complete: nobody else may read or write it.
+/// Permissions of an incomplete file: only this user may read or write it.
 const PRIVATE: u32 = 0o600;
 
-/// How often a name is looked at again that other processes create and remove meanwhile.
+/// The number of retries for a name that other processes create and remove meanwhile.
 const TRIES: usize = 16;
 
-/// A directory, held open: renaming it changes nothing. Clones share the descriptor.
+/// An open directory. Operations are not affected if it is renamed. Clones share the descriptor.
 #[derive(Debug, Clone)]
 pub struct Directory {
     file: Arc<File>,
     path: PathBuf,
 }
 
-/// What was found when a name was claimed.
+/// The result of [`Directory::claim`].
 #[derive(Debug)]
 pub enum Claim {
     /// A new file, locked.
     New(File),
-    /// What an earlier process of this user left behind, locked.
+    /// A file that an earlier process of this user left behind, locked.
     Leftover(File),
-    /// Another process writes it, or it is not this user's own file.
+    /// The name is in use: another process writes the file, or it is not a file of this user.
     Taken,
 }
 
@@ -39,28 +39,28 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// When it is missing, not a directory, or may not be looked into.
+    /// If it is missing, is not a directory, or may not be searched.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::open_from(None, path)
     }
 
-    /// Opens a directory by a path that starts in `base`.
+    /// Opens a directory by a path relative to `base`.
     pub(super) fn open_from(base: Option<&Self>, path: &Path) -> io::Result<Self> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let flags = libc::O_PATH | libc::O_DIRECTORY;
         let file = sys::open(base.map(|base| &*base.file), path.as_os_str(), flags, 0)?;
         let path = base.map_or_else(|| path.to_owned(), |base| base.path.join(path));
-        // Only for people, who know it by this name.
+        // For messages only.
         let path = std::fs::canonicalize(&path).unwrap_or(path);
         Ok(Self { file: Arc::new(file), path })
     }
 
-    /// Takes a directory that another process has opened; `path` is its name for people.
+    /// Wraps a directory that another process has opened. `path` is its path in messages.
     pub fn from_fd(fd: OwnedFd, path: PathBuf) -> Self {
         Self { file: Arc::new(File::from(fd)), path }
     }
 
-    /// Returns the path by which it was opened, for people.
+    /// Returns its path, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -69,20 +69,20 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` when anything has this name, also a link that leads nowhere.
+    /// `AlreadyExists` if the name exists, even as a dangling link.
     pub fn create_new(&self, name: &OsStr) -> io::Result<File> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         sys::open(Some(&self.file), name, flags, PRIVATE)
     }
 
-    /// Opens a file to read and write it. It is a regular file of this user, has one link, and
-    /// others cannot write it.
+    /// Opens a file for reading and writing. It must be a regular file of this user with one link,
+    /// which other users cannot write.
     ///
     /// # Errors
     ///
-    /// `PermissionDenied` with the reason when it is not.
+    /// `PermissionDenied` with the reason if it is not such a file.
     pub fn open_own(&self, name: &OsStr) -> io::Result<File> {
-        // What is found must be known before it is opened: opening a device may do something.
+        // Checked before it is opened, because opening a device may have an effect.
         verify(&self.look(name)?)?;
         let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         let file = sys::open(Some(&self.file), name, flags, 0)?;
@@ -90,11 +90,11 @@ impl Directory {
         Ok(file)
     }
 
-    /// Locks the file `name` for this process, and creates it if there is none.
+    /// Locks the file `name` for this process, and creates it if it is missing.
     ///
     /// # Errors
     ///
-    /// When it cannot be created.
+    /// If it cannot be created.
     pub fn claim(&self, name: &OsStr) -> io::Result<Claim> {
         for _ in 0..TRIES {
             let (file, is_new) = match self.create_new(name) {
@@ -118,12 +118,12 @@ impl Directory {
         Ok(Claim::Taken)
     }
 
-    /// Creates a locked file `name` in place of what an earlier process of this user left behind.
-    /// `None` if the name is taken.
+    /// Creates a locked file `name`, and replaces a file that an earlier process of this user left
+    /// behind. Returns `None` if the name is in use.
     ///
     /// # Errors
     ///
-    /// When it cannot be created.
+    /// If it cannot be created.
     pub fn replace(&self, name: &OsStr) -> io::Result<Option<File>> {
         for _ in 0..TRIES {
             match self.claim(name)? {
@@ -135,11 +135,11 @@ impl Directory {
         Ok(None)
     }
 
-    /// Creates a file without a name: nothing is left of it when this process is killed.
+    /// Creates a file without a name, which the kernel removes when this process ends.
     ///
     /// # Errors
     ///
-    /// When no file can be created in this directory.
+    /// If no file can be created in this directory.
     pub fn create_unnamed(&self) -> io::Result<File> {
         self.create_linkable().or_else(|_| {
             let (name, file) = self.create_random(".trace-", ".tmp")?;
@@ -147,22 +147,22 @@ impl Directory {
         })
     }
 
-    /// Creates a file without a name, which can get one.
+    /// Creates a file without a name, which can be linked later.
     ///
     /// # Errors
     ///
-    /// Where the file system has no such files, or `/proc`, by which they are named, is missing.
+    /// If the file system does not support it, or `/proc` is missing, which linking requires.
     pub(super) fn create_linkable(&self) -> io::Result<File> {
         let flags = libc::O_TMPFILE | libc::O_RDWR;
         let file = sys::open(Some(&self.file), OsStr::new("."), flags, PRIVATE)?;
         std::fs::symlink_metadata(sys::descriptor_path(&file)).map(|_| file)
     }
 
-    /// Creates a file with a name that cannot be guessed.
+    /// Creates a file with an unpredictable name.
     ///
     /// # Errors
     ///
-    /// When no file can be created in this directory.
+    /// If no file can be created in this directory.
     pub fn create_random(&self, before: &str, after: &str) -> io::Result<(OsString, File)> {
         for _ in 1..TRIES {
             let name = random_name(before.as_ref(), after);
@@ -174,23 +174,23 @@ impl Directory {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// Whether the name leads to this open file.
+    /// Returns whether the name refers to this open file.
     pub fn holds(&self, name: &OsStr, file: &File) -> bool {
         let (found, ours) = (self.look(name), file.metadata());
         let ours = ours.map(|ours| Status::of(&ours).identity);
         found.is_ok_and(|found| ours.is_ok_and(|ours| found.identity == ours))
     }
 
-    /// Whether anything has this name.
+    /// Returns whether the name exists.
     pub fn has(&self, name: &OsStr) -> bool {
         self.look(name).is_ok()
     }
 
-    /// Renames a file, over what has the new name.
+    /// Renames a file. Replaces a file with the new name.
     ///
     /// # Errors
     ///
-    /// As renameat(2).
+    /// Those of renameat(2).
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         sys::rename(&self.file, from, to)
     }
@@ -199,12 +199,12 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// As unlinkat(2).
+    /// Those of unlinkat(2).
     pub fn remove(&self, name: &OsStr) -> io::Result<()> {
         sys::remove(&self.file, name)
     }
 
-    /// Names a file that has no name, over what has this one.
+    /// Gives a name to a file without one. Replaces a file of this name.
     pub(super) fn link(&self, file: &File, name: &OsStr) -> io::Result<()> {
         match sys::link(file, &self.file, name) {
             // A link replaces nothing, but renaming does.
@@ -212,7 +212,7 @@ impl Directory {
                 let between = random_name(".trace-".as_ref(), ".tmp");
                 sys::link(file, &self.file, &between)?;
                 self.rename(&between, name).inspect_err(|_| {
-                    // Best effort: the error that is reported is the one that came first.
+                    // Best effort: the first error is reported.
                     let _ = self.remove(&between);
                 })
             }
@@ -220,17 +220,17 @@ impl Directory {
         }
     }
 
-    /// Looks at what has a name, without opening or following it.
+    /// Returns the status of a name, without opening the file or following a link.
     pub(super) fn look(&self, name: &OsStr) -> io::Result<Status> {
         sys::look(&self.file, name)
     }
 
-    /// Opens what has a name as `O_PATH`, which does nothing to it.
+    /// Opens a name with `O_PATH`, which has no effect on the file.
     pub(super) fn open_path(&self, name: &OsStr, flags: libc::c_int) -> io::Result<File> {
         sys::open(Some(&self.file), name, libc::O_PATH | flags, 0)
     }
 
-    /// Whether its links are the kernel's, as those in `/proc/self/fd`.
+    /// Returns whether it is on proc(5), where links refer to open files, as in `/proc/self/fd`.
     pub(super) fn is_of_proc(&self) -> io::Result<bool> {
         Ok(sys::file_system(self.file.as_fd())? == libc::PROC_SUPER_MAGIC as u64)
     }
@@ -250,20 +250,20 @@ impl AsFd for Directory {
     }
 }
 
-/// Whether an error says nothing about the file.
+/// Returns whether an error is a shortage of resources, and not caused by the file.
 fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
 }
 
-/// Returns a name that cannot be guessed, of 64 random bits between two texts.
-// `RandomState` has its keys from the kernel's random numbers.
+/// Returns an unpredictable name: 64 random bits between two texts.
+// `RandomState` gets its keys from the kernel's random numbers.
 pub fn random_name(before: &OsStr, after: &str) -> OsString {
     let mut name = before.to_owned();
     name.push(format!("{:016x}{after}", RandomState::new().build_hasher().finish()));
     name
 }
 
-/// Sees to it that a file is this user's alone to write.
+/// Checks that only this user can write a file.
 fn verify(found: &Status) -> io::Result<()> {
     let refuse = |reason: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
     match found.kind() {

@@ -1,4 +1,4 @@
-//! What a path names, and how it is to be written.
+//! The destination that a path names.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -9,25 +9,25 @@ use std::path::{Path, PathBuf};
 use super::directory::Directory;
 use crate::sys::files::{self as sys, Status};
 
-/// Symbolic links that are followed, as many as the kernel does.
+/// The maximum number of symbolic links that are followed: that of the kernel.
 const LINKS: usize = 40;
 
 /// Permissions of a new file, before the umask.
 const USUAL: u32 = 0o666;
 
-/// What the umask is taken for if it is not known: nobody else may read the file.
+/// The umask if it is unknown: only this user may read the file.
 const STRICT_UMASK: u32 = 0o077;
 
-/// Where an output goes.
+/// The destination of an output.
 #[derive(Debug)]
 pub enum Target {
-    /// A file that is replaced, or that does not exist yet.
+    /// A regular file, which is created or replaced.
     File(Place),
-    /// What is written to directly.
+    /// A device, a FIFO or a pipe, which is written directly.
     Node(Node),
 }
 
-/// A name in a directory, for a file that is complete.
+/// The directory, name and permissions of a complete file.
 #[derive(Debug, Clone)]
 pub struct Place {
     pub(super) directory: Directory,
@@ -43,12 +43,12 @@ pub struct Node {
 }
 
 impl Target {
-    /// Finds out what `path` names.
+    /// Resolves `path`.
     ///
     /// # Errors
     ///
-    /// When it cannot be an output: a directory, a socket, a name in a missing directory, or a link
-    /// or FIFO that another user has put into a directory that everybody can write.
+    /// If it cannot be an output: a directory, a socket, a name in a missing directory, or a link
+    /// or FIFO of another user in a world-writable directory.
     pub fn find(path: &Path) -> io::Result<Self> {
         match walk(path)? {
             Found::Open(file) => Node::new(file).map(Self::Node),
@@ -67,16 +67,16 @@ impl Target {
 }
 
 impl Place {
-    /// The place of a regular file or of one that does not exist yet.
+    /// Resolves `path`, which must be a regular file or missing.
     ///
     /// # Errors
     ///
-    /// As [`Target::find`]; `AlreadyExists` for a device or a pipe.
+    /// Those of [`Target::find`], and `AlreadyExists` for a device or a pipe.
     pub fn find(path: &Path) -> io::Result<Self> {
         match Target::find(path)? {
             Target::File(place) => Ok(place),
             Target::Node(_) => {
-                Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is not a regular file"))
+                Err(io::Error::new(io::ErrorKind::AlreadyExists, "is not a regular file"))
             }
         }
     }
@@ -87,7 +87,7 @@ impl Place {
         Self { name, ..self }
     }
 
-    /// Makes a place from its parts, as another process has found it.
+    /// Creates a place from parts that another process has resolved.
     pub fn from_parts(directory: Directory, name: OsString, mode: u32) -> Self {
         Self { directory, name, mode }
     }
@@ -102,7 +102,7 @@ impl Place {
         &self.name
     }
 
-    /// Returns the permissions that the complete file gets.
+    /// Returns the permissions of the complete file.
     pub fn mode(&self) -> u32 {
         self.mode
     }

@@ -1,4 +1,4 @@
-//! What other users have put into the directory, and what is kept of a file that is replaced.
+//! Files planted by other users, and the permissions of a replaced file.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::sys::files as sys;
 
-/// A user who is not the one of the test.
+/// A user other than that of the test.
 const OTHER: u32 = 65534;
 
 fn is_root() -> bool {
@@ -49,7 +49,7 @@ fn write(file: NewFile, content: &str) {
 }
 
 #[test]
-fn what_a_path_names() {
+fn paths_resolve_to_files_nodes_and_errors() {
     let shared = shared();
     let path = |name: &str| shared.path().join(name);
     fifo(&path("fifo"));
@@ -91,7 +91,7 @@ fn an_open_pipe_without_a_path_is_written_directly() {
 }
 
 #[test]
-fn a_fifo_without_reader_is_an_error_and_no_wait() {
+fn a_fifo_without_reader_is_an_error_without_waiting() {
     let shared = shared();
     let path = shared.path().join("fifo");
     fifo(&path);
@@ -104,7 +104,7 @@ fn a_fifo_without_reader_is_an_error_and_no_wait() {
 }
 
 #[test]
-fn links_and_fifos_of_others_are_refused_where_everybody_can_put_them() {
+fn links_and_fifos_of_other_users_are_refused_in_world_writable_directories() {
     if !is_root() {
         return;
     }
@@ -119,14 +119,14 @@ fn links_and_fifos_of_others_are_refused_where_everybody_can_put_them() {
         let error = Target::find(&path(name)).unwrap_err().to_string();
         assert!(error.contains("of another user (uid 65534)"), "{error}");
     }
-    // In the user's own directory there is no reason to refuse it.
+    // In a directory of that user it is not refused.
     chown(shared.path(), Some(OTHER), None).unwrap();
     assert!(Target::find(&path("link")).is_ok());
 }
 
-/// Another user exchanges the link while it is looked at. What it leads to is never written to.
+/// Another user replaces the link while it is resolved. Its target is never written.
 #[test]
-fn a_link_of_others_is_refused_also_if_it_comes_and_goes() {
+fn a_link_of_another_user_is_refused_even_if_it_comes_and_goes() {
     if !is_root() {
         return;
     }
@@ -208,7 +208,7 @@ fn a_file_of_another_user_is_left_alone() {
 }
 
 #[test]
-fn many_locked_names_refuse_nothing() {
+fn many_locked_names_do_not_exhaust_names() {
     let shared = shared();
     let out = shared.path().join("out");
     let locked: Vec<_> = (0..100).map(|_| NewFile::findable(place(&out)).unwrap()).collect();
@@ -217,7 +217,7 @@ fn many_locked_names_refuse_nothing() {
 }
 
 #[test]
-fn what_a_killed_process_left_is_replaced() {
+fn the_file_of_a_killed_process_is_replaced() {
     let shared = shared();
     let out = shared.path().join("out");
     let mut left = NewFile::findable(place(&out)).unwrap();
@@ -263,17 +263,17 @@ fn a_directory_that_is_exchanged_does_not_matter() {
 fn permissions_are_those_of_the_file_that_is_replaced() {
     let shared = shared();
     let out = shared.path().join("out");
-    for wanted in [0o600, 0o640, 0o644, 0o400] {
+    for mode_before in [0o600, 0o640, 0o644, 0o400] {
         fs::write(&out, "old").unwrap();
-        fs::set_permissions(&out, Permissions::from_mode(0o4000 | wanted)).unwrap();
+        fs::set_permissions(&out, Permissions::from_mode(0o4000 | mode_before)).unwrap();
         for create in [NewFile::findable, NewFile::unnamed] {
             write(create(place(&out)).unwrap(), "new");
-            assert_eq!(mode(&out), wanted);
+            assert_eq!(mode(&out), mode_before);
         }
         fs::remove_file(&out).unwrap();
     }
     if is_root() {
-        // It could give itself what it likes.
+        // The other user could set any permissions.
         fs::write(&out, "old").unwrap();
         fs::set_permissions(&out, Permissions::from_mode(0o666)).unwrap();
         chown(&out, Some(OTHER), None).unwrap();
@@ -283,7 +283,7 @@ fn permissions_are_those_of_the_file_that_is_replaced() {
 }
 
 #[test]
-fn with_or_without_a_name_it_replaces_what_was_there() {
+fn files_with_and_without_a_name_replace_the_old_file() {
     let shared = shared();
     let out = shared.path().join("out");
     for create in [NewFile::unnamed, NewFile::hidden] {

@@ -1,8 +1,8 @@
-//! Reading and writing the fields of a message's body.
+//! Encoding and decoding of the fields of a message's body.
 
 use super::{HEAD_SIZE, MAX_BODY, VERSION};
 
-/// Appends fields behind the place of a message's head.
+/// Appends fields after a message's head.
 #[derive(Debug)]
 pub(super) struct BodyWriter {
     bytes: Vec<u8>,
@@ -30,7 +30,7 @@ impl BodyWriter {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Appends as many items as a body has room for: one that is too long would not be read.
+    /// Appends items until the body is full: a longer message would be refused.
     pub(super) fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
         let count_at = self.bytes.len();
         self.u32(0);
@@ -56,7 +56,7 @@ impl BodyWriter {
     }
 }
 
-/// Takes fields from an untrusted body; every method returns `None` when the bytes do not suffice.
+/// Decodes fields of an untrusted body. Every method returns `None` if bytes are missing.
 #[derive(Debug)]
 pub(super) struct BodyReader<'a> {
     rest: &'a [u8],
@@ -108,8 +108,8 @@ impl<'a> BodyReader<'a> {
         Some(text.to_owned())
     }
 
-    /// Reads a list. Each item takes at least the four bytes of a string's length, so the count is
-    /// not believed further than the bytes that are there.
+    /// Decodes a list. Memory is reserved by the bytes that are left, not by the untrusted count:
+    /// each item has at least the four bytes of a string's length.
     pub(super) fn list<T>(
         &mut self,
         mut read: impl FnMut(&mut Self) -> Option<T>,

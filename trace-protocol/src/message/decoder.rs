@@ -1,17 +1,17 @@
-//! Finding messages in a stream of bytes.
+//! Decoding of messages from a stream of bytes.
 
 use std::marker::PhantomData;
 
 use super::{Message, HEAD_SIZE, MAX_BODY, VERSION};
 use crate::error::ProtocolError;
 
-/// Bytes of memory that a decoder keeps for the next message.
+/// The memory, in bytes, that a decoder keeps for the next message.
 const KEPT: usize = 64 << 10;
 
-/// Cuts a stream of bytes into messages of the set `M`.
+/// Decodes a stream of bytes into messages of the type `M`.
 ///
-/// Holds at most one incomplete message and what was fed last: [`MAX_BODY`] bytes and a head, when
-/// the caller takes out all messages between two calls of [`feed`](Self::feed).
+/// If the caller takes all messages between two calls of [`feed`](Self::feed), it holds at most one
+/// incomplete message ([`MAX_BODY`] bytes and a head) and the last bytes fed.
 #[derive(Debug)]
 pub struct Decoder<M> {
     buffered: Vec<u8>,
@@ -27,12 +27,12 @@ impl<M> Default for Decoder<M> {
 }
 
 impl<M: Message> Decoder<M> {
-    /// Makes a decoder that stands at the beginning of a message.
+    /// Creates a decoder at the beginning of a message.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds bytes that arrived. After a fatal error they are ignored.
+    /// Adds received bytes. After a fatal error they are ignored.
     pub fn feed(&mut self, untrusted: &[u8]) {
         if self.broken.is_none() {
             self.buffered.drain(..self.taken);
@@ -41,28 +41,28 @@ impl<M: Message> Decoder<M> {
         }
     }
 
-    /// Returns the bytes of memory that it takes.
+    /// Returns the size of its memory, in bytes.
     pub fn memory(&self) -> usize {
         self.buffered.capacity()
     }
 
-    /// Tells whether the bytes fed so far end inside a message.
+    /// Returns whether the bytes fed so far end inside a message.
     pub fn is_inside_message(&self) -> bool {
         self.taken < self.buffered.len()
     }
 
-    /// Takes the next message out; `None` until more bytes are fed.
+    /// Returns the next message, or `None` until more bytes are fed.
     ///
     /// # Errors
     ///
-    /// For a message that is not understood, which is skipped; or, for ever after, for a length
-    /// that is too long ([`ProtocolError::is_fatal`]).
+    /// If a message is malformed or unknown, it is skipped. If its body is too long, this and every
+    /// later call fail ([`ProtocolError::is_fatal`]).
     pub fn next_message(&mut self) -> Option<Result<M, ProtocolError>> {
         if let Some(error) = &self.broken {
             return Some(Err(error.clone()));
         }
         if self.taken == self.buffered.len() && self.buffered.capacity() > KEPT {
-            // The last message was a long one.
+            // The last message was long: free its memory.
             (self.buffered, self.taken) = (Vec::new(), 0);
         }
         let rest = self.buffered.get(self.taken..)?;

@@ -1,4 +1,4 @@
-//! The version and the sizes of messages.
+//! The version and the size limits of messages.
 
 /// The version of the message protocol.
 pub const VERSION: u16 = 1;
@@ -9,5 +9,5 @@ pub const MAX_BODY: u32 = 1 << 20;
 /// The length of a message's head in bytes.
 pub const HEAD_SIZE: usize = 8;
 
-/// The longest name of a provider, in bytes; a longer one is cut by the manager.
+/// The longest name of a provider, in bytes. The manager cuts longer ones.
 pub const MAX_PROVIDER_NAME: usize = 100;

@@ -53,7 +53,7 @@ fn a_registration_has_these_bytes() {
 }
 
 #[test]
-fn every_message_survives_the_trip() {
+fn every_message_decodes_to_itself() {
     for message in every_to_provider() {
         assert_eq!(decode_one(&message.encode()), Ok(message));
     }
@@ -75,7 +75,7 @@ fn messages_arrive_byte_by_byte() {
 }
 
 #[test]
-fn a_hostile_length_ends_the_stream_without_memory() {
+fn a_hostile_length_ends_the_stream_without_an_allocation() {
     let mut decoder = Decoder::<ToManager>::new();
     decoder.feed(&[0xff; 8]);
     let error = ProtocolError::BodyTooLong { length: u32::MAX };
@@ -98,7 +98,7 @@ fn an_unknown_kind_or_version_is_skipped() {
 }
 
 #[test]
-fn a_body_with_too_little_or_too_much_is_refused() {
+fn a_body_with_missing_or_extra_bytes_is_refused() {
     let whole = register().encode();
     for cut in HEAD_SIZE..whole.len() {
         let mut bytes = whole[..cut].to_vec();
@@ -113,7 +113,7 @@ fn a_body_with_too_little_or_too_much_is_refused() {
 }
 
 #[test]
-fn a_hostile_count_takes_no_memory() {
+fn a_hostile_count_allocates_no_memory() {
     let mut bytes = ToManager::KnownCategories(Vec::new()).encode();
     bytes[HEAD_SIZE..].copy_from_slice(&u32::MAX.to_le_bytes());
     assert!(decode_one::<ToManager>(&bytes).is_err());
@@ -132,7 +132,7 @@ fn categories_beyond_the_longest_body_are_left_out() {
 
 proptest! {
     #[test]
-    fn random_bytes_are_survived(bytes: Vec<u8>, kind in 0u16..3, cut in 0usize..64) {
+    fn random_bytes_never_panic(bytes: Vec<u8>, kind in 0u16..3, cut in 0usize..64) {
         let mut decoder = Decoder::<ToManager>::new();
         let cut = cut.min(bytes.len());
         decoder.feed(&[bytes.len() as u8, 0, 0, 0, kind as u8, 0, 1, 0]);

@@ -7,11 +7,11 @@ use crate::error::ProtocolError;
 const REGISTER: u16 = 0x1;
 const KNOWN_CATEGORIES: u16 = 0x2;
 
-/// Where a provider's ticks come from.
+/// The clock of a provider's ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum ClockSource {
-    /// The CPU's invariant counter (`rdtsc`, `cntvct_el0`); the manager measures its rate.
+    /// The CPU's invariant counter (`rdtsc`, `cntvct_el0`). The manager measures its rate.
     #[default]
     CpuCounter = 0,
     /// `CLOCK_BOOTTIME` in nanoseconds.
@@ -19,7 +19,7 @@ pub enum ClockSource {
 }
 
 impl ClockSource {
-    /// Returns the source with this value, if there is one.
+    /// Returns the source with this value, or `None` if the value is unknown.
     pub fn from_value(value: u8) -> Option<Self> {
         match value {
             0 => Some(Self::CpuCounter),
@@ -34,39 +34,38 @@ impl ClockSource {
 pub struct CategoryInfo {
     /// The category's name.
     pub name: String,
-    /// What it holds, for people; may be empty.
+    /// A description for users. May be empty.
     pub description: String,
 }
 
-/// What a provider says about itself.
+/// The description of a provider.
 ///
-/// Its process and user ids are not among it: the manager takes them from the kernel.
+/// It has no process id or user id: the manager gets them from the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Register {
     /// The provider's name, at most [`MAX_PROVIDER_NAME`](super::MAX_PROVIDER_NAME) bytes.
     pub name: String,
     /// The name of its process.
     pub process_name: String,
-    /// Where its ticks come from.
+    /// The clock of its ticks.
     pub clock: ClockSource,
-    /// How many bytes of the durable buffer it expects to fill.
+    /// The expected size of its durable data, in bytes.
     pub durable_hint: u64,
-    /// The categories it knows of.
+    /// Its known categories.
     pub categories: Vec<CategoryInfo>,
 }
 
 /// A message from a provider to the manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToManager {
-    /// The first message of a provider; answered by
-    /// [`Registered`](super::ToProvider::Registered).
+    /// The first message of a provider. The reply is [`Registered`](super::ToProvider::Registered).
     Register(Register),
-    /// Answers [`GetKnownCategories`](super::ToProvider::GetKnownCategories).
+    /// The reply to [`GetKnownCategories`](super::ToProvider::GetKnownCategories).
     KnownCategories(Vec<CategoryInfo>),
 }
 
 impl ToManager {
-    /// Encodes the message. Categories for which a body has no room are left out.
+    /// Encodes the message. Categories that exceed the longest body are left out.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Register(register) => encode_message(REGISTER, |body| {

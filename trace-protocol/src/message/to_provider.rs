@@ -14,21 +14,21 @@ const GET_KNOWN_CATEGORIES: u16 = 0x106;
 const FLUSH: u16 = 0x107;
 const REFUSED: u16 = 0x108;
 
-/// What a start does to records that are in the buffer.
+/// The treatment of records that are in the buffer at a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum BufferDisposition {
-    /// The durable and the rolling buffers are emptied.
+    /// Clears the durable and the rolling buffers.
     #[default]
     ClearEntire = 1,
-    /// The rolling buffers are emptied.
+    /// Clears the rolling buffers.
     ClearNondurable = 2,
-    /// Writing goes on behind the records that are there.
+    /// Keeps the records, and appends to them.
     Retain = 3,
 }
 
 impl BufferDisposition {
-    /// Returns the disposition with this value, if there is one.
+    /// Returns the disposition with this value, or `None` if the value is unknown.
     pub fn from_value(value: u8) -> Option<Self> {
         match value {
             1 => Some(Self::ClearEntire),
@@ -39,58 +39,59 @@ impl BufferDisposition {
     }
 }
 
-/// The terms of a session.
+/// The parameters of a session.
 ///
-/// Two file descriptors come with it: the buffer (a sealed memfd, whose header has the sizes), then
-/// the provider's end of the packet socket.
+/// Two file descriptors are sent with it: the buffer (a sealed memfd, whose header has the sizes),
+/// then the provider's end of the packet socket.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Initialize {
-    /// What happens when the buffer fills.
+    /// The behavior when the buffer is full.
     pub mode: BufferingMode,
     /// Category patterns; see [`CategorySet`](crate::categories::CategorySet).
     pub categories: Vec<String>,
 }
 
-/// How a provider starts.
+/// The options of a start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StartOptions {
-    /// What becomes of records that are in the buffer.
+    /// The treatment of records that are in the buffer.
     pub disposition: BufferDisposition,
-    /// Category patterns for this start, beside those of [`Initialize`].
+    /// Category patterns for this start, in addition to those of [`Initialize`].
     pub additional_categories: Vec<String>,
 }
 
 /// A message from the manager to a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToProvider {
-    /// Answers [`Register`](super::Register).
+    /// The reply to [`Register`](super::Register).
     Registered {
-        /// A session runs: [`Initialize`](Self::Initialize) and [`Start`](Self::Start) follow at
-        /// once.
+        /// Whether a session is running. If so, [`Initialize`](Self::Initialize) and
+        /// [`Start`](Self::Start) follow at once.
         started: bool,
     },
-    /// A session was set up.
+    /// Prepares the provider for a session.
     Initialize(Initialize),
-    /// Answered by the packet [`Started`](crate::packet::Packet::Started).
+    /// Starts recording. The reply is the packet [`Started`](crate::packet::Packet::Started).
     Start(StartOptions),
-    /// Answered by the packet [`Stopped`](crate::packet::Packet::Stopped).
+    /// Stops recording. The reply is the packet [`Stopped`](crate::packet::Packet::Stopped).
     Stop,
-    /// The session is over. The provider stops if it has not, then closes its packet socket.
+    /// Ends the session. The provider stops recording, then closes its packet socket.
     Terminate,
-    /// Answered by [`KnownCategories`](super::ToManager::KnownCategories).
+    /// Requests the provider's categories. The reply is
+    /// [`KnownCategories`](super::ToManager::KnownCategories).
     GetKnownCategories,
-    /// Streaming only: hand the current rolling buffer over although it is not full.
+    /// Streaming only: requests the current rolling buffer before it is full.
     Flush,
-    /// The provider cannot take part in a session, or at all if the connection is closed behind it.
-    /// It does not ask again at once.
+    /// Refuses the provider for this session, or, if the connection is then closed, for all. The
+    /// provider retries after a delay.
     Refused {
-        /// Why, for people; names the limit that is reached.
+        /// The reason, with the limit that is reached.
         reason: String,
     },
 }
 
 impl ToProvider {
-    /// Encodes the message. Categories for which a body has no room are left out.
+    /// Encodes the message. Categories that exceed the longest body are left out.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Registered { started } => {

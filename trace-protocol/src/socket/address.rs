@@ -1,4 +1,4 @@
-//! Where the manager's socket is, and how to name it to the kernel.
+//! The path of the manager's socket, and its address for the kernel.
 
 use std::env;
 use std::ffi::{CString, OsString};
@@ -16,8 +16,8 @@ pub fn default_socket_path() -> PathBuf {
     default_socket_path_from(|name| env::var_os(name))
 }
 
-/// Applies the rules of [`default_socket_path`] to the variables that `lookup` knows. A variable
-/// that is empty counts as not set.
+/// Returns the path by the rules of [`default_socket_path`], with the variables of `lookup`. An
+/// empty variable is ignored.
 pub fn default_socket_path_from(lookup: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let variable = |name| lookup(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(path) = variable("TRACE_SOCKET") {
@@ -29,8 +29,8 @@ pub fn default_socket_path_from(lookup: impl Fn(&str) -> Option<OsString>) -> Pa
 
 /// A socket address, and the file descriptor that must stay open while it is used.
 ///
-/// `sun_path` has room for 107 bytes. A longer path goes through `/proc/thread-self/fd` (proc(5);
-/// a thread may have descriptors of its own) and an `O_PATH` descriptor: of the socket itself to
+/// `sun_path` has space for 107 bytes. A longer path is replaced by one in `/proc/thread-self/fd`
+/// (proc(5); a thread may have its own descriptors) with an `O_PATH` descriptor: of the socket to
 /// connect, of its directory to bind.
 pub(super) struct Address {
     pub(super) raw: libc::sockaddr_un,
@@ -39,7 +39,7 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// Names a socket that exists.
+    /// Returns the address of an existing socket.
     pub(super) fn to_connect(path: &Path) -> io::Result<Self> {
         if let Some(address) = Self::direct(path, None) {
             return Ok(address);
@@ -49,7 +49,7 @@ impl Address {
         Self::direct(&short, Some(socket)).ok_or_else(too_long)
     }
 
-    /// Names a socket that is about to be made.
+    /// Returns the address of a socket that will be created.
     pub(super) fn to_bind(path: &Path) -> io::Result<Self> {
         if let Some(address) = Self::direct(path, None) {
             return Ok(address);
@@ -63,7 +63,7 @@ impl Address {
         Self::direct(&short, Some(directory)).ok_or_else(too_long)
     }
 
-    /// Puts `path` into `sun_path`, if there is room for it and its zero byte.
+    /// Copies `path` to `sun_path`. Returns `None` if it does not fit with its zero byte.
     fn direct(path: &Path, through: Option<File>) -> Option<Self> {
         let path = CString::new(path.as_os_str().as_bytes()).ok()?;
         let mut raw = libc::sockaddr_un {

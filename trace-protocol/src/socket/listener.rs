@@ -13,25 +13,25 @@ use super::Socket;
 use crate::file::random_name;
 use crate::sys::{retry, sockets};
 
-/// A socket that providers connect to. Its file goes away with it.
+/// A socket that providers connect to. Its file is removed when it is dropped.
 #[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
     path: PathBuf,
-    /// Device and inode of the file, so that another manager's is never removed.
+    /// Device and inode of the file, so that the file of another manager is never removed.
     identity: Option<(u64, u64)>,
 }
 
 impl Listener {
-    /// Binds to `path` and listens. A socket there that nobody listens to any more is replaced.
+    /// Binds to `path` and listens. A stale socket, without a listener, is replaced.
     ///
     /// # Errors
     ///
-    /// `AddrInUse` when another manager listens there, or a file that is no socket is in the way;
-    /// `NotFound` when the directory is missing; `PermissionDenied`.
+    /// `AddrInUse` if another manager listens there, or a file that is not a socket exists.
+    /// `NotFound` if the directory is missing. `PermissionDenied`.
     pub fn bind(path: &Path) -> io::Result<Self> {
-        // Providers that wait for the socket try it the moment they see it: it listens before it
-        // gets its name.
+        // It listens before it gets its name, because waiting providers connect as soon as the name
+        // exists.
         let (unnamed, fd) = listen_beside(path)?;
         let named = match fs::hard_link(&unnamed, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -49,27 +49,27 @@ impl Listener {
         &self.path
     }
 
-    /// Makes the file stay, as a killed process's does.
+    /// Keeps the file on drop, like a killed process.
     #[cfg(test)]
-    pub(super) fn identity_forgotten(&mut self) {
+    pub(super) fn keep_file(&mut self) {
         self.identity = None;
     }
 
-    /// Takes the next connection. The new socket is blocking.
+    /// Accepts the next connection. The new socket is blocking.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` when nobody waits and the listener is non-blocking; or when the process has no
-    /// file descriptor left, and then the connection goes on waiting.
+    /// `WouldBlock` if the listener is non-blocking and no connection is pending. If the process
+    /// has no file descriptor left, the connection stays pending.
     pub fn accept(&self) -> io::Result<Socket> {
         retry(|| sockets::accept(self.fd.as_fd())).map(Socket::from)
     }
 
-    /// Makes [`accept`](Self::accept) fail with `WouldBlock` instead of waiting, or wait again.
+    /// Sets whether [`accept`](Self::accept) fails with `WouldBlock` instead of waiting.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses, which it has no reason to.
+    /// Never in practice.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         sockets::set_nonblocking(self.fd.as_fd(), nonblocking)
     }
@@ -84,7 +84,7 @@ impl AsFd for Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if self.identity.is_some() && identity(&self.path) == self.identity {
-            // Best effort: a socket that stays behind is replaced by the next manager.
+            // Best effort: the next manager replaces a stale socket.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -98,11 +98,11 @@ fn bind_and_listen(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Listens at another name in the directory of `path`, which nobody can have taken.
+/// Listens at an unpredictable name in the directory of `path`.
 fn listen_beside(path: &Path) -> io::Result<(PathBuf, OwnedFd)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let unnamed = path.with_file_name(random_name(".trace-".as_ref(), ""));
-    // A name with a zero byte in it is refused before anything is made.
+    // A name with a zero byte is refused before a file is created.
     CString::new(name.as_bytes())?;
     let fd = bind_and_listen(&unnamed)?;
     Ok((unnamed, fd))

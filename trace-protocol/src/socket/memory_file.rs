@@ -1,4 +1,4 @@
-//! The memory behind a shared buffer.
+//! The memory of a shared buffer.
 
 use std::fs::File;
 use std::io;
@@ -11,9 +11,9 @@ use crate::sys::{memory_files, retry};
 /// The size is fixed, and so are the seals.
 const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
-/// A file in memory whose size is fixed for ever (`memfd_create`, fcntl(2) "File Sealing").
+/// A file in memory with a sealed size (`memfd_create`, fcntl(2) "File Sealing").
 ///
-/// Its memory is there from the start, so that no write to a mapping can fail for want of it.
+/// Its memory is allocated at its creation, so that a later write to a mapping cannot fail.
 #[derive(Debug)]
 pub struct MemoryFile {
     file: File,
@@ -21,13 +21,13 @@ pub struct MemoryFile {
 }
 
 impl MemoryFile {
-    /// Makes a file of `size` bytes, all zero, sealed against shrinking, growing and further seals.
-    /// `name` is what `/proc/PID/maps` shows.
+    /// Creates a file of `size` zero bytes, sealed against shrinking, growing and further seals.
+    /// `/proc/PID/maps` shows `name`.
     ///
     /// # Errors
     ///
-    /// When there is not enough memory or no file descriptor left, and for a `name` with a zero
-    /// byte or of more than 249 bytes.
+    /// If memory or file descriptors are exhausted, or if `name` has a zero byte or more than 249
+    /// bytes.
     pub fn new(name: &str, size: u64) -> io::Result<Self> {
         let file = memory_files::create(name)?;
         file.set_len(size)?;
@@ -42,11 +42,11 @@ impl MemoryFile {
         self.size
     }
 
-    /// Writes all of `bytes` at `offset`. Meant for the header, before the file is handed out.
+    /// Writes all of `bytes` at `offset`. For the header, before the file is shared.
     ///
     /// # Errors
     ///
-    /// When they do not fit.
+    /// If they do not fit.
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
     }

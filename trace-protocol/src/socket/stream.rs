@@ -10,19 +10,19 @@ use crate::sys::fd_passing::{receive, send};
 use crate::sys::retry;
 use crate::sys::sockets::{self, Credentials};
 
-/// A connected Unix socket: of the stream kind for messages, of the packet kind for packets.
+/// A connected Unix socket: a stream for messages, or `SOCK_SEQPACKET` for packets.
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    /// Whether calls return where they would wait. It is passed with each call, since the peer may
-    /// hold the same open file, and could change its flags.
+    /// Whether calls are non-blocking. Passed with each call, because the peer may share the open
+    /// file and change its flags.
     nonblocking: AtomicBool,
 }
 
-/// Who is at the other end of a socket, as the kernel says (`SO_PEERCRED`, unix(7)).
+/// The credentials of a socket's peer, from the kernel (`SO_PEERCRED`, unix(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerCredentials {
-    /// The process that connected, or made the pair.
+    /// The process that connected or created the pair.
     pub pid: u32,
     /// Its effective user.
     pub uid: u32,
@@ -35,8 +35,8 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// `NotFound` when nothing is there, `ConnectionRefused` when nobody listens any more,
-    /// `PermissionDenied` when the socket or its directory is another user's.
+    /// `NotFound` if the socket does not exist, `ConnectionRefused` if it has no listener,
+    /// `PermissionDenied` if this user may not connect.
     pub fn connect(path: &Path) -> io::Result<Self> {
         let address = Address::to_connect(path)?;
         let socket = sockets::new_stream()?;
@@ -44,53 +44,52 @@ impl Socket {
         Ok(socket.into())
     }
 
-    /// Makes a connected pair of packet sockets (`SOCK_SEQPACKET`), both blocking.
+    /// Creates a connected pair of packet sockets (`SOCK_SEQPACKET`), both blocking.
     ///
     /// # Errors
     ///
-    /// When the process or the system has no file descriptor left.
+    /// If the process or the system has no file descriptor left.
     pub fn packet_pair() -> io::Result<(Self, Self)> {
         let (first, second) = sockets::packet_pair()?;
         Ok((first.into(), second.into()))
     }
 
-    /// Sends bytes and, with the first of them, file descriptors. Returns how many bytes were
-    /// taken.
+    /// Sends bytes, and file descriptors with the first byte. Returns the number of bytes sent.
     ///
     /// Never raises `SIGPIPE`.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` on a non-blocking socket that has no room, `BrokenPipe` when the peer is gone,
+    /// `WouldBlock` if a non-blocking socket is full, `BrokenPipe` if the peer has closed it,
     /// `InvalidInput` for more than [`MAX_FDS`](super::MAX_FDS) descriptors.
     pub fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
         retry(|| send(self.fd.as_fd(), bytes, fds, self.flags()))
     }
 
-    /// Receives into `buffer`; 0 when the peer has closed the socket.
+    /// Receives into `buffer`. Returns the number of bytes, or 0 if the peer has closed the socket.
     ///
-    /// File descriptors that came along are closed by the kernel.
+    /// The kernel closes file descriptors that were sent with the bytes.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` on a non-blocking socket that has nothing, `ConnectionReset` when the peer is
-    /// gone.
+    /// `WouldBlock` if a non-blocking socket is empty, `ConnectionReset` if the peer has closed it
+    /// with unread data.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         retry(|| receive(self.fd.as_fd(), buffer, None, self.flags()))
     }
 
-    /// Receives as [`recv`](Self::recv) does, and appends the file descriptors that came along to
-    /// `fds`: all of them, or none if there are more than [`MAX_FDS`](super::MAX_FDS), or more than
-    /// this process may have.
+    /// Receives like [`recv`](Self::recv), and appends the file descriptors to `fds`: all of them,
+    /// or none if there are more than [`MAX_FDS`](super::MAX_FDS), or more than this process may
+    /// have.
     ///
     /// # Errors
     ///
-    /// As [`recv`](Self::recv).
+    /// Those of [`recv`](Self::recv).
     pub fn recv_with_fds(&self, buffer: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
         retry(|| receive(self.fd.as_fd(), buffer, Some(fds), self.flags()))
     }
 
-    /// Makes calls of this value that would wait fail with `WouldBlock`, or wait again.
+    /// Sets whether calls of this value fail with `WouldBlock` instead of waiting.
     pub fn set_nonblocking(&self, nonblocking: bool) {
         self.nonblocking.store(nonblocking, Ordering::Relaxed);
     }
@@ -102,11 +101,11 @@ impl Socket {
         }
     }
 
-    /// Takes one end of a packet pair that came from elsewhere.
+    /// Wraps a received descriptor, which must be one end of a packet pair.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for any other file.
+    /// `InvalidInput` if it is any other file.
     pub fn from_packets(fd: OwnedFd) -> io::Result<Self> {
         let option = |name| sockets::option(fd.as_fd(), name);
         let (domain, kind) = (option(libc::SO_DOMAIN)?, option(libc::SO_TYPE)?);
@@ -117,11 +116,11 @@ impl Socket {
         Ok(fd.into())
     }
 
-    /// Asks the kernel who is at the other end.
+    /// Returns the credentials of the peer, from the kernel.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses, which it has no reason to.
+    /// Never in practice.
     pub fn peer_credentials(&self) -> io::Result<PeerCredentials> {
         let Credentials { pid, uid, gid } = sockets::peer(self.fd.as_fd())?;
         Ok(PeerCredentials { pid: pid as u32, uid, gid })
@@ -135,7 +134,7 @@ impl AsFd for Socket {
 }
 
 impl From<OwnedFd> for Socket {
-    /// Takes a connected Unix socket that came from elsewhere.
+    /// Wraps a connected Unix socket.
     fn from(fd: OwnedFd) -> Self {
         Self { fd, nonblocking: AtomicBool::new(false) }
     }

@@ -61,7 +61,7 @@ fn a_path_may_be_longer_than_sun_path() {
     exchange(&directory.0.join("n".repeat(200)));
 }
 
-/// Who waits for a socket to appear, and tries it then, is not refused.
+/// A provider that waits for the socket to appear, and then connects, is not refused.
 #[test]
 fn a_socket_listens_before_it_has_its_name() {
     let directory = Directory::new("named");
@@ -98,7 +98,7 @@ fn only_a_stale_socket_is_replaced() {
     let listener = Listener::bind(&path).unwrap();
     assert_eq!(Listener::bind(&path).unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
     let mut stale = listener;
-    stale.identity_forgotten();
+    stale.keep_file();
     drop(stale);
     assert!(path.exists());
     drop(Listener::bind(&path).unwrap());
@@ -109,7 +109,7 @@ fn only_a_stale_socket_is_replaced() {
 }
 
 #[test]
-fn file_descriptors_travel() {
+fn file_descriptors_are_sent_with_messages() {
     let (ours, theirs) = Socket::packet_pair().unwrap();
     let memory = MemoryFile::new("travels", 4096).unwrap();
     memory.write_at(b"in memory", 10).unwrap();
@@ -128,7 +128,7 @@ fn file_descriptors_travel() {
 }
 
 #[test]
-fn no_more_descriptors_arrive_than_were_asked_for() {
+fn unrequested_descriptors_are_closed() {
     let (ours, theirs) = Socket::packet_pair().unwrap();
     let five = [ours.as_fd(); MAX_FDS + 1];
     assert!(ours.send(b"x", &five).is_err());
@@ -140,7 +140,8 @@ fn no_more_descriptors_arrive_than_were_asked_for() {
     theirs.recv_with_fds(&mut [0; 4], &mut fds).unwrap();
     assert_eq!(fds.len(), MAX_FDS);
     theirs.recv(&mut [0; 4]).unwrap();
-    // Taken without room for it, the descriptor is closed, so the other end sees an end.
+    // Received without space for it, the descriptor is closed, so the other end reads an end of
+    // file.
     assert_eq!((&reader).read(&mut [0; 4]).unwrap(), 0);
 }
 

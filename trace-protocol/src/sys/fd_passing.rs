@@ -10,8 +10,8 @@ use super::check;
 /// The most file descriptors that one message carries.
 pub const MAX_FDS: usize = 4;
 
-/// Room for one control message with [`MAX_FDS`] descriptors: a header of 16 bytes and 4 bytes for
-/// each. `u64` gives it the alignment of `cmsghdr`.
+/// The space of one control message with [`MAX_FDS`] descriptors: a header of 16 bytes, and 4 bytes
+/// for each. `u64` has the alignment of `cmsghdr`.
 type Control = [u64; 4];
 
 const HEADER: usize = mem::size_of::<libc::cmsghdr>();
@@ -63,14 +63,14 @@ pub(crate) fn receive(
         let before = fds.len();
         take_fds(&control, message.msg_controllen as _, fds);
         if message.msg_flags & libc::MSG_CTRUNC != 0 {
-            // Nobody could tell which of them are missing.
+            // It is unknown which descriptors are missing.
             fds.truncate(before);
         }
     }
     Ok(received as usize)
 }
 
-/// Lays out a control message: `cmsg_len`, then level and type, then the descriptors.
+/// Returns a control message: `cmsg_len`, then level and type, then the descriptors.
 fn control_message(fds: &[BorrowedFd<'_>]) -> Control {
     let mut control: Control = [0; 4];
     control[0] = (HEADER + fds.len() * FD) as u64;
@@ -83,16 +83,17 @@ fn control_message(fds: &[BorrowedFd<'_>]) -> Control {
     control
 }
 
-/// `cmsg_level` and `cmsg_type`, as they lie side by side.
+/// `cmsg_level` and `cmsg_type` as one word.
 const LEVEL_AND_TYPE: u64 = join(libc::SOL_SOCKET, libc::SCM_RIGHTS);
 
-/// Puts two 4-byte values into a word, in the order of their addresses.
+/// Joins two 4-byte values to a word, in the order of their addresses.
 const fn join(low: i32, high: i32) -> u64 {
     let ([a, b, c, d], [e, f, g, h]) = (low.to_ne_bytes(), high.to_ne_bytes());
     u64::from_ne_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// Takes the descriptors that the kernel put into `control`, of which it used `used` bytes.
+/// Takes ownership of the descriptors in the first `used` bytes of `control`, which the kernel has
+/// filled.
 fn take_fds(control: &Control, used: usize, fds: &mut Vec<OwnedFd>) {
     let length = control[0] as usize;
     if used < HEADER || length < HEADER || control[1] != LEVEL_AND_TYPE {

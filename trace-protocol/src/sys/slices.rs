@@ -1,21 +1,21 @@
-//! Being scheduled soon: for the threads that make room in buffers while others fill them.
+//! Short scheduling slices, for the threads that empty buffers while other threads fill them.
 
-/// Asks the scheduler to run the calling thread in short slices, and so, when it wakes up, sooner
-/// than threads that compute.
+/// Requests short scheduling slices for the calling thread, so that it runs soon after a wake-up
+/// even if other threads compute.
 ///
-/// The thread gets no larger share of the processor by it. Kernels before 6.12 know no slices and
-/// do nothing. See [sched_setattr(2)](https://man7.org/linux/man-pages/man2/sched_setattr.2.html).
+/// The thread's share of the processor does not change. Has no effect on kernels before 6.12. Makes
+/// two system calls. See
+/// [sched_setattr(2)](https://man7.org/linux/man-pages/man2/sched_setattr.2.html).
 #[cfg(target_os = "linux")]
 pub fn ask_for_short() {
-    /// The shortest slice that the kernel grants, in nanoseconds.
+    /// The shortest slice that the kernel accepts, in nanoseconds.
     const SHORTEST: u64 = 100_000;
     let Some(mut attributes) = Attributes::of_thread() else { return };
     if attributes.policy != libc::SCHED_OTHER as u32 {
         return;
     }
     attributes.runtime = SHORTEST;
-    // SAFETY: the kernel reads as many bytes as the size in `attributes` says, which it filled in
-    // itself.
+    // SAFETY: the kernel reads `attributes.size` bytes, a size that it has filled in itself.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 
@@ -36,12 +36,13 @@ struct Attributes {
 
 #[cfg(target_os = "linux")]
 impl Attributes {
-    /// Returns the calling thread's, if the kernel has them in this version.
+    /// Returns the attributes of the calling thread, or `None` if the kernel does not support this
+    /// version.
     fn of_thread() -> Option<Self> {
         let mut found = Self::default();
         let size = size_of::<Self>();
-        // SAFETY: the kernel writes at most `size` bytes, which `found` has, and which are valid
-        // whatever they are.
+        // SAFETY: the kernel writes at most `size` bytes, the size of `found`, and all bytes are
+        // valid values.
         let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, size, 0) };
         (got == 0).then_some(found)
     }
@@ -51,7 +52,7 @@ impl Attributes {
 mod tests {
     use super::*;
 
-    /// Asking changes neither policy nor niceness, whatever that is.
+    /// The request changes neither policy nor niceness.
     #[test]
     fn only_the_slice_changes() {
         let in_a_nicer_thread = || {
