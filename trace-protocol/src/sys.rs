@@ -1,4 +1,4 @@
-//! System calls that the standard library has no name for, by subject.
+//! System calls that the standard library does not provide, by subject.
 
 pub mod counter;
 pub(crate) mod fd_passing;
@@ -13,7 +13,7 @@ pub(crate) mod time;
 
 use std::io;
 
-/// Turns the result of a system call into a [`io::Result`].
+/// Converts the result of a system call to an [`io::Result`].
 pub(crate) fn check<T: PartialOrd + From<i8>>(result: T) -> io::Result<T> {
     if result < T::from(0) {
         return Err(io::Error::last_os_error());

@@ -1,4 +1,4 @@
-//! Trace points that are made at run time, before a recording and in the middle of one.
+//! Trace points created at run time, before and during a recording.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 use std::path::Path;
@@ -27,26 +27,26 @@ const KEYS: [&str; 11] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"]
 fn run_time_trace_points() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("context.fxt");
-    let before = TracePoint::new(EventType::Instant, "wanted", "before", &KEYS);
+    let before = TracePoint::new(EventType::Instant, "selected", "before", &KEYS);
     assert!(!before.is_on());
 
-    let trace = trace_runtime::builder().output(&path).categories(["wanted"]).init();
-    let during = TracePoint::new(EventType::DurationBegin, "wanted", "during", &["length"]);
-    let counter = TracePoint::new(EventType::Counter, "wanted", "counter", &["value"]);
-    let unwanted = TracePoint::new(EventType::Instant, "unwanted", "never", &[]);
-    assert!(before.is_on() && during.is_on() && counter.is_on() && !unwanted.is_on());
+    let trace = trace_runtime::builder().output(&path).categories(["selected"]).init();
+    let during = TracePoint::new(EventType::DurationBegin, "selected", "during", &["length"]);
+    let counter = TracePoint::new(EventType::Counter, "selected", "counter", &["value"]);
+    let other = TracePoint::new(EventType::Instant, "other", "never", &[]);
+    assert!(before.is_on() && during.is_on() && counter.is_on() && !other.is_on());
     before.write(&VALUES, &[scope(Scope::Process)]);
     {
         let _scope = during.begin(&[Value::Uint32(9), Value::Str("beyond the keys")]);
         counter.write(&[Value::Int64(5)], &[77]);
-        unwanted.write(&[], &[]);
+        other.write(&[], &[]);
     }
-    let named = TracePoint::new(EventType::Instant, "wanted", "", &["a"]);
+    let named = TracePoint::new(EventType::Instant, "selected", "", &["a"]);
     named.write_named("a name", &[Value::Int64(6)], &[scope(Scope::Thread)]);
-    let past = TracePoint::new(EventType::AsyncBegin, "wanted", "past", &[]);
+    let past = TracePoint::new(EventType::AsyncBegin, "selected", "past", &[]);
     past.write_at(Timestamp::from_ticks(5), &[], &[78]);
     named.write_log("a message");
-    unwanted.write_log("not written");
+    other.write_log("not written");
     drop(trace);
     assert!(!before.is_on() && !during.is_on());
 
@@ -64,7 +64,7 @@ fn run_time_trace_points() {
     );
 }
 
-/// The events of category `wanted`, as text.
+/// Returns the events of the category `selected`, as text.
 fn events(path: &Path) -> Vec<String> {
     use trace_format::record::{Record, Value};
     let mut reader = Reader::new(std::fs::File::open(path).unwrap());
@@ -74,7 +74,7 @@ fn events(path: &Path) -> Vec<String> {
             events.push(format!("log {}", String::from_utf8_lossy(log.message)));
         }
         let Record::Event(event) = &item.record else { continue };
-        if item.text(event.category) != "wanted" {
+        if item.text(event.category) != "selected" {
             continue;
         }
         let kind = format!("{:?}", event.kind);

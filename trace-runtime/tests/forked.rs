@@ -1,4 +1,4 @@
-//! A child of a fork that ran no handlers, while another thread of its parent holds the locks of
+//! A child that is forked without fork handlers, while another thread of its parent holds locks of
 //! this crate.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
@@ -9,11 +9,11 @@ use trace_runtime::{trace_nonce, trace_process_name, trace_thread_name, Track};
 
 /// Ends the child.
 fn leave(status: i32) -> ! {
-    // SAFETY: ends this process, and runs nothing of it.
+    // SAFETY: ends this process without running code of it.
     unsafe { libc::_exit(status) }
 }
 
-/// Names and makes what takes a lock. A child that waits in vain is ended by the alarm.
+/// Calls functions that take locks. The alarm ends a child that blocks.
 fn child() {
     // SAFETY: an alarm without a handler ends the process.
     unsafe { libc::alarm(10) };
@@ -24,11 +24,11 @@ fn child() {
     leave(i32::from(track == Track::with_id("kept", 1) || point.is_on()))
 }
 
-/// Has a child of a bare clone do something, which has to leave with status 0.
+/// Runs `child` in a child process of a plain clone, and expects exit status 0.
 fn fork_and_wait(child: impl FnOnce()) {
     let none: libc::c_long = 0;
-    // SAFETY: without flags but the signal at its end, clone is fork; the child goes on with a copy
-    // of this stack.
+    // SAFETY: with no flag but the exit signal, clone is fork: the child continues with a copy of
+    // this stack.
     let pid = unsafe {
         libc::syscall(libc::SYS_clone, libc::SIGCHLD as libc::c_long, none, none, none, none)
     };
@@ -38,21 +38,21 @@ fn fork_and_wait(child: impl FnOnce()) {
         leave(1);
     }
     let mut status = 0;
-    // SAFETY: waits for the child made just above; the place for its status is valid.
+    // SAFETY: waits for the child created above. The pointer to the status is valid.
     unsafe { libc::waitpid(pid as i32, &mut status, 0) };
     assert_eq!(status, 0);
 }
 
-/// Also before anything else of this crate was asked for.
+/// Also if nothing else of this crate was called before.
 #[test]
-fn a_child_gives_ids_of_its_own() {
+fn a_child_has_its_own_ids() {
     let last = trace_nonce!();
     fork_and_wait(|| leave(i32::from(trace_nonce!().abs_diff(last) < 1 << 20)));
     assert!(trace_nonce!() - last < 1 << 20);
 }
 
 #[test]
-fn a_child_waits_for_none_of_its_parents_locks() {
+fn a_child_does_not_wait_for_locks_of_its_parent() {
     static DONE: AtomicBool = AtomicBool::new(false);
     Track::with_id("kept", 1);
     let holder = std::thread::spawn(|| {

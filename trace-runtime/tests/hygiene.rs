@@ -1,10 +1,10 @@
-//! Macros in a module where the names that they could mean mean something else.
+//! Macros in a module that redefines the names that they could use by accident.
 
-/// What the macros must not call.
-#[allow(unused_macros, reason = "they do not")]
+/// A macro that the trace points must not call.
+#[allow(unused_macros, reason = "the trace points do not call it")]
 macro_rules! assert {
     ($($anything:tt)*) => {
-        compile_error!("this is not the macro that is meant")
+        compile_error!("a trace point calls a macro of the application")
     };
 }
 
@@ -14,7 +14,7 @@ mod hostile {
         dead_code,
         unused_imports,
         clippy::wrong_self_convention,
-        reason = "that is what is hostile"
+        reason = "the module is hostile on purpose"
     )]
 
     use core::future::ready;
@@ -37,7 +37,7 @@ mod hostile {
     struct Result;
     struct Site;
 
-    /// Methods of everything, found before those that borrow.
+    /// Methods of every type, which are found before methods by reference.
     trait Everything: Sized {
         fn is_on(self) {}
         fn value(self) {}
@@ -142,7 +142,7 @@ mod hostile {
 }
 
 #[test]
-fn macros_mean_what_they_mean_everywhere() {
+fn macros_work_among_hostile_names() {
     hostile::trace_points();
     hostile::quiet::trace_points();
     #[cfg(feature = "attributes")]

@@ -1,5 +1,4 @@
-//! While something is recorded, arguments are evaluated where their category is on, and nowhere
-//! else.
+//! During a recording, arguments are evaluated only if their category is recorded.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 use std::cell::Cell;

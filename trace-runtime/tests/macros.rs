@@ -1,5 +1,4 @@
-//! What the macros accept, and what they leave alone. Nothing is recorded here: no trace point is
-//! on.
+//! The forms that the macros accept. Nothing is recorded here: all trace points are off.
 #![cfg_attr(
     feature = "ntrace",
     allow(clippy::assertions_on_constants, reason = "constant is what it is then")
@@ -75,7 +74,7 @@ fn nothing_is_enabled_without_a_recording() {
     assert!(!trace_category_enabled!(String::from("test")));
 }
 
-/// The borrow of an argument ends with the macro's call, although the duration goes on.
+/// The borrow of an argument ends with the macro's call, although the duration continues.
 #[test]
 fn arguments_can_be_changed_in_the_scope() {
     let mut text = String::from("before");
@@ -112,7 +111,7 @@ fn every_type_and_form_is_accepted() {
     trace_counter!("test", "counter", u64::MAX, "a" => 1, "b" => 0.5);
 }
 
-/// Fifteen arguments are the most there can be.
+/// Fifteen arguments are the maximum.
 #[test]
 fn fifteen_arguments_are_accepted() {
     trace_duration!(
@@ -121,7 +120,7 @@ fn fifteen_arguments_are_accepted() {
     );
 }
 
-/// One argument of a future is its parent.
+/// One argument of a future is reserved for its parent.
 #[test]
 fn fourteen_arguments_of_a_future_are_accepted() {
     drop(std::future::ready(()).trace(trace_future_args!(
@@ -130,9 +129,9 @@ fn fourteen_arguments_of_a_future_are_accepted() {
     )));
 }
 
-/// Statics of a trace point do not meet names of the application.
+/// Statics of a trace point do not conflict with names of the application.
 #[test]
-fn names_of_the_application_are_its_own() {
+fn statics_do_not_conflict_with_the_application() {
     const SITE: u64 = 1;
     const KEYS: u64 = 2;
     let _trace_duration = 3;

@@ -1,7 +1,7 @@
-//! Tracing compiled out: for a module, and, with the feature, for the program.
-#![allow(clippy::assertions_on_constants, reason = "that they are constant is what is asserted")]
+//! Tracing compiled out: for a module, or, with the feature, for the program.
+#![allow(clippy::assertions_on_constants, reason = "the test asserts that they are constant")]
 
-/// A module that is not traced, whatever the feature says.
+/// A module that is not traced, with or without the feature.
 mod quiet {
     use std::cell::Cell;
 
@@ -16,7 +16,7 @@ mod quiet {
     }
 
     #[test]
-    fn what_is_made_at_run_time_is_off() {
+    fn run_time_trace_points_are_off() {
         let point = context::TracePoint::new(context::EventType::Instant, "quiet", "point", &["a"]);
         assert!(!point.is_on());
         point.write(&[context::Value::Uint64(1)], &[context::scope(Scope::Process)]);
@@ -24,7 +24,7 @@ mod quiet {
     }
 
     #[test]
-    fn arguments_are_checked_and_not_evaluated() {
+    fn arguments_are_type_checked_but_not_evaluated() {
         let evaluated = Cell::new(0);
         let count = || {
             evaluated.set(evaluated.get() + 1);
@@ -74,7 +74,7 @@ mod quiet {
                 .trace(trace_future_args!("quiet", "future", "a" => count(), "b" => owned)),
         );
         drop(std::future::ready(1).trace(trace_future_args!("quiet", format!("{}", count()))));
-        let _observer = observe(|_| panic!("nobody is told"));
+        let _observer = observe(|_| panic!("an observer is called"));
         assert_eq!(trace_state(), TraceState::Stopped);
         trace_alert!("quiet");
         trace_alert!("quiet", "alert");
@@ -87,9 +87,9 @@ mod quiet {
     }
 }
 
-/// A future that is not traced is the future itself.
+/// A future that is not traced has no extra size.
 #[test]
-fn futures_are_what_they_are() {
+fn futures_do_not_grow() {
     use std::future::Future;
     use std::task::{Context, Poll, Waker};
     use trace_runtime::ntrace::{trace_future_args, TraceFutureExt};
@@ -102,10 +102,10 @@ fn futures_are_what_they_are() {
     assert_eq!(polled, Poll::Ready(7));
 }
 
-/// With the feature there is no provider: no thread is started, no file is made.
+/// With the feature there is no provider: no thread is started, and no file created.
 #[test]
 #[cfg(feature = "ntrace")]
-fn nothing_is_left() {
+fn no_provider_exists() {
     let output = std::env::temp_dir().join(format!("ntrace-{}.fxt", std::process::id()));
     let trace = trace_runtime::builder().name("quiet").categories(["*"]).output(&output).init();
     assert_eq!(threads_of_the_runtime(), 0);
@@ -116,8 +116,7 @@ fn nothing_is_left() {
     assert_eq!(size_of::<trace_runtime::Trace>(), 0);
 }
 
-/// Threads whose names are those of the runtime. How many threads there are is the test runner's
-/// matter.
+/// Returns the number of threads with names of the runtime. The test runner has threads too.
 #[cfg(feature = "ntrace")]
 fn threads_of_the_runtime() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
@@ -125,7 +124,7 @@ fn threads_of_the_runtime() -> usize {
     names.filter(|name| name.starts_with("trace-")).count()
 }
 
-/// The attribute in every form, compiled out: the functions do what they did.
+/// The attribute in every form, compiled out: the functions do not change.
 #[cfg(feature = "attributes")]
 mod attribute {
     use std::fmt::Debug;
@@ -136,7 +135,7 @@ mod attribute {
     use trace_runtime::ntrace::trace_fn;
 
     fn not_evaluated() -> u64 {
-        unreachable!("what is not recorded is not evaluated")
+        unreachable!("arguments are not evaluated")
     }
 
     #[trace_fn(category = "quiet")]
@@ -189,12 +188,12 @@ mod attribute {
     fn run<F: Future>(future: F) -> F::Output {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(output) => output,
-            Poll::Pending => unreachable!("nothing waits"),
+            Poll::Pending => unreachable!("no future waits"),
         }
     }
 
     #[test]
-    fn functions_are_as_they_were() {
+    fn functions_do_not_change() {
         assert_eq!(functions::first("b", &mut vec!["a"]), Some("a"));
         assert_eq!(functions::parse((), "1"), Ok(2));
         assert!(run(functions::parsed("x".to_string())).is_err());

@@ -1,5 +1,4 @@
-//! Streaming into a file: a buffer that fills many times over loses nothing and saves each record
-//! once.
+//! Streaming into a file: if the buffer fills many times, each record is saved exactly once.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 use trace_format::record::{EventKind, Record, Value};
@@ -17,7 +16,7 @@ fn all_of_many_buffers_is_saved_in_order() {
         trace_duration!("test", "scope");
         trace_counter!("test", "counter", 0, "value" => value);
         if value % 2000 == 0 {
-            // Slower than the disk, unless the machine has much else to do.
+            // Slower than the disk, unless the machine is very busy.
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
     }
@@ -34,7 +33,7 @@ fn all_of_many_buffers_is_saved_in_order() {
     );
 }
 
-/// What is in the archive.
+/// The contents of the archive.
 #[derive(Default)]
 struct Found {
     values: Vec<u64>,

@@ -1,8 +1,8 @@
-//! Each mistake in `ui/` must be reported as the file beside it says: where the caller wrote it,
-//! with what to write.
+//! Each mistake in `ui/` must be reported at the caller's code, with advice, as in the `.stderr`
+//! file beside it.
 //!
-//! After a change of a message, `TRYBUILD=overwrite cargo test -p trace-runtime --test ui` writes
-//! those files anew; read them.
+//! After a message changes, run `TRYBUILD=overwrite cargo test -p trace-runtime --test ui` and
+//! review the changed files.
 
 #[test]
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]

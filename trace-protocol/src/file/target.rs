@@ -107,7 +107,7 @@ impl Place {
         self.mode
     }
 
-    /// Returns the path, for people.
+    /// Returns the path, for messages.
     pub fn path(&self) -> PathBuf {
         self.directory.path().join(&self.name)
     }
@@ -125,21 +125,21 @@ impl Node {
         Ok(Self { found, is_pipe: kind.is_fifo() })
     }
 
-    /// Opens it to write. Opening a FIFO waits for its reader.
+    /// Opens it for writing. Opening a FIFO waits for its reader.
     ///
     /// # Errors
     ///
-    /// As open(2).
+    /// Those of open(2).
     pub fn open(&self) -> io::Result<File> {
         sys::reopen(&self.found, libc::O_WRONLY | libc::O_NOCTTY)
     }
 
-    /// Opens it to write, without ever waiting: neither here nor when it is written to.
+    /// Opens it for writing without blocking, neither here nor in later writes.
     ///
     /// # Errors
     ///
-    /// `NotConnected` for a FIFO that has no reader, `WouldBlock` for a pipe that another process
-    /// has opened by this call, as open(2) otherwise.
+    /// `NotConnected` for a FIFO without a reader, `WouldBlock` for a pipe that another process has
+    /// opened with this function, else those of open(2).
     pub fn open_nonblocking(&self) -> io::Result<File> {
         let flags = libc::O_WRONLY | libc::O_NOCTTY | libc::O_NONBLOCK;
         let file = sys::reopen(&self.found, flags).map_err(|error| match error.raw_os_error() {
@@ -148,7 +148,7 @@ impl Node {
             }
             _ => error,
         })?;
-        // What two processes write to a pipe at a time is not an archive.
+        // Two processes that write to one pipe would mix their archives.
         if self.is_pipe && !sys::lock(&file) {
             let reason = "another process writes an archive to it";
             return Err(io::Error::new(io::ErrorKind::WouldBlock, reason));
@@ -157,17 +157,17 @@ impl Node {
     }
 }
 
-/// What a path leads to. Files are open as `O_PATH`.
+/// The result of resolving a path. Files are open with `O_PATH`.
 enum Found {
-    /// A name in a directory, and what has that name.
+    /// A name in a directory, and its file if it exists.
     Named(Directory, OsString, Option<File>),
-    /// A file that some process has open, and that no name leads to.
+    /// An open file of some process that has no name.
     Open(File),
 }
 
-/// Follows the links at the end of a path.
+/// Resolves a path, and follows links in its last component.
 ///
-/// Each step is checked on what it has opened: another user may exchange names meanwhile.
+/// Each step checks the opened file, because another user may replace names meanwhile.
 fn walk(path: &Path) -> io::Result<Found> {
     let (mut directory, mut name) = split(None, path)?;
     for _ in 0..LINKS {
@@ -192,8 +192,8 @@ fn walk(path: &Path) -> io::Result<Found> {
     Err(io::Error::from_raw_os_error(libc::ELOOP))
 }
 
-/// Follows a link of the kernel's, such as `/dev/stdout` leads to. Its text is at most the name
-/// that the file had when it was opened.
+/// Follows a link of proc(5), such as the target of `/dev/stdout`. Its text may be an outdated name
+/// of the file.
 fn follow_to_open_file(directory: &Directory, name: &OsStr, text: &Path) -> io::Result<Found> {
     let file = directory.open_path(name, 0)?;
     let named = split(None, text).ok().filter(|(directory, name)| directory.holds(name, &file));
@@ -220,7 +220,7 @@ fn split(base: Option<&Directory>, path: &Path) -> io::Result<(Directory, OsStri
     Ok((directory, name))
 }
 
-/// Refuses links and FIFOs of others where everybody can put some.
+/// Refuses links and FIFOs of other users in world-writable directories.
 fn refuse_planted(directory: &Directory, found: &Status) -> io::Result<()> {
     let what = match found.kind() {
         libc::S_IFLNK => "symbolic link",
@@ -240,8 +240,8 @@ fn refuse_planted(directory: &Directory, found: &Status) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
 
-/// Returns the permissions of a file that takes the place of `replaced`: the same. Another user's
-/// file can only take away from the usual ones.
+/// Returns the permissions of a file that replaces `replaced`: the same ones. Those of another
+/// user's file can only restrict the usual ones.
 fn permissions(replaced: Option<&Metadata>) -> u32 {
     let usual = USUAL & !umask();
     match replaced {
@@ -251,7 +251,7 @@ fn permissions(replaced: Option<&Metadata>) -> u32 {
     }
 }
 
-/// The umask of this process. umask(2) would have to change it, for all threads.
+/// Returns the umask of this process. umask(2) cannot read it without changing it for all threads.
 fn umask() -> u32 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 
 use super::check;
 
-/// Opens `name`, in `directory` or else in the working directory. The descriptor is close-on-exec.
+/// Opens `name` in `directory`, or else in the working directory. The descriptor is close-on-exec.
 pub(crate) fn open(
     directory: Option<&File>,
     name: &OsStr,
@@ -33,15 +33,15 @@ pub(crate) fn open(
     }
 }
 
-/// Opens the file of an `O_PATH` descriptor, whatever its name leads to by now.
+/// Opens the file of an `O_PATH` descriptor, even if its name refers to another file now.
 pub(crate) fn reopen(file: &File, flags: libc::c_int) -> io::Result<File> {
     open(None, &descriptor_path(file), flags, 0)
 }
 
-/// What is known of a file without opening it.
+/// The status of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Status {
-    /// Device and inode: what makes two files the same.
+    /// Device and inode, which identify a file.
     pub(crate) identity: (u64, u64),
     /// Type and permissions.
     pub(crate) mode: u32,
@@ -59,13 +59,13 @@ impl Status {
         }
     }
 
-    /// The type, one of the constants `S_IF…`.
+    /// Returns the type, one of the constants `S_IF…`.
     pub(crate) fn kind(&self) -> u32 {
         self.mode & libc::S_IFMT
     }
 }
 
-/// Looks at what has a name. A link is not followed. Takes no descriptor.
+/// Returns the status of a name. Does not follow a link, and uses no descriptor.
 pub(crate) fn look(directory: &File, name: &OsStr) -> io::Result<Status> {
     let name = text(name)?;
     let mut status = MaybeUninit::<libc::stat>::uninit();
@@ -103,33 +103,32 @@ pub(crate) fn file_system(file: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(status.f_type as u64)
 }
 
-/// Returns where a symbolic link leads to.
+/// Returns the target of a symbolic link.
 pub(crate) fn read_link(directory: &File, name: &OsStr) -> io::Result<OsString> {
     let name = text(name)?;
     let mut path = vec![0u8; libc::PATH_MAX as usize];
     let (room, fd) = (path.len(), directory.as_raw_fd());
-    // SAFETY: `name` ends with a zero byte and lives through the call, and there is room for as
-    // many bytes as are asked for.
+    // SAFETY: `name` ends with a zero byte and lives through the call, and `path` has `room` bytes.
     let length = unsafe { libc::readlinkat(fd, name.as_ptr(), path.as_mut_ptr().cast(), room) };
     path.truncate(usize::try_from(length).map_err(|_| io::Error::last_os_error())?);
     Ok(OsString::from_vec(path))
 }
 
-/// Renames a file within a directory, over what has the new name.
+/// Renames a file in a directory. Replaces a file with the new name.
 pub(crate) fn rename(directory: &File, from: &OsStr, to: &OsStr) -> io::Result<()> {
     let (from, to, fd) = (text(from)?, text(to)?, directory.as_raw_fd());
     // SAFETY: both names end with a zero byte and live through the call.
     check(unsafe { libc::renameat(fd, from.as_ptr(), fd, to.as_ptr()) }).map(drop)
 }
 
-/// Removes a name that is no directory.
+/// Removes a name that is not a directory.
 pub(crate) fn remove(directory: &File, name: &OsStr) -> io::Result<()> {
     let name = text(name)?;
     // SAFETY: `name` ends with a zero byte and lives through the call.
     check(unsafe { libc::unlinkat(directory.as_raw_fd(), name.as_ptr(), 0) }).map(drop)
 }
 
-/// Gives an open file a name that nothing has.
+/// Links an open file to a new name.
 pub(crate) fn link(file: &File, directory: &File, name: &OsStr) -> io::Result<()> {
     let (source, name) = (text(&descriptor_path(file))?, text(name)?);
     // SAFETY: both names end with a zero byte and live through the call.
@@ -145,22 +144,22 @@ pub(crate) fn link(file: &File, directory: &File, name: &OsStr) -> io::Result<()
     .map(drop)
 }
 
-/// Locks an open file until its last descriptor is closed. False if another open file has the lock;
-/// true also where there are no locks.
+/// Locks an open file until its last descriptor is closed. Returns false if another open file has
+/// the lock, and true if the file system has no locks.
 pub(crate) fn lock(file: &File) -> bool {
     // SAFETY: flock takes integers.
     let locked = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
     locked || io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock
 }
 
-/// Returns the user whose rights this process has.
+/// Returns the effective user id of this process.
 pub(crate) fn user() -> u32 {
     // SAFETY: geteuid takes nothing and cannot fail.
     unsafe { libc::geteuid() }
 }
 
-/// The name that the kernel has for an open file. `thread-self`, since the calling thread may have
-/// descriptors of its own.
+/// Returns the path of an open file in proc(5). In `thread-self`, because the calling thread may
+/// have its own descriptors.
 pub(crate) fn descriptor_path(file: &File) -> OsString {
     format!("/proc/thread-self/fd/{}", file.as_raw_fd()).into()
 }

@@ -1,5 +1,4 @@
-//! Recording into a file, and the archive as a test wants to see it: a line of text for each
-//! record.
+//! Recording into a file, and reading the archive as one line of text for each record.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -11,17 +10,17 @@ use trace_format::record::{Arguments, EventKind, Record, Value};
 use trace_format::{Item, Reader};
 use trace_runtime::{Builder, Trace};
 
-/// A process has one recording at a time; tests run on several threads.
+/// A process has one recording at a time, but tests run on several threads.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps other tests from recording; the thread that holds it may.
+/// Prevents other tests from recording. The thread that holds it may record.
 pub(crate) struct Alone(#[allow(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
-/// Waits until no other test records, and keeps it so.
+/// Waits until no other test records, and prevents others from starting.
 pub(crate) fn alone() -> Alone {
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     ALONE.set(true);
@@ -34,9 +33,9 @@ impl Drop for Alone {
     }
 }
 
-/// How a record is told: what it says, and, where it has them, when and where it was.
+/// A record: its text, and its time, thread, process and payload, if it has them.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct Recorded {
     pub(crate) text: String,
     pub(crate) ticks: u64,
     pub(crate) thread: u64,
@@ -52,12 +51,12 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Begins to record everything in streaming mode.
+    /// Starts recording everything in streaming mode.
     pub(crate) fn start() -> Self {
         Self::with(Builder::streaming)
     }
 
-    /// Begins to record, as the builder is told.
+    /// Starts recording with options.
     pub(crate) fn with(choose: impl FnOnce(Builder) -> Builder) -> Self {
         let alone =
             (!ALONE.get()).then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner));
@@ -68,24 +67,28 @@ impl Recording {
         Self { trace, directory, _alone: alone }
     }
 
-    /// Ends the recording, and tells all of its records.
-    pub(crate) fn end(mut self) -> Vec<Told> {
+    /// Ends the recording, and returns its records.
+    pub(crate) fn end(mut self) -> Vec<Recorded> {
         drop(self.trace.take());
         read(&self.directory.path().join("archive.fxt"))
     }
 }
 
-/// The records that mention `text`, as text.
-pub(crate) fn lines(told: &[Told], text: &str) -> Vec<String> {
-    told.iter().filter(|told| told.text.contains(text)).map(|told| told.text.clone()).collect()
+/// Returns the text of each record that contains `text`.
+pub(crate) fn lines(records: &[Recorded], text: &str) -> Vec<String> {
+    records
+        .iter()
+        .filter(|record| record.text.contains(text))
+        .map(|record| record.text.clone())
+        .collect()
 }
 
-/// The records that mention `text`.
-pub(crate) fn find<'a>(told: &'a [Told], text: &str) -> Vec<&'a Told> {
-    told.iter().filter(|told| told.text.contains(text)).collect()
+/// Returns the records that contain `text`.
+pub(crate) fn find<'a>(records: &'a [Recorded], text: &str) -> Vec<&'a Recorded> {
+    records.iter().filter(|record| record.text.contains(text)).collect()
 }
 
-/// The id of the calling thread.
+/// Returns the id of the calling thread.
 pub(crate) fn this_thread() -> u64 {
     std::fs::read_link("/proc/thread-self")
         .unwrap()
@@ -97,14 +100,14 @@ pub(crate) fn this_thread() -> u64 {
         .unwrap()
 }
 
-fn read(path: &Path) -> Vec<Told> {
+fn read(path: &Path) -> Vec<Recorded> {
     let bytes = std::fs::read(path).unwrap();
     let mut reader = Reader::new(bytes.as_slice());
     let mut all = Vec::new();
     let mut audit = Audit::default();
     while let Some(item) = reader.next().expect("the archive is well-formed") {
         audit.item(&item);
-        all.extend(tell(&item));
+        all.extend(recorded(&item));
     }
     let stats = reader.stats();
     assert_eq!((stats.bad_records, stats.unknown_records), (0, 0));
@@ -112,7 +115,7 @@ fn read(path: &Path) -> Vec<Told> {
     all
 }
 
-fn tell(item: &Item<'_>) -> Option<Told> {
+fn recorded(item: &Item<'_>) -> Option<Recorded> {
     let nowhere = ThreadKoids::UNKNOWN;
     let text = text(item)?;
     let (ticks, thread, payload): (u64, ThreadKoids, &[u8]) = match &item.record {
@@ -128,7 +131,7 @@ fn tell(item: &Item<'_>) -> Option<Told> {
         },
         _ => (0, nowhere, &[]),
     };
-    Some(Told {
+    Some(Recorded {
         text,
         ticks,
         thread: thread.thread,
@@ -137,7 +140,7 @@ fn tell(item: &Item<'_>) -> Option<Told> {
     })
 }
 
-/// What a record says.
+/// Returns the text of a record.
 fn text(item: &Item<'_>) -> Option<String> {
     let text = match &item.record {
         Record::Event(event) => {

@@ -1,11 +1,11 @@
-//! What `#[trace_fn]` writes.
+//! Records of `#[trace_fn]`.
 
 use std::cell::Cell;
 use std::fmt;
 
 use trace_runtime::trace_fn;
 
-use crate::archive::{alone, lines, Recording, Told};
+use crate::archive::{alone, lines, Recorded, Recording};
 
 mod shapes {
     use super::{fmt, trace_fn};
@@ -48,13 +48,13 @@ mod shapes {
     }
 }
 
-/// What began, in its order.
-fn begun(told: &[Told]) -> Vec<String> {
-    let names = told.iter().filter_map(|told| {
-        let named = told
+/// Returns the durations and tasks that began, in order.
+fn begun(records: &[Recorded]) -> Vec<String> {
+    let names = records.iter().filter_map(|record| {
+        let named = record
             .text
             .strip_prefix("begin ")
-            .or_else(|| told.text.split_once(") ").map(|(_, named)| named));
+            .or_else(|| record.text.split_once(") ").map(|(_, named)| named));
         named.filter(|named| named.starts_with("shapes/") || named.starts_with("recorded/"))
     });
     names.map(str::to_owned).collect()
@@ -125,23 +125,23 @@ fn values_are_typed_or_text_or_left_out() {
     let recording = Recording::start();
     everything(3, "t", &Debugged { _part: 1 }, "unknown", Opaque, [127, 0, 0, 1].into());
     let _error = fails(300);
-    let told = recording.end();
-    let begin = lines(&told, "options/all");
+    let records = recording.end();
+    let begin = lines(&records, "options/all");
     assert!(
         begin[0]
             .ends_with("options/all number=3 text=t value=Debugged { _part: 1 } address=127.0.0.1"),
         "{begin:?}"
     );
-    assert_eq!(lines(&told, "options/flow"), ["flow step(3) options/flow"]);
+    assert_eq!(lines(&records, "options/flow"), ["flow step(3) options/flow"]);
     assert_eq!(
-        lines(&told, "options/return"),
+        lines(&records, "options/return"),
         ["instant(Thread) options/return value=Double(3.0)"]
     );
-    let begin = lines(&told, "fails");
+    let begin = lines(&records, "fails");
     assert!(begin[0].contains(&format!("long={} list=[1, 1, ", "x".repeat(300))), "{begin:?}");
     assert!(begin[0].ends_with("1, 1]"), "{begin:?}");
     assert_eq!(
-        lines(&told, "options/error"),
+        lines(&records, "options/error"),
         ["instant(Thread) options/error error=out of range integral type conversion attempted"]
     );
 }
@@ -155,7 +155,7 @@ fn evaluated() -> u64 {
     1
 }
 
-/// Formatted whenever it is looked at.
+/// Counts how often it is formatted.
 struct Looked;
 
 impl fmt::Display for Looked {
@@ -210,8 +210,7 @@ fn call_all() -> u32 {
     EVALUATED.get()
 }
 
-/// In every form of the attribute: what is recorded is looked at while its category is on, and
-/// never else.
+/// In every form of the attribute, values are evaluated only while the category is recorded.
 #[test]
 fn with_the_category_off_nothing_is_evaluated() {
     let _alone = alone();

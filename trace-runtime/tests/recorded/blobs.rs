@@ -1,18 +1,18 @@
-//! Bulk data: small and large, whole.
+//! Bulk data, small and large.
 
 use std::cell::Cell;
 
 use trace_runtime::{trace_blob, trace_blob_attachment, trace_blob_event, BlobType};
 
-use crate::archive::{find, lines, this_thread, Recording, Told};
+use crate::archive::{find, lines, this_thread, Recorded, Recording};
 
-/// Bytes that differ from one another, so that order counts.
+/// Returns bytes that differ, so that a wrong order is found.
 fn data(length: usize) -> Vec<u8> {
     (0..length).map(|index| (index.wrapping_mul(31) >> 3) as u8).collect()
 }
 
-fn payload(told: &[&Told]) -> Vec<u8> {
-    told.iter().flat_map(|told| told.payload.clone()).collect()
+fn payload(records: &[&Recorded]) -> Vec<u8> {
+    records.iter().flat_map(|record| record.payload.clone()).collect()
 }
 
 #[test]
@@ -26,10 +26,15 @@ fn small_data_are_one_record() {
     trace_blob_event!(category, name, Vec::new());
     trace_blob_attachment!("blob", "small attachment", b"attached");
     trace_blob_attachment!(category, name, [9u8; 16]);
-    let told = recording.end();
-    let ours = |told: &&Told| told.text.starts_with("blob") || told.text.starts_with("attachment");
-    let found: Vec<(&str, &[u8])> =
-        told.iter().filter(ours).map(|told| (told.text.as_str(), &*told.payload)).collect();
+    let records = recording.end();
+    let ours = |record: &&Recorded| {
+        record.text.starts_with("blob") || record.text.starts_with("attachment")
+    };
+    let found: Vec<(&str, &[u8])> = records
+        .iter()
+        .filter(ours)
+        .map(|record| (record.text.as_str(), &*record.payload))
+        .collect();
     assert_eq!(
         found,
         [
@@ -42,13 +47,13 @@ fn small_data_are_one_record() {
             ("attachment blob/run time", &[9; 16]),
         ]
     );
-    assert_eq!(find(&told, "small event")[0].thread, this_thread());
-    assert!(find(&told, "small event")[0].ticks > 0);
+    assert_eq!(find(&records, "small event")[0].thread, this_thread());
+    assert!(find(&records, "small event")[0].ticks > 0);
 }
 
-/// No record is larger than readers survive, and no byte is missing.
+/// No record exceeds the limit of readers, and no byte is missing.
 #[test]
-fn large_data_are_whole() {
+fn large_data_are_complete() {
     const LENGTHS: [usize; 6] = [31_999, 32_000, 32_001, 32_720, 32_760, 100_003];
     let long_text = "t".repeat(40_000);
     for length in LENGTHS {
@@ -59,12 +64,12 @@ fn large_data_are_whole() {
         trace_blob_event!("blob", "wordy", &data, "text" => long_text);
         trace_blob_attachment!("blob", "file", data.as_slice());
         trace_blob_attachment!("blob", format!("{}", "run time".repeat(300)), &data);
-        let told = recording.end();
-        assert_eq!(payload(&find(&told, "blob 1 large")), data);
-        let mut events = find(&told, "blob/event");
-        events.extend(find(&told, "blob/wordy"));
+        let records = recording.end();
+        assert_eq!(payload(&find(&records, "blob 1 large")), data);
+        let mut events = find(&records, "blob/event");
+        events.extend(find(&records, "blob/wordy"));
         for name in ["blob/event", "blob/wordy"] {
-            let parts = find(&told, name);
+            let parts = find(&records, name);
             assert_eq!(payload(&parts), data, "{name} {length}");
             assert!(parts
                 .iter()
@@ -77,33 +82,34 @@ fn large_data_are_whole() {
                 );
             }
         }
-        let files = find(&told, "attachment blob/file");
+        let files = find(&records, "attachment blob/file");
         assert_eq!(payload(&files), data);
         for (index, part) in files.iter().enumerate().filter(|_| files.len() > 1) {
             assert_eq!(part.text, format!("attachment blob/file ({}/{})", index + 1, files.len()));
         }
-        assert_eq!(payload(&find(&told, "attachment blob/run time")), data);
-        assert!(told.iter().all(|told| told.payload.len() <= 32_760));
-        assert_eq!(lines(&told, "records dropped"), Vec::<String>::new());
+        assert_eq!(payload(&find(&records, "attachment blob/run time")), data);
+        assert!(records.iter().all(|record| record.payload.len() <= 32_760));
+        assert_eq!(lines(&records, "records dropped"), Vec::<String>::new());
     }
 }
 
-/// What finds no room is told.
+/// The trace reports parts that were dropped because the buffer was full.
 #[test]
-fn missing_parts_are_told() {
+fn dropped_parts_are_reported() {
     let recording = Recording::with(|builder| builder.oneshot().buffer_size(256 << 10));
     for _ in 0..10 {
         trace_blob_event!("blob", "too much", data(100_000));
     }
-    let told = recording.end();
-    let found = find(&told, "too much").len();
-    let lost =
-        find(&told, "trace/records dropped").into_iter().filter_map(|told| number(&told.text));
+    let records = recording.end();
+    let found = find(&records, "too much").len();
+    let lost = find(&records, "trace/records dropped")
+        .into_iter()
+        .filter_map(|record| number(&record.text));
     assert!(found < 40);
     assert_eq!(lost.sum::<usize>(), 40 - found);
 }
 
-/// The argument `number` of a record.
+/// Returns the argument `number` of a record.
 fn number(text: &str) -> Option<usize> {
     text.split(" number=").nth(1)?.split(' ').next()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Records that the program makes itself.
+//! Records that the program encodes itself.
 
 use trace_format::encode;
 use trace_format::layout::{
@@ -36,7 +36,7 @@ fn event<'a>(
 }
 
 #[test]
-fn records_are_as_they_were_made() {
+fn records_are_written_unchanged() {
     let recording = Recording::start();
     let context = Context::acquire().expect("something is recorded");
     assert!(context.is_current());
@@ -68,25 +68,25 @@ fn records_are_as_they_were_made() {
         blob_type: BlobType::DATA,
         payload: &[1, 2, 3]
     })));
-    let told = recording.end();
+    let records = recording.end();
     assert_eq!(
-        lines(&told, "raw/"),
+        lines(&records, "raw/"),
         [
             "async begin(9) raw/made by hand key=3",
             "async begin(9) raw/inline",
             "async begin(9) raw/made by hand"
         ]
     );
-    let threads: Vec<u64> = find(&told, "raw/").iter().map(|told| told.thread).collect();
+    let threads: Vec<u64> = find(&records, "raw/").iter().map(|record| record.thread).collect();
     assert_eq!(threads, [this_thread(), 4711, 4712]);
-    assert!(find(&told, "raw/")
+    assert!(find(&records, "raw/")
         .iter()
-        .all(|told| told.process == u64::from(std::process::id()) && told.ticks == 77));
-    assert_eq!(find(&told, "log raw message")[0].thread, 4711);
-    assert_eq!(find(&told, "blob 1 made by hand")[0].payload, [1, 2, 3]);
+        .all(|record| record.process == u64::from(std::process::id()) && record.ticks == 77));
+    assert_eq!(find(&records, "log raw message")[0].thread, 4711);
+    assert_eq!(find(&records, "blob 1 made by hand")[0].payload, [1, 2, 3]);
 }
 
-/// What would not reach the archive is refused, and harms nothing.
+/// Records that the manager would refuse are refused, without an effect on others.
 #[test]
 fn wrong_records_are_refused() {
     let recording = Recording::start();
@@ -143,7 +143,7 @@ fn wrong_records_are_refused() {
     assert_eq!(lines(&recording.end(), "raw/"), ["async begin(9) raw/good"]);
 }
 
-/// Refs and context end with their recording.
+/// Refs and contexts are valid only in their recording.
 #[test]
 fn a_context_belongs_to_its_recording() {
     let _alone = alone();
@@ -181,14 +181,14 @@ fn there_are_254_threads() {
             &[]
         ))));
     }
-    let told = recording.end();
-    let found: Vec<u64> = find(&told, "raw/crowd").iter().map(|told| told.thread).collect();
+    let records = recording.end();
+    let found: Vec<u64> = find(&records, "raw/crowd").iter().map(|record| record.thread).collect();
     assert_eq!(found, Vec::from_iter(5000..5254));
 }
 
-/// Whatever is accepted reaches the archive, and leaves it well-formed.
+/// Every accepted record is in the archive, which stays well-formed.
 #[test]
-fn what_is_accepted_is_archived() {
+fn accepted_records_are_archived() {
     const ROUNDS: u64 = 30_000;
     let recording = Recording::with(|builder| builder.buffer_size(32 << 20));
     let context = Context::acquire().unwrap();
@@ -221,8 +221,8 @@ fn what_is_accepted_is_archived() {
             false => refused += 1,
         }
     }
-    let told = recording.end();
+    let records = recording.end();
     assert!(accepted > 1000 && refused > 1000, "{accepted} and {refused}");
-    // Besides there are names of threads, and what the tracing system says of itself.
-    assert!((accepted..accepted + 50).contains(&told.len()), "{accepted}, {}", told.len());
+    // The archive also has names of threads, and events of the tracing system itself.
+    assert!((accepted..accepted + 50).contains(&records.len()), "{accepted}, {}", records.len());
 }

@@ -1,4 +1,4 @@
-//! Flow events with durations of their own.
+//! Flow events with their own durations.
 
 use trace_runtime::{
     trace_async_enter, trace_instaflow_begin, trace_instaflow_end, trace_instaflow_step,
@@ -13,9 +13,9 @@ fn three_records_have_one_time() {
     trace_instaflow_begin!("insta", "job", "begun", 5, "a" => 1u32, "b" => "text");
     trace_instaflow_step!("insta", "job", step, 5);
     trace_instaflow_end!(category, "job", format!("{} {}", "ended", 3), 5, "a" => true);
-    let told = recording.end();
+    let records = recording.end();
     assert_eq!(
-        lines(&told, "insta/"),
+        lines(&records, "insta/"),
         [
             "begin insta/begun a=1 b=text",
             "flow begin(5) insta/job",
@@ -28,12 +28,12 @@ fn three_records_have_one_time() {
             "end insta/ended 3",
         ]
     );
-    for three in find(&told, "insta/").chunks(3) {
-        assert!(three.iter().all(|told| told.ticks == three[0].ticks));
+    for three in find(&records, "insta/").chunks(3) {
+        assert!(three.iter().all(|record| record.ticks == three[0].ticks));
     }
 }
 
-/// An operation ends where its guard is dropped, in its own recording.
+/// An operation ends when its guard is dropped, in its own recording.
 #[test]
 fn an_operation_ends_with_its_guard() {
     let recording = Recording::start();
@@ -42,13 +42,13 @@ fn an_operation_ends_with_its_guard() {
         ids.map(|id| trace_async_enter!("guard", "request", id, "url" => "/", "id" => id));
     let thread = std::thread::spawn(move || drop(request));
     thread.join().unwrap();
-    let told = recording.end();
+    let records = recording.end();
     let expected = [
         "async begin(3) guard/request url=/ id=3",
         "async begin(4) guard/request url=/ id=4",
         "async end(3) guard/request",
     ];
-    let mut found = lines(&told, "guard/");
+    let mut found = lines(&records, "guard/");
     found.sort_unstable();
     assert_eq!(found, expected);
     let recording = Recording::start();

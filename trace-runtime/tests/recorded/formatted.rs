@@ -11,7 +11,7 @@ use trace_runtime::{
 
 use crate::archive::{alone, lines, Recording};
 
-/// A type that is no `ArgValue`, with two texts.
+/// A type without `ArgValue`, with two texts.
 struct Point(i32);
 
 impl fmt::Debug for Point {
@@ -64,7 +64,7 @@ fn both_texts_stand_beside_typed_values() {
     assert!(instants[1].ends_with("b=1 a=Some(debug 2)"), "{instants:?}");
 }
 
-/// They compile for all macros, and format nothing while nothing is recorded.
+/// `?value` and `%value` compile in all macros, and nothing is formatted while nothing is recorded.
 #[test]
 fn nothing_is_formatted_while_off() {
     struct Never;

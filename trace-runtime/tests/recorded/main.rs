@@ -1,4 +1,4 @@
-//! What the macros write, read back from the archive.
+//! Records of the macros, read back from the archive.
 #![cfg(all(target_os = "linux", not(feature = "ntrace")))]
 
 mod archive;

@@ -1,12 +1,12 @@
-//! Names that the application gives.
+//! Names that the application sets.
 
 use trace_runtime::{trace_instant, trace_process_name, trace_thread_name, Track};
 
 use crate::archive::{alone, lines, this_thread, Recording};
 
-/// A thread's name is the last that was told of it, in every recording, however short its life is.
+/// A thread has its last name in every recording, however short it lives.
 #[test]
-fn threads_have_the_names_that_they_were_given() {
+fn threads_have_the_names_that_the_application_sets() {
     let (to_thread, commands) = std::sync::mpsc::channel::<()>();
     let (to_test, done) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name("kernel's name".to_owned()).spawn(move || {
@@ -26,8 +26,8 @@ fn threads_have_the_names_that_they_were_given() {
         let recording = Recording::start();
         to_thread.send(()).unwrap();
         done.recv().unwrap();
-        let told = recording.end();
-        let names = lines(&told, &format!("kernel 2 {id:#x} "));
+        let records = recording.end();
+        let names = lines(&records, &format!("kernel 2 {id:#x} "));
         assert_eq!(names.last(), Some(&expected), "{names:?}");
     }
     drop(to_thread);
@@ -35,7 +35,7 @@ fn threads_have_the_names_that_they_were_given() {
 }
 
 #[test]
-fn a_short_thread_has_its_given_name() {
+fn a_short_lived_thread_has_its_name() {
     let recording = Recording::start();
     let short = std::thread::Builder::new().name("short".to_owned()).spawn(|| {
         trace_thread_name!(String::from("given before"));
@@ -44,31 +44,31 @@ fn a_short_thread_has_its_given_name() {
         this_thread()
     });
     let id = short.unwrap().join().unwrap();
-    let told = recording.end();
-    let names = lines(&told, &format!("kernel 2 {id:#x} "));
+    let records = recording.end();
+    let names = lines(&records, &format!("kernel 2 {id:#x} "));
     assert!(names.last().unwrap().contains(" given after "), "{names:?}");
 }
 
 #[test]
-fn the_process_has_the_name_that_it_was_given() {
+fn the_process_has_the_name_that_the_application_sets() {
     let _alone = alone();
     trace_process_name!("given before");
     let recording = Recording::start();
     let process = std::process::id();
     trace_process_name!(format!("given {}", "during"));
-    let told = recording.end();
-    let names = lines(&told, &format!("kernel 1 {process:#x} "));
+    let records = recording.end();
+    let names = lines(&records, &format!("kernel 1 {process:#x} "));
     let expected = [
         format!("kernel 1 {process:#x} given before"),
         format!("kernel 1 {process:#x} given during"),
     ];
     assert_eq!(names[names.len() - 2..], expected);
-    let told = Recording::start().end();
-    assert_eq!(lines(&told, "given before"), Vec::<String>::new());
-    assert_eq!(lines(&told, "given during").len(), 1);
+    let records = Recording::start().end();
+    assert_eq!(lines(&records, "given before"), Vec::<String>::new());
+    assert_eq!(lines(&records, "given during").len(), 1);
 }
 
-/// A name that is too long is cut, and harms nothing.
+/// A name that is too long is cut.
 #[test]
 fn long_names_are_cut() {
     let recording = Recording::start();
@@ -78,14 +78,15 @@ fn long_names_are_cut() {
         this_thread()
     });
     let id = id.join().unwrap();
-    let told = recording.end();
-    let names = lines(&told, &format!("kernel 2 {id:#x} "));
+    let records = recording.end();
+    let names = lines(&records, &format!("kernel 2 {id:#x} "));
     assert!(names.iter().any(|line| line.matches('ü').count() == 500), "{names:?}");
 }
 
-/// However often an object is named, its last name is in the trace, and so are the names of others.
+/// An object that is renamed often has its last name, and does not use up the space for other
+/// names.
 #[test]
-fn names_that_change_leave_room_for_others() {
+fn names_that_change_leave_space_for_others() {
     let recording = Recording::start();
     let renamed = Track::with_id("renamed", 1 << 40);
     let id = std::thread::spawn(move || {
@@ -98,31 +99,31 @@ fn names_that_change_leave_room_for_others() {
     });
     let id = id.join().unwrap();
     trace_process_name!("named late");
-    let told = recording.end();
-    let last = |text: &str| lines(&told, text).pop().unwrap();
+    let records = recording.end();
+    let last = |text: &str| lines(&records, text).pop().unwrap();
     assert!(last(&format!("kernel 2 {id:#x} ")).contains(" request 19999 "));
     assert!(last(&format!("kernel 2 {:#x} ", renamed.koid())).contains(" renamed 19999 "));
-    assert_eq!(lines(&told, " late track ").len(), 1);
+    assert_eq!(lines(&records, " late track ").len(), 1);
     assert!(last("kernel 1 ").contains(" named late"));
-    assert!(lines(&told, "left off").is_empty());
+    assert!(lines(&records, "left off").is_empty());
 }
 
-/// Names that find no room are counted, and leave room for strings.
+/// Names that exceed the space are counted, and leave space for strings.
 #[test]
-fn names_without_room_are_counted() {
+fn names_without_space_are_counted() {
     let recording = Recording::with(|builder| builder.streaming().buffer_size(256 << 10));
     let (named, name) = (400, "ä".repeat(400));
     for _ in 0..named {
         let name = name.clone();
         std::thread::spawn(move || trace_thread_name!(name)).join().unwrap();
     }
-    let told = recording.end();
-    let written = lines(&told, &name).len();
+    let records = recording.end();
+    let written = lines(&records, &name).len();
     assert!((20..named).contains(&written), "{written}");
-    let left_off = lines(&told, "trace/names left off");
+    let left_off = lines(&records, "trace/names left off");
     let [left_off] = left_off.as_slice() else { panic!("{left_off:?}") };
     let (_, number) = left_off.split_once("number=").unwrap();
     let number: usize = number.parse().unwrap();
-    // Other tests' threads may have lost theirs too.
+    // Threads of other tests may have lost their names too.
     assert!((named..=named + 10).contains(&(number + written)), "{number} {written}");
 }

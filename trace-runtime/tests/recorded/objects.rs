@@ -1,4 +1,4 @@
-//! Objects and the log.
+//! Objects and log messages.
 
 use std::cell::Cell;
 use std::fmt;
@@ -10,7 +10,7 @@ use trace_runtime::{
 use crate::archive::{find, lines, this_thread, Recording};
 
 #[test]
-fn objects_are_told() {
+fn objects_are_recorded() {
     let recording = Recording::start();
     let value = 7u32;
     let name = String::from("run time");
@@ -18,21 +18,21 @@ fn objects_are_told() {
     trace_userspace_object!(Pointer(0x70), name);
     trace_kernel_object!(0x71, ObjectType(100), "object socket", "port" => 80u32);
     trace_kernel_object!(0x72, ObjectType::THREAD, name);
-    let told = recording.end();
+    let records = recording.end();
     assert_eq!(
-        lines(&told, "userspace "),
+        lines(&records, "userspace "),
         [
             format!("userspace {:#x} object seven a=1 b=text", (&raw const value).addr()),
             "userspace 0x70 run time".to_owned()
         ]
     );
-    assert!(find(&told, "userspace ")
+    assert!(find(&records, "userspace ")
         .iter()
-        .all(|told| told.process == u64::from(std::process::id())));
-    assert_eq!(lines(&told, "kernel 100 "), ["kernel 100 0x71 object socket port=80"]);
+        .all(|record| record.process == u64::from(std::process::id())));
+    assert_eq!(lines(&records, "kernel 100 "), ["kernel 100 0x71 object socket port=80"]);
     let process = std::process::id();
     assert_eq!(
-        lines(&told, "kernel 2 0x72 "),
+        lines(&records, "kernel 2 0x72 "),
         [format!("kernel 2 0x72 run time process=#{process}")]
     );
 }
@@ -47,7 +47,7 @@ impl fmt::Display for Counted<'_> {
     }
 }
 
-/// A message that cannot be formatted to its end.
+/// A message whose formatting fails.
 struct Broken;
 
 impl fmt::Display for Broken {
@@ -68,8 +68,8 @@ fn messages_are_formatted_while_their_category_is_on() {
     trace_log!(String::from("off"), "{}", Counted(&formatted));
     trace_log!("on", "{}", "é".repeat(20_000));
     trace_log!("on", "{}{}", "x", "é".repeat(20_000));
-    let told = recording.end();
-    let messages = lines(&told, "log ");
+    let records = recording.end();
+    let messages = lines(&records, "log ");
     assert_eq!(
         messages[..3],
         ["log literal", "log 3 and counted and \"quoted\"", "log as far as it goes"]
@@ -79,10 +79,12 @@ fn messages_are_formatted_while_their_category_is_on() {
         [32_000, 31_999]
     );
     assert_eq!(formatted.get(), 1);
-    assert!(find(&told, "log ").iter().all(|told| told.thread == this_thread() && told.ticks > 0));
+    assert!(find(&records, "log ")
+        .iter()
+        .all(|record| record.thread == this_thread() && record.ticks > 0));
 }
 
-/// A string that does not fit its record is cut, and the trace says so.
+/// A string that does not fit into its record is cut, and the trace reports it.
 #[test]
 fn strings_that_are_cut_are_counted() {
     let recording = Recording::start();
@@ -91,8 +93,8 @@ fn strings_that_are_cut_are_counted() {
     trace_instant!("on", "two", "first" => &*long, "second" => &*long);
     trace_instant!("on", "one", "alone" => &*longer);
     trace_log!("on", "{longer}");
-    let told = recording.end();
-    let cut = lines(&told, "trace/strings cut");
+    let records = recording.end();
+    let cut = lines(&records, "trace/strings cut");
     let [cut] = cut.as_slice() else { panic!("{cut:?}") };
     assert!(cut.ends_with("number=4"), "{cut}");
 }
@@ -104,15 +106,15 @@ fn whole_strings_are_not_reported() {
     assert_eq!(lines(&recording.end(), "strings cut"), [] as [&str; 0]);
 }
 
-/// An application names itself, and no other process.
+/// An application can name its own process, but no other.
 #[test]
 fn names_of_other_processes_are_refused() {
     let recording = Recording::start();
     let own = u64::from(std::process::id());
     trace_kernel_object!(own, ObjectType::PROCESS, "this process");
     trace_kernel_object!(4242, ObjectType::PROCESS, "another process");
-    let told = recording.end();
-    assert_eq!(lines(&told, "this process"), [format!("kernel 1 {own:#x} this process")]);
-    assert_eq!(lines(&told, "another process"), [] as [&str; 0]);
-    assert!(lines(&told, "trace/records refused").concat().ends_with("number=1"));
+    let records = recording.end();
+    assert_eq!(lines(&records, "this process"), [format!("kernel 1 {own:#x} this process")]);
+    assert_eq!(lines(&records, "another process"), [] as [&str; 0]);
+    assert!(lines(&records, "trace/records refused").concat().ends_with("number=1"));
 }

@@ -1,4 +1,4 @@
-//! Events at a time that is known.
+//! Events at given times.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -6,9 +6,9 @@ use trace_runtime::{trace_at, trace_instant, Scope, Timestamp};
 
 use crate::archive::{find, lines, this_thread, Recording};
 
-/// Every kind of event, at times that do not come in order, on this thread.
+/// Every kind of event, at times out of order, on this thread.
 #[test]
-fn events_are_at_the_time_that_is_told() {
+fn events_have_the_given_time() {
     let at = |ticks: u64| Timestamp::from_ticks(ticks);
     let name = String::from("run time");
     let recording = Recording::start();
@@ -26,10 +26,10 @@ fn events_are_at_the_time_that_is_told() {
     trace_at!(at(110), flow_end("at", "flow", 2));
     trace_at!(at(111), instant("at", name, "a" => 4u32));
     trace_at!(at(112)..at(113), duration_complete("at", name));
-    let told = recording.end();
-    let found = find(&told, " at/");
+    let records = recording.end();
+    let found = find(&records, " at/");
     let (texts, ticks): (Vec<&str>, Vec<u64>) =
-        found.iter().map(|told| (told.text.as_str(), told.ticks)).unzip();
+        found.iter().map(|record| (record.text.as_str(), record.ticks)).unzip();
     assert_eq!(
         texts,
         [
@@ -50,10 +50,10 @@ fn events_are_at_the_time_that_is_told() {
         ]
     );
     assert_eq!(ticks, [900, 100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112]);
-    assert!(found.iter().all(|told| told.thread == this_thread()));
+    assert!(found.iter().all(|record| record.thread == this_thread()));
 }
 
-/// Moments of other clocks lie between trace points where they were between them.
+/// Converted times of other clocks are in order with those of trace points.
 #[test]
 fn foreign_clocks_become_ticks() {
     let recording = Recording::start();
@@ -67,8 +67,8 @@ fn foreign_clocks_become_ticks() {
     trace_at!(system, instant("clocks", "system"));
     trace_at!(instant - Duration::from_secs(1), instant("clocks", "before"));
     trace_at!(instant..Instant::now(), duration_complete("clocks", "since"));
-    let told = recording.end();
-    let ticks = |name: &str| find(&told, name)[0].ticks;
+    let records = recording.end();
+    let ticks = |name: &str| find(&records, name)[0].ticks;
     for name in ["clocks/instant", "clocks/system", "clocks/since"] {
         assert!(
             ticks("clocks/first") < ticks(name) && ticks(name) < ticks("clocks/last"),

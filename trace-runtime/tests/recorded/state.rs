@@ -1,4 +1,4 @@
-//! Who is told when tracing starts and stops.
+//! Observers of the start and the stop of tracing.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,10 +11,10 @@ use trace_runtime::{observe, trace_instant, trace_state, Observer, TraceState};
 use crate::archive::{alone, find, lines, Recording};
 
 #[test]
-fn observers_are_told_on_a_thread_of_their_own() {
+fn observers_are_called_on_their_own_thread() {
     let _alone = alone();
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let here = Arc::clone(&told);
+    let states = Arc::new(Mutex::new(Vec::new()));
+    let here = Arc::clone(&states);
     let observer = observe(move |state| {
         assert_eq!(state, trace_state());
         trace_instant!("state", "observed", "state" => format!("{state:?}"));
@@ -33,7 +33,7 @@ fn observers_are_told_on_a_thread_of_their_own() {
     let once = [TraceState::Started, TraceState::Stopping, TraceState::Stopped];
     let twice: Vec<_> =
         once.iter().chain(&once).map(|state| (*state, "trace-observer".to_owned())).collect();
-    assert_eq!(*told.lock().unwrap(), twice);
+    assert_eq!(*states.lock().unwrap(), twice);
     let observed = |state| format!("instant(Thread) state/observed state={state}");
     assert_eq!(records, ["Started", "Stopping", "Started", "Stopping"].map(observed));
 }
@@ -47,30 +47,30 @@ fn an_observer_uses_descriptors_of_the_application() {
         (&writer).write_all(&[state as u8]).unwrap();
     });
     Recording::start().end();
-    let mut told = [0; 3];
-    reader.read_exact(&mut told).unwrap();
+    let mut states = [0; 3];
+    reader.read_exact(&mut states).unwrap();
     assert_eq!(
-        told,
+        states,
         [TraceState::Started, TraceState::Stopping, TraceState::Stopped].map(|s| s as u8)
     );
     drop(observer);
-    assert_eq!(reader.read(&mut told).unwrap(), 0, "what it captured is dropped");
+    assert_eq!(reader.read(&mut states).unwrap(), 0, "its captures are dropped");
 }
 
-/// An observer that comes while a recording is under way is told of its end.
+/// An observer that is added during a recording is called at its end.
 #[test]
-fn a_late_observer_is_told_of_the_end() {
+fn a_late_observer_is_called_at_the_end() {
     let _alone = alone();
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let here = Arc::clone(&told);
+    let states = Arc::new(Mutex::new(Vec::new()));
+    let here = Arc::clone(&states);
     let recording = Recording::start();
     let observer = observe(move |state| here.lock().unwrap().push(state));
     recording.end();
-    assert_eq!(*told.lock().unwrap(), [TraceState::Stopping, TraceState::Stopped]);
+    assert_eq!(*states.lock().unwrap(), [TraceState::Stopping, TraceState::Stopped]);
     drop(observer);
 }
 
-/// `init` returns when the observers have.
+/// `init` returns after all observers have returned.
 #[test]
 fn the_start_waits_for_observers() {
     let _alone = alone();
@@ -87,10 +87,10 @@ fn the_start_waits_for_observers() {
 }
 
 #[test]
-fn a_panic_is_the_observers_own() {
+fn a_panic_of_an_observer_is_contained() {
     let _alone = alone();
-    let told = Arc::new(AtomicU32::new(0));
-    let here = Arc::clone(&told);
+    let calls = Arc::new(AtomicU32::new(0));
+    let here = Arc::clone(&calls);
     let _panics = observe(|_| panic!("an observer of the test panics"));
     let _counts = observe(move |_| {
         here.fetch_add(1, Ordering::SeqCst);
@@ -100,13 +100,13 @@ fn a_panic_is_the_observers_own() {
         let recording = Recording::start();
         trace_instant!("state", "goes on");
         assert_eq!(lines(&recording.end(), "goes on").len(), 1);
-        assert_eq!(told.load(Ordering::SeqCst), 3 * times);
+        assert_eq!(calls.load(Ordering::SeqCst), 3 * times);
     }
 }
 
-/// The guard may be dropped by the observer itself, and then frees what it captured.
+/// The observer may drop its own guard, which then frees its captures.
 #[test]
-fn an_observer_may_end_itself() {
+fn an_observer_may_remove_itself() {
     let _alone = alone();
     let own: Arc<Mutex<Option<Observer>>> = Arc::default();
     let (inside, captured) = (Arc::clone(&own), Arc::new(AtomicU32::new(0)));
@@ -121,9 +121,10 @@ fn an_observer_may_end_itself() {
     assert_eq!(Arc::strong_count(&captured), 1);
 }
 
-/// When the guard has been dropped nothing is told any more, whatever was under way.
+/// After the guard is dropped, the observer is never called, not even for a recording that is
+/// starting.
 #[test]
-fn nobody_is_told_behind_the_end() {
+fn a_removed_observer_is_never_called() {
     for _ in 0..20 {
         let alive = Arc::new(AtomicBool::new(true));
         let here = Arc::clone(&alive);
@@ -141,16 +142,16 @@ fn nobody_is_told_behind_the_end() {
     }
 }
 
-/// The service thread waits for the observers, and not they for it.
+/// The service thread waits for observers, so an observer must not wait for it.
 #[test]
-fn an_observer_that_calls_init_gets_a_guard_that_does_nothing() {
+fn an_observer_that_calls_init_gets_a_guard_without_effect() {
     let _alone = alone();
     let observer = observe(|_| drop(trace_runtime::init()));
     let before = Instant::now();
     let recording = Recording::start();
     trace_instant!("state", "after an observer's init");
-    let told = recording.end();
+    let records = recording.end();
     assert!(before.elapsed() < Duration::from_millis(900), "{:?}", before.elapsed());
-    assert_eq!(find(&told, "after an observer's init").len(), 1);
+    assert_eq!(find(&records, "after an observer's init").len(), 1);
     drop(observer);
 }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use trace_runtime::{trace_instant, trace_track, Timestamp, Track};
 
-use crate::archive::{find, lines, Recording, Told};
+use crate::archive::{find, lines, Recorded, Recording};
 
 #[test]
 fn events_are_on_their_track() {
@@ -26,11 +26,13 @@ fn events_are_on_their_track() {
     let at = Timestamp::from_ticks;
     trace_track!(during, at at(50)..at(60), duration_complete("track", "done"));
     trace_track!(during, at at(70), instant("track", "then", "a" => 2u32));
-    let told = recording.end();
+    let records = recording.end();
     let on = |track: Track| -> Vec<String> {
-        let own = told.iter().filter(|told| told.thread == track.koid());
-        own.map(|told| format!("{} {}", told.process == u64::from(std::process::id()), told.text))
-            .collect()
+        let own = records.iter().filter(|record| record.thread == track.koid());
+        own.map(|record| {
+            format!("{} {}", record.process == u64::from(std::process::id()), record.text)
+        })
+        .collect()
     };
     assert_eq!(on(before), ["true begin track/scope a=1", "true end track/scope"]);
     assert_eq!(
@@ -46,16 +48,16 @@ fn events_are_on_their_track() {
             "true instant(Thread) track/then a=2",
         ]
     );
-    let times: Vec<u64> = find(&told, "track/done")
+    let times: Vec<u64> = find(&records, "track/done")
         .iter()
-        .chain(&find(&told, "track/then"))
-        .map(|told| told.ticks)
+        .chain(&find(&records, "track/then"))
+        .map(|record| record.ticks)
         .collect();
     assert_eq!(times, [50, 70]);
-    assert_ne!(find(&told, "of the thread")[0].thread, before.koid());
+    assert_ne!(find(&records, "of the thread")[0].thread, before.koid());
     let process = std::process::id();
     assert_eq!(
-        lines(&told, "made "),
+        lines(&records, "made "),
         [
             format!("kernel 2 {:#x} made before process=#{process}", before.koid()),
             format!("kernel 2 {:#x} made during process=#{process}", during.koid()),
@@ -63,9 +65,9 @@ fn events_are_on_their_track() {
     );
 }
 
-/// A track is named in each recording, and its scopes may end on another thread.
+/// A track has its name in each recording, and its scopes may end on another thread.
 #[test]
-fn a_scope_ends_where_it_is_dropped() {
+fn a_scope_ends_when_it_is_dropped() {
     let track = Track::new("wanderer");
     Recording::start().end();
     let recording = Recording::start();
@@ -78,20 +80,21 @@ fn a_scope_ends_where_it_is_dropped() {
     assert!(poll(&mut task).is_pending());
     let other = std::thread::spawn(move || assert!(poll(&mut task).is_ready()));
     other.join().unwrap();
-    let told = recording.end();
-    let mut own: Vec<&Told> = told.iter().filter(|told| told.thread == track.koid()).collect();
-    own.sort_by_key(|told| told.ticks);
-    let own: Vec<&str> = own.iter().map(|told| told.text.as_str()).collect();
-    // A name that only the beginning had is not at the end.
+    let records = recording.end();
+    let mut own: Vec<&Recorded> =
+        records.iter().filter(|record| record.thread == track.koid()).collect();
+    own.sort_by_key(|record| record.ticks);
+    let own: Vec<&str> = own.iter().map(|record| record.text.as_str()).collect();
+    // A name that is not a literal is only in the beginning.
     assert_eq!(
         own,
         ["begin wander/run time", "begin wander/inner", "end wander/inner", "end wander/"]
     );
     let name = format!("kernel 2 {:#x} wanderer process=#{}", track.koid(), std::process::id());
-    assert_eq!(lines(&told, "wanderer"), [name]);
+    assert_eq!(lines(&records, "wanderer"), [name]);
 }
 
-/// Is ready when it is polled again.
+/// A future that is ready at its second poll.
 struct Once(bool);
 
 impl Future for Once {
@@ -116,8 +119,8 @@ fn a_scope_ends_in_its_own_recording() {
     let first = Recording::start();
     let wait = {
         trace_track!(track, duration("over", "two recordings"));
-        let told = first.end();
-        assert_eq!(lines(&told, "over/"), ["begin over/two recordings"]);
+        let records = first.end();
+        assert_eq!(lines(&records, "over/"), ["begin over/two recordings"]);
         Recording::start()
     };
     assert_eq!(lines(&wait.end(), "over/"), Vec::<String>::new());
