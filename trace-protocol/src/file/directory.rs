@@ -207,7 +207,7 @@ impl Directory {
     /// Gives a name to a file without one. Replaces a file of this name.
     pub(super) fn link(&self, file: &File, name: &OsStr) -> io::Result<()> {
         match sys::link(file, &self.file, name) {
-            // A link replaces nothing, but renaming does.
+            // linkat(2) does not replace a file, but renameat(2) does.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let between = random_name(".trace-".as_ref(), ".tmp");
                 sys::link(file, &self.file, &between)?;

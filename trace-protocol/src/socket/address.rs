@@ -71,8 +71,8 @@ impl Address {
             sun_path: [0; 108],
         };
         let bytes = path.as_bytes_with_nul();
-        let room = raw.sun_path.get_mut(..bytes.len())?;
-        for (place, byte) in room.iter_mut().zip(bytes) {
+        let space = raw.sun_path.get_mut(..bytes.len())?;
+        for (place, byte) in space.iter_mut().zip(bytes) {
             *place = *byte as libc::c_char;
         }
         let length = mem::offset_of!(libc::sockaddr_un, sun_path) + bytes.len();

@@ -65,8 +65,8 @@ impl MemoryFile {
         retry(|| memory_files::allocate(&self.file, mode, length))
     }
 
-    /// Whether `fd` is memory of normal pages whose size is fixed for ever: no access to a mapping
-    /// of it can fail because somebody has cut it off.
+    /// Returns whether `fd` is memory of normal pages with a sealed size, so that no access to a
+    /// mapping can fail because the file was truncated.
     pub fn is_sealed(fd: BorrowedFd<'_>) -> bool {
         let tmpfs = || file_system(fd).is_ok_and(|found| found == libc::TMPFS_MAGIC as u64);
         memory_files::seals(fd).is_ok_and(|seals| seals & SEALS == SEALS) && tmpfs()

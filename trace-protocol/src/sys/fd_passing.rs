@@ -76,8 +76,8 @@ fn control_message(fds: &[BorrowedFd<'_>]) -> Control {
     control[0] = (HEADER + fds.len() * FD) as u64;
     control[1] = LEVEL_AND_TYPE;
     for (words, pair) in control[2..].iter_mut().zip(fds.chunks(2)) {
-        let mut halves = pair.iter().map(|fd| fd.as_raw_fd());
-        let (low, high) = (halves.next().unwrap_or(0), halves.next().unwrap_or(0));
+        let mut numbers = pair.iter().map(|fd| fd.as_raw_fd());
+        let (low, high) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         *words = join(low, high);
     }
     control

@@ -23,7 +23,7 @@ pub(crate) fn open(
         // SAFETY: `name` ends with a zero byte and lives through the call.
         let fd = unsafe { libc::openat(number(directory), name.as_ptr(), flags, mode) };
         if fd >= 0 {
-            // SAFETY: openat succeeded, so `fd` is open and nobody else owns it.
+            // SAFETY: openat succeeded, so `fd` is open and has no other owner.
             return Ok(unsafe { File::from_raw_fd(fd) });
         }
         let error = io::Error::last_os_error();
@@ -69,8 +69,8 @@ impl Status {
 pub(crate) fn look(directory: &File, name: &OsStr) -> io::Result<Status> {
     let name = text(name)?;
     let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: `name` ends with a zero byte and lives through the call; there is room for the
-    // result.
+    // SAFETY: `name` ends with a zero byte and lives through the call, and `status` has space for
+    // the result.
     check(unsafe {
         libc::fstatat(
             directory.as_raw_fd(),
@@ -94,7 +94,7 @@ pub(crate) fn look(directory: &File, name: &OsStr) -> io::Result<Status> {
 /// Returns the type of the file system that a file is on, one of the constants `…_MAGIC`.
 pub(crate) fn file_system(file: BorrowedFd<'_>) -> io::Result<u64> {
     let mut status = MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: there is room for the result.
+    // SAFETY: `status` has space for the result.
     check(unsafe { libc::fstatfs(file.as_raw_fd(), status.as_mut_ptr()) })?;
     // SAFETY: fstatfs succeeded and has filled it.
     let status = unsafe { status.assume_init() };

@@ -23,7 +23,7 @@ mod imp {
 
 #[cfg(not(all(target_os = "linux", not(loom), not(miri))))]
 mod imp {
-    /// In the model the light fence is a full one, so that nothing is missing.
+    /// In the model the light fence is a full fence, so `membarrier` is not required.
     pub(crate) fn register() -> bool {
         cfg!(loom)
     }

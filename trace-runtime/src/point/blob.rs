@@ -30,8 +30,8 @@ const PART_NUMBERS: usize = 2;
 #[inline(never)]
 pub fn blob(site: &impl Switch, blob_type: BlobType, names: impl Texts, bytes: &[u8]) {
     let [_, name] = names.texts().map(Inline::new);
-    let room = room_beside(1 + name.words()).min(MAX_BLOB_BYTES);
-    for part in parts(bytes, room) {
+    let capacity = capacity_beside(1 + name.words()).min(MAX_BLOB_BYTES);
+    for part in parts(bytes, capacity) {
         let words = 1 + name.words() + part.len().div_ceil(8);
         write(site, words, |header, fill| {
             name.encode(fill);
@@ -76,11 +76,11 @@ pub(crate) fn blob_event_in_parts<A: Arguments>(
     let [category, name] = names.texts().map(Inline::new);
     let beside = |limit| FIXED + category.words() + name.words() + arguments.words(limit);
     let limit = if beside(Limit::LONG) <= MOST_BESIDE_DATA { Limit::LONG } else { Limit::SHORT };
-    let split = bytes.len() > room_beside(beside(limit));
+    let split = bytes.len() > capacity_beside(beside(limit));
     let beside = beside(limit) + if split { PART_NUMBERS } else { 0 };
-    let number = bytes.len().div_ceil(room_beside(beside));
+    let number = bytes.len().div_ceil(capacity_beside(beside));
     let now = ticks();
-    for (index, part) in parts(bytes, room_beside(beside)).enumerate() {
+    for (index, part) in parts(bytes, capacity_beside(beside)).enumerate() {
         let words = beside + part.len().div_ceil(8);
         let count = arguments.count() + if split { PART_NUMBERS } else { 0 };
         write(site, words, |header, fill| {
@@ -122,14 +122,14 @@ pub(crate) fn blob_attachment_named<'a>(
     let [category, name] = names.texts();
     let [category, inline] = [category, name].map(Inline::new);
     let words_of_names = category.words() + inline.words();
-    if bytes.len() <= room_beside(FIXED + words_of_names) {
+    if bytes.len() <= capacity_beside(FIXED + words_of_names) {
         return attachment(site, category, inline, bytes);
     }
     let literal = literal();
     let name = Limit::SHORT.cut(if name.is_empty() { &literal } else { name });
-    let room = room_beside(FIXED + category.words() + (name.len() + NUMBERS).div_ceil(8));
-    let number = bytes.len().div_ceil(room);
-    for (index, part) in bytes.chunks(room).enumerate() {
+    let capacity = capacity_beside(FIXED + category.words() + (name.len() + NUMBERS).div_ceil(8));
+    let number = bytes.len().div_ceil(capacity);
+    for (index, part) in bytes.chunks(capacity).enumerate() {
         let name = Formatted::new(format_args!("{name} ({}/{number})", index + 1));
         attachment(site, category, Inline::whole(name.as_str()), part);
     }
@@ -147,13 +147,13 @@ fn attachment(site: &impl Switch, category: Inline<'_>, name: Inline<'_>, bytes:
 }
 
 /// Returns the bytes of data that fit into a record with `words` other words.
-fn room_beside(words: usize) -> usize {
+fn capacity_beside(words: usize) -> usize {
     (MAX_RECORD_WORDS - words) * 8
 }
 
 /// Splits data into parts, at least one.
-fn parts(bytes: &[u8], room: usize) -> impl Iterator<Item = &[u8]> {
-    bytes.chunks(room).chain(bytes.is_empty().then_some(bytes))
+fn parts(bytes: &[u8], capacity: usize) -> impl Iterator<Item = &[u8]> {
+    bytes.chunks(capacity).chain(bytes.is_empty().then_some(bytes))
 }
 
 fn part_numbers(keys: [u64; PART_NUMBERS], words: &[AtomicU64], numbers: [usize; PART_NUMBERS]) {

@@ -63,8 +63,8 @@ impl Write for Formatted {
     fn write_str(&mut self, text: &str) -> Result {
         let end = self.length + text.len();
         if self.long.is_empty() {
-            if let Some(room) = self.inline.get_mut(self.length..end) {
-                room.copy_from_slice(text.as_bytes());
+            if let Some(space) = self.inline.get_mut(self.length..end) {
+                space.copy_from_slice(text.as_bytes());
                 self.length = end;
                 return Ok(());
             }
