@@ -1,5 +1,5 @@
-//! Alerts that were raised and are to be sent: counts that their owners keep, and a few slots for
-//! names that are known at run time only.
+//! Raised alerts that are not sent yet: counts in statics of their owners, and a fixed number of
+//! slots for names that are known only at run time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use trace_protocol::packet::{AlertName, MAX_ALERT_NAME};
 
 use crate::engine::wake::WakeWord;
 
-/// How often an alert was raised and is not sent yet.
+/// The number of raises of an alert that are not sent yet.
 ///
 /// Rules: raised by any thread, also in a signal handler; lowered by the service thread, and by a
 /// forked child for itself.
@@ -15,70 +15,70 @@ use crate::engine::wake::WakeWord;
 pub struct AlertCount(AtomicU64);
 
 impl AlertCount {
-    /// No alert.
+    /// Returns a count of zero.
     #[must_use]
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Counts one more. Returns whether the service thread has to be woken: it is not about to look
-    /// already.
+    /// Increments the count. Returns whether it was zero, and the service thread must be woken.
     pub fn raise(&self) -> bool {
-        // Released, so that who learns of the alert finds what was recorded before it.
+        // Release: records written before the alert are visible to the thread that sends it.
         self.0.fetch_add(1, Ordering::Release) == 0
     }
 
-    /// Whether there is any.
+    /// Returns whether the count is not zero.
     pub fn is_raised(&self) -> bool {
-        // Acquired: the name was stored before.
+        // Acquire: the name was stored before the count.
         self.0.load(Ordering::Acquire) != 0
     }
 
-    /// Takes one, if there is any.
+    /// Decrements the count if it is not zero. Returns whether it did.
     pub(crate) fn take(&self) -> bool {
         let one_less = |count: u64| count.checked_sub(1);
         self.0.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_less).is_ok()
     }
 
-    /// Gives one back that could not be sent now.
+    /// Increments the count for an alert that could not be sent.
     pub(crate) fn put_back(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Forgets them. Only stores.
+    /// Resets the count. Does nothing but a store.
     pub fn clear(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Takes all there are.
+    /// Returns the count, and resets it.
     pub(crate) fn take_all(&self) -> u64 {
         self.0.swap(0, Ordering::Acquire)
     }
 }
 
-/// The alerts of a provider whose names are known at run time only.
+/// The alerts of a provider with names that are known only at run time.
 #[derive(Debug)]
 pub(crate) struct NamedAlerts {
     slots: [Slot; 64],
-    /// Whether a manager listens. Rules: stored by the service thread, and in a forked child.
+    /// Whether a manager receives alerts. Rules: stored by the service thread, and in a forked
+    /// child.
     is_listening: AtomicBool,
-    /// Alerts for whose names there was no slot.
+    /// The number of alerts that were dropped because no slot was free.
     without_slot: AtomicU64,
 }
 
-/// The second word of a slot that is yet to have one. No name has it: the last two of its bytes are
-/// zeros.
+/// The second word of a slot without a name. No name has this value, because the last two bytes of
+/// a name's second word are zero.
 const UNSET: u64 = u64::MAX;
 
-/// A name and how often it was raised.
+/// A name and its count.
 #[derive(Debug)]
 struct Slot {
-    /// The name's bytes, with zeros behind; the first word is 0 and the second one [`UNSET`] in a
-    /// slot without a name.
+    /// The name's bytes, padded with zeros. In a slot without a name, the first word is 0 and the
+    /// second is [`UNSET`].
     ///
-    /// Rules: each is stored once, by compare and exchange, the first word first. Who finds the
-    /// first word of its name stores the second one, also for another thread: so nobody passes a
-    /// slot over that is about to have its name, and nobody waits.
+    /// Rules: each word is stored once, by compare and exchange, the first word first. A thread
+    /// that finds the first word of its name stores the second, also for another thread. So no
+    /// thread skips a slot that is about to get its name, and no thread waits.
     name: [AtomicU64; 2],
     count: AlertCount,
 }
@@ -88,7 +88,7 @@ impl Slot {
         Self { name: [AtomicU64::new(0), AtomicU64::new(UNSET)], count: AlertCount::new() }
     }
 
-    /// Whether the slot has this name, or takes it.
+    /// Returns whether the slot has this name. A free slot gets it.
     fn is_for(&self, name: [u64; 2]) -> bool {
         let [first, second] = &self.name;
         is_or_becomes(first, 0, name[0]) && is_or_becomes(second, UNSET, name[1])
@@ -120,7 +120,7 @@ impl NamedAlerts {
         }
     }
 
-    /// Raises an alert. Returns whether it is going to be sent.
+    /// Raises an alert. Returns whether it will be sent.
     pub(crate) fn raise(&self, name: &str, wake: &WakeWord) -> bool {
         if !self.is_listening.load(Ordering::Relaxed) || AlertName::new(name).is_none() {
             return false;
@@ -138,24 +138,24 @@ impl NamedAlerts {
         found.is_some()
     }
 
-    /// Says whether a manager listens from now on.
+    /// Sets whether a manager receives alerts.
     pub(crate) fn listen(&self, listening: bool) {
         self.is_listening.store(listening, Ordering::Relaxed);
     }
 
-    /// Takes the number of alerts for whose names there was no slot.
+    /// Returns the number of alerts that were dropped because no slot was free, and resets it.
     pub(crate) fn take_without_slot(&self) -> u64 {
         self.without_slot.swap(0, Ordering::Relaxed)
     }
 
-    /// The alerts that are raised. Service thread only.
+    /// Returns the raised alerts. Service thread only.
     pub(crate) fn raised(&'static self) -> impl Iterator<Item = (AlertName, &'static AlertCount)> {
         let slots = self.slots.iter().filter(|slot| slot.count.is_raised());
         slots.filter_map(|slot| Some((slot.name()?, &slot.count)))
     }
 
-    /// Forgets what was raised. Only stores: also for a forked child, whose parent's alerts are not
-    /// its own.
+    /// Clears all raised alerts. Does nothing but stores, so that a forked child can drop its
+    /// parent's alerts.
     pub(crate) fn forget(&self) {
         self.slots.iter().for_each(|slot| slot.count.clear());
         self.take_without_slot();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_keeps_the_name_that_it_took_first() {
+    fn a_slot_keeps_its_first_name() {
         let slot = Slot::new();
         assert_eq!(slot.name(), None);
         assert!(slot.is_for(words("fourteen bytes")));
@@ -183,9 +183,9 @@ mod tests {
         assert_eq!(slot.name().unwrap().as_str(), "fourteen bytes");
     }
 
-    /// Another thread is about to name the slot.
+    /// Another thread has stored only the first word of the name.
     #[test]
-    fn a_slot_under_way_is_for_who_completes_its_name() {
+    fn a_slot_with_half_a_name_belongs_to_the_thread_that_completes_it() {
         for name in ["fourteen bytes", "fourteen"] {
             let slot = Slot::new();
             slot.name[0].store(words("fourteen bytes")[0], Ordering::Relaxed);

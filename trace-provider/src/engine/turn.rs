@@ -4,19 +4,18 @@ use std::borrow::Cow;
 
 use trace_format::layout::StringRef;
 
-/// A trace point, as a recording sees it.
+/// The activation of a trace point by a recording.
 pub trait Turn {
-    /// Its category; empty where it is on while anything is recorded.
+    /// Returns the category. If it is empty, the trace point is on while anything is recorded.
     fn category(&self) -> Cow<'_, str>;
 
-    /// Turns the trace point on, with string refs from `intern`. It stays off if one of its strings
-    /// has none.
+    /// Turns the trace point on, with string refs from `intern`. It stays off if `intern` fails.
     fn turn_on(&self, intern: &mut dyn FnMut(&str) -> Option<StringRef>) -> Option<()>;
 
-    /// Turns the trace point off. Only stores.
+    /// Turns the trace point off. Does nothing but stores.
     fn turn_off(&self);
 
-    /// Shows category, name and keys to `take`: what has to be in the string table while the trace
-    /// point is on.
+    /// Calls `take` with the category, the name and the keys: the strings that must be registered
+    /// while the trace point is on.
     fn for_each_text(&self, take: &mut dyn FnMut(&str));
 }
