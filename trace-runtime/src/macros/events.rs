@@ -118,8 +118,9 @@ macro_rules! trace_counter {
 
 /// Records the beginning of an asynchronous operation, which may end on any thread.
 ///
-/// [`trace_async_end!`](crate::trace_async_end) with the same category, name and id ends it. Ids
-/// must be unique in the whole trace: use [`trace_nonce!`](crate::trace_nonce).
+/// [`trace_async_end!`](crate::trace_async_end) with the same category, name and id ends it. An id
+/// identifies one operation or flow in the whole trace: get it from
+/// [`trace_nonce!`](crate::trace_nonce).
 ///
 /// ```
 /// use trace_runtime::{trace_async_begin, trace_async_end, trace_async_instant, trace_nonce};
@@ -204,7 +205,8 @@ macro_rules! trace_async_enter {
 /// [`trace_flow_step!`](crate::trace_flow_step) or [`trace_flow_end!`](crate::trace_flow_end) with
 /// the same category, name and id.
 ///
-/// Ids must be unique in the whole trace: use [`trace_nonce!`](crate::trace_nonce).
+/// An id identifies one operation or flow in the whole trace: get it from
+/// [`trace_nonce!`](crate::trace_nonce).
 ///
 /// ```
 /// use trace_runtime::{trace_duration, trace_flow_begin, trace_flow_end, trace_nonce};
