@@ -43,11 +43,11 @@ pub struct Debugged<'a, T: ?Sized, M>(Fallback<'a, T, M>);
 #[derive(Clone, Copy, Debug)]
 pub struct Fallback<'a, T: ?Sized, M>(&'a T, PhantomData<M>);
 
-/// Marks a [`Fallback`] that accepts every type.
+/// Marks a `Fallback` that accepts every type.
 #[derive(Clone, Copy, Debug)]
 pub struct Optional;
 
-/// Marks a [`Fallback`] that accepts no type.
+/// Marks a `Fallback` that accepts no type.
 #[derive(Clone, Copy, Debug)]
 pub struct Required;
 
