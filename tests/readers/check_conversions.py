@@ -1,4 +1,4 @@
-"""What Perfetto's trace processor shows of archives and documents with rare contents."""
+"""Expectations for Perfetto's trace processor on archives and documents with rare contents."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FLOWS = "select o.name, i.name from flow join slice o on slice_out = o.id join s
 
 @dataclass
 class Case:
-    """What a query has to return of an archive or a document, in each of these formats."""
+    """The expected result of a query on an archive or a document, in each of these formats."""
 
     name: str
     content: bytes | list[object] | dict[str, object]
     query: str
-    wanted: list[list[object]]
+    expected: list[list[object]]
     formats: list[str] = field(default_factory=lambda: [".pftrace"])
 
 
@@ -46,8 +46,8 @@ def write(path: Path, content: bytes | list[object] | dict[str, object]) -> Path
 def faults(programs: Programs, engine: Path, case: Case, source: Path, suffix: str) -> list[str]:
     trace = source if suffix == source.suffix else programs.convert(source, suffix)
     errors, found = perfetto.query(engine, trace, [perfetto.ERRORS, case.query])
-    told = [f"import error: {error}" for error in errors]
-    return told if found == case.wanted else [*told, f"{found}, not {case.wanted}"]
+    problems = [f"import error: {error}" for error in errors]
+    return problems if found == case.expected else [*problems, f"{found}, not {case.expected}"]
 
 
 def cases(programs: Programs) -> Iterator[Case]:
@@ -84,10 +84,10 @@ def blob(kind: int, name: str, payload: bytes) -> bytes:
 
 
 def packets_in_blobs(programs: Programs) -> bytes:
-    """A trace of Perfetto's, in pieces of 7 bytes, beside a duration."""
+    """A trace of Perfetto in pieces of 7 bytes, beside a duration."""
     inner = write(programs.work / "packets", archive(duration(5000, 5500)))
     packets = programs.convert(inner, ".pftrace").read_bytes()
-    # As another program would write it: with a sequence of its own.
+    # A sequence of its own, as if another program had written it.
     pieces = [packets[at : at + 7] for at in range(0, len(packets), 7)]
     return archive(duration(1000, 1500), *(blob(3, "packets", piece) for piece in pieces))
 
@@ -96,7 +96,7 @@ MANY_CPUS = [["1023", "8", "1000", "1000"]]
 
 
 def many_cpus() -> Iterator[bytes]:
-    """The same thread on the last processor that Perfetto takes, and on one more."""
+    """The same thread on the last CPU that Perfetto accepts, and on further ones."""
     for cpu in (1023, 1024, 4000):
         for at, out, into in ((1000, 0, 8), (2000, 8, 0)):
             weights = [fxt_bytes.argument(1, name, in_header=1 << 31) for name in (["outgoing_weight"] if out == 0 else ["incoming_weight"])]
@@ -105,7 +105,7 @@ def many_cpus() -> Iterator[bytes]:
 
 
 def flow_ends() -> list[object]:
-    """Two flows end in a slice, and two at the one that begins next."""
+    """Two flows end in the enclosing slice, and two in the next one."""
     events: list[object] = []
     for flow in range(4):
         at, binding = 100 * flow, {"bp": "e"} if flow % 2 == 0 else {}
