@@ -1,4 +1,4 @@
-//! Panics end before they reach C.
+//! Catches panics before they reach C.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 

@@ -1,4 +1,4 @@
-//! The life of a provider, modules, and the trace points that a program of C has most of.
+//! The life of a provider, modules, and the common trace points.
 
 use std::ffi::{c_char, CStr};
 use std::hint::black_box;
