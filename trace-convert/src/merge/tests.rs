@@ -1,5 +1,7 @@
 use trace_format::layout::ProviderEvent;
-use trace_format::{Argument, Arguments, Event, EventKind, Text, Thread, ThreadKoids, Value};
+use trace_format::{
+    Argument, Arguments, Event, EventKind, Text, Thread, ThreadKoids, Value, Writer,
+};
 
 use super::*;
 use crate::slice::{self, Plan, Selection};

@@ -5,7 +5,7 @@ use trace_format::{
 };
 
 use super::*;
-use crate::text;
+use crate::{rewrite, text};
 use trace_analyze::check::{self, Verdict};
 use EventKind::*;
 
