@@ -55,7 +55,16 @@ def cases(programs: Programs) -> Iterator[Case]:
     yield Case("packets in blobs", packets_in_blobs(programs), SLICES, [["8", "n", "1000", "500", "0"], ["8", "n", "5000", "500", "0"]])
     yield Case("many CPUs", archive(*many_cpus()), "select cpu, tid, ts, dur from sched join thread using (utid) where tid != 0", MANY_CPUS)
     yield Case("flow ends", flow_ends(), FLOWS, [[f"out {n}", f"in {n}"] for n in range(4)], [".json", ".pftrace"])
+    yield Case("counters", counters(), COUNTERS, [["ctr:a:5", "1"], ["ctr:a:5", "2"], ["ctr:b:0", "3"]], [".fxt", ".pftrace"])
+    yield Case("times before 0", before_0(), "select name, ts - trace_start(), dur from slice", [["a", "0", "2000"], ["b", "3000", "0"]], ANY)
+    yield Case("ends of other names", other_ends(), SLICES, OTHER_ENDS, [".fxt", ".pftrace"])
     yield Case("labels and places", labels(), LABELS, [["1", "one,two"]])
+
+
+ANY = [".json", ".fxt", ".pftrace"]
+COUNTERS = "select track.name, value from counter join process_counter_track track on track_id = track.id order by ts"
+# As of the document itself, but that this has no import errors for ends that close nothing.
+OTHER_ENDS = [["1", "a", "1000", "3000", "0"], ["1", "b", "2000", "2000", "1"], ["2", "m", "1000", "2000", "0"], ["2", "n", "2000", "1000", "1"]]
 
 
 LABELS = "select pid, group_concat(string_value) from process join args using (arg_set_id) where flat_key = 'chrome.process_label' group by pid"
@@ -117,6 +126,33 @@ def flow_ends() -> list[object]:
             common | {"ph": "f", "name": "flow", "id": flow, "ts": at + 25, "tid": 2} | binding,
         ]
     return events
+
+
+def counters() -> list[object]:
+    """Members and values that are no series."""
+    common = {"ph": "C", "name": "ctr", "pid": 1, "tid": 1}
+    return [
+        common | {"ts": 1, "id": 5, "args": {"a": 1}},
+        common | {"ts": 2, "id": "0x5", "tts": 7, "args": {"a": 2, "why": "none"}},
+        {"ph": "C", "name": "ctr", "pid": 1, "ts": 3, "args": {"b": 3}},
+    ]
+
+
+def before_0() -> list[object]:
+    common = {"pid": 1, "tid": 1}
+    return [
+        common | {"ph": "B", "name": "a", "ts": -2},
+        common | {"ph": "E", "name": "a", "ts": 0},
+        common | {"ph": "i", "name": "b", "ts": 1, "s": "t"},
+    ]
+
+
+def other_ends() -> list[object]:
+    """On thread 1 an end of no begin, and on thread 2 of one around another."""
+    threads = {1: ("Ba", "Bb", "Ex", "Ea"), 2: ("Bm", "Bn", "Em", "En")}
+    return [
+        {"ph": what[0], "name": what[1], "cat": "c", "ts": ts, "pid": 1, "tid": tid} for tid, events in threads.items() for ts, what in enumerate(events, 1)
+    ]
 
 
 def labels() -> list[object]:

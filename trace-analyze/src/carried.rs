@@ -38,6 +38,14 @@ pub const DOCUMENT: &str = "tef:document";
 /// A blob: a whole event as JSON.
 pub const EVENT: &str = "tef:event";
 
+/// A blob: the counter after it shows the event that the blob before carries. A counter cannot have
+/// [`ADDED`] itself: readers take each of its arguments for a series.
+pub const SHOWN: &str = "tef:shown";
+
+/// A blob: by how many nanoseconds the times of the document are later in the archive, as decimal
+/// digits.
+pub const SHIFT: &str = "tef:shift";
+
 /// A blob: a member of the document, key and value, as JSON.
 pub const MEMBER: &str = "tef:member";
 
@@ -60,7 +68,7 @@ pub fn lacks(item: &Item<'_>, arguments: &Arguments<'_>, key: &str) -> bool {
 
 /// Keys of members that would be taken for something else behind the prefix.
 pub fn is_reserved(key: &str) -> bool {
-    let own = [EMPTY_ARGS, ABSENT, ADDED, DOCUMENT, EVENT, MEMBER, MORE];
+    let own = [EMPTY_ARGS, ABSENT, ADDED, DOCUMENT, EVENT, SHOWN, SHIFT, MEMBER, MORE];
     let is_own = own.iter().any(|name| name.strip_prefix(PREFIX) == Some(key));
     is_own || key.starts_with("json:") || key.starts_with("arg:")
 }

@@ -14,6 +14,7 @@
 //! than once, and holds what a process did during the operation that it follows.
 #![forbid(unsafe_code)]
 
+mod anchor;
 pub mod arguments;
 pub mod carried;
 pub mod catalog;
@@ -34,6 +35,7 @@ pub mod stats;
 #[cfg(test)]
 mod testing;
 
+pub use anchor::is_clock_anchor;
 pub use damage::Damage;
 pub use exact::{exact, MAX_SAFE_INTEGER};
 pub use loss::Loss;

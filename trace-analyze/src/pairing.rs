@@ -12,16 +12,18 @@
 //! [`spans`](crate::spans), which also nests complete events and computes self times, decides by
 //! the same [`begin_of`].
 
+mod open;
 mod outcomes;
 
 use trace_format::{Event, EventKind, Item, ThreadKoids};
 
 use crate::catalog::{Catalog, LabelId};
+pub use open::OpenBegins;
 pub use outcomes::Outcome;
 
 /// How far down the begin of an end is looked for: an end whose begin is not
 /// there must not cost as much as there are open ones.
-pub const MAX_SEARCH: usize = 1 << 10;
+pub(crate) const MAX_SEARCH: usize = 1 << 10;
 
 /// Returns where among the open begins, from the outermost on, the one is that
 /// an end belongs to. `label` returns the label of a begin, and `None` for
@@ -34,8 +36,13 @@ pub fn begin_of<T>(
     label: impl Fn(&T) -> Option<LabelId>,
 ) -> Option<usize> {
     let pattern = Pattern::new(catalog, end);
-    let mut inner = open.iter().rev().take(MAX_SEARCH);
-    let inside = inner.position(|open| label(open).is_some_and(|begin| pattern.matches(begin)))?;
+    innermost(open, |open| label(open).is_some_and(|begin| pattern.matches(begin)))
+}
+
+/// Returns the place of the innermost one that matches, of those that are near.
+#[inline]
+fn innermost<T>(open: &[T], matches: impl Fn(&T) -> bool) -> Option<usize> {
+    let inside = open.iter().rev().take(MAX_SEARCH).position(matches)?;
     Some(open.len() - 1 - inside)
 }
 

@@ -3,7 +3,7 @@
 mod spill;
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Seek};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -56,6 +56,8 @@ pub(crate) struct Input {
     /// `None` if the format is unknown.
     pub(crate) kind: Option<InputKind>,
     pub(crate) bytes: Box<dyn Read>,
+    /// By how many nanoseconds the times of JSON have to be later so that none is negative.
+    pub(crate) shift: u64,
 }
 
 impl Input {
@@ -65,12 +67,30 @@ impl Input {
         let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
         read.with_context(|| format!("cannot read {}", path.display()))?;
         let kind = InputKind::detect(&start);
-        Ok(Self { kind, bytes: Box::new(io::Cursor::new(start).chain(input)) })
+        let bytes = Box::new(io::Cursor::new(start).chain(input));
+        match kind {
+            Some(InputKind::Json) => Self::json(path, bytes),
+            _ => Ok(Self { kind, bytes, shift: 0 }),
+        }
+    }
+
+    /// Returns a document, at which a look is taken before it is read: times may be negative.
+    fn json(path: &Path, bytes: Box<dyn Read>) -> Result<Self> {
+        let kind = Some(InputKind::Json);
+        if is_file(path) {
+            let shift = shift_of(|| open_bytes(path, |file| Box::new(file)));
+            return Ok(Self { kind, bytes, shift });
+        }
+        let copy = tempfile::tempfile().with_context(temporary_file_error)?;
+        copy_to(path, bytes, &copy, temporary_file_error)?;
+        let open = || Ok(copy.try_clone().and_then(|mut copy| copy.rewind().map(|()| copy))?);
+        let shift = shift_of(open);
+        Ok(Self { kind, bytes: Box::new(open()?), shift })
     }
 
     /// Returns a reader of the input as an archive. If `lenient`, skips malformed JSON events.
     pub(crate) fn into_reader(self, path: &Path, lenient: bool) -> Result<Reader<Box<dyn Read>>> {
-        let format = self.kind.unwrap_or(InputKind::Fxt).format(lenient);
+        let format = self.kind.unwrap_or(InputKind::Fxt).format(lenient, self.shift);
         let archive = format.open(self.bytes);
         let archive = archive.with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Reader::new(archive))
@@ -89,16 +109,22 @@ impl InputKind {
     const ALL: [Self; 3] = [Self::Fxt, Self::Json, Self::Ftrace];
 
     fn detect(start: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.format(false).detects(start))
+        Self::ALL.into_iter().find(|kind| kind.format(false, 0).detects(start))
     }
 
-    pub(crate) fn format(self, lenient: bool) -> Box<dyn InputFormat> {
+    pub(crate) fn format(self, lenient: bool, shift: u64) -> Box<dyn InputFormat> {
         match self {
             Self::Fxt => Box::new(Fxt),
-            Self::Json => Box::new(tef::Document { lenient }),
+            Self::Json => Box::new(tef::Document { lenient, shift }),
             Self::Ftrace => Box::new(Ftrace),
         }
     }
+}
+
+/// Returns the shift of a document; what is malformed is reported when it is read.
+fn shift_of<R: Read>(open: impl Fn() -> Result<R>) -> u64 {
+    let limits = tef::Limits { lenient: true, ..tef::Limits::default() };
+    tef::shift(limits, || open().map_err(io::Error::other)).unwrap_or(0)
 }
 
 fn open_bytes(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Result<Box<dyn Read>> {

@@ -60,6 +60,8 @@
 
 mod arguments;
 mod begins;
+mod cpus;
+mod documents;
 mod event;
 mod exporter;
 mod json;

@@ -58,6 +58,7 @@ mod hints;
 mod lanes;
 mod message;
 mod operation;
+mod operations;
 mod others;
 mod packets;
 mod scheduling;

@@ -15,10 +15,9 @@ use trace_format::{
     Writer,
 };
 
-use crate::slice::is_anchor;
 use crate::ConvertError;
 use trace_analyze::arguments;
-use trace_analyze::Loss;
+use trace_analyze::{is_clock_anchor, Loss};
 
 /// Replaces times and koids of records.
 pub(crate) type Change<'c> = Option<&'c dyn Fn(Word, u64) -> u64>;
@@ -238,7 +237,7 @@ pub(crate) fn with_nanos<'a>(
 /// Tells whether arguments of an event are ticks.
 #[inline]
 pub(crate) fn tells_ticks(item: &Item<'_>, event: &Event<'_>) -> bool {
-    Loss::of(item, event).is_some() || is_anchor(item, event)
+    Loss::of(item, event).is_some() || is_clock_anchor(item, event)
 }
 
 /// Returns the time of a record that has one, in ticks.

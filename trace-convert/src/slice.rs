@@ -33,7 +33,6 @@ use crate::rewrite::Copier;
 use crate::ConvertError;
 use numbers::Numbers;
 pub use plan::Plan;
-pub(crate) use select::is_anchor;
 use select::Filter;
 pub use select::Selection;
 use trace_analyze::catalog::Catalog;

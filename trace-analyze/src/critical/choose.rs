@@ -9,7 +9,7 @@ use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
 use crate::Damage;
 
 /// The most begins and ends that wait for each other.
-const MAX_WAITING: usize = 1 << 20;
+pub(super) const MAX_WAITING: usize = 1 << 20;
 
 /// Which operations or flows come into question; all if nothing is said.
 #[derive(Default)]

@@ -5,9 +5,11 @@ use std::io::Read;
 
 use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids};
 
+use super::choose::MAX_WAITING;
 use super::{Chosen, Segment};
 use crate::arguments;
 use crate::catalog::{Catalog, LabelId};
+use crate::pairing::{Edge, Outcome, Pairing};
 use crate::Damage;
 
 /// The most operations within one another that a path goes into.
@@ -21,7 +23,7 @@ const MAX_SEGMENTS: usize = 1 << 20;
 struct Operation {
     label: LabelId,
     begin: u64,
-    end: u64,
+    end: Option<u64>,
     /// Its polls by their end.
     polls: Vec<Poll>,
     /// The places of the operations whose parent it is, by their end.
@@ -38,7 +40,7 @@ struct Poll {
 }
 
 /// Operations of one process. Their events may come in any order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Operations {
     catalog: Catalog,
     list: Vec<Operation>,
@@ -46,13 +48,13 @@ struct Operations {
     places: HashMap<u64, usize>,
     /// Ids of operations, when they began, and the ids of their parents.
     parents: Vec<(u64, u64, u64)>,
-    ends: Vec<(u64, u64)>,
+    pairing: Pairing<u64>,
     polls: Vec<(u64, Poll)>,
 }
 
 /// Returns the path of an operation.
 pub(super) fn path<R: Read>(chosen: &Chosen, reader: Reader<R>) -> Result<Vec<Segment>, ReadError> {
-    let mut operations = Operations::default();
+    let mut operations = Operations::new();
     Damage::of_all(reader, |item| {
         operations.catalog.note(item);
         if let Record::Event(event) = &item.record {
@@ -68,7 +70,30 @@ pub(super) fn path<R: Read>(chosen: &Chosen, reader: Reader<R>) -> Result<Vec<Se
     Ok(segments)
 }
 
+impl Operation {
+    fn new(label: LabelId, begin: u64) -> Self {
+        let (polls, children, polls_of_children) = Default::default();
+        Self { label, begin, end: None, polls, children, polls_of_children }
+    }
+
+    /// Returns when it was over, if that is in the time.
+    fn end(&self) -> u64 {
+        self.end.unwrap_or(u64::MAX)
+    }
+}
+
 impl Operations {
+    fn new() -> Self {
+        Self {
+            catalog: Catalog::default(),
+            list: Vec::new(),
+            places: HashMap::new(),
+            parents: Vec::new(),
+            pairing: Pairing::new(MAX_WAITING),
+            polls: Vec::new(),
+        }
+    }
+
     fn event(&mut self, chosen: &Chosen, item: &Item<'_>, event: &Event<'_>) {
         let nanos = item.nanos(event.ticks);
         let thread = item.thread(event.thread);
@@ -77,13 +102,12 @@ impl Operations {
         }
         match event.kind {
             EventKind::AsyncBegin { id } if nanos >= chosen.begin => {
-                let label = self.catalog.label(item, event.category, event.name);
-                self.begin(id, label, nanos);
+                self.edge(item, event, id);
                 if let Some(parent) = arguments::named_unsigned(item, &event.arguments, "parent") {
                     self.parents.push((id, nanos, parent));
                 }
             }
-            EventKind::AsyncEnd { id } if nanos >= chosen.begin => self.ends.push((id, nanos)),
+            EventKind::AsyncEnd { id } if nanos >= chosen.begin => self.edge(item, event, id),
             EventKind::DurationComplete { end } => {
                 let (begin, end) = (nanos, item.nanos(end).max(nanos));
                 if end >= chosen.begin {
@@ -96,33 +120,39 @@ impl Operations {
         }
     }
 
-    fn begin(&mut self, id: u64, label: LabelId, begin: u64) {
-        let next = self.list.len();
-        let place = *self.places.entry(id).or_insert(next);
-        match self.list.get_mut(place) {
-            // Other operations with the same id are parts of it.
-            Some(operation) if begin >= operation.begin => {}
-            Some(operation) => (operation.label, operation.begin) = (label, begin),
-            None => self.list.push(Operation {
-                label,
-                begin,
-                end: u64::MAX,
-                polls: Vec::new(),
-                children: Vec::new(),
-                polls_of_children: Vec::new(),
-            }),
+    fn edge(&mut self, item: &Item<'_>, event: &Event<'_>, id: u64) {
+        let Some(edge) = Edge::of(&mut self.catalog, item, event, id) else { return };
+        let outcomes: Vec<_> = self.pairing.push(&self.catalog, edge).collect();
+        outcomes.into_iter().for_each(|outcome| self.outcome(outcome));
+    }
+
+    fn outcome(&mut self, outcome: Outcome<u64>) {
+        match outcome {
+            Outcome::Pair { begin, end } => self.operation(&begin, Some(end.nanos)),
+            Outcome::Unpaired(begin) if !begin.is_end => self.operation(&begin, None),
+            Outcome::Unpaired(_) | Outcome::Cut { .. } => {}
         }
+    }
+
+    /// Takes an operation. Others with the same id are parts of it: the last end counts.
+    fn operation(&mut self, begin: &Edge<u64>, end: Option<u64>) {
+        let next = self.list.len();
+        let place = *self.places.entry(begin.value).or_insert(next);
+        if place == next {
+            self.list.push(Operation::new(begin.label, begin.nanos));
+        }
+        let Some(operation) = self.list.get_mut(place) else { return };
+        if begin.nanos < operation.begin {
+            (operation.label, operation.begin) = (begin.label, begin.nanos);
+        }
+        operation.end = operation.end.max(end);
     }
 
     /// Puts together what belongs together.
     fn finish(&mut self) {
-        // The last end counts.
-        self.ends.sort_unstable();
-        for (id, end) in std::mem::take(&mut self.ends) {
-            if let Some(operation) = self.of_id(id).filter(|operation| operation.begin <= end) {
-                operation.end = end;
-            }
-        }
+        let pairing = std::mem::replace(&mut self.pairing, Pairing::new(0));
+        let outcomes: Vec<_> = pairing.finish(&self.catalog).collect();
+        outcomes.into_iter().for_each(|outcome| self.outcome(outcome));
         self.polls.sort_by_key(|(_, poll)| poll.end);
         for (id, poll) in std::mem::take(&mut self.polls) {
             if let Some(operation) = self.of_id(id) {
@@ -150,7 +180,7 @@ impl Operations {
     fn sort_children(&mut self, place: usize) {
         let Some(operation) = self.list.get_mut(place) else { return };
         let mut children = std::mem::take(&mut operation.children);
-        children.sort_by_key(|child| self.list.get(*child).map(|child| child.end));
+        children.sort_by_key(|child| self.list.get(*child).map(Operation::end));
         let polls_of = |child: &usize| {
             let child = *child;
             let polls = self.list.get(child).map_or(&[][..], |operation| &operation.polls);
@@ -200,7 +230,7 @@ impl Operations {
             self.push(operation.label, (from, to), depth, None, segments);
             return from;
         };
-        let end = child.end.min(to);
+        let end = child.end().min(to);
         self.push(operation.label, (end, to), depth, None, segments);
         let begin = child.begin.clamp(from, end);
         self.follow(place, (begin, end), depth + 1, segments);
@@ -227,9 +257,9 @@ impl Operations {
 
         let over = operation
             .children
-            .partition_point(|place| child(place).is_some_and(|(_, child)| child.end <= woken));
+            .partition_point(|place| child(place).is_some_and(|(_, child)| child.end() <= woken));
         let over = operation.children.iter().take(over).rev().filter_map(child);
-        let mut over = over.take_while(|(_, child)| child.end > from);
+        let mut over = over.take_while(|(_, child)| child.end() > from);
         if let Some(last) = over.find(|(_, child)| child.begin < to) {
             return Some(last);
         }
@@ -240,7 +270,7 @@ impl Operations {
             .take_while(|(poll, _)| poll.begin < woken)
             .filter(|(poll, _)| poll.begin < poll.end && poll.end <= woken)
             .filter_map(|(poll, place)| Some((poll.end - poll.begin, child(place)?)))
-            .filter(|(_, (_, child))| child.end > from && child.begin < to);
+            .filter(|(_, (_, child))| child.end() > from && child.begin < to);
         polled.max_by_key(|(length, _)| *length).map(|(_, child)| child)
     }
 

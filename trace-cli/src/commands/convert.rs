@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
                 args.output.display()
             )
         }
-        (Some(InputKind::Json), _) if is_fxt => return document_to_fxt(args, input.bytes),
+        (Some(InputKind::Json), _) if is_fxt => return document_to_fxt(args, input),
         (Some(InputKind::Ftrace), _) if is_fxt => return to_fxt(args, input),
         (Some(InputKind::Json), Some(Format::Json)) => {
             bail!("{} is JSON already", args.input.display())
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
 
 /// Converts another format to an archive.
 fn to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
-    let mut archive = InputKind::Ftrace.format(false).open(input.bytes)?;
+    let mut archive = InputKind::Ftrace.format(false, 0).open(input.bytes)?;
     let mut output = Output::create(&args.output)?;
     input::copy_to(&args.input, &mut archive, &mut output, || cannot_write(&args.output))?;
     output.finish_as(&args.output)?;
@@ -78,10 +78,11 @@ fn to_json(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Result<u8> {
     Ok(summarize(&args.input, &conversion))
 }
 
-fn document_to_fxt(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
+fn document_to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
     let limits = tef::Limits { lenient: args.lenient, ..tef::Limits::default() };
     let mut output = BufWriter::with_capacity(PIECE_BYTES, Output::create(&args.output)?);
-    let written = tef::to_fxt(tef::Reader::with_limits(input, limits), &mut output);
+    let reader = tef::Reader::with_limits(input.bytes, limits).shifted(input.shift);
+    let written = tef::to_fxt(reader, &mut output);
     let summary = match written {
         Err(ConvertError::Json(error)) => return Err(unreadable(args, &error)),
         written => damage::explained_writing(&args.input, &args.output, written)?,
@@ -96,6 +97,10 @@ fn document_to_fxt(args: &ConvertArgs, input: Box<dyn Read>) -> Result<u8> {
     }
     if summary.scheduling > 0 {
         say(&format!("{} scheduling records read from systemTraceEvents", summary.scheduling));
+    }
+    if summary.shift > 0 {
+        let nanos = summary.shift;
+        say(&format!("times before 0: all times of the archive are {nanos} ns later"));
     }
     let Some(first) = &summary.skipped.first else {
         return Ok(exit::OK);

@@ -16,8 +16,8 @@ use crate::progress::Watched;
 #[derive(Debug)]
 pub(crate) struct Spill<'a> {
     path: &'a Path,
-    /// The copy and its format. The file has no name: it disappears when this process ends.
-    copy: Option<(File, Option<InputKind>)>,
+    /// The copy, its format and shift. The file has no name: it disappears when this process ends.
+    copy: Option<(File, Option<InputKind>, u64)>,
 }
 
 impl<'a> Spill<'a> {
@@ -25,24 +25,25 @@ impl<'a> Spill<'a> {
         if is_file(path) {
             return Ok(Self { path, copy: None });
         }
-        let Input { kind, bytes } = open_any(path)?;
+        let Input { kind, bytes, shift } = open_any(path)?;
         let copy = tempfile::tempfile().with_context(temporary_file_error)?;
         match kind {
             Some(_) => copy_to(path, bytes, &copy, temporary_file_error)?,
             // The first bytes are enough for the error message.
             None => copy_to(path, bytes.take(8), &copy, temporary_file_error)?,
         }
-        Ok(Self { path, copy: Some((copy, kind)) })
+        Ok(Self { path, copy: Some((copy, kind, shift)) })
     }
 
     /// Returns a reader from the start. A pipe's copy has one reader at a time.
     pub(crate) fn open(&self) -> Result<Reader<Box<dyn Read>>> {
-        let Some((copy, kind)) = &self.copy else {
+        let Some((copy, kind, shift)) = &self.copy else {
             return open(self.path);
         };
         let copy = copy.try_clone().and_then(|mut copy| copy.rewind().map(|()| copy));
         let copy = copy.with_context(|| format!("cannot read {}", self.path.display()))?;
-        Input { kind: *kind, bytes: Box::new(Watched::new(copy)) }.into_reader(self.path, false)
+        let bytes = Box::new(Watched::new(copy));
+        Input { kind: *kind, bytes, shift: *shift }.into_reader(self.path, false)
     }
 }
 

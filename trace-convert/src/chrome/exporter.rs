@@ -6,9 +6,9 @@ use trace_analyze::Damage;
 use trace_format::{Item, Metadata, Record, ThreadKoids};
 
 use super::begins::Begins;
+use super::cpus::Cpus;
+use super::documents::Documents;
 use super::json::Json;
-use super::restore::Documents;
-use super::scheduling::Cpus;
 use super::system::System;
 use crate::export::Exporter;
 use crate::Conversion;

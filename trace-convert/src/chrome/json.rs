@@ -118,6 +118,12 @@ impl Json {
         }
     }
 
+    /// The same for a time that may be negative.
+    pub(super) fn signed_micros(&mut self, nanos: i128) {
+        self.raw(if nanos < 0 { "-" } else { "" });
+        self.short_micros(u64::try_from(nanos.unsigned_abs()).unwrap_or(u64::MAX));
+    }
+
     /// Adds a string in quotes that needs no escapes.
     pub(super) fn plain(&mut self, value: &str) {
         self.raw("\"");

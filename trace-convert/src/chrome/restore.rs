@@ -6,64 +6,22 @@
 mod event;
 mod overrides;
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use trace_format::layout::BlobType;
-use trace_format::{Blob, Item, Record};
+use trace_format::{Blob, Event, EventKind, Item, Record};
 
+use super::documents::{Form, Pieces};
 use super::exporter::JsonExporter;
-use super::spool::Spool;
-use crate::tef::scan;
-use trace_analyze::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE};
+use crate::tef::{is_member, scan};
+use trace_analyze::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE, SHIFT, SHOWN};
 
 /// The most of one event or member that is kept until it is complete, in
 /// bytes. It is what the reader of JSON takes by default, and a bit more.
 const MAX_PIECES_BYTES: usize = 257 << 20;
 
-/// What is known of documents in the archive.
-#[derive(Debug, Default)]
-pub(super) struct Documents {
-    /// The providers whose records are of a document.
-    providers: BTreeSet<Option<u32>>,
-    /// The form of the document that the archive starts with, if it does.
-    whole: Option<Form>,
-    /// An event or member of which more may follow.
-    pieces: Option<Pieces>,
-    /// Members to be written behind the events.
-    members: Spool,
-}
-
-/// How the events of a document stand in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Array,
-    Object,
-}
-
-#[derive(Debug)]
-struct Pieces {
-    name: &'static str,
-    json: Vec<u8>,
-}
-
-impl Documents {
-    /// Tells whether there are none.
-    #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.providers.is_empty()
-    }
-
-    /// Tells whether the JSON is to be that of a document.
-    pub(super) fn is_whole(&self) -> bool {
-        self.whole.is_some()
-    }
-
-    /// Tells whether a record is of a document.
-    #[inline]
-    pub(super) fn has(&self, item: &Item<'_>) -> bool {
-        self.providers.contains(&item.provider.id())
-    }
+fn is_counter(record: &Record<'_>) -> bool {
+    matches!(record, Record::Event(Event { kind: EventKind::Counter { .. }, .. }))
 }
 
 impl JsonExporter {
@@ -78,7 +36,7 @@ impl JsonExporter {
             b"object" => Form::Object,
             _ => return false,
         };
-        self.documents.providers.insert(item.provider.id());
+        self.documents.providers.insert(item.provider.id(), 0);
         if !self.is_started {
             self.is_started = true;
             self.documents.whole = Some(form);
@@ -99,6 +57,10 @@ impl JsonExporter {
         }
         self.end_pieces();
         self.open_events();
+        let is_shown = self.documents.shown.remove(&item.provider.id());
+        if is_shown && is_counter(&item.record) {
+            return;
+        }
         if !(self.documents.has(item) && self.restore(item)) {
             self.own_record(item);
         }
@@ -113,6 +75,11 @@ impl JsonExporter {
         let name = match &*name {
             EVENT | ADDED => EVENT,
             MEMBER => MEMBER,
+            SHOWN => {
+                self.documents.shown.insert(item.provider.id());
+                return;
+            }
+            SHIFT if self.documents.set_shift(item, blob.payload) => return,
             _ if self.start_document(item, blob) => return,
             _ => {
                 self.open_events();
@@ -146,7 +113,7 @@ impl JsonExporter {
                 self.begin_event();
                 self.json.raw(&json);
             }
-            Ok(json) if name == MEMBER && scan::is_member(&json) => {
+            Ok(json) if name == MEMBER && is_member(&json) => {
                 self.member(&json);
             }
             json => {

@@ -3,27 +3,16 @@
 //! The durations are for viewers that do not read the lines, and are marked as
 //! added: on the way into FXT the lines are what counts.
 
-use std::collections::BTreeSet;
-
 use trace_format::layout::{InstantScope, ThreadState};
 use trace_format::{Item, ThreadKoids, ThreadWakeup};
 
 use super::exporter::{Head, JsonExporter};
 use trace_analyze::carried::{ADDED, CPUS};
-use trace_analyze::scheduling::{say_more, waker, Switch, Task, Turn, Turns};
+use trace_analyze::scheduling::{say_more, waker, Switch, Task, Turn};
 
 /// The number of the thread that stands for CPU 0; the others follow. No thread
 /// of Linux has one like it: Perfetto takes two threads with one number for one.
 const FIRST_CPU: u64 = 0xfffe_0000;
-
-/// The CPUs that records are about.
-#[derive(Debug, Default)]
-pub(super) struct Cpus {
-    /// Those that have a name already.
-    named: BTreeSet<u16>,
-    /// What runs on those of each provider.
-    turns: Turns<()>,
-}
 
 impl JsonExporter {
     pub(super) fn context_switch(&mut self, item: &Item<'_>) {

@@ -35,10 +35,10 @@ impl Clock {
         }
     }
 
-    /// Returns the time of the document; `None` if that is before its start.
-    pub(crate) fn time(self, nanos: u64) -> Option<u64> {
+    /// Returns the time of the document, `shift` nanoseconds later; `None` if that is before 0.
+    pub(crate) fn time(self, nanos: u64, shift: u64) -> Option<u64> {
         let ahead = self.by_id.or(self.by_time).unwrap_or(0);
-        u64::try_from(i128::from(nanos) + ahead).ok()
+        u64::try_from(i128::from(nanos) + ahead + i128::from(shift)).ok()
     }
 }
 
@@ -55,7 +55,7 @@ mod tests {
                 Line { task, thread, process, cpu, nanos, event: "tracing_mark_write", details };
             clock.note(&line, |id| (id == "guid1").then_some(123_000));
         }
-        clock.time(10_000_000_000)
+        clock.time(10_000_000_000, 0)
     }
 
     #[test]
@@ -95,6 +95,7 @@ mod tests {
         let (task, thread, process, cpu, nanos) = ("a", 1, None, 0, 5_000_000_000);
         let details = "trace_event_clock_sync: parent_ts=1.0";
         clock.note(&Line { task, thread, process, cpu, nanos, event: "0", details }, |_| None);
-        assert_eq!((clock.time(4_000_000_000), clock.time(3_999_999_999)), (Some(0), None));
+        assert_eq!((clock.time(4_000_000_000, 0), clock.time(3_999_999_999, 0)), (Some(0), None));
+        assert_eq!(clock.time(3_999_999_999, 5), Some(4));
     }
 }

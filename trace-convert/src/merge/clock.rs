@@ -6,8 +6,8 @@ use std::io::Read;
 use trace_format::layout::ARTIFICIAL_KOID_BIT;
 use trace_format::{Event, Item, Provider, Reader, Record, TickRate};
 
-use crate::slice::is_anchor;
 use crate::ConvertError;
+use trace_analyze::is_clock_anchor;
 use trace_analyze::Damage;
 use trace_analyze::{arguments, koids};
 
@@ -59,7 +59,7 @@ impl Clocks {
     }
 
     fn event(&mut self, item: &Item<'_>, event: &Event<'_>) {
-        if !is_anchor(item, event) {
+        if !is_clock_anchor(item, event) {
             return;
         }
         let argument = |key| arguments::named_unsigned(item, &event.arguments, key);

@@ -19,12 +19,15 @@ impl PerfettoExporter {
         item: &Item<'a>,
         arguments: &Arguments<'a>,
     ) -> Vec<DebugAnnotation> {
-        let arguments = arguments.iter().map(|argument| DebugAnnotation {
-            name_iid: Some(self.string(Use::Annotation, item, argument.name)),
-            value: Some(shown(item, argument.value)),
-            ..DebugAnnotation::default()
-        });
-        arguments.collect()
+        let mut annotations = Vec::new();
+        for argument in arguments {
+            annotations.push(DebugAnnotation {
+                name_iid: Some(self.string(Use::Annotation, item, argument.name)),
+                value: Some(shown(item, argument.value)),
+                ..DebugAnnotation::default()
+            });
+        }
+        annotations
     }
 }
 
@@ -80,11 +83,12 @@ pub(super) fn bytes(payload: &[u8]) -> [DebugAnnotation; 2] {
 
 /// Returns an argument that is a list of addresses.
 pub(super) fn addresses(name: &str, list: impl Iterator<Item = u64>) -> DebugAnnotation {
-    let entry = |address| DebugAnnotation {
-        value: Some(AnnotationValue::Pointer(address)),
-        ..DebugAnnotation::default()
-    };
-    let (name, array_values) = (Some(name.to_owned()), list.map(entry).collect());
+    array(name, list.map(AnnotationValue::Pointer))
+}
+
+fn array(name: &str, values: impl Iterator<Item = AnnotationValue>) -> DebugAnnotation {
+    let entry = |value| DebugAnnotation { value: Some(value), ..DebugAnnotation::default() };
+    let (name, array_values) = (Some(name.to_owned()), values.map(entry).collect());
     DebugAnnotation { name, array_values, ..DebugAnnotation::default() }
 }
 

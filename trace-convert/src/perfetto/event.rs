@@ -10,7 +10,7 @@ use super::packets::Use;
 use super::tracks::{Uuid, ROOT};
 use trace_analyze::arguments;
 use trace_analyze::carried;
-use trace_analyze::Loss;
+use trace_analyze::{is_clock_anchor, Loss};
 
 /// `BuiltinClock`
 const REALTIME: u32 = 1;
@@ -113,7 +113,7 @@ impl PerfettoExporter {
         if let Some(loss) = Loss::of(item, event) {
             self.loss(item, event, &loss, nanos);
         }
-        if scope == InstantScope::Global && !self.has_time_of_day {
+        if !self.has_time_of_day && is_clock_anchor(item, event) {
             self.time_of_day(item, event, nanos);
         }
     }
@@ -142,9 +142,6 @@ impl PerfettoExporter {
     /// agree with each other better than two clocks do.
     #[cold]
     fn time_of_day<'a>(&mut self, item: &Item<'a>, event: &Event<'a>, nanos: u64) {
-        if item.text(event.category) != "trace" || item.text(event.name) != "clock anchor" {
-            return;
-        }
         let Some(realtime) = arguments::named_unsigned(item, &event.arguments, "realtime_ns")
         else {
             return;

@@ -8,7 +8,7 @@ use trace_format::{Item, Metadata, Record, Text};
 
 use super::embedded::Embedded;
 use super::message::{Kind, TrackEvent};
-use super::operation::Operations;
+use super::operations::Operations;
 use super::packets::{Packets, Use};
 use super::tracks::{Tracks, Uuid};
 use crate::export::Exporter;

@@ -11,7 +11,7 @@ use super::exporter::PerfettoExporter;
 use super::message::{Kind, LogMessage};
 use super::tracks::{Uuid, ROOT};
 use trace_analyze::arguments;
-use trace_analyze::carried::{ADDED, EVENT};
+use trace_analyze::carried::{ADDED, EVENT, SHOWN};
 
 /// How much of a log message names its instant, in bytes.
 const MAX_LOG_NAME_BYTES: usize = 100;
@@ -74,7 +74,7 @@ impl PerfettoExporter {
     pub(super) fn blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
         let name = item.text(blob.name);
         match &*name {
-            ADDED => return,
+            ADDED | SHOWN => return,
             EVENT if self.tracks.hints.take(blob.payload) => return,
             _ => {}
         }

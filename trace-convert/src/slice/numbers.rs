@@ -2,7 +2,7 @@
 
 use trace_format::{Event, EventKind, Item, Record, Value};
 
-use trace_analyze::carried::{ADDED, EVENT, MORE};
+use trace_analyze::carried::{ADDED, EVENT, MORE, SHOWN};
 
 /// Numbers the records that cannot tell by themselves whether they stay, the
 /// same in each pass: begins and ends, and events that are carried whole, with
@@ -12,6 +12,8 @@ pub(super) struct Numbers {
     next: usize,
     /// The provider and number of an event that is carried whole.
     carried: Option<(Option<u32>, usize)>,
+    /// Whether the counter that comes next shows it.
+    is_shown: bool,
 }
 
 impl Numbers {
@@ -28,14 +30,19 @@ impl Numbers {
         };
         let of_provider = |carried: &(Option<u32>, usize)| carried.0 == item.provider.id();
         self.carried = match &*name {
-            MORE => self.carried.filter(of_provider),
+            MORE | SHOWN => self.carried.filter(of_provider),
             EVENT => Some((item.provider.id(), self.new_number())),
             _ => None,
         };
+        self.is_shown = name == SHOWN && self.carried.is_some();
         self.carried.map(|(_, number)| number)
     }
 
     fn of_other(&mut self, item: &Item<'_>, record: &Record<'_>) -> Option<usize> {
+        // More counters may show the same event.
+        if std::mem::take(&mut self.is_shown) && is_counter(record) {
+            return self.carried.map(|(_, number)| number);
+        }
         match (self.carried.take(), record) {
             (Some((provider, number)), _)
                 if provider == item.provider.id() && is_added(item, record) =>
@@ -51,6 +58,10 @@ impl Numbers {
         self.next += 1;
         self.next - 1
     }
+}
+
+fn is_counter(record: &Record<'_>) -> bool {
+    matches!(record, Record::Event(Event { kind: EventKind::Counter { .. }, .. }))
 }
 
 /// Tells whether a record only shows what a blob carries.

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use trace_format::notes::{CATEGORY, CLOCK_ANCHOR};
 use trace_format::{Event, EventKind, Item, Process, Record, Thread, ThreadKoids};
 
 use crate::rewrite;
 use trace_analyze::carried::PREFIX;
 use trace_analyze::catalog::{Catalog, LabelId};
-use trace_analyze::Loss;
+use trace_analyze::{is_clock_anchor, Loss};
 
 /// What is to be in a slice.
 pub struct Selection<'a> {
@@ -76,7 +75,7 @@ impl<'a> Filter<'a> {
             EventKind::DurationBegin | EventKind::AsyncBegin { .. } => nanos < self.selection.to,
             _ => self.is_in_time(nanos),
         };
-        is_anchor(item, event)
+        is_clock_anchor(item, event)
             || is_in && (Loss::of(item, event).is_some() || self.wants(catalog, item, event))
     }
 
@@ -154,12 +153,4 @@ impl<'a> Filter<'a> {
             _ => true,
         }
     }
-}
-
-/// Tells whether an event is a clock anchor, which says how the clocks of
-/// archives go together.
-pub(crate) fn is_anchor(item: &Item<'_>, event: &Event<'_>) -> bool {
-    matches!(event.kind, EventKind::Instant { .. })
-        && item.text(event.name) == CLOCK_ANCHOR
-        && item.text(event.category) == CATEGORY
 }

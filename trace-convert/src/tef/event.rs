@@ -214,6 +214,16 @@ impl<'a> Event<'a> {
         }
     }
 
+    /// Returns a number of microseconds in whole nanoseconds, rounded down, and whether that is all
+    /// there was; `None` if it is no number, or farther than 584 years from 0.
+    pub(super) fn signed_nanos(value: Value<'a>) -> Option<(i128, bool)> {
+        match value {
+            Value::Number(number) => number.to_signed_nanos(),
+            Value::String(text) => Number::quoted(&text.to_str())?.to_signed_nanos(),
+            _ => None,
+        }
+    }
+
     fn found(&self, found: Option<Found>) -> Option<Value<'a>> {
         found.map(|found| Value::of(self.text, found))
     }

@@ -1,11 +1,14 @@
 //! From JSON to FXT.
 
 mod draft;
+mod durations;
 mod fuchsia;
 mod head;
+mod ids;
 mod operations;
 mod record;
 mod system;
+mod time;
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -15,8 +18,8 @@ use trace_format::layout::{
     BlobType, ObjectType, ARTIFICIAL_KOID_BIT, MAX_ARGUMENTS, MAX_BLOB_BYTES, MAX_STRING_BYTES,
 };
 use trace_format::{
-    Argument, Blob, EventKind, KernelObject, Text as FxtText, ThreadKoids, Value as Fxt,
-    WriteError, Writer,
+    Argument, Blob, Event as FxtEvent, EventKind, KernelObject, Text as FxtText, Thread,
+    ThreadKoids, Value as Fxt, WriteError, Writer,
 };
 
 use super::error::JsonError;
@@ -25,10 +28,13 @@ use super::reader::{Form, Item, Member, Reader, Skipped};
 use super::value::{Text, Value};
 use crate::ConvertError;
 use draft::Room;
+use durations::{Closed, Durations};
+use head::Head;
 use operations::Operations;
 use record::{Kind, Plan};
 use system::System;
-use trace_analyze::carried::{ADDED, CPUS, DOCUMENT, EVENT, MEMBER, MORE};
+use time::Time;
+use trace_analyze::carried::{ADDED, CPUS, DOCUMENT, EVENT, MEMBER, MORE, SHIFT, SHOWN};
 
 /// The provider of all records, and its name.
 const PROVIDER: (u32, &str) = (1, "trace event format");
@@ -57,6 +63,10 @@ pub struct Summary {
     pub members: u64,
     /// Scheduling records that were made of `systemTraceEvents`.
     pub scheduling: u64,
+    /// By how many nanoseconds times are later in the archive, as [`Reader::shifted`] has it.
+    pub shift: u64,
+    /// Events before the time 0 of the archive, which are at 0.
+    pub before_start: u64,
     /// What was left out; nothing unless the reader is lenient.
     pub skipped: Skipped,
 }
@@ -96,14 +106,15 @@ impl<R: Read> DocumentImporter<R> {
             Some(import) => import,
             None => {
                 let form = self.reader.form()?;
-                self.import.insert(Import::start(writer, form)?)
+                self.import.insert(Import::start(writer, form, self.reader.shift())?)
             }
         };
         match self.reader.next()? {
             Some(Item::Event(event)) => import.event(writer, &event)?,
             Some(Item::Member(member)) => import.member(writer, &member)?,
             None => {
-                import.summary.scheduling += import.system.finish(writer)?;
+                import.summary.scheduling += import.system.finish(writer, import.time.shift)?;
+                import.summary.before_start = import.time.before_start;
                 return Ok(false);
             }
         }
@@ -150,17 +161,17 @@ struct Import {
     summary: Summary,
     /// Room that is used again for each event.
     room: Room,
-    /// The time of the event that had one last.
-    now: u64,
+    time: Time,
     /// The threads, and processes as thread 0, whose koids are made up and that
     /// have a name.
     named: HashSet<ThreadKoids>,
+    durations: Durations,
     operations: Operations,
     system: System,
 }
 
 impl Import {
-    fn start<W: Write>(writer: &mut Writer<W>, form: Form) -> Result<Self, WriteError> {
+    fn start<W: Write>(writer: &mut Writer<W>, form: Form, shift: u64) -> Result<Self, WriteError> {
         writer.provider(PROVIDER.0, PROVIDER.1)?;
         writer.initialization(TICKS_PER_SECOND)?;
         let form = match form {
@@ -168,11 +179,15 @@ impl Import {
             Form::Object => "object",
         };
         blobs(writer, DOCUMENT, &[form])?;
+        if shift > 0 {
+            blobs(writer, SHIFT, &[&shift.to_string()])?;
+        }
         Ok(Self {
-            summary: Summary::default(),
+            summary: Summary { shift, ..Summary::default() },
             room: Room::default(),
-            now: 0,
+            time: Time { shift, ..Time::default() },
             named: HashSet::new(),
+            durations: Durations::default(),
             operations: Operations::default(),
             system: System::default(),
         })
@@ -196,13 +211,14 @@ impl Import {
     ) -> Result<(), WriteError> {
         self.summary.events += 1;
         let room = std::mem::take(&mut self.room);
-        let plan = Plan::new(event, room, self.now, &mut self.operations);
+        let mut plan = Plan::new(event, room, &mut self.time, &mut self.operations);
         if plan.head.thread.process == CPUS && event.other(ADDED) == Some(Value::Bool(true)) {
             self.room = plan.draft.into_room();
             return blobs(writer, ADDED, &[event.text()]);
         }
-        self.now = plan.head.ticks;
+        self.time.now = plan.head.ticks;
         self.system.event(event, &plan);
+        self.close_durations(writer, &mut plan)?;
         if let (Kind::Event(_), ThreadKoids { process, thread }) = (&plan.kind, plan.head.thread) {
             if (process | thread) & ARTIFICIAL_KOID_BIT != 0 {
                 self.name_made_up(writer, event, plan.head.thread)?;
@@ -213,6 +229,31 @@ impl Import {
             return Ok(());
         }
         self.carry(writer, event, plan)
+    }
+
+    /// Sees to it that an end closes the same duration for readers of FXT as in the document.
+    fn close_durations<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        plan: &mut Plan<'_>,
+    ) -> Result<(), WriteError> {
+        let Kind::Event(kind) = plan.kind else { return Ok(()) };
+        let (category, name) = (plan.draft.of(plan.head.category), plan.draft.of(plan.head.name));
+        let closed = match kind {
+            EventKind::DurationBegin => {
+                self.durations.begin(plan.head.thread, category, name);
+                return Ok(());
+            }
+            EventKind::DurationEnd => self.durations.end(plan.head.thread, category, name),
+            _ => return Ok(()),
+        };
+        match closed {
+            Closed::Around(inside) => (0..inside).try_for_each(|_| added_end(writer, &plan.head)),
+            Closed::Nothing => {
+                plan.kind = Kind::None;
+                Ok(())
+            }
+        }
     }
 
     /// Gives processes and threads that are strings their names, for viewers.
@@ -292,14 +333,14 @@ impl Import {
     ) -> Result<(), WriteError> {
         self.summary.carried += 1;
         blobs(writer, EVENT, &[event.text()])?;
-        let series = match plan.kind {
-            Kind::Event(EventKind::Counter { .. }) => series(event),
-            _ => Vec::new(),
-        };
-        // One place is for the mark.
-        let mut pieces = series.chunks(MAX_ARGUMENTS - 1);
+        let is_counter = matches!(plan.kind, Kind::Event(EventKind::Counter { .. }));
+        let series = if is_counter { series(event) } else { Vec::new() };
+        let mut pieces = series.chunks(MAX_ARGUMENTS);
         loop {
             let piece = pieces.next().unwrap_or_default();
+            if is_counter {
+                blobs(writer, SHOWN, &[])?;
+            }
             plan.shadow(piece, MAX_STRING_BYTES);
             if !Self::put(writer, &plan)? {
                 // Names have to do with less where there are many.
@@ -313,6 +354,15 @@ impl Import {
         self.room = plan.draft.into_room();
         Ok(())
     }
+}
+
+/// Writes the end of a duration that is over because the one around it ends.
+fn added_end<W: Write>(writer: &mut Writer<W>, head: &Head<'_>) -> Result<(), WriteError> {
+    let arguments = [Argument::new(ADDED, Fxt::Bool(true))];
+    let (category, name, kind) = (FxtText::EMPTY, FxtText::EMPTY, EventKind::DurationEnd);
+    let (ticks, thread) = (head.ticks, Thread::Inline(head.thread));
+    let arguments = (&arguments).into();
+    writer.record(&FxtEvent { ticks, thread, category, name, kind, arguments }.into())
 }
 
 /// Writes a text, of these parts, in as many blobs as it takes.

@@ -12,6 +12,8 @@ use super::reader::{Limits, Reader};
 pub struct Document {
     /// Whether events that cannot be read are left out.
     pub lenient: bool,
+    /// By how many nanoseconds times are later in the archive; see [`shift`](super::shift).
+    pub shift: u64,
 }
 
 impl InputFormat for Document {
@@ -26,6 +28,7 @@ impl InputFormat for Document {
 
     fn open<'a>(&self, input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
         let limits = Limits { lenient: self.lenient, ..Limits::default() };
-        imported(DocumentImporter::new(Reader::with_limits(input, limits)))
+        let reader = Reader::with_limits(input, limits).shifted(self.shift);
+        imported(DocumentImporter::new(reader))
     }
 }

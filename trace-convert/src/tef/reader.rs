@@ -105,6 +105,7 @@ pub struct Reader<R> {
     /// Whether there was an array of events.
     has_events: bool,
     skipped: Skipped,
+    shift: u64,
 }
 
 /// Where the reader stands.
@@ -157,7 +158,19 @@ impl<R: Read> Reader<R> {
             state: State::Start,
             has_events: false,
             skipped: Skipped::default(),
+            shift: 0,
         }
+    }
+
+    /// Makes the times of an archive of this document so many nanoseconds later: FXT has none
+    /// before 0. [`shift`](super::shift) returns how many it takes.
+    #[must_use]
+    pub fn shifted(self, nanos: u64) -> Self {
+        Self { shift: nanos, ..self }
+    }
+
+    pub(super) fn shift(&self) -> u64 {
+        self.shift
     }
 
     /// Returns the document's layout. Reads its first bracket if need be.

@@ -191,6 +191,17 @@ impl<'a> Number<'a> {
         Some((nanos, is_exact))
     }
 
+    /// The same for a number that may be negative. Negative zero is not exact.
+    pub(super) fn to_signed_nanos(self) -> Option<(i128, bool)> {
+        let Some(positive) = self.0.strip_prefix('-') else {
+            let (nanos, is_exact) = self.to_nanos()?;
+            return Some((nanos.into(), is_exact));
+        };
+        let (nanos, is_exact) = Number(positive).to_nanos()?;
+        let nanos = -i128::from(nanos) - i128::from(!is_exact);
+        Some((nanos, is_exact && nanos != 0))
+    }
+
     /// The number is negative or has an exponent.
     #[cold]
     fn to_nanos_slow(self) -> Option<(u64, bool)> {
@@ -308,6 +319,17 @@ mod tests {
         assert_eq!(nanos("-1e-9"), None);
         assert_eq!(nanos("1e300"), None);
         assert_eq!(nanos("1e-99999999999999999999"), Some((0, false)));
+    }
+
+    #[test]
+    fn microseconds_before_0() {
+        let nanos = |number| Number(number).to_signed_nanos();
+        assert_eq!(nanos("-1.5"), Some((-1500, true)));
+        assert_eq!(nanos("-0.0015"), Some((-2, false)));
+        assert_eq!(nanos("-1e-3"), Some((-1, true)));
+        assert_eq!(nanos("-0"), Some((0, false)));
+        assert_eq!(nanos("2"), Some((2000, true)));
+        assert_eq!(nanos("-1e300"), None);
     }
 
     #[test]

@@ -83,7 +83,9 @@ fn counters_are_told_apart() {
         r#"counter 1/1 0.000001000s "" "n" id 1 (0x1)"#,
         r#"counter 1/1 0.000001000s "" "n" id 2 (0x2)"#,
     ];
-    assert_eq!(converted(&[&first, &second]), expected);
+    let mut records = converted(&[&first, &second]);
+    records.retain(|record| !record.starts_with("blob "));
+    assert_eq!(records, expected);
 }
 
 /// In a document an operation is what has a category and an id.

@@ -2,6 +2,7 @@
 
 mod cpus;
 mod documents;
+mod ends;
 mod ids;
 mod json;
 mod lenient;
@@ -11,6 +12,7 @@ mod round_trip;
 mod shown;
 mod sliced;
 mod system;
+mod times;
 
 use trace_analyze::check;
 use trace_convert::{chrome, tef};
@@ -19,7 +21,9 @@ use trace_format::Reader;
 /// Returns the archive of a document.
 pub(crate) fn archive(json: &[u8]) -> (Vec<u8>, tef::Summary) {
     let mut archive = Vec::new();
-    let summary = tef::to_fxt(tef::Reader::new(json), &mut archive).unwrap();
+    // What is malformed fails below.
+    let shift = tef::shift(tef::Limits::default(), || Ok(json)).unwrap_or(0);
+    let summary = tef::to_fxt(tef::Reader::new(json).shifted(shift), &mut archive).unwrap();
     let report = check::check(Reader::new(&archive[..])).unwrap();
     assert_eq!(report.stats.bad_records, 0, "{report:?}");
     (archive, summary)

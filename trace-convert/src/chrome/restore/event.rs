@@ -20,7 +20,7 @@ struct Own<'a> {
     thread: Option<u64>,
     category: Option<&'a str>,
     name: Option<&'a str>,
-    nanos: Option<u64>,
+    nanos: Option<i128>,
     duration: Option<u64>,
     id: Option<u64>,
     /// What a flow ends at.
@@ -57,7 +57,7 @@ impl JsonExporter {
             thread: Some(thread.thread),
             category: Some(&category),
             name: Some(&name),
-            nanos: Some(nanos),
+            nanos: Some(self.documents.time(item, nanos)),
             ..Own::default()
         };
         match event.kind {
@@ -126,6 +126,7 @@ impl JsonExporter {
             None => self.json.plain(own.phase),
         }
         let present = |key, own: Option<u64>| own.filter(|_| !overrides.is_absent(key));
+        let nanos = own.nanos.filter(|_| !overrides.is_absent("ts"));
         let spoken = |key, text: Option<&'b str>| {
             text.filter(|text| !text.is_empty() && !overrides.is_absent(key))
         };
@@ -133,7 +134,7 @@ impl JsonExporter {
         self.own(item, "tid", &overrides.thread, present("tid", own.thread), Json::unsigned);
         self.own(item, "cat", &overrides.category, spoken("cat", own.category), Json::string);
         self.own(item, "name", &overrides.name, spoken("name", own.name), Json::string);
-        self.own(item, "ts", &overrides.timestamp, present("ts", own.nanos), Json::short_micros);
+        self.own(item, "ts", &overrides.timestamp, nanos, Json::signed_micros);
         self.own(
             item,
             "dur",

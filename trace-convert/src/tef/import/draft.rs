@@ -83,6 +83,17 @@ impl<'a> Draft<'a> {
         self.list.len()
     }
 
+    /// Tells whether all arguments are series of a counter.
+    pub(super) fn has_only_series(&self) -> bool {
+        self.list.iter().all(|(name, value)| {
+            let is_number = match value {
+                DraftValue::Text(_) => false,
+                DraftValue::Plain(value) => !matches!(value, Fxt::Null | Fxt::Bool(_)),
+            };
+            is_number && !self.of(*name).starts_with(PREFIX)
+        })
+    }
+
     /// Returns what a part is.
     #[inline]
     pub(super) fn of(&self, part: Part<'a>) -> &str {

@@ -22,9 +22,13 @@ use crate::tef::scan::Scanner;
 use crate::tef::value::{Exact, Text, Value};
 use trace_analyze::carried::ADDED;
 
-/// Writes what such an object says, and returns the number of scheduling
+/// Writes what such an object says, `shift` nanoseconds later; returns the number of scheduling
 /// records. Events that are otherwise than here are passed over.
-pub(super) fn records<W: Write>(writer: &mut Writer<W>, json: &str) -> Result<u64, WriteError> {
+pub(super) fn records<W: Write>(
+    writer: &mut Writer<W>,
+    json: &str,
+    shift: u64,
+) -> Result<u64, WriteError> {
     let mut parsed = Parsed::default();
     let Some(object) = members(json, &mut parsed) else {
         return Ok(0);
@@ -36,7 +40,7 @@ pub(super) fn records<W: Write>(writer: &mut Writer<W>, json: &str) -> Result<u6
     let mut events = Reader::new(events.as_bytes());
     let mut count = 0;
     while let Ok(Some(Item::Event(event))) = events.next() {
-        count += record(writer, &event)?;
+        count += record(writer, &event, shift)?;
     }
     Ok(count)
 }
@@ -47,7 +51,11 @@ fn members<'a>(json: &'a str, parsed: &'a mut Parsed) -> Option<Event<'a>> {
     Some(Event { text: json, parsed })
 }
 
-fn record<W: Write>(writer: &mut Writer<W>, event: &Event<'_>) -> Result<u64, WriteError> {
+fn record<W: Write>(
+    writer: &mut Writer<W>,
+    event: &Event<'_>,
+    shift: u64,
+) -> Result<u64, WriteError> {
     let letter = match event.letter() {
         Some(Value::String(letter)) => letter.to_str(),
         _ => return Ok(0),
@@ -64,7 +72,10 @@ fn record<W: Write>(writer: &mut Writer<W>, event: &Event<'_>) -> Result<u64, Wr
         _ => return Ok(0),
     };
     match made {
-        Some(record) => writer.record(&record).map(|()| count),
+        Some(mut record) => {
+            record.times().for_each(|ticks| *ticks = ticks.saturating_add(shift));
+            writer.record(&record).map(|()| count)
+        }
         None => Ok(0),
     }
 }

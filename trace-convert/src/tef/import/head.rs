@@ -4,6 +4,7 @@ use trace_format::layout::ARTIFICIAL_KOID_BIT;
 use trace_format::ThreadKoids;
 
 use super::draft::{Draft, Part};
+use super::ids::{decimal, hash, hexadecimal, plain_id};
 use crate::tef::error::Problem;
 use crate::tef::event::Event;
 use crate::tef::scan::Scanner;
@@ -229,38 +230,6 @@ fn number(id: Value<'_>) -> u64 {
     .unwrap_or_else(|| hash(&[written(id).as_bytes()]))
 }
 
-/// Returns an id that is written as one of FXT is, and is not 0, which for a
-/// counter means none.
-#[inline]
-fn plain_id(text: &str) -> Option<u64> {
-    let digits = text.strip_prefix("0x")?;
-    let is_plain = match digits.as_bytes() {
-        [b'0', ..] => false,
-        digits => digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')),
-    };
-    is_plain.then(|| u64::from_str_radix(digits, 16).ok()).flatten()
-}
-
-fn hexadecimal(text: &str) -> Option<u64> {
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
-    u64::from_str_radix(digits, 16).ok()
-}
-
-/// Returns a number that stands in a string as JSON has it.
-fn decimal(text: &str) -> Option<u64> {
-    let is_plain = text.bytes().all(|digit| digit.is_ascii_digit());
-    let has_zeros = text.len() > 1 && text.starts_with('0');
-    (is_plain && !has_zeros).then(|| text.parse().ok()).flatten()
-}
-
-/// Returns a number for texts, the same in every run (FNV-1a).
-pub(super) fn hash(texts: &[&[u8]]) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    // No byte of UTF-8 is 0xff.
-    let whole = |hash, text: &&[u8]| step(text.iter().copied().fold(hash, step), 0xff);
-    texts.iter().fold(0xcbf2_9ce4_8422_2325, whole)
-}
-
 fn written(value: Value<'_>) -> &str {
     match value {
         Value::Null => "null",
@@ -269,26 +238,5 @@ fn written(value: Value<'_>) -> &str {
         Value::Number(number) => number.written(),
         Value::String(text) => text.written(),
         Value::Nested(json) => json,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_as_fxt_has_them() {
-        assert_eq!(plain_id("0x1f"), Some(0x1f));
-        assert_eq!(plain_id("0xffffffffffffffff"), Some(u64::MAX));
-        for other in ["0x0", "0x01", "0x1F", "1f", "0x", "0x10000000000000000", "0X1", ""] {
-            assert_eq!(plain_id(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn texts_are_told_apart() {
-        assert_eq!(hash(&[]), 0xcbf2_9ce4_8422_2325);
-        assert_ne!(hash(&[b"a", b"b"]), hash(&[b"ab", b""]));
-        assert_ne!(hash(&[b"a"]), hash(&[b"b"]));
     }
 }

@@ -5,21 +5,22 @@
 //! and has a name, so that these are what the begin has; the document's own are
 //! carried.
 
-use std::collections::HashMap;
-
+use trace_analyze::pairing::OpenBegins;
 use trace_format::{EventKind, ThreadKoids};
 
 use super::draft::Draft;
 use super::head::{self, Absent, Head, Id};
-use super::MAX_NAMED;
+use super::{ids, MAX_NAMED};
 use crate::tef::event::Event;
-use trace_analyze::pairing::MAX_SEARCH;
 
 /// The operations that have not ended, as many as have room here.
-#[derive(Debug, Default)]
-pub(super) struct Operations {
-    open: HashMap<u64, Vec<Begin>>,
-    count: usize,
+#[derive(Debug)]
+pub(super) struct Operations(OpenBegins<u64, Begin>);
+
+impl Default for Operations {
+    fn default() -> Self {
+        Self(OpenBegins::new(MAX_NAMED))
+    }
 }
 
 #[derive(Debug)]
@@ -40,32 +41,23 @@ impl Operations {
     ) {
         let process = if id.is_local { head.thread.process } else { 0 };
         let category = draft.of(head.category).as_bytes();
-        let key = head::hash(&[category, &id.number.to_le_bytes(), &process.to_le_bytes()]);
-        if let EventKind::AsyncBegin { .. } = kind {
-            if self.count < MAX_NAMED {
-                let begin = Begin { name: draft.of(head.name).into(), thread: head.thread };
-                self.open.entry(key).or_default().push(begin);
-                self.count += 1;
-            }
-            return;
-        }
-        let Some(open) = self.open.get_mut(&key) else {
-            return;
-        };
+        let key = ids::hash(&[category, &id.number.to_le_bytes(), &process.to_le_bytes()]);
         let name = draft.of(head.name);
-        let mut inner = open.iter().rev().take(MAX_SEARCH);
-        let Some(inside) = inner.position(|begin| name.is_empty() || *begin.name == *name) else {
+        if let EventKind::AsyncBegin { .. } = kind {
+            self.0.begin(key, Begin { name: name.into(), thread: head.thread });
             return;
-        };
-        let place = open.len() - 1 - inside;
-        if let Some(begin) = open.get(place) {
-            adopt(draft, event, head, absent, begin);
         }
-        if let EventKind::AsyncEnd { .. } = kind {
-            open.remove(place);
-            self.count -= 1;
-            if open.is_empty() {
-                self.open.remove(&key);
+        let is_its = |begin: &Begin| name.is_empty() || *begin.name == *name;
+        match kind {
+            EventKind::AsyncEnd { .. } => {
+                if let Some((begin, _)) = self.0.end(&key, is_its) {
+                    adopt(draft, event, head, absent, &begin);
+                }
+            }
+            _ => {
+                if let Some(begin) = self.0.find(&key, is_its) {
+                    adopt(draft, event, head, absent, begin);
+                }
             }
         }
     }

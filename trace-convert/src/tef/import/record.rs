@@ -9,6 +9,7 @@ use trace_format::{
 use super::draft::{Draft, Part, Room};
 use super::head::{self, Absent, Head, Reach};
 use super::operations::Operations;
+use super::time::Time;
 use crate::tef::event::{Event, Phase};
 use crate::tef::value::{Text, Value};
 use trace_analyze::carried::{ADDED, EMPTY_ARGS};
@@ -36,12 +37,12 @@ pub(super) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Plans the record of an event. `now` stands for a time that it lacks.
+    /// Plans the record of an event.
     #[inline]
     pub(super) fn new(
         event: &Event<'a>,
         room: Room,
-        now: u64,
+        time: &mut Time,
         operations: &mut Operations,
     ) -> Self {
         let mut draft = Draft::new(room);
@@ -54,7 +55,7 @@ impl<'a> Plan<'a> {
         let mut absent = Absent::default();
         let is_name = matches!(label, Kind::Process(_) | Kind::Thread(_));
         arguments(&mut draft, event, is_name);
-        let mut head = head(&mut draft, event, phase, &label, &mut absent, now);
+        let mut head = head(&mut draft, event, phase, &label, &mut absent, time);
         let kind = match label {
             Kind::None => kind(&mut draft, event, phase, &mut head, &mut absent, operations),
             label => {
@@ -78,6 +79,9 @@ impl<'a> Plan<'a> {
         absent.note(&mut draft);
         // Names of what is not told must be carried whole.
         draft.fits &= !is_name || !(absent.process || absent.thread);
+        if let Kind::Event(EventKind::Counter { .. }) = kind {
+            draft.fits &= draft.has_only_series();
+        }
         Self { draft, head, kind }
     }
 
@@ -99,7 +103,9 @@ impl<'a> Plan<'a> {
         for (key, value) in series {
             draft.argument(*key, *value);
         }
-        draft.own(ADDED, Fxt::Bool(true));
+        if !matches!(kind, Kind::Event(EventKind::Counter { .. })) {
+            draft.own(ADDED, Fxt::Bool(true));
+        }
     }
 
     /// Returns the record, with its arguments in `room`.
@@ -208,7 +214,7 @@ fn head<'a>(
     phase: Phase,
     label: &Kind<'a>,
     absent: &mut Absent,
-    now: u64,
+    time: &mut Time,
 ) -> Head<'a> {
     let is_name = !matches!(label, Kind::None);
     let name = match is_name {
@@ -228,11 +234,8 @@ fn head<'a>(
         false => head::koid(draft, "tid", event.thread(), &mut absent.thread),
     };
     let ticks = match is_name || is_object {
-        true => carried(draft, "ts", event.timestamp(), now),
-        false => {
-            let nanos = head::nanos(draft, "ts", event.timestamp(), &mut absent.timestamp);
-            nanos.unwrap_or(now)
-        }
+        true => carried(draft, "ts", event.timestamp(), time.now),
+        false => time.of(draft, event.timestamp(), &mut absent.timestamp),
     };
     if let Kind::Thread(_) = label {
         draft.own("process", Fxt::Koid(process));

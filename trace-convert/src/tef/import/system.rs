@@ -111,17 +111,21 @@ impl System {
         }
     }
 
-    /// Writes what the text says, and returns the number of scheduling
+    /// Writes what the text says, `shift` nanoseconds later; returns the number of scheduling
     /// records.
-    pub(super) fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<u64, WriteError> {
+    pub(super) fn finish<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        shift: u64,
+    ) -> Result<u64, WriteError> {
         let mut count = 0;
         for text in std::mem::take(&mut self.texts) {
             let overview = self.overview(&text);
             self.names(writer, &overview)?;
-            count += records(writer, &text, overview.clock)?;
+            count += records(writer, &text, overview.clock, shift)?;
         }
         for json in std::mem::take(&mut self.objects) {
-            count += fuchsia::records(writer, &json)?;
+            count += fuchsia::records(writer, &json, shift)?;
         }
         Ok(count)
     }
@@ -189,11 +193,17 @@ impl<'a> Overview<'a> {
 }
 
 /// Writes the scheduling records of a text, and returns their number.
-fn records<W: Write>(writer: &mut Writer<W>, text: &str, clock: Clock) -> Result<u64, WriteError> {
+fn records<W: Write>(
+    writer: &mut Writer<W>,
+    text: &str,
+    clock: Clock,
+    shift: u64,
+) -> Result<u64, WriteError> {
     let mut count = 0;
     let mut wakeups = Wakeups::default();
     for line in text.lines().filter_map(Line::parse) {
-        let (Some(ticks), Some(scheduled)) = (clock.time(line.nanos), Scheduled::of(&line)) else {
+        let (Some(ticks), Some(scheduled)) = (clock.time(line.nanos, shift), Scheduled::of(&line))
+        else {
             continue;
         };
         if !wakeups.is_repeated(&scheduled) {

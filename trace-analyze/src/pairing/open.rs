@@ -1,0 +1,85 @@
+//! Begins that are open, for streams that are in order: each end finds its begin at once.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use super::innermost;
+
+/// The begins on each track that have not ended.
+#[derive(Debug)]
+pub struct OpenBegins<K, T> {
+    open: HashMap<K, Vec<T>>,
+    count: usize,
+    max_count: usize,
+}
+
+impl<K: Hash + Eq, T> OpenBegins<K, T> {
+    /// Keeps at most so many begins; others are not found again.
+    #[must_use]
+    pub fn new(max_count: usize) -> Self {
+        Self { open: HashMap::new(), count: 0, max_count }
+    }
+
+    /// Takes a begin.
+    pub fn begin(&mut self, track: K, begin: T) {
+        if self.count < self.max_count {
+            self.open.entry(track).or_default().push(begin);
+            self.count += 1;
+        }
+    }
+
+    /// Returns the innermost open begin of a track that matches.
+    pub fn find(&self, track: &K, matches: impl Fn(&T) -> bool) -> Option<&T> {
+        let open = self.open.get(track)?;
+        open.get(innermost(open, matches)?)
+    }
+
+    /// Takes the innermost open begin of a track that matches; returns it, with the number of
+    /// begins within it, which stay open.
+    pub fn end(&mut self, track: &K, matches: impl Fn(&T) -> bool) -> Option<(T, usize)> {
+        let open = self.open.get_mut(track)?;
+        let place = innermost(open, matches)?;
+        let inside = open.len() - 1 - place;
+        let begin = open.remove(place);
+        if open.is_empty() {
+            self.open.remove(track);
+        }
+        self.count -= 1;
+        Some((begin, inside))
+    }
+
+    /// Takes the innermost open begins of a track.
+    pub fn cut(&mut self, track: &K, number: usize) {
+        for _ in 0..number {
+            self.end(track, |_| true);
+        }
+    }
+
+    /// Tells whether a track has open begins.
+    #[must_use]
+    pub fn has(&self, track: &K) -> bool {
+        self.open.contains_key(track)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_has_the_innermost_begin_that_matches() {
+        let mut open = OpenBegins::new(3);
+        for begin in ["a", "b", "a", "too many"] {
+            open.begin(1, begin);
+        }
+        assert_eq!(open.find(&1, |begin| *begin == "b"), Some(&"b"));
+        assert_eq!(open.end(&1, |begin| *begin == "too many"), None);
+        assert_eq!(open.end(&2, |_| true), None);
+        assert_eq!(open.end(&1, |begin| *begin == "b"), Some(("b", 1)));
+        assert_eq!(open.end(&1, |begin| *begin == "a"), Some(("a", 0)));
+        open.begin(1, "c");
+        open.cut(&1, 1);
+        assert_eq!(open.end(&1, |_| true), Some(("a", 0)));
+        assert!(!open.has(&1));
+    }
+}
