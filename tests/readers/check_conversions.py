@@ -55,13 +55,20 @@ def cases(programs: Programs) -> Iterator[Case]:
     yield Case("packets in blobs", packets_in_blobs(programs), SLICES, [["8", "n", "1000", "500", "0"], ["8", "n", "5000", "500", "0"]])
     yield Case("many CPUs", archive(*many_cpus()), "select cpu, tid, ts, dur from sched join thread using (utid) where tid != 0", MANY_CPUS)
     yield Case("flow ends", flow_ends(), FLOWS, [[f"out {n}", f"in {n}"] for n in range(4)], [".json", ".pftrace"])
-    yield Case("counters", counters(), COUNTERS, [["ctr:a:5", "1"], ["ctr:a:5", "2"], ["ctr:b:0", "3"]], [".fxt", ".pftrace"])
-    yield Case("times before 0", before_0(), "select name, ts - trace_start(), dur from slice", [["a", "0", "2000"], ["b", "3000", "0"]], ANY)
+    yield Case("counters", counters(), COUNTERS, [["ctr:a:5", 1], ["ctr:a:5", 2], ["ctr:b:0", 3]], [".fxt", ".pftrace"])
+    yield Case("times before 0", before_0(), BEFORE_0, [["a", "0", "2000"], ["b", "3000", "0"]], [".fxt", ".pftrace"])
     yield Case("ends of other names", other_ends(), SLICES, OTHER_ENDS, [".fxt", ".pftrace"])
+    yield Case("names of objects", archive(*named_objects()), NAMES, [["4096", "Main"]])
+    yield Case("parts of blobs", archive(*parts_of_blobs()), BLOBS, [["whole", str(2 * 65_000)]])
+    yield Case("stacks", stacks(), STACKS, [["32", None], ["48", "leaf"]])
     yield Case("labels and places", labels(), LABELS, [["1", "one,two"]])
 
 
-ANY = [".json", ".fxt", ".pftrace"]
+NAMES = "select extract_arg(arg_set_id, 'debug.view'), extract_arg(arg_set_id, 'debug.view name') from slice where name = 'n'"
+BLOBS = "select name, length(extract_arg(arg_set_id, 'debug.blob')) from slice where category = 'blob'"
+STACKS = "select extract_arg(arg_set_id, 'debug.frames[0]'), extract_arg(arg_set_id, 'debug.symbols[1]') from slice where name = 'backtrace' order by ts"
+# Of the document itself Perfetto drops events before 0.
+BEFORE_0 = "select slice.name, ts - trace_start(), dur from slice join thread_track on track_id = thread_track.id order by ts"
 COUNTERS = "select track.name, value from counter join process_counter_track track on track_id = track.id order by ts"
 # As of the document itself, but that this has no import errors for ends that close nothing.
 OTHER_ENDS = [["1", "a", "1000", "3000", "0"], ["1", "b", "2000", "2000", "1"], ["2", "m", "1000", "2000", "0"], ["2", "n", "2000", "1000", "1"]]
@@ -153,6 +160,24 @@ def other_ends() -> list[object]:
     return [
         {"ph": what[0], "name": what[1], "cat": "c", "ts": ts, "pid": 1, "tid": tid} for tid, events in threads.items() for ts, what in enumerate(events, 1)
     ]
+
+
+def named_objects() -> Iterator[bytes]:
+    """An argument that is a pointer to an object of its process."""
+    yield fxt_bytes.record(6 | fxt_bytes.inline("Main") << 24, fxt_bytes.words(0x1000, 7), fxt_bytes.text("Main"))
+    yield fxt_bytes.event(fxt_bytes.INSTANT, 1000, fxt_bytes.argument(7, "view", 0x1000))
+
+
+def parts_of_blobs() -> Iterator[bytes]:
+    """A blob in three parts, the last of which is not full."""
+    for length in (32_000, 32_000, 1_000):
+        yield blob(1, "whole", bytes(length))
+
+
+def stacks() -> dict[str, object]:
+    frames = {"1": {"name": "0x10"}, "2": {"name": "0x20", "parent": "1"}}
+    common = {"ph": "i", "pid": 1, "tid": 1, "s": "t", "name": "n"}
+    return {"traceEvents": [common | {"ts": 1, "sf": "2"}, common | {"ts": 2, "stack": ["leaf", "0x30"]}], "stackFrames": frames}
 
 
 def labels() -> list[object]:

@@ -27,6 +27,7 @@ pub mod extent;
 pub mod input;
 pub mod koids;
 mod loss;
+pub mod objects;
 pub mod pairing;
 pub mod schedule;
 pub mod scheduling;

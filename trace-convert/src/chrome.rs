@@ -35,7 +35,8 @@
 //! Of a `B` and an `E` at one time Perfetto takes the `E` first, and the duration
 //! would never end: that is what the nanosecond is for.
 //!
-//! Records without a time that need one have that of the record before.
+//! Records without a time that need one have that of the record before. Blobs that were split are
+//! one event.
 //!
 //! | argument                    | JSON                                                   |
 //! |-----------------------------|--------------------------------------------------------|
@@ -45,8 +46,8 @@
 //! | ticks, `from`, `to` of the tracing system's own events | nanoseconds                 |
 //! | double                      | a number; `"NaN"`, `"Infinity"`, `"-Infinity"`         |
 //! | string                      | a string; U+FFFD for what is not UTF-8                 |
-//! | pointer                     | `"0x..."`                                              |
-//! | koid                        | `"#..."`, decimal                                      |
+//! | pointer                     | `"0x..."`; of an object of its process `{"id_ref":"0x..."}` |
+//! | koid                        | `"#..."`, decimal; of an object that is no process or thread `{"id_ref":"#..."}` |
 //! | blob                        | a string, base64                                       |
 //!
 //! Archives that were made of JSON by [`tef::to_fxt`](crate::tef::to_fxt) are

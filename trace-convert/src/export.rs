@@ -3,8 +3,9 @@
 use std::io::{self, Read, Write};
 
 use trace_analyze::Damage;
-use trace_format::{Item, Reader};
+use trace_format::{Item, Reader, Record};
 
+use crate::blobs::Blobs;
 use crate::{Conversion, ConvertError};
 
 /// Makes another format of records.
@@ -25,10 +26,17 @@ pub(crate) fn export<R: Read, W: Write>(
     mut exporter: impl Exporter,
     mut output: W,
 ) -> Result<Conversion, ConvertError> {
+    let mut blobs = Blobs::default();
     let damage = Damage::of_each(reader, |item| {
-        exporter.record(item);
+        match &item.record {
+            Record::Blob(_) | Record::LargeBlob(_) => {
+                blobs.push(item, &mut |item| exporter.record(item))?;
+            }
+            _ => exporter.record(item),
+        }
         exporter.write_full_pieces(&mut output).map_err(ConvertError::Write)
     })?;
+    blobs.finish(&mut |item| exporter.record(item));
     let conversion = exporter.finish(damage, &mut output)?;
     output.flush()?;
     Ok(conversion)

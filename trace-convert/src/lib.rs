@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod base64;
+mod blobs;
 pub mod chrome;
 mod conversion;
 pub mod csv;

@@ -29,7 +29,7 @@
 //! | large blob                  | an instant on its thread                               |
 //! | context switch, wakeup      | events of the scheduler, with priorities or weights; on CPUs from 1024 on, which Perfetto refuses, instants |
 //! | module, mapping             | an instant on the track `modules` of its process       |
-//! | backtrace                   | an instant on its thread with the addresses, innermost first |
+//! | backtrace                   | an instant on its thread with the addresses, innermost first, and the names of the objects there as `symbols` |
 //! | clock anchor                | besides the instant, for the first one, the time of day |
 //! | string, thread, initialization, other metadata | only what other records need of them |
 //! | unknown, malformed          | nothing, counted                                       |
@@ -47,8 +47,10 @@
 //! | string                      | a string; U+FFFD for what is not UTF-8                 |
 //! | pointer                     | a pointer                                              |
 //! | blob                        | a string of hexadecimal digits                         |
+//! | pointer or koid of an object | besides, as `ARGUMENT name`, the object's name        |
 //!
-//! Bytes beyond 64 KiB of one blob are left out: `size` says how many there are.
+//! Blobs that were split are one. Bytes beyond 64 KiB of one blob are left out: `size` says how
+//! many there are.
 
 mod annotations;
 mod embedded;

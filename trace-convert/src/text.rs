@@ -18,6 +18,7 @@ mod tests;
 
 use std::fmt::{self, Write};
 
+use trace_analyze::objects::Objects;
 use trace_format::layout::{argument, ThreadState};
 use trace_format::{Arguments, Item, Record, Text, Thread, ThreadKoids, UnknownArgument, Value};
 
@@ -49,6 +50,46 @@ pub fn line(output: &mut dyn Write, item: &Item<'_>) -> fmt::Result {
         Record::LargeBlob(blob) => object::large_blob(output, item, blob),
         Record::Unknown(record) => table::unknown(output, record),
     }
+}
+
+/// Writes `item` as [`line`] does, and the names of the objects that its arguments refer to:
+/// `… {"view": 0x1000} where 0x1000 is "Main"`.
+///
+/// # Errors
+///
+/// Only what `output` returns.
+pub fn line_with_names(
+    output: &mut dyn Write,
+    item: &Item<'_>,
+    objects: &mut Objects,
+) -> fmt::Result {
+    objects.note(item);
+    line(output, item)?;
+    // The process of a thread says nothing new.
+    if let Record::KernelObject(_) = item.record {
+        return Ok(());
+    }
+    let mut before = " where ";
+    let arguments = item.record.arguments();
+    let values = arguments.iter().map(|argument| argument.value);
+    for referring in values.chain(frames(&item.record)) {
+        if let Some(name) = objects.name(item, referring) {
+            output.write_str(before)?;
+            value(output, item, referring)?;
+            write!(output, " is {name:?}")?;
+            before = ", ";
+        }
+    }
+    Ok(())
+}
+
+/// Returns the frames of a backtrace.
+fn frames<'a>(record: &Record<'a>) -> impl Iterator<Item = Value<'a>> {
+    let frames = match record {
+        Record::Backtrace(backtrace) => Some(backtrace.frames),
+        _ => None,
+    };
+    frames.into_iter().flat_map(|frames| frames.iter().map(Value::Pointer).collect::<Vec<_>>())
 }
 
 /// Returns what a thread does in this state, `None` if it is not known.

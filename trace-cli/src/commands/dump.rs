@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
+use trace_analyze::objects::Objects;
 use trace_analyze::Damage;
 use trace_convert::{text, visible};
 use trace_format::audit::Audit;
@@ -17,6 +18,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let mut line = String::new();
     let mut audit = Audit::default();
+    let mut objects = Objects::default();
     let mut code = exit::OK;
     let failed = "cannot write to standard output";
     loop {
@@ -24,7 +26,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
         match reader.next() {
             Ok(Some(item)) => {
                 audit.item(&item);
-                text::line(&mut line, &item).context(failed)?;
+                text::line_with_names(&mut line, &item, &mut objects).context(failed)?;
             }
             Ok(None) => break,
             Err(error) if error.is_no_archive() => return Err(input::explain(&args.file, error)),

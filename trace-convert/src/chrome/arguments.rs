@@ -4,6 +4,9 @@ use trace_format::{Arguments, Item, Value};
 
 use super::exporter::JsonExporter;
 
+/// The start of a reference to an object, up to its id.
+pub(super) const ID_REF: &str = "{\"id_ref\":";
+
 impl JsonExporter {
     /// Adds the arguments of an event, if it has any.
     #[inline]
@@ -30,7 +33,10 @@ impl JsonExporter {
     pub(super) fn more_arguments<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {
         for argument in arguments {
             self.json.key(&item.text(argument.name));
+            let is_link = self.objects.is_object(item, argument.value);
+            self.json.raw(if is_link { ID_REF } else { "" });
             self.value(item, argument.value);
+            self.json.raw(if is_link { "}" } else { "" });
         }
     }
 
@@ -86,7 +92,7 @@ impl JsonExporter {
     pub(super) fn counter_values<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {
         self.begin_arguments();
         for argument in arguments {
-            if !is_number(argument.value) {
+            if !argument.value.number().is_some_and(f64::is_finite) {
                 self.conversion.counter_values_left_out += 1;
                 continue;
             }
@@ -98,13 +104,5 @@ impl JsonExporter {
             }
         }
         self.end_arguments();
-    }
-}
-
-fn is_number(value: Value<'_>) -> bool {
-    match value {
-        Value::Int32(_) | Value::Uint32(_) | Value::Int64(_) | Value::Uint64(_) => true,
-        Value::Double(value) => value.is_finite(),
-        _ => false,
     }
 }

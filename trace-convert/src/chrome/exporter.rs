@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use trace_analyze::objects::Objects;
 use trace_analyze::Damage;
 use trace_format::{Item, Metadata, Record, ThreadKoids};
 
@@ -28,11 +29,13 @@ pub(super) struct JsonExporter {
     pub(super) documents: Documents,
     pub(super) system: System,
     pub(super) begins: Begins,
+    pub(super) objects: Objects,
 }
 
 impl Exporter for JsonExporter {
     #[inline]
     fn record(&mut self, item: &Item<'_>) {
+        self.objects.note(item);
         if !self.is_started && !self.start_with(item) {
             return;
         }

@@ -26,6 +26,10 @@ impl PerfettoExporter {
                 value: Some(shown(item, argument.value)),
                 ..DebugAnnotation::default()
             });
+            if let Some(name) = self.objects.name(item, argument.value) {
+                let key = format!("{} name", item.text(argument.name));
+                annotations.push(string(&key, name));
+            }
         }
         annotations
     }
@@ -84,6 +88,11 @@ pub(super) fn bytes(payload: &[u8]) -> [DebugAnnotation; 2] {
 /// Returns an argument that is a list of addresses.
 pub(super) fn addresses(name: &str, list: impl Iterator<Item = u64>) -> DebugAnnotation {
     array(name, list.map(AnnotationValue::Pointer))
+}
+
+/// Returns an argument that is a list of strings.
+pub(super) fn strings<'a>(name: &str, list: impl Iterator<Item = &'a str>) -> DebugAnnotation {
+    array(name, list.map(|text| AnnotationValue::String(text.to_owned())))
 }
 
 fn array(name: &str, values: impl Iterator<Item = AnnotationValue>) -> DebugAnnotation {

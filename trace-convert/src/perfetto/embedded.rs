@@ -25,8 +25,11 @@ struct Stream {
 }
 
 impl Embedded {
-    /// Takes the next piece of a provider's stream; returns the packets that are whole by now, or
-    /// `Err` with what is no packet.
+    /// Takes the next piece of a provider's stream; returns the packets that are complete by now.
+    ///
+    /// # Errors
+    ///
+    /// The stream has something else than packets: the bytes that are left.
     pub(super) fn push(&mut self, provider: Option<u32>, piece: &[u8]) -> Result<Vec<u8>, Vec<u8>> {
         let stream = self.0.entry(provider).or_default();
         stream.incomplete.extend_from_slice(piece);

@@ -14,6 +14,7 @@ use super::tracks::{Tracks, Uuid};
 use crate::export::Exporter;
 use crate::Conversion;
 use trace_analyze::catalog::Catalog;
+use trace_analyze::objects::Objects;
 use trace_analyze::Damage;
 
 /// The most records without a time that wait for one.
@@ -27,6 +28,7 @@ pub(super) struct PerfettoExporter {
     pub(super) operations: Operations,
     pub(super) embedded: Embedded,
     pub(super) catalog: Catalog,
+    pub(super) objects: Objects,
     pub(super) conversion: Conversion,
     /// The time of the record that had one last, in nanoseconds.
     nanos: Option<u64>,
@@ -42,6 +44,7 @@ impl Exporter for PerfettoExporter {
     #[inline]
     fn record(&mut self, item: &Item<'_>) {
         self.catalog.note(item);
+        self.objects.note(item);
         match &item.record {
             Record::Event(event) => self.event(item, event),
             record => self.rare_record(item, record),

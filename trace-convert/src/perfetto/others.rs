@@ -3,10 +3,10 @@
 use trace_format::layout::{cut_str, BlobType, ObjectType, ProviderEvent};
 use trace_format::{
     Backtrace, Blob, Item, KernelObject, LargeBlob, Log, Mmap, Module, Process, ThreadKoids,
-    UserspaceObject,
+    UserspaceObject, Value,
 };
 
-use super::annotations::{addresses, bytes, hex, number, pointer, string};
+use super::annotations::{addresses, bytes, hex, number, pointer, string, strings};
 use super::exporter::PerfettoExporter;
 use super::message::{Kind, LogMessage};
 use super::tracks::{Uuid, ROOT};
@@ -140,6 +140,11 @@ impl PerfettoExporter {
         let track = self.tracks.thread(item.thread(backtrace.thread));
         let mut made = self.note(track, "profiler", "backtrace");
         made.debug_annotations = vec![addresses("frames", backtrace.frames.iter())];
+        let name = |frame| self.objects.name(item, Value::Pointer(frame));
+        if backtrace.frames.iter().any(|frame| name(frame).is_some()) {
+            let symbols = backtrace.frames.iter().map(|frame| name(frame).unwrap_or_default());
+            made.debug_annotations.push(strings("symbols", symbols));
+        }
         self.timed(item.nanos(backtrace.ticks), made);
     }
 

@@ -7,6 +7,7 @@ mod head;
 mod ids;
 mod operations;
 mod record;
+mod stacks;
 mod system;
 mod time;
 
@@ -32,6 +33,7 @@ use durations::{Closed, Durations};
 use head::Head;
 use operations::Operations;
 use record::{Kind, Plan};
+use stacks::Stacks;
 use system::System;
 use time::Time;
 use trace_analyze::carried::{ADDED, CPUS, DOCUMENT, EVENT, MEMBER, MORE, SHIFT, SHOWN};
@@ -114,6 +116,7 @@ impl<R: Read> DocumentImporter<R> {
             Some(Item::Member(member)) => import.member(writer, &member)?,
             None => {
                 import.summary.scheduling += import.system.finish(writer, import.time.shift)?;
+                import.stacks.finish(writer)?;
                 import.summary.before_start = import.time.before_start;
                 return Ok(false);
             }
@@ -168,6 +171,7 @@ struct Import {
     durations: Durations,
     operations: Operations,
     system: System,
+    stacks: Stacks,
 }
 
 impl Import {
@@ -190,6 +194,7 @@ impl Import {
             durations: Durations::default(),
             operations: Operations::default(),
             system: System::default(),
+            stacks: Stacks::default(),
         })
     }
 
@@ -200,6 +205,7 @@ impl Import {
     ) -> Result<(), WriteError> {
         self.summary.members += 1;
         self.system.member(member);
+        self.stacks.member(member, self.time.shift, |thread| self.system.process_of(thread));
         blobs(writer, MEMBER, &["\"", member.key.written(), "\":", member.written])
     }
 
@@ -224,14 +230,20 @@ impl Import {
                 self.name_made_up(writer, event, plan.head.thread)?;
             }
         }
+        let (place, is_event) =
+            ((plan.head.ticks, plan.head.thread), matches!(plan.kind, Kind::Event(_)));
         if plan.draft.fits && Self::put(writer, &plan)? {
             self.room = plan.draft.into_room();
-            return Ok(());
+        } else {
+            self.carry(writer, event, plan)?;
         }
-        self.carry(writer, event, plan)
+        if is_event {
+            self.stacks.event(writer, event, place)?;
+        }
+        Ok(())
     }
 
-    /// Sees to it that an end closes the same duration for readers of FXT as in the document.
+    /// Adds or removes ends, so that readers of FXT close the same durations as those of JSON.
     fn close_durations<W: Write>(
         &mut self,
         writer: &mut Writer<W>,

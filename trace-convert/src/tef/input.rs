@@ -12,7 +12,7 @@ use super::reader::{Limits, Reader};
 pub struct Document {
     /// Whether events that cannot be read are left out.
     pub lenient: bool,
-    /// By how many nanoseconds times are later in the archive; see [`shift`](super::shift).
+    /// By how many nanoseconds times are later in the archive; see [`shift`](fn@super::shift).
     pub shift: u64,
 }
 

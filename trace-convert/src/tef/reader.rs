@@ -163,7 +163,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Makes the times of an archive of this document so many nanoseconds later: FXT has none
-    /// before 0. [`shift`](super::shift) returns how many it takes.
+    /// before 0. [`shift`](fn@super::shift) returns how many it takes.
     #[must_use]
     pub fn shifted(self, nanos: u64) -> Self {
         Self { shift: nanos, ..self }

@@ -9,6 +9,7 @@ use trace_format::{
 
 use super::line;
 use crate::testing::{archive, event, THREAD};
+use trace_analyze::objects::Objects;
 
 fn lines(archive: &[u8]) -> Vec<String> {
     let mut reader = Reader::new(archive);
@@ -158,4 +159,33 @@ fn unknown_records() {
     let lines = lines(&input);
     let expected = "1 unknown type 14 header 0x000000000000001e and 0 bytes";
     assert!(lines.last().unwrap().ends_with(expected), "{lines:?}");
+}
+
+#[test]
+fn arguments_are_shown_with_the_names_of_their_objects() {
+    let arguments = [
+        Argument::new("view", Value::Pointer(0x1000)),
+        Argument::new("job", Value::Koid(7)),
+        Argument::new("other", Value::Pointer(0x2000)),
+    ];
+    let (pointer, object_type, koid) = (0x1000, ObjectType(17), 7);
+    let objects = |process| -> [Record<'_>; 2] {
+        let (process, name, arguments) = (Process::Inline(process), "Main".into(), Arguments::NONE);
+        let kernel = KernelObject { object_type, koid, name: "root".into(), arguments };
+        [UserspaceObject { process, pointer, name, arguments }.into(), kernel.into()]
+    };
+    let shown = |process| {
+        let [view, job] = objects(process);
+        let records = [view, job, event(EventKind::DurationBegin, &arguments)];
+        let archive = crate::testing::archive(&records);
+        let (mut reader, mut objects) = (Reader::new(&archive[..]), Objects::default());
+        let mut line = String::new();
+        while let Some(item) = reader.next().unwrap() {
+            line.clear();
+            super::line_with_names(&mut line, &item, &mut objects).unwrap();
+        }
+        line.split_once(" where ").unwrap().1.to_owned()
+    };
+    assert_eq!(shown(12), r##"0x1000 is "Main", #7 is "root""##);
+    assert_eq!(shown(13), r##"#7 is "root""##, "a pointer of another process");
 }

@@ -11,6 +11,7 @@ mod phases;
 mod round_trip;
 mod shown;
 mod sliced;
+mod stacks;
 mod system;
 mod times;
 

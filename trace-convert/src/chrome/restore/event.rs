@@ -6,6 +6,7 @@ use trace_format::{
 };
 
 use super::overrides::{Carried, Overrides, Use};
+use crate::chrome::arguments::ID_REF;
 use crate::chrome::event::phase;
 use crate::chrome::exporter::JsonExporter;
 use crate::chrome::json::Json;
@@ -37,6 +38,8 @@ impl JsonExporter {
             Record::Event(event) => self.restore_event(item, event),
             Record::UserspaceObject(object) => self.restore_object(item, object),
             Record::KernelObject(object) => return self.restore_name(item, object),
+            // A document has them as members of events, and as samples.
+            Record::Backtrace(_) => return self.documents.is_whole(),
             // A document has them as text.
             Record::ContextSwitch(_) | Record::ThreadWakeup(_) => {
                 let is_added = Overrides::of(item, &item.record.arguments()).is_added;
@@ -232,6 +235,12 @@ impl JsonExporter {
             // What came from JSON as a number is one again, however large.
             Carried::Plain(Value::Int64(value)) => self.json.signed(*value),
             Carried::Plain(Value::Uint64(value)) => self.json.unsigned(*value),
+            // Of JSON only references to objects are pointers.
+            Carried::Plain(value @ Value::Pointer(_)) => {
+                self.json.raw(ID_REF);
+                self.value(item, *value);
+                self.json.raw("}");
+            }
             Carried::Plain(value) => self.value(item, *value),
             Carried::Json(json) if scan::is_value(json) => self.json.raw(json),
             Carried::Json(text) => self.json.string(text),

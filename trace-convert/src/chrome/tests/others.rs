@@ -144,3 +144,23 @@ fn lost_records_are_counted_and_shown() {
     assert!(events[0].contains(r#""args":{"reason":"buffer full","number":40}"#), "{events:?}");
     assert_eq!((conversion.damage.records_dropped, conversion.events), (80, 2));
 }
+
+#[test]
+fn arguments_refer_to_objects() {
+    let arguments = [
+        Argument::new("view", Value::Pointer(0x1000)),
+        Argument::new("other", Value::Pointer(0x2000)),
+        Argument::new("job", Value::Koid(34)),
+        Argument::new("thread", Value::Koid(35)),
+    ];
+    let (process, name) = (Process::Inline(12), "View".into());
+    let view = UserspaceObject { process, pointer: 0x1000, name, arguments: Arguments::NONE };
+    let records =
+        [view.into(), object(ObjectType(17), &[]), event(EventKind::DurationBegin, &arguments)];
+    let (events, _) = convert_bytes(&archive(&records));
+    let expected = concat!(
+        r##","args":{"view":{"id_ref":"0x1000"},"other":"0x2000","##,
+        r##""job":{"id_ref":"#34"},"thread":"#35"}}"##,
+    );
+    assert_eq!(events[2], head("B") + expected);
+}

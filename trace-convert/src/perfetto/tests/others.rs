@@ -230,3 +230,18 @@ fn an_empty_archive_is_an_empty_trace() {
     let (lines, conversion) = convert(&[]);
     assert!(lines.is_empty() && conversion.damage.is_readable());
 }
+
+#[test]
+fn arguments_and_frames_have_the_names_of_their_objects() {
+    let (process, name, arguments) = (Process::Inline(12), "View".into(), Arguments::NONE);
+    let view = UserspaceObject { process, pointer: 0x1000, name, arguments };
+    let arguments = [Argument::new("view", Value::Pointer(0x1000))];
+    let frames = (&[0x1000, 2][..]).into();
+    let backtrace = Backtrace { ticks: 7, thread: Thread::Inline(THREAD), frames };
+    let records =
+        [view.into(), event(EventKind::DurationBegin, &arguments), Record::from(backtrace)];
+    let (lines, _) = convert(&records);
+    let found: Vec<&String> = lines.iter().filter(|line| line.contains("@3")).collect();
+    let frames = "7 instant @3 profiler:backtrace frames=[0x1000 0x2] symbols=[\"View\" \"\"]";
+    assert_eq!(found, ["1500 begin @3 cat:name view=0x1000 view name=\"View\"", frames]);
+}

@@ -3,6 +3,7 @@
 use trace_format::layout::{cut_str, MAX_ARGUMENTS, MAX_STRING_BYTES};
 use trace_format::{Argument, Value as Fxt};
 
+use super::ids::plain_id;
 use crate::tef::value::{Exact, Number, Text, Value};
 use trace_analyze::carried::{is_reserved, known_member, ARGUMENT, JSON, PREFIX};
 
@@ -211,7 +212,7 @@ impl<'a> Draft<'a> {
             Value::Bool(value) => Fxt::Bool(value),
             Value::Number(number) => plain_number(number)?,
             Value::String(text) => return Some(DraftValue::Text(self.text(text))),
-            Value::Nested(_) => return None,
+            Value::Nested(json) => Fxt::Pointer(referred(json)?),
         }))
     }
 
@@ -227,6 +228,11 @@ impl<'a> Draft<'a> {
         }
         room.get(..self.list.len()).unwrap_or_default()
     }
+}
+
+/// Returns the id in a reference to an object that is written as ours are.
+fn referred(json: &str) -> Option<u64> {
+    plain_id(json.strip_prefix("{\"id_ref\":\"")?.strip_suffix("\"}")?)
 }
 
 /// Returns a number in the smallest type that has it.

@@ -111,6 +111,11 @@ impl System {
         }
     }
 
+    /// Returns the process of a thread that has had an event.
+    pub(super) fn process_of(&self, thread: u64) -> Option<u64> {
+        self.processes.get(&thread).copied()
+    }
+
     /// Writes what the text says, `shift` nanoseconds later; returns the number of scheduling
     /// records.
     pub(super) fn finish<W: Write>(

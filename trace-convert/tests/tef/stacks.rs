@@ -1,0 +1,60 @@
+//! Stacks of events and samples as backtraces.
+
+use trace_analyze::objects::Objects;
+use trace_convert::text;
+use trace_format::{Reader, Record};
+
+use crate::json::parse;
+use crate::{archive, document};
+
+/// Returns backtraces and objects as `trace dump` shows them, without places.
+fn profile(json: &str) -> Vec<String> {
+    let (archive, _) = archive(json.as_bytes());
+    assert_eq!(parse(&document(&archive)), parse(json));
+    let (mut reader, mut objects) = (Reader::new(&archive[..]), Objects::default());
+    let mut lines = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        let mut line = String::new();
+        text::line_with_names(&mut line, &item, &mut objects).unwrap();
+        if let Record::Backtrace(_) = item.record {
+            lines.push(line.split_whitespace().skip(2).collect::<Vec<_>>().join(" "));
+        }
+    }
+    lines
+}
+
+#[test]
+fn addresses_stay_what_they_are() {
+    let event = r#"{"ph":"i","name":"a","ts":1,"pid":1,"tid":2,"stack":["0x10","0xab"]}"#;
+    assert_eq!(profile(&format!("[{event}]")), ["backtrace 1/2 0.000001000s 0xab 0x10"]);
+}
+
+#[test]
+fn names_are_objects() {
+    let event = r#"{"ph":"i","name":"a","ts":1,"pid":1,"tid":2,"stack":["main","0x20"]}"#;
+    let found = profile(&format!("[{event},{event}]"));
+    assert_eq!(found.len(), 2);
+    for line in found {
+        let (frames, name) = line.split_once(" where ").unwrap();
+        let main = frames.strip_prefix("backtrace 1/2 0.000001000s 0x20 ").unwrap();
+        assert_eq!(name, format!("{main} is \"main\""));
+    }
+}
+
+#[test]
+fn frames_and_samples_of_a_document() {
+    let frames =
+        r#"{"1":{"name":"0x10"},"2":{"name":"0x20","parent":"1"},"3":{"name":"0x30","parent":3}}"#;
+    let samples = r#"[{"cpu":0,"tid":2,"ts":5.5,"name":"cycles","sf":2,"weight":1},{"tid":9,"ts":6,"sf":"1"},{"sf":1}]"#;
+    let event = |sf: &str| format!(r#"{{"ph":"B","name":"a","ts":1,"pid":1,"tid":2,"sf":{sf}}}"#);
+    let events = [event("2"), event("\"1\""), event("3"), event("7")].join(",");
+    let json =
+        format!(r#"{{"stackFrames":{frames},"traceEvents":[{events}],"samples":{samples}}}"#);
+    let found = profile(&json);
+    let expected = ["backtrace 1/2 0.000001000s 0x20 0x10", "backtrace 1/2 0.000001000s 0x10"];
+    assert_eq!(found[..2], expected);
+    // A frame that is around itself has an end.
+    assert_eq!(found[2].matches(" 0x30").count(), 255);
+    let sampled = ["backtrace 1/2 0.000005500s 0x20 0x10", "backtrace 0/9 0.000006000s 0x10"];
+    assert_eq!(found[3..], sampled);
+}
