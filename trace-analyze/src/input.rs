@@ -7,6 +7,7 @@
 
 use std::io::{self, Read};
 
+use trace_format::decode;
 use trace_format::layout::MAGIC_WORD;
 use trace_format::{WriteError, Writer};
 
@@ -39,7 +40,8 @@ impl InputFormat for Fxt {
     }
 
     fn detects(&self, start: &[u8]) -> bool {
-        start.starts_with(&MAGIC_WORD.to_le_bytes())
+        let magic = [MAGIC_WORD.to_le_bytes(), MAGIC_WORD.to_be_bytes()];
+        magic.iter().any(|magic| start.starts_with(magic)) || decode::is_first_record(start)
     }
 
     fn open<'a>(&self, input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {

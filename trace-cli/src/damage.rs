@@ -8,6 +8,7 @@ use trace_analyze::stats::Unpaired;
 use trace_analyze::Damage;
 use trace_convert::stacks::Folded;
 use trace_convert::ConvertError;
+use trace_format::notes;
 
 use crate::message::describe;
 use crate::{exit, input, say};
@@ -15,6 +16,7 @@ use crate::{exit, input, say};
 /// Reports what is missing in the archive at `path`, and returns the exit code.
 pub(crate) fn warn(path: &Path, damage: &Damage) -> u8 {
     let name = path.display();
+    damage.stats.notes().for_each(|note| say(&format!("{name}: {note}")));
     warn_counts(
         path,
         &[
@@ -23,6 +25,7 @@ pub(crate) fn warn(path: &Path, damage: &Damage) -> u8 {
             ("malformed records, skipped", damage.stats.bad_records),
             ("references to unknown strings", damage.audit.unknown_strings),
             ("references to unknown threads", damage.audit.unknown_threads),
+            (notes::SATURATED, damage.audit.saturated_times),
         ],
     );
     let omitted: Vec<Count> =

@@ -164,10 +164,6 @@ pub(crate) fn explain(path: &Path, error: ReadError) -> anyhow::Error {
         ReadError::NotAnArchive { first_word } => {
             anyhow!("cannot read {name}: not a trace archive{HINT}{}", no_archive_hint(first_word))
         }
-        ReadError::BigEndian => anyhow!(
-            "cannot read {name}: big-endian archives are not supported{HINT}convert it on the machine \
-             that recorded it"
-        ),
         error => match json_error(&error) {
             Some(error) => anyhow!(
                 "cannot read {name} as JSON: {error}\

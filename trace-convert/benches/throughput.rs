@@ -153,7 +153,7 @@ fn to_text(archive: &[u8]) {
 }
 
 fn to_slice(archive: &[u8]) {
-    let all = Selection { to: u64::MAX, ..Selection::default() };
+    let all = Selection::default();
     let plan = slice::Plan::read(Reader::new(archive), &all).unwrap();
     let summary = slice::write(Reader::new(archive), &plan, io::sink()).unwrap();
     assert!(summary.written > 0 && summary.left_out == 0);

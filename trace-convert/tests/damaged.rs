@@ -107,7 +107,7 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
         }
     }
     let mut output = Vec::new();
-    let selection = Selection { from: 15_000, to: 75_000, ..Selection::default() };
+    let selection = Selection { from: 15_000, to: Some(75_000), ..Selection::default() };
     let plan = slice::Plan::read(Reader::new(archive), &selection)?;
     let summary = slice::write(Reader::new(archive), &plan, &mut output)?;
     assert!(good(&output) <= lead_nowhere(&summary.damage.audit));

@@ -1,13 +1,13 @@
-//! Counting of references that lead nowhere, and of arguments of unknown types.
+//! Counting of references that lead nowhere, of arguments of unknown types, and of times out of range.
 //!
 //! [`Item::text`] and [`Item::thread`] return a placeholder for an index that was never registered.
 //! An [`Audit`] counts how many references of each kind do, once for each place in a record, and the
 //! arguments that [`Arguments::iter`](crate::Arguments::iter) leaves out.
 
 use crate::reader::Item;
-use crate::record::{Process, Record, Reference, Text, Thread};
+use crate::record::{Event, EventKind, Process, Record, Reference, Text, Thread};
 
-/// How many references have an index that was not registered, and how many arguments are unknown.
+/// What a reader replaces or leaves out in records that are not malformed.
 ///
 /// # Examples
 ///
@@ -32,6 +32,9 @@ pub struct Audit {
     pub unknown_threads: u64,
     /// Arguments of types that are not known here. They are not malformed.
     pub unknown_arguments: u64,
+    /// Times beyond `u64::MAX` nanoseconds of the provider's clock (584 years), which are read as
+    /// `u64::MAX` nanoseconds.
+    pub saturated_times: u64,
 }
 
 impl Audit {
@@ -41,6 +44,7 @@ impl Audit {
         match &item.record {
             // Most records are events: their arguments are not decoded a second time.
             Record::Event(event) => {
+                self.event_times(item, event);
                 self.thread(item, event.thread);
                 self.text(item, event.category);
                 self.text(item, event.name);
@@ -51,7 +55,21 @@ impl Audit {
         }
     }
 
+    #[inline]
+    fn event_times(&mut self, item: &Item<'_>, event: &Event<'_>) {
+        self.time(item, event.ticks);
+        if let EventKind::DurationComplete { end } = event.kind {
+            self.time(item, end);
+        }
+    }
+
+    #[inline]
+    fn time(&mut self, item: &Item<'_>, ticks: u64) {
+        self.saturated_times += u64::from(item.provider.tick_rate().saturates(ticks));
+    }
+
     fn references(&mut self, item: &Item<'_>) {
+        { item.record }.times().for_each(|ticks| self.time(item, *ticks));
         item.record.references(|reference| match reference {
             Reference::Text(text) => self.text(item, text),
             Reference::Thread(thread) => self.thread(item, thread),

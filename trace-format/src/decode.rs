@@ -71,6 +71,13 @@ pub fn strict(bytes: &[u8]) -> Result<(Record<'_>, usize), DecodeError> {
     Ok((decoded, cursor.words_left()))
 }
 
+/// Tells whether `bytes` start with a well-formed record without appended words. Hardly any file of
+/// another format does, so an archive may start so instead of with the magic number record.
+#[must_use]
+pub fn is_first_record(bytes: &[u8]) -> bool {
+    matches!(strict(bytes), Ok((_, 0)))
+}
+
 /// Returns the header of the record that `bytes` start with, and a cursor
 /// behind it that ends with the record.
 #[inline]

@@ -20,6 +20,19 @@ pub const OVERWRITTEN: &str = "older records overwritten";
 /// The events that no provider may write.
 pub const RESERVED: [&str; 2] = [CLOCK_ANCHOR, OVERWRITTEN];
 
+/// What a command reports if an archive has the byte order of big-endian machines.
+pub const BIG_ENDIAN: &str = "big-endian archive";
+
+/// What a command reports if an archive does not start with the magic number record.
+pub const NO_MAGIC_NUMBER: &str = "archive without a magic number record";
+
+/// What a command reports if an archive has times beyond `u64::MAX` nanoseconds.
+pub const SATURATED: &str = "times beyond 2^64 ns, read as 2^64 - 1 ns";
+
+/// What a command reports if an archive has arguments of types that the format did not have when the
+/// command was written.
+pub const UNKNOWN_ARGUMENTS: &str = "arguments of unknown types";
+
 /// Data that is missing although no record was dropped. An event reports each
 /// kind, with its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

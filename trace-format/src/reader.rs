@@ -17,7 +17,9 @@
 //! | a string or thread record for index 0 | an item, not registered              | next record |
 //! | a record has size 0                | [`ReadError::SizeZero`]                 | the end     |
 //! | the archive ends within a record   | [`ReadError::Truncated`]                | the end     |
-//! | the start is not that of an archive | [`ReadError::NotAnArchive`] or [`ReadError::BigEndian`] | the end |
+//! | the magic number is missing        | nothing, noted in [`Stats`]             | first record, if it is well-formed |
+//! | the archive is of a big-endian machine | nothing, noted in [`Stats`]         | next record |
+//! | the start is not that of an archive | [`ReadError::NotAnArchive`]            | the end     |
 //! | too many providers                 | [`ReadError::TooManyProviders`]         | the end     |
 //! | reading fails                      | [`ReadError::Io`]                       | the end     |
 //!
@@ -42,6 +44,7 @@ pub use provider::Provider;
 use std::io::{ErrorKind, Read};
 
 use crate::layout::MAX_READ_BYTES;
+use crate::notes;
 use decoder::Span;
 
 /// What a [`Reader`] accepts.
@@ -52,14 +55,15 @@ pub struct Limits {
     pub record_bytes: u64,
     /// The most providers; 65536 by default.
     pub providers: usize,
-    /// Whether an archive must start with the magic number record, which is so
-    /// by default. Archives of before 2019 do not.
+    /// Whether an archive must start with the magic number record. By default
+    /// it can start with any well-formed record that is not a large one:
+    /// archives of before 2019 do.
     pub magic_number: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { record_bytes: MAX_READ_BYTES, providers: 1 << 16, magic_number: true }
+        Self { record_bytes: MAX_READ_BYTES, providers: 1 << 16, magic_number: false }
     }
 }
 
@@ -72,6 +76,21 @@ pub struct Stats {
     pub unknown_records: u64,
     /// Records whose content is wrong, or that are beyond the limit.
     pub bad_records: u64,
+    /// The archive has the byte order of big-endian machines.
+    pub is_big_endian: bool,
+    /// The archive does not start with the magic number record.
+    pub lacks_magic_number: bool,
+}
+
+impl Stats {
+    /// Returns how the archive's form differs from the usual one, as commands report it.
+    pub fn notes(&self) -> impl Iterator<Item = &'static str> {
+        let notes = [
+            (notes::BIG_ENDIAN, self.is_big_endian),
+            (notes::NO_MAGIC_NUMBER, self.lacks_magic_number),
+        ];
+        notes.into_iter().filter(|(_, applies)| *applies).map(|(note, _)| note)
+    }
 }
 
 /// Reads an archive from `R`.

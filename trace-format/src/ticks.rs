@@ -47,6 +47,17 @@ impl TickRate {
         nanos.saturating_add(self.part_to_nanos(rest))
     }
 
+    /// Tells whether `ticks` are beyond `u64::MAX` nanoseconds, which is what
+    /// [`TickRate::to_nanos`] then returns.
+    #[inline]
+    #[must_use]
+    pub const fn saturates(self, ticks: u64) -> bool {
+        // A second of a slow clock is more nanoseconds than ticks.
+        self.ticks_per_second < NANOS_PER_SECOND
+            && ticks as u128 * NANOS_PER_SECOND as u128 / self.ticks_per_second as u128
+                > u64::MAX as u128
+    }
+
     /// Returns a length of `ticks` in nanoseconds, rounded to the nearest, so
     /// that a sum of many is not low.
     ///
@@ -119,9 +130,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn same_as_with_128_bits(rate in 1u64.., ticks in any::<u64>()) {
+        fn same_as_with_128_bits(
+            rate in prop_oneof![1u64.., 1u64..2_000_000_000],
+            ticks in any::<u64>(),
+        ) {
             let exact = u128::from(ticks) * 1_000_000_000 / u128::from(rate);
             prop_assert_eq!(nanos(rate, ticks), u64::try_from(exact).unwrap_or(u64::MAX));
+            let rate = TickRate::from_ticks_per_second(rate).unwrap();
+            prop_assert_eq!(rate.saturates(ticks), exact > u128::from(u64::MAX));
         }
     }
 }

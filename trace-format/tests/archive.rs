@@ -185,7 +185,7 @@ fn a_bad_record_is_passed_over() {
     let words = [MAGIC, 0x0001_0013, 0x000b_002b, 9, 0x0000_0000_0102_0024, 7];
     let found = words_lines(&words);
     assert_eq!(found, ["bad record at byte 8", "32: None \"\" 7 ns 0/0  "]);
-    let stats = Stats { records: 4, bad_records: 1, unknown_records: 1 };
+    let stats = Stats { records: 4, bad_records: 1, unknown_records: 1, ..Stats::default() };
     assert_eq!(stats_of(&words), (stats, Audit { unknown_threads: 1, ..Audit::default() }));
 }
 
@@ -240,19 +240,29 @@ fn size_zero_ends_the_archive() {
 
 #[test]
 fn other_files_are_told_from_archives() {
-    let mut reader = Reader::new(&b"\x00\x16\x54\x78\x46\x04\x00\x10"[..]);
-    assert!(matches!(reader.next(), Err(ReadError::BigEndian)));
-    assert!(matches!(reader.next(), Ok(None)));
     let not = |bytes| match Reader::new(bytes).next() {
         Err(ReadError::NotAnArchive { first_word }) => first_word,
         other => panic!("{other:?}"),
     };
     assert_eq!(not(&b""[..]), None);
     assert_eq!(not(&b"{\"traceE"[..]), Some(0x4565_6361_7274_227b));
-    let limits = Limits { magic_number: false, ..Limits::default() };
+    assert_eq!(not(&b"GIF89a..................."[..]), Some(0x2e2e_6139_3846_4947));
+    // A record with an appended word, one of unknown type, and one that is cut off.
+    for words in [&[0x0000_0000_0102_0034, 7, 8][..], &[0x001e], &[0x0000_0000_0102_0024]] {
+        let result = Reader::new(&*encode::to_bytes(words)).next().map(drop);
+        assert!(matches!(result, Err(ReadError::NotAnArchive { .. })), "{words:?}");
+    }
+}
+
+#[test]
+fn an_archive_may_lack_the_magic_number() {
     let bytes = encode::to_bytes(&[0x0000_0000_0102_0024, 7]);
-    assert_eq!(lines(Reader::with_limits(&*bytes, limits)).len(), 1);
-    assert_eq!(lines(Reader::with_limits(&b""[..], limits)).len(), 0);
+    let mut reader = Reader::new(&*bytes);
+    assert!(matches!(reader.next(), Ok(Some(_))));
+    assert!(reader.stats().lacks_magic_number && !reader.stats().is_big_endian);
+    let limits = Limits { magic_number: true, ..Limits::default() };
+    let error = Reader::with_limits(&*bytes, limits).next().unwrap_err();
+    assert!(matches!(error, ReadError::NotAnArchive { .. }));
 }
 
 #[test]

@@ -243,13 +243,12 @@ struct trace_record {
 enum trace_reader_code {
     TRACE_READER_IO = 1,                 /* the input cannot be read */
     TRACE_READER_NOT_AN_ARCHIVE = 2,
-    TRACE_READER_BIG_ENDIAN = 3,
-    TRACE_READER_BAD_RECORD = 4,         /* reading can continue */
-    TRACE_READER_RECORD_TOO_LARGE = 5,   /* reading can continue */
-    TRACE_READER_TRUNCATED = 6,          /* the archive ends within a record */
-    TRACE_READER_SIZE_ZERO = 7,          /* a record has no size: the next one cannot be found */
-    TRACE_READER_TOO_MANY_PROVIDERS = 8,
-    TRACE_READER_OTHER = 9
+    TRACE_READER_BAD_RECORD = 3,         /* reading can continue */
+    TRACE_READER_RECORD_TOO_LARGE = 4,   /* reading can continue */
+    TRACE_READER_TRUNCATED = 5,          /* the archive ends within a record */
+    TRACE_READER_SIZE_ZERO = 6,          /* a record has no size: the next one cannot be found */
+    TRACE_READER_TOO_MANY_PROVIDERS = 7,
+    TRACE_READER_OTHER = 8
 };
 
 struct trace_read_error {

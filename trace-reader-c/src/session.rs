@@ -163,19 +163,18 @@ fn in_words(error: &ReadError) -> String {
 }
 
 /// The value of `enum trace_reader_code` for all other errors.
-const OTHER: u32 = 9;
+const OTHER: u32 = 8;
 
 /// Returns the code of an error, and the offset of its record.
 fn code(error: &ReadError) -> (u32, u64) {
     match error {
         ReadError::Io { offset, .. } => (1, *offset),
         ReadError::NotAnArchive { .. } => (2, 0),
-        ReadError::BigEndian => (3, 0),
-        ReadError::Record { offset, .. } => (4, *offset),
-        ReadError::RecordTooLarge { offset, .. } => (5, *offset),
-        ReadError::Truncated { offset, .. } => (6, *offset),
-        ReadError::SizeZero { offset } => (7, *offset),
-        ReadError::TooManyProviders { offset, .. } => (8, *offset),
+        ReadError::Record { offset, .. } => (3, *offset),
+        ReadError::RecordTooLarge { offset, .. } => (4, *offset),
+        ReadError::Truncated { offset, .. } => (5, *offset),
+        ReadError::SizeZero { offset } => (6, *offset),
+        ReadError::TooManyProviders { offset, .. } => (7, *offset),
         _ => (OTHER, 0),
     }
 }

@@ -148,7 +148,19 @@ fn totals(rows: &[Row]) -> Vec<(u64, u64, u64, u64)> {
 }
 
 proptest! {
-    #[test]
+    /// The last tick of all is a time like others.
+#[test]
+fn a_duration_that_ends_at_the_last_tick() {
+    use EventKind::{DurationBegin, DurationComplete, DurationEnd};
+    let complete = [(9, 0, DurationComplete { end: u64::MAX }), (20, 1, DurationComplete { end: 30 })];
+    let pair = [(9, 0, DurationBegin), (20, 1, DurationComplete { end: 30 }), (u64::MAX, 0, DurationEnd)];
+    for events in [&complete[..], &pair] {
+        let rows = vec![(9, u64::MAX, 0, u64::MAX - 19), (20, 30, 1, 10)];
+        assert_eq!(assembled(&archive(events)), (rows, Oddities::default()), "{events:?}");
+    }
+}
+
+#[test]
     fn complete_events_at_their_begin(trees in prop::collection::vec(tree(), 1..4)) {
         check(&trees, || Style::AtBegin);
     }

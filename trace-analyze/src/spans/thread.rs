@@ -34,8 +34,10 @@ pub(super) struct ThreadSpans {
 #[derive(Debug, Clone, Copy)]
 struct Open {
     begin: u64,
-    /// When it ends, `u64::MAX` for a begin whose end has not come.
+    /// When it ends, `u64::MAX` if that is not known.
     end: u64,
+    /// A begin whose end has not come.
+    is_begin: bool,
     /// When it or one around it ends.
     limit: u64,
     /// The sum of the lengths of durations directly in it; for those with a
@@ -45,16 +47,12 @@ struct Open {
 }
 
 impl Open {
-    fn is_begin(&self) -> bool {
-        self.end == u64::MAX
-    }
-
     /// Tells whether it, or one around it, is over when `entry` begins. If that
     /// is at the same time, the end of a begin may still come, and what takes
     /// no time, or has no end yet, may belong in it.
     #[inline]
     fn is_over(&self, entry: &Entry) -> bool {
-        let may_hold = || self.is_begin() && (entry.end == entry.at || entry.end == u64::MAX);
+        let may_hold = || self.is_begin && (entry.end == entry.at || entry.kind == Kind::Begin);
         self.limit < entry.at || (self.limit == entry.at && !may_hold())
     }
 }
@@ -151,7 +149,7 @@ impl ThreadSpans {
     #[inline]
     fn close_last(&mut self, done: &mut Done) {
         let Some(open) = self.open.pop() else { return };
-        if open.is_begin() {
+        if open.is_begin {
             done.oddities.begins_without_end += 1;
             // What is in it is in the one around it.
             if let Some(around) = self.around(self.open.len(), open.begin) {
@@ -190,7 +188,8 @@ impl ThreadSpans {
                 around.inner = around.inner.saturating_add(within);
             }
         }
-        self.open.push(Open { begin, end, limit, inner: 0, label });
+        let is_begin = kind == Kind::Begin;
+        self.open.push(Open { begin, end, is_begin, limit, inner: 0, label });
     }
 
     #[cold]
@@ -205,7 +204,14 @@ impl ThreadSpans {
     fn give_up(&self, entry: Entry, done: &mut Done) {
         let Entry { at: begin, end, label, .. } = entry;
         done.oddities.misplaced += 1;
-        done.spans.push(self.span(&Open { begin, end, limit: end, inner: 0, label }));
+        done.spans.push(self.span(&Open {
+            begin,
+            end,
+            is_begin: false,
+            limit: end,
+            inner: 0,
+            label,
+        }));
     }
 
     /// Takes a duration that does not begin behind everything else: one that
@@ -254,10 +260,10 @@ impl ThreadSpans {
     fn enclose(&mut self, place: usize, inner: Open, entry: Entry, done: &mut Done) {
         let Entry { at: begin, end, label, .. } = entry;
         done.oddities.misplaced += u64::from(self.pending.cuts(begin));
-        let inner_ticks = if inner.is_begin() { 0 } else { inner.end - inner.begin };
+        let inner_ticks = if inner.is_begin { 0 } else { inner.end - inner.begin };
         let taken = self.pending.sum(begin, inner.begin).saturating_add(inner_ticks);
         let limit = self.take_over(place, begin, end, taken);
-        self.open.insert(place, Open { begin, end, limit, inner: taken, label });
+        self.open.insert(place, Open { begin, end, is_begin: false, limit, inner: taken, label });
         let mut limit = limit;
         for open in self.open.iter_mut().skip(place + 1) {
             limit = limit.min(open.end);
@@ -271,7 +277,7 @@ impl ThreadSpans {
         done.oddities.misplaced += u64::from(self.pending.cuts(begin));
         let taken = self.pending.sum(begin, end);
         let limit = self.take_over(self.open.len(), begin, end, taken);
-        self.open.push(Open { begin, end, limit, inner: taken, label });
+        self.open.push(Open { begin, end, is_begin: false, limit, inner: taken, label });
     }
 
     /// Takes a duration that is over.
@@ -284,7 +290,14 @@ impl ThreadSpans {
         let taken = self.pending.sum(begin, end);
         self.take_over(place, begin, end, taken);
         self.pending.insert(begin, end);
-        done.spans.push(self.span(&Open { begin, end, limit: end, inner: taken, label }));
+        done.spans.push(self.span(&Open {
+            begin,
+            end,
+            is_begin: false,
+            limit: end,
+            inner: taken,
+            label,
+        }));
     }
 
     /// Moves `taken` from the duration around `place` into a new one in it;
@@ -309,7 +322,7 @@ impl ThreadSpans {
             self.beyond -= 1;
             return;
         }
-        let begin = |open: &Open| open.is_begin().then_some(open.label);
+        let begin = |open: &Open| open.is_begin.then_some(open.label);
         let Some(place) = begin_of(catalog, entry.label, &self.open, begin) else {
             done.oddities.ends_without_begin += 1;
             return;
@@ -333,8 +346,7 @@ impl ThreadSpans {
         let Some((begin, above)) = self.open.get(place..).and_then(<[Open]>::split_first) else {
             return 0;
         };
-        let is_outer =
-            |open: &&Open| open.begin == begin.begin && open.end > end && !open.is_begin();
+        let is_outer = |open: &&Open| open.begin == begin.begin && open.end > end && !open.is_begin;
         above.iter().take_while(is_outer).count()
     }
 

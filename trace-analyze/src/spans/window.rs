@@ -10,7 +10,7 @@ const EVENTS: usize = 16 << 10;
 pub(super) struct Entry {
     /// Its time, in ticks.
     pub(super) at: u64,
-    /// When it ends, if that is known, else `u64::MAX`.
+    /// When it ends; of a begin `u64::MAX`.
     pub(super) end: u64,
     pub(super) label: LabelId,
     pub(super) kind: Kind,

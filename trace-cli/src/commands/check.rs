@@ -3,6 +3,7 @@
 use anyhow::Result;
 use trace_analyze::check::{self, Report, Verdict};
 use trace_convert::visible;
+use trace_format::notes;
 
 use crate::cli::CheckArgs;
 use crate::message::describe;
@@ -68,6 +69,7 @@ fn providers(report: &Report, lines: &mut Vec<String>) {
 }
 
 fn damage(report: &Report, lines: &mut Vec<String>) {
+    lines.extend(report.stats.notes().map(str::to_owned));
     lines.extend(report.errors.iter().map(|error| format!("error: {error}")));
     let more = report.error_count.saturating_sub(report.errors.len() as u64);
     let counts = [
@@ -75,7 +77,8 @@ fn damage(report: &Report, lines: &mut Vec<String>) {
         ("references to unknown strings", report.audit.unknown_strings),
         ("references to unknown threads", report.audit.unknown_threads),
         ("records of unknown types", report.stats.unknown_records),
-        ("arguments of unknown types", report.audit.unknown_arguments),
+        (notes::UNKNOWN_ARGUMENTS, report.audit.unknown_arguments),
+        (notes::SATURATED, report.audit.saturated_times),
         ("durations without a begin", report.ends_without_begin),
     ];
     push_counts(&counts, lines);

@@ -30,13 +30,13 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     };
     let selection = Selection {
         from: args.from.map_or(0, nanos),
-        to: args.to.map_or(u64::MAX, nanos),
+        to: args.to.map(nanos),
         category: (!args.categories.is_empty()).then_some(&category),
         name: (!args.name.is_empty()).then_some(&name),
         processes: processes.as_deref(),
         threads: threads.as_deref(),
     };
-    if selection.from >= selection.to {
+    if selection.to.is_some_and(|to| selection.from >= to) {
         bail!("--from is not before --to");
     }
     let plan = explained(&args.file, Plan::read(input.open()?, &selection))?;

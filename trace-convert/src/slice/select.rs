@@ -13,8 +13,8 @@ use trace_analyze::{is_clock_anchor, Loss};
 pub struct Selection<'a> {
     /// From this time on, in nanoseconds of the providers' clocks.
     pub from: u64,
-    /// Until before this time.
-    pub to: u64,
+    /// Until before this time; `None` for the end.
+    pub to: Option<u64>,
     /// Which categories; `None` for all.
     pub category: Option<&'a dyn Fn(&str) -> bool>,
     /// Which names of events; `None` for all.
@@ -27,7 +27,7 @@ pub struct Selection<'a> {
 
 impl Default for Selection<'_> {
     fn default() -> Self {
-        Self { from: 0, to: u64::MAX, category: None, name: None, processes: None, threads: None }
+        Self { from: 0, to: None, category: None, name: None, processes: None, threads: None }
     }
 }
 
@@ -55,11 +55,15 @@ impl<'a> Filter<'a> {
     }
 
     fn is_in_time(&self, nanos: u64) -> bool {
-        (self.selection.from..self.selection.to).contains(&nanos)
+        nanos >= self.selection.from && self.is_before_end(nanos)
+    }
+
+    fn is_before_end(&self, nanos: u64) -> bool {
+        self.selection.to.is_none_or(|to| nanos < to)
     }
 
     pub(super) fn reaches_in(&self, begin: u64, end: u64) -> bool {
-        begin < self.selection.to && end.max(begin) >= self.selection.from
+        self.is_before_end(begin) && end.max(begin) >= self.selection.from
     }
 
     /// Tells whether a record stays, as far as it tells that by itself: what
@@ -72,7 +76,7 @@ impl<'a> Filter<'a> {
         let nanos = item.nanos(event.ticks);
         let is_in = match event.kind {
             EventKind::DurationComplete { end } => self.reaches_in(nanos, item.nanos(end)),
-            EventKind::DurationBegin | EventKind::AsyncBegin { .. } => nanos < self.selection.to,
+            EventKind::DurationBegin | EventKind::AsyncBegin { .. } => self.is_before_end(nanos),
             _ => self.is_in_time(nanos),
         };
         is_clock_anchor(item, event)

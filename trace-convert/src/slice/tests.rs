@@ -88,7 +88,7 @@ fn cut(selection: &Selection<'_>) -> Vec<String> {
 
 #[test]
 fn by_time() {
-    let selection = Selection { from: 100, to: 200, ..Selection::default() };
+    let selection = Selection { from: 100, to: Some(200), ..Selection::default() };
     assert_eq!(
         cut(&selection),
         [
@@ -181,7 +181,7 @@ proptest! {
         records.sort_by_key(|(_, place)| *place);
         let records: Vec<Record<'_>> = records.into_iter().map(|(record, _)| record).collect();
         let archive = crate::testing::archive(&records);
-        let selection = Selection { from, to: from + length, ..Selection::default() };
+        let selection = Selection { from, to: Some(from + length), ..Selection::default() };
         let plan = Plan::read(Reader::new(&*archive), &selection).unwrap();
         let mut output = Vec::new();
         write(Reader::new(&*archive), &plan, &mut output).unwrap();

@@ -61,13 +61,14 @@ fn all_of_it() {
 
 #[test]
 fn by_time() {
-    let selection = Selection { from: 2_500_000, to: 4_500_000, ..Selection::default() };
+    let selection = Selection { from: 2_500_000, to: Some(4_500_000), ..Selection::default() };
     assert_eq!(cut(&selection), [INDEX, "at 3", "at 4", "around", "around", "object"]);
 }
 
 #[test]
 fn by_who_and_what() {
-    let selection = Selection { to: 4_000_000, processes: Some(&[2]), ..Selection::default() };
+    let selection =
+        Selection { to: Some(4_000_000), processes: Some(&[2]), ..Selection::default() };
     let of_two = ["at 1", "at 3", "around", "around", "before", "before", "object"];
     assert_eq!(cut(&selection), [&[INDEX], &of_two[..]].concat());
     let category = |category: &str| category == "of 1";

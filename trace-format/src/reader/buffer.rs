@@ -37,6 +37,16 @@ impl Buffer {
         bytes.first_chunk::<WORD_BYTES>().map(|word| u64::from_le_bytes(*word))
     }
 
+    /// Returns the next `bytes` bytes, if all of them were received.
+    pub(super) fn front(&self, bytes: usize) -> Option<&[u8]> {
+        self.bytes.get(self.start..self.end)?.get(..bytes)
+    }
+
+    /// Returns the next `bytes` bytes to be changed, if all of them were received.
+    pub(super) fn front_mut(&mut self, bytes: usize) -> Option<&mut [u8]> {
+        self.bytes.get_mut(self.start..self.end)?.get_mut(..bytes)
+    }
+
     /// Moves behind the next `bytes` bytes, which were received.
     #[inline]
     pub(super) fn consume(&mut self, bytes: usize) {

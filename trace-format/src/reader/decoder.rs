@@ -4,8 +4,9 @@ use super::buffer::Buffer;
 use super::provider::Providers;
 use super::{Item, Limits, Provider, ReadError, Stats};
 use crate::decode::{self, DecodeError};
-use crate::layout::{MAGIC_WORD, MAGIC_WORD_REVERSED, WORD_BYTES};
+use crate::layout::{MAGIC_WORD, MAGIC_WORD_REVERSED, MAX_RECORD_WORDS, WORD_BYTES};
 use crate::record::Record;
+use crate::words;
 
 /// Decodes an archive from bytes that are pushed, in pieces of any size.
 ///
@@ -38,6 +39,8 @@ pub struct Decoder {
     limits: Limits,
     stats: Stats,
     state: State,
+    /// The state before each record.
+    at_record: State,
     is_finished: bool,
 }
 
@@ -48,6 +51,9 @@ enum State {
     Start,
     /// A record.
     Records,
+    /// A record of a big-endian machine. The header of the record at `header_at`, and nothing else
+    /// behind what is consumed, is in the order of little-endian ones already.
+    BigEndian { header_at: u64 },
     /// The rest of a record beyond the limit.
     Skipping { offset: u64, bytes: u64, left: u64 },
     /// Nothing: the archive is at its end, or cannot be read on.
@@ -77,6 +83,7 @@ impl Decoder {
             limits,
             stats: Stats::default(),
             state: State::Start,
+            at_record: State::Records,
             is_finished: false,
         }
     }
@@ -207,26 +214,74 @@ impl Decoder {
         match self.state {
             State::Start => self.start(),
             State::Records => Ok(true),
+            State::BigEndian { header_at } => Ok(self.reverse(header_at)),
             State::Skipping { offset, bytes, left } => self.skip(offset, bytes, left),
             State::End => Ok(false),
         }
     }
 
-    /// Checks the first word of all.
+    /// Checks the first record of all.
     fn start(&mut self) -> Result<bool, ReadError> {
         let first_word = self.buffer.peek();
-        if first_word.is_none() && !self.is_finished {
-            return Ok(false);
-        }
-        self.state = State::Records;
-        let error = match first_word {
-            Some(MAGIC_WORD) => return Ok(true),
-            Some(MAGIC_WORD_REVERSED) => ReadError::BigEndian,
-            first_word if self.limits.magic_number => ReadError::NotAnArchive { first_word },
-            _ => return Ok(true),
+        let is_archive = match first_word {
+            Some(MAGIC_WORD) => Some(true),
+            Some(MAGIC_WORD_REVERSED) => {
+                self.stats.is_big_endian = true;
+                self.at_record = State::BigEndian { header_at: u64::MAX };
+                Some(true)
+            }
+            None => self.is_finished.then_some(false),
+            Some(_) if self.limits.magic_number => Some(false),
+            Some(header) => self.starts_with_record(header),
         };
-        self.state = State::End;
-        Err(error)
+        match is_archive {
+            Some(true) => {
+                self.stats.lacks_magic_number =
+                    !matches!(first_word, Some(MAGIC_WORD | MAGIC_WORD_REVERSED));
+                self.state = self.at_record;
+                self.is_at_record()
+            }
+            Some(false) => {
+                self.state = State::End;
+                Err(ReadError::NotAnArchive { first_word })
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Tells whether the archive starts with a well-formed record; `None` if more bytes are needed.
+    fn starts_with_record(&self, header: u64) -> Option<bool> {
+        let size = decode::record_bytes(header).unwrap_or(u64::MAX);
+        if size > (MAX_RECORD_WORDS * WORD_BYTES) as u64 {
+            return Some(false);
+        }
+        match self.buffer.front(size as usize) {
+            Some(record) => Some(decode::is_first_record(record)),
+            None => self.is_finished.then_some(false),
+        }
+    }
+
+    /// Brings the next record into the byte order of little-endian machines, as far as it was
+    /// received.
+    fn reverse(&mut self, header_at: u64) -> bool {
+        let offset = self.buffer.offset();
+        if header_at != offset {
+            let Some(header) = self.buffer.front_mut(WORD_BYTES) else { return true };
+            header.reverse();
+            self.state = State::BigEndian { header_at: offset };
+        }
+        let size = self.buffer.peek().map_or(0, |header| decode::record_bytes(header).unwrap_or(0));
+        if size > self.limits.record_bytes.min(self.buffer.filled() as u64) {
+            return true;
+        }
+        if let Some(record) = self.buffer.front_mut(size as usize) {
+            let mut is_header = true;
+            words::change(record, |_, word| match std::mem::take(&mut is_header) {
+                true => word,
+                false => word.swap_bytes(),
+            });
+        }
+        true
     }
 
     /// There is no whole header word.
@@ -265,7 +320,7 @@ impl Decoder {
         self.state = State::Skipping { offset, bytes, left };
         match (left, self.is_finished) {
             (0, _) => {
-                self.state = State::Records;
+                self.state = self.at_record;
                 self.stats.records += 1;
                 self.stats.bad_records += 1;
                 let limit = self.limits.record_bytes;

@@ -18,13 +18,12 @@ pub enum ReadError {
         /// What the input said.
         error: io::Error,
     },
-    /// The input does not start with the magic number record.
+    /// The input starts neither with the magic number record nor with another
+    /// well-formed one.
     NotAnArchive {
         /// What it starts with; `None` if it has less than 8 bytes.
         first_word: Option<u64>,
     },
-    /// The archive was written on a big-endian machine.
-    BigEndian,
     /// The content of a record is wrong; reading can go on.
     Record {
         /// The record.
@@ -78,7 +77,7 @@ impl ReadError {
     pub fn is_no_archive(&self) -> bool {
         match self {
             Self::Io { offset, error } => *offset == 0 || error.kind() != ErrorKind::UnexpectedEof,
-            Self::NotAnArchive { .. } | Self::BigEndian => true,
+            Self::NotAnArchive { .. } => true,
             _ => false,
         }
     }
@@ -94,7 +93,6 @@ impl fmt::Display for ReadError {
             Self::NotAnArchive { first_word: None } => {
                 write!(f, "not a trace: it has less than 8 bytes")
             }
-            Self::BigEndian => write!(f, "the trace is of a big-endian machine"),
             Self::Record { offset, .. } => write!(f, "bad record at byte {offset}"),
             Self::RecordTooLarge { offset, bytes, limit } => write!(
                 f,
