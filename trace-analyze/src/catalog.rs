@@ -7,6 +7,7 @@
 
 mod hash;
 mod registry;
+mod strings;
 mod tables;
 
 use std::collections::{BTreeSet, HashMap};
@@ -15,6 +16,7 @@ use trace_format::{Item, Record, Text, Thread, ThreadKoids};
 
 pub use hash::DenseMap;
 use registry::Registry;
+use strings::Strings;
 use tables::Tables;
 
 /// A category with a name; counts from 0 in the order of appearance.
@@ -38,8 +40,7 @@ impl ThreadId {
 /// Memory grows with how many different ones there are, not with the archive.
 #[derive(Debug, Default)]
 pub struct Catalog {
-    texts: Vec<Box<str>>,
-    text_ids: HashMap<Box<str>, u32>,
+    strings: Strings,
     labels: Vec<(u32, u32)>,
     label_ids: DenseMap<LabelId>,
     /// What each thread is.
@@ -134,13 +135,12 @@ impl Catalog {
 
     /// Returns the number of a string that need not be of the archive.
     pub fn intern(&mut self, string: &str) -> u32 {
-        if let Some(id) = self.text_ids.get(string) {
-            return *id;
-        }
-        let id = self.texts.len() as u32;
-        self.texts.push(string.into());
-        self.text_ids.insert(string.into(), id);
-        id
+        self.strings.intern(string)
+    }
+
+    /// Returns about how much memory the strings take, in bytes.
+    pub fn string_bytes(&self) -> usize {
+        self.strings.bytes()
     }
 
     /// Returns the number of a category and a name that [`Catalog::intern`]
@@ -156,7 +156,7 @@ impl Catalog {
 
     /// Returns all strings, in the order of their numbers.
     pub fn strings(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.texts.iter().map(|text| &**text)
+        self.strings.iter()
     }
 
     /// Returns category and name of all labels, in the order of their numbers.
@@ -171,7 +171,7 @@ impl Catalog {
 
     /// Returns the string with a number of [`Catalog::text`].
     pub fn string(&self, id: u32) -> &str {
-        self.texts.get(id as usize).map_or("", |text| text)
+        self.strings.get(id).unwrap_or_default()
     }
 
     /// Returns the category of a label.

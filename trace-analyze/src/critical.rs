@@ -18,8 +18,8 @@
 //! them on, the innermost duration around it runs; when that is over, the flow
 //! waits for the next.
 //!
-//! An archive is read two or three times. Memory grows with how much there was
-//! at the time of the one operation.
+//! An archive is read three times. Memory grows with the number of different
+//! names, and with how many operations the one has made.
 
 mod choose;
 mod flow;
@@ -62,7 +62,8 @@ pub fn path<R: Read, E: From<ReadError>>(
         let points = flow::points(chosen, open()?)?;
         return Ok(flow::path(chosen, points, open()?)?);
     }
-    Ok(operation::path(chosen, open()?)?)
+    let family = operation::family(chosen, open()?)?;
+    Ok(operation::path(chosen, family, open()?)?)
 }
 
 #[cfg(test)]

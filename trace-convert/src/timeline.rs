@@ -62,6 +62,10 @@ use trace_analyze::Damage;
 /// The most events of a timeline, unless chosen otherwise.
 pub const DEFAULT_LIMIT: u64 = 2_000_000;
 
+/// How much memory the strings and arguments of the events may take, for each
+/// event of the limit, in bytes.
+pub const DETAIL_BYTES: u64 = 100;
+
 /// An archive put into rows.
 #[derive(Debug)]
 pub struct Timeline {
@@ -78,7 +82,8 @@ pub struct Timeline {
     notes: Vec<String>,
     /// How many events are in the timeline.
     pub events: u64,
-    /// How many events are beyond the limit and not in the timeline.
+    /// How many events are beyond the limit, or beyond the memory for strings and
+    /// arguments, and not in the timeline.
     pub left_out: u64,
     /// How many records are nothing that is drawn.
     pub not_drawn: u64,
@@ -87,7 +92,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Reads an archive, of which at most `limit` events are kept.
+    /// Reads an archive, of which at most `limit` events are kept, with at most
+    /// [`DETAIL_BYTES`] of strings and arguments for each event of the limit.
     ///
     /// # Errors
     ///

@@ -1,6 +1,9 @@
 //! The path of an async operation.
+//!
+//! An archive can have millions of operations at a time. Only those that the one has made, and
+//! those that they have made, are held.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids};
@@ -42,6 +45,8 @@ struct Poll {
 /// Operations of one process. Their events may come in any order.
 #[derive(Debug)]
 struct Operations {
+    /// The ids of the operations that are held.
+    family: HashSet<u64>,
     catalog: Catalog,
     list: Vec<Operation>,
     /// Places by id.
@@ -53,8 +58,12 @@ struct Operations {
 }
 
 /// Returns the path of an operation.
-pub(super) fn path<R: Read>(chosen: &Chosen, reader: Reader<R>) -> Result<Vec<Segment>, ReadError> {
-    let mut operations = Operations::new();
+pub(super) fn path<R: Read>(
+    chosen: &Chosen,
+    family: HashSet<u64>,
+    reader: Reader<R>,
+) -> Result<Vec<Segment>, ReadError> {
+    let mut operations = Operations::new(family);
     Damage::of_all(reader, |item| {
         operations.catalog.note(item);
         if let Record::Event(event) = &item.record {
@@ -82,9 +91,39 @@ impl Operation {
     }
 }
 
+/// Returns the ids of the operation, of those that it has made, of those that they have made, and so
+/// on.
+pub(super) fn family<R: Read>(
+    chosen: &Chosen,
+    reader: Reader<R>,
+) -> Result<HashSet<u64>, ReadError> {
+    let mut children: HashMap<u64, Vec<u64>> = HashMap::new();
+    Damage::of_all(reader, |item| {
+        let Record::Event(event) = &item.record else { return };
+        let EventKind::AsyncBegin { id } = event.kind else { return };
+        if is_meanwhile(chosen, item, event) {
+            if let Some(parent) = arguments::named_unsigned(item, &event.arguments, "parent") {
+                children.entry(parent).or_default().push(id);
+            }
+        }
+    })?;
+    let (mut family, mut next) = (HashSet::from([chosen.id]), vec![chosen.id]);
+    while let Some(parent) = next.pop() {
+        let children = children.remove(&parent).unwrap_or_default();
+        next.extend(children.into_iter().filter(|child| family.insert(*child)));
+    }
+    Ok(family)
+}
+
+/// Tells whether an event is of the process of the chosen operation, and not behind its end.
+fn is_meanwhile(chosen: &Chosen, item: &Item<'_>, event: &Event<'_>) -> bool {
+    item.thread(event.thread).process == chosen.process && item.nanos(event.ticks) <= chosen.end
+}
+
 impl Operations {
-    fn new() -> Self {
+    fn new(family: HashSet<u64>) -> Self {
         Self {
+            family,
             catalog: Catalog::default(),
             list: Vec::new(),
             places: HashMap::new(),
@@ -97,10 +136,12 @@ impl Operations {
     fn event(&mut self, chosen: &Chosen, item: &Item<'_>, event: &Event<'_>) {
         let nanos = item.nanos(event.ticks);
         let thread = item.thread(event.thread);
-        if thread.process != chosen.process || nanos > chosen.end {
+        if !is_meanwhile(chosen, item, event) {
             return;
         }
         match event.kind {
+            EventKind::AsyncBegin { id } | EventKind::AsyncEnd { id }
+                if !self.family.contains(&id) => {}
             EventKind::AsyncBegin { id } if nanos >= chosen.begin => {
                 self.edge(item, event, id);
                 if let Some(parent) = arguments::named_unsigned(item, &event.arguments, "parent") {
@@ -112,7 +153,9 @@ impl Operations {
                 let (begin, end) = (nanos, item.nanos(end).max(nanos));
                 if end >= chosen.begin {
                     if let Some(task) = arguments::named_unsigned(item, &event.arguments, "task") {
-                        self.polls.push((task, Poll { begin, end, thread }));
+                        if self.family.contains(&task) {
+                            self.polls.push((task, Poll { begin, end, thread }));
+                        }
                     }
                 }
             }

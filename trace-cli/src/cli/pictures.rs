@@ -55,7 +55,7 @@ pub(crate) struct TimelineArgs {
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
 
-    /// Fail beyond N events; each takes 100 bytes of memory
+    /// Fail beyond N events; each takes 100 bytes of memory, and 100 for text
     #[arg(long, value_name = "N", default_value_t = trace_convert::timeline::DEFAULT_LIMIT)]
     pub(crate) limit: u64,
 }

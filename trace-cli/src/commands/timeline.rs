@@ -46,8 +46,12 @@ fn read(args: &TimelineArgs) -> Result<Timeline> {
     let timeline = explained(path, Timeline::read(reader, args.limit))?;
     let name = path.display();
     if timeline.left_out > 0 {
+        let what = match timeline.events < args.limit {
+            true => "strings and arguments of ",
+            false => "",
+        };
         bail!(
-            "cannot draw {name}: {} events exceed the limit of {}{HINT}extract a part with trace slice \
+            "cannot draw {name}: {what}{} events exceed the limit of {}{HINT}extract a part with trace slice \
              {name} --from 1s --to 2s -o part.fxt, or raise --limit",
             timeline.events + timeline.left_out,
             args.limit

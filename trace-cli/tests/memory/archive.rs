@@ -32,6 +32,25 @@ pub(crate) fn write(path: &Path, bytes: u64) -> Result<u64, WriteError> {
     Ok(rounds.events)
 }
 
+/// Writes an archive of operations, each with a name of its own.
+pub(crate) fn write_names(path: &Path, number: u64) -> Result<(), WriteError> {
+    let output = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let mut writer = Writer::new(output)?;
+    writer.provider(1, "app")?;
+    for id in 0..number {
+        let name = format!("operation {id}");
+        for kind in [EventKind::AsyncBegin { id }, EventKind::AsyncEnd { id }] {
+            // The first one is the longest.
+            let is_last = id == 0 && matches!(kind, EventKind::AsyncEnd { .. });
+            let ticks = if is_last { 1 << 40 } else { 1000 * id };
+            let thread = Thread::Inline(ThreadKoids::new(PROCESS, PROCESS));
+            let (category, name, arguments) = ("app".into(), (&*name).into(), Arguments::NONE);
+            writer.record(&Event { ticks, thread, category, name, kind, arguments }.into())?;
+        }
+    }
+    Ok(writer.flush()?)
+}
+
 struct Rounds {
     writer: Writer<BufWriter<File>>,
     ticks: u64,

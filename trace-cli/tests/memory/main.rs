@@ -108,6 +108,21 @@ fn memory_does_not_grow_with_the_file() {
     assert!(failures.is_empty(), "memory grows with the file: {failures:?}");
 }
 
+/// Of an operation that ran with a million others only their names are held.
+#[test]
+fn names_take_little_memory() {
+    let place = tempfile::tempdir().unwrap();
+    let [small, large] = [50_000, 250_000].map(|number| {
+        let directory = place.path().join(number.to_string());
+        fs::create_dir(&directory).unwrap();
+        archive::write_names(&directory.join("IN"), number).unwrap();
+        (number, run(&directory, "top IN").peak_bytes)
+    });
+    let each = large.1.saturating_sub(small.1) / (large.0 - small.0);
+    println!("top: {each} bytes for a name");
+    assert!(each <= 450, "{each} bytes for a name");
+}
+
 /// The timeline keeps all drawn events. The limit is in its help.
 #[test]
 fn a_timeline_takes_a_hundred_bytes_for_an_event() {

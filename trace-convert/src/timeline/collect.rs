@@ -12,12 +12,15 @@ use super::flows::{Flows, Stop};
 use super::rows::{nested, Group, Loss, Point, PointKind, Row, Slice};
 use super::series::{Counters, NotDrawn};
 use super::undrawn::Undrawn;
-use super::Timeline;
+use super::{Timeline, DETAIL_BYTES};
 use trace_analyze::arguments::named_unsigned;
 use trace_analyze::catalog::Catalog;
 use trace_analyze::pairing::{Edge, Unpaired};
 use trace_analyze::scheduling::Switch;
 use trace_analyze::Damage;
+
+/// Room for strings and arguments that even the smallest limit allows.
+const MIN_DETAIL_BYTES: u64 = 1 << 20;
 
 /// What was found so far.
 #[derive(Debug)]
@@ -68,12 +71,19 @@ impl Collector {
         self.catalog.note(item);
         if !is_drawn(&item.record) {
             self.undrawn.note(item);
-        } else if self.events >= self.limit {
+        } else if self.is_full() {
             self.left_out += 1;
         } else {
             self.events += 1;
             self.drawn(item);
         }
+    }
+
+    /// Tells whether the timeline has as many events as it may have, or as much text.
+    fn is_full(&self) -> bool {
+        let details = self.arguments.len() as u64 + self.catalog.string_bytes() as u64;
+        self.events >= self.limit
+            || details > self.limit.saturating_mul(DETAIL_BYTES).max(MIN_DETAIL_BYTES)
     }
 
     fn drawn(&mut self, item: &Item<'_>) {

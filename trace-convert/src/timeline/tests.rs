@@ -283,6 +283,23 @@ fn moments_logs_and_scheduling() {
 }
 
 #[test]
+fn text_counts_towards_the_limit() {
+    let text = |number: u64| format!("{number}{}", "x".repeat(30_000));
+    let texts: Vec<String> = (0..100).map(text).collect();
+    let lists: Vec<[Argument<'_>; 1]> =
+        texts.iter().map(|text| [Argument::new("text", Value::String((&**text).into()))]).collect();
+    let records: Vec<Record<'_>> = lists
+        .iter()
+        .map(|list| Event { arguments: list.into(), ..on(THREAD, 5, "a", INSTANT) }.into())
+        .collect();
+    let archive = archive(&records);
+    let timeline = Timeline::read(Reader::new(&*archive), 1000).unwrap();
+    assert!((30..40).contains(&timeline.events), "{}", timeline.events);
+    assert_eq!(timeline.events + timeline.left_out, 100);
+    assert_eq!(Timeline::read(Reader::new(&*archive), DEFAULT_LIMIT).unwrap().left_out, 0);
+}
+
+#[test]
 fn what_is_beyond_the_limit_is_counted() {
     let records: Vec<_> = (0..10).map(|ticks| at(ticks, "i", INSTANT)).collect();
     let timeline = Timeline::read(Reader::new(&*archive(&records)), 4).unwrap();
