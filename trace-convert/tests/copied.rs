@@ -55,8 +55,8 @@ fn push_blob(words: &mut Vec<u64>, name: u16, bytes: usize) {
     stream(words, bytes);
 }
 
-/// Adds an event with string arguments from the table, and one of an unknown type, with a payload of
-/// this size.
+/// Adds an event with string arguments from the table, and one of an unknown type, with a payload
+/// of this size.
 fn push_event(words: &mut Vec<u64>, ticks: u64, thread: u8, texts: &[u16], payload: usize) {
     let texts = &texts[..texts.len().min(14)];
     words.push(

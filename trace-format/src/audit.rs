@@ -1,8 +1,8 @@
-//! Counting of references that lead nowhere, of arguments of unknown types, and of times out of range.
+//! Counting of references that lead nowhere, of unknown arguments, and of times out of range.
 //!
 //! [`Item::text`] and [`Item::thread`] return a placeholder for an index that was never registered.
-//! An [`Audit`] counts how many references of each kind do, once for each place in a record, and the
-//! arguments that [`Arguments::iter`](crate::Arguments::iter) leaves out.
+//! An [`Audit`] counts how many references of each kind do, once for each place in a record, and
+//! the arguments that [`Arguments::iter`](crate::Arguments::iter) leaves out.
 
 use crate::reader::Item;
 use crate::record::{Event, EventKind, Process, Record, Reference, Text, Thread};

@@ -29,8 +29,7 @@ pub const NO_MAGIC_NUMBER: &str = "archive without a magic number record";
 /// What a command reports if an archive has times beyond `u64::MAX` nanoseconds.
 pub const SATURATED: &str = "times beyond 2^64 ns, read as 2^64 - 1 ns";
 
-/// What a command reports if an archive has arguments of types that the format did not have when the
-/// command was written.
+/// What a command reports if an archive has arguments of types that it does not know.
 pub const UNKNOWN_ARGUMENTS: &str = "arguments of unknown types";
 
 /// Data that is missing although no record was dropped. An event reports each

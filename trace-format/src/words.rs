@@ -1,8 +1,8 @@
 //! The words of an encoded record, changed in place.
 //!
-//! A record consists of words, which are numbers, and of streams, which are bytes. [`change`] visits
-//! the words: those of another machine can be brought into this machine's byte order, and times or
-//! koids can be replaced without a change to the rest of the record, known or not.
+//! A record consists of words, which are numbers, and of streams, which are bytes. [`change`]
+//! visits the words: those of another machine can be brought into this machine's byte order, and
+//! times or koids can be replaced without a change to the rest of the record, known or not.
 
 use crate::layout::{
     argument, blob, context_switch, event, kernel_object, large, large_blob, legacy_context_switch,

@@ -12,14 +12,14 @@ use std::{fmt, io};
 
 use crate::encode::{self, EncodeError};
 use crate::layout::{
-    ProviderEvent, ThreadKoids, MAX_ARGUMENTS, MAX_STRING_INDEX, MAX_THREAD_INDEX,
+    ProviderEvent, ThreadKoids, MAX_ARGUMENTS, MAX_STRING_BYTES, MAX_STRING_INDEX, MAX_THREAD_INDEX,
 };
 use crate::record::{Argument, Arguments, Metadata, Record, Text, Thread, Value};
 use interner::Interner;
 use refs::first_index;
 
-/// The longest string that is given an index, in bytes. Longer ones hardly
-/// come again.
+/// The longest string that is given an index, in bytes, if the record has room
+/// for it. Longer ones hardly come again.
 const MAX_INTERNED_BYTES: usize = 256;
 
 /// What most records have at most.
@@ -226,8 +226,13 @@ impl<W: Write> Writer<W> {
     /// Writes a record with at most `N` arguments.
     fn record_within<const N: usize>(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
         let mut list = [Argument { name: Text::EMPTY, value: Value::Null }; N];
-        let interned = self.interned(*record, &mut list)?;
-        let encoded = encode::append(&mut self.words, &interned);
+        let interned = self.interned(*record, &mut list, MAX_INTERNED_BYTES)?;
+        let mut encoded = encode::append(&mut self.words, &interned);
+        if let Err(EncodeError::RecordTooLong { .. }) = encoded {
+            let mut list = [Argument { name: Text::EMPTY, value: Value::Null }; N];
+            let interned = self.interned(*record, &mut list, MAX_STRING_BYTES)?;
+            encoded = encode::append(&mut self.words, &interned);
+        }
         // Also after an error: the tables say that what is there was written.
         self.write_out()?;
         Ok(encoded?)
@@ -261,20 +266,21 @@ impl<W: Write> Writer<W> {
         self.output.write_all(&self.bytes)
     }
 
-    /// Returns `record` with indexes in place of what is worth one. Arguments
-    /// are put in `list`, which has room for all.
+    /// Returns `record` with indexes in place of threads and of strings of up to
+    /// `max_bytes` bytes. Arguments are put in `list`, which has room for all.
     fn interned<'a>(
         &mut self,
         mut record: Record<'a>,
         list: &'a mut [Argument<'a>],
+        max_bytes: usize,
     ) -> Result<Record<'a>, EncodeError> {
         match &mut record {
             Record::Event(event) => {
                 self.intern_thread(&mut event.thread)?;
-                self.intern_text(&mut event.category)?;
-                self.intern_text(&mut event.name)?;
+                self.intern_text(&mut event.category, max_bytes)?;
+                self.intern_text(&mut event.name, max_bytes)?;
             }
-            Record::Blob(blob) => self.intern_text(&mut blob.name)?,
+            Record::Blob(blob) => self.intern_text(&mut blob.name, max_bytes)?,
             Record::LegacyContextSwitch(switch) => {
                 self.intern_thread(&mut switch.outgoing)?;
                 self.intern_thread(&mut switch.incoming)?;
@@ -282,8 +288,8 @@ impl<W: Write> Writer<W> {
             Record::Log(log) => self.intern_thread(&mut log.thread)?,
             Record::Backtrace(backtrace) => self.intern_thread(&mut backtrace.thread)?,
             Record::LargeBlob(blob) => {
-                self.intern_text(&mut blob.category)?;
-                self.intern_text(&mut blob.name)?;
+                self.intern_text(&mut blob.category, max_bytes)?;
+                self.intern_text(&mut blob.name, max_bytes)?;
                 if let Some(event) = &mut blob.event {
                     self.intern_thread(&mut event.thread)?;
                 }
@@ -291,7 +297,7 @@ impl<W: Write> Writer<W> {
             _ => {}
         }
         if let Some(arguments) = record.arguments_mut() {
-            *arguments = self.interned_arguments(*arguments, list)?;
+            *arguments = self.interned_arguments(*arguments, list, max_bytes)?;
         }
         Ok(record)
     }
@@ -300,22 +306,28 @@ impl<W: Write> Writer<W> {
         &mut self,
         arguments: Arguments<'a>,
         list: &'a mut [Argument<'a>],
+        max_bytes: usize,
     ) -> Result<Arguments<'a>, EncodeError> {
+        // Values hardly come again: only those of a record that would be too long have an index.
+        let is_rare = max_bytes > MAX_INTERNED_BYTES;
         let mut count = 0;
         for (place, argument) in list.iter_mut().zip(&arguments) {
             *place = argument;
-            self.intern_text(&mut place.name)?;
+            self.intern_text(&mut place.name, max_bytes)?;
+            if let (true, Value::String(text)) = (is_rare, &mut place.value) {
+                self.intern_text(text, max_bytes)?;
+            }
             count += 1;
         }
         let list: &'a [Argument<'a>] = list;
         Ok(list.get(..count).unwrap_or_default().into())
     }
 
-    fn intern_text(&mut self, text: &mut Text<'_>) -> Result<(), EncodeError> {
+    fn intern_text(&mut self, text: &mut Text<'_>, max_bytes: usize) -> Result<(), EncodeError> {
         let Text::Inline(value) = *text else {
             return Ok(());
         };
-        if value.is_empty() || value.len() > MAX_INTERNED_BYTES {
+        if value.is_empty() || value.len() > max_bytes {
             return Ok(());
         }
         let (index, is_new) = self.tables.strings.index_of(value);

@@ -4,11 +4,12 @@ use std::io::{self, Read};
 
 use proptest::prelude::*;
 use trace_format::audit::Audit;
-use trace_format::layout::{InstantScope, ProviderEvent};
+use trace_format::layout::{InstantScope, ProviderEvent, ThreadState};
 use trace_format::reader::UNKNOWN_STRING;
 use trace_format::{
-    encode, Argument, Arguments, DecodeError, Decoder, EncodeError, Event, EventKind, Item, Limits,
-    Log, ReadError, Reader, Record, Stats, Text, Thread, ThreadKoids, Value, WriteError, Writer,
+    encode, Argument, Arguments, DecodeError, Decoder, EncodeError, Event, EventKind, Item,
+    LegacyContextSwitch, Limits, Log, ReadError, Reader, Record, Stats, Text, Thread, ThreadKoids,
+    Value, WriteError, Writer,
 };
 
 const MAGIC: u64 = 0x0016_5478_4604_0010;
@@ -172,12 +173,61 @@ fn the_writer_refuses_foreign_indexes_and_goes_on() {
     assert_eq!(index_of(writer.record(&string)), 8);
     writer.record(&good.into()).unwrap();
     let long = "x".repeat(32_000);
-    let arguments = [Argument::new(&*long, Value::String((&*long).into()))];
+    let arguments = [Argument::new("x", Value::Blob(long.as_bytes())); 2];
     let too_long = Event { arguments: (&arguments).into(), ..good };
     let error = writer.record(&too_long.into());
     assert!(matches!(error, Err(WriteError::Encode(EncodeError::RecordTooLong { .. }))));
     writer.record(&good.into()).unwrap();
     assert_eq!(lines(Reader::new(&*writer.into_inner())).len(), 2);
+}
+
+#[test]
+fn long_strings_have_an_index_if_the_record_would_be_too_long() {
+    let texts = ["a", "b", "c"].map(|text| text.repeat(32_000));
+    let arguments = [Argument::new(&*texts[0], Value::String((&*texts[1]).into()))];
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.record(&event(1, "net", &texts[2], (&arguments).into())).unwrap();
+    let archive = writer.into_inner();
+    let mut reader = Reader::new(&*archive);
+    loop {
+        let item = reader.next().unwrap().unwrap();
+        let Record::Event(event) = item.record else { continue };
+        let argument = event.arguments.iter().next().unwrap();
+        let Value::String(value) = argument.value else { panic!("{argument:?}") };
+        let found = [argument.name, value, event.name].map(|text| item.text(text).into_owned());
+        break assert!(found == texts);
+    }
+}
+
+/// A record whose first thread has the oldest index of a full table, and whose second one is new.
+#[test]
+fn threads_of_one_record_do_not_replace_each_other() {
+    let koids = |thread| ThreadKoids::new(1, thread);
+    let switch = |outgoing, incoming| LegacyContextSwitch {
+        ticks: 1,
+        cpu: 0,
+        outgoing_state: ThreadState::BLOCKED,
+        outgoing: Thread::Inline(koids(outgoing)),
+        incoming: Thread::Inline(koids(incoming)),
+        outgoing_priority: 0,
+        incoming_priority: 0,
+    };
+    let pairs: Vec<(u64, u64)> = (0..127)
+        .map(|pair| (2 * pair, 2 * pair + 1))
+        .chain([(0, 300), (2, 301), (1, 302)])
+        .collect();
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for (outgoing, incoming) in &pairs {
+        writer.record(&switch(*outgoing, *incoming).into()).unwrap();
+    }
+    let archive = writer.into_inner();
+    let (mut reader, mut found) = (Reader::new(&*archive), Vec::new());
+    while let Some(item) = reader.next().unwrap() {
+        if let Record::LegacyContextSwitch(switch) = item.record {
+            found.push((item.thread(switch.outgoing).thread, item.thread(switch.incoming).thread));
+        }
+    }
+    assert_eq!(found, pairs);
 }
 
 #[test]

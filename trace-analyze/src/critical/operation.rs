@@ -91,8 +91,8 @@ impl Operation {
     }
 }
 
-/// Returns the ids of the operation, of those that it has made, of those that they have made, and so
-/// on.
+/// Returns the ids of the operation, of those that it has made, of those that they have made, and
+/// so on.
 pub(super) fn family<R: Read>(
     chosen: &Chosen,
     reader: Reader<R>,

@@ -148,19 +148,7 @@ fn totals(rows: &[Row]) -> Vec<(u64, u64, u64, u64)> {
 }
 
 proptest! {
-    /// The last tick of all is a time like others.
-#[test]
-fn a_duration_that_ends_at_the_last_tick() {
-    use EventKind::{DurationBegin, DurationComplete, DurationEnd};
-    let complete = [(9, 0, DurationComplete { end: u64::MAX }), (20, 1, DurationComplete { end: 30 })];
-    let pair = [(9, 0, DurationBegin), (20, 1, DurationComplete { end: 30 }), (u64::MAX, 0, DurationEnd)];
-    for events in [&complete[..], &pair] {
-        let rows = vec![(9, u64::MAX, 0, u64::MAX - 19), (20, 30, 1, 10)];
-        assert_eq!(assembled(&archive(events)), (rows, Oddities::default()), "{events:?}");
-    }
-}
-
-#[test]
+    #[test]
     fn complete_events_at_their_begin(trees in prop::collection::vec(tree(), 1..4)) {
         check(&trees, || Style::AtBegin);
     }
@@ -281,4 +269,18 @@ fn times_have_the_rate_of_their_record() {
     spans.finish().for_each(look);
     assert_eq!(spans.oddities().begins_without_end, 2);
     assert_eq!(found, [(2000, 1000), (2_000_000, 1_000_000)]);
+}
+
+/// The last tick of all is a time like others.
+#[test]
+fn a_duration_that_ends_at_the_last_tick() {
+    use EventKind::{DurationBegin, DurationComplete, DurationEnd};
+    let complete =
+        [(9, 0, DurationComplete { end: u64::MAX }), (20, 1, DurationComplete { end: 30 })];
+    let pair =
+        [(9, 0, DurationBegin), (20, 1, DurationComplete { end: 30 }), (u64::MAX, 0, DurationEnd)];
+    for events in [&complete[..], &pair] {
+        let rows = vec![(9, u64::MAX, 0, u64::MAX - 19), (20, 30, 1, 10)];
+        assert_eq!(assembled(&archive(events)), (rows, Oddities::default()), "{events:?}");
+    }
 }

@@ -4,6 +4,11 @@ use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
+use crate::layout::MAX_ARGUMENTS;
+
+/// The most values that one record refers to: category, name, and two for each argument.
+const MAX_OF_RECORD: u16 = 2 + 2 * MAX_ARGUMENTS as u16;
+
 /// A table that gives values an index in `1 ..= max`.
 #[derive(Debug)]
 pub(super) struct Interner<K> {
@@ -27,11 +32,19 @@ impl<K: Hash + Eq + Clone> Interner<K> {
         Q: Hash + Eq + ToOwned<Owned: Into<K>> + ?Sized,
         K: Borrow<Q>,
     {
-        if let Some(index) = self.indexes.get(value) {
-            return (*index, false);
+        match self.indexes.get(value) {
+            Some(index) if !self.is_replaced_soon(*index) => return (*index, false),
+            _ => {}
         }
         let index = self.place(value.to_owned().into());
         (index, true)
+    }
+
+    /// Tells whether the index may get another value before the record at hand is complete.
+    #[inline]
+    fn is_replaced_soon(&self, index: u16) -> bool {
+        let is_full = self.values.len() == usize::from(self.max);
+        is_full && (index + self.max - self.oldest) % self.max < MAX_OF_RECORD.min(self.max / 2)
     }
 
     fn place(&mut self, value: K) -> u16 {
@@ -51,7 +64,10 @@ impl<K: Hash + Eq + Clone> Interner<K> {
         self.oldest = index % self.max + 1;
         if let Some(place) = self.values.get_mut(usize::from(index) - 1) {
             let old = std::mem::replace(place, value);
-            self.indexes.remove(&old);
+            // It may have a younger index by now.
+            if self.indexes.get(&old) == Some(&index) {
+                self.indexes.remove(&old);
+            }
         }
         index
     }
@@ -139,13 +155,26 @@ mod tests {
 
     #[test]
     fn the_oldest_is_replaced_when_full() {
-        let mut interner: Interner<Box<str>> = Interner::new(2);
-        assert_eq!(interner.index_of("a"), (1, true));
-        assert_eq!(interner.index_of("b"), (2, true));
-        assert_eq!(interner.index_of("a"), (1, false));
-        assert_eq!(interner.index_of("c"), (1, true));
-        assert_eq!(interner.index_of("b"), (2, false));
+        let mut interner: Interner<Box<str>> = Interner::new(4);
+        for (index, value) in (1..).zip(["a", "b", "c", "d"]) {
+            assert_eq!(interner.index_of(value), (index, true));
+        }
+        assert_eq!(interner.index_of("c"), (3, false));
+        assert_eq!(interner.index_of("e"), (1, true));
+        assert_eq!(interner.index_of("d"), (4, false));
         assert_eq!(interner.index_of("a"), (2, true));
-        assert_eq!(interner.index_of("b"), (1, true));
+        assert_eq!(interner.index_of("e"), (1, false));
+    }
+
+    #[test]
+    fn the_values_of_a_record_replace_none_of_each_other() {
+        let mut interner: Interner<Box<str>> = Interner::new(4);
+        for value in ["a", "b", "c", "d"] {
+            interner.index_of(value);
+        }
+        // "a" would be the next one to be replaced.
+        assert_eq!(interner.index_of("a"), (1, true));
+        assert_eq!(interner.index_of("e"), (2, true));
+        assert_eq!(interner.index_of("a"), (1, false));
     }
 }
