@@ -70,6 +70,16 @@ impl Catalog {
         }
     }
 
+    /// The same, and takes note of the threads of events and logs.
+    #[inline]
+    pub fn note_threads(&mut self, item: &Item<'_>) {
+        match &item.record {
+            Record::Event(event) => drop(self.thread(item, event.thread)),
+            Record::Log(log) => drop(self.thread(item, log.thread)),
+            _ => self.note(item),
+        }
+    }
+
     /// Returns the number of a category and a name of `item`'s record.
     #[inline]
     pub fn label(&mut self, item: &Item<'_>, category: Text<'_>, name: Text<'_>) -> LabelId {
@@ -196,6 +206,18 @@ impl Catalog {
     #[must_use]
     pub fn process_name(&self, process: u64) -> &str {
         self.registry.process(process)
+    }
+
+    /// Returns the threads that have a name which the archive gives without a process, in each
+    /// process that has such a thread; if none has, in process 0.
+    pub fn loose_names(&self) -> impl Iterator<Item = (ThreadKoids, &str)> {
+        let threads: BTreeSet<ThreadKoids> = self.threads.iter().copied().collect();
+        let loose = threads.into_iter().filter(|koids| self.registry.is_loose(koids.thread));
+        let mut loose: Vec<ThreadKoids> = loose.collect();
+        let known: BTreeSet<u64> = loose.iter().map(|koids| koids.thread).collect();
+        let others: BTreeSet<u64> = self.registry.loose().collect();
+        loose.extend(others.difference(&known).map(|thread| ThreadKoids::new(0, *thread)));
+        loose.into_iter().map(|koids| (koids, self.thread_name(koids)))
     }
 
     /// Returns the name of a thread, empty if the archive has none.

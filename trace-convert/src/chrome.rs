@@ -13,7 +13,7 @@
 //! | async begin, instant, end   | `b`, `n`, `e`, `id2` with `local`, a string `"0x..."`: ids are of the process |
 //! | flow begin, step, end       | `s`, `t`, `f`, `id` as a string; `t` and `f` with `"bp":"e"` |
 //! | kernel object: process      | `M` `process_name`                                     |
-//! | kernel object: thread       | `M` `thread_name`, `pid` from the argument `process`   |
+//! | kernel object: thread       | `M` `thread_name`, `pid` from the argument `process`, else in each process that has the thread |
 //! | other kernel object         | `M` `kernel_object`                                    |
 //! | userspace object            | `O`, the pointer as `id`                               |
 //! | log                         | `i` `log` of the category `log`, argument `message`    |

@@ -49,6 +49,17 @@ impl Registry {
         }
     }
 
+    /// Tells whether a thread was named without its process.
+    pub(super) fn is_loose(&self, thread: u64) -> bool {
+        let names = self.threads.get(&thread);
+        names.is_some_and(|names| names.iter().any(|(of, _)| of.is_none()))
+    }
+
+    /// Returns the threads that were named without their process.
+    pub(super) fn loose(&self) -> impl Iterator<Item = u64> + '_ {
+        self.threads.keys().copied().filter(|thread| self.is_loose(*thread))
+    }
+
     pub(super) fn process(&self, koid: u64) -> &str {
         self.processes.get(&koid).map_or("", |name| name)
     }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use trace_analyze::catalog::Catalog;
 use trace_analyze::objects::Objects;
 use trace_analyze::Damage;
 use trace_format::{Item, Metadata, Record, ThreadKoids};
@@ -21,6 +22,11 @@ pub(super) struct JsonExporter {
     pub(super) conversion: Conversion,
     /// The time of the record that had one last, in nanoseconds.
     pub(super) nanos: u64,
+    /// Whether a record had a time.
+    has_time: bool,
+    pub(super) threads: Catalog,
+    /// Whether a thread was named without its process.
+    pub(super) has_loose_names: bool,
     pub(super) cpus: Cpus,
     /// Whether the JSON's first bracket is there.
     pub(super) is_started: bool,
@@ -36,6 +42,7 @@ impl Exporter for JsonExporter {
     #[inline]
     fn record(&mut self, item: &Item<'_>) {
         self.objects.note(item);
+        self.threads.note_threads(item);
         if !self.is_started && !self.start_with(item) {
             return;
         }
@@ -58,6 +65,7 @@ impl Exporter for JsonExporter {
         }
         self.end_pieces();
         self.open_turns();
+        self.loose_names();
         if !self.finish_document(output)? {
             self.json.raw("\n],\"otherData\":");
             self.other_data();
@@ -160,14 +168,39 @@ impl JsonExporter {
     /// Starts a JSON event up to its time.
     #[inline]
     pub(super) fn begin(&mut self, head: &Head<'_>) {
+        self.pass(head.nanos);
+        self.begin_head(head);
+        self.json.micros(head.nanos);
+    }
+
+    /// The same for a record without a time: it has that of the record before, or of the first
+    /// record that has one.
+    pub(super) fn begin_at_last(&mut self, head: &Head<'_>) {
+        self.begin_head(head);
+        match self.has_time {
+            true => self.json.micros(self.nanos),
+            false => self.json.missing_time(),
+        }
+    }
+
+    /// Takes note of the time of a record.
+    #[inline]
+    pub(super) fn pass(&mut self, nanos: u64) {
+        if !self.has_time {
+            self.has_time = true;
+            self.json.fill_times(nanos);
+        }
+        self.nanos = nanos;
+    }
+
+    #[inline]
+    fn begin_head(&mut self, head: &Head<'_>) {
         self.begin_untimed(head.phase, head.thread);
         self.json.raw(",\"cat\":");
         self.json.string(head.category);
         self.json.raw(",\"name\":");
         self.json.string(head.name);
         self.json.raw(",\"ts\":");
-        self.json.micros(head.nanos);
-        self.nanos = head.nanos;
     }
 
     /// Starts a JSON event up to its thread.

@@ -6,6 +6,9 @@ use std::ops::Range;
 use crate::base64;
 use trace_analyze::MAX_SAFE_INTEGER;
 
+/// How much text waits for the first time, in bytes.
+const MAX_WAITING_BYTES: usize = 16 << 20;
+
 /// The size of the pieces that are written, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -17,24 +20,50 @@ pub(super) struct Json {
     text: Vec<u8>,
     /// Where in `text` the keys of the current object are, with quotes.
     keys: Vec<Range<usize>>,
+    /// Where in `text` times are missing.
+    missing_times: Vec<usize>,
 }
 
 impl Json {
     /// Writes what there is once it is worth it.
     #[inline]
     pub(super) fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()> {
-        if self.text.len() < PIECE_BYTES {
+        let is_waiting = !self.missing_times.is_empty() && self.text.len() < MAX_WAITING_BYTES;
+        if self.text.len() < PIECE_BYTES || is_waiting {
             return Ok(());
         }
         self.write_all(output)
     }
 
+    /// Writes all. Times that are still missing are 0.
     pub(super) fn write_all(&mut self, output: &mut impl Write) -> io::Result<()> {
+        self.fill_times(0);
         output.write_all(&self.text)?;
         self.text.clear();
         // After one huge record the room for it is not kept.
         self.text.shrink_to(4 * PIECE_BYTES);
         Ok(())
+    }
+
+    /// Leaves out a time until [`Json::fill_times`].
+    pub(super) fn missing_time(&mut self) {
+        self.missing_times.push(self.text.len());
+    }
+
+    /// Adds the times that are missing.
+    pub(super) fn fill_times(&mut self, nanos: u64) {
+        if self.missing_times.is_empty() {
+            return;
+        }
+        let (text, places) =
+            (std::mem::take(&mut self.text), std::mem::take(&mut self.missing_times));
+        let mut from = 0;
+        for place in places {
+            self.text.extend_from_slice(text.get(from..place).unwrap_or_default());
+            self.micros(nanos);
+            from = place;
+        }
+        self.text.extend_from_slice(text.get(from..).unwrap_or_default());
     }
 
     /// Adds JSON as it is.

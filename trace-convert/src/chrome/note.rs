@@ -23,7 +23,7 @@ impl JsonExporter {
 
     pub(super) fn provider_event(&mut self, id: u32, event: ProviderEvent) {
         let is_full = event == ProviderEvent::BUFFER_FULL;
-        self.begin(&Head {
+        self.begin_at_last(&Head {
             phase: "i",
             category: "trace",
             name: if is_full { "buffer full" } else { "provider event" },

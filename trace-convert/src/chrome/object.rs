@@ -17,7 +17,10 @@ impl JsonExporter {
         let (kind, thread) = match object.object_type {
             ObjectType::PROCESS => ("process_name", ThreadKoids::new(koid, koid)),
             ObjectType::THREAD => {
-                let process = arguments::process_of(item, object).unwrap_or(0);
+                let Some(process) = arguments::process_of(item, object) else {
+                    self.has_loose_names = true;
+                    return;
+                };
                 ("thread_name", ThreadKoids::new(process, koid))
             }
             _ => ("kernel_object", ThreadKoids::UNKNOWN),
@@ -33,9 +36,23 @@ impl JsonExporter {
         self.end();
     }
 
+    /// Names the threads that were named without their process, each in the processes that have it.
+    pub(super) fn loose_names(&mut self) {
+        if !std::mem::take(&mut self.has_loose_names) {
+            return;
+        }
+        let threads = std::mem::take(&mut self.threads);
+        for (koids, name) in threads.loose_names() {
+            self.begin_metadata("thread_name", koids);
+            self.string_argument("name", name);
+            self.end_arguments();
+            self.end();
+        }
+    }
+
     pub(super) fn userspace_object<'a>(&mut self, item: &Item<'a>, object: &UserspaceObject<'a>) {
         let process = item.process(object.process);
-        self.begin(&Head {
+        self.begin_at_last(&Head {
             phase: "O",
             category: "object",
             name: &item.text(object.name),

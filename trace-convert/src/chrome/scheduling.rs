@@ -22,7 +22,7 @@ impl JsonExporter {
         if let Some(turn) = self.cpus.turns.push(&switch, ()) {
             self.turn(&turn);
         }
-        self.nanos = nanos;
+        self.pass(nanos);
         let arguments = item.record.arguments();
         if say_more(item, &arguments) {
             self.begin_on_cpu("i", "context switch", cpu, nanos);

@@ -1,6 +1,7 @@
 //! Each kind of record as the JSON that is expected, and hostile content.
 
 mod hostile;
+mod late;
 mod others;
 mod scheduling;
 mod values;

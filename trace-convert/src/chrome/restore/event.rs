@@ -78,7 +78,7 @@ impl JsonExporter {
             EventKind::FlowEnd { id } => (own.id, own.binding) = (Some(id), Some("e")),
         }
         self.restored(item, &own, &event.arguments);
-        self.nanos = nanos;
+        self.pass(nanos);
     }
 
     fn restore_object<'a>(&mut self, item: &Item<'a>, object: &UserspaceObject<'a>) {
