@@ -7,6 +7,7 @@ mod convert_json;
 mod cutting;
 mod diff;
 mod dump;
+mod forms;
 mod harness;
 mod pictures;
 mod progress;
