@@ -44,8 +44,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// File descriptors of a provider at most: its socket, its process, its buffer, and both ends of
-    /// its packet socket, one of them on its way.
+    /// File descriptors of a provider at most: its socket, its process, its buffer, and both ends
+    /// of its packet socket, one of them on its way.
     pub const DESCRIPTORS: u64 = 5;
 }
 

@@ -466,8 +466,8 @@ fn a_copy_takes_nothing_for_older_than_it_is() {
         }
         recorder.quiesce(PATIENCE);
         recorder.mark_saved(0);
-        // One of them switches and one of them writes, perhaps the same. A third one is in the way of
-        // a second switch.
+        // One of them switches and one of them writes, perhaps the same. A third one is in the way
+        // of a second switch.
         let _paused = recorder.attach(3).unwrap();
         let other = recorder.attach(2).unwrap();
         let writers = [slot, other].map(|slot| thread::spawn(move || instant(recorder, slot, 4)));

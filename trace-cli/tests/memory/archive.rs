@@ -48,7 +48,7 @@ pub(crate) fn write_names(path: &Path, number: u64) -> Result<(), WriteError> {
             writer.record(&Event { ticks, thread, category, name, kind, arguments }.into())?;
         }
     }
-    Ok(writer.flush()?)
+    writer.flush()
 }
 
 struct Rounds {

@@ -56,8 +56,11 @@ impl Embedded {
 impl Stream {
     /// Returns how many bytes are whole packets; `None` if something else is between them.
     fn whole(&self) -> Option<usize> {
+        if self.is_malformed {
+            return None;
+        }
         let mut rest = &self.incomplete[..];
-        while !self.is_malformed {
+        loop {
             let behind = match packet(rest) {
                 Next::Packet(behind) => behind,
                 Next::Incomplete => return Some(self.incomplete.len() - rest.len()),
@@ -65,7 +68,6 @@ impl Stream {
             };
             rest = behind;
         }
-        None
     }
 }
 

@@ -10,6 +10,7 @@ use trace_analyze::catalog::{Catalog, LabelId};
 use trace_analyze::{is_clock_anchor, Loss};
 
 /// What is to be in a slice.
+#[derive(Default)]
 pub struct Selection<'a> {
     /// From this time on, in nanoseconds of the providers' clocks.
     pub from: u64,
@@ -23,12 +24,6 @@ pub struct Selection<'a> {
     pub processes: Option<&'a [u64]>,
     /// Which threads, by koid; `None` for all.
     pub threads: Option<&'a [u64]>,
-}
-
-impl Default for Selection<'_> {
-    fn default() -> Self {
-        Self { from: 0, to: None, category: None, name: None, processes: None, threads: None }
-    }
 }
 
 impl fmt::Debug for Selection<'_> {

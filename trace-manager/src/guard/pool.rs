@@ -14,8 +14,8 @@ use crate::memory::available_memory;
 /// The memory for copies, in bytes, that a session may use however many providers it has.
 const MEMORY: usize = 64 << 20;
 
-/// Copies of one provider that there may be at a time however large they are: its whole buffer while
-/// half of it is written.
+/// Copies of one provider that there may be at a time however large they are: its whole buffer
+/// while half of it is written.
 fn few(layout: &Layout) -> usize {
     layout.rolling_buffers() * 3 / 2
 }

@@ -188,8 +188,8 @@ impl Layout {
         Self::new(mode, parts).ok()
     }
 
-    /// How many rolling buffers `size` bytes are divided into. With many of them threads run further
-    /// ahead of the service thread and the manager, and circular mode keeps more.
+    /// How many rolling buffers `size` bytes are divided into. With many of them threads run
+    /// further ahead of the service thread and the manager, and circular mode keeps more.
     fn planned_rolling_buffers(mode: BufferingMode, size: usize) -> usize {
         match mode {
             BufferingMode::Oneshot => 1,

@@ -1,7 +1,7 @@
 //! Stacks of events and samples, as records of a profiler.
 //!
-//! A frame that is named by an address has this address. Any other frame gets an artificial address,
-//! and a userspace object with its name. The document's own form is carried as well.
+//! A frame that is named by an address has this address. Any other frame gets an artificial
+//! address, and a userspace object with its name. The document's own form is carried as well.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
