@@ -103,7 +103,7 @@ impl Drop for Provider {
         let running = self.running.take();
         // A forked child has no service thread.
         if let Some(running) = running.filter(|it| it.process() == std::process::id()) {
-            running.shut_down();
+            counter::with(|| running.shut_down());
         }
     }
 }
@@ -200,7 +200,8 @@ impl Builder {
             _lease: Arc::clone(&lease),
         };
         let config = self.config.with_absolute_paths();
-        match Running::start(lease.engine, Box::new(client), config) {
+        // It waits for a limited time, for which the standard library reads the counter.
+        match counter::with(|| Running::start(lease.engine, Box::new(client), config)) {
             Ok(running) => Ok(Provider { running: Some(running), lease, clock, about_machine }),
             Err((reason, _)) => Err(reason),
         }

@@ -95,10 +95,13 @@ impl Drop for Trace {
 fn start(config: Config, clock: Clock, on_message: Option<OnMessage>) -> Result<Provider, Status> {
     fork::install_handlers(at_exit);
     thread::prepare();
-    recorder::prepare_nonces();
     RECORDER.wipe_on_fork();
     let application = Application { clock, candidates: thread_id::candidates() };
-    let start = || Running::start(&ENGINE, Box::new(application), config);
+    let start = || {
+        // The clock is not chosen yet, so that this reads the counter.
+        recorder::prepare_nonces();
+        Running::start(&ENGINE, Box::new(application), config)
+    };
     let running = clock.with_counter(start).map_err(|(_, status)| status)?;
     Ok(Provider { running, guards: 1, on_message, clock })
 }
