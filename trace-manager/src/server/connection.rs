@@ -346,6 +346,27 @@ mod tests {
     }
 
     #[test]
+    fn more_packets_in_a_second_than_there_is_reason_for_are_a_violation() {
+        let (mut connection, _control) = pair();
+        let (ours, theirs) = Socket::packet_pair().unwrap();
+        ours.set_nonblocking(true);
+        connection.packets = Some(ours);
+        let packet = Ok(ReceivedPacket::Packet(Packet::Stopped));
+        let mut receive = |earlier, window| {
+            (connection.packets_in_window, connection.window) = (earlier, window);
+            theirs.send(&Packet::Stopped.encode(), &[]).unwrap();
+            connection.receive_packet()
+        };
+        let now = Instant::now();
+        // It does not end while the test runs.
+        let this = now + Duration::from_secs(3600);
+        assert_eq!(receive(PACKETS_PER_SECOND - 1, this), packet);
+        assert_eq!(receive(PACKETS_PER_SECOND, this), Err(Violation::Flood));
+        let Some(last) = now.checked_sub(Duration::from_secs(2)) else { return };
+        assert_eq!(receive(PACKETS_PER_SECOND, last), packet);
+    }
+
+    #[test]
     fn a_long_packet_is_a_violation() {
         let (mut connection, _control) = pair();
         let (ours, theirs) = Socket::packet_pair().unwrap();
