@@ -62,10 +62,14 @@ fn load() {
 
 /// Checks that idle threads of the tracer use no processor time.
 fn check_idle() {
-    let before = tracer_ticks();
-    std::thread::sleep(Duration::from_millis(500));
-    let used = tracer_ticks() - before;
-    assert!(used <= IDLE_TICKS, "the tracer's threads wait: they used {used} ticks");
+    let used = || {
+        let before = tracer_ticks();
+        std::thread::sleep(Duration::from_millis(500));
+        tracer_ticks() - before
+    };
+    // On a busy machine they may still have work from before. Threads that poll always use time.
+    let used: Vec<u64> = (0..10).map(|_| used()).take_while(|used| *used > IDLE_TICKS).collect();
+    assert!(used.len() < 10, "the tracer's threads wait: they used {used:?} ticks");
 }
 
 /// The processor time of the tracer's threads.
