@@ -49,7 +49,7 @@
 //! | blob                        | a string of hexadecimal digits                         |
 //! | pointer or koid of an object | besides, as `ARGUMENT name`, the object's name        |
 //!
-//! Blobs that were split are one. Bytes beyond 64 KiB of one blob are left out: `size` says how
+//! Blobs that were split are one. Bytes beyond 16 MiB of one blob are left out: `size` says how
 //! many there are.
 
 mod annotations;

@@ -9,7 +9,7 @@ use super::message::{AnnotationValue, DebugAnnotation};
 use super::packets::Use;
 
 /// How much of a blob is shown, in bytes.
-const MAX_BLOB_BYTES: usize = 64 << 10;
+const MAX_BLOB_BYTES: usize = 16 << 20;
 
 impl PerfettoExporter {
     /// Returns the arguments of a record.

@@ -97,10 +97,10 @@ fn blobs() {
     let blob = Blob { name: "it".into(), blob_type: BlobType::DATA, payload: b"\x01\x02" };
     let instant = "0 instant @1 blob:it type=1u size=2u blob=\"0102\"";
     all(&[blob.into()], &["track 1 \"blobs\"", instant]);
-    let (category, name, payload) = ("cat".into(), "it".into(), &[0xff_u8; 70_000][..]);
+    let (category, name, payload) = ("cat".into(), "it".into(), &vec![0xff_u8; (16 << 20) + 1][..]);
     let attachment = LargeBlob { category, name, event: None, payload };
-    let digits = "ff".repeat(64 << 10);
-    let expected = format!("0 instant @1 cat:it size=70000u blob=\"{digits}\"");
+    let digits = "ff".repeat(16 << 20);
+    let expected = format!("0 instant @1 cat:it size=16777217u blob=\"{digits}\"");
     all(&[attachment.into()], &["track 1 \"blobs\"", &expected]);
     let arguments = Arguments::NONE;
     let event = Some(LargeBlobEvent { ticks: 7, thread: Thread::Inline(THREAD), arguments });
