@@ -116,9 +116,11 @@ impl Operations {
         true
     }
 
-    /// Describes the tracks that still wait, below their processes.
+    /// Describes the tracks that still wait, below their processes, in the same order each time.
     pub(super) fn finish(&mut self, packets: &mut Packets) {
-        for (uuid, waiting) in std::mem::take(&mut self.waiting) {
+        let mut all: Vec<_> = std::mem::take(&mut self.waiting).into_iter().collect();
+        all.sort_unstable_by_key(|(uuid, _)| *uuid);
+        for (uuid, waiting) in all {
             let describe = if waiting.has_parent { nested } else { plain };
             packets.descriptor(describe(uuid, waiting.process, &waiting.name));
         }

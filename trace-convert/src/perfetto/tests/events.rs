@@ -2,11 +2,11 @@
 
 use trace_format::layout::InstantScope;
 use trace_format::{
-    Argument, Arguments, Event, EventKind, Record, Text, Thread, ThreadKoids, Value,
+    Argument, Arguments, Event, EventKind, Reader, Record, Text, Thread, ThreadKoids, Value,
 };
 
-use super::{all, convert, on_thread, TRACKS};
-use crate::testing::{event, THREAD};
+use super::{all, convert, on_thread, write, TRACKS};
+use crate::testing::{archive, event, THREAD};
 
 fn plain(kind: EventKind) -> Record<'static> {
     event(kind, Arguments::NONE)
@@ -179,6 +179,19 @@ fn tasks_are_nested_in_whatever_order_they_come() {
     // Nor is the begin.
     let (lines, _) = convert(&[ends]);
     assert_eq!(lines, ["1500 end @op cat:name", "track op < 1 \"name\"", TRACKS[0]]);
+}
+
+/// Tracks of which there is no begin are described at the end.
+#[test]
+fn tracks_are_described_in_the_same_order_each_time() {
+    let records: Vec<_> = (0..32).map(|id| plain(EventKind::AsyncEnd { id })).collect();
+    let archive = archive(&records);
+    let converted = || {
+        let mut output = Vec::new();
+        write(Reader::new(&*archive), &mut output).unwrap();
+        output
+    };
+    assert!(converted() == converted());
 }
 
 #[test]
