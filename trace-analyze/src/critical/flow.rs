@@ -27,10 +27,13 @@ pub(super) fn points<R: Read>(chosen: &Chosen, reader: Reader<R>) -> Result<Vec<
             return;
         };
         let nanos = item.nanos(event.ticks);
+        // An end may do without category and name, as in [`pairing`](crate::pairing).
+        let is_end = matches!(event.kind, EventKind::FlowEnd { .. });
+        let is_same = |text: &str, of: &str| text == of || (is_end && text.is_empty());
         let is_its = id == chosen.id
             && (chosen.begin..=chosen.end).contains(&nanos)
-            && item.text(event.name) == chosen.name
-            && item.text(event.category) == chosen.category;
+            && is_same(&item.text(event.name), &chosen.name)
+            && is_same(&item.text(event.category), &chosen.category);
         if is_its {
             points.push(Point { nanos, koids: item.thread(event.thread) });
         }

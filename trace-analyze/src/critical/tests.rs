@@ -112,6 +112,17 @@ fn a_flow_goes_from_duration_to_duration() {
 }
 
 #[test]
+fn a_flow_may_end_without_a_name() {
+    let records = [
+        event(5, 110, "job", FlowBegin { id: 7 }, &[]),
+        event(6, 150, "", FlowStep { id: 7 }, &[]),
+        event(5, 205, "", FlowEnd { id: 7 }, &[]),
+    ];
+    let (_, lines) = followed(&records, &Choice { flows: true, ..Choice::default() });
+    assert_eq!(lines, ["110-205 0 job waits"]);
+}
+
+#[test]
 fn a_child_that_is_polled_by_its_parent_is_what_that_waited_for() {
     let id = |key, value| [Argument::new(key, Value::Uint64(value))];
     let (one, two, three) = (id("task", 1), id("task", 2), id("task", 3));
