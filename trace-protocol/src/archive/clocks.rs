@@ -36,11 +36,8 @@ impl ClockSample {
         let after = counter::read();
         let (monotonic, realtime) =
             (nanoseconds(libc::CLOCK_MONOTONIC), nanoseconds(libc::CLOCK_REALTIME));
-        let span = match (before, after) {
-            (Some(before), Some(after)) => after.saturating_sub(before),
-            _ => 0,
-        };
-        let counter = before.map_or(boottime, |before| before + span / 2);
+        let (span, middle) = before.zip(after).map_or((0, before), between);
+        let counter = middle.unwrap_or(boottime);
         (span, Self { counter, boottime, monotonic, realtime })
     }
 
@@ -72,6 +69,12 @@ impl ClockSample {
     }
 }
 
+/// How long it is from one value of the counter to another, and the value halfway.
+fn between((before, after): (u64, u64)) -> (u64, Option<u64>) {
+    let span = after.saturating_sub(before);
+    (span, Some(before + span / 2))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +88,41 @@ mod tests {
         assert_eq!(second.rate_since(&first, ClockSource::Boottime), Some(NANOS_PER_SECOND));
         assert!(second.rate_since(&first, ClockSource::CpuCounter) > Some(1_000_000));
         assert_eq!(first.rate_since(&first, ClockSource::CpuCounter), None);
+    }
+    /// Of the counter's values around a moment the one halfway is the moment's.
+    #[test]
+    fn a_moment_is_halfway_between_two_values_of_the_counter() {
+        assert_eq!(between((100, 110)), (10, Some(105)));
+        assert_eq!(between((100, 100)), (0, Some(100)));
+        assert_eq!(between((100, 90)), (0, Some(100)), "a counter that is set back");
+    }
+
+    #[test]
+    fn the_ticks_of_a_moment_are_those_of_the_providers_clock() {
+        let before = counter::read();
+        let sample = ClockSample::now();
+        let after = counter::read();
+        assert_eq!(sample.ticks(ClockSource::Boottime), sample.boottime);
+        assert!(sample.monotonic != 0 && sample.realtime > 1_500_000_000 * NANOS_PER_SECOND);
+        if let (Some(before), Some(after)) = (before, after) {
+            assert!((before..=after).contains(&sample.ticks(ClockSource::CpuCounter)));
+        }
+    }
+
+    #[test]
+    fn rates_are_rounded_to_whole_ticks() {
+        let sample =
+            |counter, boottime| ClockSample { counter, boottime, monotonic: 0, realtime: 0 };
+        let rate = |ticks, nanos| {
+            let (earlier, later) = (sample(1_000, 500), sample(1_000 + ticks, 500 + nanos));
+            later.rate_since(&earlier, ClockSource::CpuCounter)
+        };
+        assert_eq!(rate(3, 2 * NANOS_PER_SECOND), Some(2), "1.5 is rounded up");
+        assert_eq!(rate(4, 3 * NANOS_PER_SECOND), Some(1), "1.33 is rounded down");
+        assert_eq!(rate(24_000_000, NANOS_PER_SECOND), Some(24_000_000));
+        assert_eq!(rate(u64::MAX - 1_000, 1), None, "no 64 bits hold it");
+        assert_eq!(rate(5, 0), None);
+        assert_eq!(sample(0, 7).since(&sample(0, 5)), Duration::from_nanos(2));
+        assert_eq!(sample(0, 5).since(&sample(0, 7)), Duration::ZERO);
     }
 }

@@ -427,6 +427,86 @@ mod tests {
         }
     }
 
+    /// Sizes in the order of [`Parts`].
+    #[test]
+    fn plans_divide_a_size_as_documented() {
+        use BufferingMode::{Circular, Oneshot, Streaming};
+        const KIB: usize = 1 << 10;
+        for (mode, size, hint, parts) in [
+            (Oneshot, 0, 0, [4, 4, 1, 4, 0]),
+            (Oneshot, 1 << 20, 0, [16, 64, 1, 940, 2]),
+            (Streaming, 1 << 20, 0, [16, 64, 8, 116, 0]),
+            (Circular, 1 << 20, 0, [16, 64, 8, 116, 0]),
+            (Circular, 1 << 20, 100 << 10, [16, 100, 8, 112, 0]),
+            (Streaming, 16 << 20, 0, [128, 1024, 8, 1900, 4]),
+            (Streaming, 1 << 30, 0, [128, 1024, 8, 130_924, 4]),
+        ] {
+            let layout = Layout::plan(mode, size, hint).unwrap();
+            let found = [
+                layout.durable_offset() - layout.losses_offset(),
+                layout.durable_size(),
+                layout.rolling_buffers() * KIB,
+                layout.rolling_size(),
+                layout.unit_size(),
+            ];
+            assert_eq!(found.map(|size| size / KIB), parts, "{mode:?} {size} {hint}");
+        }
+        assert_eq!(Layout::plan(Circular, 1 << 20, 0).unwrap().unit_size(), 256);
+    }
+
+    #[test]
+    fn parts_follow_one_another() {
+        let parts = Parts {
+            losses_size: 0x3000,
+            durable_size: 0x2000,
+            rolling_buffers: 3,
+            rolling_size: 0x4000,
+            unit_size: 512,
+        };
+        let layout = Layout::new(BufferingMode::Circular, parts).unwrap();
+        assert_eq!((layout.losses_offset(), layout.durable_offset()), (0x1000, 0x4000));
+        let rolling = [0, 1, 2, 3, 7].map(|wrap| layout.rolling_offset(wrap));
+        assert_eq!(rolling, [0x6000, 0xa000, 0xe000, 0x6000, 0xa000]);
+        assert_eq!(layout.total_size(), 0x12000);
+        assert_eq!(layout.loss_entries(), 0x3000 / 64);
+        // 32 units, of which the first has their directory.
+        assert_eq!((layout.directory_words(), layout.units()), (64, 31));
+    }
+
+    #[test]
+    fn parts_have_limits() {
+        let good = Parts {
+            losses_size: 4096,
+            durable_size: 4096,
+            rolling_buffers: 8,
+            rolling_size: 4096,
+            unit_size: 256,
+        };
+        let is_good = |parts| Layout::new(BufferingMode::Circular, parts).is_ok();
+        assert!(is_good(good));
+        for losses_size in [0, 4095, 4097, Layout::MAX_LOSSES_SIZE + 4096] {
+            assert!(!is_good(Parts { losses_size, ..good }), "{losses_size}");
+        }
+        assert!(is_good(Parts { losses_size: Layout::MAX_LOSSES_SIZE, ..good }));
+        for size in [0, 4095, 4097, usize::MAX - 4095] {
+            assert!(!is_good(Parts { durable_size: size, ..good }), "{size}");
+            assert!(!is_good(Parts { rolling_size: size, ..good }), "{size}");
+        }
+        for (unit_size, is_one) in
+            [(128, false), (256, true), (4096, true), (8192, false), (768, false)]
+        {
+            assert_eq!(is_good(Parts { unit_size, rolling_size: 1 << 20, ..good }), is_one);
+        }
+        for rolling_buffers in [0, 1, 9] {
+            assert!(!is_good(Parts { rolling_buffers, ..good }), "{rolling_buffers}");
+        }
+        assert!(is_good(Parts { rolling_buffers: 2, ..good }));
+        let oneshot = |rolling_buffers| {
+            Layout::new(BufferingMode::Oneshot, Parts { rolling_buffers, ..good }).is_ok()
+        };
+        assert!(oneshot(1) && !oneshot(2) && !oneshot(0));
+    }
+
     #[test]
     fn there_are_more_rolling_buffers_where_their_size_permits() {
         for mode in [BufferingMode::Circular, BufferingMode::Streaming] {

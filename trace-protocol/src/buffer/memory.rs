@@ -89,3 +89,56 @@ impl ReadMapping {
         self.0.words()
     }
 }
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    /// Bytes of a file in memory that were touched.
+    fn present(file: &File) -> usize {
+        file.metadata().unwrap().blocks() as usize * 512
+    }
+
+    /// A file in memory, of which nothing was touched.
+    fn file(size: usize) -> File {
+        let file = tempfile::tempfile_in("/dev/shm").unwrap();
+        file.set_len(size as u64).unwrap();
+        file
+    }
+
+    #[test]
+    fn trace_points_find_the_pages_present() {
+        let size = WriteMapping::PRESENT_AT_ONCE + (1 << 20);
+        let file_of_size = file(size);
+        let mapping = WriteMapping::map(file_of_size.as_fd(), size).unwrap();
+        assert!(mapping.has_rest());
+        assert_eq!(present(&file_of_size), WriteMapping::PRESENT_AT_ONCE);
+        mapping.populate_rest();
+        assert_eq!(present(&file_of_size), size);
+        let mapping = WriteMapping::map(file(4096).as_fd(), 4096).unwrap();
+        assert!(!mapping.has_rest());
+    }
+
+    #[test]
+    fn both_sides_see_the_same_memory() {
+        let file = file(8192);
+        let (writer, size) = (WriteMapping::map(file.as_fd(), 8192).unwrap(), 8192);
+        let reader = ReadMapping::map(file.as_fd(), size).unwrap();
+        assert_eq!((reader.size(), writer.words().len()), (8192, 1024));
+        writer.words()[1023].store(7, std::sync::atomic::Ordering::Release);
+        assert_eq!(reader.words()[1023].load(std::sync::atomic::Ordering::Acquire), 7);
+        assert_eq!(writer.reader().words()[1023].load(std::sync::atomic::Ordering::Acquire), 7);
+    }
+
+    #[test]
+    fn sizes_that_are_no_words_are_refused() {
+        for size in [0, 4, 4097] {
+            let error = ReadMapping::map(file(8192).as_fd(), size).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        }
+    }
+}

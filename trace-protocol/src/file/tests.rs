@@ -295,3 +295,15 @@ fn files_with_and_without_a_name_replace_the_old_file() {
     }
     assert_eq!(fs::read_dir(shared.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn a_place_keeps_its_directory_and_permissions_under_another_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("old");
+    fs::write(&path, b"").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+    let place = Place::find(&path).unwrap().with_name("new".into());
+    assert_eq!(place.name(), OsStr::new("new"));
+    assert_eq!(place.path(), Place::find(&path).unwrap().path().with_file_name("new"));
+    assert_eq!(place.mode() & 0o777, 0o640);
+}

@@ -85,6 +85,25 @@ fn a_hostile_length_ends_the_stream_without_an_allocation() {
     assert_eq!(decoder.next_message(), Some(Err(error)));
 }
 
+/// The kind is unknown, so that the body may be anything.
+#[test]
+fn a_body_has_a_longest_length() {
+    let message = |length: u32| {
+        let head = [&length.to_le_bytes()[..], &[0xee, 0xee, 1, 0]].concat();
+        [head, vec![0; length as usize]].concat()
+    };
+    let first = |bytes: &[u8]| {
+        let mut decoder = Decoder::<ToManager>::new();
+        decoder.feed(bytes);
+        decoder.next_message()
+    };
+    let skipped = ProtocolError::UnknownKind(0xeeee);
+    assert!(!skipped.is_fatal());
+    assert_eq!(first(&message(MAX_BODY)), Some(Err(skipped)));
+    let length = MAX_BODY + 1;
+    assert_eq!(first(&message(length)), Some(Err(ProtocolError::BodyTooLong { length })));
+}
+
 #[test]
 fn an_unknown_kind_or_version_is_skipped() {
     let mut decoder = Decoder::<ToProvider>::new();

@@ -109,6 +109,19 @@ fn only_a_stale_socket_is_replaced() {
 }
 
 #[test]
+fn a_nonblocking_listener_does_not_wait() {
+    let directory = Directory::new("nonblocking");
+    let path = directory.0.join("sock");
+    let listener = Listener::bind(&path).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    assert_eq!(listener.path(), path);
+    let _client = Socket::connect(&path).unwrap();
+    listener.set_nonblocking(false).unwrap();
+    assert!(listener.accept().is_ok());
+}
+
+#[test]
 fn file_descriptors_are_sent_with_messages() {
     let (ours, theirs) = Socket::packet_pair().unwrap();
     let memory = MemoryFile::new("travels", 4096).unwrap();

@@ -32,3 +32,13 @@ mod imp {
         true
     }
 }
+
+#[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
+mod tests {
+    /// Any process may register, and needs to before it can have others run a barrier.
+    #[test]
+    fn the_kernel_runs_barriers_for_who_registered() {
+        assert!(super::register());
+        assert!(super::expedited());
+    }
+}

@@ -38,7 +38,7 @@ fn collect_as(
 }
 
 /// One chunk with these words in a oneshot buffer.
-fn chunk(content: &[u64]) -> (Vec<u64>, Collector) {
+pub fn chunk(content: &[u64]) -> (Vec<u64>, Collector) {
     chunk_as(IdentityPolicy::Own(1), content)
 }
 

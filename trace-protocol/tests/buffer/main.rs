@@ -3,9 +3,11 @@
 #![cfg(not(loom))]
 #![allow(unreachable_pub, missing_docs)]
 
+mod counting;
 mod harness;
 mod hostile;
 mod live;
 mod modes;
+mod saved;
 mod scopes;
 mod threads;

@@ -265,6 +265,12 @@ mod tests {
         assert!(!pool.owns(&Slot::new()) && pool.used().count() == 5000);
     }
 
+    /// Linux numbers at most 2²² threads.
+    #[test]
+    fn there_can_be_a_slot_for_every_thread_of_linux() {
+        assert_eq!(MOST, 1 << 22);
+    }
+
     #[test]
     fn one_thread_asks_for_a_segment() {
         let pool = pool(512);

@@ -150,3 +150,96 @@ impl Session {
         &self.mapping.words()[index]
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::buffer::header::Parts;
+
+    fn session(mode: BufferingMode, rolling_buffers: usize, rolling_size: usize) -> Session {
+        let parts = Parts {
+            losses_size: Layout::MIN_LOSSES_SIZE,
+            durable_size: 4096,
+            rolling_buffers,
+            rolling_size,
+            unit_size: 256,
+        };
+        let layout = Layout::new(mode, parts).unwrap();
+        Session {
+            mapping: WriteMapping::anonymous(layout.total_size()),
+            layout,
+            process: 1,
+            clock: || 1,
+            wake: &(),
+            loss_strings: LossStrings::register(|_| StringRef::indexed(1)),
+        }
+    }
+
+    /// A unit has 32 words, of which a chunk needs three for its thread record and one for its end.
+    #[test]
+    fn a_chunk_has_room_for_its_thread_and_its_end() {
+        let session = session(BufferingMode::Streaming, 2, 64 << 10);
+        let units = [1, 28, 29, 60, 61].map(|words| session.units_for(words));
+        assert_eq!(units, [1, 1, 2, 2, 3]);
+    }
+
+    #[test]
+    fn chunks_grow_up_to_a_share_of_the_buffer() {
+        let units = |size| session(BufferingMode::Streaming, 2, size).most_units();
+        // The directory of 256 units takes 8 of them.
+        assert_eq!([4096, 64 << 10, 1 << 20].map(units), [1, 248 / 16, 3968 / 16]);
+        assert_eq!(units(8 << 20), 256, "64 KiB");
+    }
+
+    #[test]
+    fn a_chunk_is_published_empty_in_its_place() {
+        let session = session(BufferingMode::Streaming, 2, 64 << 10);
+        let layout = session.layout;
+        session.mapping.words().iter().for_each(|word| word.store(7, Ordering::Relaxed));
+        let chunk = session.publish_chunk(3, 5, 2);
+        assert_eq!((chunk.units, chunk.words.len()), (2, 64));
+        assert_eq!(chunk.words[0].load(Ordering::Relaxed), 0);
+        let word = |index: usize| session.mapping.words()[index].load(Ordering::Relaxed);
+        let directory = layout.rolling_offset(1) / 8;
+        assert_eq!(word(directory + 5), directory_entry(3, 2));
+        let start = directory + layout.directory_words() + 5 * 32;
+        assert_eq!((word(start), word(start + 1), word(directory + 6)), (0, 7, 7));
+    }
+
+    /// Circular buffers are freed several at once.
+    #[test]
+    fn the_service_thread_is_woken_while_a_quarter_of_a_circular_buffer_is_left() {
+        let wakes = |mode, buffers| {
+            let session = session(mode, buffers, 4096);
+            (1..9).filter(|wrap| session.wakes_at(*wrap)).collect::<Vec<_>>()
+        };
+        assert_eq!(wakes(BufferingMode::Circular, 8), [2, 4, 6, 8]);
+        assert_eq!(wakes(BufferingMode::Circular, 4), Vec::from_iter(1..9));
+        assert_eq!(wakes(BufferingMode::Circular, 2), Vec::from_iter(1..9));
+        assert_eq!(wakes(BufferingMode::Streaming, 8), Vec::from_iter(1..9));
+    }
+
+    #[test]
+    fn the_header_says_how_far_a_buffer_was_written() {
+        let session = session(BufferingMode::Streaming, 2, 64 << 10);
+        session.publish_end(3, 10);
+        let end = session.field(field::ROLLING_END + 1).load(Ordering::Relaxed);
+        assert_eq!(end, (10 + 8) * 256);
+        session.publish_wrapped_count(5);
+        session.publish_wrapped_count(4);
+        let word = session.field(field::VERSION_MODE_WRAPPED).load(Ordering::Relaxed);
+        assert_eq!((word >> 32, word as u32), (5, session.layout.to_header()[1] as u32));
+    }
+
+    #[test]
+    fn the_loss_table_ends_before_the_durable_buffer() {
+        let session = session(BufferingMode::Streaming, 2, 4096);
+        let entries = Layout::MIN_LOSSES_SIZE as u16 / 64;
+        let place = |index| session.loss_entry(index).map(|entry| (entry.as_ptr(), entry.len()));
+        let start = session.layout.losses_offset() / 8;
+        let words = session.mapping.words();
+        assert_eq!(place(0), Some((words[start..].as_ptr(), 8)));
+        assert_eq!(place(2), Some((words[start + 16..].as_ptr(), 8)));
+        assert!(place(entries - 1).is_some() && place(entries).is_none());
+    }
+}
