@@ -20,6 +20,10 @@ mod writer;
 
 pub(crate) use position::ReadFrom;
 pub use sink::ArchiveSink;
+#[cfg(test)]
+pub(crate) use spool::{Block, Notes};
 pub use target::ArchiveTarget;
 pub(crate) use target::Output;
 pub(crate) use writer::{give_way, Beginning, WriterStatus};
+#[cfg(test)]
+pub(crate) use writer::ArchiveWriter;

@@ -138,3 +138,19 @@ impl fmt::Display for ArchiveError {
 }
 
 impl std::error::Error for ArchiveError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_that_is_not_complete_says_where_it_is() {
+        let source = || io::Error::other("no space");
+        let error = ArchiveError { source: source(), bytes: 48, kept: None };
+        assert_eq!(error.to_string(), "the archive ends after 48 bytes: no space");
+        let error =
+            ArchiveError { kept: Some("/tmp/x.partial".into()), source: source(), bytes: 8 };
+        let text = "the archive ends after 8 bytes: no space\nhint: they are in /tmp/x.partial";
+        assert_eq!(error.to_string(), text);
+    }
+}

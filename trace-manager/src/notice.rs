@@ -69,3 +69,32 @@ impl Notices {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alert(pid: u32) -> Notice {
+        Notice::Alert { name: "alert".to_owned(), pid }
+    }
+
+    fn stopping() -> Notice {
+        Notice::Stopping { alert: "alert".to_owned() }
+    }
+
+    /// A caller that does not look still learns what alerts did, and the session goes on.
+    #[test]
+    fn alerts_leave_half_of_the_space_to_other_notices() {
+        let (notices, receiver) = Notices::new();
+        (0..2000).for_each(|pid| notices.tell(alert(pid)));
+        assert_eq!(receiver.len(), 512);
+        (0..2000).for_each(|_| notices.tell(stopping()));
+        assert_eq!(receiver.len(), 1024);
+        notices.tell(alert(0));
+        let received: Vec<_> = receiver.try_iter().collect();
+        assert!(received[..512].iter().zip(0..).all(|(notice, pid)| *notice == alert(pid)));
+        assert!(received[512..].iter().all(|notice| *notice == stopping()));
+        notices.tell(alert(7));
+        assert_eq!(receiver.try_recv(), Ok(alert(7)), "there is space again");
+    }
+}

@@ -100,3 +100,48 @@ impl Records {
         self.is_last
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(spares: &Spares) -> usize {
+        spares.0.lock().unwrap().len()
+    }
+
+    #[test]
+    fn a_vector_comes_back_empty_with_its_last_user() {
+        let spares = Spares::default();
+        let words = spares.share(vec![1, 2, 3]);
+        let other = words.clone();
+        assert_eq!(&*words, [1, 2, 3]);
+        drop(words);
+        assert_eq!(kept(&spares), 0);
+        drop(other);
+        assert_eq!(kept(&spares), 1);
+        let again = spares.take();
+        assert!(again.is_empty() && again.capacity() >= 3);
+        assert_eq!(kept(&spares), 0);
+    }
+
+    #[test]
+    fn few_vectors_are_kept() {
+        let spares = Spares::default();
+        let shared: Vec<_> = (0..10).map(|word| spares.share(vec![word])).collect();
+        drop(shared);
+        assert_eq!(kept(&spares), SPARE);
+    }
+
+    #[test]
+    fn records_are_what_follows_the_section() {
+        let spares = Spares::default();
+        let mut words = Records::begin(&spares, 9);
+        words.extend([7, 8]);
+        let words = spares.share(words);
+        let records = Records { provider: 9, words, slot: None, told: 0, is_last: true };
+        assert_eq!(
+            (records.provider(), records.words(), records.is_last()),
+            (9, &[7, 8][..], true)
+        );
+    }
+}

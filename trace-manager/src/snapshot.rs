@@ -210,7 +210,59 @@ pub(crate) fn path_of(archive: &Path, number: u32) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
     use super::*;
+    use crate::archive::{ArchiveWriter, Block, Notes};
+    use crate::records::Spares;
+
+    fn shared(words: &[u64]) -> Words {
+        Spares::default().share(words.to_vec())
+    }
+
+    fn archive(path: &Path) -> ArchiveWriter {
+        let output = Output::create_file(path).unwrap();
+        let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+        let notes = Notes { rate: Some(1), mark: None };
+        writer.push(Block { words: shared(&[1, 2, 3]), start: 0, notes });
+        writer
+    }
+
+    fn contents(beginning: Beginning) -> Contents {
+        let remains = vec![shared(&[4]), shared(&[5, 6])];
+        Contents { beginning, rate: 77, remains, extracts: Vec::new(), filter: None }
+    }
+
+    /// The session's archive goes on, and keeps its own rate.
+    #[test]
+    fn a_snapshot_is_the_archive_so_far_and_what_remains() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("snapshot.fxt");
+        let mut writer = archive(&directory.path().join("a.fxt"));
+        let contents = contents(writer.beginning().unwrap());
+        writer.push(Block { words: shared(&[9]), start: 0, notes: Notes::default() });
+        assert_eq!(write(&path, contents).unwrap(), 48);
+        let words: Vec<u64> = [1, 77, 3, 4, 5, 6].into();
+        assert_eq!(fs::read(&path).unwrap(), as_bytes(&words));
+        writer.finish(8).join().unwrap();
+        let words: Vec<u64> = [1, 8, 3, 9].into();
+        assert_eq!(fs::read(directory.path().join("a.fxt")).unwrap(), as_bytes(&words));
+    }
+
+    /// What the archive lacks in the end, a snapshot cannot have.
+    #[test]
+    fn a_snapshot_of_an_archive_that_ended_early_fails_and_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("snapshot.fxt");
+        let writer = archive(&directory.path().join("a.fxt"));
+        let mut contents = contents(writer.beginning().unwrap());
+        writer.finish(1).join().unwrap();
+        contents.beginning.bytes += 8;
+        let error = write(&path, contents).unwrap_err();
+        assert!(error.to_string().contains("ended early"), "{error}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "only the archive");
+    }
 
     #[test]
     fn snapshots_are_named_after_the_archive() {

@@ -315,3 +315,99 @@ fn wait_writable(output: &Output) -> io::Result<()> {
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+
+    use super::*;
+    use crate::archive::spool::Notes;
+    use crate::archive::ArchiveTarget;
+    use crate::records::Spares;
+
+    fn block(words: &[u64], rate: Option<usize>) -> Block {
+        let words = Spares::default().share(words.to_vec());
+        Block { words, start: 0, notes: Notes { rate, mark: None } }
+    }
+
+    fn writer(path: &Path, unwanted: bool) -> ArchiveWriter {
+        let output = Output::create_file(path).unwrap();
+        ArchiveWriter::spawn(output, None, Arc::new(AtomicBool::new(unwanted))).unwrap()
+    }
+
+    fn words(bytes: &[u8]) -> Vec<u64> {
+        bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
+    }
+
+    #[test]
+    fn an_archive_has_all_blocks_and_the_rate_in_its_places() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.fxt");
+        let mut writer = writer(&path, false);
+        writer.push(block(&[1, 2, 3], Some(1)));
+        writer.push(block(&[], None));
+        writer.push(Block { start: 1, ..block(&[4, 5, 6], Some(1)) });
+        let status = writer.status();
+        assert!(!path.exists() && !status.is_over());
+        let finished = writer.finish(77);
+        assert_eq!(finished.join().unwrap(), 40);
+        assert_eq!(words(&fs::read(&path).unwrap()), [1, 77, 3, 5, 77]);
+        assert!(status.is_over() && status.failure().is_none());
+        assert_eq!(status.bytes(), 40);
+    }
+
+    #[test]
+    fn the_beginning_says_how_much_is_to_be_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = writer(&directory.path().join("a.fxt"), false);
+        writer.push(block(&[1, 2, 3], Some(2)));
+        writer.push(block(&[4, 5], Some(0)));
+        let beginning = writer.beginning().unwrap();
+        assert_eq!((beginning.bytes, beginning.rates), (40, vec![16, 24]));
+        writer.finish(1).join().unwrap();
+    }
+
+    #[test]
+    fn an_unwanted_archive_is_thrown_away() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut writer = writer(&directory.path().join("a.fxt"), true);
+        writer.push(block(&[1], None));
+        assert_eq!(writer.finish(1).join().unwrap(), 0);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    /// A stream cannot be read again, nor changed: its rate stays as it was.
+    #[test]
+    fn a_stream_gets_the_blocks_as_they_are() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let output = Output::open(ArchiveTarget::Stream(ours.into())).unwrap();
+        let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+        assert!(matches!(writer.beginning(), Err(ManagerError::SnapshotOfStream)));
+        // More than a socket takes before it is read.
+        let large: Vec<u64> = (0..100_000).collect();
+        writer.push(block(&large, Some(0)));
+        let finished = writer.finish(77);
+        let mut bytes = vec![0; 800_000];
+        theirs.read_exact(&mut bytes).unwrap();
+        assert!(words(&bytes) == large);
+        assert_eq!(finished.join().unwrap(), 800_000);
+    }
+
+    #[test]
+    fn what_was_written_before_an_error_is_told() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        drop(theirs);
+        let output = Output::open(ArchiveTarget::Stream(ours.into())).unwrap();
+        let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+        let status = writer.status();
+        writer.push(block(&[1, 2], None));
+        writer.push(block(&[3], None));
+        let error = writer.finish(1).join().unwrap_err();
+        assert_eq!((error.bytes, error.source.kind()), (0, io::ErrorKind::BrokenPipe));
+        assert!(status.is_over() && status.failure().is_some());
+    }
+}

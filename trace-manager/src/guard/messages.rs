@@ -182,3 +182,74 @@ fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
 fn text(rest: &mut &[u8]) -> Option<OsString> {
     take(rest).map(|bytes| OsString::from_vec(bytes.to_owned()))
 }
+
+#[cfg(test)]
+mod tests {
+    use trace_protocol::buffer::header::BufferingMode;
+
+    use super::*;
+
+    fn messages() -> Vec<Message> {
+        let identity = Identity {
+            id: 1,
+            name: "name".to_owned(),
+            process_name: "process".to_owned(),
+            pid: 2,
+            uid: 3,
+            clock: ClockSource::CpuCounter,
+        };
+        let join = |policy, clock| {
+            let identity = Identity { clock, ..identity.clone() };
+            let layout = Layout::plan(BufferingMode::Streaming, 1 << 20, 0).unwrap();
+            Message::Join(Provider { identity, policy, joined_at: 77, layout })
+        };
+        let names = Names {
+            directory: "/tmp/a".into(),
+            partial: OsString::from_vec(b".x\xff.partial".to_vec()),
+            name: "x.fxt".into(),
+            mode: 0o640,
+        };
+        vec![
+            Message::Session(None),
+            Message::Session(Some(names)),
+            join(IdentityPolicy::Own(2), ClockSource::CpuCounter),
+            join(IdentityPolicy::Machine, ClockSource::Boottime),
+            Message::Slot(1 << 40),
+            Message::Closed(9),
+        ]
+    }
+
+    #[test]
+    fn messages_arrive_as_they_were_sent() {
+        for message in messages() {
+            let bytes = message.encode();
+            assert!(bytes.len() <= MAX_MESSAGE);
+            let decoded = Message::decode(&bytes).expect("it was encoded");
+            assert_eq!(format!("{decoded:?}"), format!("{message:?}"));
+        }
+    }
+
+    #[test]
+    fn what_is_cut_or_too_long_is_no_message() {
+        for message in messages() {
+            let bytes = message.encode();
+            for length in 0..bytes.len() {
+                assert!(Message::decode(&bytes[..length]).is_none(), "{message:?} {length}");
+            }
+            assert!(Message::decode(&[&bytes[..], &[0]].concat()).is_none(), "{message:?}");
+        }
+        assert!(Message::decode(&[5; 8]).is_none());
+        assert!(Message::decode(&[4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]).is_none());
+    }
+
+    #[test]
+    fn names_of_an_open_file_are_given_to_another_process() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place::find(&directory.path().join("x.fxt")).unwrap();
+        let file = NewFile::findable(place).unwrap();
+        let names = Names::of(&file).expect("it has a name");
+        assert_eq!(names.name, "x.fxt");
+        assert_eq!(names.mode, file.place().mode());
+        assert!(directory.path().join(&names.partial).exists());
+    }
+}

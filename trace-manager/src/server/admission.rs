@@ -61,3 +61,21 @@ impl Admission {
 fn open_descriptors() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_bound_connections() {
+        let limit = getrlimit(Resource::Nofile).current.unwrap();
+        let admission = |reserve| {
+            Admission::new(Limits { reserve, ..Limits::default() }, Waker::new().unwrap())
+        };
+        assert_eq!(admission(limit).connections(), 1, "one in any case");
+        let (few, many) = (admission(limit - 200).connections(), admission(0).connections());
+        assert!(few <= 200 / Limits::DESCRIPTORS, "{few}");
+        assert!(many > few && many <= limit / Limits::DESCRIPTORS, "{many}");
+        assert!(admission(0).own_descriptors >= 3);
+    }
+}

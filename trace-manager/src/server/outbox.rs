@@ -88,3 +88,96 @@ impl Letter {
         Ok(sent)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(length: usize) -> ToProvider {
+        ToProvider::Refused { reason: "x".repeat(length) }
+    }
+
+    /// Reads until nothing is left; returns the bytes and the number of descriptors.
+    fn received(socket: &Socket) -> (Vec<u8>, usize) {
+        let (mut bytes, mut fds, mut buffer) = (Vec::new(), Vec::new(), vec![0; 64 << 10]);
+        while let Ok(count @ 1..) = socket.recv_with_fds(&mut buffer, &mut fds) {
+            bytes.extend_from_slice(&buffer[..count]);
+        }
+        (bytes, fds.len())
+    }
+
+    fn pair() -> (Socket, Socket) {
+        let (ours, theirs) = Socket::packet_pair().unwrap();
+        ours.set_nonblocking(true);
+        theirs.set_nonblocking(true);
+        (ours, theirs)
+    }
+
+    #[test]
+    fn messages_are_sent_in_order() {
+        let (ours, theirs) = pair();
+        let mut outbox = Outbox::default();
+        assert!(outbox.is_empty());
+        outbox.push(&refused(1), None).unwrap();
+        outbox.push(&refused(2), None).unwrap();
+        assert!(!outbox.is_empty());
+        outbox.flush(&ours);
+        assert!(outbox.is_empty());
+        let expected = [refused(1).encode(), refused(2).encode()].concat();
+        assert_eq!(received(&theirs), (expected, 0));
+    }
+
+    /// The provider reads later: what does not fit waits, and nothing is sent twice.
+    #[test]
+    fn messages_wait_for_a_provider_that_does_not_read() {
+        let (ours, theirs) = pair();
+        let mut outbox = Outbox::default();
+        let mut expected = Vec::new();
+        for length in 0..1000 {
+            outbox.push(&refused(length), None).unwrap();
+            expected.extend(refused(length).encode());
+        }
+        let mut bytes = Vec::new();
+        outbox.flush(&ours);
+        assert!(!outbox.is_empty(), "more than a socket takes");
+        while !outbox.is_empty() {
+            bytes.extend(received(&theirs).0);
+            outbox.flush(&ours);
+        }
+        bytes.extend(received(&theirs).0);
+        assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn a_provider_that_never_reads_has_a_limit() {
+        let size = refused(1 << 19).encode().len();
+        let mut outbox = Outbox::default();
+        for _ in 0..MAX_WAITING / size {
+            assert!(outbox.push(&refused(1 << 19), None).is_ok());
+        }
+        assert!(matches!(outbox.push(&refused(1 << 19), None), Err(Violation::NotReading)));
+    }
+
+    /// What was read does not count towards the limit.
+    #[test]
+    fn only_what_waits_counts() {
+        let (ours, theirs) = pair();
+        let mut outbox = Outbox::default();
+        for _ in 0..MAX_WAITING / 1000 * 2 {
+            outbox.push(&refused(2000), None).unwrap();
+            outbox.flush(&ours);
+            received(&theirs);
+        }
+        assert!(outbox.is_empty());
+    }
+
+    #[test]
+    fn messages_to_a_provider_that_is_gone_are_dropped() {
+        let (ours, theirs) = pair();
+        drop(theirs);
+        let mut outbox = Outbox::default();
+        outbox.push(&refused(1), None).unwrap();
+        outbox.flush(&ours);
+        assert!(outbox.is_empty());
+    }
+}
