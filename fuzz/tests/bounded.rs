@@ -4,6 +4,12 @@
 use std::fs;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use cap::Cap;
+
+/// Inputs have a few thousand bytes: what takes more memory than this follows a number in them.
+#[global_allocator]
+static MEMORY: Cap<std::alloc::System> = Cap::new(std::alloc::System, 512 << 20);
+
 /// Pieces that are put between the bytes of files.
 const TOKENS: &[&[u8]] = &[
     b"{",
@@ -50,47 +56,44 @@ const TOKENS: &[&[u8]] = &[
     b"\0\0\0\0\0\0\0\0",
 ];
 
-#[test]
-fn json() {
-    run("json", trace_fuzz::json);
+/// Makes a test of each target, with the name of its corpus, and with what a round costs.
+macro_rules! targets {
+    ($($target:ident: $corpus:literal, $cost:literal;)*) => {
+        $(#[test]
+        fn $target() {
+            run($corpus, stringify!($target), trace_fuzz::$target, $cost);
+        })*
+    };
 }
 
-#[test]
-fn fxt() {
-    run("fxt", trace_fuzz::fxt);
+targets! {
+    json: "json", 1;
+    fxt: "fxt", 1;
+    collector: "collector", 1;
+    pt: "pt", 1;
+    flow: "flow", 1;
+    xray: "xray", 1;
+    xray_map: "xray-map", 1;
+    read: "archive", 20;
+    stats: "archive", 20;
+    top: "archive", 20;
+    slice: "archive", 20;
+    merge: "archive", 20;
+    timeline: "archive", 20;
+    stacks: "archive", 20;
+    export: "archive", 20;
+    pftrace: "archive", 20;
+    compressed: "archive", 20;
+    recover: "archive", 20;
 }
 
-#[test]
-fn collector() {
-    run("collector", trace_fuzz::collector);
-}
-
-#[test]
-fn pt() {
-    run("pt", trace_fuzz::pt);
-}
-
-#[test]
-fn flow() {
-    run("flow", trace_fuzz::flow);
-}
-
-#[test]
-fn xray() {
-    run("xray", trace_fuzz::xray);
-}
-
-#[test]
-fn xray_map() {
-    run("xray-map", trace_fuzz::xray_map);
-}
-
-fn run(name: &str, target: fn(&[u8])) {
+/// Runs a target with a corpus; an expensive one less often.
+fn run(corpus_name: &str, name: &str, target: fn(&[u8]), cost: usize) {
     let rounds = std::env::var("FUZZ_ROUNDS").map_or(30_000, |rounds| rounds.parse().unwrap());
-    let corpus = corpus(name);
+    let corpus = corpus(corpus_name);
     let mut random = Random(0x5eed);
     corpus.iter().for_each(|file| try_one(name, file, target));
-    for _ in 0..rounds {
+    for _ in 0..rounds / cost {
         let file = mutated(&corpus, &mut random);
         try_one(name, &file, target);
     }

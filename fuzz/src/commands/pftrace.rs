@@ -1,0 +1,137 @@
+//! `trace convert` to Perfetto's own format.
+
+use std::collections::HashSet;
+
+use prost::Message;
+use trace_convert::perfetto;
+use trace_format::Reader;
+
+use super::written;
+use crate::archive::archive;
+
+/// The packets of the exporter's own sequences, of events and of descriptions. Others are of
+/// archives that carry pieces of a trace.
+const SEQUENCES: [u32; 2] = [1, 2];
+
+/// The flag of the packet with which the numbers of strings begin.
+const STATE_CLEARED: u32 = 1;
+
+#[derive(Clone, PartialEq, Message)]
+struct Trace {
+    #[prost(message, repeated, tag = "1")]
+    packets: Vec<Packet>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Packet {
+    #[prost(uint64, optional, tag = "8")]
+    timestamp: Option<u64>,
+    #[prost(uint32, optional, tag = "10")]
+    sequence: Option<u32>,
+    #[prost(message, optional, tag = "11")]
+    event: Option<Event>,
+    #[prost(message, optional, tag = "12")]
+    strings: Option<Strings>,
+    #[prost(uint32, optional, tag = "13")]
+    flags: Option<u32>,
+    #[prost(message, optional, tag = "60")]
+    track: Option<Track>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Event {
+    #[prost(uint64, repeated, tag = "3")]
+    categories: Vec<u64>,
+    #[prost(message, repeated, tag = "4")]
+    annotations: Vec<Annotation>,
+    #[prost(uint64, optional, tag = "10")]
+    name: Option<u64>,
+    #[prost(uint64, optional, tag = "11")]
+    track: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Annotation {
+    #[prost(uint64, optional, tag = "1")]
+    name: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Strings {
+    #[prost(message, repeated, tag = "1")]
+    categories: Vec<Numbered>,
+    #[prost(message, repeated, tag = "2")]
+    names: Vec<Numbered>,
+    #[prost(message, repeated, tag = "3")]
+    annotations: Vec<Numbered>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Numbered {
+    #[prost(uint64, tag = "1")]
+    number: u64,
+    #[prost(string, tag = "2")]
+    text: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Track {
+    #[prost(uint64, tag = "1")]
+    uuid: u64,
+    #[prost(uint64, optional, tag = "5")]
+    parent: Option<u64>,
+}
+
+/// Takes bytes for an archive: it becomes packets that refer only to strings that came before, and
+/// to tracks that are described.
+pub fn pftrace(bytes: &[u8]) {
+    let archive = archive(bytes);
+    let output = written(&archive, |output| {
+        perfetto::write(Reader::new(&archive[..]), output).expect("it starts as archives do");
+    });
+    let trace = Trace::decode(&output[..]).expect("it is a trace of Perfetto's");
+    let tracks = trace.packets.iter().filter_map(|packet| Some(packet.track.as_ref()?.uuid));
+    let mut seen = Seen { tracks: tracks.collect(), ..Seen::default() };
+    let is_own = |packet: &&Packet| packet.sequence.is_some_and(|id| SEQUENCES.contains(&id));
+    trace.packets.iter().filter(is_own).for_each(|packet| seen.packet(packet));
+}
+
+/// What packets may refer to.
+#[derive(Default)]
+struct Seen {
+    is_cleared: bool,
+    tracks: HashSet<u64>,
+    categories: HashSet<u64>,
+    names: HashSet<u64>,
+    annotations: HashSet<u64>,
+}
+
+impl Seen {
+    fn packet(&mut self, packet: &Packet) {
+        self.is_cleared |= packet.flags.unwrap_or(0) & STATE_CLEARED != 0;
+        if let Some(track) = &packet.track {
+            assert!(track.parent.is_none_or(|parent| self.tracks.contains(&parent)), "{track:?}");
+        }
+        if let Some(Strings { categories, names, annotations }) = &packet.strings {
+            let numbers = |list: &[Numbered]| list.iter().map(|one| one.number).collect::<Vec<_>>();
+            self.categories.extend(numbers(categories));
+            self.names.extend(numbers(names));
+            self.annotations.extend(numbers(annotations));
+        }
+        if let Some(event) = &packet.event {
+            assert!(packet.timestamp.is_some() && self.is_cleared, "{packet:?}");
+            self.event(event);
+        }
+    }
+
+    fn event(&self, event: &Event) {
+        assert!(event.track.is_some_and(|track| self.tracks.contains(&track)), "{event:?}");
+        assert!(
+            event.categories.iter().all(|number| self.categories.contains(number)),
+            "{event:?}"
+        );
+        assert!(event.name.is_none_or(|number| self.names.contains(&number)), "{event:?}");
+        let mut names = event.annotations.iter().filter_map(|annotation| annotation.name);
+        assert!(names.all(|number| self.annotations.contains(&number)), "{event:?}");
+    }
+}

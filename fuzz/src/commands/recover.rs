@@ -1,0 +1,115 @@
+//! `trace recover`.
+
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use trace_format::encode::append_bytes;
+use trace_manager::{recover as recover_archive, RecoverError};
+use trace_protocol::archive::{self, ClockSample, Identity};
+use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
+use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::producer::DurableWriter;
+use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
+use trace_protocol::message::ClockSource;
+
+use super::{assert_readable, content};
+use crate::archive::archive;
+use crate::choices::{Choices, PROCESS};
+use crate::collector::words_of;
+
+const PARTS: Parts = Parts {
+    losses_size: Layout::MIN_LOSSES_SIZE,
+    durable_size: 16 << 10,
+    rolling_buffers: 2,
+    rolling_size: 4096,
+    unit_size: 256,
+};
+
+/// Takes bytes for what a killed process left: a partial archive, of which a part counts, and a
+/// buffer. What is recovered has all of that part that can be read, and is readable.
+pub fn recover(bytes: &[u8]) {
+    thread_local! {
+        static PLACE: TempDir = TempDir::new_in("/dev/shm").expect("there is memory");
+    }
+    PLACE.with(|place| recovered(&place.path().join("app.fxt"), bytes));
+}
+
+fn recovered(output: &Path, bytes: &[u8]) {
+    let (form, rest) = bytes.split_first().unwrap_or((&0, &[]));
+    let (partial, buffer) = rest.split_at(rest.len() / 2);
+    let partial = [opening(), archive(partial)[8..].to_vec()].concat();
+    let valid = partial.len().saturating_sub(usize::from(form >> 4) * 8) / 8 * 8;
+    fs::write(partial_path(output), &partial).expect("there is memory");
+    leave_buffer(&buffer_path(output), *form, buffer, valid as u64);
+    let left =
+        || [partial_path(output), buffer_path(output)].iter().all(|path: &PathBuf| path.exists());
+    match recover_archive(output) {
+        Ok(recovered) => {
+            assert!(!left(), "what was recovered is removed");
+            let written = fs::read(output).expect("it was written");
+            assert_eq!(recovered.bytes, written.len() as u64);
+            complete(&partial[..valid], &written);
+            if recovered.damaged == 0 {
+                assert!(written.starts_with(&partial[..valid]));
+            }
+        }
+        Err(RecoverError::NotABuffer { .. } | RecoverError::NothingRecorded { .. }) => {
+            assert!(left())
+        }
+        Err(error) => panic!("{error}"),
+    }
+    let _absent = fs::remove_file(output);
+}
+
+/// What a process writes first.
+fn opening() -> Vec<u8> {
+    let identity = Identity {
+        id: 1,
+        name: "fuzz".to_owned(),
+        process_name: "fuzz".to_owned(),
+        pid: PROCESS as u32,
+        uid: 0,
+        clock: ClockSource::Boottime,
+    };
+    let mut words = Vec::new();
+    archive::magic(&mut words);
+    archive::opening(&mut words, &identity, 1_000_000_000, &ClockSample::now());
+    let mut bytes = Vec::new();
+    append_bytes(&mut bytes, &words);
+    bytes
+}
+
+/// Leaves a buffer: with records that bytes choose, or with the bytes as they are behind its
+/// header, or at its start.
+fn leave_buffer(path: &Path, form: u8, bytes: &[u8], valid: u64) {
+    let layout = Layout::new(BufferingMode::Streaming, PARTS).expect("a layout as any other");
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(path);
+    let file = file.expect("there is memory");
+    file.set_len(layout.total_size() as u64).expect("there is memory");
+    let mut header = Vec::new();
+    append_bytes(&mut header, &layout.to_header());
+    file.write_all_at(&header, 0).expect("there is memory");
+    let mapping = WriteMapping::map(file.as_fd(), layout.total_size()).expect("it is a file");
+    let mut words = Vec::new();
+    match form & 3 {
+        0 => words.extend(words_of(bytes)),
+        1 | 2 => Choices::at_one_time(bytes).records(&mut words),
+        _ => {
+            let start = [0, 40, 128, layout.losses_offset(), layout.durable_offset()];
+            let start = start[usize::from(form >> 2 & 3)] as u64;
+            file.write_all_at(bytes, start).expect("there is memory");
+        }
+    }
+    let _full = DurableWriter::new(mapping.clone(), layout).append(&words);
+    SavedMark::new(mapping).set(0, valid);
+}
+
+/// Asserts that all records of the valid part are in the archive, in their order.
+fn complete(valid: &[u8], written: &[u8]) {
+    assert_readable(written);
+    let (before, after) = (content(valid), content(written));
+    assert!(after.starts_with(&before), "{before:?} {after:?}");
+}

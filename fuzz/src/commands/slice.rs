@@ -1,0 +1,50 @@
+//! `trace slice`.
+
+use trace_convert::slice::{self, Plan, Selection, Summary};
+use trace_format::Reader;
+
+use super::{assert_readable, content, written};
+use crate::archive::archive;
+
+/// Takes bytes for an archive: a slice of all keeps every record, any other one some of them, and
+/// what is written can be read.
+pub fn slice(bytes: &[u8]) {
+    let archive = archive(bytes);
+    let all = content(&archive);
+    let (kept, summary) = sliced(&archive, &Selection::default());
+    assert_eq!(content(&kept), all);
+    assert_eq!((summary.written, summary.left_out), (all.len() as u64, 0));
+    assert_eq!(content(&sliced(&kept, &Selection::default()).0), all);
+    let from = 1_000_000_000 + u64::from(bytes.last().copied().unwrap_or(0)) * 500;
+    let category = |category: &str| category != "a";
+    let part = Selection {
+        from,
+        to: Some(from + 200_000),
+        category: Some(&category),
+        ..Selection::default()
+    };
+    let (kept, summary) = sliced(&archive, &part);
+    let some = content(&kept);
+    assert_eq!(
+        (some.len() as u64, summary.written + summary.left_out),
+        (summary.written, all.len() as u64)
+    );
+    assert_subsequence(&some, &all);
+}
+
+fn sliced(archive: &[u8], selection: &Selection<'_>) -> (Vec<u8>, Summary) {
+    let plan = Plan::read(Reader::new(archive), selection).expect("it starts as archives do");
+    let write = |output: &mut Vec<u8>| {
+        slice::write(Reader::new(archive), &plan, output).expect("it starts as archives do")
+    };
+    let part = written(archive, |output| drop(write(output)));
+    assert_readable(&part);
+    (part, write(&mut Vec::new()))
+}
+
+fn assert_subsequence(some: &[String], all: &[String]) {
+    let mut all = all.iter();
+    for line in some {
+        assert!(all.any(|other| other == line), "{line} is a record of the archive, in its place");
+    }
+}
