@@ -23,6 +23,9 @@ pub(crate) const INCOMPLETE: u8 = 3;
 /// `diff --fail-over`: a row became slower by more than that.
 pub(crate) const SLOWER: u8 = 4;
 
+/// `diff --fail-on-unclear`: a row may have become slower, and it is unclear whether it did.
+pub(crate) const UNCLEAR: u8 = 5;
+
 /// `record`: recording failed, whatever the command returned.
 pub(crate) const RECORD_FAILED: u8 = 125;
 
@@ -55,6 +58,7 @@ Exit status:
        refers to unknown strings or threads, data is missing (check,
        record --strict), or no row is in both archives (diff)
     4  a row became slower (diff --fail-over)
+    5  it is unclear whether a row became slower (diff --fail-on-unclear)
   record -- COMMAND returns the status of COMMAND, and:
   125  recording failed
   126  COMMAND cannot be run

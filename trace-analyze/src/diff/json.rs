@@ -2,12 +2,12 @@
 
 use serde_json::{json, Value};
 
-use super::Change;
+use super::{Change, Effect};
 use crate::stats::Distribution;
 
 impl Change {
-    /// Returns the change as a JSON object, for programs; times are in
-    /// nanoseconds.
+    /// Returns the change as a JSON object, for programs; times are in nanoseconds, changes are
+    /// shares.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({
@@ -15,13 +15,21 @@ impl Change {
             "category": self.category,
             "name": self.name,
             "verdict": self.verdict.as_str(),
-            "change": self.change,
+            "change": self.median.map(|effect| effect.change),
+            "interval": self.median.map(interval),
             "p": self.p,
+            "p99_change": self.p99.map(|effect| effect.change),
+            "p99_interval": self.p99.map(interval),
+            "runs_needed": self.runs_needed,
             "cost_ns": self.cost(),
             "before": side(&self.before),
             "after": side(&self.after),
         })
     }
+}
+
+fn interval(effect: Effect) -> [f64; 2] {
+    [effect.low, effect.high]
 }
 
 fn side(lengths: &Distribution) -> Value {

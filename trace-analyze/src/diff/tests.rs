@@ -1,22 +1,23 @@
 use super::*;
 use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
 
-const SECOND: u64 = 1_000_000_000;
+pub(super) const SECOND: u64 = 1_000_000_000;
 
 /// Numbers that look random, the same in every run.
-struct Noise(u64);
+pub(super) struct Noise(pub(super) u64);
 
 impl Noise {
     /// Returns a number in 0 to 1.
-    fn next(&mut self) -> f64 {
+    pub(super) fn next(&mut self) -> f64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns a number around 0, mostly in -1 to 1.
-    fn normal(&mut self) -> f64 {
-        ((0..3).map(|_| self.next()).sum::<f64>() - 1.5) * 2.0
+    /// Returns a normal number.
+    pub(super) fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.next().max(1e-300).ln()).sqrt();
+        radius * (self.next() * std::f64::consts::TAU).cos()
     }
 
     /// Returns a number around 1, more often below it, with a long tail.
@@ -27,7 +28,7 @@ impl Noise {
 }
 
 /// Returns a row of so many lengths, which begin evenly in `nanos`.
-fn row(name: &str, nanos: u64, lengths: &[f64]) -> Row {
+pub(super) fn row(name: &str, nanos: u64, lengths: &[f64]) -> Row {
     let mut row = Row { name: name.to_owned(), category: "app".to_owned(), ..Row::default() };
     let step = nanos / lengths.len().max(1) as u64;
     for (number, length) in lengths.iter().enumerate() {
@@ -37,7 +38,7 @@ fn row(name: &str, nanos: u64, lengths: &[f64]) -> Row {
     row
 }
 
-fn report(durations: Vec<Row>) -> Report {
+pub(super) fn report(durations: Vec<Row>) -> Report {
     Report { durations, ..Report::default() }
 }
 
@@ -75,9 +76,12 @@ fn waiting(seed: u64, factor: f64) -> Report {
     Report { durations, flows, ..Report::default() }
 }
 
+/// Runs that differ by what happens in them only.
+const NO_RUN_NOISE: Options = Options { threshold: 0.03, significance: 0.005, run_noise: 0.0 };
+
 fn judged(before: &Report, after: &Report) -> Vec<(String, Verdict)> {
     let (before, after) = (std::slice::from_ref(before), std::slice::from_ref(after));
-    let changes = compare(before, after, &Options::default());
+    let changes = compare(before, after, &NO_RUN_NOISE);
     let mut verdicts: Vec<_> =
         changes.into_iter().map(|change| (change.name, change.verdict)).collect();
     verdicts.sort_by(|a, b| a.0.cmp(&b.0));
@@ -113,12 +117,13 @@ fn two_runs_of_one_program_are_not_different() {
 
 /// The Mann-Whitney test of all lengths finds a difference in every pair.
 #[test]
-fn lengths_that_hang_together_are_few() {
-    let cries = |seed: &u64| {
+fn correlated_durations_are_few() {
+    let is_cry = |seed: &u64| {
         let (before, after) = (waiting(*seed, 1.0), waiting(seed + 1000, 1.0));
-        !found(&before, &after).is_empty()
+        let changes = compare(&[before], &[after], &Options::default());
+        changes.iter().any(|change| matches!(change.verdict, Verdict::Slower | Verdict::Faster))
     };
-    let cries = (1..=100).filter(cries).count();
+    let cries = (1..=100).filter(is_cry).count();
     assert!(cries <= 2, "{cries} of 100 pairs");
     // What is far beyond that is found all the same.
     let seen = (1..=20).filter(|seed| {
@@ -177,42 +182,76 @@ fn several_runs_tell_the_program_from_the_machine() {
 #[test]
 fn the_costly_comes_first() {
     let after = run(2, &[("work 3", 1.5), ("work 18", 1.2), ("work 10", 0.5)]);
-    let changes = compare(&[run(1, &[])], &[after], &Options::default());
+    let changes = compare(&[run(1, &[])], &[after], &NO_RUN_NOISE);
     assert_eq!(changes[0].name, "work 18");
-    let change = changes[0].change.unwrap();
-    assert!((change - 0.2).abs() < 0.05, "{change}");
+    let effect = changes[0].median.unwrap();
+    assert!((effect.change - 0.2).abs() < 0.05, "{effect:?}");
+    assert!(effect.low < 0.2 && effect.high > 0.2, "{effect:?}");
     let json = changes[0].to_json();
     assert_eq!(json["verdict"], "slower");
+    assert_eq!(json["interval"][0], effect.low);
     assert_eq!(json["before"]["count"], 8000);
 }
 
 #[test]
-fn what_is_new_gone_or_cannot_be_told() {
-    let steady = |name: &str, count: usize, nanos| row(name, nanos, &vec![10.0; count]);
-    let slow = |name: &str, count: usize, nanos| row(name, nanos, &vec![1000.0; count]);
+fn new_gone_unclear_and_minor() {
+    let steady = |name: &str, count: usize| row(name, SECOND, &vec![1e4; count]);
+    let slow = |name: &str, count: usize| row(name, SECOND, &vec![1e6; count]);
     let before = report(vec![
-        steady("alike", 32, SECOND),
-        steady("few", 31, SECOND),
-        steady("gone", 90, SECOND),
-        steady("short", 900, SECOND / 20),
-        steady("slower", 32, SECOND),
+        steady("alike", 32),
+        steady("few", 5),
+        steady("gone", 90),
+        steady("slower", 32),
+        row("tiny", SECOND, &[5e3; 5]),
     ]);
     let after = report(vec![
-        steady("alike", 32, SECOND),
-        slow("few", 31, SECOND),
-        steady("new", 90, SECOND),
-        slow("short", 900, SECOND / 20),
-        slow("slower", 32, SECOND),
+        steady("alike", 32),
+        slow("few", 5),
+        steady("new", 90),
+        slow("slower", 32),
+        row("tiny", SECOND, &[6e3; 5]),
     ]);
     let expected = [
         ("alike", Verdict::Alike),
         ("few", Verdict::Unclear),
         ("gone", Verdict::Gone),
         ("new", Verdict::New),
-        ("short", Verdict::Unclear),
         ("slower", Verdict::Slower),
+        ("tiny", Verdict::Minor),
     ];
     assert_eq!(judged(&before, &after), expected.map(|(name, is)| (name.to_owned(), is)));
+}
+
+/// With the default, a run may take 1.6 times as long as another one of the same program.
+#[test]
+fn one_run_a_side_shows_only_what_exceeds_run_noise() {
+    let after = run(2, &[("work 17", 1.5), ("work 18", 2.0)]);
+    let changes = compare(&[run(1, &[])], &[after], &Options::default());
+    let of = |name| changes.iter().find(|change| change.name == name).unwrap();
+    assert_eq!((of("work 18").verdict, of("work 18").runs_needed), (Verdict::Slower, None));
+    assert_eq!((of("work 17").verdict, of("work 17").runs_needed), (Verdict::Unclear, Some(5)));
+    assert!(of("work 17").may_be_slower_than(0.6) && !of("work 17").may_be_slower_than(2.0));
+    assert!(of("work 18").is_slower_than(0.2) && !of("work 18").is_slower_than(0.5));
+}
+
+/// Runs of which every fiftieth duration takes ten times as long after.
+#[test]
+fn a_longer_tail_is_seen_beside_the_median() {
+    let runs = |seed, tail: f64| -> Vec<Report> {
+        let mut noise = Noise(seed);
+        let mut length = |number| {
+            let tail = if number % 50 == 0 { tail } else { 1.0 };
+            1e5 * tail * (0.1 * noise.normal()).exp()
+        };
+        let mut run =
+            |_| report(vec![row("a", SECOND, &(0..500).map(&mut length).collect::<Vec<_>>())]);
+        (0..5).map(&mut run).collect()
+    };
+    let changes = compare(&runs(1, 2.0), &runs(2, 20.0), &Options::default());
+    let p99 = changes[0].p99.unwrap();
+    assert_eq!(changes[0].verdict, Verdict::Alike);
+    assert!(p99.low > 4.0 && p99.low < 9.0 && p99.high > 9.0, "{p99:?}");
+    assert!(changes[0].to_json()["p99_interval"][0].as_f64().unwrap() > 4.0);
 }
 
 /// A row that differs so much that nobody can say is not alike.
@@ -225,7 +264,7 @@ fn alike_is_only_what_would_have_been_seen() {
     };
     assert_eq!(judged(&wild(1), &wild(2)), [("wild".to_owned(), Verdict::Unclear)]);
     let (before, after) = (run(1, &[]), run(2, &[]));
-    let options = Options { threshold: 0.5, ..Options::default() };
+    let options = Options { threshold: 0.5, ..NO_RUN_NOISE };
     let changes = compare(&[before], &[after], &options);
     assert!(changes.iter().all(|change| change.verdict == Verdict::Alike));
 }
@@ -255,10 +294,10 @@ fn archives_are_read_with_times() {
         }
         read(Reader::new(&writer.into_inner()[..])).unwrap()
     };
-    let changes = compare(&[archive(100)], &[archive(105)], &Options::default());
+    let changes = compare(&[archive(100)], &[archive(105)], &NO_RUN_NOISE);
     assert_eq!(changes.len(), 3);
     for change in changes {
         assert_eq!(change.verdict, Verdict::Slower, "{change:?}");
-        assert!((change.change.unwrap() - 0.05).abs() < 0.001);
+        assert!((change.median.unwrap().change - 0.05).abs() < 0.001);
     }
 }

@@ -67,22 +67,24 @@ pub(crate) struct StatsArgs {
 ///
 /// Compares durations, async operations and flows of the same category and
 /// name by their medians. A row is shown if its change exceeds the threshold
-/// and is statistically significant, corrected for the number of rows. A row
-/// is `alike` if such a change would have been detected. It is `unclear` if it
-/// is too rare, too short or too variable for that. Rows with the largest
-/// total time come first.
+/// and the change's interval excludes zero. A row is `alike` if the interval is
+/// within the threshold, else `unclear`, or `minor` if it has less than 0.1% of
+/// the longest row's time. Rows with the largest change of total time come
+/// first.
 ///
-/// Durations within one run are correlated, so one run against one is compared
-/// by stretches of time. Noise of the machine that lasts a whole run still
-/// looks like a change of the program. Several archives a side separate the
-/// two: record five or more, and alternate the sides.
+/// One archive a side cannot show what the machine did all through a run, so
+/// only changes beyond --run-noise are detected. Record five or more archives a
+/// side, and alternate the sides: then the run is the unit of the statistics,
+/// and one outlying run in five is left out.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-P50 is the median. P is the probability of such a change by chance.
+CHANGE is the change of the median, P50, and INTERVAL its confidence interval, corrected for the
+number of rows. The line after the table reports how many runs would make unclear rows clear.
 
 Exit status:
     3  no row is in both archives, so nothing was compared
-    4  a row became slower by more than --fail-over
+    4  a row became slower by more than --fail-over, and its interval excludes less
+    5  it is unclear whether a row became slower (--fail-on-unclear)
 
 Examples:
   trace diff before.fxt after.fxt
@@ -97,6 +99,10 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "PERCENT", value_parser = parse_share)]
     pub(crate) fail_over: Option<f64>,
 
+    /// Exit with 5 if a row is unclear; with --fail-over, if it may be slower by more than that
+    #[arg(long)]
+    pub(crate) fail_on_unclear: bool,
+
     /// Archives before the change, one per run, at least 3
     #[arg(long, num_args = 1.., value_name = "FILE", requires = "after")]
     pub(crate) before: Vec<PathBuf>,
@@ -108,7 +114,7 @@ pub(crate) struct DiffArgs {
     #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) categories: Vec<String>,
 
-    /// Show also rows that are alike, unclear, new or gone
+    /// Show also rows that are alike, unclear, minor, new or gone
     #[arg(long)]
     pub(crate) all: bool,
 
@@ -116,9 +122,14 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = parse_share)]
     pub(crate) threshold: f64,
 
-    /// Largest probability of a false alarm in the whole table
-    #[arg(long, value_name = "PERCENT", default_value = "0.1%", value_parser = parse_share)]
+    /// Largest share of false alarms among the rows called slower or faster
+    #[arg(long, value_name = "PERCENT", default_value = "0.5%", value_parser = parse_share)]
     pub(crate) significance: f64,
+
+    /// How much longer a run may take than another one of the same program; with one archive a
+    /// side, smaller changes are unclear
+    #[arg(long, value_name = "PERCENT", default_value = "60%", value_parser = parse_share)]
+    pub(crate) run_noise: f64,
 
     /// Print all rows as JSON, times in nanoseconds
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::slice;
 
 use anyhow::{bail, Result};
 use serde_json::{json, Value};
-use trace_analyze::diff::{self, Change, Options, Verdict};
+use trace_analyze::diff::{self, Change, Effect, Options, Verdict};
 use trace_analyze::stats::{Distribution, Report};
 use trace_convert::visible;
 use trace_protocol::categories::CategorySet;
@@ -23,11 +23,11 @@ const MIN_ARCHIVES: usize = 3;
 /// The table's columns.
 const HEADS: [&str; 10] = [
     "change",
-    "p",
+    "interval",
     "p50 before",
     "p50 after",
-    "mean before",
-    "mean after",
+    "p99 before",
+    "p99 after",
     "count before",
     "count after",
     "verdict",
@@ -40,16 +40,9 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     let read = |path: &PathBuf| read(path, &categories);
     let read_all = |paths: &[PathBuf]| paths.iter().map(read).collect::<Result<Vec<Report>>>();
     let (reports_before, reports_after) = (read_all(before)?, read_all(after)?);
-    let limit = args.fail_over.unwrap_or(f64::INFINITY);
-    let threshold = args.threshold.min(limit);
-    let options = Options { threshold, significance: args.significance };
-    let changes = diff::compare(&reports_before, &reports_after, &options);
-    let is_over = |change: &&Change| {
-        change.verdict == Verdict::Slower && change.change.is_some_and(|change| change > limit)
-    };
-    let over: Vec<&Change> = changes.iter().filter(is_over).collect();
+    let changes = diff::compare(&reports_before, &reports_after, &options(args));
     table::print(&match args.json {
-        true => json(&changes, over.len())?,
+        true => json(args, &changes)?,
         false => text(args, &changes),
     })?;
     let paths = before.iter().chain(after);
@@ -58,14 +51,26 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     let found = reports().flat_map(|report| report.categories.iter().cloned()).collect();
     unmatched::warn(&categories, &found);
     let code = code.unwrap_or(exit::OK).max(warn_if_uncompared(&changes));
-    if args.fail_over.is_some() {
-        warn_about_doubts(&changes, threshold);
+    Ok(code.max(warn_if_slower(args, &changes)))
+}
+
+fn options(args: &DiffArgs) -> Options {
+    let threshold = args.threshold.min(args.fail_over.unwrap_or(f64::INFINITY));
+    Options { threshold, significance: args.significance, run_noise: args.run_noise }
+}
+
+/// Returns the rows that are slower by more than is allowed.
+fn over<'a>(args: &DiffArgs, changes: &'a [Change]) -> Vec<&'a Change> {
+    let limit = args.fail_over.unwrap_or(f64::INFINITY);
+    changes.iter().filter(|change| change.is_slower_than(limit)).collect()
+}
+
+/// Returns how many rows may have become slower by more than is allowed.
+fn doubtful(args: &DiffArgs, changes: &[Change]) -> usize {
+    match args.fail_over {
+        Some(limit) => changes.iter().filter(|change| change.may_be_slower_than(limit)).count(),
+        None => count(changes, Verdict::Unclear),
     }
-    for change in &over {
-        let percent = percent(change.change);
-        say(&format!("{} became slower by {percent}, more than --fail-over allows", label(change)));
-    }
-    Ok(if over.is_empty() { code } else { exit::SLOWER })
 }
 
 /// Returns the archives of before and of after.
@@ -118,24 +123,38 @@ fn warn_if_uncompared(changes: &[Change]) -> u8 {
     exit::INCOMPLETE
 }
 
-/// Reports rows that may have become slower unnoticed.
-fn warn_about_doubts(changes: &[Change], threshold: f64) {
-    let (unclear, gone) = (count(changes, Verdict::Unclear), count(changes, Verdict::Gone));
-    if unclear > 0 {
+/// Reports what `--fail-over` and `--fail-on-unclear` do not allow, and what may be that unnoticed.
+fn warn_if_slower(args: &DiffArgs, changes: &[Change]) -> u8 {
+    if args.fail_over.is_none() && !args.fail_on_unclear {
+        return exit::OK;
+    }
+    let (over, doubtful) = (over(args, changes), doubtful(args, changes));
+    if doubtful > 0 {
+        let limit = percent(args.fail_over.unwrap_or(args.threshold));
         say(&format!(
-            "unclear rows: {unclear} (too rare, too short or too variable to detect a change of \
-             {}){HINT}record several archives a side (--before, --after)",
-            percent(Some(threshold))
+            "rows that may be slower by more than {limit}: {doubtful}{HINT}list them with --all"
         ));
     }
+    let gone = count(changes, Verdict::Gone);
     if gone > 0 {
         say(&format!("gone rows, not compared: {gone}{HINT}list them with --all"));
     }
+    for change in &over {
+        let percent = interval(change.median);
+        say(&format!("{} became slower by {percent}, more than --fail-over allows", label(change)));
+    }
+    match doubtful > 0 && args.fail_on_unclear {
+        _ if !over.is_empty() => exit::SLOWER,
+        true => exit::UNCLEAR,
+        false => exit::OK,
+    }
 }
 
-fn json(changes: &[Change], over: usize) -> Result<String> {
+fn json(args: &DiffArgs, changes: &[Change]) -> Result<String> {
     let rows: Vec<Value> = changes.iter().map(Change::to_json).collect();
-    Ok(serde_json::to_string_pretty(&json!({ "changes": rows, "over": over }))? + "\n")
+    let (over, doubtful) = (over(args, changes).len(), doubtful(args, changes));
+    let report = json!({ "changes": rows, "over": over, "may_be_over": doubtful });
+    Ok(serde_json::to_string_pretty(&report)? + "\n")
 }
 
 fn text(args: &DiffArgs, changes: &[Change]) -> String {
@@ -145,12 +164,12 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
     for change in changes.iter().filter(is_shown) {
         let (before, after) = (&change.before, &change.after);
         table.push(vec![
-            percent(change.change),
-            change.p.map_or("-".to_owned(), probability),
+            change.median.map_or("-".to_owned(), |effect| percent(effect.change)),
+            interval(change.median),
             of_some(before, |lengths| human_nanos(lengths.quantile(0.5))),
             of_some(after, |lengths| human_nanos(lengths.quantile(0.5))),
-            of_some(before, |lengths| human_nanos(lengths.mean())),
-            of_some(after, |lengths| human_nanos(lengths.mean())),
+            of_some(before, |lengths| human_nanos(lengths.quantile(0.99))),
+            of_some(after, |lengths| human_nanos(lengths.quantile(0.99))),
             of_some(before, |lengths| lengths.count().to_string()),
             of_some(after, |lengths| lengths.count().to_string()),
             change.verdict.as_str().to_owned(),
@@ -159,15 +178,41 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
     }
     let mut text = if table.is_empty() { String::new() } else { table.text() };
     text.push_str(&format!(
-        "{} slower, {} faster, {} alike, {} unclear, {} new, {} gone\n",
+        "{} slower, {} faster, {} alike, {} unclear, {} minor, {} new, {} gone\n",
         count(changes, Verdict::Slower),
         count(changes, Verdict::Faster),
         count(changes, Verdict::Alike),
         count(changes, Verdict::Unclear),
+        count(changes, Verdict::Minor),
         count(changes, Verdict::New),
         count(changes, Verdict::Gone),
     ));
+    let is_one = args.before.len().max(1) == 1;
+    text.push_str(&advice(changes, is_one.then_some(args.run_noise)));
     text
+}
+
+/// Returns a line about what would make unclear rows clear, if there are any.
+fn advice(changes: &[Change], run_noise: Option<f64>) -> String {
+    let unclear = count(changes, Verdict::Unclear);
+    let mut needed: Vec<usize> = changes.iter().filter_map(|change| change.runs_needed).collect();
+    needed.sort_unstable();
+    let half = needed.len().div_ceil(2);
+    match (&needed[..half], &needed[half..], run_noise) {
+        _ if unclear == 0 => String::new(),
+        (.., Some(noise)) => format!(
+            "unclear: one run a side shows no change below {}; record 5 runs a side\n",
+            percent(noise)
+        ),
+        ([], ..) => "unclear: no number of runs up to 1000 a side makes a row clear\n".to_owned(),
+        ([.., some], [], _) => {
+            format!("unclear: {some} runs a side make {half} of {unclear} clear\n")
+        }
+        ([.., some], [.., most], _) => format!(
+            "unclear: {some} runs a side make {half} of {unclear} clear, {most} make {} clear\n",
+            needed.len()
+        ),
+    }
 }
 
 /// Returns a cell about lengths, or `-` if there are none.
@@ -182,16 +227,15 @@ fn count(changes: &[Change], verdict: Verdict) -> usize {
     changes.iter().filter(|change| change.verdict == verdict).count()
 }
 
-/// Returns a probability, or an upper bound for a tiny one.
-fn probability(p: f64) -> String {
-    match p < 1e-99 {
-        true => "<1e-99".to_owned(),
-        false => format!("{p:.1e}"),
-    }
+fn percent(share: f64) -> String {
+    format!("{:+.1}%", share * 100.0)
 }
 
-fn percent(share: Option<f64>) -> String {
-    share.map_or("-".to_owned(), |share| format!("{:+.1}%", share * 100.0))
+/// Returns the interval of a change, such as `+3.1..+5.0%`.
+fn interval(effect: Option<Effect>) -> String {
+    effect.map_or("-".to_owned(), |effect| {
+        format!("{:+.1}..{}", effect.low * 100.0, percent(effect.high))
+    })
 }
 
 fn label(change: &Change) -> String {

@@ -28,26 +28,57 @@ fn scope(name: &'static str, ticks: u64, kind: EventKind) -> Record<'static> {
     Event { ticks, thread, category, name, kind, arguments: Arguments::NONE }.into()
 }
 
+/// Runs that differ by what happens in them only.
+const NO_RUN_NOISE: [&str; 2] = ["--run-noise", "0%"];
+
+/// Compares two archives that differ by what happens in them only.
+fn diff(place: &Place, before: &str, after: &str, options: &[&str]) -> crate::harness::Run {
+    place.run(&[&["diff", before, after], &NO_RUN_NOISE[..], options].concat())
+}
+
 #[test]
 fn what_is_slower_is_found_and_fails() {
     let place = Place::new();
     place.put("a.fxt", &archive(1, 0));
     place.put("b.fxt", &archive(2, 50));
-    let run = place.run(&["diff", "a.fxt", "b.fxt"]);
+    let run = diff(&place, "a.fxt", "b.fxt", &[]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let lines: Vec<&str> = run.stdout.lines().collect();
     let [heads, row, sum] = &lines[..] else { panic!("{run:?}") };
     assert!(heads.trim_start().starts_with("CHANGE") && row.ends_with("slower   odd:b"), "{run:?}");
-    assert_eq!(*sum, "1 slower, 0 faster, 1 alike, 0 unclear, 0 new, 0 gone");
-    let run = place.run(&["diff", "a.fxt", "b.fxt", "--fail-over", "4%"]);
+    assert_eq!(*sum, "1 slower, 0 faster, 1 alike, 0 unclear, 0 minor, 0 new, 0 gone");
+    let run = diff(&place, "a.fxt", "b.fxt", &["--fail-over", "4%"]);
     assert_eq!(run.code, 4);
-    assert!(run.stderr.starts_with("trace: odd:b became slower by +5"), "{}", run.stderr);
-    assert_eq!(place.run(&["diff", "a.fxt", "b.fxt", "--fail-over", "7%"]).code, 0);
-    assert_eq!(place.run(&["diff", "b.fxt", "a.fxt", "--fail-over", "1%"]).code, 0);
-    let json = place.run(&["diff", "a.fxt", "b.fxt", "--json"]).stdout;
+    assert!(run.stderr.starts_with("trace: odd:b became slower by +4."), "{}", run.stderr);
+    assert_eq!(diff(&place, "a.fxt", "b.fxt", &["--fail-over", "7%"]).code, 0);
+    assert_eq!(diff(&place, "b.fxt", "a.fxt", &["--fail-over", "1%"]).code, 0);
+    let json = diff(&place, "a.fxt", "b.fxt", &["--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["changes"][0]["name"], "b");
-    assert_eq!(json["changes"][0]["verdict"], "slower");
+    let change = &json["changes"][0];
+    assert_eq!((&change["name"], &change["verdict"]), (&"b".into(), &"slower".into()));
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let [low, high] = [0, 1].map(|end| number(&change["interval"][end]));
+    assert!(low < number(&change["change"]) && number(&change["change"]) < high, "{json}");
+    assert!(low > 0.04 && high < 0.06 && number(&change["p"]) < 1e-9, "{json}");
+}
+
+/// The interval has to exclude the limit: five percent is not surely more than 4.95 %.
+#[test]
+fn the_interval_decides_about_the_limit() {
+    let place = Place::new();
+    place.put("a.fxt", &archive(1, 0));
+    place.put("b.fxt", &archive(2, 50));
+    let json = diff(&place, "a.fxt", "b.fxt", &["--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let [low, high] = [0, 1].map(|end| json["changes"][0]["interval"][end].as_f64().unwrap());
+    let code = |limit: f64, options: &[&str]| {
+        let limit = format!("{:.4}%", limit * 100.0);
+        diff(&place, "a.fxt", "b.fxt", &[&["--fail-over", &limit], options].concat()).code
+    };
+    assert_eq!(code(low - 0.001, &["--fail-on-unclear"]), 4);
+    assert_eq!(code((low + high) / 2.0, &[]), 0);
+    assert_eq!(code((low + high) / 2.0, &["--fail-on-unclear"]), 5);
+    assert_eq!(code(high + 0.001, &["--fail-on-unclear"]), 0);
 }
 
 /// What must not be exceeded is seen, though it is below the usual threshold.
@@ -56,8 +87,8 @@ fn the_limit_is_a_threshold() {
     let place = Place::new();
     place.put("a.fxt", &archive(1, 0));
     place.put("b.fxt", &archive(2, 25));
-    assert_eq!(place.run(&["diff", "a.fxt", "b.fxt", "--fail-over", "3%"]).code, 0);
-    assert_eq!(place.run(&["diff", "a.fxt", "b.fxt", "--fail-over", "2%"]).code, 4);
+    assert_eq!(diff(&place, "a.fxt", "b.fxt", &["--fail-over", "3%"]).code, 0);
+    assert_eq!(diff(&place, "a.fxt", "b.fxt", &["--fail-over", "1.5%"]).code, 4);
 }
 
 #[test]
@@ -65,27 +96,43 @@ fn the_same_program_is_alike() {
     let place = Place::new();
     place.put("a.fxt", &archive(1, 0));
     place.put("b.fxt", &archive(2, 0));
-    let run = place.run(&["diff", "a.fxt", "b.fxt", "--fail-over", "1%"]);
-    let expected = "0 slower, 0 faster, 2 alike, 0 unclear, 0 new, 0 gone\n";
+    let run = diff(&place, "a.fxt", "b.fxt", &["--fail-over", "1%", "--fail-on-unclear"]);
+    let expected = "0 slower, 0 faster, 2 alike, 0 unclear, 0 minor, 0 new, 0 gone\n";
     assert_eq!((run.code, run.stdout.as_str()), (0, expected));
 }
 
-/// Only what was asked about is counted, and makes the answer more doubtful.
+/// One run a side does not show how much runs differ.
+#[test]
+fn one_run_a_side_asks_for_more() {
+    let place = Place::new();
+    place.put("a.fxt", &archive(1, 0));
+    place.put("b.fxt", &archive(2, 50));
+    place.put("double.fxt", &archive(2, 1000));
+    let run = place.run(&["diff", "a.fxt", "b.fxt"]);
+    let expected = "0 slower, 0 faster, 0 alike, 2 unclear, 0 minor, 0 new, 0 gone\n\
+                    unclear: one run a side shows no change below +60.0%; record 5 runs a side\n";
+    assert_eq!((run.code, run.stdout.as_str()), (0, expected));
+    assert_eq!(place.run(&["diff", "a.fxt", "b.fxt", "--fail-on-unclear"]).code, 5);
+    assert_eq!(place.run(&["diff", "a.fxt", "double.fxt", "--fail-over", "20%"]).code, 4);
+}
+
+/// Only what was asked about is counted, and makes the interval wider.
 #[test]
 fn categories_that_were_chosen() {
     let place = Place::new();
     place.put("a.fxt", &archive(1, 0));
     place.put("b.fxt", &archive(2, 3));
-    let p = |categories: &str| {
-        let run = place.run(&["diff", "a.fxt", "b.fxt", "--json", "-c", categories]);
+    let width = |categories: &str| {
+        let run = diff(&place, "a.fxt", "b.fxt", &["--json", "-c", categories]);
         let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
         let changes = json["changes"].as_array().unwrap();
         let of_b = changes.iter().find(|change| change["name"] == "b").unwrap();
-        (changes.len(), of_b["p"].as_f64().unwrap())
+        let [low, high] = [0, 1].map(|end| of_b["interval"][end].as_f64().unwrap());
+        (changes.len(), high - low)
     };
-    let ((one, p_of_one), (two, p_of_two)) = (p("odd"), p("*"));
+    let ((one, of_one), (two, of_two)) = (width("odd"), width("*"));
     assert_eq!((one, two), (1, 2));
-    assert!(p_of_two < 1.0 && (p_of_two / p_of_one - 2.0).abs() < 1e-6, "{p_of_one} {p_of_two}");
+    assert!(of_two > of_one * 1.02, "{of_one} {of_two}");
 }
 
 #[test]
@@ -104,14 +151,15 @@ fn what_cannot_be_judged_is_told() {
     place.put("a.fxt", &few(100_000));
     place.put("b.fxt", &few(10_000_000));
     let run = place.run(&["diff", "a.fxt", "b.fxt", "--fail-over", "5%"]);
-    assert_eq!(run.stdout, "0 slower, 0 faster, 0 alike, 1 unclear, 0 new, 0 gone\n");
+    let sum = run.stdout.lines().next().unwrap();
+    assert_eq!(sum, "0 slower, 0 faster, 0 alike, 1 unclear, 0 minor, 0 new, 0 gone");
     let [a, b, unclear, hint] = run.stderr.lines().collect::<Vec<_>>()[..] else {
         panic!("{run:?}")
     };
     assert_eq!(a, "trace: a.fxt: durations without an end, skipped: 1");
     assert_eq!(b, "trace: b.fxt: durations without an end, skipped: 1");
-    assert!(unclear.starts_with("trace: unclear rows: 1 (too rare"), "{unclear}");
-    assert!(hint.starts_with("hint: record several archives"), "{hint}");
+    assert_eq!(unclear, "trace: rows that may be slower by more than +5.0%: 1");
+    assert_eq!(hint, "hint: list them with --all");
     assert_eq!(run.code, 0);
 }
 
@@ -212,7 +260,7 @@ fn what_is_not_there_has_no_length() {
         let heads: Vec<String> = heads.filter(|head| !head.is_empty()).map(str::to_owned).collect();
         assert_eq!(
             heads[2..8].concat(),
-            "P50 BEFOREP50 AFTERMEAN BEFOREMEAN AFTERCOUNT BEFORECOUNT AFTER"
+            "P50 BEFOREP50 AFTERP99 BEFOREP99 AFTERCOUNT BEFORECOUNT AFTER"
         );
         row.map(str::to_owned).collect::<Vec<_>>()
     };

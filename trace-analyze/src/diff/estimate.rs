@@ -1,0 +1,128 @@
+//! How much longer a row takes, and how sure that is. All changes are logarithms of ratios.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// An estimated change.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Estimate {
+    /// The change of the median.
+    pub(super) change: f64,
+    /// The change of the shortest durations, if that has to agree.
+    pub(super) shortest: Option<f64>,
+    /// The standard error of the change, and the degrees of freedom that it is known with.
+    pub(super) error: f64,
+    pub(super) freedom: f64,
+    /// The interval reaches so far at least: a tick of the clock, or what single runs differ by.
+    pub(super) least: f64,
+    /// The interval reaches so far at most: the machine alone changes no run by more.
+    pub(super) most: f64,
+}
+
+/// A change of so many robust deviations is more than noise, if it is also more than what the
+/// machine does to single runs.
+const HUGE: f64 = 4.0;
+
+impl Estimate {
+    /// Bounds the interval if the median `change` exceeds both what the machine does, if that is
+    /// known, and the values' robust deviation: noise of a machine is bounded, not normal.
+    pub(super) fn bounded(self, change: f64, deviation: f64, allowance: Option<f64>) -> Self {
+        match allowance.map(|allowance| allowance.max(HUGE * deviation)) {
+            Some(most) if change.abs() > most => Self { change, most, ..self },
+            _ => self,
+        }
+    }
+
+    /// Returns the probability of at least this change by chance alone.
+    pub(super) fn p(&self) -> f64 {
+        let shortest = self.shortest.unwrap_or(self.change);
+        let is_small = self.change.abs() <= self.least || shortest.abs() <= self.least;
+        if is_small || shortest.signum() != self.change.signum() {
+            return 1.0;
+        }
+        match StudentsT::new(0.0, 1.0, self.freedom) {
+            _ if self.error == 0.0 || self.change.abs() > self.most => 0.0,
+            _ if self.error.is_infinite() => 1.0,
+            Ok(distribution) => 2.0 * distribution.sf(self.change.abs() / self.error),
+            Err(_) => 1.0,
+        }
+    }
+
+    /// Returns the interval that excludes the true change with a probability of `p`.
+    pub(super) fn interval(&self, p: f64) -> (f64, f64) {
+        let by_chance = t_quantile(p, self.freedom) * self.error;
+        let half = by_chance.min(self.most).max(self.least);
+        let shortest = self.shortest.unwrap_or(self.change);
+        let low = (self.change - half).min(shortest - self.least);
+        let high = (self.change + half).max(shortest + self.least);
+        (low, high)
+    }
+}
+
+/// Returns how many standard errors a value exceeds, on either side, with a probability of `p`.
+pub(super) fn t_quantile(p: f64, freedom: f64) -> f64 {
+    let distribution = StudentsT::new(0.0, 1.0, freedom);
+    distribution.map_or(f64::INFINITY, |distribution| -distribution.inverse_cdf(p / 2.0))
+}
+
+/// Returns the logarithm of a length; 0 counts as half a nanosecond.
+pub(super) fn logarithm(nanos: u64) -> f64 {
+    (nanos as f64).max(0.5).ln()
+}
+
+pub(super) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+pub(super) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let at = |place: usize| values.get(place).copied().unwrap_or(f64::NAN);
+    (at(values.len().saturating_sub(1) / 2) + at(values.len() / 2)) / 2.0
+}
+
+/// Returns the sample variance.
+pub(super) fn variance(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    squares / (values.len() - 1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ESTIMATE: Estimate = Estimate {
+        change: 0.5,
+        shortest: None,
+        error: 0.1,
+        freedom: 8.0,
+        least: 0.0,
+        most: f64::INFINITY,
+    };
+
+    /// Against scipy.stats.t.ppf and scipy.stats.t.sf.
+    #[test]
+    fn the_interval_is_students() {
+        assert!((t_quantile(0.01, 8.0) - 3.355_387_331_333_395).abs() < 1e-6);
+        assert!((t_quantile(0.0005, 4.5) - 8.919892).abs() < 1e-4);
+        let (low, high) = ESTIMATE.interval(0.01);
+        assert!((low - 0.164_461_3).abs() < 1e-6 && (high - 0.835_538_7).abs() < 1e-6);
+        assert!((ESTIMATE.p() - 0.001_052_825_793_366_539_6).abs() < 1e-9, "{}", ESTIMATE.p());
+    }
+
+    #[test]
+    fn bounds_hold_whatever_the_error() {
+        let tick = Estimate { error: 0.0, least: 0.6, ..ESTIMATE };
+        assert_eq!((tick.p(), tick.interval(0.01)), (1.0, (0.5 - 0.6, 0.5 + 0.6)));
+        let huge = Estimate { error: 10.0, most: 0.4, ..ESTIMATE };
+        assert_eq!((huge.p(), huge.interval(0.01)), (0.0, (0.5 - 0.4, 0.5 + 0.4)));
+    }
+
+    #[test]
+    fn shortest_durations_that_stay_make_doubt() {
+        let stays = Estimate { shortest: Some(0.05), error: 0.01, least: 0.3, ..ESTIMATE };
+        assert_eq!((stays.p(), stays.interval(0.01)), (1.0, (0.05 - 0.3, 0.8)));
+        let moves = Estimate { shortest: Some(0.4), ..stays };
+        assert!(moves.p() < 1e-9 && (moves.interval(0.01).0 - 0.1).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,234 @@
+//! Several runs against several: each run is one value, the logarithm of its median.
+
+use super::estimate::{logarithm, mean, median, variance, Estimate};
+use crate::stats::Distribution;
+
+/// With fewer runs on a side nothing can be said.
+pub(super) const MIN_RUNS: usize = 3;
+
+/// Of so many runs on a side, one may be left out.
+const RUNS_FOR_AN_OUTLIER: usize = 5;
+
+/// A run so many robust deviations off is an outlier.
+const OUTLYING: f64 = 5.0;
+
+/// Runs never agree better than so, whatever a few of them show.
+const LEAST_DEVIATION: f64 = 0.003;
+
+/// How many degrees of freedom the usual deviation of all rows adds to that of a row.
+const SHARED_FREEDOM: f64 = 8.0;
+
+/// A row whose variance is so many times the usual one keeps its own.
+const NOISY: f64 = 2.5;
+
+/// The least rows that show what is usual.
+const MIN_ROWS: usize = 4;
+
+/// What a run says of a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    /// The logarithm of a quantile.
+    pub(super) value: f64,
+    /// Its standard error, by the durations within the run alone.
+    pub(super) error: f64,
+}
+
+impl Run {
+    pub(super) fn new(durations: &Distribution, quantile: f64) -> Self {
+        let at = |quantile: f64| logarithm(durations.quantile(quantile.clamp(0.0, 1.0)));
+        // So much of the durations lies between the quantile and its true place.
+        let share = (quantile * (1.0 - quantile) / durations.count() as f64).sqrt();
+        Self { value: at(quantile), error: (at(quantile + share) - at(quantile - share)) / 2.0 }
+    }
+}
+
+/// Compares runs; `None` if they are too few. A difference of `allowance` is more than the machine
+/// makes, but only if the row has enough durations.
+pub(super) fn compare(before: &[Run], after: &[Run], allowance: Option<f64>) -> Option<Estimate> {
+    if before.len().min(after.len()) < MIN_RUNS {
+        return None;
+    }
+    let values = |runs: &[Run]| runs.iter().map(|run| run.value).collect::<Vec<f64>>();
+    let (values_before, values_after) = (values(before), values(after));
+    let sides = Sides::new(&values_before, &values_after);
+    let (least_before, least_after) = (least_variance(before), least_variance(after));
+    let estimate = welch(
+        (&sides.without_outliers(&values_before), least_before),
+        (&sides.without_outliers(&values_after), least_after),
+    );
+    let deviation = sides.deviation.max(least_before.max(least_after).sqrt());
+    Some(estimate.bounded(sides.after - sides.before, deviation, allowance))
+}
+
+/// Returns the variance that a side has at least. Medians of durations of two lengths jump from one
+/// to the other, which a few runs may not show.
+fn least_variance(runs: &[Run]) -> f64 {
+    median(runs.iter().map(|run| run.error.powi(2))).max(LEAST_DEVIATION.powi(2))
+}
+
+/// What is usual on both sides.
+struct Sides {
+    before: f64,
+    after: f64,
+    /// The deviation of runs from the median of their side, by the median of its absolute values.
+    deviation: f64,
+}
+
+impl Sides {
+    fn new(before: &[f64], after: &[f64]) -> Self {
+        let medians = [median(before.iter().copied()), median(after.iter().copied())];
+        let off = |runs: &[f64], middle: f64| {
+            runs.iter().map(move |run| (run - middle).abs()).collect::<Vec<f64>>()
+        };
+        let all = [off(before, medians[0]), off(after, medians[1])].concat();
+        let count = all.len() as f64;
+        // 1.4826 makes it the standard deviation of normal values; two medians take two of them.
+        let deviation = 1.4826 * median(all) * count / (count - 2.0);
+        let [before, after] = medians;
+        Self { before, after, deviation: deviation.max(LEAST_DEVIATION) }
+    }
+
+    /// Leaves out one run in five if it is like neither side. Where the sides differ twofold, being
+    /// like the other side is no sign of a machine with two speeds.
+    fn without_outliers(&self, runs: &[f64]) -> Vec<f64> {
+        let middle = median(runs.iter().copied());
+        let is_huge = (self.after - self.before).abs() > std::f64::consts::LN_2;
+        let is_far = |from: f64, run: f64| (run - from).abs() > OUTLYING * self.deviation;
+        let is_outlier = |run: f64| {
+            is_far(middle, run) && (is_huge || is_far(self.before, run) && is_far(self.after, run))
+        };
+        let mut spare = runs.len() / RUNS_FOR_AN_OUTLIER;
+        let mut kept = runs.to_vec();
+        kept.sort_unstable_by(|a, b| (b - middle).abs().total_cmp(&(a - middle).abs()));
+        kept.retain(|run| {
+            let goes = spare > 0 && is_outlier(*run);
+            spare -= usize::from(goes);
+            !goes
+        });
+        kept
+    }
+}
+
+/// Returns the difference of means, with the error and freedom of Welch's test. Each side has a
+/// least variance.
+fn welch((before, least_before): (&[f64], f64), (after, least_after): (&[f64], f64)) -> Estimate {
+    let square = |runs: &[f64], least: f64| variance(runs).max(least) / runs.len() as f64;
+    let (a, b) = (square(before, least_before), square(after, least_after));
+    let freedom = |runs: &[f64]| (runs.len() - 1) as f64;
+    let freedom = (a + b).powi(2) / (a * a / freedom(before) + b * b / freedom(after));
+    Estimate {
+        change: mean(after) - mean(before),
+        shortest: None,
+        error: (a + b).sqrt(),
+        freedom,
+        least: 0.0,
+        most: f64::INFINITY,
+    }
+}
+
+/// A few runs know their deviation badly, so that it is averaged with the usual one of all rows,
+/// unless it is clearly larger.
+pub(super) fn share_deviations<'a>(estimates: impl Iterator<Item = &'a mut Estimate>) {
+    let estimates: Vec<&mut Estimate> = estimates.collect();
+    if estimates.len() < MIN_ROWS {
+        return;
+    }
+    let usual = median(estimates.iter().map(|estimate| estimate.error.powi(2)));
+    for estimate in estimates {
+        let own = estimate.error.powi(2);
+        if own <= NOISY * usual {
+            let freedom = estimate.freedom + SHARED_FREEDOM;
+            let sum = SHARED_FREEDOM * usual + estimate.freedom * own;
+            estimate.error = (sum / freedom).sqrt();
+            estimate.freedom = freedom;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compared(before: &[f64], after: &[f64], allowance: Option<f64>) -> Option<Estimate> {
+        let exact = |values: &[f64]| -> Vec<Run> {
+            values.iter().map(|value| Run { value: *value, error: 0.0 }).collect()
+        };
+        compare(&exact(before), &exact(after), allowance)
+    }
+
+    /// Against scipy.stats.ttest_ind(a, b, equal_var=False).
+    #[test]
+    fn known_tests_of_runs() {
+        let cases = [
+            (&[1.0, 2.0, 3.0, 4.0][..], &[3.0, 5.0, 4.0, 6.0, 7.0][..], 0.034_938_782_359_964_01),
+            (&[0.1, 0.11, 0.09], &[0.2, 0.3, 0.4], 0.072_768_812_408_194_84),
+        ];
+        for (a, b, expected) in cases {
+            let p = compared(a, b, None).unwrap().p();
+            assert!((p / expected - 1.0).abs() < 1e-6, "{p} against {expected}");
+        }
+        assert!(compared(&[1.0, 2.0], &[1.0, 2.0, 3.0], None).is_none());
+        assert_eq!(compared(&[1.0; 3], &[1.0; 3], None).unwrap().p(), 1.0);
+        assert!(compared(&[1.0; 3], &[2.0; 3], None).unwrap().p() < 1e-6);
+    }
+
+    /// Half of the durations take twice as long as the others: the median is one or the other.
+    #[test]
+    fn a_median_between_two_lengths_is_uncertain() {
+        let run = |more: u64| {
+            let mut durations = Distribution::default();
+            (0..60).for_each(|number| durations.add(if number < 30 + more { 100 } else { 200 }));
+            Run::new(&durations, 0.5)
+        };
+        let (short, long) = (vec![run(1); 5], vec![Run { value: 200_f64.ln(), ..run(1) }; 5]);
+        assert!(run(1).error > 0.3 && run(10).error == 0.0, "{:?}", run(1));
+        assert!(compare(&short, &long, Some(0.5)).unwrap().p() > 0.01);
+    }
+
+    fn outliers(before: &[f64], after: &[f64]) -> [usize; 2] {
+        let sides = Sides::new(before, after);
+        [before, after].map(|runs| runs.len() - sides.without_outliers(runs).len())
+    }
+
+    const CALM: [f64; 5] = [1.0, 1.01, 0.99, 1.02, 0.98];
+
+    #[test]
+    fn one_run_in_five_is_left_out_if_it_is_like_neither_side() {
+        let near = |by: f64| CALM.map(|run| run + by);
+        let with = |outlier: f64| [outlier, 1.01, 0.99, 1.02, 0.98];
+        assert_eq!(outliers(&CALM, &near(0.3)), [0, 0]);
+        assert_eq!(outliers(&with(2.0), &near(0.3)), [1, 0]);
+        assert_eq!(outliers(&with(1.3), &near(0.3)), [0, 0], "like the other side");
+        assert_eq!(outliers(&with(1.8), &near(0.8)), [1, 0], "like the other side, twofold");
+        assert_eq!(outliers(&[2.0, 3.0, 0.99, 1.02, 0.98], &CALM), [1, 0]);
+        assert_eq!(outliers(&[2.0, 1.0, 1.0, 1.0], &CALM), [0, 0]);
+    }
+
+    #[test]
+    fn a_bound_of_noise_is_for_large_differences() {
+        let after = [2.0, 2.0, 2.0, 2.0, 3.5];
+        let noisy = [0.8, 0.8, 1.0, 1.2, 1.2];
+        assert_eq!(compared(&CALM, &after, Some(0.5)).unwrap().p(), 0.0);
+        assert!(compared(&CALM, &after.map(|run| run - 0.6), Some(0.5))
+            .unwrap()
+            .most
+            .is_infinite());
+        assert!(compared(&noisy, &noisy.map(|run| run + 0.7), Some(0.5))
+            .unwrap()
+            .most
+            .is_infinite());
+    }
+
+    #[test]
+    fn deviations_are_shared_but_not_those_of_noisy_rows() {
+        let mut rows: Vec<Estimate> = [1.0, 1.0, 1.2, 5.0]
+            .map(|error| Estimate { error, ..welch((&CALM, 0.0), (&CALM, 0.0)) })
+            .into();
+        share_deviations(rows.iter_mut());
+        assert!((rows[0].freedom - 16.0).abs() < 1e-9 && rows[3].freedom < 8.1, "{rows:?}");
+        assert!(rows[0].error > 1.0 && rows[2].error < 1.2 && rows[3].error == 5.0, "{rows:?}");
+        let mut few = [rows[3], Estimate { error: 1.0, ..rows[3] }];
+        share_deviations(few.iter_mut());
+        assert_eq!((few[0].error, few[1].error), (5.0, 1.0));
+    }
+}
