@@ -57,7 +57,7 @@ fn unknown_references_are_shown_and_counted_once() {
 
 #[test]
 fn what_is_no_archive_is_an_error() {
-    for input in [&b""[..], b"abc", &[0; 64], b"\x00\x16\x54\x78\x46\x04\x00\x10"] {
+    for input in [&b""[..], b"abc", &[0; 64], b"\x00\x16\x54\x78\x46\x04\x00\x11"] {
         let error = write(Reader::new(input), Vec::new()).unwrap_err();
         assert!(matches!(error, ConvertError::Read(_)), "{error:?}");
     }
