@@ -134,14 +134,17 @@ fn what_does_not_fit_is_not_written() {
 
 #[test]
 fn what_is_too_long_is_not_written() {
-    let long = "x".repeat(32_001);
-    let blob = Blob {
+    let long = "x".repeat(32_768);
+    let blob = |bytes: usize| Blob {
         name: Text::EMPTY,
         blob_type: trace_format::layout::BlobType::DATA,
-        payload: long.as_bytes(),
+        payload: &long.as_bytes()[..bytes],
     };
-    let (what, max, found) = ("blob", 32_000, 32_001);
-    assert_eq!(encode_error(blob), EncodeError::PartTooLong { what, max, found });
+    let (what, max, found) = ("blob", 32_767, 32_768);
+    assert_eq!(encode_error(blob(found)), EncodeError::PartTooLong { what, max, found });
+    assert_eq!(encode_error(blob(max)), EncodeError::RecordTooLong { words: 4097 });
+    let mut words: Vec<u64> = Vec::new();
+    assert_eq!(encode::append(&mut words, &blob(32_752).into()), Ok(()));
 
     let category = Text::from(&*long);
     let twice = Event { category, name: category, ..event() };
