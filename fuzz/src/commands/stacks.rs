@@ -7,7 +7,7 @@ use trace_format::Reader;
 use super::timeline::well_formed;
 use super::{json, written};
 use crate::archive::archive;
-use crate::draw::{draw, line};
+use crate::draw::draw;
 
 /// The columns of a line about a duration.
 const COLUMNS: usize = 10;
@@ -77,9 +77,11 @@ fn folded(stacks: &Stacks) {
     assert_eq!(sum(&together), sum(&by_thread));
     assert!(by_thread.iter().all(|(stack, _)| stack.matches(';').count() >= 2));
     assert!(!together.iter().any(|(stack, _)| stack.contains(char::is_control)));
-    let drawn: Vec<_> = by_thread.iter().map(|(stack, nanos)| line(stack, &[*nanos])).collect();
-    if !drawn.is_empty() {
-        let svg = draw("x".to_owned(), &drawn);
-        well_formed(&svg.unwrap_or_else(|error| panic!("{error}: {drawn:?}")));
+    let total = by_thread.iter().try_fold(0u64, |sum, (_, nanos)| sum.checked_add(*nanos));
+    let drawn: Vec<_> = by_thread.into_iter().map(|(stack, nanos)| (stack, vec![nanos])).collect();
+    let svg = draw("x".to_owned(), &drawn);
+    assert_eq!(svg.is_ok(), total.is_some_and(|total| total > 0), "{svg:?}: {drawn:?}");
+    if let Ok(svg) = svg {
+        well_formed(&svg);
     }
 }

@@ -17,7 +17,7 @@ use crate::input::STANDARD;
 use crate::message::HINT;
 use crate::output::{self, Output};
 use crate::{damage, input};
-use draw::{draw, line};
+use draw::{draw, Stack};
 
 pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     output::refuse_same_file(&args.file, &args.output)?;
@@ -28,8 +28,8 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
         bail!("cannot draw {}: it has no durations", args.file.display());
     }
     let mut title = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let lines = match &args.diff {
-        None => after.stacks().map(|(stack, nanos)| line(&stack, &[nanos])).collect(),
+    let stacks = match &args.diff {
+        None => after.stacks().map(|(stack, nanos)| (stack, vec![nanos])).collect(),
         Some(before) => {
             output::refuse_same_file(before, &args.output)?;
             if before == Path::new(STANDARD) && args.file == Path::new(STANDARD) {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
             differences(&before, &after)
         }
     };
-    let svg = draw(title, &lines)
+    let svg = draw(title, &stacks)
         .with_context(|| format!("cannot draw {}", args.file.display()))?;
     let mut output = Output::create(&args.output)?;
     output.write_all(&svg).with_context(|| format!("cannot write {}", args.output.display()))?;
@@ -59,10 +59,10 @@ fn read(path: &Path, by: Grouping) -> Result<(Folded, u8)> {
     Ok((folded, code))
 }
 
-/// Returns a line for each stack, with its time before and after.
-fn differences(before: &Folded, after: &Folded) -> Vec<String> {
+/// Returns each stack with its time before and after.
+fn differences(before: &Folded, after: &Folded) -> Vec<Stack> {
     let mut both: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     before.stacks().for_each(|(stack, nanos)| both.entry(stack).or_default().0 = nanos);
     after.stacks().for_each(|(stack, nanos)| both.entry(stack).or_default().1 = nanos);
-    both.iter().map(|(stack, (before, after))| line(stack, &[*before, *after])).collect()
+    both.into_iter().map(|(stack, (before, after))| (stack, vec![before, after])).collect()
 }

@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
-use anyhow::Result;
+use anyhow::{bail, Result};
 use inferno::flamegraph::{self, Options, TextTruncateDirection};
 
-/// Returns the line of a stack, with the time spent in it, or the times before and after.
-pub(crate) fn line(stack: &str, times: &[u64]) -> String {
+/// A stack with its time, or its times before and after, in nanoseconds.
+pub(crate) type Stack = (String, Vec<u64>);
+
+fn line((stack, times): &Stack) -> String {
     let mut line = unmistakable(stack);
     for nanos in times {
         write!(line, " {nanos}").expect("a string takes any text");
@@ -28,7 +30,16 @@ fn unmistakable(stack: &str) -> String {
 }
 
 /// Draws into memory, because inferno reduces write errors to text.
-pub(crate) fn draw(title: String, lines: &[String]) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// If the durations take no time, or more than 64 bits of nanoseconds, which inferno cannot draw.
+pub(crate) fn draw(title: String, stacks: &[Stack]) -> Result<Vec<u8>> {
+    let mut times = stacks.iter().filter_map(|(_, times)| times.last());
+    match times.try_fold(0u64, |sum, nanos| sum.checked_add(*nanos)) {
+        Some(0) => bail!("all durations are 0 ns long"),
+        Some(_) => {}
+        None => bail!("the durations add up to more than 584 years"),
+    }
     let mut options = Options::default();
     options.title = title;
     options.count_name = "ns".to_owned();
@@ -36,8 +47,8 @@ pub(crate) fn draw(title: String, lines: &[String]) -> Result<Vec<u8>> {
     // The same archive makes the same picture.
     options.deterministic = true;
     let mut svg = Vec::new();
-    let lines = lines.iter().map(String::as_str);
-    flamegraph::from_lines(&mut options, lines, &mut svg)?;
+    let lines: Vec<String> = stacks.iter().map(line).collect();
+    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg)?;
     Ok(svg)
 }
 
@@ -48,10 +59,20 @@ mod tests {
     #[test]
     fn names_that_end_in_a_number_are_drawn() {
         let stacks = ["all of it;worker 1", "all of it;worker 1;read 2"];
-        let lines = stacks.map(|stack| line(stack, &[500]));
-        assert_eq!(lines[0], "all of it;worker\u{a0}1 500");
-        let svg = String::from_utf8(draw(String::new(), &lines).unwrap()).unwrap();
+        let stacks = stacks.map(|stack| (stack.to_owned(), vec![500]));
+        let svg = String::from_utf8(draw(String::new(), &stacks).unwrap()).unwrap();
         assert!(svg.contains("worker\u{a0}1 (1,000 ns, 100.00%)"), "{svg}");
         assert!(svg.contains("read\u{a0}2 (500 ns, 50.00%)"), "{svg}");
+    }
+
+    #[test]
+    fn durations_without_a_sum_are_an_error() {
+        let of = |times: [u64; 2]| {
+            let stacks = times.map(|nanos| ("stack".to_owned(), vec![nanos]));
+            draw(String::new(), &stacks).map_err(|error| error.to_string())
+        };
+        assert!(of([0, 0]).is_err_and(|error| error.contains("0 ns")));
+        assert!(of([1 << 63, 1 << 63]).is_err_and(|error| error.contains("584 years")));
+        assert!(of([0, u64::MAX]).is_ok());
     }
 }
