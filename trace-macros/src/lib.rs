@@ -107,7 +107,7 @@ use defaults::Mode;
 /// A value is recorded typed if its type implements `ArgValue`; else as its `Display` text, else as
 /// its `Debug` text. `args` without a list ignores parameters without any of these, such as a `T`
 /// without bounds; elsewhere that is an error. At most 15 arguments are recorded, 14 of an async
-/// function; `args` without a list records the first ones. Text is formatted on the stack up to 128
+/// function; `args` without a list records the first ones. Text is formatted on the stack up to 256
 /// bytes, and in a `String` beyond, up to the 32,000 bytes of a record. **No argument is evaluated
 /// or formatted while the category is off**, and no code of yours runs while a record is being
 /// written. While the category is on, your `Debug` and `Display` implementations run in the
