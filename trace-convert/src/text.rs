@@ -52,7 +52,7 @@ pub fn line(output: &mut dyn Write, item: &Item<'_>) -> fmt::Result {
     }
 }
 
-/// Writes `item` as [`line`] does, and the names of the objects that its arguments refer to:
+/// Writes `item` as [`line()`] does, and the names of the objects that its arguments refer to:
 /// `… {"view": 0x1000} where 0x1000 is "Main"`.
 ///
 /// # Errors
