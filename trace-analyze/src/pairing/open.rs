@@ -55,6 +55,11 @@ impl<K: Hash + Eq, T> OpenBegins<K, T> {
         }
     }
 
+    /// Forgets the open begins of a track.
+    pub fn forget(&mut self, track: &K) {
+        self.count -= self.open.remove(track).map_or(0, |open| open.len());
+    }
+
     /// Tells whether a track has open begins.
     #[must_use]
     pub fn has(&self, track: &K) -> bool {
@@ -81,5 +86,10 @@ mod tests {
         open.cut(&1, 1);
         assert_eq!(open.end(&1, |_| true), Some(("a", 0)));
         assert!(!open.has(&1));
+        open.begin(1, "d");
+        open.forget(&1);
+        open.forget(&2);
+        assert!(!open.has(&1));
+        assert_eq!(open.count, 0);
     }
 }

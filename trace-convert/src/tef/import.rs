@@ -251,12 +251,13 @@ impl Import {
     ) -> Result<(), WriteError> {
         let Kind::Event(kind) = plan.kind else { return Ok(()) };
         let (category, name) = (plan.draft.of(plan.head.category), plan.draft.of(plan.head.name));
+        let place = (plan.head.ticks, plan.head.thread);
         let closed = match kind {
             EventKind::DurationBegin => {
-                self.durations.begin(plan.head.thread, category, name);
+                self.durations.begin(place, category, name);
                 return Ok(());
             }
-            EventKind::DurationEnd => self.durations.end(plan.head.thread, category, name),
+            EventKind::DurationEnd => self.durations.end(place, category, name),
             _ => return Ok(()),
         };
         match closed {
