@@ -23,7 +23,7 @@ pub use outcomes::Outcome;
 
 /// How far down the begin of an end is looked for: an end whose begin is not
 /// there must not cost as much as there are open ones.
-pub(crate) const MAX_SEARCH: usize = 1 << 10;
+pub const MAX_SEARCH: usize = 1 << 10;
 
 /// Returns where among the open begins, from the outermost on, the one is that
 /// an end belongs to. `label` returns the label of a begin, and `None` for

@@ -20,12 +20,14 @@ impl<K: Hash + Eq, T> OpenBegins<K, T> {
         Self { open: HashMap::new(), count: 0, max_count }
     }
 
-    /// Takes a begin.
-    pub fn begin(&mut self, track: K, begin: T) {
-        if self.count < self.max_count {
+    /// Takes a begin; returns whether it is kept.
+    pub fn begin(&mut self, track: K, begin: T) -> bool {
+        let is_kept = self.count < self.max_count;
+        if is_kept {
             self.open.entry(track).or_default().push(begin);
             self.count += 1;
         }
+        is_kept
     }
 
     /// Returns the innermost open begin of a track that matches.
@@ -60,10 +62,11 @@ impl<K: Hash + Eq, T> OpenBegins<K, T> {
         self.count -= self.open.remove(track).map_or(0, |open| open.len());
     }
 
-    /// Tells whether a track has open begins.
+    /// Returns the number of open begins of a track, of which [`MAX_SEARCH`](super::MAX_SEARCH) are
+    /// searched for the begin of an end.
     #[must_use]
-    pub fn has(&self, track: &K) -> bool {
-        self.open.contains_key(track)
+    pub fn depth(&self, track: &K) -> usize {
+        self.open.get(track).map_or(0, Vec::len)
     }
 }
 
@@ -74,9 +77,11 @@ mod tests {
     #[test]
     fn an_end_has_the_innermost_begin_that_matches() {
         let mut open = OpenBegins::new(3);
-        for begin in ["a", "b", "a", "too many"] {
-            open.begin(1, begin);
+        for begin in ["a", "b", "a"] {
+            assert!(open.begin(1, begin));
         }
+        assert!(!open.begin(1, "too many"));
+        assert_eq!(open.depth(&1), 3);
         assert_eq!(open.find(&1, |begin| *begin == "b"), Some(&"b"));
         assert_eq!(open.end(&1, |begin| *begin == "too many"), None);
         assert_eq!(open.end(&2, |_| true), None);
@@ -85,11 +90,11 @@ mod tests {
         open.begin(1, "c");
         open.cut(&1, 1);
         assert_eq!(open.end(&1, |_| true), Some(("a", 0)));
-        assert!(!open.has(&1));
+        assert_eq!(open.depth(&1), 0);
         open.begin(1, "d");
         open.forget(&1);
         open.forget(&2);
-        assert!(!open.has(&1));
+        assert_eq!(open.depth(&1), 0);
         assert_eq!(open.count, 0);
     }
 }

@@ -4,12 +4,12 @@
 //! document closes the innermost one of its category and name; viewers ignore an end that has none,
 //! and close the durations within one that ends.
 //!
-//! Viewers sort events by time. If a thread's times step back, its begins in the document are not
-//! those that are open for viewers, so that its ends stay as they are from there on.
+//! The ends of a thread stay as they are from where its open begins are not known: its times step
+//! back, and viewers sort by time; or there are too many begins.
 
 use std::collections::hash_map::{Entry, HashMap};
 
-use trace_analyze::pairing::OpenBegins;
+use trace_analyze::pairing::{OpenBegins, MAX_SEARCH};
 use trace_format::ThreadKoids;
 
 use super::ids::hash;
@@ -43,14 +43,15 @@ impl Default for Durations {
 
 impl Durations {
     pub(super) fn begin(&mut self, place: (u64, ThreadKoids), category: &str, name: &str) {
-        if self.is_in_order(place) {
-            self.open.begin(place.1, label(category, name));
+        if self.is_in_order(place) && !self.open.begin(place.1, label(category, name)) {
+            self.give_up(place.1);
         }
     }
 
     pub(super) fn end(&mut self, place: (u64, ThreadKoids), category: &str, name: &str) -> Closed {
         let thread = &place.1;
-        if !self.is_in_order(place) || !self.open.has(thread) {
+        let depth = if self.is_in_order(place) { self.open.depth(thread) } else { 0 };
+        if depth == 0 {
             // The begin may be before the document's start. No reader closes another one.
             return Closed::Around(0);
         }
@@ -60,6 +61,10 @@ impl Durations {
             Some((_, inside)) => {
                 self.open.cut(thread, inside);
                 Closed::Around(inside)
+            }
+            None if depth > MAX_SEARCH => {
+                self.give_up(*thread);
+                Closed::Around(0)
             }
             None => Closed::Nothing,
         }
@@ -74,17 +79,59 @@ impl Durations {
             Entry::Vacant(none) => none.insert(Some(ticks)),
         };
         match last {
-            Some(time) if *time <= ticks => *time = ticks,
-            Some(_) => {
-                *last = None;
-                self.open.forget(&thread);
+            Some(time) if *time <= ticks => {
+                *time = ticks;
+                true
             }
-            None => {}
+            Some(_) => {
+                self.give_up(thread);
+                false
+            }
+            None => false,
         }
-        last.is_some()
+    }
+
+    /// Leaves the ends of a thread as they are from here on.
+    #[cold]
+    fn give_up(&mut self, thread: ThreadKoids) {
+        self.times.insert(thread, None);
+        self.open.forget(&thread);
     }
 }
 
 fn label(category: &str, name: &str) -> Label {
     [category, name].map(|text| (!text.is_empty()).then(|| hash(&[text.as_bytes()])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREAD: ThreadKoids = ThreadKoids { process: 1, thread: 2 };
+
+    #[test]
+    fn ends_stay_where_a_begin_is_not_kept() {
+        let mut durations = Durations::default();
+        durations.begin((0, THREAD), "", "a");
+        for _ in 1..MAX_NAMED {
+            durations.begin((0, ThreadKoids::new(1, 3)), "", "open");
+        }
+        durations.begin((1, THREAD), "", "b");
+        assert_eq!(durations.end((2, THREAD), "", "b"), Closed::Around(0));
+        assert_eq!(durations.end((3, THREAD), "", "a"), Closed::Around(0));
+        // The begins of this thread were forgotten, so that another thread has room.
+        durations.begin((0, ThreadKoids::new(1, 4)), "", "c");
+        assert_eq!(durations.end((1, ThreadKoids::new(1, 4)), "", "x"), Closed::Nothing);
+    }
+
+    #[test]
+    fn ends_stay_where_a_begin_is_beyond_the_search() {
+        let mut durations = Durations::default();
+        durations.begin((0, THREAD), "", "a");
+        for _ in 0..MAX_SEARCH {
+            durations.begin((0, THREAD), "", "b");
+        }
+        assert_eq!(durations.end((1, THREAD), "", "a"), Closed::Around(0));
+        assert_eq!(durations.end((1, THREAD), "", "x"), Closed::Around(0));
+    }
 }
