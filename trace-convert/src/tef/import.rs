@@ -2,6 +2,7 @@
 
 mod draft;
 mod durations;
+mod frames;
 mod fuchsia;
 mod head;
 mod ids;

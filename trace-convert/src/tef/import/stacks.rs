@@ -3,19 +3,18 @@
 //! A frame that is named by an address has this address. Any other frame gets an artificial
 //! address, and a userspace object with its name. The document's own form is carried as well.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::io::Write;
-use std::iter;
 
 use serde_json::Value as Json;
 use trace_analyze::carried::ADDED;
-use trace_format::layout::{cut_str, ARTIFICIAL_KOID_BIT, MAX_STRING_BYTES};
+use trace_format::layout::{cut_str, MAX_STRING_BYTES};
 use trace_format::{
     Argument, Backtrace, Process, Thread, ThreadKoids, UserspaceObject, Value as Fxt, WriteError,
     Writer,
 };
 
-use super::ids::hash;
+use super::frames::{json_id, Frame, Frames, Table, MAX_FRAMES};
 use super::MAX_NAMED;
 use crate::tef::event::Event;
 use crate::tef::reader::Member;
@@ -24,24 +23,14 @@ use crate::tef::value::{Number, Value};
 /// The most events that wait for the table of frames, which may be the document's last member.
 const MAX_WAITING: usize = 1 << 18;
 
-/// The most frames of a record.
-const MAX_FRAMES: usize = 255;
-
 /// The stacks of a document.
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
-    /// By id.
-    frames: HashMap<String, Frame>,
+    frames: Frames,
     /// Time, thread and innermost frame.
     waiting: Vec<(u64, ThreadKoids, String)>,
     /// The addresses that have a name, by process.
     named: HashSet<(u64, u64)>,
-}
-
-#[derive(Debug)]
-struct Frame {
-    name: String,
-    parent: Option<String>,
 }
 
 /// A sample of the document, of a thread.
@@ -67,8 +56,9 @@ impl Stacks {
                     self.waiting.extend(id(value).map(|id| (ticks, koids, id)));
                 }
                 (Some("stack"), Value::Nested(json)) => {
-                    let names = serde_json::from_str(json).unwrap_or_default();
-                    self.write(writer, (ticks, koids), &strings(names))?;
+                    let frames =
+                        frames(&serde_json::from_str::<Vec<Json>>(json).unwrap_or_default());
+                    self.write(writer, (ticks, koids), &frames.iter().collect::<Vec<_>>())?;
                 }
                 _ => {}
             }
@@ -89,10 +79,7 @@ impl Stacks {
         }
         match serde_json::from_str(member.written) {
             Ok(Json::Object(frames)) if key == "stackFrames" => {
-                self.frames.extend(frames.into_iter().filter_map(|(id, frame)| {
-                    let name = frame.get("name")?.as_str()?.to_owned();
-                    Some((id, Frame { name, parent: frame.get("parent").and_then(json_id) }))
-                }));
+                self.frames.extend(frames);
             }
             Ok(Json::Array(samples)) if key == "samples" => {
                 let room = MAX_WAITING - self.waiting.len();
@@ -110,14 +97,10 @@ impl Stacks {
 
     /// Writes the stacks that waited for the table of frames.
     pub(super) fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<(), WriteError> {
+        let frames = std::mem::take(&mut self.frames);
+        let mut table = Table::new(&frames);
         for (ticks, koids, id) in std::mem::take(&mut self.waiting) {
-            let frames = iter::successors(self.frames.get(&id), |frame| {
-                self.frames.get(frame.parent.as_ref()?)
-            });
-            // A table may be a circle.
-            let names: Vec<String> =
-                frames.take(MAX_FRAMES).map(|frame| frame.name.clone()).collect();
-            self.write(writer, (ticks, koids), &names)?;
+            self.write(writer, (ticks, koids), &table.stack(&id))?;
         }
         Ok(())
     }
@@ -127,39 +110,34 @@ impl Stacks {
         &mut self,
         writer: &mut Writer<W>,
         (ticks, koids): (u64, ThreadKoids),
-        names: &[String],
+        frames: &[&Frame],
     ) -> Result<(), WriteError> {
-        let names = names.get(..MAX_FRAMES).unwrap_or(names);
-        let mut addresses = Vec::with_capacity(names.len());
-        for name in names {
-            let address = match address(name) {
-                Some(address) => address,
-                None => self.symbol(writer, koids.process, name)?,
-            };
-            addresses.push(address);
+        for frame in frames {
+            self.name(writer, koids.process, frame)?;
         }
-        if addresses.is_empty() {
+        if frames.is_empty() {
             return Ok(());
         }
+        let addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
         let (thread, frames) = (Thread::Inline(koids), (&addresses[..]).into());
         writer.record(&Backtrace { ticks, thread, frames }.into())
     }
 
-    /// Returns the address that stands for a name.
-    fn symbol<W: Write>(
+    /// Writes the name of an address that is made up, once for each process.
+    fn name<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
         process: u64,
-        name: &str,
-    ) -> Result<u64, WriteError> {
-        let pointer = hash(&[name.as_bytes()]) | ARTIFICIAL_KOID_BIT;
-        if self.named.len() < MAX_NAMED && self.named.insert((process, pointer)) {
-            let arguments = [Argument::new(ADDED, Fxt::Bool(true))];
-            let (process, arguments) = (Process::Inline(process), (&arguments).into());
-            let name = cut_str(name, MAX_STRING_BYTES).into();
-            writer.record(&UserspaceObject { process, pointer, name, arguments }.into())?;
+        frame: &Frame,
+    ) -> Result<(), WriteError> {
+        let (pointer, Some(name)) = (frame.address, &frame.symbol) else { return Ok(()) };
+        if self.named.len() == MAX_NAMED || !self.named.insert((process, pointer)) {
+            return Ok(());
         }
-        Ok(pointer)
+        let arguments = [Argument::new(ADDED, Fxt::Bool(true))];
+        let (process, arguments) = (Process::Inline(process), (&arguments).into());
+        let name = cut_str(name, MAX_STRING_BYTES).into();
+        writer.record(&UserspaceObject { process, pointer, name, arguments }.into())
     }
 }
 
@@ -172,11 +150,6 @@ impl Sample {
     }
 }
 
-/// Returns an address as a stack has it.
-fn address(name: &str) -> Option<u64> {
-    u64::from_str_radix(name.strip_prefix("0x")?, 16).ok()
-}
-
 /// Returns the key of a frame: a string, or a number as it is written.
 fn id(value: Value<'_>) -> Option<String> {
     match value {
@@ -186,15 +159,7 @@ fn id(value: Value<'_>) -> Option<String> {
     }
 }
 
-fn json_id(value: &Json) -> Option<String> {
-    match value {
-        Json::String(text) => Some(text.clone()),
-        Json::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
-}
-
-/// Returns the names of a stack, which has the outermost first.
-fn strings(names: Vec<Json>) -> Vec<String> {
-    names.iter().rev().filter_map(|name| name.as_str().map(str::to_owned)).collect()
+/// Returns the frames of a stack, which has the names of the outermost ones first.
+fn frames(names: &[Json]) -> Vec<Frame> {
+    names.iter().rev().filter_map(Json::as_str).take(MAX_FRAMES).map(Frame::new).collect()
 }
