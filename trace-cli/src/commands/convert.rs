@@ -98,6 +98,10 @@ fn document_to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
     if summary.scheduling > 0 {
         say(&format!("{} scheduling records read from systemTraceEvents", summary.scheduling));
     }
+    if summary.omitted_backtraces > 0 {
+        let omitted = summary.omitted_backtraces;
+        say(&format!("stacks without a backtrace, because there are too many: {omitted}"));
+    }
     if summary.shift > 0 {
         let nanos = summary.shift;
         say(&format!("times before 0: all times of the archive are {nanos} ns later"));

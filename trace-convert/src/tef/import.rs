@@ -70,6 +70,9 @@ pub struct Summary {
     pub shift: u64,
     /// Events before the time 0 of the archive, which are at 0.
     pub before_start: u64,
+    /// Stacks of events and samples that have no backtrace, because there are too many of them or
+    /// they would be much larger than the document.
+    pub omitted_backtraces: u64,
     /// What was left out; nothing unless the reader is lenient.
     pub skipped: Skipped,
 }
@@ -118,6 +121,7 @@ impl<R: Read> DocumentImporter<R> {
             None => {
                 import.summary.scheduling += import.system.finish(writer, import.time.shift)?;
                 import.stacks.finish(writer)?;
+                import.summary.omitted_backtraces = import.stacks.omitted;
                 import.summary.before_start = import.time.before_start;
                 return Ok(false);
             }

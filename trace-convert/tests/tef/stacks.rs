@@ -5,6 +5,7 @@ use trace_convert::text;
 use trace_format::{Reader, Record};
 
 use crate::json::parse;
+use crate::phases::records;
 use crate::{archive, document};
 
 /// Returns backtraces and objects as `trace dump` shows them, without places.
@@ -67,4 +68,24 @@ fn a_circle_of_frames_ends_where_it_began() {
     let found = profile(&format!(r#"{{"traceEvents":[{events}],"stackFrames":{frames}}}"#));
     let stack = |frames: &str| format!("backtrace 1/2 0.000001000s {frames}");
     assert_eq!(found, ["0x10 0x20 0x30", "0x30 0x20", "0x10 0x20 0x30"].map(stack));
+}
+
+/// A name is written once for each process, whose number costs a few bytes.
+#[test]
+fn backtraces_follow_the_size_of_the_document() {
+    let name = "f".repeat(20_000);
+    let event = |pid: usize| format!(r#"{{"ph":"i","ts":1,"pid":{pid},"tid":2,"sf":1}}"#);
+    let document = |events: usize| {
+        let events: Vec<_> = (1..=events).map(event).collect();
+        let events = events.join(",");
+        format!(r#"{{"traceEvents":[{events}],"stackFrames":{{"1":{{"name":"{name}"}}}}}}"#)
+    };
+    let (_, summary) = archive(document(10).as_bytes());
+    assert_eq!(summary.omitted_backtraces, 0);
+    let json = document(3_000);
+    let (archive, summary) = archive(json.as_bytes());
+    assert!(archive.len() < 40 * json.len(), "{} of {}", archive.len(), json.len());
+    let written = records(&archive).iter().filter(|line| line.starts_with("backtrace")).count();
+    assert_eq!(summary.omitted_backtraces + written as u64, 3_000);
+    assert!(summary.omitted_backtraces > 0 && written > 0, "{written}");
 }

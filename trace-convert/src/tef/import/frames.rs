@@ -74,7 +74,8 @@ impl<'a> Table<'a> {
         Self { places, rows, walk: 0 }
     }
 
-    /// Returns the stack of a frame, from the innermost one on. It ends where parents form a circle.
+    /// Returns the stack of a frame, from the innermost one on. It ends where parents form a
+    /// circle.
     pub(super) fn stack(&mut self, id: &str) -> Vec<&'a Frame> {
         self.walk += 1;
         let mut stack = Vec::new();

@@ -23,6 +23,10 @@ use crate::tef::value::{Number, Value};
 /// The most events that wait for the table of frames, which may be the document's last member.
 const MAX_WAITING: usize = 1 << 18;
 
+/// How many bytes of addresses and names each byte of the document's stacks may have. An event of
+/// 64 bytes has room for the longest stack.
+const MAX_GROWTH: u64 = 32;
+
 /// The stacks of a document.
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
@@ -31,6 +35,12 @@ pub(super) struct Stacks {
     waiting: Vec<(u64, ThreadKoids, String)>,
     /// The addresses that have a name, by process.
     named: HashSet<(u64, u64)>,
+    /// The size of the document's stacks, in bytes.
+    read: u64,
+    /// The size of the addresses and names in the archive, in bytes.
+    written: u64,
+    /// Stacks that have no backtrace.
+    pub(super) omitted: u64,
 }
 
 /// A sample of the document, of a thread.
@@ -50,12 +60,17 @@ impl Stacks {
         event: &Event<'_>,
         (ticks, koids): (u64, ThreadKoids),
     ) -> Result<(), WriteError> {
+        // A key that is repeated does not count again.
+        let mut size = event.text().len() as u64;
         for (key, value) in event.others() {
             match (key.plain(), value) {
-                (Some("sf"), value) if self.waiting.len() < MAX_WAITING => {
-                    self.waiting.extend(id(value).map(|id| (ticks, koids, id)));
+                (Some("sf"), value) => {
+                    let Some(id) = id(value) else { continue };
+                    self.read += std::mem::take(&mut size);
+                    self.wait((ticks, koids), id);
                 }
                 (Some("stack"), Value::Nested(json)) => {
+                    self.read += std::mem::take(&mut size);
                     let frames =
                         frames(&serde_json::from_str::<Vec<Json>>(json).unwrap_or_default());
                     self.write(writer, (ticks, koids), &frames.iter().collect::<Vec<_>>())?;
@@ -77,21 +92,28 @@ impl Stacks {
         if !matches!(&*key, "stackFrames" | "samples") {
             return;
         }
+        self.read += member.written.len() as u64;
         match serde_json::from_str(member.written) {
             Ok(Json::Object(frames)) if key == "stackFrames" => {
                 self.frames.extend(frames);
             }
             Ok(Json::Array(samples)) if key == "samples" => {
-                let room = MAX_WAITING - self.waiting.len();
-                let samples = samples.iter().filter_map(Sample::of).filter_map(|sample| {
-                    let ticks = u64::try_from(sample.nanos + i128::from(shift)).ok()?;
-                    let koids =
-                        ThreadKoids::new(process(sample.thread).unwrap_or(0), sample.thread);
-                    Some((ticks, koids, sample.frame))
-                });
-                self.waiting.extend(samples.take(room));
+                for Sample { nanos, thread, frame } in samples.iter().filter_map(Sample::of) {
+                    let Ok(ticks) = u64::try_from(nanos + i128::from(shift)) else { continue };
+                    let koids = ThreadKoids::new(process(thread).unwrap_or(0), thread);
+                    self.wait((ticks, koids), frame);
+                }
             }
             _ => {}
+        }
+    }
+
+    /// Keeps the innermost frame of a stack until the table of frames is complete.
+    fn wait(&mut self, (ticks, koids): (u64, ThreadKoids), frame: String) {
+        if self.waiting.len() < MAX_WAITING {
+            self.waiting.push((ticks, koids, frame));
+        } else {
+            self.omitted += 1;
         }
     }
 
@@ -105,19 +127,24 @@ impl Stacks {
         Ok(())
     }
 
-    /// Writes a stack, from the innermost frame on.
+    /// Writes a stack, from the innermost frame on, unless too much was written before.
     fn write<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
         (ticks, koids): (u64, ThreadKoids),
         frames: &[&Frame],
     ) -> Result<(), WriteError> {
-        for frame in frames {
-            self.name(writer, koids.process, frame)?;
-        }
         if frames.is_empty() {
             return Ok(());
         }
+        if self.written >= self.read.saturating_mul(MAX_GROWTH) {
+            self.omitted += 1;
+            return Ok(());
+        }
+        for frame in frames {
+            self.name(writer, koids.process, frame)?;
+        }
+        self.written += 8 * frames.len() as u64;
         let addresses: Vec<u64> = frames.iter().map(|frame| frame.address).collect();
         let (thread, frames) = (Thread::Inline(koids), (&addresses[..]).into());
         writer.record(&Backtrace { ticks, thread, frames }.into())
@@ -136,7 +163,9 @@ impl Stacks {
         }
         let arguments = [Argument::new(ADDED, Fxt::Bool(true))];
         let (process, arguments) = (Process::Inline(process), (&arguments).into());
-        let name = cut_str(name, MAX_STRING_BYTES).into();
+        let name = cut_str(name, MAX_STRING_BYTES);
+        self.written += name.len() as u64;
+        let name = name.into();
         writer.record(&UserspaceObject { process, pointer, name, arguments }.into())
     }
 }
