@@ -8,7 +8,8 @@ use std::time::Duration;
 /// them cannot deny the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
-    /// The most for a process, as the kernel numbers it.
+    /// The most for a process, as the kernel numbers it, under one user: a process that changes its
+    /// user has this limit for each of them.
     pub process: u64,
     /// The most for all processes of a user.
     pub user: u64,

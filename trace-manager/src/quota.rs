@@ -13,8 +13,9 @@ pub(crate) struct Quota {
     /// What it is, with its unit, as in "bytes of buffers".
     what: &'static str,
     bound: Bound,
-    /// By process; its user stands beside.
-    processes: HashMap<u32, (u32, u64)>,
+    /// By process and user: a process that changes its user counts for each of them. The count of a
+    /// user is the sum of those of the user's processes.
+    processes: HashMap<(u32, u32), u64>,
     users: HashMap<u32, u64>,
     total: u64,
 }
@@ -46,7 +47,8 @@ impl Quota {
 
     /// Takes `amount` for a process, or nothing if that is too much.
     pub(crate) fn take(&mut self, peer: PeerCredentials, amount: u64) -> Result<(), Excess> {
-        let of_process = self.processes.get(&peer.pid).map_or(0, |(_, taken)| *taken);
+        let process = (peer.pid, peer.uid);
+        let of_process = self.processes.get(&process).copied().unwrap_or(0);
         let of_user = self.users.get(&peer.uid).copied().unwrap_or(0);
         let sums = [
             ("a process", of_process, self.bound.process),
@@ -58,7 +60,7 @@ impl Quota {
                 return Err(Excess { what: self.what, whose, limit });
             }
         }
-        self.processes.entry(peer.pid).or_insert((peer.uid, 0)).1 += amount;
+        *self.processes.entry(process).or_default() += amount;
         *self.users.entry(peer.uid).or_default() += amount;
         self.total += amount;
         Ok(())
@@ -66,13 +68,14 @@ impl Quota {
 
     /// Gives back what was taken for a process.
     pub(crate) fn give_back(&mut self, peer: PeerCredentials, amount: u64) {
-        if let Some((uid, taken)) = self.processes.get_mut(&peer.pid) {
-            let (uid, amount) = (*uid, amount.min(*taken));
+        let process = (peer.pid, peer.uid);
+        if let Some(taken) = self.processes.get_mut(&process) {
+            let amount = amount.min(*taken);
             *taken -= amount;
             if *taken == 0 {
-                self.processes.remove(&peer.pid);
+                self.processes.remove(&process);
             }
-            self.reduce(uid, amount);
+            self.reduce(peer.uid, amount);
         }
     }
 
@@ -125,6 +128,20 @@ mod tests {
         quota.give_back(peer(7, 7), 1);
         assert_eq!((quota.total, quota.users[&1]), (1, 1));
         quota.give_back(peer(1, 1), 1);
+        assert_eq!((quota.total, quota.users.len(), quota.processes.len()), (0, 0, 0));
+    }
+
+    /// A daemon of root connects, drops its privileges and connects again: one process, two users.
+    #[test]
+    fn a_process_that_changes_its_user_is_counted_with_both() {
+        let mut quota = Quota::new("things", Bound { process: 9, user: 3, total: 9 });
+        quota.take(peer(1, 0), 1).unwrap();
+        quota.take(peer(1, 1000), 3).unwrap();
+        quota.give_back(peer(1, 1000), 3);
+        assert_eq!((quota.users.get(&0), quota.users.get(&1000)), (Some(&1), None));
+        quota.take(peer(2, 1000), 3).unwrap();
+        quota.give_back(peer(1, 0), 1);
+        quota.give_back(peer(2, 1000), 3);
         assert_eq!((quota.total, quota.users.len(), quota.processes.len()), (0, 0, 0));
     }
 
