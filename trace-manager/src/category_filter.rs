@@ -154,7 +154,8 @@ mod tests {
             };
             append(&mut words, &Record::from(event)).unwrap();
         }
-        Records { provider: 1, words: spares.share(words), slot: None, told: 0, is_last: false }
+        let words = spares.share(words);
+        Records { provider: 1, words, slots: Vec::new(), told: 0, is_last: false }
     }
 
     fn filter(patterns: &[&str], spares: &Spares) -> CategoryFilter {

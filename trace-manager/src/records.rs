@@ -64,8 +64,8 @@ pub struct Records {
     pub(crate) provider: u32,
     /// The provider section record, and the records behind it.
     pub(crate) words: Words,
-    /// The copy that they are from, if it is where the guard sees it.
-    pub(crate) slot: Option<SaveSlot>,
+    /// The copies that they are from, those that are where the guard sees them.
+    pub(crate) slots: Vec<SaveSlot>,
     /// Losses that the provider's own records account for, up to these.
     pub(crate) told: u64,
     /// The provider has left: nothing more comes of it.
@@ -138,7 +138,7 @@ mod tests {
         let mut words = Records::begin(&spares, 9);
         words.extend([7, 8]);
         let words = spares.share(words);
-        let records = Records { provider: 9, words, slot: None, told: 0, is_last: true };
+        let records = Records { provider: 9, words, slots: Vec::new(), told: 0, is_last: true };
         assert_eq!(
             (records.provider(), records.words(), records.is_last()),
             (9, &[7, 8][..], true)

@@ -153,9 +153,9 @@ impl ArchiveSink {
         let account = self.account(records.provider)?;
         if !records.is_last {
             account.told(records.told);
-            return Some(account.save(records.slot.as_ref()));
+            return Some(account.save(records.slots.clone()));
         }
-        let mark = account.closing();
+        let mark = account.closing(records.slots.clone());
         self.guarding.as_mut()?.accounts.remove(&records.provider);
         Some(mark)
     }

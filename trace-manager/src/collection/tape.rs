@@ -71,7 +71,7 @@ impl Extract {
         closing.write_now(&mut words, &identity, &now);
         let told = collector.stats().told_losses;
         let words = spares.share(words);
-        Records { provider: identity.id, words, slot: None, told, is_last: true }
+        Records { provider: identity.id, words, slots: Vec::new(), told, is_last: true }
     }
 }
 
@@ -80,6 +80,16 @@ enum Rolling {
     Own(RawSave),
     /// Where the guard finds it too.
     Shared(SaveSlot),
+}
+
+impl BufferCopy {
+    /// Returns where it is, if the guard sees it too.
+    fn into_slot(self) -> Option<SaveSlot> {
+        match self.rolling {
+            Rolling::Own(_) => None,
+            Rolling::Shared(slot) => Some(slot),
+        }
+    }
 }
 
 impl Tape {
@@ -146,7 +156,7 @@ impl Tape {
         let copy = self.copies.pop_front()?;
         let mut words = Records::begin(spares, self.identity.id);
         let slot = self.sanitize(copy, &mut words);
-        Some(self.records(spares.share(words), slot, false))
+        Some(self.records(spares.share(words), Vec::from_iter(slot), false))
     }
 
     /// Appends the well-formed records of a copy. Returns where it is, if the guard sees it too.
@@ -166,24 +176,27 @@ impl Tape {
         }
     }
 
-    fn records(&self, words: Words, slot: Option<SaveSlot>, is_last: bool) -> Records {
+    fn records(&self, words: Words, slots: Vec<SaveSlot>, is_last: bool) -> Records {
         let told = self.collector.stats().told_losses;
-        Records { provider: self.identity.id, words, slot, told, is_last }
+        Records { provider: self.identity.id, words, slots, told, is_last }
     }
 
     /// Returns all that is left.
     pub(crate) fn finish(mut self, departure: Departure, spares: &Spares) -> Remains {
         let mut words = Records::begin(spares, self.identity.id);
+        let mut slots = Vec::new();
+        let copies = std::mem::take(&mut self.copies);
         if departure.end.ignores_data() {
+            slots.extend(copies.into_iter().filter_map(BufferCopy::into_slot));
             archive::anchor(&mut words, &self.identity, &ClockSample::now());
         } else {
-            while let Some(copy) = self.copies.pop_front() {
-                self.sanitize(copy, &mut words);
+            for copy in copies {
+                slots.extend(self.sanitize(copy, &mut words));
             }
             self.collector.finish(&mut words);
             self.close(&mut words);
         }
-        let records = self.records(spares.share(words), None, true);
+        let records = self.records(spares.share(words), slots, true);
         Remains { records, summary: self.into_summary(departure) }
     }
 

@@ -136,17 +136,20 @@ impl Account {
         Mark::Opening(self.ledger.clone())
     }
 
-    /// Returns what to note about a block with the records of a copy.
-    pub(crate) fn save(&self, slot: Option<&SaveSlot>) -> Mark {
-        match slot {
-            Some(slot) => Mark::Save(slot.clone()),
-            None => Mark::Unseen(self.ledger.clone()),
+    /// Returns what to note about a block with the records of a copy, which is in one of the slots
+    /// or not where the guard sees it.
+    pub(crate) fn save(&self, slots: Vec<SaveSlot>) -> Mark {
+        match slots.is_empty() {
+            false => Mark::Save(slots),
+            true => Mark::Unseen(self.ledger.clone()),
         }
     }
 
-    /// Returns what to note about the block that closes the provider.
-    pub(crate) fn closing(&self) -> Mark {
-        Mark::Closing { ledger: self.ledger.clone(), id: self.id, _buffer: self.buffer.clone() }
+    /// Returns what to note about the block that closes the provider and has the records of the
+    /// copies in `slots`.
+    pub(crate) fn closing(&self, slots: Vec<SaveSlot>) -> Mark {
+        let (ledger, buffer) = (self.ledger.clone(), self.buffer.clone());
+        Mark::Closing { ledger, id: self.id, slots, _buffer: buffer }
     }
 
     /// Says that a rolling buffer was copied, to where the guard sees it or not, before its

@@ -54,8 +54,8 @@ pub(super) mod provider {
 pub(crate) enum Mark {
     /// It opens a provider.
     Opening(Ledger),
-    /// It holds the records of a copy.
-    Save(SaveSlot),
+    /// It holds the records of copies.
+    Save(Vec<SaveSlot>),
     /// It holds the records of a copy that the guard does not see.
     Unseen(Ledger),
     /// It closes a provider.
@@ -63,6 +63,8 @@ pub(crate) enum Mark {
         ledger: Ledger,
         /// The provider's id.
         id: u32,
+        /// Copies whose records it holds, or that are ignored.
+        slots: Vec<SaveSlot>,
         /// Its memory, which is not freed before the block is written.
         _buffer: Option<Arc<SharedBuffer>>,
     },
@@ -73,9 +75,12 @@ impl Mark {
     pub(super) fn place(&self, end: u64) {
         match self {
             Self::Opening(ledger) => ledger.set(provider::OPENING, end),
-            Self::Save(slot) => slot.set_end(end),
+            Self::Save(slots) => slots.iter().for_each(|slot| slot.set_end(end)),
             Self::Unseen(_) => {}
-            Self::Closing { ledger, .. } => ledger.set(provider::CLOSING, end),
+            Self::Closing { ledger, slots, .. } => {
+                slots.iter().for_each(|slot| slot.set_end(end));
+                ledger.set(provider::CLOSING, end);
+            }
         }
     }
 

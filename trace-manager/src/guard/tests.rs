@@ -1,5 +1,7 @@
 //! The manager's side and the guard's side together, with a manager that ends at a chosen moment.
 
+mod departures;
+
 use std::fs::{File, Permissions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
@@ -167,7 +169,7 @@ impl Manager {
         slot.set_told(0);
         let mut words = Vec::new();
         self.collector.sanitize_slot(&slot.reader(), &mut words);
-        self.write(&words, Some(&self.account.save(Some(slot))), whole);
+        self.write(&words, Some(&self.account.save(vec![slot.clone()])), whole);
     }
 
     /// Is killed. Returns what the guard did, and where the archive would be.
@@ -298,7 +300,7 @@ fn a_provider_that_is_closed_is_not_read_again() {
     manager.record(0, 100);
     let mut words = Vec::new();
     manager.collector.finish(&mut words);
-    let mark = manager.account.closing();
+    let mark = manager.account.closing(Vec::new());
     manager.write(&words, Some(&mark), true);
     assert_eq!(manager.die_and_read(), [100]);
 }
@@ -310,7 +312,7 @@ fn a_buffer_is_freed_when_its_records_are_in_the_archive() {
     manager.record(0, 100);
     let memory = File::from(manager.buffer.as_fd().try_clone_to_owned().unwrap());
     let Manager { account, buffer, .. } = manager;
-    let mark = account.closing();
+    let mark = account.closing(Vec::new());
     drop((account, buffer));
     assert_ne!(memory.metadata().unwrap().blocks(), 0);
     drop(mark);
@@ -324,7 +326,7 @@ fn a_provider_is_closed_when_the_archive_is_long_enough() {
     manager.record(0, 100);
     let mut words = Vec::new();
     manager.collector.finish(&mut words);
-    let mark = manager.account.closing();
+    let mark = manager.account.closing(Vec::new());
     manager.write(&words, Some(&mark), false);
     // The guard is not told any more.
     manager.keeper.written(None, manager.length + words.len() as u64 * 8);
