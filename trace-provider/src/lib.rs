@@ -34,6 +34,7 @@ pub use {
     engine::Engine,
     lock::ProcessLock,
     provider::context::Context,
+    provider::reserved::Reserved,
     provider::writer::Writer,
     provider::{Builder, Provider, ProviderObserver},
     service::config::Config,

@@ -2,6 +2,7 @@
 
 pub(crate) mod context;
 pub(crate) mod lease;
+pub(crate) mod reserved;
 pub(crate) mod writer;
 
 use std::path::PathBuf;

@@ -230,6 +230,35 @@ fn words_are_reserved_and_committed() {
     assert_eq!(lines, ["by hand DurationBegin"]);
 }
 
+/// A caller that does not commit leaves the writer usable.
+#[test]
+fn words_that_are_not_committed_are_given_back() {
+    let lines = recorded(
+        |builder| builder,
+        |_, context| {
+            drop(context.reserve(4).unwrap());
+            assert!(context.instant("test", "next", &[]));
+        },
+    );
+    assert_eq!(lines.len(), 1, "{lines:?}");
+}
+
+/// The size of more words would overflow.
+#[test]
+fn more_words_than_a_record_has_are_refused() {
+    let lines = recorded(
+        |builder| builder,
+        |_, context| {
+            for words in [1 << 30, 1 << 32, 1 << 60, 1 << 61, usize::MAX] {
+                assert!(context.reserve(words).is_none(), "{words}");
+            }
+            assert!(context.reserve(4095).is_some());
+            assert!(context.instant("test", "next", &[]));
+        },
+    );
+    assert_eq!(lines.len(), 1, "{lines:?}");
+}
+
 /// Observers are told the end, in which they can still write.
 #[test]
 fn observers_follow_the_recording() {

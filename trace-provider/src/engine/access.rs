@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use trace_format::layout::{cut_str, StringRef, ThreadKoids, ThreadRef, MAX_STRING_BYTES};
+use trace_format::layout::{cut_str, StringRef, ThreadKoids, ThreadRef};
+use trace_format::layout::{MAX_LARGE_RECORD_WORDS, MAX_STRING_BYTES};
 use trace_protocol::buffer::consumer::{check_record, IdentityPolicy};
 use trace_protocol::buffer::producer::{Reservation, Slot};
 
@@ -81,9 +82,12 @@ impl Access {
         true
     }
 
-    /// Reserves room for a record of so many words on the thread that holds the slot.
-    #[must_use]
-    pub fn reserve(self, slot: &Slot, words: usize) -> Option<Reservation<'_>> {
+    /// Reserves room for a record of so many words on the thread that holds the slot. `None` for
+    /// more words than a record can have.
+    pub(crate) fn reserve(self, slot: &Slot, words: usize) -> Option<Reservation<'_>> {
+        if words as u64 > MAX_LARGE_RECORD_WORDS {
+            return None;
+        }
         let open = slot.open(self.engine.recorder, words.max(1))?;
         // Asked again: now that the slot is busy, the recording does not end.
         if self.engine.recorder.recording() != self.recording {

@@ -3,10 +3,11 @@
 use trace_format::encode;
 use trace_format::layout::{cut_str, InstantScope, ThreadKoids, MAX_STRING_BYTES};
 use trace_format::record::{Argument, Event, EventKind, Record, Text, Thread, Value};
-use trace_protocol::buffer::producer::{Reservation, Slot, CHUNK_THREAD};
+use trace_protocol::buffer::producer::{Slot, CHUNK_THREAD};
 use trace_protocol::mode::BufferingMode;
 
 use crate::engine::access::Access;
+use crate::provider::reserved::Reserved;
 use crate::provider::writer::Writer;
 
 /// Access to the recording under way.
@@ -178,9 +179,10 @@ impl Context<'_> {
     /// Reserves room for a record of so many words, which the caller fills and commits without
     /// delay. For records at a high rate: nothing is checked before the manager does it.
     ///
-    /// `None` if the recording is over, and if there is no room: the record is counted as lost.
-    pub fn reserve(&mut self, words: usize) -> Option<Reservation<'static>> {
-        self.access.reserve(self.slot, words)
+    /// `None` if the recording is over, if a record cannot have so many words, and if there is no
+    /// room: the record is counted as lost.
+    pub fn reserve(&mut self, words: usize) -> Option<Reserved<'_>> {
+        self.access.reserve(self.slot, words).map(Reserved::new)
     }
 
     /// Writes a record to the durable buffer, where no later record overwrites it, such as the name

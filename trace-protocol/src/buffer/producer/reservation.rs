@@ -45,7 +45,7 @@ impl Slot {
     ///
     /// `None` where the recorder is not recording, where there is no room, and where this thread is
     /// writing a record already (in a signal handler that interrupted a trace point). `words` is at
-    /// least 1. The caller is the thread that holds the slot.
+    /// least 1, and at most what a record can have. The caller is the thread that holds the slot.
     #[inline(always)]
     pub fn open<'a>(&'a self, recorder: &Recorder, words: usize) -> Option<Reservation<'a>> {
         self.open_or(recorder, words, Recorder::lost)
@@ -124,10 +124,10 @@ impl Slot {
     }
 }
 
-impl<'a> Reservation<'a> {
+impl Reservation<'_> {
     /// The words of the record, with the header's at 0, which [`Reservation::commit`] stores.
     #[inline(always)]
-    pub fn words(&self) -> &'a [Word] {
+    pub fn words(&self) -> &[Word] {
         self.words
     }
 

@@ -50,12 +50,12 @@ impl OpenScope {
     /// `header` is that of a duration begin with the record's size, `start` its timestamp.
     #[inline(always)]
     pub fn begin(open: Reservation<'_>, header: u64, start: u64) -> Self {
-        let (words, epoch) = (open.words(), open.epoch());
-        if let Some(spare) = words.last() {
+        let (at, epoch) = (open.words().as_ptr(), open.epoch());
+        if let Some(spare) = open.words().last() {
             spare.store(0, Ordering::Relaxed);
         }
         open.commit(header);
-        Self { at: words.as_ptr(), header, epoch, start }
+        Self { at, header, epoch, start }
     }
 
     /// Ends the scope: the begin becomes a duration complete, or, if its rolling buffer was handed
