@@ -5,10 +5,12 @@
 //! new archive is a provider of the old one: a string or thread is registered under its old index
 //! before the first record that uses it. A reference that leads nowhere still leads nowhere.
 
+mod tables;
+
 use std::collections::HashMap;
 use std::io::Write;
 
-use trace_format::layout::{MAX_ARGUMENTS, MAX_STRING_INDEX, MAX_THREAD_INDEX};
+use trace_format::layout::MAX_ARGUMENTS;
 use trace_format::words::{self, Word};
 use trace_format::{
     encode, Argument, Event, Item, Process, Provider, Record, Reference, Text, Thread, Value,
@@ -16,8 +18,12 @@ use trace_format::{
 };
 
 use crate::ConvertError;
+use tables::Tables;
 use trace_analyze::arguments;
 use trace_analyze::{is_clock_anchor, Loss};
+
+/// The thread index whose thread a chunk of records belongs to, see `docs/format.md`.
+pub(crate) const CHUNK_THREAD: u8 = 1;
 
 /// Replaces times and koids of records.
 pub(crate) type Change<'c> = Option<&'c dyn Fn(Word, u64) -> u64>;
@@ -34,22 +40,6 @@ pub(crate) struct Copier<W> {
     others: HashMap<Option<u32>, Tables>,
     /// The records to be written.
     bytes: Vec<u8>,
-}
-
-/// The indexes whose present meaning is registered in the new archive.
-#[derive(Debug)]
-struct Tables {
-    strings: Box<[bool; MAX_STRING_INDEX as usize + 1]>,
-    threads: [bool; MAX_THREAD_INDEX as usize + 1],
-    /// All that the provider has are.
-    is_all: bool,
-}
-
-impl Default for Tables {
-    fn default() -> Self {
-        let strings = Box::new([false; MAX_STRING_INDEX as usize + 1]);
-        Self { strings, threads: [false; MAX_THREAD_INDEX as usize + 1], is_all: false }
-    }
 }
 
 impl<W: Write> Copier<W> {
@@ -78,14 +68,10 @@ impl<W: Write> Copier<W> {
     /// Takes note of a string or thread record, which gives an index a new meaning.
     pub(crate) fn note(&mut self, item: &Item<'_>) {
         self.turn_to(item.provider);
-        let place = match item.record {
-            Record::String { index, .. } => self.tables.strings.get_mut(usize::from(index)),
-            Record::Thread { index, .. } => self.tables.threads.get_mut(usize::from(index)),
-            _ => None,
-        };
-        if let Some(is_registered) = place {
-            *is_registered = false;
-            self.tables.is_all = false;
+        match item.record {
+            Record::String { index, .. } => self.tables.strings.note(index),
+            Record::Thread { index, .. } => self.tables.threads.note(index.into()),
+            _ => {}
         }
     }
 
@@ -140,6 +126,10 @@ impl<W: Write> Copier<W> {
             }
             _ => {}
         });
+        // A blob has no thread. Whether two are parts of one is known by the thread of their chunk.
+        if let Record::Blob(_) = item.record {
+            self.thread(item.provider, CHUNK_THREAD, change);
+        }
         let is_unknown = matches!(item.record, Record::Unknown(_));
         if is_unknown || item.record.arguments().unknown().next().is_some() {
             self.register_all(item.provider, change);
@@ -149,17 +139,17 @@ impl<W: Write> Copier<W> {
     /// What is unknown may refer to any index.
     #[cold]
     fn register_all(&mut self, provider: &Provider, change: Change<'_>) {
-        if std::mem::replace(&mut self.tables.is_all, true) {
-            return;
+        for index in self.tables.strings.take_noted() {
+            self.string(provider, index);
         }
-        (1..=MAX_STRING_INDEX).for_each(|index| self.string(provider, index));
-        (1..=MAX_THREAD_INDEX).for_each(|index| self.thread(provider, index, change));
+        for index in self.tables.threads.take_noted() {
+            self.thread(provider, u8::try_from(index).unwrap_or(0), change);
+        }
     }
 
     #[inline]
     fn string(&mut self, provider: &Provider, index: u16) {
-        let Some(place) = self.tables.strings.get_mut(usize::from(index)) else { return };
-        if std::mem::replace(place, true) {
+        if self.tables.strings.register(index) {
             return;
         }
         if let Some(value) = provider.string(index).map(str::as_bytes) {
@@ -169,8 +159,7 @@ impl<W: Write> Copier<W> {
 
     #[inline]
     fn thread(&mut self, provider: &Provider, index: u8, change: Change<'_>) {
-        let Some(place) = self.tables.threads.get_mut(usize::from(index)) else { return };
-        if std::mem::replace(place, true) {
+        if self.tables.threads.register(index.into()) {
             return;
         }
         if let Some(koids) = provider.thread(index) {
