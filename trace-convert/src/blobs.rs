@@ -1,26 +1,30 @@
 //! Blobs that were split into several records, put together.
 //!
-//! A program writes large data in parts: blobs of one name and type, of which only the last is not
-//! full; large blobs with the arguments `part` and `parts`, or named `NAME (PART/PARTS)`.
+//! A program writes large data in parts: blobs of one name, type and thread, one after the other, of
+//! which only the last is not full; large blobs with the arguments `part` and `parts`, or named
+//! `NAME (PART/PARTS)`. Parts of which one is missing stay as they are.
 
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::BTreeMap;
 
 use trace_analyze::{arguments, carried};
 use trace_format::layout::{BlobType, MAX_BLOB_BYTES};
 use trace_format::words::Word;
-use trace_format::{Item, LargeBlob, Reader, Record, ThreadKoids};
+use trace_format::{Blob, Item, LargeBlob, Metadata, Reader, Record, ThreadKoids};
 
-use crate::rewrite::{self, Copier};
+use crate::rewrite::{self, Copier, CHUNK_THREAD};
 use crate::ConvertError;
 
-/// The most that waits for the rest of a blob, in bytes.
-const MAX_WAITING_BYTES: usize = 64 << 20;
+/// The most memory that parts take while they wait for the rest of their blob, in bytes.
+const MAX_WAITING_BYTES: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
 /// The parts of blobs whose other parts are still to come.
 #[derive(Debug, Default)]
 pub(crate) struct Blobs {
     waiting: BTreeMap<Key, Parts>,
+    /// The memory of what waits.
     bytes: usize,
+    /// The blob whose next part has to be the next record: its parts have no numbers.
+    adjacent: Option<Key>,
 }
 
 /// What the parts of a blob have in common.
@@ -35,9 +39,9 @@ struct Key {
 
 /// The parts of a blob: an archive of the records, so that they stay what they are if one is
 /// missing.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Parts {
-    archive: Copier<Vec<u8>>,
+    archive: Vec<u8>,
     /// The number of each, in the order of the archive.
     numbers: Vec<u64>,
 }
@@ -52,105 +56,187 @@ struct Part {
 }
 
 impl Blobs {
-    /// Takes a blob; passes it on to `sink`, once it is whole.
-    #[cold]
+    /// Takes a record; passes it on to `sink`, a part of a blob once the blob is whole.
+    #[inline]
     pub(crate) fn push(
         &mut self,
         item: &Item<'_>,
         sink: &mut impl FnMut(&Item<'_>),
     ) -> Result<(), ConvertError> {
-        let Some(part) = self.part(item) else {
+        match &item.record {
+            Record::Blob(_) | Record::LargeBlob(_) => return self.push_blob(item, sink),
+            Record::String { .. } | Record::Thread { .. } => {}
+            Record::Metadata(Metadata::ProviderSection { .. }) => {}
+            _ if self.adjacent.is_some() => self.interrupt(sink),
+            _ => {}
+        }
+        sink(item);
+        Ok(())
+    }
+
+    #[cold]
+    fn push_blob(
+        &mut self,
+        item: &Item<'_>,
+        sink: &mut impl FnMut(&Item<'_>),
+    ) -> Result<(), ConvertError> {
+        let part = Part::of(item);
+        if self.adjacent.as_ref() != part.as_ref().map(|part| &part.key) {
+            self.interrupt(sink);
+        }
+        let Some(mut part) = part else {
             sink(item);
             return Ok(());
         };
-        let length = payload(&item.record).len();
-        if self.bytes + length > MAX_WAITING_BYTES {
+        let others = self.waiting.get(&part.key).map_or(0, |parts| parts.numbers.len()) as u64;
+        if let Record::Blob(blob) = &item.record {
+            part.number = others + 1;
+            part.count = (blob.payload.len() != MAX_BLOB_BYTES).then_some(part.number);
+            self.adjacent = part.count.is_none().then(|| part.key.clone());
+        }
+        match part.count == Some(others + 1) {
+            true => self.join(item, part, sink),
+            false => self.wait(item, part, sink),
+        }
+    }
+
+    /// Keeps a part for later.
+    fn wait(
+        &mut self,
+        item: &Item<'_>,
+        part: Part,
+        sink: &mut impl FnMut(&Item<'_>),
+    ) -> Result<(), ConvertError> {
+        let mut parts = self.take(&part.key);
+        parts.add(item, part.number)?;
+        self.bytes += bytes_of(&part.key, &parts);
+        self.waiting.insert(part.key, parts);
+        if self.bytes > MAX_WAITING_BYTES {
             self.finish(sink);
         }
-        let is_last = part.count.is_some_and(|count| {
-            let others = self.waiting.get(&part.key).map_or(0, |parts| parts.numbers.len());
-            others as u64 + 1 == count
-        });
-        if !is_last {
-            self.bytes += length;
-            let parts = match self.waiting.entry(part.key) {
-                Entry::Occupied(parts) => parts.into_mut(),
-                Entry::Vacant(place) => place.insert(Parts::new()?),
-            };
-            return parts.add(item, part.number);
-        }
-        let mut pieces = vec![(part.number, payload(&item.record).to_owned())];
-        pieces.extend(self.waiting.remove(&part.key).into_iter().flat_map(Parts::pieces));
+        Ok(())
+    }
+
+    /// Passes on a blob, of which `item` is the last part to come.
+    fn join(
+        &mut self,
+        item: &Item<'_>,
+        part: Part,
+        sink: &mut impl FnMut(&Item<'_>),
+    ) -> Result<(), ConvertError> {
+        let parts = self.take(&part.key);
+        let mut pieces = parts.pieces();
+        pieces.push((part.number, payload(&item.record).to_owned()));
         pieces.sort_by_key(|(number, _)| *number);
+        if pieces.iter().zip(1..).any(|((number, _), expected)| *number != expected) {
+            parts.each(sink);
+            sink(item);
+            return Ok(());
+        }
         let whole: Vec<u8> = pieces.into_iter().flat_map(|(_, piece)| piece).collect();
-        self.bytes = self.bytes.saturating_sub(whole.len());
         sink_whole(item, &part.key.name, &whole, sink);
         Ok(())
+    }
+
+    /// Passes on the parts of the blob whose next part did not come.
+    fn interrupt(&mut self, sink: &mut impl FnMut(&Item<'_>)) {
+        if let Some(key) = self.adjacent.take() {
+            self.take(&key).each(sink);
+        }
+    }
+
+    /// Returns the parts of a blob, which wait no more.
+    fn take(&mut self, key: &Key) -> Parts {
+        let parts = self.waiting.remove(key);
+        self.bytes -= parts.as_ref().map_or(0, |parts| bytes_of(key, parts));
+        parts.unwrap_or_default()
     }
 
     /// Passes on what is not whole.
     pub(crate) fn finish(&mut self, sink: &mut impl FnMut(&Item<'_>)) {
         self.bytes = 0;
+        self.adjacent = None;
         for parts in std::mem::take(&mut self.waiting).into_values() {
             parts.each(sink);
         }
     }
+}
 
-    /// Returns what a record is a part of; `None` if it is whole.
-    fn part(&self, item: &Item<'_>) -> Option<Part> {
-        let provider = item.provider.id();
+/// Returns the memory of parts that wait. Nodes of the map are at least half full.
+fn bytes_of(key: &Key, parts: &Parts) -> usize {
+    let texts = key.category.capacity() + key.name.capacity();
+    let entry = 2 * (size_of::<Key>() + size_of::<Parts>());
+    entry + texts + parts.archive.capacity() + parts.numbers.capacity() * size_of::<u64>()
+}
+
+impl Part {
+    /// Returns what a record is a part of; `None` if it is whole. A plain blob has no numbers: the
+    /// records before it tell whether it is the last part of one.
+    fn of(item: &Item<'_>) -> Option<Self> {
         match &item.record {
-            Record::Blob(blob) if blob.blob_type != BlobType::PERFETTO => {
-                let (category, name) = (String::new(), item.text(blob.name).into_owned());
-                let blob_type = Some(blob.blob_type.bits());
-                let is_full = blob.payload.len() == MAX_BLOB_BYTES && !carried::is_carried(&name);
-                let key = Key { provider, category, name, blob_type, place: None };
-                let number = self.waiting.get(&key).map_or(0, |parts| parts.numbers.len()) as u64;
-                let count = (!is_full).then_some(number + 1);
-                (is_full || number > 0).then_some(Part { key, number, count })
-            }
-            Record::LargeBlob(blob) => {
-                let category = item.text(blob.category).into_owned();
-                let name = item.text(blob.name);
-                let Some(event) = &blob.event else {
-                    let (name, number, count) = numbered(&name)?;
-                    let (name, blob_type, place) = (name.to_owned(), None, None);
-                    let key = Key { provider, category, name, blob_type, place };
-                    return Some(Part { key, number, count: Some(count) });
-                };
-                let number = |name| arguments::named_unsigned(item, &event.arguments, name);
-                let (number, count) = (number("part")?, number("parts"));
-                let place = Some((item.thread(event.thread), event.ticks));
-                let (name, blob_type) = (name.into_owned(), None);
-                Some(Part {
-                    key: Key { provider, category, name, blob_type, place },
-                    number,
-                    count,
-                })
-            }
+            Record::Blob(blob) => Self::of_blob(item, blob),
+            Record::LargeBlob(blob) => Self::of_large_blob(item, blob),
             _ => None,
         }
+    }
+
+    fn of_blob(item: &Item<'_>, blob: &Blob<'_>) -> Option<Self> {
+        let name = item.text(blob.name);
+        if blob.blob_type == BlobType::PERFETTO || carried::is_carried(&name) {
+            return None;
+        }
+        // The parts of two threads may follow each other.
+        let thread = item.provider.thread(CHUNK_THREAD).unwrap_or(ThreadKoids::UNKNOWN);
+        let key = Key {
+            provider: item.provider.id(),
+            category: String::new(),
+            name: name.into_owned(),
+            blob_type: Some(blob.blob_type.bits()),
+            place: Some((thread, 0)),
+        };
+        Some(Self { key, number: 1, count: None })
+    }
+
+    fn of_large_blob(item: &Item<'_>, blob: &LargeBlob<'_>) -> Option<Self> {
+        let (provider, blob_type) = (item.provider.id(), None);
+        let category = item.text(blob.category).into_owned();
+        let name = item.text(blob.name);
+        let Some(event) = &blob.event else {
+            let (name, number, count) = numbered(&name)?;
+            let (name, place) = (name.to_owned(), None);
+            let key = Key { provider, category, name, blob_type, place };
+            return Some(Self { key, number, count: Some(count) });
+        };
+        // What is unknown may refer to any string: it would have to wait with all of them.
+        if event.arguments.unknown().next().is_some() {
+            return None;
+        }
+        let number = |name| arguments::named_unsigned(item, &event.arguments, name);
+        let (number, count) = (number("part")?, number("parts"));
+        let place = Some((item.thread(event.thread), event.ticks));
+        let key = Key { provider, category, name: name.into_owned(), blob_type, place };
+        Some(Self { key, number, count })
     }
 }
 
 impl Parts {
-    fn new() -> Result<Self, ConvertError> {
-        Ok(Self { archive: Copier::new(Vec::new())?, numbers: Vec::new() })
-    }
-
-    /// Adds a part, with its time in nanoseconds.
+    /// Adds a part, with its time in nanoseconds, and with all that it refers to: a string or
+    /// thread may have another meaning by now.
     fn add(&mut self, item: &Item<'_>, number: u64) -> Result<(), ConvertError> {
         let nanos = |word, value| match word {
             Word::Ticks => item.nanos(value),
             _ => value,
         };
+        let mut copier = Copier::new(std::mem::take(&mut self.archive))?;
+        copier.copy(item, Some(&nanos))?;
+        self.archive = std::mem::take(copier.writer().output_mut());
         self.numbers.push(number);
-        self.archive.copy(item, Some(&nanos))
+        Ok(())
     }
 
     /// Returns the data of the parts, with their numbers.
-    fn pieces(self) -> Vec<(u64, Vec<u8>)> {
-        let mut numbers = self.numbers.clone().into_iter();
+    fn pieces(&self) -> Vec<(u64, Vec<u8>)> {
+        let mut numbers = self.numbers.iter().copied();
         let mut pieces = Vec::new();
         self.each(&mut |item| {
             pieces.extend(numbers.next().map(|number| (number, payload(&item.record).to_owned())));
@@ -158,9 +244,8 @@ impl Parts {
         pieces
     }
 
-    fn each(mut self, sink: &mut impl FnMut(&Item<'_>)) {
-        let archive = std::mem::take(self.archive.writer().output_mut());
-        let mut reader = Reader::new(&archive[..]);
+    fn each(&self, sink: &mut impl FnMut(&Item<'_>)) {
+        let mut reader = Reader::new(&self.archive[..]);
         while let Ok(Some(item)) = reader.next() {
             if let Record::Blob(_) | Record::LargeBlob(_) = item.record {
                 sink(&item);
@@ -178,7 +263,7 @@ fn sink_whole(item: &Item<'_>, name: &str, data: &[u8], sink: &mut impl FnMut(&I
     let count = room.iter_mut().zip(others).map(|(place, argument)| *place = argument).count();
     let others = room.get(..count).unwrap_or_default().into();
     let record = match item.record {
-        Record::Blob(blob) => Record::Blob(trace_format::Blob { payload: data, ..blob }),
+        Record::Blob(blob) => Record::Blob(Blob { payload: data, ..blob }),
         Record::LargeBlob(mut blob) => {
             if let Some(event) = &mut blob.event {
                 event.arguments = others;
@@ -207,27 +292,31 @@ fn numbered(name: &str) -> Option<(&str, u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use trace_format::{Argument, Blob, LargeBlobEvent, Thread, Value};
+    use trace_format::{encode, Argument, Arguments, EventKind, LargeBlobEvent, Thread, Value};
 
     use super::*;
-    use crate::testing::archive;
+    use crate::testing::{archive, event};
 
     /// Returns what comes out, as names, arguments and the payload's length and first bytes.
     fn joined(records: &[Record<'_>]) -> Vec<String> {
+        joined_of(&archive(records))
+    }
+
+    fn joined_of(archive: &[u8]) -> Vec<String> {
         let (mut blobs, mut found) = (Blobs::default(), Vec::new());
         let mut sink = |item: &Item<'_>| {
+            if payload(&item.record).is_empty() && !matches!(item.record, Record::Blob(_)) {
+                return;
+            }
             let mut line = String::new();
             crate::text::line(&mut line, item).unwrap();
             let first = payload(&item.record).chunks(32_000).map(|part| part[0].to_string());
             let line = line.split_whitespace().skip(2).collect::<Vec<_>>().join(" ");
             found.push(format!("{line}: {}", first.collect::<Vec<_>>().join(" ")));
         };
-        let archive = archive(records);
-        let mut reader = Reader::new(&archive[..]);
+        let mut reader = Reader::new(archive);
         while let Some(item) = reader.next().unwrap() {
-            if let Record::Blob(_) | Record::LargeBlob(_) = item.record {
-                blobs.push(&item, &mut sink).unwrap();
-            }
+            blobs.push(&item, &mut sink).unwrap();
         }
         blobs.finish(&mut sink);
         found
@@ -237,16 +326,100 @@ mod tests {
         Blob { name: name.into(), blob_type: BlobType::DATA, payload }.into()
     }
 
+    /// Returns the names and lengths of what comes out.
+    fn lengths(records: &[Record<'_>]) -> Vec<String> {
+        let words =
+            |line: String| line.split(' ').skip(1).step_by(2).take(2).collect::<Vec<_>>().join(" ");
+        joined(records).into_iter().filter(|line| line.starts_with("blob")).map(words).collect()
+    }
+
     #[test]
     fn parts_of_one_name() {
         let full = [1, 2, 3].map(|byte| vec![byte; MAX_BLOB_BYTES]);
         let records =
-            [blob("a", &full[0]), blob("b", &full[1]), blob("a", &full[2]), blob("a", b"\x04")];
-        let expected = ["blob \"a\" data 64001 bytes: 1 3 4", "blob \"b\" data 32000 bytes: 2"];
+            [blob("b", &full[1]), blob("a", &full[0]), blob("a", &full[2]), blob("a", b"\x04")];
+        let expected = ["blob \"b\" data 32000 bytes: 2", "blob \"a\" data 64001 bytes: 1 3 4"];
         assert_eq!(joined(&records), expected);
         assert_eq!(joined(&[blob("a", b"\x04"), blob("a", b"\x05")]).len(), 2);
         let more = [blob(carried::MORE, &full[0]), blob(carried::MORE, &full[0])];
         assert_eq!(joined(&more).len(), 2, "these are put together elsewhere");
+    }
+
+    #[test]
+    fn an_empty_part_ends_a_blob_of_full_parts() {
+        let full = vec![1; MAX_BLOB_BYTES];
+        let whole = [blob("a", &full), blob("a", &full), blob("a", b"")];
+        let records = [&whole[..], &[blob("a", b"\x04")]].concat();
+        assert_eq!(lengths(&records), [r#""a" 64000"#, r#""a" 1"#]);
+    }
+
+    #[test]
+    fn parts_with_another_record_between_them_stay_parts() {
+        let full = vec![1; MAX_BLOB_BYTES];
+        let event = event(EventKind::DurationBegin, Arguments::NONE);
+        let records = [blob("a", &full), event, blob("a", b"\x04")];
+        assert_eq!(lengths(&records), [r#""a" 32000"#, r#""a" 1"#]);
+        let records = [blob("a", &full), blob("b", b"\x04"), blob("a", b"\x04")];
+        assert_eq!(lengths(&records), [r#""a" 32000"#, r#""b" 1"#, r#""a" 1"#]);
+    }
+
+    #[test]
+    fn parts_of_two_threads_stay_parts() {
+        let full = vec![1; MAX_BLOB_BYTES];
+        let chunk = |thread| Record::Thread { index: 1, koids: ThreadKoids::new(1, thread) };
+        let of = |second| {
+            let mut words = Vec::new();
+            for record in [chunk(2), blob("a", &full), chunk(second), blob("a", b"\x04")] {
+                encode::append(&mut words, &record).unwrap();
+            }
+            joined_of(&[archive(&[]), encode::to_bytes(&words)].concat()).len()
+        };
+        assert_eq!(of(2), 1, "the next chunk of a thread");
+        assert_eq!(of(3), 2);
+    }
+
+    #[test]
+    fn the_order_stays_beyond_the_limit() {
+        let count = MAX_WAITING_BYTES / MAX_BLOB_BYTES + 100;
+        let parts: Vec<Vec<u8>> =
+            (0..count).map(|number| vec![(number % 251) as u8; MAX_BLOB_BYTES]).collect();
+        let mut records: Vec<Record<'_>> = parts.iter().map(|part| blob("a", part)).collect();
+        records.push(blob("a", b"\xff"));
+        let first = |line: &String| line.rsplit(": ").next().unwrap().to_owned();
+        let found: Vec<String> = joined(&records).iter().map(first).collect();
+        let expected = (0..count).map(|number| (number % 251).to_string());
+        let expected: Vec<String> = expected.chain(["255".to_owned()]).collect();
+        assert_eq!(found.join(" "), expected.join(" "));
+    }
+
+    #[test]
+    fn what_waits_is_bounded_with_names() {
+        let thread = Thread::Inline(ThreadKoids::new(1, 2));
+        let arguments = [("part", 1), ("parts", 2)];
+        let arguments = arguments.map(|(name, value)| Argument::new(name, Value::Uint32(value)));
+        let name = "n".repeat(1_000);
+        let part = |ticks| -> Record<'_> {
+            let event = Some(LargeBlobEvent { ticks, thread, arguments: arguments[..].into() });
+            LargeBlob { category: "c".into(), name: (&*name).into(), event, payload: b"" }.into()
+        };
+        let records: Vec<Record<'_>> = (0..2_000).map(part).collect();
+        let (archive, mut blobs, mut passed) = (archive(&records), Blobs::default(), 0);
+        let mut reader = Reader::new(&archive[..]);
+        while let Some(item) = reader.next().unwrap() {
+            blobs.push(&item, &mut |_| passed += 1).unwrap();
+            assert!(blobs.bytes <= MAX_WAITING_BYTES);
+        }
+        let waiting: usize = blobs.waiting.iter().map(|(key, parts)| bytes_of(key, parts)).sum();
+        assert_eq!(blobs.bytes, waiting);
+        assert!(passed > 1_000, "{passed} of them wait no more");
+    }
+
+    #[test]
+    fn parts_with_one_number_stay_parts() {
+        let part = |payload| -> Record<'static> {
+            LargeBlob { category: "c".into(), name: "n (1/2)".into(), event: None, payload }.into()
+        };
+        assert_eq!(joined(&[part(b"\x01"), part(b"\x02")]).len(), 2);
     }
 
     #[test]

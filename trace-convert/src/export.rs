@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 
 use trace_analyze::Damage;
-use trace_format::{Item, Reader, Record};
+use trace_format::{Item, Reader};
 
 use crate::blobs::Blobs;
 use crate::{Conversion, ConvertError};
@@ -28,12 +28,7 @@ pub(crate) fn export<R: Read, W: Write>(
 ) -> Result<Conversion, ConvertError> {
     let mut blobs = Blobs::default();
     let damage = Damage::of_each(reader, |item| {
-        match &item.record {
-            Record::Blob(_) | Record::LargeBlob(_) => {
-                blobs.push(item, &mut |item| exporter.record(item))?;
-            }
-            _ => exporter.record(item),
-        }
+        blobs.push(item, &mut |item| exporter.record(item))?;
         exporter.write_full_pieces(&mut output).map_err(ConvertError::Write)
     })?;
     blobs.finish(&mut |item| exporter.record(item));
