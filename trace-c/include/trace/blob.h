@@ -3,8 +3,9 @@
  *
  * TRACE_BLOB(type, name, bytes, size)
  *
- * Records data of a type, during any recording. They have no category, time or thread. More than
- * 32,000 bytes are several records of the same name, which readers append.
+ * Records data of a type, during any recording. They have no category, time or thread. Data of
+ * 32,000 bytes or more are several records of the same name, which readers append. The last one has
+ * fewer than 32,000 bytes, possibly none.
  *
  * TRACE_BLOB_EVENT(category, name, bytes, size, key, value, ...)
  *

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use trace_format::layout::{InstantScope, ObjectType, ThreadState};
 use trace_format::{
-    Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Thread, ThreadKoids,
-    Value, WriteError, Writer,
+    Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, LargeBlob, LargeBlobEvent,
+    Log, Thread, ThreadKoids, Value, WriteError, Writer,
 };
 
 /// The approximate size of a round in bytes.
@@ -47,6 +47,33 @@ pub(crate) fn write_names(path: &Path, number: u64) -> Result<(), WriteError> {
             let (category, name, arguments) = ("app".into(), (&*name).into(), Arguments::NONE);
             writer.record(&Event { ticks, thread, category, name, kind, arguments }.into())?;
         }
+    }
+    writer.flush()
+}
+
+/// Writes an archive of providers without a record, and one with.
+pub(crate) fn write_providers(path: &Path, number: u32) -> Result<(), WriteError> {
+    let mut writer = Writer::new(BufWriter::new(File::create(path)?))?;
+    for id in 1..=number {
+        writer.provider(id, "")?;
+        writer.initialization(1_000_000_000)?;
+    }
+    let mut rounds = Rounds { writer, ticks: 1_000, events: 0 };
+    rounds.write(0)?;
+    rounds.writer.flush()
+}
+
+/// Writes the first parts of blobs, each of a blob of its own.
+pub(crate) fn write_parts(path: &Path, number: u64) -> Result<(), WriteError> {
+    let mut writer = Writer::new(BufWriter::new(File::create(path)?))?;
+    writer.provider(1, "app")?;
+    let arguments = [("part", 1), ("parts", 2)];
+    let arguments = arguments.map(|(name, value)| Argument::new(name, Value::Uint32(value)));
+    let thread = Thread::Inline(ThreadKoids::new(PROCESS, PROCESS));
+    for ticks in 0..number {
+        let event = Some(LargeBlobEvent { ticks, thread, arguments: arguments[..].into() });
+        let (category, name) = ("app".into(), "part".into());
+        writer.record(&LargeBlob { category, name, event, payload: b"" }.into())?;
     }
     writer.flush()
 }

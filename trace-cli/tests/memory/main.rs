@@ -123,6 +123,25 @@ fn names_take_little_memory() {
     assert!(each <= 450, "{each} bytes for a name");
 }
 
+/// What an archive makes a command keep for each provider and blob is bounded.
+#[test]
+fn many_providers_and_blobs_take_little_memory() {
+    let place = tempfile::tempdir().unwrap();
+    archive::write_providers(&place.path().join("PROVIDERS"), 60_000).unwrap();
+    archive::write_parts(&place.path().join("PARTS"), 100_000).unwrap();
+    let lines = [
+        "slice PROVIDERS -o out.fxt",
+        "merge PROVIDERS -o out.fxt",
+        "convert PARTS --to json -o out.json",
+        "convert PARTS --to pftrace -o out.pftrace",
+    ];
+    for line in lines {
+        let peak = run(place.path(), line).peak_bytes / 1_000_000;
+        println!("{line}: {peak} MB");
+        assert!(peak <= BOUNDED, "{line}: {peak} MB");
+    }
+}
+
 /// The timeline keeps all drawn events. The limit is in its help.
 #[test]
 fn a_timeline_takes_a_hundred_bytes_for_an_event() {

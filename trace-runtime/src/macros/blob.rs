@@ -8,8 +8,9 @@
 /// trace_blob!(BlobType::DATA, "screenshot", [0x89, b'P', b'N', b'G']);
 /// ```
 ///
-/// The data are any `AsRef<[u8]>`. A blob has no category, time or thread. Up to 32,000 bytes are
-/// one record. Larger data are split into records of the same name, which readers concatenate. If
+/// The data are any `AsRef<[u8]>`. A blob has no category, time or thread. Fewer than
+/// 32,000 bytes are one record. Larger data are split into records of the same name, which readers
+/// concatenate, up to the first that is not full (possibly empty). If
 /// several threads record blobs of the same name at once, use
 /// [`trace_blob_event!`](crate::trace_blob_event), which numbers its parts. If the buffer is full,
 /// a part is dropped, and the trace reports it.

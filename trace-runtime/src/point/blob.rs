@@ -26,12 +26,14 @@ const MOST_BESIDE_DATA: usize = MAX_RECORD_WORDS / 2;
 /// The number of extra arguments of a part: its number, and the number of parts.
 const PART_NUMBERS: usize = 2;
 
-/// Writes data as blob records. Readers concatenate the records of one name.
+/// Writes data as blob records. Readers concatenate the records of one name, up to the first that is
+/// not full: data of full parts only are followed by an empty part.
 #[inline(never)]
 pub fn blob(site: &impl Switch, blob_type: BlobType, names: impl Texts, bytes: &[u8]) {
     let [_, name] = names.texts().map(Inline::new);
     let capacity = capacity_beside(1 + name.words()).min(MAX_BLOB_BYTES);
-    for part in parts(bytes, capacity) {
+    let end = (bytes.len() % capacity == 0).then_some(&[][..]);
+    for part in bytes.chunks(capacity).chain(end) {
         let words = 1 + name.words() + part.len().div_ceil(8);
         write(site, words, |header, fill| {
             name.encode(fill);

@@ -54,7 +54,7 @@ fn small_data_are_one_record() {
 /// No record exceeds the limit of readers, and no byte is missing.
 #[test]
 fn large_data_are_complete() {
-    const LENGTHS: [usize; 6] = [31_999, 32_000, 32_001, 32_720, 32_760, 100_003];
+    const LENGTHS: [usize; 7] = [31_999, 32_000, 32_001, 32_720, 32_760, 64_000, 100_003];
     let long_text = "t".repeat(40_000);
     for length in LENGTHS {
         let recording = Recording::start();
@@ -65,7 +65,10 @@ fn large_data_are_complete() {
         trace_blob_attachment!("blob", "file", data.as_slice());
         trace_blob_attachment!("blob", format!("{}", "run time".repeat(300)), &data);
         let records = recording.end();
-        assert_eq!(payload(&find(&records, "blob 1 large")), data);
+        let parts = find(&records, "blob 1 large");
+        assert_eq!(payload(&parts), data);
+        let is_full = |part: &Recorded| part.payload.len() == 32_000;
+        assert_eq!(parts.iter().position(|part| !is_full(part)), Some(parts.len() - 1), "{length}");
         let mut events = find(&records, "blob/event");
         events.extend(find(&records, "blob/wordy"));
         for name in ["blob/event", "blob/wordy"] {
