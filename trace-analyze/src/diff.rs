@@ -18,7 +18,8 @@
 //! - A few runs know their deviation badly. It is averaged with the usual one of the rows of
 //!   its kind, unless it is clearly larger, as `limma` does for genes (Smyth 2004).
 //! - A difference of medians that exceeds [`Options::run_noise`], and four robust standard
-//!   deviations, is a change whatever a few runs do: noise of a machine is bounded, not normal.
+//!   deviations, is a change whatever the t-test says, if all other runs of one side are above all
+//!   of the other one: noise of a machine is bounded, not normal.
 //!
 //! **One run against one.** The run is cut into 64 stretches of time, and each is compared with the
 //! same stretch of the other run. The interval is that of Student's test of these changes, wider if
@@ -29,6 +30,8 @@
 //! [`Options::run_noise`] wide on either side, thrice for operations and flows, which wait for each
 //! other, and the shortest quarter of the durations has to agree, because other programs lengthen
 //! some durations but rarely all of them.
+//!
+//! A row in fewer than 3 runs of a side, where more were given, is `rare` instead of unclear.
 //!
 //! **Clock.** The clock's tick is found in the shortest durations. An interval is never narrower
 //! than a tick: neither a median nor its interval knows more.
@@ -140,6 +143,8 @@ pub enum Verdict {
     Alike,
     /// Durations or runs are too few, or differ too much, to tell.
     Unclear,
+    /// It is in too few of several runs to tell.
+    Rare,
     /// It is not clear, and takes too little time to matter.
     Minor,
     /// It was there before only.
@@ -157,6 +162,7 @@ impl Verdict {
             Self::Faster => "faster",
             Self::Alike => "alike",
             Self::Unclear => "unclear",
+            Self::Rare => "rare",
             Self::Minor => "minor",
             Self::Gone => "gone",
             Self::New => "new",
@@ -201,8 +207,8 @@ pub struct Change {
     /// The change of the 99th percentile; `None` without several runs a side of 100 durations each.
     /// It has no part in the verdict.
     pub p99: Option<Effect>,
-    /// The probability of such a change of the median by chance, not corrected for the number of
-    /// rows; `None` if there are too few durations.
+    /// The probability of such a change of the median by chance, by the t-test alone and not
+    /// corrected for the number of rows; `None` if there are too few durations.
     pub p: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
@@ -243,6 +249,10 @@ struct Rows<'a> {
     before: Vec<&'a Row>,
     after: Vec<&'a Row>,
     estimate: Option<Estimate>,
+    /// Of the runs, if there are several a side.
+    deviations: Vec<f64>,
+    /// Of the 99th percentile.
+    tail: Option<Estimate>,
     is_minor: bool,
 }
 
@@ -272,7 +282,10 @@ pub fn compare(before: &[Report], after: &[Report], options: &Options) -> Vec<Ch
     if runs != (1, 1) {
         for kind in [Kind::Duration, Kind::Async, Kind::Flow] {
             let of_kind = rows.iter_mut().filter(|((of, ..), _)| *of == kind);
-            runs::share_deviations(of_kind.filter_map(|(_, rows)| rows.estimate.as_mut()));
+            runs::share_deviations(of_kind.filter_map(|(_, rows)| {
+                let Rows { deviations, estimate, .. } = rows;
+                Some((&deviations[..], estimate.as_mut()?))
+            }));
         }
     }
     mark_minor(&mut rows, runs);
@@ -318,16 +331,30 @@ impl Rows<'_> {
             ((1, 1), ..) => (None, 0.0),
             _ => (self.of_runs(0.5, bound), 0.0),
         };
-        let shortest = self.before.iter().chain(&self.after).map(|row| row.lengths.quantile(0.5));
-        let tick = (tick as f64 / shortest.min().unwrap_or(0).max(1) as f64).ln_1p();
-        self.estimate = estimate.map(|estimate| Estimate { least: least.max(tick), ..estimate });
+        self.estimate = estimate.map(|estimate| estimate.at_least(least.max(self.tick(0.5, tick))));
+        if runs != (1, 1) {
+            self.deviations =
+                runs::deviations(&runs_of(&self.before, 0.5), &runs_of(&self.after, 0.5));
+            let tail = self.has_tail().then(|| self.of_runs(0.99, None)).flatten();
+            self.tail = tail.map(|estimate| estimate.at_least(self.tick(0.99, tick)));
+        }
     }
 
     fn of_runs(&self, quantile: f64, allowance: Option<f64>) -> Option<Estimate> {
-        let values = |rows: &[&Row]| -> Vec<Run> {
-            rows.iter().map(|row| Run::new(&row.lengths, quantile)).collect()
-        };
-        runs::compare(&values(&self.before), &values(&self.after), allowance)
+        let (before, after) = (runs_of(&self.before, quantile), runs_of(&self.after, quantile));
+        runs::compare(&before, &after, allowance)
+    }
+
+    /// Returns the clock's tick as a share of the smallest quantile, as a logarithm.
+    fn tick(&self, quantile: f64, tick: u64) -> f64 {
+        let lengths = self.before.iter().chain(&self.after).map(|row| &row.lengths);
+        let shortest = lengths.map(|lengths| lengths.quantile(quantile)).min().unwrap_or(0);
+        (tick as f64 / shortest.max(1) as f64).ln_1p()
+    }
+
+    /// Returns whether the 99th percentile is known in all runs.
+    fn has_tail(&self) -> bool {
+        self.before.iter().chain(&self.after).all(|row| row.lengths.count() >= MIN_TAIL)
     }
 
     fn is_bounded(&self) -> bool {
@@ -352,19 +379,23 @@ impl Rows<'_> {
         }
     }
 
-    /// Returns the change of the 99th percentile, which is known of several runs.
-    fn p99(&self, level: f64) -> Option<Effect> {
-        let has_tail = |row: &&Row| row.lengths.count() >= MIN_TAIL;
-        let is_known = self.before.iter().chain(&self.after).all(has_tail);
-        let estimate = is_known.then(|| self.of_runs(0.99, None)).flatten()?;
-        Some(Effect::new(&estimate, level))
-    }
-
     fn runs_needed(&self, runs: (usize, usize), level: f64, options: &Options) -> Option<usize> {
         match (runs, &self.estimate) {
             ((1, 1), _) => Some(ADVISED_RUNS),
-            (_, estimate) => plan::runs_needed(estimate.as_ref()?, runs, level, options),
+            (_, None) => Some(ADVISED_RUNS),
+            (_, Some(estimate)) => plan::runs_needed(estimate, self.runs(), level, options),
         }
+    }
+
+    /// Returns in how many runs the row is.
+    fn runs(&self) -> (usize, usize) {
+        (self.before.len(), self.after.len())
+    }
+
+    /// Returns whether the runs would be enough, but the row is in too few of them.
+    fn is_rare(&self, runs: (usize, usize)) -> bool {
+        let is_few = |(before, after): (usize, usize)| before.min(after) < runs::MIN_RUNS;
+        is_few(self.runs()) && !is_few(runs)
     }
 
     fn judged(
@@ -376,6 +407,7 @@ impl Rows<'_> {
     ) -> Change {
         let verdict = match self.verdict(level, options) {
             Verdict::Unclear if self.is_minor => Verdict::Minor,
+            Verdict::Unclear if self.is_rare(runs) => Verdict::Rare,
             verdict => verdict,
         };
         let is_unclear = verdict == Verdict::Unclear;
@@ -386,12 +418,16 @@ impl Rows<'_> {
             before: together(&self.before),
             after: together(&self.after),
             median: self.estimate.map(|estimate| Effect::new(&estimate, level)),
-            p99: self.p99(level),
+            p99: self.tail.map(|estimate| Effect::new(&estimate, level)),
             p: self.estimate.map(|estimate| estimate.p()),
             verdict,
             runs_needed: is_unclear.then(|| self.runs_needed(runs, level, options)).flatten(),
         }
     }
+}
+
+fn runs_of(rows: &[&Row], quantile: f64) -> Vec<Run> {
+    rows.iter().map(|row| Run::new(&row.lengths, quantile)).collect()
 }
 
 fn together(rows: &[&Row]) -> Distribution {

@@ -12,14 +12,25 @@ const RUNS_FOR_AN_OUTLIER: usize = 5;
 /// A run so many robust deviations off is an outlier.
 const OUTLYING: f64 = 5.0;
 
+/// A machine has no two speeds that differ by as much, as a logarithm: threefold.
+const SPEEDS: f64 = 1.0986;
+
+/// The sides are apart if there are so many robust deviations between them, and such a share of the
+/// machine's noise.
+const DISTANT: f64 = 3.0;
+const APART: f64 = 0.25;
+
 /// Runs never agree better than so, whatever a few of them show.
 const LEAST_DEVIATION: f64 = 0.003;
 
-/// How many degrees of freedom the usual deviation of all rows adds to that of a row.
-const SHARED_FREEDOM: f64 = 8.0;
+/// How many degrees of freedom the usual deviation of all rows adds to that of a row at most.
+const SHARED_FREEDOM: f64 = 16.0;
+
+/// How many of them each independent row brings.
+const FREEDOM_OF_ROW: f64 = 2.0;
 
 /// A row whose variance is so many times the usual one keeps its own.
-const NOISY: f64 = 2.5;
+const NOISY: f64 = 4.0;
 
 /// The least rows that show what is usual.
 const MIN_ROWS: usize = 4;
@@ -52,12 +63,22 @@ pub(super) fn compare(before: &[Run], after: &[Run], allowance: Option<f64>) -> 
     let (values_before, values_after) = (values(before), values(after));
     let sides = Sides::new(&values_before, &values_after);
     let (least_before, least_after) = (least_variance(before), least_variance(after));
-    let estimate = welch(
-        (&sides.without_outliers(&values_before), least_before),
-        (&sides.without_outliers(&values_after), least_after),
-    );
+    let kept_before = sides.without_outliers(&values_before);
+    let kept_after = sides.without_outliers(&values_after);
+    let estimate = welch((&kept_before, least_before), (&kept_after, least_after));
+    // Where sides overlap, or nearly so, the machine makes such differences.
+    let apart = distance(&kept_before, &kept_after);
+    let allowance =
+        allowance.filter(|allowance| apart > (DISTANT * sides.deviation).max(APART * allowance));
     let deviation = sides.deviation.max(least_before.max(least_after).sqrt());
     Some(estimate.bounded(sides.after - sides.before, deviation, allowance))
+}
+
+/// Returns how far the runs of one side are above those of the other one; negative if they overlap.
+fn distance(before: &[f64], after: &[f64]) -> f64 {
+    let least = |runs: &[f64]| runs.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |runs: &[f64]| runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (least(after) - most(before)).max(least(before) - most(after))
 }
 
 /// Returns the variance that a side has at least. Medians of durations of two lengths jump from one
@@ -88,11 +109,11 @@ impl Sides {
         Self { before, after, deviation: deviation.max(LEAST_DEVIATION) }
     }
 
-    /// Leaves out one run in five if it is like neither side. Where the sides differ twofold, being
-    /// like the other side is no sign of a machine with two speeds.
+    /// Leaves out one run in five if it is like neither side. Where the sides differ by more than
+    /// [`SPEEDS`], being like the other side is no sign of a machine with two speeds.
     fn without_outliers(&self, runs: &[f64]) -> Vec<f64> {
         let middle = median(runs.iter().copied());
-        let is_huge = (self.after - self.before).abs() > std::f64::consts::LN_2;
+        let is_huge = (self.after - self.before).abs() > SPEEDS;
         let is_far = |from: f64, run: f64| (run - from).abs() > OUTLYING * self.deviation;
         let is_outlier = |run: f64| {
             is_far(middle, run) && (is_huge || is_far(self.before, run) && is_far(self.after, run))
@@ -126,19 +147,51 @@ fn welch((before, least_before): (&[f64], f64), (after, least_after): (&[f64], f
     }
 }
 
+/// Returns how far each run is from the mean of its side, in units of the row's deviation. An
+/// outlier is not.
+pub(super) fn deviations(before: &[Run], after: &[Run]) -> Vec<f64> {
+    let values = |runs: &[Run]| runs.iter().map(|run| run.value).collect::<Vec<f64>>();
+    let (before, after) = (values(before), values(after));
+    let sides = Sides::new(&before, &after);
+    let of_side = |runs: &[f64]| -> Vec<f64> {
+        let kept = sides.without_outliers(runs);
+        let off = |run: &f64| if kept.contains(run) { run - mean(&kept) } else { 0.0 };
+        runs.iter().map(off).collect()
+    };
+    let all = [of_side(&before), of_side(&after)].concat();
+    let scale = norm(&all).max(f64::MIN_POSITIVE);
+    all.iter().map(|run| run / scale).collect()
+}
+
+fn norm(values: &[f64]) -> f64 {
+    values.iter().map(|value| value.powi(2)).sum::<f64>().sqrt()
+}
+
+/// Returns to how many independent rows the rows amount: to one if all deviate alike, because of
+/// the machine.
+fn independent(rows: &[&[f64]]) -> f64 {
+    let runs = rows.iter().map(|row| row.len()).max().unwrap_or(0);
+    let complete: Vec<_> = rows.iter().filter(|row| row.len() == runs).collect();
+    let mean_of = |run: usize| complete.iter().map(|row| row[run]).sum::<f64>();
+    let common: Vec<f64> = (0..runs).map(|run| mean_of(run) / complete.len() as f64).collect();
+    let all = complete.iter().map(|row| norm(row).powi(2)).sum::<f64>() / complete.len() as f64;
+    (all / norm(&common).powi(2).max(f64::MIN_POSITIVE)).max(1.0)
+}
+
 /// A few runs know their deviation badly, so that it is averaged with the usual one of all rows,
-/// unless it is clearly larger.
-pub(super) fn share_deviations<'a>(estimates: impl Iterator<Item = &'a mut Estimate>) {
-    let estimates: Vec<&mut Estimate> = estimates.collect();
+/// unless it is clearly larger. What is common to all rows shows nothing about each of them.
+pub(super) fn share_deviations<'a>(rows: impl Iterator<Item = (&'a [f64], &'a mut Estimate)>) {
+    let (deviations, estimates): (Vec<&[f64]>, Vec<&mut Estimate>) = rows.unzip();
     if estimates.len() < MIN_ROWS {
         return;
     }
+    let shared = (FREEDOM_OF_ROW * (independent(&deviations) - 1.0)).min(SHARED_FREEDOM);
     let usual = median(estimates.iter().map(|estimate| estimate.error.powi(2)));
     for estimate in estimates {
         let own = estimate.error.powi(2);
         if own <= NOISY * usual {
-            let freedom = estimate.freedom + SHARED_FREEDOM;
-            let sum = SHARED_FREEDOM * usual + estimate.freedom * own;
+            let freedom = estimate.freedom + shared;
+            let sum = shared * usual + estimate.freedom * own;
             estimate.error = (sum / freedom).sqrt();
             estimate.freedom = freedom;
         }
@@ -199,7 +252,8 @@ mod tests {
         assert_eq!(outliers(&CALM, &near(0.3)), [0, 0]);
         assert_eq!(outliers(&with(2.0), &near(0.3)), [1, 0]);
         assert_eq!(outliers(&with(1.3), &near(0.3)), [0, 0], "like the other side");
-        assert_eq!(outliers(&with(1.8), &near(0.8)), [1, 0], "like the other side, twofold");
+        assert_eq!(outliers(&with(1.8), &near(0.8)), [0, 0], "like the other side, twofold");
+        assert_eq!(outliers(&with(2.2), &near(1.2)), [1, 0], "like the other side, threefold");
         assert_eq!(outliers(&[2.0, 3.0, 0.99, 1.02, 0.98], &CALM), [1, 0]);
         assert_eq!(outliers(&[2.0, 1.0, 1.0, 1.0], &CALM), [0, 0]);
     }
@@ -208,7 +262,7 @@ mod tests {
     fn a_bound_of_noise_is_for_large_differences() {
         let after = [2.0, 2.0, 2.0, 2.0, 3.5];
         let noisy = [0.8, 0.8, 1.0, 1.2, 1.2];
-        assert_eq!(compared(&CALM, &after, Some(0.5)).unwrap().p(), 0.0);
+        assert!(compared(&CALM, &after, Some(0.5)).unwrap().most < 0.6);
         assert!(compared(&CALM, &after.map(|run| run - 0.6), Some(0.5))
             .unwrap()
             .most
@@ -219,16 +273,42 @@ mod tests {
             .is_infinite());
     }
 
+    /// A run takes one time or twice as long, of the same program.
+    #[test]
+    fn no_bound_where_the_sides_overlap() {
+        let runs = |speeds: &[f64]| speeds.iter().map(|speed| speed.ln()).collect::<Vec<f64>>();
+        let cases: [(&[f64], &[f64]); 5] = [
+            (&[1.0, 1.01, 1.0, 2.0, 2.0], &[2.01, 2.01, 2.02, 2.01, 2.02]),
+            (&[1.0, 1.0, 1.0, 2.0, 2.0], &[1.0, 1.0, 2.0, 2.0, 2.0]),
+            (&[1.0, 1.0, 2.0], &[1.0, 2.0, 2.0]),
+            (&[1.0, 1.0, 1.0, 1.0, 2.0], &[1.0, 2.0, 2.0, 2.0, 2.0]),
+            (&[1.0, 1.0, 1.0, 1.0, 2.0], &[1.0, 2.04, 2.05, 2.05, 2.05]),
+        ];
+        for (before, after) in cases {
+            let estimate = compared(&runs(before), &runs(after), Some(1.6_f64.ln())).unwrap();
+            assert!(estimate.most.is_infinite() && estimate.p() > 0.005, "{before:?} {after:?}");
+        }
+    }
+
     #[test]
     fn deviations_are_shared_but_not_those_of_noisy_rows() {
         let mut rows: Vec<Estimate> = [1.0, 1.0, 1.2, 5.0]
             .map(|error| Estimate { error, ..welch((&CALM, 0.0), (&CALM, 0.0)) })
             .into();
-        share_deviations(rows.iter_mut());
-        assert!((rows[0].freedom - 16.0).abs() < 1e-9 && rows[3].freedom < 8.1, "{rows:?}");
+        let apart: [&[f64]; 4] = [
+            &[1.0, 0.0, 0.0, 0.0],
+            &[0.0, 1.0, 0.0, 0.0],
+            &[0.0, 0.0, 1.0, 0.0],
+            &[0.0, 0.0, 0.0, 1.0],
+        ];
+        let mut alike = rows.clone();
+        share_deviations([apart[0]; 4].into_iter().zip(&mut alike));
+        assert_eq!(alike, rows, "the machine's deviation is not shared");
+        share_deviations(apart.into_iter().zip(&mut rows));
+        assert!((rows[0].freedom - 14.0).abs() < 1e-9 && rows[3].freedom < 8.1, "{rows:?}");
         assert!(rows[0].error > 1.0 && rows[2].error < 1.2 && rows[3].error == 5.0, "{rows:?}");
         let mut few = [rows[3], Estimate { error: 1.0, ..rows[3] }];
-        share_deviations(few.iter_mut());
+        share_deviations(apart.into_iter().zip(&mut few));
         assert_eq!((few[0].error, few[1].error), (5.0, 1.0));
     }
 }

@@ -9,8 +9,8 @@ enum Machine {
     Calm,
     /// Durations drift by 20 %, correlated for a quarter of a run, and across runs.
     Drift,
-    /// With this probability, a run takes 1.5 times as long: another speed, or a busy neighbor.
-    Speeds(f64),
+    /// With this probability, a run takes so many times as long: another speed, or a busy neighbor.
+    Speeds(f64, f64),
     /// One run in five a side takes up to three times as long, each row its own.
     Outlier,
 }
@@ -50,7 +50,7 @@ impl Model {
 
     fn run(&self, noise: &mut Noise, factor: f64, is_outlier: bool, drift: &mut f64) -> Report {
         let speed = match self.machine {
-            Machine::Speeds(share) if noise.next() < share => 1.5_f64.ln(),
+            Machine::Speeds(share, factor) if noise.next() < share => factor.ln(),
             _ => 0.0,
         };
         let drifts = self.drifts(noise, drift);
@@ -108,18 +108,22 @@ impl Model {
 /// One row of twenty: with fewer rows, more.
 #[test]
 fn five_percent_are_found_in_five_runs() {
-    let (found, alarms) = MODEL.found(1.05, 40);
-    assert!(found >= 0.85 && alarms == 0.0, "{found} {alarms}");
+    let (found, alarms) = MODEL.found(1.05, 60);
+    assert!(found >= 0.95 && alarms <= 0.02, "{found} {alarms}");
 }
 
-/// Also where the machine makes larger differences than the change.
+/// Also where the machine makes larger differences than the change. But an outlier before the
+/// change that takes as long as all after it may be a machine of two speeds.
 #[test]
 fn twice_as_long_is_always_found() {
     let model = Model { count: 30, ..MODEL };
-    for machine in [Machine::Calm, Machine::Drift, Machine::Outlier, Machine::Speeds(0.1)] {
+    for machine in [Machine::Calm, Machine::Drift, Machine::Speeds(0.1, 1.5)] {
         let (found, _) = Model { machine, ..model }.found(2.0, 20);
         assert_eq!(found, 1.0, "{machine:?}");
     }
+    let model = Model { machine: Machine::Outlier, ..model };
+    let (found, fourfold) = (model.found(2.0, 50).0, model.found(4.0, 20).0);
+    assert!(found >= 0.7 && fourfold == 1.0, "{found} {fourfold}");
 }
 
 #[test]
@@ -136,10 +140,12 @@ fn machines_are_not_programs() {
     let cases = [
         (Machine::Calm, 1),
         (Machine::Drift, 1),
-        (Machine::Speeds(0.3), 1),
+        (Machine::Speeds(0.3, 1.5), 1),
         (Machine::Calm, 5),
         (Machine::Drift, 5),
-        (Machine::Speeds(0.3), 5),
+        (Machine::Speeds(0.3, 1.5), 5),
+        (Machine::Speeds(0.3, 2.0), 5),
+        (Machine::Speeds(0.5, 2.0), 5),
         (Machine::Outlier, 5),
     ];
     for (machine, runs) in cases {
@@ -178,9 +184,11 @@ fn tables() {
         Machine::Calm,
         Machine::Drift,
         Machine::Outlier,
-        Machine::Speeds(0.1),
-        Machine::Speeds(0.3),
-        Machine::Speeds(0.5),
+        Machine::Speeds(0.1, 1.5),
+        Machine::Speeds(0.3, 1.5),
+        Machine::Speeds(0.5, 1.5),
+        Machine::Speeds(0.3, 2.0),
+        Machine::Speeds(0.5, 2.0),
     ];
     for machine in machines {
         let is_for_several = matches!(machine, Machine::Outlier);

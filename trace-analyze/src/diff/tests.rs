@@ -254,6 +254,54 @@ fn a_longer_tail_is_seen_beside_the_median() {
     assert!(changes[0].to_json()["p99_interval"][0].as_f64().unwrap() > 4.0);
 }
 
+/// A row in some runs only is not unclear for ever, and advice is made of the runs that have it.
+#[test]
+fn rows_in_some_runs_only() {
+    let runs = |seed, present: usize| -> Vec<Report> {
+        let mut noise = Noise(seed);
+        let mut run = |number: usize| {
+            let mut lengths = || {
+                let scale = 1e5 * (0.05 * noise.normal()).exp();
+                (0..100).map(|number| scale * (1.0 + f64::from(number) * 1e-4)).collect::<Vec<_>>()
+            };
+            let mut rows = vec![row("always", SECOND, &lengths())];
+            if number < present {
+                rows.push(row("some", SECOND, &lengths()));
+            }
+            report(rows)
+        };
+        (0..10).map(&mut run).collect()
+    };
+    let of = |present| {
+        let changes = compare(&runs(1, present), &runs(2, present), &Options::default());
+        changes.into_iter().find(|change| change.name == "some").unwrap()
+    };
+    assert_eq!((of(2).verdict, of(2).runs_needed), (Verdict::Rare, None));
+    assert!(!of(2).may_be_slower_than(0.03));
+    let (some, all) = (of(3), of(10));
+    assert_eq!((some.verdict, all.verdict), (Verdict::Unclear, Verdict::Unclear));
+    let interval = some.median.unwrap();
+    assert!(some.runs_needed.is_some_and(|runs| runs > 3), "{interval:?} {:?}", some.runs_needed);
+    let few = compare(&runs(1, 2)[..2], &runs(2, 2)[..2], &Options::default());
+    assert_eq!((few[0].verdict, few[0].runs_needed), (Verdict::Unclear, Some(5)));
+}
+
+/// A clock with a resolution of 10 ns: from 20 to 30 ns at the 99th percentile is no change.
+#[test]
+fn a_tick_of_the_clock_is_no_change_of_the_tail() {
+    let runs = |tail: f64| -> Vec<Report> {
+        let lengths: Vec<f64> =
+            (0..500).map(|number| if number % 50 == 0 { tail } else { 10.0 }).collect();
+        let clock: Vec<f64> = (1..20).map(|number| f64::from(number) * 10.0).collect();
+        (0..5)
+            .map(|_| report(vec![row("a", SECOND, &lengths), row("clock", SECOND, &clock)]))
+            .collect()
+    };
+    let changes = compare(&runs(20.0), &runs(30.0), &Options::default());
+    let p99 = changes.iter().find(|change| change.name == "a").unwrap().p99.unwrap();
+    assert!(p99.low < 0.0 && p99.high > 0.5, "{p99:?}");
+}
+
 /// A row that differs so much that nobody can say is not alike.
 #[test]
 fn alike_is_only_what_would_have_been_seen() {

@@ -84,7 +84,8 @@ number of rows. The line after the table reports how many runs would make unclea
 Exit status:
     3  no row is in both archives, so nothing was compared
     4  a row became slower by more than --fail-over, and its interval excludes less
-    5  it is unclear whether a row became slower (--fail-on-unclear)
+    5  it is unclear whether a row became slower (--fail-on-unclear); a row in fewer than 3 runs of
+       a side is `rare`, not unclear
 
 Examples:
   trace diff before.fxt after.fxt
@@ -114,7 +115,7 @@ pub(crate) struct DiffArgs {
     #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) categories: Vec<String>,
 
-    /// Show also rows that are alike, unclear, minor, new or gone
+    /// Show also rows that are alike, unclear, minor, rare, new or gone
     #[arg(long)]
     pub(crate) all: bool,
 

@@ -135,6 +135,10 @@ fn warn_if_slower(args: &DiffArgs, changes: &[Change]) -> u8 {
             "rows that may be slower by more than {limit}: {doubtful}{HINT}list them with --all"
         ));
     }
+    let rare = count(changes, Verdict::Rare);
+    if rare > 0 {
+        say(&format!("rows in too few runs, not compared: {rare}{HINT}list them with --all"));
+    }
     let gone = count(changes, Verdict::Gone);
     if gone > 0 {
         say(&format!("gone rows, not compared: {gone}{HINT}list them with --all"));
@@ -189,6 +193,10 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
     ));
     let is_one = args.before.len().max(1) == 1;
     text.push_str(&advice(changes, is_one.then_some(args.run_noise)));
+    let rare = count(changes, Verdict::Rare);
+    if rare > 0 {
+        text.push_str(&format!("rare: {rare} in too few runs, fewer than 3 of a side\n"));
+    }
     text
 }
 
