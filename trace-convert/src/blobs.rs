@@ -1,7 +1,7 @@
 //! Blobs that were split into several records, put together.
 //!
-//! A program writes large data in parts: blobs of one name, type and thread, one after the other, of
-//! which only the last is not full; large blobs with the arguments `part` and `parts`, or named
+//! A program writes large data in parts: blobs of one name, type and thread, one after the other,
+//! of which only the last is not full; large blobs with the arguments `part` and `parts`, or named
 //! `NAME (PART/PARTS)`. Parts of which one is missing stay as they are.
 
 use std::collections::BTreeMap;

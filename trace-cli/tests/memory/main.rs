@@ -127,8 +127,8 @@ fn names_take_little_memory() {
 #[test]
 fn many_providers_and_blobs_take_little_memory() {
     let place = tempfile::tempdir().unwrap();
-    archive::write_providers(&place.path().join("PROVIDERS"), 60_000).unwrap();
-    archive::write_parts(&place.path().join("PARTS"), 100_000).unwrap();
+    archive::write_providers(&place.path().join("PROVIDERS"), 20_000).unwrap();
+    archive::write_parts(&place.path().join("PARTS"), 20_000).unwrap();
     let lines = [
         "slice PROVIDERS -o out.fxt",
         "merge PROVIDERS -o out.fxt",

@@ -26,8 +26,8 @@ const MOST_BESIDE_DATA: usize = MAX_RECORD_WORDS / 2;
 /// The number of extra arguments of a part: its number, and the number of parts.
 const PART_NUMBERS: usize = 2;
 
-/// Writes data as blob records. Readers concatenate the records of one name, up to the first that is
-/// not full: data of full parts only are followed by an empty part.
+/// Writes data as blob records. Readers concatenate the records of one name, up to the first that
+/// is not full: data of full parts only are followed by an empty part.
 #[inline(never)]
 pub fn blob(site: &impl Switch, blob_type: BlobType, names: impl Texts, bytes: &[u8]) {
     let [_, name] = names.texts().map(Inline::new);
