@@ -12,6 +12,7 @@
 //! | `active` | the session |
 //! | `connection` | one provider's sockets |
 //! | `outbox` | messages that a provider has not taken yet |
+//! | `kept` | buffers of providers that did not answer |
 //! | `perform` | doing what the conductor wants done |
 //! | `provision` | giving providers their buffers |
 //! | `alarm` | doing what alerts are to do |
@@ -24,6 +25,7 @@ mod command;
 mod connection;
 mod event_loop;
 mod intake;
+mod kept;
 mod outbox;
 mod perform;
 mod provision;

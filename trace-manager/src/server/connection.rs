@@ -12,6 +12,7 @@ use trace_protocol::message::{CategoryInfo, Decoder, Register, ToManager, MAX_PR
 use trace_protocol::packet::{Packet, PACKET_SIZE};
 use trace_protocol::socket::{PeerCredentials, Socket};
 
+use super::kept::KeptBuffer;
 use super::outbox::{Handles, Outbox};
 use crate::buffers::SharedBuffer;
 use crate::machine::Violation;
@@ -41,8 +42,10 @@ pub(crate) struct Connection {
     pub(crate) packets: Option<Socket>,
     /// Buffer and packet socket on their way to the provider.
     pub(crate) handles: Option<Handles>,
-    /// Its buffer in the session, and those that it did not leave when it was asked to.
-    pub(crate) buffers: Vec<Arc<SharedBuffer>>,
+    /// Its buffer in the session.
+    pub(crate) buffer: Option<Arc<SharedBuffer>>,
+    /// Those that it did not leave when it was asked to.
+    pub(crate) kept: Vec<KeptBuffer>,
     pub(crate) outbox: Outbox,
     /// It counts as a provider.
     pub(crate) admitted: bool,
@@ -91,7 +94,8 @@ impl Connection {
             socket,
             packets: None,
             handles: None,
-            buffers: Vec::new(),
+            buffer: None,
+            kept: Vec::new(),
             outbox: Outbox::default(),
             admitted: false,
             counted: 0,

@@ -66,6 +66,7 @@ impl EventLoop {
                 }
             }
             Source::Packets(id) => self.packets(id),
+            Source::Kept(id) => self.free_left(id),
             Source::Process(id) => self.process_ended(id),
         }
     }

@@ -1,8 +1,6 @@
 //! Doing what the conductor wants done.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventFlags};
@@ -12,8 +10,8 @@ use trace_protocol::socket::{PeerCredentials, Socket};
 
 use super::active::Active;
 use super::connection::Connection;
+use super::kept::KeptBuffer;
 use super::state::{EventLoop, Source};
-use crate::buffers::SharedBuffer;
 use crate::collection::Departure;
 use crate::machine::{
     End, Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent,
@@ -109,12 +107,17 @@ impl EventLoop {
 
     fn finish(&mut self, id: ProviderId, departure: Departure) {
         if let Some(connection) = self.connections.get_mut(&id) {
-            unwatch(&self.epoll, connection.packets.take());
             // If it is still here, it was never sent.
             connection.handles = None;
-            // A program that did not answer may still record, and has its memory.
-            if departure.end != End::TimedOut {
-                connection.buffers.drain(..).for_each(|buffer| buffer.leave());
+            match (connection.buffer.take(), connection.packets.take()) {
+                // A program that did not answer may still record, and has its memory.
+                (Some(buffer), Some(packets)) if departure.end == End::TimedOut => {
+                    connection.kept.push(KeptBuffer::new(&self.epoll, id, buffer, packets));
+                }
+                (buffer, packets) => {
+                    unwatch(&self.epoll, packets);
+                    buffer.iter().for_each(|buffer| buffer.leave());
+                }
             }
         }
         if let Some(active) = &mut self.active {
@@ -141,7 +144,7 @@ impl EventLoop {
         if let Some(connection) = self.connections.remove(&id) {
             self.give_back(&connection);
             unwatch(&self.epoll, connection.packets);
-            free(connection.buffers);
+            self.free(connection.kept);
         }
     }
 
@@ -171,16 +174,8 @@ impl EventLoop {
     }
 }
 
-/// Frees buffers that a provider kept. That takes a while, which the others do not wait for.
-fn free(buffers: Vec<Arc<SharedBuffer>>) {
-    if !buffers.is_empty() {
-        // Without a thread it is done here.
-        let _freed = thread::Builder::new().name("trace-free".to_owned()).spawn(|| drop(buffers));
-    }
-}
-
 /// Closes a packet socket. It would not leave epoll by that alone, since the guard has it too.
-fn unwatch(epoll: &OwnedFd, packets: Option<Socket>) {
+pub(super) fn unwatch(epoll: &OwnedFd, packets: Option<Socket>) {
     if let Some(packets) = packets {
         // Fails only for a socket that is not watched, and this one is.
         let _ = epoll::delete(epoll, &packets);

@@ -145,7 +145,7 @@ impl EventLoop {
             packets: made.packets.as_fd(),
         };
         active.recording.join(id, newcomer);
-        connection.buffers.push(Arc::clone(&made.handles.buffer));
+        connection.buffer = Some(Arc::clone(&made.handles.buffer));
         connection.packets = Some(made.packets);
         connection.handles = Some(made.handles);
         Ok(layout)

@@ -29,6 +29,8 @@ pub(super) enum Source {
     Packets(ProviderId),
     /// The end of the process, however many others have its sockets open.
     Process(ProviderId),
+    /// The end of the packet socket of a session that is over for it.
+    Kept(ProviderId),
 }
 
 impl Source {
@@ -39,6 +41,7 @@ impl Source {
             Self::Messages(id) => (2, id),
             Self::Packets(id) => (3, id),
             Self::Process(id) => (4, id),
+            Self::Kept(id) => (5, id),
         };
         EventData::new_u64(u64::from(id) << 3 | kind)
     }
@@ -51,7 +54,8 @@ impl Source {
             1 => Self::Inbox,
             2 => Self::Messages(id),
             3 => Self::Packets(id),
-            _ => Self::Process(id),
+            4 => Self::Process(id),
+            _ => Self::Kept(id),
         }
     }
 }

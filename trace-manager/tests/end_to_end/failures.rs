@@ -10,6 +10,7 @@ use super::provider::Provider;
 use super::*;
 
 use trace_manager::{End, ManagerError};
+use trace_protocol::message::ToProvider;
 use trace_protocol::packet::Packet;
 
 #[test]
@@ -66,7 +67,7 @@ fn nobody_waits_long_for_a_provider_that_hangs() {
     assert_eq!(archive.events_of("hanging").len() as u64, written);
     // It wakes up, and takes part in the next session.
     drop(tracing);
-    while !matches!(hanging.next(), Some(trace_protocol::message::ToProvider::Terminate)) {}
+    while !matches!(hanging.next(), Some(ToProvider::Terminate)) {}
     drop(mute.initialize());
     let session = stage.start(impatient(BufferingMode::Oneshot));
     let tracing = hanging.enter();
@@ -206,6 +207,13 @@ fn packets_after_the_end_hurt_nobody() {
     session.stop();
     let summary = session.join().unwrap();
     assert_eq!(summary.providers[0].end, End::TimedOut);
-    let late = tracing.packets.send(&Packet::Stopped.encode(), &[]);
-    assert!(late.is_err());
+    tracing.packets.set_nonblocking(true);
+    while tracing.packets.send(&Packet::Stopped.encode(), &[]).is_ok() {}
+    while provider.next() != Some(ToProvider::Terminate) {}
+    drop(tracing);
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let tracing = provider.enter();
+    session.stop();
+    provider.leave(tracing);
+    assert_eq!(session.join().unwrap().providers[0].end, End::Terminated);
 }

@@ -4,7 +4,9 @@ use super::archive::Archive;
 use super::provider::Provider;
 use super::*;
 
-use trace_manager::{Bound, Limits};
+use std::os::unix::fs::MetadataExt;
+
+use trace_manager::{Bound, End, Limits};
 use trace_protocol::message::{Register, ToManager, ToProvider};
 
 const ONE: Bound = Bound { process: 1, user: 1, total: 1 };
@@ -103,6 +105,33 @@ fn a_refused_provider_learns_the_limit() {
     drop(kept);
     let summary = end(&session);
     assert_eq!(summary.refused[0].reason, reason);
+}
+
+/// A provider that did not answer in time may still record, so its memory counts until it leaves.
+#[test]
+fn a_provider_that_answers_late_gets_its_next_buffer() {
+    let bound = 1 << 20;
+    let buffers = Some(Bound { process: bound, user: bound, total: bound });
+    let stage = stage(Limits { buffers, ..Limits::default() });
+    let (mut late, _) = Provider::register(stage.manager.path(), "late");
+    let one = || SessionConfig { buffer_size: 900 << 10, ..impatient(BufferingMode::Oneshot) };
+    let session = stage.start(one());
+    let tracing = late.enter();
+    tracing.fill(0, 0);
+    assert_eq!(end(&session).providers[0].end, End::TimedOut);
+    let memory = tracing.memory.try_clone().unwrap();
+    let blocks = || memory.metadata().unwrap().blocks();
+    assert_ne!(blocks(), 0, "it may still record");
+    while late.next() != Some(ToProvider::Terminate) {}
+    drop(tracing);
+    wait_until(|| blocks() == 0);
+    let session = stage.start(one());
+    let tracing = late.enter();
+    let written = tracing.fill(0, 0);
+    drop((late, tracing));
+    wait_until(|| session.progress().events == written);
+    let summary = end(&session);
+    assert_eq!((summary.refusals, summary.events()), (0, written));
 }
 
 /// Messages that never become complete take memory too.
