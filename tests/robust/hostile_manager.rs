@@ -14,7 +14,7 @@ use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::message::{
     BufferDisposition, Decoder, Initialize, StartOptions, ToManager, ToProvider,
 };
-use trace_protocol::packet::{Packet, PACKET_SIZE};
+use trace_protocol::packet::{AlertName, Packet, PACKET_SIZE};
 use trace_protocol::socket::{Listener, MemoryFile, Socket};
 use trace_protocol::words::as_bytes;
 
@@ -31,11 +31,16 @@ struct Hostile {
 }
 
 impl Hostile {
-    /// Accepts the program, which registers.
+    /// Accepts a program that traces continuously, which registers.
     fn new() -> Self {
+        Self::of("chatter")
+    }
+
+    /// Accepts a program with this role, which registers.
+    fn of(role: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let listener = Listener::bind(&directory.path().join("sock")).unwrap();
-        let mut program = subject(&["chatter"]);
+        let mut program = subject(&[role]);
         program.env("TRACE_SOCKET", listener.path());
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = program.spawn().unwrap();
@@ -440,6 +445,34 @@ fn a_late_manager_gets_all_requests_at_once() {
     hostile.send(&ToProvider::Stop, &[]);
     expect_packet(&ours, |packet| *packet == Packet::Stopped);
     hostile.end("late");
+}
+
+/// A manager that does not read for a while gets all requests when it reads again.
+#[test]
+fn a_full_packet_socket_does_not_end_the_session() {
+    let mut hostile = Hostile::of("alert-chatter");
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    hostile.open(&good_buffer(), &theirs);
+    expect_packet(&ours, |packet| matches!(packet, Packet::Started { .. }));
+    fill_socket(&theirs);
+    for _ in 0..20 {
+        hostile.send(&ToProvider::Flush, &[]);
+        // The program has handled the message before when it answers this one.
+        hostile.send(&ToProvider::GetKnownCategories, &[]);
+        wait_until("the program is still connected", || hostile.receive().is_some());
+    }
+    assert_eq!([next_save(&ours, &hostile), next_save(&ours, &hostile)], [0, 1]);
+    fill_socket(&theirs);
+    hostile.send(&ToProvider::Stop, &[]);
+    expect_packet(&ours, |packet| *packet == Packet::Stopped);
+    hostile.end("full");
+}
+
+/// Fills the program's end of the packet socket with alerts.
+fn fill_socket(theirs: &Socket) {
+    theirs.set_nonblocking(true);
+    let alert = Packet::Alert(AlertName::new("flood").unwrap()).encode();
+    while theirs.send(&alert, &[]).is_ok() {}
 }
 
 /// Has the program hand over what it has until it asks to save the next rolling buffer.

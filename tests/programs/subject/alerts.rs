@@ -1,6 +1,6 @@
 //! Programs that raise alerts.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -64,6 +64,21 @@ pub(crate) fn until_killed(milliseconds: u64) {
     std::thread::sleep(Duration::from_millis(milliseconds));
     sys::kill(std::process::id() as i32, libc::SIGKILL);
     std::thread::sleep(Duration::MAX);
+}
+
+/// Traces and raises alerts continuously, until its standard input ends.
+pub(crate) fn chatter() {
+    let _trace = crate::init();
+    std::thread::spawn(|| {
+        for number in 0u64.. {
+            trace_alert!("flood");
+            trace_instant!("alert", "number", "number" => number);
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    });
+    println!("ready");
+    let mut input = Vec::new();
+    std::io::stdin().read_to_end(&mut input).expect("standard input can be read");
 }
 
 /// Raises two kinds of alerts in several threads at full speed, and ends at once.

@@ -79,6 +79,7 @@ fn main() {
         "until-signal" => ending::until_signal(),
         "handle-signal" => ending::handle_signal(),
         "chatter" => ending::chatter(),
+        "alert-chatter" => alerts::chatter(),
         "trace-as" => other_users::trace_as(),
         "listen" => other_users::listen(&argument(0)),
         "fork" => forking::fork_and_trace(&argument(0)),

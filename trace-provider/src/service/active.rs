@@ -99,8 +99,8 @@ impl<'a> Active<'a> {
     }
 
     /// The next wrap that threads have left for good, if there is one: to be saved in streaming
-    /// mode, and free otherwise.
-    pub(crate) fn next_full(&mut self) -> Option<u32> {
+    /// mode, and free otherwise. The same one until [`Active::hand_over`].
+    pub(crate) fn next_full(&self) -> Option<u32> {
         let wrapped_count = self.next;
         if !self.started || self.engine.recorder.current()? <= wrapped_count {
             return None;
@@ -109,8 +109,12 @@ impl<'a> Active<'a> {
             // A thread is held up in a trace point. It is looked for again at the next turn.
             return None;
         }
-        self.next += 1;
         Some(wrapped_count)
+    }
+
+    /// Says that the wrap of [`Active::next_full`] is handed over.
+    pub(crate) fn hand_over(&mut self) {
+        self.next += 1;
     }
 
     /// Says that the rolling buffer of this wrap may be written again.

@@ -130,6 +130,7 @@ impl<'a> Output<'a> {
 
     fn save(&mut self, service: &Service) -> io::Result<()> {
         while let Some(wrapped_count) = self.active.next_full() {
+            self.active.hand_over();
             self.collector.collect_durable(self.active.durable_end(), &mut self.words);
             let save = self.collector.copy_rolling(wrapped_count);
             self.collector.sanitize(save, &mut self.words);

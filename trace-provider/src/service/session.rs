@@ -8,7 +8,7 @@ use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::omission::Omission;
 use trace_protocol::categories::CategorySet;
 use trace_protocol::message::{BufferDisposition, StartOptions};
-use trace_protocol::packet::{AlertName, Packet, PACKET_SIZE, PACKET_VERSION};
+use trace_protocol::packet::{Packet, PACKET_SIZE, PACKET_VERSION};
 use trace_protocol::socket::Socket;
 
 use crate::engine::categories::Wanted;
@@ -82,8 +82,9 @@ impl<'a> Session<'a> {
     /// Does what there is to do without a message. Returns whether there is more.
     pub(crate) fn work(&mut self) -> Result<bool, Closed> {
         let more = self.receive_packets()?;
-        self.send_alerts()?;
+        // Before alerts, which could fill the packet socket.
         self.hand_over()?;
+        self.send_alerts()?;
         self.active.serve_threads();
         Ok(more)
     }
@@ -114,17 +115,23 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Hands over the rolling buffers that are full.
+    /// Hands over the rolling buffers that are full. Those that the packet socket has no room for
+    /// are handed over at a later turn.
     fn hand_over(&mut self) -> Result<(), Closed> {
         self.active.recycle();
         if self.active.mode() != BufferingMode::Streaming {
             return Ok(());
         }
         while let Some(wrapped_count) = self.active.next_full() {
+            let durable_data_end = self.active.durable_end();
+            let packet = Packet::SaveBuffer { wrapped_count, durable_data_end };
+            match send(&self.packets, packet) {
+                Answer::Sent => self.active.hand_over(),
+                Answer::Later => return Ok(()),
+                Answer::Closed => return Err(Closed::GONE),
+            }
             let first = if self.saving.is_empty() { wrapped_count } else { self.saving.start };
             self.saving = first..wrapped_count + 1;
-            let durable_data_end = self.active.durable_end();
-            self.send(Packet::SaveBuffer { wrapped_count, durable_data_end })?;
         }
         Ok(())
     }
@@ -135,34 +142,37 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let packets = &self.packets;
-        self.alerts.send(|alert| send_alert(packets, alert)).ok_or(Closed::GONE)
+        self.alerts.send(|alert| send(packets, Packet::Alert(alert))).ok_or(Closed::GONE)
     }
 
     /// Sends what was raised up to the end of the recording, and says in the trace how many are not
     /// sent.
     fn send_last_alerts(&mut self) -> Result<(), Closed> {
         let packets = &self.packets;
-        let unsent = self.alerts.send_last(|alert| match send_alert(packets, alert) {
-            Answer::Later if sys::wait_until_writable(packets.as_fd()).is_ok() => {
-                send_alert(packets, alert)
-            }
-            answer => answer,
-        });
+        let unsent = self.alerts.send_last(|alert| send_patiently(packets, Packet::Alert(alert)));
         self.active.tell(Omission::Alerts, unsent.ok_or(Closed::GONE)?);
         Ok(())
     }
 
+    /// Sends a packet. A manager that does not read has a second to do so, and then is done with.
     fn send(&self, packet: Packet) -> Result<(), Closed> {
-        let bytes = packet.encode();
-        match self.packets.send(&bytes, &[]) {
-            Ok(sent) if sent == bytes.len() => Ok(()),
-            _ => Err(Closed::GONE),
+        match send_patiently(&self.packets, packet) {
+            Answer::Sent => Ok(()),
+            Answer::Later | Answer::Closed => Err(Closed::GONE),
         }
     }
 }
 
-fn send_alert(packets: &Socket, alert: AlertName) -> Answer {
-    match packets.send(&Packet::Alert(alert).encode(), &[]) {
+/// Sends a packet, and waits for a second at most if the socket is full.
+fn send_patiently(packets: &Socket, packet: Packet) -> Answer {
+    match send(packets, packet) {
+        Answer::Later if sys::wait_until_writable(packets.as_fd()).is_ok() => send(packets, packet),
+        answer => answer,
+    }
+}
+
+fn send(packets: &Socket, packet: Packet) -> Answer {
+    match packets.send(&packet.encode(), &[]) {
         Ok(PACKET_SIZE) => Answer::Sent,
         Err(error) if error.kind() == ErrorKind::WouldBlock => Answer::Later,
         _ => Answer::Closed,
