@@ -117,6 +117,31 @@ fn circular_with_many_rolling_buffers_keeps_more_and_runs_further_ahead() {
     assert_eq!(harness.collector.dropped(), 0);
 }
 
+/// While a thread pauses in the epoch to be overwritten, a loss does not look at all threads.
+#[test]
+fn a_refused_switch_is_tried_again_after_some_losses() {
+    let harness = Harness::new(BufferingMode::Circular, 64 << 10);
+    let slot = harness.attach(1);
+    let paused = harness.attach(2);
+    while harness.instant(slot, 0) {}
+    // The thread has ended, and another one has its slot.
+    harness.recorder.detach(paused);
+    harness.attach(3);
+    let lost = (0..100).position(|_| harness.instant(slot, 0));
+    assert_eq!(lost, Some(15));
+}
+
+/// A thread that goes on does not lose records for having paused.
+#[test]
+fn a_switch_is_not_refused_to_a_thread_that_pauses_no_more() {
+    let harness = Harness::new(BufferingMode::Circular, 64 << 10);
+    let slot = harness.attach(1);
+    let paused = harness.attach(2);
+    while harness.instant(slot, 0) {}
+    assert!(harness.instant(paused, 1));
+    assert!(harness.instant(slot, 1));
+}
+
 /// Losses whose events are overwritten are accounted for, with a window that ends where that of
 /// the first event which is left begins.
 #[test]

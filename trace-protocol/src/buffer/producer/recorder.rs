@@ -47,6 +47,10 @@ pub(super) type Full = fn(&Recorder, &Slot, &Session, LossReason);
 /// With more of them the service thread does it.
 const FEW_SLOTS: usize = 64;
 
+/// Refusals of one epoch in circular mode for each look at the slots: a loss stays cheap. A power of
+/// two.
+const REFUSALS_PER_LOOK: u64 = 16;
+
 /// The state that the threads of a process share, and nothing else shares.
 ///
 /// Its all-zero state means that nothing is recorded, which is what a forked child finds where the
@@ -70,6 +74,11 @@ pub struct Recorder {
     /// Rules: stored by the service thread only; a release store says that the rolling buffer of
     /// that epoch may be overwritten.
     pub(super) ready: AtomicU64,
+    /// The epoch that was refused last, times [`REFUSALS_PER_LOOK`], plus the refusals since the
+    /// slots were looked at; 0 for none.
+    ///
+    /// Rules: a hint, stored by threads that switch or enter an epoch.
+    refused: AtomicU64,
     /// The buffer. Valid while a slot is busy in a current epoch: the service thread frees it after
     /// quiescence only.
     pub(super) session: AtomicPtr<Session>,
@@ -101,6 +110,7 @@ impl Recorder {
                 epoch: CachePadded::new(AtomicU64::new(0)),
                 allocation: CachePadded::new(AtomicU64::new(0)),
                 ready: AtomicU64::new(0),
+                refused: AtomicU64::new(0),
                 session: AtomicPtr::new(core::ptr::null_mut()),
                 base: AtomicU64::new(0),
                 last: AtomicU64::new(0),
@@ -214,6 +224,10 @@ impl Recorder {
         slot: &Slot,
         words: usize,
     ) -> Reserved<'a> {
+        if slot.entered.load(Ordering::Relaxed) != epoch {
+            // Others may have waited for this thread.
+            self.refused.store(0, Ordering::Relaxed);
+        }
         // Whoever switches from this epoch acquires the reservation below, and with it this store.
         slot.entered.store(epoch, Ordering::Release);
         let (least, total) = (session.units_for(words), session.layout.units());
@@ -272,10 +286,28 @@ impl Recorder {
 
     /// Whether no thread can write any more to the rolling buffer that `next` would overwrite, in
     /// circular mode. Threads that paused in its epoch may: the service thread finds out.
+    ///
+    /// After a refusal the slots are looked at again only now and then.
     fn is_left(&self, session: &Session, next: u64) -> bool {
         if session.layout.mode() != BufferingMode::Circular {
             return false;
         }
+        let of_next = next.wrapping_mul(REFUSALS_PER_LOOK);
+        let before = self.refused.load(Ordering::Relaxed);
+        let refusals = before.wrapping_sub(of_next);
+        if refusals < REFUSALS_PER_LOOK - 1 {
+            self.refused.store(before + 1, Ordering::Relaxed);
+            return false;
+        }
+        let is_left = self.have_all_left(session, next);
+        if !is_left {
+            self.refused.store(of_next, Ordering::Relaxed);
+        }
+        is_left
+    }
+
+    /// Looks at the slots for [`Recorder::is_left`].
+    fn have_all_left(&self, session: &Session, next: u64) -> bool {
         let overwritten = next - session.layout.rolling_buffers() as u64;
         fence(Ordering::SeqCst);
         let mut slots = self.pool.used();
