@@ -17,13 +17,13 @@ pub(crate) fn map_slots(count: usize) -> io::Result<&'static [Slot]> {
     Ok(slots)
 }
 
-/// Returns a recorder that records nothing, on pages that the kernel wipes in forked children,
-/// where it can (Linux 4.14).
+/// Returns a recorder that records nothing, on pages that the kernel wipes in forked children. An
+/// error where it cannot (before Linux 4.14): a child would write to its parent's buffer.
 pub(crate) fn map_recorder() -> io::Result<&'static Recorder> {
     // SAFETY: a recorder is atomics of numbers and pointers, for which zeros are valid; they mean
     // that it records nothing.
     let recorder: &[Recorder] = unsafe { map_zeroed(1) }?;
-    let _wiped = advise(recorder, libc::MADV_WIPEONFORK);
+    advise(recorder, libc::MADV_WIPEONFORK)?;
     recorder.first().ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
