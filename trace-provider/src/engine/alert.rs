@@ -76,7 +76,8 @@ struct Slot {
     /// The name's bytes, padded with zeros. In a slot without a name, the first word is 0 and the
     /// second is [`UNSET`].
     ///
-    /// Rules: each word is stored once, by compare and exchange, the first word first. A thread
+    /// Rules: each word is stored once for a provider, by compare and exchange, the first word first.
+    /// A thread
     /// that finds the first word of its name stores the second, also for another thread. So no
     /// thread skips a slot that is about to get its name, and no thread waits.
     name: [AtomicU64; 2],
@@ -136,6 +137,15 @@ impl NamedAlerts {
             None => drop(self.without_slot.fetch_add(1, Ordering::Relaxed)),
         }
         found.is_some()
+    }
+
+    /// Forgets the names, and what was raised. The caller is the only user of the engine.
+    pub(crate) fn reset(&self) {
+        self.forget();
+        for slot in &self.slots {
+            slot.name[0].store(0, Ordering::Relaxed);
+            slot.name[1].store(UNSET, Ordering::Relaxed);
+        }
     }
 
     /// Sets whether a manager receives alerts.
@@ -208,6 +218,19 @@ mod tests {
                 }
             });
             assert_eq!(slots.iter().filter_map(Slot::name).count(), names.len());
+        }
+    }
+
+    #[test]
+    fn a_later_provider_has_all_slots() {
+        let (alerts, wake) = (NamedAlerts::new(), WakeWord::new());
+        alerts.listen(true);
+        for provider in ["first", "second"] {
+            alerts.reset();
+            for number in 0..64 {
+                assert!(alerts.raise(&format!("{provider} {number}"), &wake), "{provider}");
+            }
+            assert!(!alerts.raise("another", &wake));
         }
     }
 

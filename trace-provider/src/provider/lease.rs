@@ -22,6 +22,7 @@ impl Lease {
     pub(crate) fn take() -> io::Result<Arc<Self>> {
         let free = FREE.lock().pop();
         let engine = free.map_or_else(make, Ok)?;
+        engine.alerts.reset();
         Ok(Arc::new(Self { engine, process: std::process::id() }))
     }
 }
