@@ -75,7 +75,7 @@ impl Buffer {
             wake: &(),
             loss_strings,
         };
-        recorder.begin(Box::new(session));
+        recorder.begin(Box::new(session)).unwrap();
         recorder.start();
         Self { recorder, mapping, layout }
     }

@@ -65,7 +65,7 @@ pub(crate) struct Service {
 
 impl Service {
     /// Makes `mapping` the buffer that is recorded into.
-    pub(crate) fn record_into(&self, mapping: WriteMapping, layout: Layout) -> Active<'_> {
+    pub(crate) fn record_into(&self, mapping: WriteMapping, layout: Layout) -> Option<Active<'_>> {
         Active::new(self.engine, &*self.client, &self.announcer, self.clock, mapping, layout)
     }
 

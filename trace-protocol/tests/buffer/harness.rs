@@ -80,14 +80,15 @@ impl Harness {
         for (index, text) in [(100, "category"), (101, "name")] {
             durable.append(&string_record(index, text)).unwrap();
         }
-        recorder.begin(Box::new(Session {
+        let session = Session {
             mapping: mapping.clone(),
             layout,
             process: 1,
             clock,
             wake: &(),
             loss_strings,
-        }));
+        };
+        recorder.begin(Box::new(session)).unwrap();
         let collector =
             Collector::new(mapping.reader(), layout, IdentityPolicy::Own(PROCESS)).unwrap();
         recorder.start();

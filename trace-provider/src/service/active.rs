@@ -37,7 +37,7 @@ pub(crate) struct Active<'a> {
 }
 
 impl<'a> Active<'a> {
-    /// Makes `mapping` the recorder's buffer.
+    /// Makes `mapping` the recorder's buffer. `None` if the recorder has one already.
     pub(crate) fn new(
         engine: &'static Engine,
         client: &'a dyn Client,
@@ -45,13 +45,14 @@ impl<'a> Active<'a> {
         clock: RecordClock,
         mapping: WriteMapping,
         layout: Layout,
-    ) -> Self {
-        if mapping.has_rest() {
-            populate_rest(mapping.clone());
+    ) -> Option<Self> {
+        let rest = mapping.has_rest().then(|| mapping.clone());
+        let recording = Recording::begin(engine, client, clock, mapping, layout)?;
+        if let Some(mapping) = rest {
+            populate_rest(mapping);
         }
-        let recording = Recording::begin(engine, client, clock, mapping, layout);
         let named = Instant::now();
-        Self { engine, recording, announcer, layout, next: 0, started: false, named }
+        Some(Self { engine, recording, announcer, layout, next: 0, started: false, named })
     }
 
     /// Starts recording `categories`, from an empty durable buffer if `clear`. Does nothing while

@@ -207,6 +207,7 @@ impl<'a> Link<'a> {
         self.service.is_accepted();
         let (engine, client) = (self.service.engine, &*self.service.client);
         let active = self.service.record_into(mapping, layout);
+        let active = active.ok_or(Closed::because("this process records already"))?;
         self.session = Some(Session::new(engine, client, active, packets, initialize.categories));
         Ok(())
     }

@@ -90,7 +90,7 @@ impl<'a> Output<'a> {
             identity,
             collector,
             mark: SavedMark::new(mapping.clone()),
-            active: service.record_into(mapping, layout),
+            active: service.record_into(mapping, layout).ok_or(io::ErrorKind::ResourceBusy)?,
             words: Vec::new(),
             failed: None,
         };

@@ -27,25 +27,26 @@ pub(crate) struct Recording<'a> {
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl<'a> Recording<'a> {
-    /// Makes `mapping` the recorder's buffer.
+    /// Makes `mapping` the recorder's buffer. `None` if the recorder has one already.
     pub(crate) fn begin(
         engine: &'static Engine,
         client: &'a dyn Client,
         clock: RecordClock,
         mapping: WriteMapping,
         layout: Layout,
-    ) -> Self {
+    ) -> Option<Self> {
         let (new, loss_strings) = Table::new(mapping.clone(), layout, clock.ticks, &engine.refs);
-        *engine.table() = Some(new);
-        engine.recorder.begin(Box::new(Session {
+        let session = Session {
             mapping,
             layout,
             process: u64::from(std::process::id()),
             clock: clock.ticks,
             wake: &engine.wake,
             loss_strings,
-        }));
-        Self { engine, client }
+        };
+        engine.recorder.begin(Box::new(session)).ok()?;
+        *engine.table() = Some(new);
+        Some(Self { engine, client })
     }
 
     fn with_table<T>(&self, act: impl FnOnce(&mut Table) -> T) -> Option<T> {

@@ -66,13 +66,19 @@ impl Recorder {
     /// Makes `session` the buffer to record into. Service thread only; [`Recorder::end`] takes it
     /// back.
     ///
-    /// # Panics
-    /// If there is a session already.
-    pub fn begin(&self, session: Box<Session>) {
-        self.begin_losses(&session);
-        let old = self.session.swap(Box::into_raw(session), Ordering::AcqRel);
-        assert!(old.is_null(), "a recorder has one session at a time");
+    /// # Errors
+    /// The session is returned if there is one already.
+    pub fn begin(&self, session: Box<Session>) -> Result<(), Box<Session>> {
+        let (none, new) = (core::ptr::null_mut(), Box::into_raw(session));
+        if self.session.compare_exchange(none, new, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            // SAFETY: the pointer came from `Box::into_raw` just above, and nobody else has it.
+            return Err(unsafe { Box::from_raw(new) });
+        }
+        if let Some(session) = self.installed() {
+            self.begin_losses(session);
+        }
         self.base.store(self.last.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Becomes what it was before [`Recorder::provide`]. Only in a forked child, by its only
