@@ -310,19 +310,21 @@ fn only_what_is_used_is_registered() {
         Part::String(1, 20),
         Part::String(2, 30),
         Part::Thread(1, 7),
+        Part::Thread(2, 8),
         Part::Blob(1, 8),
         Part::Blob(1, 8),
     ];
     let output = sliced(&archive(&parts)).0;
-    let (mut reader, mut strings) = (Reader::new(&*output), Vec::new());
+    let (mut reader, mut strings, mut threads) = (Reader::new(&*output), Vec::new(), Vec::new());
     while let Some(item) = reader.next().unwrap() {
         match item.record {
             Record::String { index, value } => strings.push((index, value.len())),
-            Record::Thread { .. } => panic!("no record has a thread"),
+            Record::Thread { index, .. } => threads.push(index),
             _ => {}
         }
     }
     assert_eq!(strings, [(1, 20)]);
+    assert_eq!(threads, [1], "a blob belongs to the thread of its chunk, which has index 1");
 }
 
 proptest! {
