@@ -69,6 +69,6 @@ pub enum BufferingMode {
     Oneshot,
     /// Overwrites the oldest records.
     Circular,
-    /// Keeps all records: one half of the buffer is saved while the other is written.
+    /// Keeps all records: full rolling buffers, of up to eight, are saved while another is written.
     Streaming,
 }

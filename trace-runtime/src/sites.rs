@@ -16,7 +16,7 @@ pub(crate) fn turn_all(table: &mut Table) {
 /// Turns every site off. Does nothing but stores.
 ///
 /// # Safety
-/// The caller is the only thread of a forked child.
+/// The table's lock is held, or the caller is the only thread of a forked child.
 pub(crate) unsafe fn turn_all_off() {
     all_sites().for_each(Turn::turn_off);
     // SAFETY: by the contract.

@@ -1,8 +1,8 @@
 //! What each mode keeps when the buffer fills.
 
 use trace_protocol::buffer::header::BufferingMode;
-
-use trace_protocol::buffer::producer::LossReason;
+use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::buffer::producer::{LossReason, Session};
 
 use crate::harness::{clock, instants, Harness, PATIENCE};
 
@@ -129,6 +129,24 @@ fn a_refused_switch_is_tried_again_after_some_losses() {
     harness.attach(3);
     let lost = (0..100).position(|_| harness.instant(slot, 0));
     assert_eq!(lost, Some(15));
+}
+
+/// The first session stays as it was.
+#[test]
+fn a_second_session_is_returned() {
+    let mut harness = Harness::new(BufferingMode::Circular, 64 << 10);
+    let slot = harness.attach(1);
+    harness.recorder.stop(PATIENCE);
+    let first = harness.recorder.end().unwrap();
+    let (mapping, layout) = (WriteMapping::anonymous(first.layout.total_size()), first.layout);
+    let second = Session { mapping, layout, process: 2, ..*first };
+    harness.recorder.begin(first).unwrap();
+    assert_eq!(harness.recorder.begin(Box::new(second)).unwrap_err().process, 2);
+    harness.recorder.start();
+    assert!(harness.instant(slot, 9));
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    assert_eq!(instants(&out, 1), [9]);
 }
 
 /// A thread that goes on does not lose records for having paused.

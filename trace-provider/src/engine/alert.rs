@@ -76,10 +76,9 @@ struct Slot {
     /// The name's bytes, padded with zeros. In a slot without a name, the first word is 0 and the
     /// second is [`UNSET`].
     ///
-    /// Rules: each word is stored once for a provider, by compare and exchange, the first word first.
-    /// A thread
-    /// that finds the first word of its name stores the second, also for another thread. So no
-    /// thread skips a slot that is about to get its name, and no thread waits.
+    /// Rules: each word is stored once for a provider, by compare and exchange, the first word
+    /// first. A thread that finds the first word of its name stores the second, also for another
+    /// thread. So no thread skips a slot that is about to get its name, and no thread waits.
     name: [AtomicU64; 2],
     count: AlertCount,
 }

@@ -179,8 +179,9 @@ impl Place {
 
     fn tell(&self, state: TraceState) {
         self.telling.store(this_thread(), Ordering::SeqCst);
-        // SAFETY: the pointer is null or came from `Box::into_raw`; who takes it away frees it when
-        // `telling` is seen 0, which is not before the call below has returned.
+        // SAFETY: the pointer is null or came from `Box::into_raw`. Who takes it away during the
+        // call below frees it after `telling` is 0 again, or, on this thread, leaves it in `left`,
+        // which is freed behind the call.
         if let Some(callback) = unsafe { self.callback.load(Ordering::SeqCst).as_ref() } {
             let told = catch_unwind(AssertUnwindSafe(|| callback(state)));
             // Its drop could panic again.

@@ -122,7 +122,7 @@ pub(crate) fn read_all(read: impl FnMut(&Site)) {
 /// Turns every site off. Does nothing but stores.
 ///
 /// # Safety
-/// The caller is the only thread of a forked child.
+/// The table's lock is held, or the caller is the only thread of a forked child.
 pub(crate) unsafe fn turn_all_off() {
     // SAFETY: by the contract.
     unsafe { sites() }.for_each(Turn::turn_off);

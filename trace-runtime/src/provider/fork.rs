@@ -28,14 +28,17 @@ pub(super) fn notice() {
             return;
         }
         if known == CLEARING {
-            // Another thread is about to be done: it only stores.
+            // Another thread is about to be done.
             std::thread::yield_now();
         } else if PROCESS
             .compare_exchange(known, CLEARING, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
         {
             if known != 0 {
-                clear();
+                // The child may have started threads, one of which may load or unload a module.
+                let _locked = ENGINE.table();
+                // SAFETY: the lock is held.
+                unsafe { clear() };
             }
             PROCESS.store(this, Ordering::Release);
         }
@@ -53,18 +56,22 @@ pub(super) fn install_handlers(at_exit: extern "C" fn()) {
 /// Runs in a forked child before anything else. Only stores, since the parent's locks may be
 /// held.
 extern "C" fn in_child() {
-    clear();
+    // SAFETY: the child has one thread, which is this one.
+    unsafe { clear() };
     ENGINE.forget_locks();
     names::forget();
     CURRENT.forget();
 }
 
 /// Makes a forked child record nothing. Only stores. What the child's own locks protect stays.
-fn clear() {
+///
+/// # Safety
+/// The table's lock is held, or the caller is the only thread of a forked child.
+unsafe fn clear() {
     ENGINE.clear();
     thread::forget_slot();
     RECORDER.nonces().forget();
     registry::forget_alerts();
-    // SAFETY: a forked child has one thread, which is this one.
+    // SAFETY: by the contract.
     unsafe { sites::turn_all_off() };
 }

@@ -47,8 +47,7 @@ pub(super) type Full = fn(&Recorder, &Slot, &Session, LossReason);
 /// With more of them the service thread does it.
 const FEW_SLOTS: usize = 64;
 
-/// Refusals of one epoch in circular mode for each look at the slots: a loss stays cheap. A power of
-/// two.
+/// Refusals of one epoch in circular mode for each look at the slots: a loss stays cheap.
 const REFUSALS_PER_LOOK: u64 = 16;
 
 /// The state that the threads of a process share, and nothing else shares.

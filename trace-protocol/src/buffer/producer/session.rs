@@ -39,7 +39,8 @@ pub struct Session {
     pub process: u64,
     /// Reads the clock that the records' ticks come from.
     pub clock: fn() -> u64,
-    /// Wakes the service thread, once a switch.
+    /// Wakes the service thread: once a switch, or once a quarter of the rolling buffers in
+    /// circular mode.
     pub wake: &'static dyn Wake,
     /// The strings of loss records, in the string table.
     pub loss_strings: LossStrings,
