@@ -40,9 +40,9 @@ pub struct Limits {
     /// Bytes of buffers in a session. Default [`None`]: a quarter of the memory that is available
     /// when the session starts for a process, half of it for a user, three quarters in all; and
     /// always room for one buffer of the session's size. A buffer counts until its contents are in
-    /// the archive and its memory is free again, which the manager frees, whoever has it mapped. The
-    /// buffer of a provider that did not answer to Stop counts until the provider closes its packet
-    /// socket or its connection.
+    /// the archive and its memory is free again, which the manager frees, whoever has it mapped.
+    /// The buffer of a provider that did not answer to Stop counts until the provider closes its
+    /// packet socket or its connection.
     pub buffers: Option<Bound>,
 }
 
