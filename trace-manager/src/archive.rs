@@ -24,6 +24,6 @@ pub use sink::ArchiveSink;
 pub(crate) use spool::{Block, Notes};
 pub use target::ArchiveTarget;
 pub(crate) use target::Output;
-pub(crate) use writer::{give_way, Beginning, WriterStatus};
 #[cfg(test)]
 pub(crate) use writer::ArchiveWriter;
+pub(crate) use writer::{give_way, Beginning, WriterStatus};

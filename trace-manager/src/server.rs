@@ -7,6 +7,7 @@
 //! | module | subject |
 //! |---|---|
 //! | `event_loop` | waiting, and which turn is whose |
+//! | `source` | what the loop waits for |
 //! | `state` | what the loop looks after |
 //! | `intake`, `admission` | whom it takes in, and within which limits |
 //! | `active` | the session |
@@ -29,6 +30,7 @@ mod kept;
 mod outbox;
 mod perform;
 mod provision;
+mod source;
 mod state;
 
 pub(crate) use command::{Command, Mailbox, Shared, StartRequest};

@@ -5,13 +5,20 @@ use std::time::Instant;
 
 use rustix::process::{getrlimit, Resource};
 
-use super::provision::Waiting;
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, NoRoom};
 use crate::limits::{Bound, Limits};
 use crate::machine::ProviderId;
 use crate::memory::available_memory;
 use crate::quota::Quota;
 use crate::waker::Waker;
+
+/// A provider for whose buffer there was no memory, while others left theirs.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) id: ProviderId,
+    pub(super) deadline: Instant,
+    pub(super) no_room: NoRoom,
+}
 
 /// What providers take, and may take.
 #[derive(Debug)]

@@ -5,14 +5,12 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::thread;
 
 use rustix::event::epoll::{self, EventFlags};
 use rustix::event::{poll, PollFd, PollFlags};
 use trace_protocol::socket::Socket;
 
-use super::perform::unwatch;
-use super::state::{EventLoop, Source};
+use super::source::{unwatch, Source};
 use crate::buffers::SharedBuffer;
 use crate::machine::ProviderId;
 
@@ -37,35 +35,17 @@ impl KeptBuffer {
         Self { buffer, packets }
     }
 
-    fn is_left(&self) -> bool {
+    /// Returns whether the provider has left the buffer.
+    pub(super) fn is_left(&self) -> bool {
         // No event is asked for: the end of the peer is always reported.
         let mut fds = [PollFd::new(&self.packets, PollFlags::empty())];
         poll(&mut fds, 0).is_ok_and(|ready| ready != 0)
     }
-}
 
-impl EventLoop {
-    /// Frees the buffers that a provider has left since.
-    pub(super) fn free_left(&mut self, id: ProviderId) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        let kept = std::mem::take(&mut connection.kept);
-        let (left, kept) = kept.into_iter().partition(KeptBuffer::is_left);
-        connection.kept = kept;
-        self.free(left);
-    }
-
-    /// Frees buffers that a provider kept. That takes a while, which the others do not wait for.
-    pub(super) fn free(&self, kept: Vec<KeptBuffer>) {
-        let leave = |KeptBuffer { buffer, packets }: KeptBuffer| {
-            unwatch(&self.epoll, Some(packets));
-            buffer.leave();
-            buffer
-        };
-        let buffers: Vec<_> = kept.into_iter().map(leave).collect();
-        if !buffers.is_empty() {
-            // Without a thread it is done here.
-            let _freed =
-                thread::Builder::new().name("trace-free".to_owned()).spawn(|| drop(buffers));
-        }
+    /// Closes the packet socket, and returns the buffer to be freed.
+    pub(super) fn leave(self, epoll: &OwnedFd) -> Arc<SharedBuffer> {
+        unwatch(epoll, Some(self.packets));
+        self.buffer.leave();
+        self.buffer
     }
 }

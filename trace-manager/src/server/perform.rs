@@ -1,17 +1,19 @@
 //! Doing what the conductor wants done.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventFlags};
 use trace_protocol::message::ToProvider;
 use trace_protocol::packet::Packet;
-use trace_protocol::socket::{PeerCredentials, Socket};
+use trace_protocol::socket::PeerCredentials;
 
 use super::active::Active;
 use super::connection::Connection;
 use super::kept::KeptBuffer;
-use super::state::{EventLoop, Source};
+use super::source::{unwatch, Source};
+use super::state::EventLoop;
 use crate::collection::Departure;
 use crate::machine::{
     End, Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent,
@@ -172,12 +174,23 @@ impl EventLoop {
             }
         }
     }
-}
 
-/// Closes a packet socket. It would not leave epoll by that alone, since the guard has it too.
-pub(super) fn unwatch(epoll: &OwnedFd, packets: Option<Socket>) {
-    if let Some(packets) = packets {
-        // Fails only for a socket that is not watched, and this one is.
-        let _ = epoll::delete(epoll, &packets);
+    /// Frees the buffers that a provider has left since.
+    pub(super) fn free_left(&mut self, id: ProviderId) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let kept = std::mem::take(&mut connection.kept);
+        let (left, kept) = kept.into_iter().partition(KeptBuffer::is_left);
+        connection.kept = kept;
+        self.free(left);
+    }
+
+    /// Frees buffers that a provider kept. That takes a while, which the others do not wait for.
+    pub(super) fn free(&self, kept: Vec<KeptBuffer>) {
+        let buffers: Vec<_> = kept.into_iter().map(|kept| kept.leave(&self.epoll)).collect();
+        if !buffers.is_empty() {
+            // Without a thread it is done here.
+            let _freed =
+                thread::Builder::new().name("trace-free".to_owned()).spawn(|| drop(buffers));
+        }
     }
 }

@@ -15,8 +15,10 @@ use trace_protocol::message::Register;
 use trace_protocol::socket::{PeerCredentials, Socket};
 use trace_protocol::words::as_bytes;
 
+use super::admission::Waiting;
 use super::outbox::Handles;
-use super::state::{EventLoop, Source};
+use super::source::Source;
+use super::state::EventLoop;
 use crate::buffers::{NoRoom, Share, SharedBuffer};
 use crate::machine::{ProviderId, SessionState, TraceeEvent};
 use crate::recording::Newcomer;
@@ -24,14 +26,6 @@ use crate::recording::Newcomer;
 /// How long a provider waits for memory that others have left. It takes as long as the rest of
 /// their records takes to get into the archive.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A provider for whose buffer there was no memory, while others left theirs.
-#[derive(Debug)]
-pub(super) struct Waiting {
-    id: ProviderId,
-    pub(super) deadline: Instant,
-    no_room: NoRoom,
-}
 
 /// Why a provider has no buffer.
 enum NoBuffer {

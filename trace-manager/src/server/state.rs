@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::epoll::{self, EventFlags};
 use trace_protocol::archive::ClockSample;
 use trace_protocol::socket::Listener;
 
@@ -13,52 +13,13 @@ use super::active::Active;
 use super::admission::Admission;
 use super::command::Inbox;
 use super::connection::Connection;
+use super::source::Source;
 use crate::limits::Limits;
 use crate::machine::{Conductor, ProviderId, Time};
 use crate::machine_providers::MachineProviders;
 
 /// What is read of one provider's messages in a turn, in bytes.
 const SCRATCH: usize = 64 << 10;
-
-/// What an epoll event is about: a provider's number and one of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
-    Listener,
-    Inbox,
-    Messages(ProviderId),
-    Packets(ProviderId),
-    /// The end of the process, however many others have its sockets open.
-    Process(ProviderId),
-    /// The end of the packet socket of a session that is over for it.
-    Kept(ProviderId),
-}
-
-impl Source {
-    pub(super) fn data(self) -> EventData {
-        let (kind, id) = match self {
-            Self::Listener => (0, 0),
-            Self::Inbox => (1, 0),
-            Self::Messages(id) => (2, id),
-            Self::Packets(id) => (3, id),
-            Self::Process(id) => (4, id),
-            Self::Kept(id) => (5, id),
-        };
-        EventData::new_u64(u64::from(id) << 3 | kind)
-    }
-
-    pub(super) fn from_data(data: EventData) -> Self {
-        let data = data.u64();
-        let id = (data >> 3) as ProviderId;
-        match data & 7 {
-            0 => Self::Listener,
-            1 => Self::Inbox,
-            2 => Self::Messages(id),
-            3 => Self::Packets(id),
-            4 => Self::Process(id),
-            _ => Self::Kept(id),
-        }
-    }
-}
 
 /// The event loop and all that it looks after.
 #[derive(Debug)]

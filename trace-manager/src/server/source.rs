@@ -1,0 +1,56 @@
+//! What the event loop waits for.
+
+use std::os::fd::OwnedFd;
+
+use rustix::event::epoll::{self, EventData};
+use trace_protocol::socket::Socket;
+
+use crate::machine::ProviderId;
+
+/// What an epoll event is about: a provider's number and one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Listener,
+    Inbox,
+    Messages(ProviderId),
+    Packets(ProviderId),
+    /// The end of the process, however many others have its sockets open.
+    Process(ProviderId),
+    /// The end of the packet socket of a session that is over for it.
+    Kept(ProviderId),
+}
+
+impl Source {
+    pub(super) fn data(self) -> EventData {
+        let (kind, id) = match self {
+            Self::Listener => (0, 0),
+            Self::Inbox => (1, 0),
+            Self::Messages(id) => (2, id),
+            Self::Packets(id) => (3, id),
+            Self::Process(id) => (4, id),
+            Self::Kept(id) => (5, id),
+        };
+        EventData::new_u64(u64::from(id) << 3 | kind)
+    }
+
+    pub(super) fn from_data(data: EventData) -> Self {
+        let data = data.u64();
+        let id = (data >> 3) as ProviderId;
+        match data & 7 {
+            0 => Self::Listener,
+            1 => Self::Inbox,
+            2 => Self::Messages(id),
+            3 => Self::Packets(id),
+            4 => Self::Process(id),
+            _ => Self::Kept(id),
+        }
+    }
+}
+
+/// Closes a packet socket. It would not leave epoll by that alone, since the guard has it too.
+pub(super) fn unwatch(epoll: &OwnedFd, packets: Option<Socket>) {
+    if let Some(packets) = packets {
+        // Fails only for a socket that is not watched, and this one is.
+        let _ = epoll::delete(epoll, &packets);
+    }
+}
