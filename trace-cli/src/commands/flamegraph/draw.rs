@@ -10,6 +10,10 @@ pub(crate) type Stack = (String, Vec<u64>);
 
 fn line((stack, times): &Stack) -> String {
     let mut line = unmistakable(stack);
+    if line.trim_start().starts_with('#') {
+        // inferno skips comments. A word joiner is invisible, and no white space.
+        line.insert(0, '\u{2060}');
+    }
     for nanos in times {
         write!(line, " {nanos}").expect("a string takes any text");
     }
@@ -63,6 +67,13 @@ mod tests {
         let svg = String::from_utf8(draw(String::new(), &stacks).unwrap()).unwrap();
         assert!(svg.contains("worker\u{a0}1 (1,000 ns, 100.00%)"), "{svg}");
         assert!(svg.contains("read\u{a0}2 (500 ns, 50.00%)"), "{svg}");
+    }
+
+    #[test]
+    fn a_name_is_no_comment() {
+        let stacks = [("# process;work".to_owned(), vec![500])];
+        let svg = String::from_utf8(draw(String::new(), &stacks).unwrap()).unwrap();
+        assert!(svg.contains("# process (500 ns, 100.00%)"), "{svg}");
     }
 
     #[test]
