@@ -41,8 +41,8 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
             differences(&before, &after)
         }
     };
-    let svg = draw(title, &stacks)
-        .with_context(|| format!("cannot draw {}", args.file.display()))?;
+    let svg =
+        draw(title, &stacks).with_context(|| format!("cannot draw {}", args.file.display()))?;
     let mut output = Output::create(&args.output)?;
     output.write_all(&svg).with_context(|| format!("cannot write {}", args.output.display()))?;
     output.finish_as(&args.output)?;
