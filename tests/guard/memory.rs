@@ -1,13 +1,17 @@
-//! A control group whose memory is short: the kernel kills the process in it.
+//! A control group whose memory runs out: the kernel kills a process in it.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::Pid;
 
-/// Bytes with which no process of ours goes on.
-const LITTLE: &str = "1048576";
+/// The limit of the group, in bytes.
+const LIMIT: &str = "16777216";
+
+/// A score with which the kernel chooses a process before any other one of its group.
+const FIRST: &str = "1000";
 
 /// A control group of memory (cgroups(7)), of the second or the first version.
 pub(crate) struct Group {
@@ -53,10 +57,20 @@ impl Group {
         Ok(group)
     }
 
-    /// Moves a process into the group, which has hardly any memory then.
-    pub(crate) fn starve(&self, process: Pid) -> io::Result<()> {
-        fs::write(self.path.join(self.limit), LITTLE)?;
-        fs::write(self.path.join("cgroup.procs"), process.as_raw_nonzero().to_string())
+    /// Uses up the memory of the group while `victim` is in it, so that the kernel kills `victim`.
+    ///
+    /// What a process had allocated before it joins a group is not counted there, so a second
+    /// process does the allocating. The kernel kills that one afterwards.
+    pub(crate) fn exhaust(&self, victim: Pid) -> io::Result<Child> {
+        let victim = victim.as_raw_nonzero().to_string();
+        fs::write(self.path.join(self.limit), LIMIT)?;
+        fs::write(Path::new("/proc").join(&victim).join("oom_score_adj"), FIRST)?;
+        fs::write(self.path.join("cgroup.procs"), victim)?;
+        // A line without an end is kept in memory as it grows.
+        let allocate = r#"echo $$ > "$1/cgroup.procs" && exec tail -n 1 /dev/zero"#;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", allocate, "sh"]).arg(&self.path);
+        shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn()
     }
 
     /// How many processes were killed because there was no memory.

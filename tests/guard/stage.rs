@@ -121,15 +121,13 @@ impl Stage {
         recorder.wait().expect("it can be waited for");
     }
 
-    /// Leaves the manager hardly any memory. The guard is a process of its own, and has enough.
-    pub(crate) fn starve_manager(&self, group: &Group) {
-        let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        group.starve(Pid::from_child(&recorder)).expect("the group is ours");
-    }
-
-    pub(crate) fn wait_for_manager_to_die(&self) {
+    /// Has the kernel kill the manager because its group has no memory left. The guard, a process
+    /// of its own, is not in the group.
+    pub(crate) fn exhaust_memory_of_manager(&self, group: &Group) {
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut other = group.exhaust(Pid::from_child(&recorder)).expect("the group is ours");
         wait_until("the manager dies", || matches!(recorder.try_wait(), Ok(Some(_))));
+        wait_until("the other one dies", || matches!(other.try_wait(), Ok(Some(_))));
     }
 
     /// Kills the manager and the program together.
