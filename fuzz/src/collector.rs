@@ -1,4 +1,4 @@
-//! The collector against the reader: all that the one lets through, the other reads.
+//! The collector against the reader: the reader accepts every record that the collector accepts.
 
 use trace_analyze::check::{self, Verdict};
 use trace_format::audit::Audit;
@@ -6,21 +6,20 @@ use trace_format::encode::append_bytes;
 use trace_format::layout::{ObjectType, ThreadKoids};
 use trace_format::record::{EventKind, Record, Reference, Text, Value};
 use trace_format::{notes, Item, Reader};
-use trace_protocol::archive::{self, ClockSample, Identity};
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::DurableWriter;
-use trace_protocol::message::ClockSource;
 
 use crate::choices::{Choices, OTHER_PROCESS, PROCESS};
+use crate::provider::{opening, words_of};
 use crate::records::put;
 
 /// Clock anchors that the manager writes here.
 const ANCHORS: usize = 1;
 
-/// Takes bytes for what a provider wrote. The first one says whether they are its words as they
-/// are, or say which records it wrote and what is wrong with them.
+/// Collects what a provider wrote. The first byte decides whether the others are its words, or
+/// choices of records and of their defects.
 pub fn collector(bytes: &[u8]) {
     let Some((form, rest)) = bytes.split_first() else { return };
     let mut words = Vec::new();
@@ -30,12 +29,6 @@ pub fn collector(bytes: &[u8]) {
         _ => Choices::at_one_time(rest).records(&mut words),
     }
     readable(&archive_of(&words));
-}
-
-/// The whole words of some bytes.
-pub(crate) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
-    let word = |word: &[u8]| u64::from_le_bytes(word.try_into().expect("these are 8 bytes"));
-    bytes.chunks_exact(8).map(word)
 }
 
 /// What records refer to: strings with the indexes 1 to 4, threads with 1 and 2.
@@ -64,17 +57,7 @@ fn archive_of(words: &[u64]) -> Vec<u8> {
     let _full = durable.append(words);
     let mut collector = Collector::new(mapping.reader(), layout, IdentityPolicy::Own(PROCESS))
         .expect("the layout is the mapping's");
-    let identity = Identity {
-        id: 1,
-        name: "fuzz".to_owned(),
-        process_name: "fuzz".to_owned(),
-        pid: PROCESS as u32,
-        uid: 0,
-        clock: ClockSource::Boottime,
-    };
-    let mut archive = Vec::new();
-    archive::magic(&mut archive);
-    archive::opening(&mut archive, &identity, 1_000_000_000, &ClockSample::now());
+    let mut archive = opening();
     collector.finish(&mut archive);
     let mut bytes = Vec::new();
     append_bytes(&mut bytes, &archive);

@@ -1,4 +1,4 @@
-//! What the fuzz targets do with any bytes: panics are faults.
+//! The fuzz targets: functions that panic if a property does not hold for an input.
 
 mod archive;
 mod choices;
@@ -15,6 +15,7 @@ mod json;
 #[path = "../../trace-cli/src/message.rs"]
 #[allow(dead_code)]
 mod message;
+mod provider;
 mod records;
 mod xray;
 

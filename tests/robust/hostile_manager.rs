@@ -423,7 +423,7 @@ fn memory_that_changes_under_a_program_does_not_end_it() {
     hostile.end("changes");
 }
 
-/// A manager that is late, for want of a processor, is asked for all that there is to save.
+/// A manager without a processor for a while receives all requests to save, the oldest first.
 #[test]
 fn a_late_manager_gets_all_requests_at_once() {
     let hostile = Hostile::new();
@@ -431,12 +431,12 @@ fn a_late_manager_gets_all_requests_at_once() {
     hostile.open(&good_buffer(), &theirs);
     expect_packet(&ours, |packet| matches!(packet, Packet::Started { .. }));
     let last = layout().rolling_buffers() as u32 - 1;
-    let mut asked = Vec::new();
-    while asked.len() < last as usize {
-        asked.push(next_save(&ours, &hostile));
+    let mut requests = Vec::new();
+    while requests.len() < last as usize {
+        requests.push(next_save(&ours, &hostile));
     }
-    assert_eq!(asked, Vec::from_iter(0..last));
-    // The oldest one comes first: other answers are ignored.
+    assert_eq!(requests, Vec::from_iter(0..last));
+    // The oldest request is answered first: other answers are ignored.
     for wrapped_count in [last - 1, 0] {
         let saved = Packet::BufferSaved { wrapped_count, durable_data_end: 0 };
         ours.send(&saved.encode(), &[]).unwrap();

@@ -96,10 +96,10 @@ fn checked(archive: &[u8], dump: &Dump) {
     assert_eq!((report.events, report.error_count), (dump.events, dump.errors));
     let of_providers: u64 = report.providers.iter().map(|provider| provider.events).sum();
     assert_eq!(of_providers, dump.events, "each event has a provider");
-    let told = report
+    let losses = report
         .providers
         .iter()
         .fold(0, |sum: u64, provider| sum.saturating_add(provider.records_dropped));
-    assert_eq!(told, report.records_dropped, "each loss has a provider");
+    assert_eq!(losses, report.records_dropped, "each loss has a provider");
     assert!(report.to_json().is_object());
 }

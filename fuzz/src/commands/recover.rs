@@ -8,17 +8,15 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use trace_format::encode::append_bytes;
 use trace_manager::{recover as recover_archive, RecoverError};
-use trace_protocol::archive::{self, ClockSample, Identity};
 use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::DurableWriter;
 use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
-use trace_protocol::message::ClockSource;
 
 use super::{assert_readable, content};
 use crate::archive::archive;
-use crate::choices::{Choices, PROCESS};
-use crate::collector::words_of;
+use crate::choices::Choices;
+use crate::provider::{opening, words_of};
 
 const PARTS: Parts = Parts {
     losses_size: Layout::MIN_LOSSES_SIZE,
@@ -28,8 +26,8 @@ const PARTS: Parts = Parts {
     unit_size: 256,
 };
 
-/// Takes bytes for what a killed process left: a partial archive, of which a part counts, and a
-/// buffer. What is recovered has all of that part that can be read, and is readable.
+/// Recovers what a killed process left: a partial archive, of which a part is valid, and a buffer.
+/// The result has all readable records of that part, and is readable.
 pub fn recover(bytes: &[u8]) {
     thread_local! {
         static PLACE: TempDir = TempDir::new_in("/dev/shm").expect("there is memory");
@@ -40,7 +38,10 @@ pub fn recover(bytes: &[u8]) {
 fn recovered(output: &Path, bytes: &[u8]) {
     let (form, rest) = bytes.split_first().unwrap_or((&0, &[]));
     let (partial, buffer) = rest.split_at(rest.len() / 2);
-    let partial = [opening(), archive(partial)[8..].to_vec()].concat();
+    let records = archive(partial);
+    let mut partial = Vec::new();
+    append_bytes(&mut partial, &opening());
+    partial.extend_from_slice(&records[8..]);
     let valid = partial.len().saturating_sub(usize::from(form >> 4) * 8) / 8 * 8;
     fs::write(partial_path(output), &partial).expect("there is memory");
     leave_buffer(&buffer_path(output), *form, buffer, valid as u64);
@@ -64,25 +65,7 @@ fn recovered(output: &Path, bytes: &[u8]) {
     let _absent = fs::remove_file(output);
 }
 
-/// What a process writes first.
-fn opening() -> Vec<u8> {
-    let identity = Identity {
-        id: 1,
-        name: "fuzz".to_owned(),
-        process_name: "fuzz".to_owned(),
-        pid: PROCESS as u32,
-        uid: 0,
-        clock: ClockSource::Boottime,
-    };
-    let mut words = Vec::new();
-    archive::magic(&mut words);
-    archive::opening(&mut words, &identity, 1_000_000_000, &ClockSample::now());
-    let mut bytes = Vec::new();
-    append_bytes(&mut bytes, &words);
-    bytes
-}
-
-/// Leaves a buffer: with records that bytes choose, or with the bytes as they are behind its
+/// Leaves a buffer: with records that the bytes choose, or with the bytes themselves after its
 /// header, or at its start.
 fn leave_buffer(path: &Path, form: u8, bytes: &[u8], valid: u64) {
     let layout = Layout::new(BufferingMode::Streaming, PARTS).expect("a layout as any other");

@@ -7,8 +7,7 @@ use trace_format::{EventKind, Reader, Record};
 
 use crate::archive::archive;
 
-/// Takes bytes for an archive: statistics count what is there, however it is grouped, and the
-/// archive does not differ from itself.
+/// Counts do not depend on the grouping, and an archive does not differ from itself.
 pub fn stats(bytes: &[u8]) {
     let archive = archive(bytes);
     let schedule = Schedule::read(Reader::new(&archive[..])).expect("it starts as archives do");
