@@ -173,10 +173,20 @@ fn traced_program() {
 /// Programs that exhaust the manager's resources do not harm others, even if the manager is killed.
 #[test]
 fn hostile_connections_harm_no_other_program() {
-    let mut stage = Stage::waiting_with_memory(600 << 20, "4M");
+    harm_no_other_program(Stage::waiting_with_memory(600 << 20, "4M"), "in an address space");
+}
+
+/// The same in a control group with little memory: the kernel has no reason to kill the manager.
+#[test]
+fn hostile_connections_do_not_use_up_the_memory_of_a_group() {
+    let Some(group) = Group::with(120 << 20) else { return };
+    harm_no_other_program(Stage::waiting_in(&group, "4M"), "in a group");
+    assert_eq!(group.killed(), 0);
+}
+
+fn harm_no_other_program(mut stage: Stage, context: &str) {
     let crowd = Crowd::at(&stage.socket());
     stage.start_program();
-    let context = "a crowd of connections";
     stage.wait_for_numbers(20_000);
     let known = stage.published();
     stage.kill_manager();
@@ -190,12 +200,7 @@ fn hostile_connections_harm_no_other_program() {
 /// The kernel kills the manager while it takes what the program has recorded.
 #[test]
 fn the_manager_is_killed_for_its_memory() {
-    let group = match Group::new() {
-        Ok(group) => group,
-        Err(error) => {
-            return eprintln!("skipped: no control group with a limit of memory: {error}")
-        }
-    };
+    let Some(group) = Group::with(16 << 20) else { return };
     let stage = Stage::with_program_apart("streaming", "4M");
     stage.wait_for_numbers(1000);
     // The program goes on when the manager is dead, and records nothing then.

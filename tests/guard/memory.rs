@@ -1,14 +1,13 @@
 //! A control group whose memory runs out: the kernel kills a process in it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::Pid;
-
-/// The limit of the group, in bytes.
-const LIMIT: &str = "16777216";
 
 /// A score with which the kernel chooses a process before any other one of its group.
 const FIRST: &str = "1000";
@@ -22,8 +21,17 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Makes a group below that of this process; an error if the system has none for us.
-    pub(crate) fn new() -> io::Result<Self> {
+    /// Makes a group with a limit in bytes below that of this process; none, with a message, where
+    /// this process cannot.
+    pub(crate) fn with(bytes: u64) -> Option<Self> {
+        let group = Self::new().and_then(|group| {
+            fs::write(group.path.join(group.limit), bytes.to_string())?;
+            Ok(group)
+        });
+        group.inspect_err(|error| eprintln!("skipped: no control group for memory: {error}")).ok()
+    }
+
+    fn new() -> io::Result<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup")?;
         let second = Self::below(&groups, "", "unified", "memory.max", "memory.events");
         second.or_else(|_| {
@@ -49,7 +57,10 @@ impl Group {
             true => root.join(mount),
             false => root.to_owned(),
         };
-        let path = root.join(own).join(format!("trace-test-{}", std::process::id()));
+        static GROUPS: AtomicU32 = AtomicU32::new(0);
+        let number = GROUPS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("trace-test-{}-{number}", std::process::id());
+        let path = root.join(own).join(name);
         fs::create_dir(&path)?;
         let group = Self { path, limit, events };
         // Without the controller the group has no such file.
@@ -63,14 +74,19 @@ impl Group {
     /// process does the allocating. The kernel kills that one afterwards.
     pub(crate) fn exhaust(&self, victim: Pid) -> io::Result<Child> {
         let victim = victim.as_raw_nonzero().to_string();
-        fs::write(self.path.join(self.limit), LIMIT)?;
         fs::write(Path::new("/proc").join(&victim).join("oom_score_adj"), FIRST)?;
         fs::write(self.path.join("cgroup.procs"), victim)?;
         // A line without an end is kept in memory as it grows.
-        let allocate = r#"echo $$ > "$1/cgroup.procs" && exec tail -n 1 /dev/zero"#;
+        let mut allocate = self.command("tail");
+        allocate.args(["-n", "1", "/dev/zero"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    }
+
+    /// Returns a command that runs a program in the group.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut shell = Command::new("sh");
-        shell.args(["-c", allocate, "sh"]).arg(&self.path);
-        shell.stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+        shell.args(["-c", r#"echo $$ > "$0/cgroup.procs" && exec "$@""#]).arg(&self.path);
+        shell.arg(program);
+        shell
     }
 
     /// How many processes were killed because there was no memory.

@@ -37,7 +37,8 @@ impl Stage {
         let directory = prepare();
         // A oneshot buffer must hold all numbers.
         let size = if mode == "oneshot" { "64M" } else { size };
-        let mut record = record(&directory, &directory.path().join("out.fxt"));
+        let mut record =
+            record(Command::new(trace()), &directory, &directory.path().join("out.fxt"));
         record.args(["-m", mode, "-b", size, "--"]).args(program());
         Self::spawn(directory, record, None)
     }
@@ -45,7 +46,8 @@ impl Stage {
     /// Records a program that finds the session by its socket.
     pub(crate) fn with_program_apart(mode: &str, size: &str) -> Self {
         let directory = prepare();
-        let mut record = record(&directory, &directory.path().join("out.fxt"));
+        let mut record =
+            record(Command::new(trace()), &directory, &directory.path().join("out.fxt"));
         record.args(["-m", mode, "-b", size, "--socket"]).arg(directory.path().join("sock"));
         let program = program_at(&directory);
         Self::spawn(directory, record, Some(program))
@@ -53,16 +55,27 @@ impl Stage {
 
     /// Starts a recording without a program, with a limited address space.
     pub(crate) fn waiting_with_memory(bytes: u64, size: &str) -> Self {
-        let directory = prepare();
-        let mut record = record(&directory, &directory.path().join("out.fxt"));
-        record.args(["-m", "streaming", "-b", size, "--socket"]);
-        record.arg(directory.path().join("sock"));
-        let stage = Self::spawn(directory, record, None);
+        let stage = Self::waiting(Command::new(trace()), size);
         let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
         let recorder = Pid::from_child(&stage.recorder.lock().expect("no thread panicked"));
         prlimit(Some(recorder), Resource::As, limit).expect("it is a child");
         wait_until("the socket is there", || stage.socket().exists());
         stage
+    }
+
+    /// Starts a recording without a program, in a control group.
+    pub(crate) fn waiting_in(group: &Group, size: &str) -> Self {
+        let stage = Self::waiting(group.command(trace()), size);
+        wait_until("the socket is there", || stage.socket().exists());
+        stage
+    }
+
+    fn waiting(trace: Command, size: &str) -> Self {
+        let directory = prepare();
+        let mut record = record(trace, &directory, &directory.path().join("out.fxt"));
+        record.args(["-m", "streaming", "-b", size, "--socket"]);
+        record.arg(directory.path().join("sock"));
+        Self::spawn(directory, record, None)
     }
 
     /// Starts the program, which finds the session by its socket.
@@ -78,7 +91,7 @@ impl Stage {
     /// Records the program into a pipe with a reader.
     pub(crate) fn to_a_pipe() -> Self {
         let directory = prepare();
-        let mut record = record(&directory, Path::new("-"));
+        let mut record = record(Command::new(trace()), &directory, Path::new("-"));
         record.stdout(Stdio::piped()).args(["-b", "1M", "--"]).args(program());
         Self::spawn(directory, record, None)
     }
@@ -204,7 +217,7 @@ impl Stage {
     }
 
     pub(crate) fn record_to(&self, output: &Path, duration: Duration) {
-        let mut record = record(&self.directory, output);
+        let mut record = record(Command::new(trace()), &self.directory, output);
         record.args([
             "-b",
             "16M",
@@ -311,15 +324,14 @@ fn prepare() -> TempDir {
     directory
 }
 
-fn record(directory: &TempDir, output: &Path) -> Command {
-    let said = File::options().append(true).open(directory.path().join("stderr"));
-    let mut record = Command::new(trace());
-    record.args(["record", "-o"]).arg(output).stdin(Stdio::null()).stdout(Stdio::null());
-    record.process_group(0).stderr(said.expect("the test made it"));
-    record.env(PROGRESS, directory.path().join("progress")).env_remove("TRACE_SOCKET");
+fn record(mut trace: Command, directory: &TempDir, output: &Path) -> Command {
+    let stderr = File::options().append(true).open(directory.path().join("stderr"));
+    trace.args(["record", "-o"]).arg(output).stdin(Stdio::null()).stdout(Stdio::null());
+    trace.process_group(0).stderr(stderr.expect("the test made it"));
+    trace.env(PROGRESS, directory.path().join("progress")).env_remove("TRACE_SOCKET");
     // The parent of the private socket's directory.
-    record.env("XDG_RUNTIME_DIR", directory.path());
-    record
+    trace.env("XDG_RUNTIME_DIR", directory.path());
+    trace
 }
 
 /// The command line of this test as the recorded program.
