@@ -1,6 +1,7 @@
 //! The commands that read archives, on any archive.
 
 mod compressed;
+mod critical_path;
 mod export;
 mod merge;
 mod pftrace;
@@ -10,13 +11,13 @@ mod slice;
 mod stacks;
 mod stats;
 mod timeline;
-mod top;
 
 use trace_analyze::check;
 use trace_convert::text;
 use trace_format::{Reader, Record};
 
 pub use compressed::compressed;
+pub use critical_path::critical_path;
 pub use export::export;
 pub use merge::merge;
 pub use pftrace::pftrace;
@@ -26,7 +27,6 @@ pub use slice::slice;
 pub use stacks::stacks;
 pub use stats::stats;
 pub use timeline::timeline;
-pub use top::top;
 
 /// Returns the records of an archive as `trace dump` prints them, without their places and
 /// providers, and without tables.

@@ -21,7 +21,8 @@ mod xray;
 
 pub use collector::collector;
 pub use commands::{
-    compressed, export, merge, pftrace, read, recover, slice, stacks, stats, timeline, top,
+    compressed, critical_path, export, merge, pftrace, read, recover, slice, stacks, stats,
+    timeline,
 };
 pub use insntrace::{flow, pt};
 pub use json::{fxt, json};

@@ -76,7 +76,7 @@ targets! {
     xray_map: "xray-map", 1;
     read: "archive", 20;
     stats: "archive", 20;
-    top: "archive", 20;
+    critical_path: "archive", 20;
     slice: "archive", 20;
     merge: "archive", 20;
     timeline: "archive", 20;

@@ -4,14 +4,16 @@ mod analysis;
 mod archives;
 mod pictures;
 mod recording;
+mod selection;
 
 use clap::{Parser, Subcommand};
 
 use crate::exit;
-pub(crate) use analysis::{DiffArgs, StatsArgs, TopArgs};
+pub(crate) use analysis::{CriticalPathArgs, DiffArgs, StatsArgs, TopArgs};
 pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, MergeArgs, SliceArgs};
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs};
+pub(crate) use selection::{Filter, Selection};
 
 /// The help of `--categories`, which many commands have.
 const CATEGORIES: &str = "Select categories: names, `prefix*`, and `-name` or `-prefix*` to \
@@ -31,6 +33,7 @@ pub(crate) enum Command {
     View(ViewArgs),
     Stats(StatsArgs),
     Top(TopArgs),
+    CriticalPath(CriticalPathArgs),
     Diff(DiffArgs),
     Timeline(TimelineArgs),
     Flamegraph(FlamegraphArgs),

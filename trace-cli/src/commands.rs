@@ -2,6 +2,7 @@
 
 mod check;
 mod convert;
+mod critical_path;
 mod diff;
 mod dump;
 mod flamegraph;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Diff(args) => diff::run(args),
         Command::Flamegraph(args) => flamegraph::run(args),
         Command::Top(args) => top::run(args),
+        Command::CriticalPath(args) => critical_path::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Merge(args) => merge::run(args),
         Command::Timeline(args) => timeline::run(args),

@@ -1,5 +1,6 @@
 //! Opening archives and other formats, and errors for unknown formats.
 
+mod selected;
 mod spill;
 
 use std::fs::File;
@@ -17,6 +18,7 @@ use trace_protocol::buffer::saved::buffer_path;
 use crate::compression::decompress;
 use crate::message::HINT;
 use crate::progress::Watched;
+pub(crate) use selected::open_selected;
 pub(crate) use spill::{copy_to, temporary_file_error, Spill};
 
 /// The path for standard input or output.

@@ -12,6 +12,7 @@ mod input;
 mod message;
 mod output;
 mod progress;
+mod rows;
 mod table;
 mod unmatched;
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, StdoutLock, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use trace_protocol::file::{self, NewFile, Place};
 
 use crate::compression::{Compression, Compressor};
 use crate::input::STANDARD;
-use crate::message::HINT;
+use crate::message::{say, HINT};
 
 /// Makes writes beyond the limit of a file's size (`ulimit -f`) fail, as on a
 /// full disk, instead of killing the process.
@@ -28,6 +28,34 @@ pub(crate) fn refuse_same_file(input: &Path, output: &Path) -> Result<()> {
         bail!("{} is both input and output{HINT}choose another name for -o", input.display());
     }
     Ok(())
+}
+
+/// Returns the output that was chosen, or in the current directory one with the name of the input
+/// and another extension.
+pub(crate) fn path_or_default(
+    chosen: Option<&Path>,
+    input: &Path,
+    extension: &str,
+) -> Result<PathBuf> {
+    if let Some(chosen) = chosen {
+        return Ok(chosen.to_owned());
+    }
+    if input == Path::new(STANDARD) {
+        bail!("the output has no name{HINT}name it with -o");
+    }
+    let name = input.file_name().with_context(|| format!("cannot read {}", input.display()))?;
+    let plain = match Compression::of(Path::new(name)) {
+        Ok(Compression::Gzip | Compression::Zstd) => Path::new(name).with_extension(""),
+        _ => PathBuf::from(name),
+    };
+    Ok(plain.with_extension(extension))
+}
+
+/// Reports the name of a complete output that the user has not chosen.
+pub(crate) fn name_default(chosen: Option<&Path>, output: &Path) {
+    if chosen.is_none() {
+        say(&format!("written to {}", output.display()));
+    }
 }
 
 /// The output of a command, compressed according to its extension.

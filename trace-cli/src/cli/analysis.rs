@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::CATEGORIES;
-use crate::args::{parse_category, parse_id, parse_share, GroupBy, SortBy};
+use super::Selection;
+use crate::args::{parse_id, parse_share, GroupBy, SortBy};
 
 /// Show counts, totals and percentiles for each duration
 ///
@@ -27,8 +27,8 @@ pub(crate) struct StatsArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
-    pub(crate) categories: Vec<String>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
 
     /// Sort by COLUMN, largest first
     #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Total)]
@@ -112,8 +112,8 @@ pub(crate) struct DiffArgs {
     #[arg(long, num_args = 1.., value_name = "FILE", requires = "before")]
     pub(crate) after: Vec<PathBuf>,
 
-    #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
-    pub(crate) categories: Vec<String>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
 
     /// Show also rows that are alike, unclear, minor, rare, new or gone
     #[arg(long)]
@@ -137,7 +137,39 @@ pub(crate) struct DiffArgs {
     pub(crate) json: bool,
 }
 
-/// Show the critical path of the slowest operation or flow
+/// Show the durations with the most self time
+///
+/// SELF excludes inner durations, and SHARE is the part of the self time of all
+/// selected durations. The rows are sorted by SELF, which shows where a change
+/// of the code would save the most time.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace top trace.fxt
+  trace top trace.fxt -c 'net*' --limit 5
+  trace top trace.fxt --by thread")]
+pub(crate) struct TopArgs {
+    /// Archive to read; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+
+    /// Print at most N rows
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+
+    /// Split rows by thread or process [default: no split]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) by: Option<GroupBy>,
+
+    /// Print the rows as JSON, times in nanoseconds
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show the critical path of the slowest async operation or flow
 ///
 /// The path lists what ran for the operation, on which thread, and what the
 /// operation waited for. Where an operation waits, the path follows its child
@@ -145,20 +177,16 @@ pub(crate) struct DiffArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
-  trace top trace.fxt
-  trace top trace.fxt -n request
-  trace top trace.fxt --flow -c queue")]
-pub(crate) struct TopArgs {
+  trace critical-path trace.fxt
+  trace critical-path trace.fxt -n request
+  trace critical-path trace.fxt --flow -c queue")]
+pub(crate) struct CriticalPathArgs {
     /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Select names, as -c selects categories [default: all]
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
-    pub(crate) name: Vec<String>,
-
-    #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
-    pub(crate) categories: Vec<String>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
 
     /// Select the operation or flow with this id, such as 42 or 0x2a
     #[arg(long, value_name = "ID", value_parser = parse_id)]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::CATEGORIES;
-use crate::args::{parse_category, parse_moment, Format, Moment};
+use super::Selection;
+use crate::args::{parse_moment, Format, Moment};
 
 /// Convert between archives, Chrome JSON and other formats
 ///
@@ -36,8 +36,11 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) to: Option<Format>,
 
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+
     /// Skip malformed JSON, and report how much was skipped
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["categories", "name"])]
     pub(crate) lenient: bool,
 }
 
@@ -53,6 +56,9 @@ pub(crate) struct DumpArgs {
     /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) selection: Selection,
 }
 
 /// Verify an archive and report missing data
@@ -106,12 +112,8 @@ pub(crate) struct SliceArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     pub(crate) to: Option<Moment>,
 
-    #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
-    pub(crate) categories: Vec<String>,
-
-    /// Select names, as -c selects categories [default: all]
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
-    pub(crate) name: Vec<String>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
 
     /// Select a process by id or name; repeatable [default: all]
     #[arg(short, long, value_name = "PROCESS")]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Selection;
 use crate::args::GroupBy;
 
 /// Draw a flame graph: an SVG that can be searched and zoomed
@@ -12,16 +13,20 @@ use crate::args::GroupBy;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
-  trace flamegraph trace.fxt -o trace.svg
+  trace flamegraph trace.fxt                                  # writes trace.flamegraph.svg
+  trace flamegraph trace.fxt --threads -c 'net*' -o net.svg
   trace flamegraph after.fxt --diff before.fxt -o diff.svg    # red: more time than before")]
 pub(crate) struct FlamegraphArgs {
     /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// SVG to write; `-` for standard output
+    /// SVG to write; `-` for standard output [default: trace.flamegraph.svg for trace.fxt]
     #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: PathBuf,
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) selection: Selection,
 
     /// Color boxes by their change since the archive BEFORE
     #[arg(long, value_name = "BEFORE")]
@@ -30,6 +35,10 @@ pub(crate) struct FlamegraphArgs {
     /// Group stacks by thread or process [default: no groups]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<GroupBy>,
+
+    /// Group stacks by thread, as --by thread does
+    #[arg(long, conflicts_with = "by")]
+    pub(crate) threads: bool,
 }
 
 /// Draw a timeline: a web page that opens offline, or an SVG
@@ -43,7 +52,7 @@ pub(crate) struct FlamegraphArgs {
 A million events make a page of 17 MB.
 
 Examples:
-  trace timeline trace.fxt -o trace.html
+  trace timeline trace.fxt                      # writes trace.timeline.html
   trace timeline trace.fxt -o trace.svg
   trace slice long.fxt --from 2s --to 3s -o - | trace timeline - -o part.html")]
 pub(crate) struct TimelineArgs {
@@ -52,8 +61,12 @@ pub(crate) struct TimelineArgs {
     pub(crate) file: PathBuf,
 
     /// .html or .svg to write; `-` for the page on standard output
+    /// [default: trace.timeline.html for trace.fxt]
     #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: PathBuf,
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) selection: Selection,
 
     /// Fail beyond N events; each takes 100 bytes of memory, and 100 for text
     #[arg(long, value_name = "N", default_value_t = trace_convert::timeline::DEFAULT_LIMIT)]

@@ -28,15 +28,24 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
         Some(format) => Some(format),
         None => Format::of(&args.output)?,
     };
+    if let Some(Format::Svg | Format::Html) = target {
+        bail!(
+            "cannot convert to {}: is a picture{HINT}use trace timeline or trace flamegraph",
+            args.output.display()
+        )
+    }
+    let is_fxt = matches!(target, Some(Format::Fxt));
+    if !args.selection.is_all() && !is_fxt {
+        let (reader, code) = input::open_selected(&args.input, &args.selection)?;
+        return Ok(code.max(convert(args, target, reader)?));
+    }
+    if !args.selection.is_all() {
+        let (name, to) = (args.input.display(), args.output.display());
+        bail!("cannot select events{HINT}convert to JSON, or use trace slice {name} -o {to}");
+    }
     let input = input::open_any(&args.input)?;
     let is_fxt = matches!(target, None | Some(Format::Fxt));
     match (input.kind, target) {
-        (_, Some(Format::Svg | Format::Html)) => {
-            bail!(
-                "cannot convert to {}: is a picture{HINT}use trace timeline or trace flamegraph",
-                args.output.display()
-            )
-        }
         (Some(InputKind::Json), _) if is_fxt => return document_to_fxt(args, input),
         (Some(InputKind::Ftrace), _) if is_fxt => return to_fxt(args, input),
         (Some(InputKind::Json), Some(Format::Json)) => {
@@ -52,6 +61,15 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
         _ => {}
     }
     let reader = input.into_reader(&args.input, args.lenient)?;
+    convert(args, target, reader)
+}
+
+/// Converts an archive to another format.
+fn convert(
+    args: &ConvertArgs,
+    target: Option<Format>,
+    reader: Reader<Box<dyn Read>>,
+) -> Result<u8> {
     match target {
         Some(format @ (Format::Folded | Format::Speedscope | Format::Csv)) => {
             stacks::convert(args, format, reader)

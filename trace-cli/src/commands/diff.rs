@@ -8,9 +8,8 @@ use serde_json::{json, Value};
 use trace_analyze::diff::{self, Change, Effect, Options, Verdict};
 use trace_analyze::stats::{Distribution, Report};
 use trace_convert::visible;
-use trace_protocol::categories::CategorySet;
 
-use crate::cli::DiffArgs;
+use crate::cli::{DiffArgs, Filter};
 use crate::damage::explained;
 use crate::input::STANDARD;
 use crate::message::HINT;
@@ -36,8 +35,8 @@ const HEADS: [&str; 10] = [
 
 pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     let (before, after) = sides(args)?;
-    let categories = CategorySet::new(&args.categories);
-    let read = |path: &PathBuf| read(path, &categories);
+    let filter = args.selection.filter();
+    let read = |path: &PathBuf| read(path, &filter);
     let read_all = |paths: &[PathBuf]| paths.iter().map(read).collect::<Result<Vec<Report>>>();
     let (reports_before, reports_after) = (read_all(before)?, read_all(after)?);
     let changes = diff::compare(&reports_before, &reports_after, &options(args));
@@ -49,7 +48,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     let reports = || reports_before.iter().chain(&reports_after);
     let code = paths.zip(reports()).map(|(path, report)| warn(path, report)).max();
     let found = reports().flat_map(|report| report.categories.iter().cloned()).collect();
-    unmatched::warn(&categories, &found);
+    unmatched::warn(&filter.categories, &found);
     let code = code.unwrap_or(exit::OK).max(warn_if_uncompared(&changes));
     Ok(code.max(warn_if_slower(args, &changes)))
 }
@@ -94,11 +93,11 @@ fn sides(args: &DiffArgs) -> Result<(&[PathBuf], &[PathBuf])> {
     Ok((before, after))
 }
 
-/// Reads the selected categories of an archive.
-fn read(path: &Path, categories: &CategorySet) -> Result<Report> {
+/// Reads the selected events of an archive.
+fn read(path: &Path, filter: &Filter) -> Result<Report> {
     let mut report = explained(path, diff::read(input::open(path)?))?;
     for rows in [&mut report.durations, &mut report.operations, &mut report.flows] {
-        rows.retain(|row| categories.matches(&row.category));
+        rows.retain(|row| filter.matches(&row.category, &row.name));
     }
     Ok(report)
 }

@@ -7,13 +7,14 @@ use trace_analyze::objects::Objects;
 use trace_analyze::Damage;
 use trace_convert::{text, visible};
 use trace_format::audit::Audit;
-use trace_format::{ReadError, Stats};
+use trace_format::{Item, ReadError, Record, Stats};
 
-use crate::cli::DumpArgs;
+use crate::cli::{DumpArgs, Filter};
 use crate::message::describe;
 use crate::{damage, exit, input, say};
 
 pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
+    let filter = args.selection.filter();
     let mut reader = input::open_to_print(&args.file)?;
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let mut line = String::new();
@@ -26,6 +27,10 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
         match reader.next() {
             Ok(Some(item)) => {
                 audit.item(&item);
+                if !args.selection.is_all() && !is_selected(&item, &filter) {
+                    objects.note(&item);
+                    continue;
+                }
                 text::line_with_names(&mut line, &item, &mut objects).context(failed)?;
             }
             Ok(None) => break,
@@ -44,6 +49,13 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     // Each malformed record was reported at its place.
     let stats = Stats { bad_records: 0, ..reader.stats() };
     Ok(code.max(damage::warn(&args.file, &Damage { stats, audit, ..Damage::default() })))
+}
+
+fn is_selected(item: &Item<'_>, filter: &Filter) -> bool {
+    match &item.record {
+        Record::Event(event) => filter.matches(&item.text(event.category), &item.text(event.name)),
+        _ => false,
+    }
 }
 
 /// Returns the line that replaces an unreadable record.

@@ -20,10 +20,10 @@ use crate::{damage, input};
 use draw::{draw, Stack};
 
 pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
-    output::refuse_same_file(&args.file, &args.output)?;
-    Format::Svg.refuse_other(&args.output)?;
-    let by = args.by.map(Into::into).unwrap_or_default();
-    let (after, mut code) = read(&args.file, by)?;
+    let output = output::path_or_default(args.output.as_deref(), &args.file, "flamegraph.svg")?;
+    output::refuse_same_file(&args.file, &output)?;
+    Format::Svg.refuse_other(&output)?;
+    let (after, mut code) = read(&args.file, args)?;
     if after.stacks().next().is_none() {
         bail!("cannot draw {}: it has no durations", args.file.display());
     }
@@ -31,29 +31,35 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     let stacks = match &args.diff {
         None => after.stacks().map(|(stack, nanos)| (stack, vec![nanos])).collect(),
         Some(before) => {
-            output::refuse_same_file(before, &args.output)?;
+            output::refuse_same_file(before, &output)?;
             if before == Path::new(STANDARD) && args.file == Path::new(STANDARD) {
                 bail!("standard input is named twice{HINT}name a file");
             }
             title += &format!(" against {}", before.display());
-            let (before, code_of_before) = read(before, by)?;
+            let (before, code_of_before) = read(before, args)?;
             code = code.max(code_of_before);
             differences(&before, &after)
         }
     };
     let svg =
         draw(title, &stacks).with_context(|| format!("cannot draw {}", args.file.display()))?;
-    let mut output = Output::create(&args.output)?;
-    output.write_all(&svg).with_context(|| format!("cannot write {}", args.output.display()))?;
-    output.finish_as(&args.output)?;
+    let mut file = Output::create(&output)?;
+    file.write_all(&svg).with_context(|| format!("cannot write {}", output.display()))?;
+    file.finish_as(&output)?;
+    output::name_default(args.output.as_deref(), &output);
     Ok(code)
 }
 
 /// Reports what an archive lacks, and returns its stacks and the exit code.
-fn read(path: &Path, by: Grouping) -> Result<(Folded, u8)> {
-    let stacks = explained(path, Stacks::read(input::open(path)?))?;
+fn read(path: &Path, args: &FlamegraphArgs) -> Result<(Folded, u8)> {
+    let by = match args.threads {
+        true => Grouping::Thread,
+        false => args.by.map(Into::into).unwrap_or_default(),
+    };
+    let (reader, code) = input::open_selected(path, &args.selection)?;
+    let stacks = explained(path, Stacks::read(reader))?;
     damage::warn_counts(path, &damage::of_durations(&stacks.oddities));
-    let code = damage::warn(path, &stacks.damage);
+    let code = code.max(damage::warn(path, &stacks.damage));
     let folded = stacks.folded(by).with_context(|| format!("cannot read {}", path.display()))?;
     damage::warn_counts(path, &damage::of_stacks(&folded));
     Ok((folded, code))

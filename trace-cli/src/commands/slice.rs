@@ -4,7 +4,6 @@ mod scan;
 
 use anyhow::{bail, ensure, Result};
 use trace_convert::slice::{self, Plan, Selection, Summary};
-use trace_protocol::categories::CategorySet;
 
 use crate::args::{Format, Moment};
 use crate::cli::SliceArgs;
@@ -19,9 +18,9 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     Format::Fxt.refuse_other(&args.output)?;
     let input = Spill::new(&args.file)?;
     let scan = scan(args, &input)?;
-    let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
-    let category = |category: &str| categories.matches(category);
-    let name = |name: &str| names.matches(name);
+    let filter = args.selection.filter();
+    let category = |category: &str| filter.categories.matches(category);
+    let name = |name: &str| filter.names.matches(name);
     let processes = koids(&args.process, "process", |name| scan.processes(name))?;
     let threads = koids(&args.thread, "thread", |name| scan.threads(name))?;
     let nanos = |moment| match moment {
@@ -31,8 +30,8 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let selection = Selection {
         from: args.from.map_or(0, nanos),
         to: args.to.map(nanos),
-        category: (!args.categories.is_empty()).then_some(&category),
-        name: (!args.name.is_empty()).then_some(&name),
+        category: (!args.selection.categories.is_empty()).then_some(&category),
+        name: (!args.selection.name.is_empty()).then_some(&name),
         processes: processes.as_deref(),
         threads: threads.as_deref(),
     };
@@ -52,7 +51,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let summary = explained_writing(&args.file, &args.output, summary)?;
     output.finish_as(&args.output)?;
     summarize(&summary);
-    if !unmatched::warn(&categories, &summary.categories) && !summary.has_events {
+    if !unmatched::warn(&filter.categories, &summary.categories) && !summary.has_events {
         say(&Scan::read(&args.file, &input)?.no_event());
     }
     Ok(damage::warn(&args.file, &summary.damage))

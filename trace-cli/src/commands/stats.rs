@@ -5,13 +5,12 @@ mod rows;
 use anyhow::Result;
 use serde_json::Value;
 use trace_analyze::schedule::Schedule;
-use trace_analyze::stats::{self, Report, Row};
-use trace_convert::visible;
-use trace_protocol::categories::CategorySet;
+use trace_analyze::stats::{self, Report};
 
 use crate::args::SortBy;
 use crate::cli::StatsArgs;
 use crate::damage::explained;
+use crate::rows::sort;
 use crate::table::{self, Table};
 use crate::{damage, input, say, unmatched};
 
@@ -26,7 +25,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         rows::text(args, &report)
     };
     table::print(&text)?;
-    unmatched::warn(&CategorySet::new(&args.categories), &report.categories);
+    unmatched::warn(&args.selection.filter().categories, &report.categories);
     warn(args, &report);
     Ok(damage::warn(&args.file, &report.damage))
 }
@@ -54,9 +53,9 @@ fn read(args: &StatsArgs) -> Result<Report> {
     collect(Some(&schedule))
 }
 
-/// Drops unselected categories, and sorts and limits the rows.
+/// Drops unselected rows, and sorts and limits the rows.
 fn arrange(args: &StatsArgs, report: &mut Report) {
-    let categories = CategorySet::new(&args.categories);
+    let filter = args.selection.filter();
     let limit = args.limit.unwrap_or(usize::MAX);
     // Instants have no length, so they are sorted by count.
     let of_instants = if args.sort == SortBy::Name { SortBy::Name } else { SortBy::Count };
@@ -66,11 +65,11 @@ fn arrange(args: &StatsArgs, report: &mut Report) {
         (&mut report.flows, args.sort),
         (&mut report.instants, of_instants),
     ] {
-        rows.retain(|row| categories.matches(&row.category));
-        rows::sort(rows, by);
+        rows.retain(|row| filter.matches(&row.category, &row.name));
+        sort(rows, by);
         rows.truncate(limit);
     }
-    report.counters.retain(|row| categories.matches(&row.category));
+    report.counters.retain(|row| filter.matches(&row.category, &row.name));
     report.counters.truncate(limit);
 }
 
@@ -98,11 +97,6 @@ fn warn(args: &StatsArgs, report: &Report) {
         _ => of_durations,
     };
     damage::warn_counts(&args.file, &counts);
-}
-
-/// Returns category and name, joined and escaped for a terminal.
-fn label(row: &Row) -> String {
-    format!("{}:{}", visible(&row.category), visible(&row.name))
 }
 
 /// Appends a heading and a table, if the table has rows.

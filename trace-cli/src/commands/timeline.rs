@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anyhow::{bail, Context, Result};
 use trace_convert::timeline::{Drawn, Timeline};
-use trace_format::Reader;
 
 use crate::args::Format;
 use crate::cli::TimelineArgs;
@@ -16,19 +15,21 @@ use crate::output::{self, Output};
 use crate::{damage, input, say};
 
 pub(crate) fn run(args: &TimelineArgs) -> Result<u8> {
-    output::refuse_same_file(&args.file, &args.output)?;
-    let format = format_of(&args.output)?;
-    let timeline = read(args)?;
-    let mut output = BufWriter::new(Output::create(&args.output)?);
+    let path = output::path_or_default(args.output.as_deref(), &args.file, "timeline.html")?;
+    output::refuse_same_file(&args.file, &path)?;
+    let format = format_of(&path)?;
+    let (timeline, code) = read(args)?;
+    let mut output = BufWriter::new(Output::create(&path)?);
     let title = args.file.file_name().unwrap_or(args.file.as_os_str()).to_string_lossy();
-    let failed = || format!("cannot write {}", args.output.display());
+    let failed = || format!("cannot write {}", path.display());
     match format {
         Format::Svg => warn(&args.file, timeline.svg(&title, &mut output).with_context(failed)?),
         _ => timeline.html(&title, &mut output).with_context(failed)?,
     }
     output.flush().with_context(failed)?;
-    output.into_inner().map_err(|error| error.into_error())?.finish_as(&args.output)?;
-    Ok(damage::warn(&args.file, &timeline.damage))
+    output.into_inner().map_err(|error| error.into_error())?.finish_as(&path)?;
+    output::name_default(args.output.as_deref(), &path);
+    Ok(code.max(damage::warn(&args.file, &timeline.damage)))
 }
 
 /// Returns the format to draw: a page or a picture.
@@ -40,9 +41,9 @@ fn format_of(output: &Path) -> Result<Format> {
     }
 }
 
-fn read(args: &TimelineArgs) -> Result<Timeline> {
+fn read(args: &TimelineArgs) -> Result<(Timeline, u8)> {
     let path = &args.file;
-    let reader: Reader<_> = input::open(path)?;
+    let (reader, code) = input::open_selected(path, &args.selection)?;
     let timeline = explained(path, Timeline::read(reader, args.limit))?;
     let name = path.display();
     if timeline.left_out > 0 {
@@ -64,7 +65,7 @@ fn read(args: &TimelineArgs) -> Result<Timeline> {
         };
         bail!("cannot draw {name}: it has no events{only}");
     }
-    Ok(timeline)
+    Ok((timeline, code))
 }
 
 /// Reports what a picture leaves out.

@@ -1,129 +1,64 @@
 //! `trace top`
 
-mod no_match;
-
-use anyhow::Result;
+use anyhow::{bail, Result};
 use serde_json::json;
-use trace_analyze::critical::{self, Choice, Chosen, Found, Segment};
-use trace_analyze::exact;
-use trace_convert::visible;
-use trace_format::ReadError;
-use trace_protocol::categories::CategorySet;
+use trace_analyze::stats::{self, Row};
 
+use crate::args::SortBy;
 use crate::cli::TopArgs;
-use crate::damage;
 use crate::damage::explained;
-use crate::input::Spill;
+use crate::message::HINT;
+use crate::rows;
 use crate::table::{self, human_nanos, Table};
+use crate::{damage, input, say, unmatched};
 
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {
-    let input = Spill::new(&args.file)?;
-    let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
-    let category = |category: &str| categories.matches(category);
-    let name = |name: &str| names.matches(name);
-    let choice =
-        Choice { flows: args.flow, category: Some(&category), name: Some(&name), id: args.id };
-    let found = critical::slowest(input.open()?, &choice);
-    let Found { slowest, unpaired, damage } = explained(&args.file, found)?;
-    let counts =
-        if args.flow { damage::of_flows(&unpaired) } else { damage::of_operations(&unpaired) };
-    damage::warn_counts(&args.file, &counts);
-    let code = damage::warn(&args.file, &damage);
-    let Some(chosen) = slowest else {
-        return Err(no_match::error(args, &input)?);
-    };
-    let segments = critical::path(&chosen, || Ok::<_, Failed>(input.open()?));
-    let segments = segments.or_else(|error| match error {
-        Failed::Read(error) => explained(&args.file, Err(error)),
-        Failed::Open(error) => Err(error),
-    })?;
-    table::print(&match args.json {
-        true => json(&chosen, &segments)?,
-        false => text(&chosen, &segments),
-    })?;
+    let path = &args.file;
+    let by = args.by.map(Into::into).unwrap_or_default();
+    let mut report = explained(path, stats::collect(input::open(path)?, by, None))?;
+    let filter = args.selection.filter();
+    unmatched::warn(&filter.categories, &report.categories);
+    damage::warn_counts(path, &damage::of_durations(&report.oddities));
+    let code = damage::warn(path, &report.damage);
+    report.durations.retain(|row| filter.matches(&row.category, &row.name));
+    if report.durations.is_empty() {
+        let selected = if args.selection.is_all() { "" } else { "selected " };
+        bail!("{} has no {selected}durations{HINT}trace stats shows all kinds", path.display());
+    }
+    rows::sort(&mut report.durations, SortBy::Own);
+    let all: u64 = report.durations.iter().map(|row| row.self_nanos).sum();
+    let rest = report.durations.len().saturating_sub(args.limit);
+    report.durations.truncate(args.limit);
+    if args.json {
+        let durations = report.to_json()["durations"].take();
+        let json = json!({ "self_ns": all, "durations": durations });
+        table::print(&(serde_json::to_string_pretty(&json)? + "\n"))?;
+    } else {
+        table::print(&text(&report.durations, all))?;
+        if rest > 0 {
+            say(&format!("{rest} more rows{HINT}--limit {} shows them", args.limit + rest));
+        }
+    }
     Ok(code)
 }
 
-/// Why a path could not be read.
-enum Failed {
-    Read(ReadError),
-    Open(anyhow::Error),
-}
-
-impl From<ReadError> for Failed {
-    fn from(error: ReadError) -> Self {
-        Self::Read(error)
-    }
-}
-
-impl From<anyhow::Error> for Failed {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Open(error)
-    }
-}
-
-fn text(chosen: &Chosen, segments: &[Segment]) -> String {
-    let (category, name) = (visible(&chosen.category), visible(&chosen.name));
-    let (seconds, nanos) = (chosen.begin / 1_000_000_000, chosen.begin % 1_000_000_000);
-    let length = chosen.end - chosen.begin;
-    let ran: u64 =
-        segments.iter().filter(|part| part.thread.is_some()).map(|part| part.to - part.from).sum();
-    let mut text = format!(
-        "{category}:{name} id {:#x}, process {}, at {seconds}.{nanos:09}s: {} = {} running + {} waiting\n",
-        chosen.id,
-        chosen.process,
-        human_nanos(length),
-        human_nanos(ran),
-        human_nanos(length.saturating_sub(ran)),
-    );
-    let mut table = Table::new(vec!["after", "time", "share", "what"], 3);
-    for part in segments {
-        let time = part.to - part.from;
-        let indent = "  ".repeat(part.depth);
-        let (category, name) = (visible(&part.category), visible(&part.name));
-        let what = match part.thread {
-            Some(koids) => {
-                format!(
-                    "{indent}{category}:{name} runs on thread {}/{}",
-                    koids.process, koids.thread
-                )
-            }
-            None => format!("{indent}{category}:{name} waits"),
-        };
-        let share = time as f64 * 100.0 / length.max(1) as f64;
-        table.push(vec![
-            human_nanos(part.from - chosen.begin),
-            human_nanos(time),
+fn text(shown: &[Row], all: u64) -> String {
+    let mut heads = vec!["self", "share", "count", "total", "mean", "name"];
+    let numbers = heads.len() - 1;
+    heads.extend(shown.iter().any(|row| row.group.is_some()).then_some("by"));
+    let mut table = Table::new(heads, numbers);
+    for row in shown {
+        let share = row.self_nanos as f64 * 100.0 / all.max(1) as f64;
+        let mut cells = vec![
+            human_nanos(row.self_nanos),
             format!("{share:.1}%"),
-            what,
-        ]);
+            row.lengths.count().to_string(),
+            human_nanos(row.lengths.sum()),
+            human_nanos(row.lengths.mean()),
+            rows::label(row),
+        ];
+        cells.extend(row.group.as_ref().map(rows::group_label));
+        table.push(cells);
     }
-    text.push_str(&table.text());
-    text
-}
-
-fn json(chosen: &Chosen, segments: &[Segment]) -> Result<String> {
-    let part = |part: &Segment| {
-        json!({
-            "from_ns": part.from,
-            "to_ns": part.to,
-            "depth": part.depth,
-            "category": part.category,
-            "name": part.name,
-            "runs": part.thread.is_some(),
-            "process": part.thread.map(|koids| exact(koids.process)),
-            "thread": part.thread.map(|koids| exact(koids.thread)),
-        })
-    };
-    let value = json!({
-        "kind": if chosen.is_flow { "flow" } else { "async" },
-        "category": chosen.category,
-        "name": chosen.name,
-        "id": exact(chosen.id),
-        "process": exact(chosen.process),
-        "begin_ns": chosen.begin,
-        "end_ns": chosen.end,
-        "path": segments.iter().map(part).collect::<Vec<_>>(),
-    });
-    Ok(serde_json::to_string_pretty(&value)? + "\n")
+    table.text()
 }

@@ -25,7 +25,7 @@ const BOUNDED: u64 = 256;
 
 /// Commands that read the archive `IN`, a quarter of it as `QUARTER` and as
 /// JSON `JSON`.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "check IN",
     "dump IN",
     "stats IN",
@@ -33,7 +33,8 @@ const COMMANDS: [&str; 20] = [
     "stats --counters IN",
     "diff IN QUARTER",
     "top IN",
-    "top --flow IN",
+    "critical-path IN",
+    "critical-path --flow IN",
     "slice IN -o OUT",
     "slice IN --from 1ms --process app -o OUT",
     "merge IN QUARTER -o OUT",
@@ -116,10 +117,10 @@ fn names_take_little_memory() {
         let directory = place.path().join(number.to_string());
         fs::create_dir(&directory).unwrap();
         archive::write_names(&directory.join("IN"), number).unwrap();
-        (number, run(&directory, "top IN").peak_bytes)
+        (number, run(&directory, "critical-path IN").peak_bytes)
     });
     let each = large.1.saturating_sub(small.1) / (large.0 - small.0);
-    println!("top: {each} bytes for a name");
+    println!("critical-path: {each} bytes for a name");
     assert!(each <= 450, "{each} bytes for a name");
 }
 

@@ -1,110 +1,42 @@
 //! `trace top`
 
-use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
+use crate::harness::{events, everything, good, Place, Run};
+use trace_format::EventKind;
 
-use crate::harness::{events, good, Place, Run};
-
-fn archive() -> Vec<u8> {
-    use EventKind::*;
-    let mut writer = Writer::new(Vec::new()).unwrap();
-    writer.provider(1, "app").unwrap();
-    for (ticks, name, kind) in [
-        (1000, "read", AsyncBegin { id: 42 }),
-        (2000, "send", DurationComplete { end: 2500 }),
-        (2000, "job", FlowBegin { id: 3 }),
-        (4000, "job", FlowEnd { id: 3 }),
-        (9000, "read", AsyncEnd { id: 42 }),
-    ] {
-        let event = Event {
-            ticks,
-            thread: Thread::Inline(ThreadKoids::new(1, 2)),
-            category: "cat".into(),
-            name: name.into(),
-            kind,
-            arguments: Arguments::NONE,
-        };
-        writer.record(&event.into()).unwrap();
-    }
-    writer.into_inner()
-}
-
+/// `outer` takes 40 ticks, of which `inner` takes 20; a tick is 1 µs.
 #[test]
-fn the_slowest_operation_and_flow() {
+fn durations_are_sorted_by_self_time() {
     let place = Place::new();
-    place.put("in.fxt", &archive());
+    place.put("in.fxt", &everything());
+    let stdout = "   SELF  SHARE  COUNT    TOTAL     MEAN  NAME\n\
+                  20.00µs  47.6%      1  40.00µs  40.00µs  net:outer\n\
+                  20.00µs  47.6%      1  20.00µs  20.00µs  net:inner\n\
+                  2.000µs   4.8%      1  2.000µs  2.000µs  net:poll\n";
     let run = place.run(&["top", "in.fxt"]);
-    let stdout =
-        "cat:read id 0x2a, process 1, at 0.000001000s: 8.000µs = 0ns running + 8.000µs waiting\n\
-                  AFTER     TIME   SHARE  WHAT\n\
-                  \x20 0ns  8.000µs  100.0%  cat:read waits\n";
     assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
-    let run = place.run(&["top", "in.fxt", "--flow"]);
-    assert!(run.stdout.contains("500ns  25.0%  cat:send runs on thread 1/2\n"), "{run:?}");
-    let run = place.run(&["top", "in.fxt", "--id", "0x2a", "--json"]);
+}
+
+#[test]
+fn rows_are_selected_split_and_limited() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let run = place.run(&["top", "in.fxt", "-n", "outer,poll", "--limit", "1", "--by", "thread"]);
+    assert_eq!(run.stdout.lines().count(), 2, "{run:?}");
+    assert!(run.stdout.contains("90.9%") && run.stdout.contains("./app (12) / 34"), "{run:?}");
+    assert_eq!(run.stderr, "trace: 1 more rows\nhint: --limit 2 shows them\n");
+    let run = place.run(&["top", "in.fxt", "-c", "net", "-n", "poll", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!((&json["name"], &json["path"][0]["to_ns"]), (&"read".into(), &9000.into()));
+    assert_eq!((&json["self_ns"], &json["durations"][0]["name"]), (&2000.into(), &"poll".into()));
 }
 
 #[test]
-fn unfinished_operations_are_reported() {
+fn an_archive_without_durations_is_an_error() {
     let place = Place::new();
-    for (kind, what, arguments) in [
-        (EventKind::AsyncBegin { id: 1 }, "async operations", &["top", "in.fxt"][..]),
-        (EventKind::FlowBegin { id: 1 }, "flows", &["top", "in.fxt", "--flow"]),
-    ] {
-        place.put("in.fxt", &events(1, |_| kind));
-        let run = place.run(arguments);
-        assert_eq!(run.code, 1, "{run:?}");
-        assert!(run.stderr.contains(&format!("{what} without an end, skipped: 1")), "{run:?}");
-    }
-}
-
-#[test]
-fn errors_are_reported() {
-    let place = Place::new();
-    place.put("in.fxt", &good());
-    place.put("text", b"no archive at all");
-    let failed = |arguments: &[&str], part: &str| {
-        let run = place.run(arguments);
-        assert_eq!(run.code, 1, "{run:?}");
-        assert!(run.stderr.contains(part), "{run:?}");
-    };
-    failed(&["top", "in.fxt"], "no complete async operation");
-    failed(&["top", "in.fxt", "--flow"], "no complete flow");
-    failed(&["top", "text"], "cannot read text: not a trace archive");
-    failed(&["top", "-"], "cannot read -: not a trace archive");
-    failed(&["top", "."], "cannot read .: is a directory");
-    failed(&["top", "missing"], "cannot open missing");
-}
-
-/// A request for the wrong kind gets a hint on the other kinds.
-#[test]
-fn other_kinds_are_hinted() {
-    let place = Place::new();
-    place.put("in.fxt", &archive());
+    place.put("in.fxt", &events(1, |_| EventKind::AsyncBegin { id: 1 }));
     place.put("good.fxt", &good());
-    let no = |what: &str| format!("trace: in.fxt has no {what}\n");
-    let misspelt = "trace: no event of category 'cot'\nhint: the categories are cat\n".to_owned();
-    for (line, stderr) in [
-        (
-            &["-n", "job"][..],
-            no("complete selected async operation\nhint: it has 1 flows (--flow)"),
-        ),
-        (
-            &["-n", "send"],
-            no("complete selected async operation\nhint: it has 1 durations (trace stats)"),
-        ),
-        (
-            &["-n", "read", "--flow"],
-            no("complete selected flow\nhint: it has 1 async operations (without --flow)"),
-        ),
-        (&["--id", "7"], no("complete selected async operation")),
-        (&["-c", "cot"], misspelt + &no("complete selected async operation")),
-    ] {
-        let run = place.run(&[&["top", "in.fxt"], line].concat());
-        assert_eq!((run.code, run.stderr), (1, stderr), "{line:?}");
-    }
-    let said = "trace: good.fxt has no complete async operation\n\
-                hint: it has 1 durations (trace stats)\n";
-    assert_eq!(place.run(&["top", "good.fxt"]).stderr, said);
+    let run = place.run(&["top", "in.fxt"]);
+    let stderr = "trace: in.fxt has no durations\nhint: trace stats shows all kinds\n";
+    assert_eq!((run.code, &*run.stderr), (1, stderr));
+    let run = place.run(&["top", "good.fxt", "-n", "absent"]);
+    assert!(run.stderr.contains("has no selected durations"), "{run:?}");
 }

@@ -30,7 +30,7 @@ const fn command(line: &'static str, output: &'static str) -> Command {
 }
 
 /// All commands that read archives.
-const COMMANDS: [Command; 25] = [
+const COMMANDS: [Command; 29] = [
     command("check IN", ""),
     command("check --json IN", ""),
     command("dump IN", ""),
@@ -41,18 +41,22 @@ const COMMANDS: [Command; 25] = [
     command("diff IN good.fxt", ""),
     command("diff good.fxt IN --json", ""),
     command("top IN", ""),
-    command("top --flow --json IN", ""),
+    command("top --json IN", ""),
+    command("critical-path IN", ""),
+    command("critical-path --flow --json IN", ""),
     command("convert IN -o OUT", "out.json"),
     command("convert IN -o OUT", "out.json.gz"),
     command("convert IN -o OUT", "out.pftrace"),
     command("convert IN -o OUT", "out.folded"),
     command("convert IN -o OUT", "out.speedscope.json"),
     command("convert IN -o OUT", "out.csv"),
+    command("convert -n * IN -o OUT", "out.json"),
     command("slice IN -o OUT", "out.fxt"),
     command("slice IN --from 1ns -o OUT", "out.fxt.zst"),
     command("merge IN -o OUT", "out.fxt"),
     command("merge good.fxt IN -o OUT", "out.fxt"),
     command("flamegraph IN -o OUT", "out.svg"),
+    command("flamegraph -c * IN -o OUT", "out.svg"),
     command("flamegraph good.fxt --diff IN -o OUT", "out.svg"),
     command("timeline IN -o OUT", "out.html"),
     command("timeline IN -o OUT", "out.svg"),

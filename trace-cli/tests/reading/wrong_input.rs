@@ -40,7 +40,7 @@ fn json_that_is_malformed() {
     let stderr = "trace: cannot read in as JSON: line 1, column 17: expected the array \
                   `traceEvents`\nhint: trace convert --lenient leaves out what cannot be read\n";
     let expected = Run { code: 1, stdout: String::new(), stderr: stderr.to_owned() };
-    for command in ["check", "stats", "top"] {
+    for command in ["check", "stats", "top", "critical-path"] {
         assert_eq!(place.run(&[command, "in"]), expected);
     }
 }

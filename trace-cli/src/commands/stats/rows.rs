@@ -3,37 +3,11 @@
 use trace_analyze::stats::{CounterRow, Group, Report, Row, PERCENTILES};
 use trace_convert::visible;
 
-use super::{label, section};
-use crate::args::{GroupBy, SortBy};
+use super::section;
+use crate::args::GroupBy;
 use crate::cli::StatsArgs;
+use crate::rows::{group_label, label};
 use crate::table::{human_nanos, Table};
-
-/// Sorts rows by value, the largest first, or by name, alphabetically.
-pub(super) fn sort(rows: &mut [Row], by: SortBy) {
-    let value = |row: &Row| match by {
-        SortBy::Total => row.lengths.sum(),
-        SortBy::Own => row.self_nanos,
-        SortBy::OnCpu => row.on_cpu_nanos.unwrap_or(0),
-        SortBy::Count => row.lengths.count(),
-        SortBy::Mean => row.lengths.mean(),
-        SortBy::Min => row.lengths.min(),
-        SortBy::P50 => row.lengths.quantile(0.5),
-        SortBy::P90 => row.lengths.quantile(0.9),
-        SortBy::P99 => row.lengths.quantile(0.99),
-        SortBy::P999 => row.lengths.quantile(0.999),
-        SortBy::Max => row.lengths.max(),
-        SortBy::Name => 0,
-    };
-    let names = |row: &Row| {
-        let koids = row.group.as_ref().map(|group| group.koids);
-        (row.category.clone(), row.name.clone(), koids)
-    };
-    // The sort is stable: rows of equal values stay in their order, the longest first.
-    match by {
-        SortBy::Name => rows.sort_by_cached_key(names),
-        _ => rows.sort_by_cached_key(|row| std::cmp::Reverse(value(row))),
-    }
-}
 
 /// Returns the tables as text.
 pub(super) fn text(args: &StatsArgs, report: &Report) -> String {
@@ -133,19 +107,6 @@ fn lengths(args: &StatsArgs, rows: &[Row]) -> Table {
         table.push(cells);
     }
     table
-}
-
-/// Returns the names and ids of a process, or of a thread and its process.
-fn group_label(group: &Group) -> String {
-    let named = |koid: u64, name: &str| match name {
-        "" => koid.to_string(),
-        name => format!("{} ({koid})", visible(name)),
-    };
-    let process = named(group.koids.process, &group.process_name);
-    match group.koids.thread {
-        0 => process,
-        thread => format!("{process} / {}", named(thread, &group.thread_name)),
-    }
 }
 
 /// Returns a table of counts.

@@ -2,20 +2,19 @@
 
 use anyhow::{anyhow, Result};
 use trace_analyze::stats::{self, Grouping, Row};
-use trace_protocol::categories::CategorySet;
 
-use crate::cli::TopArgs;
+use crate::cli::CriticalPathArgs;
 use crate::damage::explained;
 use crate::input::Spill;
 use crate::message::HINT;
 use crate::unmatched;
 
 /// Returns the error, with a hint about other kinds that the archive has.
-pub(super) fn error(args: &TopArgs, input: &Spill<'_>) -> Result<anyhow::Error> {
+pub(super) fn error(args: &CriticalPathArgs, input: &Spill<'_>) -> Result<anyhow::Error> {
     let report = explained(&args.file, stats::collect(input.open()?, Grouping::Together, None))?;
-    let (categories, names) = (CategorySet::new(&args.categories), CategorySet::new(&args.name));
-    unmatched::warn(&categories, &report.categories);
-    let is_selected = |row: &&Row| categories.matches(&row.category) && names.matches(&row.name);
+    let filter = args.selection.filter();
+    unmatched::warn(&filter.categories, &report.categories);
+    let is_selected = |row: &&Row| filter.matches(&row.category, &row.name);
     let count = |rows: &[Row]| rows.iter().filter(is_selected).map(|row| row.lengths.count()).sum();
     let (what, other) = match args.flow {
         true => ("flow", ("async operations", count(&report.operations), "without --flow")),
@@ -25,7 +24,7 @@ pub(super) fn error(args: &TopArgs, input: &Spill<'_>) -> Result<anyhow::Error> 
     let alternatives = alternatives.iter().filter(|(_, number, _): &&(_, u64, _)| *number > 0);
     let alternatives: Vec<String> =
         alternatives.map(|(kind, number, way)| format!("{number} {kind} ({way})")).collect();
-    let is_all = args.categories.is_empty() && args.name.is_empty() && args.id.is_none();
+    let is_all = args.selection.is_all() && args.id.is_none();
     let selected = if is_all { "" } else { "selected " };
     let hint = match args.id.is_some() || alternatives.is_empty() {
         true => String::new(),

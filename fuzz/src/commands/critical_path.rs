@@ -1,4 +1,4 @@
-//! `trace top`: the critical path.
+//! `trace critical-path`.
 
 use trace_analyze::critical::{self, Choice, Chosen, Segment};
 use trace_format::{ReadError, Reader};
@@ -7,7 +7,7 @@ use crate::archive::archive;
 
 /// Takes bytes for an archive: the path of its slowest operation, and of its slowest flow, has no
 /// gaps and no overlaps.
-pub fn top(bytes: &[u8]) {
+pub fn critical_path(bytes: &[u8]) {
     let archive = archive(bytes);
     for flows in [false, true] {
         let choice = Choice { flows, ..Choice::default() };

@@ -1,0 +1,47 @@
+//! Options that select events.
+
+use clap::Args;
+use trace_protocol::categories::CategorySet;
+
+use super::CATEGORIES;
+use crate::args::parse_category;
+
+/// The options `-c` and `-n`.
+#[derive(Debug, Args)]
+pub(crate) struct Selection {
+    #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) categories: Vec<String>,
+
+    /// Select names, as -c selects categories [default: all]
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
+    pub(crate) name: Vec<String>,
+}
+
+impl Selection {
+    /// Returns whether all events are selected.
+    pub(crate) fn is_all(&self) -> bool {
+        self.categories.is_empty() && self.name.is_empty()
+    }
+
+    /// Returns the selected categories and names.
+    pub(crate) fn filter(&self) -> Filter {
+        Filter {
+            categories: CategorySet::new(&self.categories),
+            names: CategorySet::new(&self.name),
+        }
+    }
+}
+
+/// The selected categories and names.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    pub(crate) categories: CategorySet,
+    pub(crate) names: CategorySet,
+}
+
+impl Filter {
+    /// Returns whether events of this category and name are selected.
+    pub(crate) fn matches(&self, category: &str, name: &str) -> bool {
+        self.categories.matches(category) && self.names.matches(name)
+    }
+}

@@ -1,0 +1,51 @@
+//! Order and names of rows of statistics.
+
+use trace_analyze::stats::{Group, Row};
+use trace_convert::visible;
+
+use crate::args::SortBy;
+
+/// Sorts rows by value, the largest first, or by name, alphabetically.
+pub(crate) fn sort(rows: &mut [Row], by: SortBy) {
+    let value = |row: &Row| match by {
+        SortBy::Total => row.lengths.sum(),
+        SortBy::Own => row.self_nanos,
+        SortBy::OnCpu => row.on_cpu_nanos.unwrap_or(0),
+        SortBy::Count => row.lengths.count(),
+        SortBy::Mean => row.lengths.mean(),
+        SortBy::Min => row.lengths.min(),
+        SortBy::P50 => row.lengths.quantile(0.5),
+        SortBy::P90 => row.lengths.quantile(0.9),
+        SortBy::P99 => row.lengths.quantile(0.99),
+        SortBy::P999 => row.lengths.quantile(0.999),
+        SortBy::Max => row.lengths.max(),
+        SortBy::Name => 0,
+    };
+    let names = |row: &Row| {
+        let koids = row.group.as_ref().map(|group| group.koids);
+        (row.category.clone(), row.name.clone(), koids)
+    };
+    // The sort is stable: rows of equal values stay in their order, the longest first.
+    match by {
+        SortBy::Name => rows.sort_by_cached_key(names),
+        _ => rows.sort_by_cached_key(|row| std::cmp::Reverse(value(row))),
+    }
+}
+
+/// Returns category and name, joined and escaped for a terminal.
+pub(crate) fn label(row: &Row) -> String {
+    format!("{}:{}", visible(&row.category), visible(&row.name))
+}
+
+/// Returns the names and ids of a process, or of a thread and its process.
+pub(crate) fn group_label(group: &Group) -> String {
+    let named = |koid: u64, name: &str| match name {
+        "" => koid.to_string(),
+        name => format!("{} ({koid})", visible(name)),
+    };
+    let process = named(group.koids.process, &group.process_name);
+    match group.koids.thread {
+        0 => process,
+        thread => format!("{process} / {}", named(thread, &group.thread_name)),
+    }
+}

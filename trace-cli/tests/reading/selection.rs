@@ -1,0 +1,79 @@
+//! `-c` and `-n` of the commands that read archives, and the names of pictures.
+
+use crate::harness::{everything, good, Place};
+
+#[test]
+fn pictures_and_conversions_have_the_selected_events_only() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    for (arguments, output) in [
+        (&["flamegraph", "in.fxt"][..], "in.flamegraph.svg"),
+        (&["timeline", "in.fxt", "-o", "out.svg"], "out.svg"),
+        (&["convert", "in.fxt", "-o", "out.json"], "out.json"),
+        (&["convert", "in.fxt", "-o", "out.csv"], "out.csv"),
+    ] {
+        let run = place.run(&[arguments, &["-c", "net", "-n", "inn*"]].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        let text = place.text(output);
+        assert!(text.contains("inner") && !text.contains("outer"), "{output}: {text}");
+    }
+    let run = place.run(&["dump", "in.fxt", "-n", "inner"]);
+    assert_eq!(run.stdout.lines().count(), 1, "{run:?}");
+    assert!(run.stdout.contains("inner"), "{run:?}");
+}
+
+#[test]
+fn a_json_document_is_selected_from() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    assert_eq!(place.run(&["convert", "in.fxt", "-o", "in.json"]).code, 0);
+    let run = place.run(&["convert", "in.json", "-n", "inner", "-o", "part.json"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(!place.text("part.json").contains("outer"));
+    let run = place.run(&["convert", "in.json", "-n", "inner", "-o", "part.fxt"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stderr.contains("use trace slice in.json -o part.fxt"), "{run:?}");
+}
+
+#[test]
+fn stats_and_diff_select_names() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    for command in [&["stats", "in.fxt"][..], &["diff", "in.fxt", "in.fxt", "--all"]] {
+        let run = place.run(&[command, &["-n", "inner"]].concat());
+        assert!(run.stdout.contains("inner") && !run.stdout.contains("outer"), "{run:?}");
+    }
+}
+
+/// What cannot be read of an archive is reported once, also if events are selected.
+#[test]
+fn a_damaged_archive_is_reported() {
+    let place = Place::new();
+    let archive = everything();
+    place.put("in.fxt", &archive[..archive.len() - 4]);
+    let run = place.run(&["flamegraph", "in.fxt", "-c", "net", "-o", "out.svg"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert_eq!(run.stderr.matches("the records before it are used").count(), 1, "{run:?}");
+    let run = place.run(&["flamegraph", "in.fxt", "-c", "nat", "-o", "out.svg"]);
+    assert!(run.stderr.contains("no event of category 'nat'"), "{run:?}");
+}
+
+#[test]
+fn pictures_are_named_after_the_archive() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    std::fs::create_dir(place.path("dir")).unwrap();
+    place.put("dir/app.2.fxt.gz", &good());
+    for (arguments, output) in [
+        (["timeline", "in.fxt"], "in.timeline.html"),
+        (["timeline", "dir/app.2.fxt.gz"], "app.2.timeline.html"),
+        (["flamegraph", "in.fxt"], "in.flamegraph.svg"),
+    ] {
+        let run = place.run(&arguments);
+        assert_eq!((run.code, run.stderr), (0, format!("trace: written to {output}\n")));
+        assert!(place.names().contains(&output.to_owned()));
+    }
+    let run = place.run_with(&["timeline", "-"], &good());
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("hint: name it with -o"), "{run:?}");
+}
