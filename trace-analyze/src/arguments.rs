@@ -1,6 +1,9 @@
 //! What arguments of records say by convention.
 
+use serde_json::Value as Json;
 use trace_format::{Argument, Arguments, Item, KernelObject, Value};
+
+use crate::{exact, MAX_SAFE_INTEGER};
 
 /// Returns the values of the arguments with this name.
 pub fn named<'a>(
@@ -27,6 +30,28 @@ pub fn unsigned<'a>(item: &Item<'a>, value: Value<'a>) -> Option<u64> {
     match value {
         Value::String(text) => item.text(text).parse().ok(),
         value => value.unsigned(),
+    }
+}
+
+/// Returns a value as JSON: integers that JavaScript would round, pointers and koids as strings, and
+/// of a blob the number of its bytes.
+#[must_use]
+pub fn to_json(item: &Item<'_>, value: Value<'_>) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Int32(value) => value.into(),
+        Value::Uint32(value) => value.into(),
+        Value::Int64(value) if value.unsigned_abs() <= MAX_SAFE_INTEGER => value.into(),
+        Value::Int64(value) => value.to_string().into(),
+        Value::Uint64(value) => exact(value),
+        // JSON has neither infinity nor NaN.
+        Value::Double(value) if !value.is_finite() => value.to_string().into(),
+        Value::Double(value) => value.into(),
+        Value::String(text) => item.text(text).into_owned().into(),
+        Value::Pointer(value) => format!("{value:#x}").into(),
+        Value::Koid(value) => value.to_string().into(),
+        Value::Bool(value) => value.into(),
+        Value::Blob(bytes) => format!("{} bytes", bytes.len()).into(),
     }
 }
 

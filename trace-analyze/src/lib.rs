@@ -31,6 +31,7 @@ pub mod objects;
 pub mod pairing;
 pub mod schedule;
 pub mod scheduling;
+pub mod slowest;
 pub mod spans;
 pub mod stats;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use trace_analyze::stats::Unpaired;
 use trace_analyze::Damage;
 use trace_convert::stacks::Folded;
 use trace_convert::ConvertError;
-use trace_format::notes;
+use trace_format::{notes, ReadError};
 
 use crate::message::describe;
 use crate::{exit, input, say};
@@ -107,5 +107,34 @@ pub(crate) fn explained_writing<T>(
             Err(error).with_context(|| format!("cannot write {}", output.display()))
         }
         result => explained(path, result),
+    }
+}
+
+/// An error of an analysis that opens its input several times.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    Read(ReadError),
+    Open(anyhow::Error),
+}
+
+impl From<ReadError> for Failed {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Open(error)
+    }
+}
+
+impl Failed {
+    /// Returns the error explained to the user.
+    pub(crate) fn explained<T>(self, path: &Path) -> Result<T> {
+        match self {
+            Self::Read(error) => explained(path, Err(error)),
+            Self::Open(error) => Err(error),
+        }
     }
 }

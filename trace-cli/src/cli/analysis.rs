@@ -20,6 +20,7 @@ Examples:
   trace stats trace.fxt
   trace stats trace.fxt --sort p99 --limit 10
   trace stats trace.fxt --by thread -c 'net*,-net.dns'
+  trace stats trace.fxt --slowest 10 -n request # with their arguments
   trace stats trace.fxt --flows                 # from begin to end
   trace stats trace.fxt --json | jq '.durations[] | select(.p99_ns > 1e6).name'")]
 pub(crate) struct StatsArgs {
@@ -41,6 +42,10 @@ pub(crate) struct StatsArgs {
     /// Split rows by thread or process [default: no split]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<GroupBy>,
+
+    /// Show the N longest durations and async operations, with thread, time and arguments
+    #[arg(long, value_name = "N", conflicts_with_all = ["limit", "by", "flows", "counters", "instants", "csv"])]
+    pub(crate) slowest: Option<usize>,
 
     /// Show flows, from begin to end, instead of durations
     #[arg(long, conflicts_with = "instants")]

@@ -7,11 +7,10 @@ use serde_json::json;
 use trace_analyze::critical::{self, Choice, Chosen, Found, Segment};
 use trace_analyze::exact;
 use trace_convert::visible;
-use trace_format::ReadError;
 
 use crate::cli::CriticalPathArgs;
 use crate::damage;
-use crate::damage::explained;
+use crate::damage::{explained, Failed};
 use crate::input::Spill;
 use crate::table::{self, human_nanos, Table};
 
@@ -32,33 +31,12 @@ pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
         return Err(no_match::error(args, &input)?);
     };
     let segments = critical::path(&chosen, || Ok::<_, Failed>(input.open()?));
-    let segments = segments.or_else(|error| match error {
-        Failed::Read(error) => explained(&args.file, Err(error)),
-        Failed::Open(error) => Err(error),
-    })?;
+    let segments = segments.or_else(|error| error.explained(&args.file))?;
     table::print(&match args.json {
         true => json(&chosen, &segments)?,
         false => text(&chosen, &segments),
     })?;
     Ok(code)
-}
-
-/// Why a path could not be read.
-enum Failed {
-    Read(ReadError),
-    Open(anyhow::Error),
-}
-
-impl From<ReadError> for Failed {
-    fn from(error: ReadError) -> Self {
-        Self::Read(error)
-    }
-}
-
-impl From<anyhow::Error> for Failed {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Open(error)
-    }
 }
 
 fn text(chosen: &Chosen, segments: &[Segment]) -> String {

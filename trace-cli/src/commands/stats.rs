@@ -1,6 +1,7 @@
 //! `trace stats`
 
 mod rows;
+mod slowest;
 
 use anyhow::Result;
 use serde_json::Value;
@@ -15,6 +16,9 @@ use crate::table::{self, Table};
 use crate::{damage, input, say, unmatched};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
+    if let Some(number) = args.slowest {
+        return slowest::run(args, number);
+    }
     let mut report = read(args)?;
     arrange(args, &mut report);
     let text = if args.json {

@@ -25,12 +25,13 @@ const BOUNDED: u64 = 256;
 
 /// Commands that read the archive `IN`, a quarter of it as `QUARTER` and as
 /// JSON `JSON`.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "check IN",
     "dump IN",
     "stats IN",
     "stats --flows IN",
     "stats --counters IN",
+    "stats --slowest 3 IN",
     "diff IN QUARTER",
     "top IN",
     "critical-path IN",

@@ -102,3 +102,19 @@ fn instants_are_counted() {
     assert_eq!(stats(&["--flows"]).code, 2);
     assert_eq!(stats(&["--counters"]).code, 2);
 }
+
+#[test]
+fn the_slowest_have_arguments_thread_and_time() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let stdout = " LENGTH         BEGIN  NAME                 THREAD  ARGUMENTS\n\
+                  80.00µs  0.000010000s  net:request id 0x2a  12/34   depth=3 depth=3\n\
+                  40.00µs  0.000020000s  net:outer            12/34   depth=3 depth=3\n";
+    let run = place.run(&["stats", "in.fxt", "--slowest", "2"]);
+    assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
+    let run = place.run(&["stats", "in.fxt", "--slowest", "1", "-n", "poll", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&json[0]["arguments"]["bytes"], &json[0]["length_ns"]), (&64.into(), &2000.into()));
+    let run = place.run(&["stats", "in.fxt", "--slowest", "1", "-n", "absent"]);
+    assert_eq!(run.stdout, "no such events\n");
+}

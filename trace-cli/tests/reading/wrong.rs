@@ -30,7 +30,7 @@ const fn command(line: &'static str, output: &'static str) -> Command {
 }
 
 /// All commands that read archives.
-const COMMANDS: [Command; 29] = [
+const COMMANDS: [Command; 30] = [
     command("check IN", ""),
     command("check --json IN", ""),
     command("dump IN", ""),
@@ -38,6 +38,7 @@ const COMMANDS: [Command; 29] = [
     command("stats --json IN", ""),
     command("stats --counters IN", ""),
     command("stats --flows --csv IN", ""),
+    command("stats --slowest 3 IN", ""),
     command("diff IN good.fxt", ""),
     command("diff good.fxt IN --json", ""),
     command("top IN", ""),

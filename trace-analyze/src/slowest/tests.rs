@@ -1,0 +1,84 @@
+use trace_format::{Argument, Arguments, Record, Thread, Value};
+
+use super::*;
+use EventKind::*;
+
+const THREAD: ThreadKoids = ThreadKoids::new(1, 5);
+
+fn event<'a>(
+    ticks: u64,
+    name: &'a str,
+    kind: EventKind,
+    arguments: impl Into<Arguments<'a>>,
+) -> Record<'a> {
+    let (thread, category) = (Thread::Inline(THREAD), "cat".into());
+    Event { ticks, thread, category, name: name.into(), kind, arguments: arguments.into() }.into()
+}
+
+fn found(records: &[Record<'_>], number: usize, only: &str) -> Vec<String> {
+    let archive = crate::testing::archive(records);
+    let open = || Ok::<_, ReadError>(Reader::new(&*archive));
+    let is_selected = |_: &str, name: &str| only.is_empty() || name == only;
+    let slowest = slowest(open, number, is_selected).unwrap();
+    let line = |instance: &Instance| {
+        let arguments: Vec<String> =
+            instance.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{} {} {}", instance.nanos, instance.name, arguments.join(" "))
+    };
+    slowest.instances.iter().map(line).collect()
+}
+
+#[test]
+fn the_longest_instances_have_the_arguments_of_both_halves() {
+    let of = [("file", 3), ("job", 1), ("step", 2), ("step", 9), ("result", 5), ("bytes", 1 << 60)];
+    let of = of.map(|(name, value)| [Argument::new(name, Value::Uint64(value))]);
+    let records = [
+        event(0, "read", AsyncBegin { id: 7 }, &of[0]),
+        event(10, "outer", DurationBegin, &of[1]),
+        event(10, "inner", DurationComplete { end: 40 }, &of[2]),
+        event(10, "inner", DurationComplete { end: 20 }, &of[3]),
+        event(60, "", DurationEnd, &of[4]),
+        event(70, "read", AsyncEnd { id: 7 }, &of[5]),
+        event(80, "inner", DurationComplete { end: 85 }, &[]),
+    ];
+    let all = [
+        "70 read file=3 bytes=\"1152921504606846976\"",
+        "50 outer job=1 result=5",
+        "30 inner step=2",
+        "10 inner step=9",
+        "5 inner ",
+    ];
+    assert_eq!(found(&records, 10, ""), all);
+    assert_eq!(found(&records, 2, ""), all[..2]);
+    assert_eq!(found(&records, 2, "inner"), all[2..4]);
+    assert!(found(&records, 0, "").is_empty());
+}
+
+/// An end at the time of another instance's begin does not belong to that one.
+#[test]
+fn instances_that_touch_keep_their_arguments() {
+    let of = [1, 2, 3, 4].map(|value| [Argument::new("n", Value::Uint64(value))]);
+    let records = [
+        event(10, "step", DurationBegin, &of[0]),
+        event(20, "step", DurationEnd, &of[1]),
+        event(20, "step", DurationBegin, &of[2]),
+        event(31, "step", DurationEnd, &of[3]),
+    ];
+    assert_eq!(found(&records, 5, ""), ["11 step n=3 n=4", "10 step n=1 n=2"]);
+}
+
+#[test]
+fn values_as_json() {
+    let values = [
+        Argument::new("text", Value::String("a".into())),
+        Argument::new("yes", Value::Bool(true)),
+        Argument::new("none", Value::Null),
+        Argument::new("least", Value::Int64(i64::MIN)),
+        Argument::new("nan", Value::Double(f64::NAN)),
+        Argument::new("at", Value::Pointer(16)),
+    ];
+    let records = [event(0, "step", DurationComplete { end: 1 }, &values)];
+    let text =
+        "text=\"a\" yes=true none=null least=\"-9223372036854775808\" nan=\"NaN\" at=\"0x10\"";
+    assert_eq!(found(&records, 1, ""), [format!("1 step {text}")]);
+}

@@ -1,0 +1,65 @@
+//! `trace stats --slowest`
+
+use anyhow::Result;
+use serde_json::Value;
+use trace_analyze::slowest::{slowest, Instance};
+use trace_convert::visible;
+
+use crate::cli::StatsArgs;
+use crate::damage::{self, Failed};
+use crate::input::Spill;
+use crate::table::{self, human_nanos, Table};
+
+/// Prints the `number` longest instances.
+pub(super) fn run(args: &StatsArgs, number: usize) -> Result<u8> {
+    let input = Spill::new(&args.file)?;
+    let filter = args.selection.filter();
+    let is_selected = |category: &str, name: &str| filter.matches(category, name);
+    let found = slowest(|| Ok::<_, Failed>(input.open()?), number, is_selected);
+    let found = found.or_else(|error| error.explained(&args.file))?;
+    table::print(&match args.json {
+        true => {
+            let instances: Value = found.instances.iter().map(Instance::to_json).collect();
+            serde_json::to_string_pretty(&instances)? + "\n"
+        }
+        false => text(&found.instances),
+    })?;
+    Ok(damage::warn(&args.file, &found.damage))
+}
+
+fn text(instances: &[Instance]) -> String {
+    if instances.is_empty() {
+        return "no such events\n".to_owned();
+    }
+    let mut table = Table::new(vec!["length", "begin", "name", "thread", "arguments"], 2);
+    for instance in instances {
+        let (seconds, nanos) =
+            (instance.begin_nanos / 1_000_000_000, instance.begin_nanos % 1_000_000_000);
+        let koids = instance.thread;
+        let thread = match &*instance.thread_name {
+            "" => format!("{}/{}", koids.process, koids.thread),
+            name => format!("{name} ({}/{})", koids.process, koids.thread),
+        };
+        table.push(vec![
+            human_nanos(instance.nanos),
+            format!("{seconds}.{nanos:09}s"),
+            label(instance),
+            thread,
+            arguments(instance),
+        ]);
+    }
+    table.text()
+}
+
+fn label(instance: &Instance) -> String {
+    let (category, name) = (visible(&instance.category), visible(&instance.name));
+    match instance.operation {
+        Some(id) => format!("{category}:{name} id {id:#x}"),
+        None => format!("{category}:{name}"),
+    }
+}
+
+fn arguments(instance: &Instance) -> String {
+    let argument = |(name, value): &(String, Value)| format!("{}={value}", visible(name));
+    instance.arguments.iter().map(argument).collect::<Vec<_>>().join(" ")
+}
