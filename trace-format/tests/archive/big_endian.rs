@@ -1,6 +1,8 @@
 //! Archives of big-endian machines.
 
-use trace_format::{Decoder, Item, ReadError, Stats};
+use trace_format::{Decoder, Stats};
+
+use crate::shown;
 use Eight::{Bytes, Word};
 
 /// A word, or eight bytes of a stream, of an archive of either byte order.
@@ -101,12 +103,4 @@ fn a_big_endian_archive_reads_as_a_little_endian_one() {
     let cut = &big[..big.len() - 4];
     assert_eq!(read(cut, 16).0.len(), expected.len());
     assert!(read(cut, 16).0.last().unwrap().contains("Truncated"));
-}
-
-/// Returns a record or an error as text; `None` if there is nothing.
-fn shown(result: Result<Option<Item<'_>>, ReadError>) -> Option<String> {
-    match result {
-        Ok(item) => item.map(|item| format!("{} {:?}", item.offset, item.record)),
-        Err(error) => Some(format!("{error:?}")),
-    }
 }
