@@ -133,6 +133,8 @@ pub fn omissions(omitted: Omitted) -> impl Iterator<Item = (Omission, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[test]

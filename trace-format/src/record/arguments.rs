@@ -39,6 +39,7 @@ impl<'a> Arguments<'a> {
 
     /// Calls `visit` with each index that a name or a value has in the string table; returns the
     /// number of arguments of unknown types.
+    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only `audit` uses it"))]
     #[inline]
     pub(crate) fn string_indices(&self, mut visit: impl FnMut(u16)) -> u64 {
         match self.0 {
