@@ -1,13 +1,13 @@
-//! Counting of references that lead nowhere, of unknown arguments, and of times out of range.
+//! Counts of unknown references, unknown arguments, and times out of range.
 //!
 //! [`Item::text`] and [`Item::thread`] return a placeholder for an index that was never registered.
-//! An [`Audit`] counts how many references of each kind do, once for each place in a record, and
-//! the arguments that [`Arguments::iter`](crate::Arguments::iter) leaves out.
+//! An [`Audit`] counts these references, each place in a record once, and the arguments that
+//! [`Arguments::iter`](crate::Arguments::iter) skips.
 
 use crate::reader::Item;
 use crate::record::{Event, EventKind, Process, Record, Reference, Text, Thread};
 
-/// What a reader replaces or leaves out in records that are not malformed.
+/// Counts of the data that a reader replaces or skips in well-formed records.
 ///
 /// # Examples
 ///
@@ -26,23 +26,23 @@ use crate::record::{Event, EventKind, Process, Record, Reference, Text, Thread};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Audit {
-    /// References to strings.
+    /// References to strings that are not registered.
     pub unknown_strings: u64,
-    /// References to threads, also those that say a process.
+    /// References to threads and processes that are not registered.
     pub unknown_threads: u64,
-    /// Arguments of types that are not known here. They are not malformed.
+    /// Arguments of unknown types. They are not malformed.
     pub unknown_arguments: u64,
-    /// Times beyond `u64::MAX` nanoseconds of the provider's clock (584 years), which are read as
+    /// Times beyond `u64::MAX` nanoseconds (584 years) of the provider's clock. They are read as
     /// `u64::MAX` nanoseconds.
     pub saturated_times: u64,
 }
 
 impl Audit {
-    /// Counts the references of `item`'s record.
+    /// Adds the counts of `item`'s record.
     #[inline]
     pub fn item(&mut self, item: &Item<'_>) {
         match &item.record {
-            // Most records are events: their arguments are not decoded a second time.
+            // Most records are events, so their arguments are not decoded a second time.
             Record::Event(event) => {
                 self.event_times(item, event);
                 self.thread(item, event.thread);

@@ -1,9 +1,8 @@
 //! Decoding of single records.
 //!
-//! Bytes are not trusted: every length is checked against what is there, a
-//! wrong one gives an error, and nothing is allocated. Words appended to a
-//! record or an argument by a later version of the format are passed over;
-//! types that are not known come as [`Record::Unknown`].
+//! Bytes are not trusted: every length is checked against the available bytes, and decoding does
+//! not allocate. Words that a later version of the format appends to a record or an argument are
+//! skipped ("Extending the Format"). A record of an unknown type decodes to [`Record::Unknown`].
 
 mod argument;
 mod body;
@@ -18,11 +17,11 @@ use crate::layout::{large, record, RecordType, WORD_BYTES};
 use crate::record::{Record, UnknownRecord};
 use cursor::Cursor;
 
-/// Returns the size in bytes of the record with this header word.
+/// Returns the size in bytes, header included, of the record with this header word.
 ///
 /// # Errors
 ///
-/// [`DecodeError::SizeZero`]: there is no telling where the next record is.
+/// [`DecodeError::SizeZero`]: the next record cannot be found.
 #[inline]
 pub fn record_bytes(header: u64) -> Result<u64, DecodeError> {
     let words = if record::Type::get(header) == RecordType::Large.bits() {
@@ -36,65 +35,69 @@ pub fn record_bytes(header: u64) -> Result<u64, DecodeError> {
     Ok(words * WORD_BYTES as u64)
 }
 
-/// Decodes the record that `bytes` start with; bytes behind it are not looked
-/// at.
+/// Decodes the record at the start of `bytes`. The bytes after the record are ignored.
 ///
 /// # Errors
 ///
-/// The record is not all there, or it is shorter than what it says to contain.
-/// In the second case [`record_bytes`] tells where the next record is.
+/// Fails if the record is truncated or malformed. The record after a malformed one starts
+/// [`record_bytes`] later.
 #[inline]
 pub fn record(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
-    let (header, start) = whole(bytes)?;
-    let decoded = content(header, &mut { start })?;
+    let (header, start) = split_header(bytes)?;
+    let decoded = decode_body(header, &mut { start })?;
     Ok(decoded.unwrap_or_else(|| {
         let payload = start.rest();
         Record::Unknown(UnknownRecord { header, payload })
     }))
 }
 
-/// Decodes the record that `bytes` start with as [`record()`] does, and fails
-/// where that passes over something. A writer that takes records from others
-/// writes none that fails here. Returns also the number of words behind the
-/// record's last field: appended ones, which are allowed.
+/// Decodes a record like [`record()`], but fails on data that readers skip or replace.
+///
+/// Returns also the number of words after the record's last field: appended words are allowed. A
+/// collector checks foreign records with this function before it writes them to an archive.
 ///
 /// # Errors
 ///
-/// Those of [`record()`]; text that is not UTF-8, types that are not known, and
-/// words behind the content of an argument.
+/// Fails if [`record()`] fails, on strings that are not UTF-8, on unknown types, and on words after
+/// the value of an argument.
 #[inline]
 pub fn strict(bytes: &[u8]) -> Result<(Record<'_>, usize), DecodeError> {
-    let (header, start) = whole(bytes)?;
-    let mut cursor = start.strictly(true);
-    let decoded = content(header, &mut cursor)?;
+    let (header, start) = split_header(bytes)?;
+    let mut cursor = start.with_strict(true);
+    let decoded = decode_body(header, &mut cursor)?;
     let decoded = decoded.ok_or(DecodeError::UnknownType { what: "record" })?;
     Ok((decoded, cursor.words_left()))
 }
 
-/// Tells whether `bytes` start with a well-formed record without appended words. Hardly any file of
-/// another format does, so an archive may start so instead of with the magic number record.
+/// Returns whether `bytes` start with a well-formed record without appended words.
+///
+/// Files of other formats hardly ever do. An archive without the magic number record is recognized
+/// by this.
 #[must_use]
 pub fn is_first_record(bytes: &[u8]) -> bool {
     matches!(strict(bytes), Ok((_, 0)))
 }
 
-/// Returns the header of the record that `bytes` start with, and a cursor
-/// behind it that ends with the record.
+/// Returns the header of the record at the start of `bytes`, and a cursor over the rest of the
+/// record.
 #[inline]
-fn whole(bytes: &[u8]) -> Result<(u64, Cursor<'_>), DecodeError> {
+fn split_header(bytes: &[u8]) -> Result<(u64, Cursor<'_>), DecodeError> {
     let header = Cursor::new(bytes).word("record header")?;
     let expected = record_bytes(header)?;
-    let whole = usize::try_from(expected).ok().and_then(|n| bytes.get(..n));
+    let record = usize::try_from(expected).ok().and_then(|n| bytes.get(..n));
     let found = bytes.len();
-    let whole = whole.ok_or(DecodeError::Truncated { expected, found })?;
-    let mut cursor = Cursor::new(whole);
+    let record = record.ok_or(DecodeError::Truncated { expected, found })?;
+    let mut cursor = Cursor::new(record);
     cursor.word("record header")?;
     Ok((header, cursor))
 }
 
-/// Decodes what follows the header; `None` if a type is not known.
+/// Decodes the record after its header, or returns `None` if a type is unknown.
 #[inline]
-fn content<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<Record<'a>>, DecodeError> {
+fn decode_body<'a>(
+    header: u64,
+    cursor: &mut Cursor<'a>,
+) -> Result<Option<Record<'a>>, DecodeError> {
     let Some(record_type) = RecordType::from_bits(record::Type::get(header)) else {
         return Ok(None);
     };
@@ -114,17 +117,17 @@ fn content<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<Record<'a>
     }
 }
 
-/// The records of a piece of a trace that is all in memory.
+/// An iterator over the records of a trace in memory.
 ///
-/// After an error about one record's content it goes on with the next record;
-/// after [`DecodeError::SizeZero`] or [`DecodeError::Truncated`] it ends.
+/// It continues after a malformed record, and ends after [`DecodeError::SizeZero`] or
+/// [`DecodeError::Truncated`].
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Records<'a> {
-    /// Starts at the beginning of `bytes`, which must be that of a record.
+    /// Returns an iterator over `bytes`, which must start with a record.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }

@@ -1,8 +1,7 @@
 //! Encoding of single records.
 //!
-//! [`append`] works out a record's size, takes that many words from a
-//! [`WordSink`] and fills them. It keeps no tables: strings and threads are
-//! written as the [`Record`] has them.
+//! [`append`] computes a record's size, reserves that many words of a [`WordSink`], and fills them.
+//! It keeps no tables: strings and threads are written as in the [`Record`], inline or as an index.
 
 mod body;
 mod header;
@@ -17,16 +16,16 @@ use crate::layout::{
 use crate::record::{Argument, Arguments, Record};
 use out::{Count, Fill, Out};
 
-/// The longest payload that the length field of a blob record can express.
+/// The longest payload, in bytes, that the length field of a blob record can express.
 const MAX_BLOB_LENGTH: usize = blob::PayloadLength::MAX as usize;
 
-/// Something that records can be appended to.
+/// A destination of encoded records.
 ///
-/// [`append`] reserves the whole record once and then fills all of it; a sink
-/// that shows its words to others does so when it is next called.
+/// [`append`] reserves the words of a record with one call, and then fills all of them. A sink that
+/// publishes its words can do so at the next call.
 pub trait WordSink {
-    /// Returns `words` zero words behind those already there, or `None` if
-    /// there is no room, in which case nothing changes.
+    /// Appends `words` zero words and returns them. If the sink is full, returns `None` and changes
+    /// nothing.
     fn reserve(&mut self, words: usize) -> Option<&mut [u64]>;
 }
 
@@ -38,34 +37,34 @@ impl WordSink for Vec<u64> {
     }
 }
 
-/// Why a record could not be encoded. The sink is unchanged.
+/// The reason why a record cannot be encoded. The sink is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// There are more than 15 arguments.
+    /// The record has more than [`MAX_ARGUMENTS`] (15) arguments.
     TooManyArguments,
-    /// The record has more words than the format allows.
+    /// The record, or an argument of a large record, has more words than the format allows.
     RecordTooLong {
-        /// The size it would have.
+        /// The size in words.
         words: usize,
     },
-    /// A part of the record is longer than its length field can say.
+    /// A field is longer than its length field can express.
     PartTooLong {
-        /// The part.
+        /// The field's name.
         what: &'static str,
-        /// The longest allowed, in bytes or entries.
+        /// The largest length allowed, in bytes, or in frames for a backtrace.
         max: usize,
-        /// The length it has.
+        /// The field's length, in the same unit.
         found: usize,
     },
-    /// An index is outside of its table, or one where none is allowed.
+    /// An index is outside its table, or a [`Writer`](crate::Writer) does not accept indices.
     Index {
         /// The index.
         index: u16,
     },
-    /// The sink has no room for the record.
+    /// The sink has no space for the record.
     Full {
-        /// The record's size.
+        /// The record's size in words.
         words: usize,
     },
 }
@@ -76,12 +75,12 @@ impl fmt::Display for EncodeError {
             Self::TooManyArguments => {
                 write!(f, "a record has more than {MAX_ARGUMENTS} arguments")
             }
-            Self::RecordTooLong { words } => write!(f, "a record has {words} words, too many"),
+            Self::RecordTooLong { words } => write!(f, "a record of {words} words is too long"),
             Self::PartTooLong { what, max, found } => {
-                write!(f, "the {what} can have at most {max}, found {found}")
+                write!(f, "the length of the {what} is {found}, the limit is {max}")
             }
-            Self::Index { index } => write!(f, "index {index} cannot be written"),
-            Self::Full { words } => write!(f, "no room for a record of {words} words"),
+            Self::Index { index } => write!(f, "index {index} is not allowed"),
+            Self::Full { words } => write!(f, "no space for a record of {words} words"),
         }
     }
 }
@@ -90,14 +89,14 @@ impl core::error::Error for EncodeError {}
 
 /// Appends `record` to `sink`.
 ///
-/// Strings longer than [`MAX_STRING_BYTES`](crate::layout::MAX_STRING_BYTES),
-/// and names longer than their own limit, are cut between two characters. A
-/// string record can hold longer ones.
+/// Strings longer than [`MAX_STRING_BYTES`](crate::layout::MAX_STRING_BYTES), and names of
+/// providers and modules longer than 255 bytes, are cut between two characters. The limit of a
+/// string record is [`MAX_STRING_RECORD_BYTES`](crate::layout::MAX_STRING_RECORD_BYTES).
 ///
 /// # Errors
 ///
-/// Anything else that does not fit the format, and a sink without room; then
-/// the sink is unchanged.
+/// Fails if anything else exceeds a limit of the format, if an index is outside its table, and if
+/// the sink is full. The sink is then unchanged.
 pub fn append<S: WordSink + ?Sized>(sink: &mut S, record: &Record<'_>) -> Result<(), EncodeError> {
     check(record)?;
     let mut count = Count::default();
@@ -107,8 +106,8 @@ pub fn append<S: WordSink + ?Sized>(sink: &mut S, record: &Record<'_>) -> Result
     if words as u64 > max_words(record) {
         return Err(EncodeError::RecordTooLong { words });
     }
-    let room = sink.reserve(words).ok_or(EncodeError::Full { words })?;
-    let mut fill = Fill::new(room);
+    let reserved = sink.reserve(words).ok_or(EncodeError::Full { words })?;
+    let mut fill = Fill::new(reserved);
     fill.word(header::of(record, words as u64));
     body::write(record, &mut fill);
     Ok(())
@@ -122,7 +121,7 @@ fn max_words(record: &Record<'_>) -> u64 {
     }
 }
 
-/// Returns `words` as the bytes of a trace, little endian.
+/// Returns `words` as the little-endian bytes of a trace.
 #[must_use]
 pub fn to_bytes(words: &[u64]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -130,7 +129,7 @@ pub fn to_bytes(words: &[u64]) -> Vec<u8> {
     bytes
 }
 
-/// Appends `words` to `bytes`, little endian.
+/// Appends the little-endian bytes of `words` to `bytes`.
 pub fn append_bytes(bytes: &mut Vec<u8>, words: &[u64]) {
     bytes.reserve(words.len() * WORD_BYTES);
     for word in words {
@@ -138,7 +137,7 @@ pub fn append_bytes(bytes: &mut Vec<u8>, words: &[u64]) {
     }
 }
 
-/// Refuses what would be stored as something else.
+/// Refuses values that their fields would truncate.
 fn check(record: &Record<'_>) -> Result<(), EncodeError> {
     match record {
         Record::String { index, .. } => check_index(*index),
@@ -175,7 +174,7 @@ fn check_count(arguments: Arguments<'_>) -> Result<(), EncodeError> {
     Ok(())
 }
 
-/// In a large record an argument could be too long although the record is not.
+/// An argument's size field is smaller than that of a large record.
 fn check_argument(argument: Argument<'_>) -> Result<(), EncodeError> {
     let mut count = Count::default();
     body::argument(&argument, &mut count);

@@ -1,9 +1,9 @@
-//! Where every bit of the trace format lies.
+//! The layout of the trace format: bit ranges, type numbers and limits.
 //!
-//! The one place for type numbers, bit ranges and limits. A range is written
-//! as in the format's specification, `[first .. last]` with both ends
-//! included and bit 0 the least significant one: `[4 .. 15]` is
-//! [`Field<4, 15>`](Field).
+//! Ranges are those of the specification, `[first .. last]` with both ends included and bit 0 the
+//! least significant one: `[4 .. 15]` is [`Field<4, 15>`](Field). The documentation of each module
+//! names its section of the specification. Profiler records, large records, and scheduling records
+//! other than the legacy context switch follow `fields.h` of Fuchsia's library `lib/fxt`.
 //!
 //! ```
 //! use trace_format::layout::{record, RecordType};
@@ -23,68 +23,68 @@ pub use kinds::{
 };
 pub use refs::{StringRef, ThreadKoids, ThreadRef};
 
-/// The bytes of one word, the unit of all sizes in the format.
+/// The size of a word in bytes. Words are the unit of all sizes in the format.
 pub const WORD_BYTES: usize = 8;
 
-/// The first word of every archive: the magic number record.
+/// The magic number record, the first word of an archive ("Magic Number Record").
 ///
-/// Read as a word of the file's byte order; see [`MAGIC_WORD_REVERSED`].
+/// A reader with the other byte order than the file reads [`MAGIC_WORD_REVERSED`].
 pub const MAGIC_WORD: u64 = 0x0016_5478_4604_0010;
 
-/// How [`MAGIC_WORD`] reads when the file has the other byte order.
+/// [`MAGIC_WORD`] in the other byte order.
 pub const MAGIC_WORD_REVERSED: u64 = 0x1000_0446_7854_1600;
 
 /// The value of [`trace_info::Magic`] in the magic number record.
 pub const MAGIC_NUMBER: u64 = 0x1654_7846;
 
-/// The most words in a record that is not a large record (32760 bytes).
+/// The largest size of a record that is not a large record, in words (32760 bytes).
 pub const MAX_RECORD_WORDS: usize = 4095;
 
-/// The most bytes of a record that readers take by default, and that a writer
-/// of archives lets through: 256 MiB. Only large records can be beyond it.
+/// The largest record, in bytes, that readers accept by default and that the manager writes: 256
+/// MiB. Only large records can exceed it.
 pub const MAX_READ_BYTES: u64 = 256 << 20;
 
-/// The most words in a large record that the format can express.
+/// The largest size of a large record, in words (32 GiB).
 pub const MAX_LARGE_RECORD_WORDS: u64 = large::Size::MAX;
 
-/// The longest string of a record that is made here, in bytes; longer ones are
-/// cut. The records of others may have longer ones.
+/// The longest string that [`encode`](crate::encode) writes, in bytes ("String References"). Longer
+/// ones are cut. Records of other writers may have longer ones.
 pub const MAX_STRING_BYTES: usize = 32_000;
 
-/// The longest string that a string record can hold, in bytes.
+/// The longest string of a string record, in bytes (32752).
 pub const MAX_STRING_RECORD_BYTES: usize = (MAX_RECORD_WORDS - 1) * WORD_BYTES;
 
-/// The largest payload of one blob record that is made here, in bytes. The
-/// records of others may have a larger one.
+/// The largest payload, in bytes, of a blob record that fits beside any name and that this project
+/// writes. Records of other writers may have a larger one.
 pub const MAX_BLOB_BYTES: usize = 32_000;
 
-/// The most arguments in one record.
+/// The largest number of arguments of a record ("Arguments").
 pub const MAX_ARGUMENTS: usize = 15;
 
-/// The highest index of the string table; the lowest is 1.
+/// The highest index of the string table. The lowest is 1.
 pub const MAX_STRING_INDEX: u16 = 0x7fff;
 
-/// The highest index of the thread table; the lowest is 1.
+/// The highest index of the thread table. The lowest is 1.
 pub const MAX_THREAD_INDEX: u8 = 255;
 
 /// The longest provider name of a provider info record, in bytes.
 pub const MAX_PROVIDER_NAME_BYTES: usize = 255;
 
-/// Ticks per second where a provider has no initialization record.
+/// The tick rate, in ticks per second, of a provider without an initialization record.
 pub const DEFAULT_TICKS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The bit that tells a koid made up by a program from one of the kernel.
+/// The bit that is set in koids that a program assigns, and clear in those of the kernel.
 pub const ARTIFICIAL_KOID_BIT: u64 = 1 << 63;
 
 /// The bits `FIRST ..= LAST` of a word, as an unsigned number.
 ///
-/// It has no values of its own: use it through a type alias such as
-/// [`record::Size`]. Ranges that do not fit a word do not compile.
+/// Use it through a type alias such as [`record::Size`]. A range that does not fit a word does not
+/// compile.
 #[derive(Debug, Clone, Copy)]
 pub struct Field<const FIRST: u32, const LAST: u32>;
 
 impl<const FIRST: u32, const LAST: u32> Field<FIRST, LAST> {
-    /// The largest value the field can hold.
+    /// The largest value of the field.
     pub const MAX: u64 = {
         assert!(FIRST <= LAST && LAST < u64::BITS, "not a range of bits");
         u64::MAX >> (u64::BITS - 1 - (LAST - FIRST))
@@ -116,21 +116,22 @@ impl<const FIRST: u32, const LAST: u32> Field<FIRST, LAST> {
     }
 }
 
-/// The header word of every record ("Record Header").
+/// The header word of a record ("Record Header").
 pub mod record {
     use super::Field;
     /// The [`RecordType`](super::RecordType).
     pub type Type = Field<0, 3>;
-    /// The size in words with this one, except in a large record.
+    /// The record's size in words, header included. A large record uses
+    /// [`large::Size`](super::large::Size).
     pub type Size = Field<4, 15>;
-    /// What varies by record type.
+    /// Fields that depend on the record type.
     pub type Data = Field<16, 63>;
 }
 
-/// The header word of a large record ("Large Record").
+/// The header word of a large record, record type 15.
 pub mod large {
     use super::Field;
-    /// The size in words with this one.
+    /// The record's size in words, header included.
     pub type Size = Field<4, 35>;
     /// The [`LargeType`](super::LargeType).
     pub type Type = Field<36, 39>;
@@ -138,27 +139,27 @@ pub mod large {
     pub type BlobFormat = Field<40, 43>;
 }
 
-/// The second word of a large blob.
+/// The second word of a large blob, large type 0.
 pub mod large_blob {
     use super::Field;
     /// The category, a string ref.
     pub type CategoryRef = Field<0, 15>;
     /// The name, a string ref.
     pub type NameRef = Field<16, 31>;
-    /// The number of arguments; only with metadata.
+    /// The number of arguments, 0 in an attachment.
     pub type ArgumentCount = Field<32, 35>;
-    /// The thread ref; only with metadata.
+    /// The thread ref, 0 in an attachment.
     pub type ThreadRef = Field<36, 43>;
 }
 
-/// The header word of all metadata records.
+/// The header word of a metadata record ("Metadata Record").
 pub mod metadata {
     use super::Field;
     /// The [`MetadataType`](super::MetadataType).
     pub type Type = Field<16, 19>;
 }
 
-/// The header word of provider info, metadata type 1.
+/// The header word of a provider info record ("Provider Info Metadata").
 pub mod provider_info {
     use super::Field;
     /// The provider's id in the trace.
@@ -167,14 +168,14 @@ pub mod provider_info {
     pub type NameLength = Field<52, 59>;
 }
 
-/// The header word of a provider section, metadata type 2.
+/// The header word of a provider section record ("Provider Section Metadata").
 pub mod provider_section {
     use super::Field;
     /// The provider's id in the trace.
     pub type Id = Field<20, 51>;
 }
 
-/// The header word of a provider event, metadata type 3.
+/// The header word of a provider event record ("Provider Event Metadata").
 pub mod provider_event {
     use super::Field;
     /// The provider's id in the trace.
@@ -183,7 +184,7 @@ pub mod provider_event {
     pub type Event = Field<52, 55>;
 }
 
-/// The header word of trace info, metadata type 4.
+/// The header word of a trace info record ("Trace Info Metadata").
 pub mod trace_info {
     use super::Field;
     /// The [`TraceInfoType`](super::TraceInfoType).
@@ -192,23 +193,23 @@ pub mod trace_info {
     pub type Magic = Field<24, 55>;
 }
 
-/// The header word of a string record.
+/// The header word of a string record ("String Record").
 pub mod string {
     use super::Field;
-    /// The index in the string table, never 0.
+    /// The index in the string table, `1 ..= 0x7fff`. Readers ignore a record with 0.
     pub type Index = Field<16, 30>;
     /// The string's length in bytes.
     pub type Length = Field<32, 46>;
 }
 
-/// The header word of a thread record.
+/// The header word of a thread record ("Thread Record").
 pub mod thread {
     use super::Field;
-    /// The index in the thread table, never 0.
+    /// The index in the thread table, `1 ..= 255`. Readers ignore a record with 0.
     pub type Index = Field<16, 23>;
 }
 
-/// The header word of an event record.
+/// The header word of an event record ("Event Record").
 pub mod event {
     use super::Field;
     /// The [`EventType`](super::EventType).
@@ -223,7 +224,7 @@ pub mod event {
     pub type NameRef = Field<48, 63>;
 }
 
-/// The header word of a blob record.
+/// The header word of a blob record ("Blob Record").
 pub mod blob {
     use super::Field;
     /// The name, a string ref.
@@ -234,10 +235,10 @@ pub mod blob {
     pub type Type = Field<48, 55>;
 }
 
-/// The header word of a userspace object record.
+/// The header word of a userspace object record ("Userspace Object Record").
 pub mod userspace_object {
     use super::Field;
-    /// The process, as a thread ref.
+    /// The process: a thread ref, of which the process koid is used.
     pub type ProcessRef = Field<16, 23>;
     /// The name, a string ref.
     pub type NameRef = Field<24, 39>;
@@ -245,7 +246,7 @@ pub mod userspace_object {
     pub type ArgumentCount = Field<40, 43>;
 }
 
-/// The header word of a kernel object record.
+/// The header word of a kernel object record ("Kernel Object Record").
 pub mod kernel_object {
     use super::Field;
     /// The [`ObjectType`](super::ObjectType).
@@ -256,14 +257,14 @@ pub mod kernel_object {
     pub type ArgumentCount = Field<40, 43>;
 }
 
-/// The header word of all scheduling records.
+/// The header word of a scheduling record, record type 8.
 pub mod scheduling {
     use super::Field;
     /// The [`SchedulingType`](super::SchedulingType).
     pub type Type = Field<60, 63>;
 }
 
-/// The header word of a legacy context switch, scheduling type 0.
+/// The header word of a legacy context switch, scheduling type 0 ("Context Switch Record").
 pub mod legacy_context_switch {
     use super::Field;
     /// The CPU's number.
@@ -300,7 +301,7 @@ pub mod thread_wakeup {
     pub type Cpu = Field<20, 35>;
 }
 
-/// The header word of a log record.
+/// The header word of a log record ("Log Record").
 pub mod log {
     use super::Field;
     /// The message's length in bytes.
@@ -309,7 +310,7 @@ pub mod log {
     pub type ThreadRef = Field<32, 39>;
 }
 
-/// The header word of all profiler records.
+/// The header word of a profiler record, record type 10.
 pub mod profiler {
     use super::Field;
     /// The [`ProfilerType`](super::ProfilerType).
@@ -334,7 +335,7 @@ pub mod profiler_mmap {
     use super::Field;
     /// The mapped module's id.
     pub type ModuleId = Field<28, 43>;
-    /// Readable (1), writable (2), executable (4).
+    /// The protection flags: readable (1), writable (2), executable (4).
     pub type Flags = Field<44, 46>;
 }
 
@@ -345,12 +346,12 @@ pub mod profiler_backtrace {
     pub type FrameCount = Field<28, 35>;
 }
 
-/// The header word of an argument.
+/// The header word of an argument ("Argument Header").
 pub mod argument {
     use super::Field;
     /// The [`ArgumentType`](super::ArgumentType).
     pub type Type = Field<0, 3>;
-    /// The size in words with this one.
+    /// The argument's size in words, header included.
     pub type Size = Field<4, 15>;
     /// The name, a string ref.
     pub type NameRef = Field<16, 31>;
@@ -358,17 +359,16 @@ pub mod argument {
     pub type Value32 = Field<32, 63>;
     /// The value of a string argument, a string ref.
     pub type ValueRef = Field<32, 47>;
-    /// The value of a boolean argument.
+    /// The value of a boolean argument: 1 is true.
     pub type Bool = Field<32, 32>;
-    /// The payload's length of a blob argument in bytes.
+    /// The length of a blob argument in bytes, without padding.
     pub type BlobLength = Field<32, 63>;
 }
 
 /// Returns the header word of an event record.
 ///
-/// `words` is the whole record's size with the header, at most
-/// [`MAX_RECORD_WORDS`]; `arguments` at most [`MAX_ARGUMENTS`]. Higher bits of
-/// either are dropped.
+/// `words` is the record's size, header included, at most [`MAX_RECORD_WORDS`]. `arguments` is the
+/// number of arguments, at most [`MAX_ARGUMENTS`]. Higher bits of both are dropped.
 #[inline]
 #[must_use]
 pub const fn event_header(
@@ -388,15 +388,15 @@ pub const fn event_header(
         | event::NameRef::make(name.bits() as u64)
 }
 
-/// Returns the number of words that `bytes` bytes take when padded.
+/// Returns the number of words that `bytes` bytes and their padding take.
 #[inline]
 #[must_use]
 pub const fn words_for_bytes(bytes: usize) -> usize {
     bytes.div_ceil(WORD_BYTES)
 }
 
-/// Returns the longest start of `text` that has at most `max_bytes` bytes and
-/// ends between two characters.
+/// Returns the longest prefix of `text` that has at most `max_bytes` bytes and ends between two
+/// characters.
 #[must_use]
 pub fn cut_str(text: &str, max_bytes: usize) -> &str {
     if text.len() <= max_bytes {

@@ -1,23 +1,22 @@
-//! The Fuchsia trace format (FXT): layout, encoding and decoding
+//! Reader and writer of the Fuchsia trace format (FXT).
 //!
-//! From the bottom up:
+//! The modules, from the lowest level up:
 //!
-//! - [`layout`] says where every bit of every record lies. Everything else in
-//!   this crate, and in the crates that depend on it, takes bit positions,
-//!   type numbers and limits from there.
-//! - [`Record`] is one record as a value, with its strings and threads as the
-//!   record has them: inline, or as an index in a table.
-//! - [`encode`] turns a record into words and [`decode`] turns bytes into a
-//!   record. Both know one record at a time and no tables. [`words`] changes the
-//!   words of an encoded record in place.
-//! - `Writer` and `Reader` (feature `std`, on by default) know whole archives:
-//!   sections of providers, string tables and thread tables. `Decoder` is the
-//!   reader without input: it takes bytes as they come. An `Item` is one record
-//!   with its provider; `audit` counts the references that lead nowhere,
-//!   and arguments of unknown types.
+//! - [`layout`] defines every bit of every record: bit ranges, type numbers and limits. No other
+//!   module defines any, and neither do the crates that depend on this one.
+//! - [`Record`] is one record as a value. Its strings and threads are inline or an index in a
+//!   table, as in the encoded record.
+//! - [`encode`] converts a record to words, and [`decode`] converts bytes to a record. Both handle
+//!   one record, without tables. [`words`] changes the words of an encoded record in place.
+//! - `Writer` and `Reader` (feature `std`, on by default) handle archives: provider sections, and
+//!   tables of strings and threads. `Decoder` is the reader without I/O. An `Item` is one record
+//!   with its provider. `audit` counts unknown references and arguments of unknown types.
+//! - [`notes`] names the events by which an archive reports its own gaps and clocks.
 //!
-//! All words are little endian in a trace; in memory they are `u64` in the
-//! byte order of the host.
+//! Words are little endian in a trace. In memory they are `u64` in the byte order of the host.
+//! Quoted names in the documentation are headings of the [specification].
+//!
+//! [specification]: https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format
 //!
 //! # Examples
 //!

@@ -1,63 +1,61 @@
-//! Events that the tracing system adds to an archive about the archive itself.
+//! Events by which an archive reports its own gaps and clocks.
 //!
-//! All are instants of the category [`CATEGORY`]. The format's document has no
-//! such events; see `docs/format.md`.
+//! All are instants of the category [`CATEGORY`]. They are not a part of the specification;
+//! `docs/format.md` describes them.
 
 /// The category of these events.
 pub const CATEGORY: &str = "trace";
 
-/// The event that has one moment on several clocks. Only the writer of the
-/// archive adds it.
+/// The event that has the time of several clocks at one point. Only the writer of the archive adds
+/// it.
 pub const CLOCK_ANCHOR: &str = "clock anchor";
 
 /// The event that reports records that a provider dropped.
 pub const RECORDS_DROPPED: &str = "records dropped";
 
-/// The event that reports that a circular buffer overwrote older records. Only
-/// the writer of the archive adds it.
+/// The event that reports that a circular buffer overwrote older records. Only the writer of the
+/// archive adds it.
 pub const OVERWRITTEN: &str = "older records overwritten";
 
-/// The events that no provider may write.
+/// The events that providers may not write.
 pub const RESERVED: [&str; 2] = [CLOCK_ANCHOR, OVERWRITTEN];
 
-/// What a command reports if an archive has the byte order of big-endian machines.
+/// The report of a command on an archive with the byte order of big-endian machines.
 pub const BIG_ENDIAN: &str = "big-endian archive";
 
-/// What a command reports if an archive does not start with the magic number record.
+/// The report of a command on an archive that does not start with the magic number record.
 pub const NO_MAGIC_NUMBER: &str = "archive without a magic number record";
 
-/// What a command reports if an archive has times beyond `u64::MAX` nanoseconds.
+/// The report of a command on an archive with times beyond `u64::MAX` nanoseconds.
 pub const SATURATED: &str = "times beyond 2^64 ns, read as 2^64 - 1 ns";
 
-/// What a command reports if an archive has arguments of types that it does not know.
+/// The report of a command on an archive with arguments of unknown types.
 pub const UNKNOWN_ARGUMENTS: &str = "arguments of unknown types";
 
-/// Data that is missing although no record was dropped. An event reports each
-/// kind, with its number.
+/// A kind of missing data other than dropped records.
+///
+/// An event reports each kind, with the number of missing items as its only argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(usize)]
 pub enum Omission {
-    /// Trace points that are off, because the string table has no room for
-    /// their strings.
+    /// Trace points that are disabled because the provider's buffer has no space for their strings.
     TracePoints = 0,
-    /// Names of threads, tracks or the process that found no room.
+    /// Names of threads, tracks or the process that were dropped because the buffer was full.
     Names = 1,
-    /// Alerts that were raised and not sent.
+    /// Alerts that were raised but not sent.
     Alerts = 2,
-    /// Strings that were cut, because they or their record would be too long.
+    /// Strings that were cut because they or their record were too long.
     Strings = 3,
-    /// Records that the manager refused: malformed, or not the provider's to
-    /// write.
+    /// Records that the manager refused: malformed ones, and those that a provider may not write.
     Refused = 4,
 }
 
 impl Omission {
-    /// All of them, in the order of their numbers.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 5] =
         [Self::TracePoints, Self::Names, Self::Alerts, Self::Strings, Self::Refused];
 
-    /// The name of the argument that has their number, an unsigned 64-bit
-    /// integer. There is no other argument.
+    /// The name of the argument with the number of missing items, an unsigned 64-bit integer.
     pub const NUMBER: &'static str = "number";
 
     /// Returns the name of the event.
@@ -72,7 +70,7 @@ impl Omission {
         }
     }
 
-    /// Returns what they are, in the plural.
+    /// Returns the name of the missing items, in the plural.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -84,49 +82,50 @@ impl Omission {
         }
     }
 
-    /// Returns the omission that the event with this name reports.
+    /// Returns the kind that the event with this name reports.
     #[must_use]
     pub fn of_event(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|omission| omission.event() == name)
     }
 }
 
-/// A number for each [`Omission`], by its number.
+/// The number of missing items of each [`Omission`], indexed by `Omission as usize`.
 pub type Omitted = [u64; Omission::ALL.len()];
 
-/// What an archive lacks, as it reports itself. A summary of a recording and a
-/// check of its archive come to the same.
+/// The data that is missing in an archive, according to its own reports.
+///
+/// The summary of a recording and `trace check` use the same definition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// Records that were dropped.
+    /// The number of dropped records.
     pub records: u64,
-    /// Buffers that are reported full by the format's own record.
+    /// The number of provider events "buffer full".
     pub buffers_full: u64,
-    /// What else is missing, by [`Omission`].
+    /// Other missing data, by [`Omission`].
     pub omitted: Omitted,
 }
 
 impl Missing {
-    /// Tells whether the archive is complete: nothing is missing.
+    /// Returns whether the archive is complete.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Adds `number` of an omission.
+    /// Adds `number` missing items of a kind. The sum saturates.
     pub fn omit(&mut self, omission: Omission, number: u64) {
         if let Some(sum) = self.omitted.get_mut(omission as usize) {
             *sum = sum.saturating_add(number);
         }
     }
 
-    /// Returns the omissions that there are, with their numbers.
+    /// Returns the kinds of which items are missing, and their numbers.
     pub fn omissions(&self) -> impl Iterator<Item = (Omission, u64)> {
         omissions(self.omitted)
     }
 }
 
-/// Returns the omissions of which there are any, with their numbers.
+/// Returns the kinds of which items are missing, and their numbers.
 pub fn omissions(omitted: Omitted) -> impl Iterator<Item = (Omission, u64)> {
     Omission::ALL.into_iter().zip(omitted).filter(|(_, number)| *number != 0)
 }
@@ -138,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn anything_missing_makes_an_archive_incomplete() {
+    fn an_archive_with_missing_data_is_incomplete() {
         assert!(Missing::default().is_nothing());
         assert!(!Missing { records: 1, ..Missing::default() }.is_nothing());
         assert!(!Missing { buffers_full: 1, ..Missing::default() }.is_nothing());

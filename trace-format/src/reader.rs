@@ -1,33 +1,32 @@
 //! Reading of archives.
 //!
-//! A [`Reader`] goes through an archive once, record by record, and keeps what
-//! later records refer to: for each provider its name, clock, strings and
-//! threads. An [`Item`] is one record with what is needed to understand it.
-//! Below the reader is a [`Decoder`], which takes bytes as they come.
+//! A [`Reader`] reads an archive once, record by record. It keeps each provider's name, clock,
+//! strings and threads, to which later records refer. An [`Item`] is one record with its provider.
+//! A [`Decoder`] is the reader without I/O.
 //!
-//! # What goes wrong, and where the reader stands then
+//! # Errors and the reader's position after them
 //!
-//! | what                               | result                                  | then        |
+//! | input                              | result                                  | next        |
 //! |------------------------------------|-----------------------------------------|-------------|
-//! | the content of one record is wrong | [`ReadError::Record`], counted          | next record |
-//! | a large record is beyond the limit | [`ReadError::RecordTooLarge`]           | next record |
-//! | a type is not known                | an item with [`Record::Unknown`](crate::Record::Unknown), counted | next record |
-//! | an index was never registered      | [`UNKNOWN_STRING`], [`ThreadKoids::UNKNOWN`](crate::ThreadKoids::UNKNOWN), counted by an [`audit`](crate::audit) | same record |
-//! | bytes are not UTF-8                | U+FFFD in their place                   | same record |
-//! | a string or thread record for index 0 | an item, not registered              | next record |
-//! | a record has size 0                | [`ReadError::SizeZero`]                 | the end     |
-//! | the archive ends within a record   | [`ReadError::Truncated`]                | the end     |
-//! | the magic number is missing        | nothing, noted in [`Stats`]             | first record, if it is well-formed |
-//! | the archive is of a big-endian machine | nothing, noted in [`Stats`]         | next record |
-//! | the start is not that of an archive | [`ReadError::NotAnArchive`]            | the end     |
-//! | too many providers                 | [`ReadError::TooManyProviders`]         | the end     |
-//! | reading fails                      | [`ReadError::Io`]                       | the end     |
+//! | malformed record                   | [`ReadError::Record`], counted          | next record |
+//! | large record beyond the limit      | [`ReadError::RecordTooLarge`], counted  | next record |
+//! | record of an unknown type          | item with [`Record::Unknown`](crate::Record::Unknown), counted | next record |
+//! | index that was never registered    | [`UNKNOWN_STRING`], [`ThreadKoids::UNKNOWN`](crate::ThreadKoids::UNKNOWN), counted by an [`audit`](crate::audit) | same record |
+//! | string that is not UTF-8           | U+FFFD in place of the wrong bytes      | same record |
+//! | string or thread record for index 0 | item, not registered                   | next record |
+//! | record of size 0                   | [`ReadError::SizeZero`]                 | end         |
+//! | end of the archive within a record | [`ReadError::Truncated`]                | end         |
+//! | no magic number, but a well-formed record | item, noted in [`Stats`]         | next record |
+//! | magic number of a big-endian machine | item, noted in [`Stats`]              | next record |
+//! | any other start                    | [`ReadError::NotAnArchive`]             | end         |
+//! | too many providers                 | [`ReadError::TooManyProviders`]         | end         |
+//! | I/O error                          | [`ReadError::Io`]                       | end         |
 //!
 //! # Memory
 //!
-//! Memory grows with the bytes that were read, never with a size that a record
-//! claims: at most one record, for each provider at most 32767 strings and 255
-//! threads, and at most [`Limits::providers`] providers.
+//! Memory grows with the bytes that were read, never with a size that a record claims. The reader
+//! keeps one record, at most [`Limits::providers`] providers, and 32767 strings and 255 threads for
+//! each provider.
 
 mod buffer;
 mod decoder;
@@ -47,17 +46,15 @@ use crate::layout::MAX_READ_BYTES;
 use crate::notes;
 use decoder::Span;
 
-/// What a [`Reader`] accepts.
+/// The limits of a [`Reader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest record in bytes; 256 MiB by default. Only large records can
-    /// be beyond it.
+    /// The largest record in bytes. The default is 256 MiB, which only large records can exceed.
     pub record_bytes: u64,
-    /// The most providers; 65536 by default.
+    /// The largest number of providers. The default is 65536.
     pub providers: usize,
-    /// Whether an archive must start with the magic number record. By default
-    /// it can start with any well-formed record that is not a large one:
-    /// archives of before 2019 do.
+    /// Whether an archive must start with the magic number record. By default, it can also start
+    /// with any other well-formed record that is not a large one, as archives from before 2019 do.
     pub magic_number: bool,
 }
 
@@ -67,23 +64,23 @@ impl Default for Limits {
     }
 }
 
-/// What a [`Reader`] has come across so far.
+/// Counts of the records that a [`Reader`] has read so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Records of any kind, also bad ones.
+    /// Records of any type, malformed ones included.
     pub records: u64,
-    /// Records with a type that is not known.
+    /// Records of unknown types.
     pub unknown_records: u64,
-    /// Records whose content is wrong, or that are beyond the limit.
+    /// Records that are malformed or beyond the limit.
     pub bad_records: u64,
-    /// The archive has the byte order of big-endian machines.
+    /// Whether the archive has the byte order of big-endian machines.
     pub is_big_endian: bool,
-    /// The archive does not start with the magic number record.
+    /// Whether the archive lacks the magic number record at its start.
     pub lacks_magic_number: bool,
 }
 
 impl Stats {
-    /// Returns how the archive's form differs from the usual one, as commands report it.
+    /// Returns the reports of commands on the archive's byte order and magic number.
     pub fn notes(&self) -> impl Iterator<Item = &'static str> {
         let notes = [
             (notes::BIG_ENDIAN, self.is_big_endian),
@@ -95,7 +92,7 @@ impl Stats {
 
 /// Reads an archive from `R`.
 ///
-/// It reads in big blocks: `R` needs no buffer of its own.
+/// It reads large blocks, so `R` needs no buffer.
 ///
 /// # Examples
 ///
@@ -118,21 +115,21 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Starts reading an archive from its first byte.
+    /// Returns a reader of the archive that `input` contains.
     #[must_use]
     pub fn new(input: R) -> Self {
         Self::with_limits(input, Limits::default())
     }
 
-    /// Starts reading an archive with other limits than the usual ones.
+    /// Returns a reader with other limits than the default ones.
     #[must_use]
     pub fn with_limits(input: R, limits: Limits) -> Self {
         Self { input, decoder: Decoder::with_limits(limits) }
     }
 
-    /// Returns the next record, `None` at the end of the archive.
+    /// Returns the next record, or `None` at the end of the archive.
     ///
-    /// All records are returned, those about tables too.
+    /// String and thread records are returned, too.
     ///
     /// # Errors
     ///
@@ -140,7 +137,7 @@ impl<R: Read> Reader<R> {
     /// [is fatal](ReadError::is_fatal) the next call returns `None`.
     // It borrows from the reader, which an iterator cannot.
     #[allow(clippy::should_implement_trait)]
-    // An item is large: to return it from a call takes as long as to decode it.
+    // An item is large: returning it from a call takes as long as decoding it.
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, ReadError> {
         let span = match self.decoder.next_span()? {
@@ -153,26 +150,24 @@ impl<R: Read> Reader<R> {
         self.decoder.item(span).map(Some)
     }
 
-    /// Returns what was found so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.decoder.stats()
     }
 
-    /// Returns the providers found so far, in the order of their first
-    /// records.
+    /// Returns the providers so far, in the order of their first records.
     pub fn providers(&self) -> impl Iterator<Item = &Provider> {
         self.decoder.providers()
     }
 
-    /// Returns where the next record starts, in bytes from the archive's
-    /// start.
+    /// Returns the offset of the next record, in bytes from the archive's start.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.decoder.offset()
     }
 
-    /// Reads until there is a record; `None` at the end of the archive.
+    /// Reads until a record is complete. Returns `None` at the end of the archive.
     #[cold]
     #[inline(never)]
     fn filled_span(&mut self) -> Result<Option<Span>, ReadError> {
@@ -185,10 +180,10 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// Reads once, or ends the archive.
+    /// Reads one block. At the end of the input, finishes the archive.
     fn fill(&mut self) -> Result<(), ReadError> {
         loop {
-            match self.input.read(self.decoder.room()) {
+            match self.input.read(self.decoder.space()) {
                 Ok(0) => self.decoder.finish(),
                 Ok(count) => self.decoder.received(count),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

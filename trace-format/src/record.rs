@@ -1,8 +1,7 @@
-//! Records as values, the same for encoding and decoding.
+//! Records as values, for encoding and decoding.
 //!
-//! A record borrows its strings and bytes. Strings and threads are as they
-//! stand in the record, see [`Text`] and [`Thread`]: to find out what an index
-//! means takes the tables of a `Reader`.
+//! A record borrows its strings and bytes. Strings and threads are inline or an index, see [`Text`]
+//! and [`Thread`]. The tables of a `Reader` resolve an index.
 
 mod argument;
 mod arguments;
@@ -28,28 +27,28 @@ use crate::layout::{ProviderEvent, ThreadKoids};
 /// One record of any type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Record<'a> {
-    /// Type 0, about the trace itself; only the trace manager writes these.
+    /// Type 0, metadata of the trace. Only the trace manager writes it.
     Metadata(Metadata<'a>),
-    /// Type 1.
+    /// Type 1, the rate of the provider's clock.
     Initialization {
-        /// The unit of the provider's timestamps, never 0.
+        /// The rate of the provider's clock, in ticks per second, never 0.
         ticks_per_second: u64,
     },
-    /// Type 2, gives a string an index in the provider's string table.
+    /// Type 2, registers a string in the provider's string table.
     String {
-        /// The index in `1 ..= 0x7fff`; a record with 0 is to be ignored.
+        /// The index, in `1 ..= 0x7fff`. Readers ignore a record with 0.
         index: u16,
-        /// The string, UTF-8 unless the provider got it wrong.
+        /// The string. A correct provider writes UTF-8.
         value: &'a [u8],
     },
-    /// Type 3, gives a thread an index in the provider's thread table.
+    /// Type 3, registers a thread in the provider's thread table.
     Thread {
-        /// The index in `1 ..= 255`; a record with 0 is to be ignored.
+        /// The index, in `1 ..= 255`. Readers ignore a record with 0.
         index: u8,
         /// The thread.
         koids: ThreadKoids,
     },
-    /// Type 4, something that happened.
+    /// Type 4, an event.
     Event(Event<'a>),
     /// Type 5, bulk data with a name.
     Blob(Blob<'a>),
@@ -71,44 +70,44 @@ pub enum Record<'a> {
     Mmap(Mmap),
     /// Type 10, profiler type 2.
     Backtrace(Backtrace<'a>),
-    /// Type 15, large type 0, bulk data beyond the size of other records.
+    /// Type 15, large type 0, bulk data larger than other records.
     LargeBlob(LargeBlob<'a>),
-    /// A record whose type, or a type within it, is not known here.
+    /// A record of an unknown type, metadata type, event type or other type.
     Unknown(UnknownRecord<'a>),
 }
 
 /// A metadata record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metadata<'a> {
-    /// A provider's name; what follows is of this provider.
+    /// A provider's name. The following records are this provider's.
     ProviderInfo {
         /// The provider's id in this trace.
         id: u32,
-        /// The provider's name, at most 255 bytes; a longer one is cut.
+        /// The provider's name, at most 255 bytes. [`encode`](crate::encode) cuts longer ones.
         name: &'a [u8],
     },
-    /// What follows is of this provider.
+    /// The following records are this provider's.
     ProviderSection {
         /// The provider's id in this trace.
         id: u32,
     },
-    /// Something happened to a provider; says nothing about what follows.
+    /// An event of a provider. It does not change the provider of the following records.
     ProviderEvent {
         /// The provider's id in this trace.
         id: u32,
-        /// What happened; 4 bits are stored.
+        /// The event. 4 bits are stored.
         event: ProviderEvent,
     },
-    /// The magic number record, the first of an archive.
+    /// The magic number record, the first record of an archive.
     MagicNumber,
 }
 
-/// A record that is not understood, as it stands.
+/// A record of an unknown type, as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownRecord<'a> {
-    /// The header word. Its size is not used when the record is encoded.
+    /// The header word. [`encode`](crate::encode) replaces its size by the actual one.
     pub header: u64,
-    /// What follows the header, whole words.
+    /// The words after the header.
     pub payload: &'a [u8],
 }
 

@@ -1,17 +1,17 @@
-//! Timestamps in units of a provider's clock.
+//! Conversion of ticks to nanoseconds.
 
 use crate::layout::DEFAULT_TICKS_PER_SECOND;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// How fast a provider's clock ticks.
+/// The rate of a provider's clock ("Timestamps").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickRate {
     ticks_per_second: u64,
 }
 
 impl TickRate {
-    /// Returns the rate of a clock; `None` if it does not tick at all.
+    /// Returns the rate, or `None` if `ticks_per_second` is 0.
     #[must_use]
     pub const fn from_ticks_per_second(ticks_per_second: u64) -> Option<Self> {
         if ticks_per_second == 0 {
@@ -26,18 +26,16 @@ impl TickRate {
         self.ticks_per_second
     }
 
-    /// Returns `ticks` in nanoseconds, rounded down.
+    /// Converts a time in ticks to nanoseconds, rounded down.
     ///
-    /// What is beyond `u64::MAX` nanoseconds (584 years) gives `u64::MAX`;
-    /// nothing overflows before that.
+    /// Times beyond `u64::MAX` nanoseconds (584 years) saturate.
     #[inline]
     #[must_use]
     pub const fn to_nanos(self, ticks: u64) -> u64 {
         if self.ticks_per_second == NANOS_PER_SECOND {
             return ticks;
         }
-        // One division where the product fits, as it does for a difference of
-        // two times, up to 18 s at 1 GHz.
+        // One division if the product fits, as for a length of up to 18 s at 1 GHz.
         if let Some(product) = ticks.checked_mul(NANOS_PER_SECOND) {
             return product / self.ticks_per_second;
         }
@@ -47,21 +45,20 @@ impl TickRate {
         nanos.saturating_add(self.part_to_nanos(rest))
     }
 
-    /// Tells whether `ticks` are beyond `u64::MAX` nanoseconds, which is what
-    /// [`TickRate::to_nanos`] then returns.
+    /// Returns whether [`TickRate::to_nanos`] saturates: `ticks` are beyond `u64::MAX` nanoseconds.
     #[inline]
     #[must_use]
     pub const fn saturates(self, ticks: u64) -> bool {
-        // A second of a slow clock is more nanoseconds than ticks.
+        // Only a clock slower than 1 GHz has fewer ticks than nanoseconds.
         self.ticks_per_second < NANOS_PER_SECOND
             && ticks as u128 * NANOS_PER_SECOND as u128 / self.ticks_per_second as u128
                 > u64::MAX as u128
     }
 
-    /// Returns a length of `ticks` in nanoseconds, rounded to the nearest, so
-    /// that a sum of many is not low.
+    /// Converts a length in ticks to nanoseconds, rounded to the nearest, half up.
     ///
-    /// What is beyond `u64::MAX` nanoseconds gives `u64::MAX`.
+    /// Rounding down would make sums of many lengths too small. Products of ticks and 10⁹ beyond
+    /// 64 bits (6 s at 3 GHz) are rounded down. Lengths beyond `u64::MAX` nanoseconds saturate.
     #[inline]
     #[must_use]
     pub const fn length_to_nanos(self, ticks: u64) -> u64 {
@@ -71,17 +68,16 @@ impl TickRate {
         let half = self.ticks_per_second / 2;
         match ticks.checked_mul(NANOS_PER_SECOND) {
             Some(product) if product <= u64::MAX - half => (product + half) / self.ticks_per_second,
-            // From 6 s on, with 3 GHz; there half a nanosecond is nothing.
+            // Half a nanosecond is negligible in such a length.
             _ => self.to_nanos(ticks),
         }
     }
 
-    /// Converts less than one second.
+    /// Converts less than one second, rounded down.
     const fn part_to_nanos(self, ticks: u64) -> u64 {
         match ticks.checked_mul(NANOS_PER_SECOND) {
             Some(product) => product / self.ticks_per_second,
-            // Only clocks beyond 18 GHz get here. The quotient is less than
-            // one second.
+            // Only for clocks beyond 18 GHz. The quotient is less than one second.
             None => {
                 let product = ticks as u128 * NANOS_PER_SECOND as u128;
                 (product / self.ticks_per_second as u128) as u64
@@ -91,7 +87,7 @@ impl TickRate {
 }
 
 impl Default for TickRate {
-    /// One tick per nanosecond, as without an initialization record.
+    /// Returns one tick per nanosecond, the rate of a provider without an initialization record.
     fn default() -> Self {
         Self { ticks_per_second: DEFAULT_TICKS_PER_SECOND }
     }
@@ -120,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_not_low() {
+    fn lengths_are_rounded_to_the_nearest() {
         let rate = TickRate::from_ticks_per_second(3_000_000_000).unwrap();
         let lengths = [1, 2, 4, 5, 7_000_000_000_000].map(|ticks| rate.length_to_nanos(ticks));
         assert_eq!(lengths, [0, 1, 1, 2, 2_333_333_333_333]);

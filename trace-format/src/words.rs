@@ -1,8 +1,8 @@
-//! The words of an encoded record, changed in place.
+//! Changes of the words of an encoded record in place.
 //!
-//! A record consists of words, which are numbers, and of streams, which are bytes. [`change`]
-//! visits the words: those of another machine can be brought into this machine's byte order, and
-//! times or koids can be replaced without a change to the rest of the record, known or not.
+//! A record consists of words (numbers) and streams (bytes of strings and blobs). [`change`] visits
+//! the words. It converts records of big-endian machines, and replaces times and koids without
+//! changes to the rest of the record, known or unknown.
 
 use crate::layout::{
     argument, blob, context_switch, event, kernel_object, large, large_blob, legacy_context_switch,
@@ -19,15 +19,14 @@ pub enum Word {
     Ticks,
     /// The koid of a process, a thread or another kernel object.
     Koid,
-    /// A header, another number, or a word of a record or an argument of unknown type.
+    /// A header, another number, or a word of a record or argument of an unknown type.
     Other,
 }
 
-/// Replaces each word of `record`, which is one whole record, by the word that `change` returns.
-/// The new words determine the extent of streams.
+/// Replaces each word of `record`, the bytes of one record, by the word that `change` returns.
 ///
-/// Words behind the first field that does not fit the record stay as they are: such a record is
-/// malformed.
+/// The new words determine the sizes of streams. If a field does not fit, the record is malformed,
+/// and the words after the field are unchanged.
 pub fn change(record: &mut [u8], mut change: impl FnMut(Word, u64) -> u64) {
     let mut walk = Walk { rest: record, change: &mut change };
     let fits = walk.word(Word::Other).and_then(|header| walk.body(header));
@@ -36,14 +35,15 @@ pub fn change(record: &mut [u8], mut change: impl FnMut(Word, u64) -> u64) {
     }
 }
 
-/// The part of a record that was not visited yet. Methods return `None` at the record's end.
+/// The part of a record that is not visited yet. Methods return `None` if the record ends before
+/// the field.
 struct Walk<'r, 'f> {
     rest: &'r mut [u8],
     change: &'f mut dyn FnMut(Word, u64) -> u64,
 }
 
 impl<'r> Walk<'r, '_> {
-    /// Visits the next word, and returns the new one.
+    /// Visits the next word, and returns the new word.
     fn word(&mut self, meaning: Word) -> Option<u64> {
         let (word, rest) = core::mem::take(&mut self.rest).split_first_chunk_mut()?;
         self.rest = rest;
@@ -59,13 +59,13 @@ impl<'r> Walk<'r, '_> {
         Some(taken)
     }
 
-    /// Passes over a stream with its padding.
+    /// Skips a stream and its padding.
     fn stream(&mut self, bytes: u64) -> Option<()> {
         let words = words_for_bytes(usize::try_from(bytes).ok()?);
         self.bytes(words.checked_mul(WORD_BYTES)?).map(drop)
     }
 
-    /// Passes over the string of a string ref, in the low 16 bits of `bits`.
+    /// Skips the inline string of a string ref, which is in the low 16 bits of `bits`.
     fn text(&mut self, bits: u64) -> Option<()> {
         match StringRef::from_bits(bits as u16).inline_bytes() {
             Some(bytes) => self.stream(bytes as u64),
@@ -73,7 +73,7 @@ impl<'r> Walk<'r, '_> {
         }
     }
 
-    /// Visits the koids of a thread ref, in the low 8 bits of `bits`, if they are inline.
+    /// Visits the `count` inline koids of a thread ref, which is in the low 8 bits of `bits`.
     fn koids(&mut self, bits: u64, count: usize) -> Option<()> {
         match ThreadRef::from_bits(bits as u8).is_inline() {
             true => (0..count).try_for_each(|_| self.word(Word::Koid).map(drop)),
@@ -81,7 +81,7 @@ impl<'r> Walk<'r, '_> {
         }
     }
 
-    /// Visits the words that are left.
+    /// Visits the remaining words.
     fn others(&mut self) {
         while self.word(Word::Other).is_some() {}
     }
@@ -106,7 +106,7 @@ impl<'r> Walk<'r, '_> {
         Some(())
     }
 
-    /// Visits what follows the header, up to the last field that is not a plain word.
+    /// Visits the fields after the header, up to the last one that is not an `Other` word.
     fn body(&mut self, header: u64) -> Option<()> {
         let Some(record_type) = RecordType::from_bits(record::Type::get(header)) else {
             return Some(());
@@ -191,8 +191,8 @@ impl<'r> Walk<'r, '_> {
         }
     }
 
-    /// Some writers put a thread koid behind the process koid and some do not: one word more than
-    /// needed is that koid.
+    /// Some writers put a thread koid after the process koid. If there are more words than the
+    /// streams need, the first one is that koid.
     fn module(&mut self, header: u64, thread_ref: u64) -> Option<()> {
         let name = profiler_module::NameLength::get(header);
         let build_id = profiler_module::BuildIdLength::get(header);

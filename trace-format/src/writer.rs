@@ -1,7 +1,7 @@
 //! Writing of archives.
 //!
-//! A [`Writer`] takes records with their strings and threads inline and gives
-//! those that come again an index, in tables that it keeps for each provider.
+//! A [`Writer`] takes records with inline strings and threads, and registers these in tables, which
+//! it keeps for each provider.
 
 mod interner;
 mod refs;
@@ -18,20 +18,20 @@ use crate::record::{Argument, Arguments, Metadata, Record, Text, Thread, Value};
 use interner::Interner;
 use refs::first_index;
 
-/// The longest string that is given an index, in bytes, if the record has room
-/// for it. Longer ones hardly come again.
+/// The longest string, in bytes, that is registered in any case. Longer ones are hardly ever
+/// repeated, and are registered only if the record is too long otherwise.
 const MAX_INTERNED_BYTES: usize = 256;
 
-/// What most records have at most.
+/// The number of arguments that most records do not exceed.
 const FEW_ARGUMENTS: usize = 4;
 
-/// Why a record was not written.
+/// The reason why a record was not written.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The record does not fit the format; others can still be written.
+    /// The record exceeds a limit of the format. Other records can still be written.
     Encode(EncodeError),
-    /// Writing to the output failed; what was written is of no use.
+    /// The output failed. The archive may end within a record.
     Io(io::Error),
 }
 
@@ -67,12 +67,11 @@ impl From<io::Error> for WriteError {
 
 /// Writes an archive to `W`.
 ///
-/// Each record is written at once, in one piece with the strings and threads
-/// it needs: put a [`BufWriter`](io::BufWriter) around a file.
+/// Each record is passed to `W` with one call, after the strings and threads that it requires. Wrap
+/// a file in a [`BufWriter`](io::BufWriter).
 ///
-/// Categories, names, keys of arguments and threads are registered in the
-/// tables of the current provider. When a table is full its oldest entry is
-/// replaced.
+/// Categories, names, argument names and threads are registered in the tables of the current
+/// provider. If a table is full, its oldest entry is replaced.
 ///
 /// # Examples
 ///
@@ -98,11 +97,11 @@ impl From<io::Error> for WriteError {
 #[derive(Debug)]
 pub struct Writer<W> {
     output: W,
-    /// The provider that is written to now, `None` before the first.
+    /// The provider of the current section, `None` before the first section.
     current: Option<u32>,
     /// The tables of the current provider.
     tables: Tables,
-    /// Those of the others.
+    /// The tables of all other providers.
     others: HashMap<Option<u32>, Tables>,
     words: Vec<u64>,
     bytes: Vec<u8>,
@@ -118,7 +117,7 @@ struct Tables {
 impl Default for Tables {
     fn default() -> Self {
         Self {
-            // The last index stands for what is not there.
+            // The last index is that of unknown strings and threads.
             strings: Interner::new(MAX_STRING_INDEX - 1),
             threads: Interner::new(u16::from(MAX_THREAD_INDEX) - 1),
         }
@@ -126,11 +125,11 @@ impl Default for Tables {
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts an archive with its magic number.
+    /// Returns a writer, and writes the magic number record.
     ///
     /// # Errors
     ///
-    /// Writing failed.
+    /// Fails if `output` does.
     pub fn new(output: W) -> Result<Self, WriteError> {
         let mut writer = Self {
             output,
@@ -144,28 +143,29 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Returns the output, to take what was written so far.
+    /// Returns the output, for example to take the bytes written so far.
     pub fn output_mut(&mut self) -> &mut W {
         &mut self.output
     }
 
-    /// Names a provider and makes it the current one. The name is cut to 255
-    /// bytes.
+    /// Writes a provider info record, and makes the provider the current one.
+    ///
+    /// The name is cut to 255 bytes.
     ///
     /// # Errors
     ///
-    /// Writing failed.
+    /// Fails if the output does.
     pub fn provider(&mut self, id: u32, name: &str) -> Result<(), WriteError> {
         self.switch_to(id);
         let name = name.as_bytes();
         self.put(&Metadata::ProviderInfo { id, name }.into())
     }
 
-    /// Makes a provider the current one, if it is not.
+    /// Makes a provider the current one. Writes a provider section record if it is not already.
     ///
     /// # Errors
     ///
-    /// Writing failed.
+    /// Fails if the output does.
     pub fn section(&mut self, id: u32) -> Result<(), WriteError> {
         if self.current == Some(id) {
             return Ok(());
@@ -179,26 +179,25 @@ impl<W: Write> Writer<W> {
             return;
         }
         let tables = self.others.remove(&Some(id)).unwrap_or_default();
-        let before = std::mem::replace(&mut self.tables, tables);
-        self.others.insert(self.current, before);
+        let previous = std::mem::replace(&mut self.tables, tables);
+        self.others.insert(self.current, previous);
         self.current = Some(id);
     }
 
-    /// Says that something happened to a provider, the current one or not.
+    /// Writes an event of a provider, which need not be the current one.
     ///
     /// # Errors
     ///
-    /// Writing failed.
+    /// Fails if the output does.
     pub fn provider_event(&mut self, id: u32, event: ProviderEvent) -> Result<(), WriteError> {
         self.put(&Metadata::ProviderEvent { id, event }.into())
     }
 
-    /// Says how many ticks per second, not 0, the current provider's
-    /// timestamps have.
+    /// Writes the rate of the current provider's clock, which must not be 0.
     ///
     /// # Errors
     ///
-    /// Writing failed.
+    /// Fails if the output does.
     pub fn initialization(&mut self, ticks_per_second: u64) -> Result<(), WriteError> {
         self.put(&Record::Initialization { ticks_per_second })
     }
@@ -207,16 +206,16 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// The record does not fit the format, or writing failed. Indexes are the
-    /// writer's to give: a record that has one, or that registers one, is
-    /// refused, unless it is that of [`Text::UNKNOWN`] or [`Thread::UNKNOWN`]. So
-    /// are metadata records, which have methods of their own.
+    /// Fails if the output does, and if the record exceeds a limit of the format. Also fails for
+    /// records with an index other than [`Text::UNKNOWN`] and [`Thread::UNKNOWN`], for string and
+    /// thread records, because only the writer assigns indices, and for metadata records, which
+    /// have other methods.
     pub fn record(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
         if let Some(index) = first_index(record) {
             return Err(EncodeError::Index { index }.into());
         }
         match record.arguments().iter().count() {
-            // Most have few: to make room for all takes its time.
+            // Clearing a list for all arguments takes longer than most records need.
             count if count <= FEW_ARGUMENTS => self.record_within::<FEW_ARGUMENTS>(record),
             count if count <= MAX_ARGUMENTS => self.record_within::<MAX_ARGUMENTS>(record),
             _ => Err(EncodeError::TooManyArguments.into()),
@@ -233,27 +232,27 @@ impl<W: Write> Writer<W> {
             let interned = self.interned(*record, &mut list, MAX_STRING_BYTES)?;
             encoded = encode::append(&mut self.words, &interned);
         }
-        // Also after an error: the tables say that what is there was written.
+        // Even after an error, because the tables have the new strings and threads.
         self.write_out()?;
         Ok(encoded?)
     }
 
-    /// Passes everything written so far on, as `W` does.
+    /// Flushes the output.
     ///
     /// # Errors
     ///
-    /// Writing failed.
+    /// Fails if the output does.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         Ok(self.output.flush()?)
     }
 
-    /// Returns the output. Nothing is held back in the writer.
+    /// Returns the output, which has all records: the writer does not buffer.
     #[must_use]
     pub fn into_inner(self) -> W {
         self.output
     }
 
-    /// Encodes a record as it is and writes it.
+    /// Writes a record without strings and threads.
     fn put(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
         encode::append(&mut self.words, record)?;
         Ok(self.write_out()?)
@@ -266,8 +265,8 @@ impl<W: Write> Writer<W> {
         self.output.write_all(&self.bytes)
     }
 
-    /// Returns `record` with indexes in place of threads and of strings of up to
-    /// `max_bytes` bytes. Arguments are put in `list`, which has room for all.
+    /// Returns `record` with indices instead of inline threads, and of inline strings of up to
+    /// `max_bytes` bytes. `list` is the space for its arguments.
     fn interned<'a>(
         &mut self,
         mut record: Record<'a>,
@@ -308,13 +307,14 @@ impl<W: Write> Writer<W> {
         list: &'a mut [Argument<'a>],
         max_bytes: usize,
     ) -> Result<Arguments<'a>, EncodeError> {
-        // Values hardly come again: only those of a record that would be too long have an index.
-        let is_rare = max_bytes > MAX_INTERNED_BYTES;
+        // Values are hardly ever repeated. They are registered only if the record is too long
+        // otherwise.
+        let with_values = max_bytes > MAX_INTERNED_BYTES;
         let mut count = 0;
         for (place, argument) in list.iter_mut().zip(&arguments) {
             *place = argument;
             self.intern_text(&mut place.name, max_bytes)?;
-            if let (true, Value::String(text)) = (is_rare, &mut place.value) {
+            if let (true, Value::String(text)) = (with_values, &mut place.value) {
                 self.intern_text(text, max_bytes)?;
             }
             count += 1;

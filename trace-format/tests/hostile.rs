@@ -1,4 +1,4 @@
-//! Records that are wrong, and records that cannot be written.
+//! Malformed records, and records that cannot be encoded.
 
 use proptest::prelude::*;
 use trace_format::decode::Records;
@@ -16,21 +16,21 @@ fn short(what: &'static str, at: usize) -> DecodeError {
 }
 
 #[test]
-fn size_zero_is_an_error_of_its_own() {
+fn size_zero_is_an_error() {
     assert_eq!(decode_error(&[0x0004]), DecodeError::SizeZero);
     assert_eq!(decode_error(&[0x0000_0100_0000_000f]), DecodeError::SizeZero);
 }
 
 #[test]
-fn a_record_that_is_cut_off_says_its_size() {
-    let cut = |expected, found| DecodeError::Truncated { expected, found };
-    assert_eq!(decode_error(&[0x0031, 1]), cut(24, 16));
-    assert_eq!(decode_error(&[0x0000_000f_ffff_ffff]), cut(0x7_ffff_fff8, 8));
+fn the_error_of_a_truncated_record_has_its_size() {
+    let truncated = |expected, found| DecodeError::Truncated { expected, found };
+    assert_eq!(decode_error(&[0x0031, 1]), truncated(24, 16));
+    assert_eq!(decode_error(&[0x0000_000f_ffff_ffff]), truncated(0x7_ffff_fff8, 8));
     assert_eq!(decode::record(b"abc"), Err(short("record header", 0)));
 }
 
 #[test]
-fn parts_beyond_the_record_are_errors() {
+fn fields_beyond_the_record_are_errors() {
     assert_eq!(decode_error(&[0x0011]), short("ticks per second", 8));
     assert_eq!(decode_error(&[0x0000_0009_0001_0022, 0]), short("string", 8));
     assert_eq!(decode_error(&[0x0001_0023, 1]), short("thread koid", 16));
@@ -43,7 +43,7 @@ fn parts_beyond_the_record_are_errors() {
 }
 
 #[test]
-fn arguments_of_impossible_sizes_are_errors() {
+fn arguments_of_wrong_sizes_are_errors() {
     let size = |words, at| DecodeError::ArgumentSize { words, at };
     let words = [0x0003_0002_0112_0034, 1, 0x0004_0000];
     assert_eq!(decode_error(&words), size(0, 16));
@@ -59,7 +59,7 @@ fn wrong_values_are_errors() {
 }
 
 #[test]
-fn appended_words_are_passed_over() {
+fn appended_words_are_skipped() {
     let bytes = encode::to_bytes(&[0x0041, 1000, 5, 6]);
     let ticks_per_second = 1000;
     assert_eq!(decode::record(&bytes), Ok(Record::Initialization { ticks_per_second }));
@@ -72,7 +72,7 @@ fn appended_words_are_passed_over() {
 }
 
 #[test]
-fn arguments_of_unknown_types_are_apart() {
+fn arguments_of_unknown_types_are_separate() {
     let words = [0x0003_0002_0122_0054, 1, 0x0004_002b, 0, 0x0004_0010];
     let bytes = encode::to_bytes(&words);
     let Ok(Record::Event(event)) = decode::record(&bytes) else {
@@ -87,7 +87,7 @@ fn arguments_of_unknown_types_are_apart() {
 }
 
 #[test]
-fn records_go_on_after_a_bad_one_and_end_after_size_zero() {
+fn records_continue_after_a_malformed_one_and_end_after_size_zero() {
     let bytes = encode::to_bytes(&[0x0011, 0x0021, 7, 0, 0x0021, 7]);
     let found: Vec<_> = Records::new(&bytes).collect();
     let ticks_per_second = 7;
@@ -118,7 +118,7 @@ fn event<'a>() -> Event<'a> {
 }
 
 #[test]
-fn what_does_not_fit_is_not_written() {
+fn wrong_indices_and_too_many_arguments_are_refused() {
     let value: &[u8] = b"x";
     let index = |index| EncodeError::Index { index };
     assert_eq!(encode_error(Record::String { index: 0, value }), index(0));
@@ -133,7 +133,7 @@ fn what_does_not_fit_is_not_written() {
 }
 
 #[test]
-fn what_is_too_long_is_not_written() {
+fn long_payloads_and_records_are_refused() {
     let long = "x".repeat(32_768);
     let blob = |bytes: usize| Blob {
         name: Text::EMPTY,
@@ -183,14 +183,14 @@ fn long_strings_are_cut() {
 
 proptest! {
     #[test]
-    fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
+    fn decoding_random_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
         for record in Records::new(&bytes) {
             let _ = format!("{record:?}");
         }
     }
 
     #[test]
-    fn random_records_never_panic(
+    fn decoding_random_records_does_not_panic(
         record_type in 0u64..16,
         data in any::<u64>(),
         payload in proptest::collection::vec(prop_oneof![0u64..64, any::<u64>()], 0..32),
@@ -206,14 +206,14 @@ proptest! {
     }
 }
 
-/// A log message of one byte, with `padding` behind it.
+/// Returns a log record with a message of one byte, and `padding` as the last byte of its padding.
 fn log_of(message: u8, padding: u8) -> Vec<u8> {
     let words = [0x0000_0001_0001_0039u64, 1, u64::from(message) | u64::from(padding) << 56];
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 #[test]
-fn padding_is_zero() {
+fn nonzero_padding_is_an_error() {
     assert!(decode::record(&log_of(b'x', 0)).is_ok());
     let error = DecodeError::Padding { what: "message", at: 16 };
     assert_eq!(decode::record(&log_of(b'x', 1)), Err(error));
@@ -221,7 +221,7 @@ fn padding_is_zero() {
 }
 
 #[test]
-fn strict_decoding_refuses_what_readers_pass_over() {
+fn strict_decoding_refuses_data_that_readers_skip() {
     let words = |words: &[u64]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
     let not_utf8 = log_of(0xff, 0);
     let unknown_record = words(&[0x1b]);

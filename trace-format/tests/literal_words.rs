@@ -1,5 +1,5 @@
-//! Every kind of record next to its words, written by hand from the format's
-//! description. Each is encoded and decoded.
+//! Each type of record, encoded and decoded. The expected words are written by hand from the
+//! specification.
 
 use trace_format::layout::{BlobType, InstantScope, ObjectType, ProviderEvent, ThreadState};
 use trace_format::{
@@ -12,7 +12,7 @@ use trace_format::{
 const ABC: u64 = 0x0063_6261;
 
 #[track_caller]
-fn same<'a>(record: impl Into<Record<'a>>, words: &[u64]) {
+fn check<'a>(record: impl Into<Record<'a>>, words: &[u64]) {
     let record = record.into();
     let mut encoded: Vec<u64> = Vec::new();
     encode::append(&mut encoded, &record).unwrap();
@@ -39,37 +39,37 @@ fn event<'a>(kind: EventKind) -> Event<'a> {
 
 #[test]
 fn metadata() {
-    same(Metadata::ProviderInfo { id: 7, name: b"abc" }, &[0x0030_0000_0071_0020, ABC]);
-    same(Metadata::ProviderSection { id: 0xffff_ffff }, &[0x000f_ffff_fff2_0010]);
+    check(Metadata::ProviderInfo { id: 7, name: b"abc" }, &[0x0030_0000_0071_0020, ABC]);
+    check(Metadata::ProviderSection { id: 0xffff_ffff }, &[0x000f_ffff_fff2_0010]);
     let event = ProviderEvent::BUFFER_FULL;
-    same(Metadata::ProviderEvent { id: 1, event }, &[0x0000_0000_0013_0010]);
-    same(Metadata::MagicNumber, &[0x0016_5478_4604_0010]);
+    check(Metadata::ProviderEvent { id: 1, event }, &[0x0000_0000_0013_0010]);
+    check(Metadata::MagicNumber, &[0x0016_5478_4604_0010]);
 }
 
 #[test]
 fn initialization_string_thread() {
     let ticks_per_second = 24_000_000;
-    same(Record::Initialization { ticks_per_second }, &[0x0021, 0x016e_3600]);
-    same(Record::String { index: 0x7fff, value: b"abc" }, &[0x0000_0003_7fff_0022, ABC]);
-    same(
+    check(Record::Initialization { ticks_per_second }, &[0x0021, 0x016e_3600]);
+    check(Record::String { index: 0x7fff, value: b"abc" }, &[0x0000_0003_7fff_0022, ABC]);
+    check(
         Record::String { index: 1, value: b"abcdefgh" },
         &[0x0000_0008_0001_0022, 0x6867_6665_6463_6261],
     );
-    same(Record::Thread { index: 255, koids: koids() }, &[0x0000_0000_00ff_0033, 0x10, 0x20]);
+    check(Record::Thread { index: 255, koids: koids() }, &[0x0000_0000_00ff_0033, 0x10, 0x20]);
 }
 
 #[test]
 fn instant_with_and_without_scope() {
     let scope = Some(InstantScope::Global);
-    same(event(EventKind::Instant { scope }), &[0x0003_0002_0100_0034, 0x64, 2]);
-    same(event(EventKind::Instant { scope: None }), &[0x0003_0002_0100_0024, 0x64]);
+    check(event(EventKind::Instant { scope }), &[0x0003_0002_0100_0034, 0x64, 2]);
+    check(event(EventKind::Instant { scope: None }), &[0x0003_0002_0100_0024, 0x64]);
 }
 
 #[test]
 fn counter() {
     let arguments = [Argument::new(Text::Indexed(4), Value::Int32(-1))];
     let counter = Event { arguments: (&arguments).into(), ..event(EventKind::Counter { id: 9 }) };
-    same(counter, &[0x0003_0002_0111_0044, 0x64, 0xffff_ffff_0004_0011, 9]);
+    check(counter, &[0x0003_0002_0111_0044, 0x64, 0xffff_ffff_0004_0011, 9]);
 }
 
 #[test]
@@ -80,11 +80,11 @@ fn durations() {
         name: "poll".into(),
         ..event(EventKind::DurationBegin)
     };
-    same(inline, &[0x8004_8003_0002_0064, 0x64, 0x10, 0x20, 0x0074_656e, 0x6c6c_6f70]);
+    check(inline, &[0x8004_8003_0002_0064, 0x64, 0x10, 0x20, 0x0074_656e, 0x6c6c_6f70]);
     let no_category = Event { category: Text::EMPTY, ..event(EventKind::DurationBegin) };
-    same(no_category, &[0x0003_0000_0102_0024, 0x64]);
-    same(event(EventKind::DurationEnd), &[0x0003_0002_0103_0024, 0x64]);
-    same(event(EventKind::DurationComplete { end: 0x65 }), &[0x0003_0002_0104_0034, 0x64, 0x65]);
+    check(no_category, &[0x0003_0000_0102_0024, 0x64]);
+    check(event(EventKind::DurationEnd), &[0x0003_0002_0103_0024, 0x64]);
+    check(event(EventKind::DurationComplete { end: 0x65 }), &[0x0003_0002_0104_0034, 0x64, 0x65]);
 }
 
 #[test]
@@ -99,12 +99,12 @@ fn async_and_flow_events() {
         (EventKind::FlowEnd { id }, 0x0003_0002_010a_0034),
     ];
     for (kind, header) in table {
-        same(event(kind), &[header, 0x64, 0x0807_0605_0403_0201]);
+        check(event(kind), &[header, 0x64, 0x0807_0605_0403_0201]);
     }
 }
 
 #[test]
-fn every_type_of_argument() {
+fn arguments() {
     let name = Text::Indexed(4);
     let table: [(Argument<'_>, &[u64]); 13] = [
         (Argument::new(name, Value::Null), &[0x0004_0010]),
@@ -128,16 +128,16 @@ fn every_type_of_argument() {
     for (argument, words) in table {
         let arguments = [argument];
         let begin = Event { arguments: (&arguments).into(), ..event(EventKind::DurationBegin) };
-        same(begin, &[&[headers[words.len()], 0x64], words].concat());
+        check(begin, &[&[headers[words.len()], 0x64], words].concat());
     }
 }
 
 #[test]
 fn blobs() {
     let indexed = Blob { name: Text::Indexed(5), blob_type: BlobType::DATA, payload: b"abc" };
-    same(indexed, &[0x0001_0003_0005_0025, ABC]);
+    check(indexed, &[0x0001_0003_0005_0025, ABC]);
     let inline = Blob { name: "abc".into(), blob_type: BlobType::PERFETTO, payload: b"" };
-    same(inline, &[0x0003_0000_8003_0025, ABC]);
+    check(inline, &[0x0003_0000_8003_0025, ABC]);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn userspace_objects() {
         name: Text::Indexed(3),
         arguments: Arguments::NONE,
     };
-    same(indexed, &[0x0000_0000_0302_0026, 0xdead]);
+    check(indexed, &[0x0000_0000_0302_0026, 0xdead]);
     let arguments = [Argument::new(Text::Indexed(4), Value::Null)];
     let inline = UserspaceObject {
         process: Process::Inline(0x10),
@@ -156,7 +156,7 @@ fn userspace_objects() {
         arguments: (&arguments).into(),
         ..indexed
     };
-    same(inline, &[0x0000_0180_0300_0056, 0xdead, 0x10, ABC, 0x0004_0010]);
+    check(inline, &[0x0000_0180_0300_0056, 0xdead, 0x10, ABC, 0x0004_0010]);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn kernel_object_of_a_thread() {
         name: "abc".into(),
         arguments: (&arguments).into(),
     };
-    same(object, &[0x0000_0180_0302_0057, 0x20, ABC, 0x0004_0028, 0x10]);
+    check(object, &[0x0000_0180_0302_0057, 0x20, ABC, 0x0004_0028, 0x10]);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn scheduling() {
         outgoing_priority: 5,
         incoming_priority: 6,
     };
-    same(legacy, &[0x0060_5000_1303_0048, 0x64, 0x10, 0x20]);
+    check(legacy, &[0x0060_5000_1303_0048, 0x64, 0x10, 0x20]);
     let arguments = [Argument::new(Text::Indexed(4), Value::Int32(-1))];
     let switch = ContextSwitch {
         ticks: 0x64,
@@ -192,17 +192,17 @@ fn scheduling() {
         incoming_thread: 0x21,
         arguments: (&arguments).into(),
     };
-    same(switch, &[0x1000_0020_1021_0058, 0x64, 0x20, 0x21, 0xffff_ffff_0004_0011]);
+    check(switch, &[0x1000_0020_1021_0058, 0x64, 0x20, 0x21, 0xffff_ffff_0004_0011]);
     let wakeup = ThreadWakeup { ticks: 0x64, cpu: 3, thread: 0x20, arguments: Arguments::NONE };
-    same(wakeup, &[0x2000_0000_0030_0038, 0x64, 0x20]);
+    check(wakeup, &[0x2000_0000_0030_0038, 0x64, 0x20]);
 }
 
 #[test]
 fn log() {
     let indexed = Log { ticks: 0x64, thread: Thread::Indexed(4), message: b"abc" };
-    same(indexed, &[0x0000_0004_0003_0039, 0x64, ABC]);
+    check(indexed, &[0x0000_0004_0003_0039, 0x64, ABC]);
     let inline = Log { thread: Thread::Inline(koids()), ..indexed };
-    same(inline, &[0x0000_0000_0003_0059, 0x64, 0x10, 0x20, ABC]);
+    check(inline, &[0x0000_0000_0003_0059, 0x64, 0x10, 0x20, ABC]);
 }
 
 fn module<'a>() -> Module<'a> {
@@ -229,18 +229,18 @@ fn mmap() -> Mmap {
 
 #[test]
 fn profiler() {
-    same(module(), &[0x0020_3010_2000_005a, 0x64, 0x10, ABC, 0x0201]);
-    same(mmap(), &[0x0000_5000_1051_005a, 0x64, 0x1000, 0x2000, 0x3000]);
+    check(module(), &[0x0020_3010_2000_005a, 0x64, 0x10, ABC, 0x0201]);
+    check(mmap(), &[0x0000_5000_1051_005a, 0x64, 0x1000, 0x2000, 0x3000]);
     let backtrace = Backtrace {
         ticks: 0x64,
         thread: Thread::Indexed(5),
         frames: Frames::from(&[0x1001, 0x1002][..]),
     };
-    same(backtrace, &[0x0000_0000_2052_004a, 0x64, 0x1001, 0x1002]);
+    check(backtrace, &[0x0000_0000_2052_004a, 0x64, 0x1001, 0x1002]);
 }
 
 #[test]
-fn profiler_records_with_a_thread_word_are_understood() {
+fn profiler_records_can_have_a_thread_word() {
     let words = [0x0020_3010_2000_006a, 0x64, 0x10, 0, ABC, 0x0201];
     let bytes = encode::to_bytes(&words);
     assert_eq!(decode::record(&bytes), Ok(module().into()));
@@ -259,7 +259,7 @@ fn large_blobs() {
         event: None,
         payload: b"abc",
     };
-    same(attachment, &[0x0000_0100_0000_004f, 0x0002_0001, 3, ABC]);
+    check(attachment, &[0x0000_0100_0000_004f, 0x0002_0001, 3, ABC]);
     let arguments = [Argument::new(Text::Indexed(6), Value::Bool(true))];
     let event =
         LargeBlobEvent { ticks: 0x64, thread: Thread::Indexed(4), arguments: (&arguments).into() };
@@ -275,11 +275,11 @@ fn large_blobs() {
         0x6867_6665_6463_6261,
         0x69,
     ];
-    same(event, &words);
+    check(event, &words);
 }
 
 #[test]
-fn what_is_not_known_is_passed_through() {
+fn unknown_records_are_unchanged() {
     let words = [
         0xabcd_0000_0000_002b, // record type 11
         0x0000_0000_0005_0020, // metadata type 5
@@ -292,6 +292,6 @@ fn what_is_not_known_is_passed_through() {
     ];
     for header in words {
         let payload = b"payload.";
-        same(Record::Unknown(UnknownRecord { header, payload }), &[header, 0x2e64_616f_6c79_6170]);
+        check(Record::Unknown(UnknownRecord { header, payload }), &[header, 0x2e64_616f_6c79_6170]);
     }
 }

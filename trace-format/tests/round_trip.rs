@@ -1,4 +1,4 @@
-//! What is encoded is decoded as it was, whatever it is.
+//! Encoding and decoding of random records.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use trace_format::{
 
 use trace_format::words::Word;
 
-/// Random material that a record of any kind is made of.
+/// Random fields for records of each type.
 #[derive(Debug, Clone)]
 struct Parts {
     numbers: [u64; 5],
@@ -58,12 +58,10 @@ impl Parts {
     }
 
     fn arguments(&self) -> Vec<Argument<'_>> {
-        let one = |(kind, number, bytes)| Argument {
-            name: self.text(1),
-            value: value(kind, number, bytes),
-        };
         let parts = self.arguments.iter();
-        parts.map(|(kind, number, bytes)| one((*kind, *number, bytes))).collect()
+        parts
+            .map(|(kind, number, bytes)| Argument::new(self.text(1), value(*kind, *number, bytes)))
+            .collect()
     }
 
     fn event_kind(&self) -> EventKind {
@@ -179,8 +177,8 @@ fn value(kind: u8, number: u64, bytes: &[u8]) -> Value<'_> {
     }
 }
 
-/// Returns the record one tick later, with all bits of its koids flipped.
-fn with_others(mut record: Record<'_>) -> Record<'_> {
+/// Returns the record one tick later, with inverted koids.
+fn with_changes(mut record: Record<'_>) -> Record<'_> {
     record.times().for_each(|ticks| *ticks = ticks.wrapping_add(1));
     let flip = |koids: ThreadKoids| ThreadKoids::new(!koids.process, !koids.thread);
     record.references_mut(|reference| match reference {
@@ -209,7 +207,7 @@ fn encoded(record: &Record<'_>) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn decoded_is_what_was_encoded(parts in parts()) {
+    fn decoding_returns_the_encoded_record(parts in parts()) {
         let arguments = parts.arguments();
         for record in parts.records(&arguments) {
             let bytes = encoded(&record);
@@ -236,20 +234,20 @@ proptest! {
                 Word::Koid => !number,
                 Word::Other => number,
             });
-            prop_assert_eq!(decode::record(&bytes), Ok(with_others(expected)));
+            prop_assert_eq!(decode::record(&bytes), Ok(with_changes(expected)));
         }
     }
 
     #[test]
-    fn a_cut_record_is_noticed(parts in parts(), cut in any::<proptest::sample::Index>()) {
+    fn a_truncated_record_is_an_error(parts in parts(), cut in any::<proptest::sample::Index>()) {
         let arguments = parts.arguments();
         for record in parts.records(&arguments) {
             let mut bytes = encoded(&record);
             bytes.truncate(cut.index(bytes.len()));
             let error = decode::record(&bytes).unwrap_err();
-            let noticed = matches!(error, DecodeError::Truncated { .. })
+            let is_truncation = matches!(error, DecodeError::Truncated { .. })
                 || matches!(error, DecodeError::Short { what: "record header", at: 0 });
-            prop_assert!(noticed, "{:?}", error);
+            prop_assert!(is_truncation, "{:?}", error);
         }
     }
 }

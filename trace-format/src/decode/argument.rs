@@ -5,7 +5,7 @@ use super::DecodeError;
 use crate::layout::{argument, ArgumentType, StringRef};
 use crate::record::{Argument, Text, UnknownArgument, Value};
 
-/// Arguments that are still to be decoded.
+/// A cursor over encoded arguments.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ArgumentCursor<'a> {
     cursor: Cursor<'a>,
@@ -38,8 +38,9 @@ impl<'a> ArgumentCursor<'a> {
         None
     }
 
-    /// Calls `visit` with each index of a string; returns the number of arguments of unknown types.
-    /// Looks at headers only: it takes a fraction of the time of decoding.
+    /// Calls `visit` with each string index, and returns the number of arguments of unknown types.
+    ///
+    /// Reads headers only, which takes a fraction of the time of decoding.
     #[inline]
     pub(crate) fn string_indices(mut self, mut visit: impl FnMut(u16)) -> u64 {
         let mut index = |bits| StringRef::from_bits(bits as u16).index().map(&mut visit);
@@ -60,7 +61,7 @@ impl<'a> ArgumentCursor<'a> {
     }
 }
 
-/// Takes `count` arguments after checking each of them.
+/// Checks and takes `count` arguments.
 #[inline]
 pub(super) fn arguments<'a>(
     cursor: &mut Cursor<'a>,
@@ -70,37 +71,37 @@ pub(super) fn arguments<'a>(
     for _ in 0..count {
         argument(cursor)?;
     }
-    // What is checked need not be checked again.
-    let cursor = start.strictly(false);
+    // Checked arguments need no second check.
+    let cursor = start.with_strict(false);
     Ok(ArgumentCursor { cursor, count })
 }
 
-/// Takes one argument; returns its header, and a cursor behind that which ends with the argument.
+/// Takes one argument, and returns its header and a cursor over the rest of it.
 #[inline]
 fn encoded<'a>(cursor: &mut Cursor<'a>) -> Result<(u64, Cursor<'a>), DecodeError> {
     let at = cursor.position();
     let mut header_cursor = *cursor;
     let header = header_cursor.word("argument header")?;
     let words = argument::Size::get(header);
-    let whole = cursor.split(words).filter(|_| words > 0);
-    let mut whole = whole.ok_or(DecodeError::ArgumentSize { words, at })?;
-    whole.word("argument header")?;
-    Ok((header, whole))
+    let argument = cursor.split(words).filter(|_| words > 0);
+    let mut argument = argument.ok_or(DecodeError::ArgumentSize { words, at })?;
+    argument.word("argument header")?;
+    Ok((header, argument))
 }
 
-/// Takes one argument; `None` if its type is not known.
+/// Takes one argument, or returns `None` if its type is unknown.
 fn argument<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Argument<'a>>, DecodeError> {
     let at = cursor.position();
-    let (header, mut whole) = encoded(cursor)?;
+    let (header, mut content) = encoded(cursor)?;
     let Some(argument_type) = ArgumentType::from_bits(argument::Type::get(header)) else {
         return match cursor.is_strict() {
             true => Err(DecodeError::UnknownType { what: "argument" }),
             false => Ok(None),
         };
     };
-    let name = whole.text(argument::NameRef::get(header), "argument name")?;
-    let value = value(argument_type, header, &mut whole)?;
-    if cursor.is_strict() && whole.words_left() != 0 {
+    let name = content.text(argument::NameRef::get(header), "argument name")?;
+    let value = value(argument_type, header, &mut content)?;
+    if cursor.is_strict() && content.words_left() != 0 {
         let words = argument::Size::get(header);
         return Err(DecodeError::ArgumentSize { words, at });
     }

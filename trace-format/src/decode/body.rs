@@ -1,4 +1,4 @@
-//! Metadata, tables, events and scheduling.
+//! Decoding of metadata, strings, threads, events and scheduling records.
 
 use super::argument::arguments;
 use super::cursor::Cursor;
@@ -37,7 +37,8 @@ pub(super) fn metadata<'a>(
     Ok(Some(Record::Metadata(decoded)))
 }
 
-/// The magic number record cannot be extended, so it is compared as a whole.
+/// The magic number record has no appended words ("Magic Number Record"), so all of its header is
+/// compared.
 fn trace_info<'a>(header: u64) -> Result<Option<Record<'a>>, DecodeError> {
     match TraceInfoType::from_bits(trace_info::Type::get(header)) {
         None => Ok(None),
@@ -89,8 +90,7 @@ fn event_kind(event_type: EventType, cursor: &mut Cursor<'_>) -> Result<EventKin
     let mut id = || cursor.word("correlation id");
     Ok(match event_type {
         EventType::Instant => {
-            // The published description of an instant has no scope word, what
-            // Fuchsia's library writes has one.
+            // The specification does not mention the scope word. Fuchsia's library writes it.
             let scope = cursor.word("scope").ok().and_then(InstantScope::from_bits);
             EventKind::Instant { scope }
         }

@@ -1,16 +1,16 @@
-//! A place in a record's bytes.
+//! A cursor over a record's bytes.
 
 use super::DecodeError;
 use crate::layout::{words_for_bytes, StringRef, ThreadKoids, ThreadRef, WORD_BYTES};
 use crate::record::{Process, Text, Thread};
 
-/// The bytes of a record that are still to be decoded.
+/// The part of a record that is not decoded yet.
 ///
-/// Every method takes what it names off the front, or says that it is missing.
+/// Methods that take a field fail with [`DecodeError::Short`] if the record ends before it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
-    /// The size of the record; tells how far `rest` is from its start.
+    /// The record's size in bytes: the position of the end of `rest`.
     total: usize,
     strict: bool,
 }
@@ -22,9 +22,9 @@ impl<'a> Cursor<'a> {
         Self { rest: record, total, strict: false }
     }
 
-    /// Makes what a reader passes over an error, or passes over it again.
+    /// Sets whether data that a reader skips or replaces is an error.
     #[inline]
-    pub(super) fn strictly(self, strict: bool) -> Self {
+    pub(super) fn with_strict(self, strict: bool) -> Self {
         Self { strict, ..self }
     }
 
@@ -33,7 +33,7 @@ impl<'a> Cursor<'a> {
         self.strict
     }
 
-    /// Returns where the cursor is, in bytes from the record's start.
+    /// Returns the cursor's position, in bytes from the record's start.
     pub(super) fn position(&self) -> usize {
         self.total - self.rest.len()
     }
@@ -43,7 +43,7 @@ impl<'a> Cursor<'a> {
         self.rest
     }
 
-    /// Returns the number of whole words left.
+    /// Returns the number of complete words that are left.
     #[inline]
     pub(super) fn words_left(&self) -> usize {
         self.rest.len() / WORD_BYTES
@@ -64,16 +64,16 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(*word))
     }
 
-    /// Takes `bytes` bytes and their padding; returns them without it.
+    /// Takes `bytes` bytes and their padding, and returns the bytes.
     pub(super) fn stream(
         &mut self,
         bytes: u64,
         what: &'static str,
     ) -> Result<&'a [u8], DecodeError> {
         let taken = usize::try_from(bytes).ok().and_then(|bytes| {
-            let (stream, behind) = self.rest.split_at_checked(bytes)?;
+            let (stream, padded) = self.rest.split_at_checked(bytes)?;
             let padding = words_for_bytes(bytes) * WORD_BYTES - bytes;
-            let (padding, rest) = behind.split_at_checked(padding)?;
+            let (padding, rest) = padded.split_at_checked(padding)?;
             Some((stream, padding, rest))
         });
         let (stream, padding, rest) = taken.ok_or_else(|| self.short(what))?;
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
         Ok(string)
     }
 
-    /// Takes the next `words` words as a cursor of their own.
+    /// Takes the next `words` words as a cursor, or returns `None` if the record ends before.
     pub(super) fn split(&mut self, words: u64) -> Option<Cursor<'a>> {
         let bytes = usize::try_from(words).ok()?.checked_mul(WORD_BYTES)?;
         let (taken, rest) = self.rest.split_at_checked(bytes)?;

@@ -1,44 +1,44 @@
-//! Why bytes are not a record.
+//! Errors of decoding.
 
 use core::fmt;
 
-/// Why a record could not be decoded.
+/// The reason why a record cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
     /// The record's size is 0, so the next record cannot be found.
     SizeZero,
-    /// The bytes end before the record does.
+    /// The bytes end within the record.
     Truncated {
         /// The record's size in bytes.
         expected: u64,
-        /// The bytes that are there.
+        /// The number of available bytes.
         found: usize,
     },
-    /// The record ends before something that it says to contain.
+    /// The record ends before one of its fields.
     Short {
-        /// What is missing.
+        /// The field's name.
         what: &'static str,
-        /// Where it should be, in bytes from the record's start.
+        /// The field's place, in bytes from the record's start.
         at: usize,
     },
-    /// The bytes behind a string or blob, up to the next word, are not zero.
+    /// The padding of a string or blob, up to the next word, is not zero.
     Padding {
-        /// The string or blob.
+        /// The field's name.
         what: &'static str,
-        /// Where it is, in bytes from the record's start.
+        /// The field's place, in bytes from the record's start.
         at: usize,
     },
     /// A string is not UTF-8; [`strict`](super::strict) only.
     Utf8 {
-        /// The string.
+        /// The field's name.
         what: &'static str,
-        /// Where it is, in bytes from the record's start.
+        /// The field's place, in bytes from the record's start.
         at: usize,
     },
     /// A type is unknown; [`strict`](super::strict) only.
     UnknownType {
-        /// What has the type.
+        /// `record` or `argument`.
         what: &'static str,
     },
     /// An argument's size is 0 or larger than the rest of the record. For
@@ -46,15 +46,15 @@ pub enum DecodeError {
     ArgumentSize {
         /// The argument's size in words.
         words: u64,
-        /// Where the argument is, in bytes from the record's start.
+        /// The argument's place, in bytes from the record's start.
         at: usize,
     },
-    /// A magic number record without the magic number.
+    /// A trace info record of type 0 is not the magic number record.
     Magic {
         /// The record's header word.
         header: u64,
     },
-    /// An initialization record with no ticks per second.
+    /// An initialization record has 0 ticks per second.
     TickRateZero,
 }
 
@@ -78,8 +78,8 @@ impl fmt::Display for DecodeError {
             Self::ArgumentSize { words, at } => {
                 write!(f, "an argument of {words} words does not fit, at the record's byte {at}")
             }
-            Self::Magic { header } => write!(f, "a wrong magic number record, {header:#018x}"),
-            Self::TickRateZero => write!(f, "a clock with 0 ticks per second"),
+            Self::Magic { header } => write!(f, "wrong magic number record {header:#018x}"),
+            Self::TickRateZero => write!(f, "the clock has 0 ticks per second"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Objects, logs, blobs and the profiler.
+//! Decoding of blobs, objects, logs, profiler records and large records.
 
 use super::argument::arguments;
 use super::cursor::Cursor;
@@ -91,20 +91,19 @@ fn mmap(header: u64, cursor: &mut Cursor<'_>) -> Result<Mmap, DecodeError> {
     })
 }
 
-/// Takes the process of a module or mapping that has `words_behind` words
-/// behind it.
+/// Takes the process of a module or mapping. `fields` is the number of words after it.
 ///
-/// Some writers put a thread koid, always 0, behind an inline process koid and
-/// some do not: one word more than needed is that koid.
+/// Some writers put a thread koid, always 0, after an inline process koid. If there are more words
+/// than `fields`, the first one is that koid.
 fn profiler_process(
     header: u64,
     cursor: &mut Cursor<'_>,
-    words_behind: usize,
+    fields: usize,
 ) -> Result<Process, DecodeError> {
     let thread_ref = profiler::ThreadRef::get(header);
     let process = cursor.process(thread_ref)?;
     let is_inline = ThreadRef::from_bits(thread_ref as u8).is_inline();
-    if is_inline && cursor.words_left() > words_behind {
+    if is_inline && cursor.words_left() > fields {
         cursor.word("thread koid")?;
     }
     Ok(process)

@@ -1,4 +1,4 @@
-//! What follows the header word, record by record.
+//! The words after the header, for each type of record.
 
 use super::out::Out;
 use crate::layout::{
@@ -12,7 +12,7 @@ use crate::record::{
     Value,
 };
 
-/// Writes all of `record` but its header word.
+/// Writes the words of `record` after the header.
 pub(super) fn write<O: Out>(record: &Record<'_>, out: &mut O) {
     match record {
         Record::Metadata(metadata) => self::metadata(metadata, out),
@@ -44,7 +44,7 @@ fn metadata<O: Out>(metadata: &Metadata<'_>, out: &mut O) {
     }
 }
 
-/// Returns the part of a name whose length fits 8 bits.
+/// Returns a provider's or module's name, cut so that its length fits 8 bits.
 pub(super) fn provider_name(name: &[u8]) -> &[u8] {
     cut_bytes(name, MAX_PROVIDER_NAME_BYTES)
 }
@@ -98,9 +98,8 @@ fn log<O: Out>(log: &Log<'_>, out: &mut O) {
     out.stream(cut_bytes(log.message, MAX_STRING_BYTES));
 }
 
-// The format's description shows a thread koid, "constantly 0", behind the
-// process koid of a module. Fuchsia's own reader takes it for the start of the
-// name, so it is not written.
+// Fuchsia's documentation shows a thread koid, "constantly 0", after a module's process koid.
+// Fuchsia's reader takes it for the start of the name, so it is not written.
 fn module<O: Out>(module: &Module<'_>, out: &mut O) {
     out.word(module.ticks);
     out.koid(module.process.stored().1);
@@ -147,12 +146,12 @@ fn large_blob_word(blob: &LargeBlob<'_>) -> u64 {
         | large_blob::ThreadRef::make(u64::from(event.thread.stored().0.bits()))
 }
 
-/// Writes a string that is inline.
+/// Writes the bytes of an inline string.
 fn text<O: Out>(text: Text<'_>, out: &mut O) {
     out.stream(text.stored().1);
 }
 
-/// Returns the reference to a string as it is stored in a field.
+/// Returns the field value of a string ref.
 pub(super) fn string_ref(text: Text<'_>) -> u64 {
     u64::from(text.stored().0.bits())
 }
@@ -181,7 +180,7 @@ pub(super) fn argument<O: Out>(argument: &Argument<'_>, out: &mut O) {
     }
 }
 
-/// What follows an argument's name.
+/// The words after an argument's name.
 enum Payload<'a> {
     None,
     Word(u64),
@@ -198,7 +197,7 @@ impl Payload<'_> {
     }
 }
 
-/// Returns the type with the value's part of the header, and the payload.
+/// Returns the type and value fields of the header, and the payload.
 fn value(value: Value<'_>) -> (u64, Payload<'_>) {
     let header = |argument_type: ArgumentType| argument::Type::make(argument_type.bits());
     let header32 = |argument_type, value: u32| {

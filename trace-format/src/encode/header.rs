@@ -1,4 +1,4 @@
-//! The header word, record by record.
+//! The header word, for each type of record.
 
 use super::body::{provider_name, string_ref};
 use crate::layout::{
@@ -15,7 +15,7 @@ use crate::record::{
     Log, Metadata, Mmap, Module, Record, ThreadWakeup, UnknownRecord, UserspaceObject,
 };
 
-/// Returns the header word of `record`, which has `words` words in all.
+/// Returns the header word of `record`. `words` is the record's size, header included.
 pub(super) fn of(record: &Record<'_>, words: u64) -> u64 {
     let start = |record_type: RecordType| {
         record::Type::make(record_type.bits()) | record::Size::make(words)
@@ -48,7 +48,7 @@ pub(super) fn of(record: &Record<'_>, words: u64) -> u64 {
     }
 }
 
-/// Returns the most words of a record with this header.
+/// Returns the largest size, in words, of a record with this header.
 pub(super) fn max_words(header: u64) -> u64 {
     if is_large(header) {
         return MAX_LARGE_RECORD_WORDS;

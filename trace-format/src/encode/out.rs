@@ -1,30 +1,30 @@
-//! What a record's words are written to: once to count, once to fill.
+//! Destinations of a record's words: the first pass counts them, the second one fills them.
 
 use crate::layout::{words_for_bytes, ThreadKoids, WORD_BYTES};
 
-/// A place to put words and streams.
+/// A destination of words and streams.
 pub(super) trait Out {
-    /// Puts one word.
+    /// Writes one word.
     fn word(&mut self, word: u64);
 
-    /// Puts bytes, padded with zeros to whole words.
+    /// Writes bytes, padded with zeros to a multiple of a word.
     fn stream(&mut self, bytes: &[u8]);
 
-    /// Puts a koid, if it is inline.
+    /// Writes a koid, if it is inline.
     fn koid(&mut self, koid: Option<u64>) {
         if let Some(koid) = koid {
             self.word(koid);
         }
     }
 
-    /// Puts the two koids of a thread, if they are inline.
+    /// Writes the two koids of a thread, if they are inline.
     fn koids(&mut self, koids: Option<ThreadKoids>) {
         self.koid(koids.map(|koids| koids.process));
         self.koid(koids.map(|koids| koids.thread));
     }
 }
 
-/// Counts the words.
+/// Counts words.
 #[derive(Debug, Default)]
 pub(super) struct Count(usize);
 
@@ -44,15 +44,15 @@ impl Out for Count {
     }
 }
 
-/// Fills reserved words, exactly as many as were counted.
+/// Fills reserved words: as many as [`Count`] counted.
 #[derive(Debug)]
 pub(super) struct Fill<'a> {
     rest: core::slice::IterMut<'a, u64>,
 }
 
 impl<'a> Fill<'a> {
-    pub(super) fn new(room: &'a mut [u64]) -> Self {
-        let rest = room.iter_mut();
+    pub(super) fn new(reserved: &'a mut [u64]) -> Self {
+        let rest = reserved.iter_mut();
         Self { rest }
     }
 }

@@ -1,10 +1,9 @@
-//! The type numbers of records, events, arguments and their parts.
+//! The type numbers of records, events and arguments.
 //!
-//! Where the meaning of the rest of a record depends on the number it is an
-//! enum, which an unknown number does not fit. Where it is just a value it is
-//! a number with names for those defined.
+//! A number that determines the layout of the record is an enum without unknown values. Any other
+//! number is a struct with constants for the defined values.
 
-/// Defines an enum of numbers with the conversions from and to its bits.
+/// Defines an enum of type numbers, and the conversions from and to bits.
 macro_rules! numbered {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $number:literal,)* }) => {
         $(#[$doc])*
@@ -15,7 +14,7 @@ macro_rules! numbered {
         }
 
         impl $name {
-            /// Returns the kind that a field's value says, `None` if unknown.
+            /// Returns the type with this number, or `None` if it is unknown.
             #[inline]
             #[must_use]
             pub const fn from_bits(bits: u64) -> Option<Self> {
@@ -35,7 +34,7 @@ macro_rules! numbered {
     };
 }
 
-/// Defines a number with names for its known values.
+/// Defines a number with constants for its defined values.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$const_doc:meta])* $constant:ident = $number:literal,)* }) => {
         $(#[$doc])*
@@ -56,9 +55,9 @@ macro_rules! named {
 }
 
 numbered! {
-    /// The type of a record, [`record::Type`](super::record::Type).
+    /// The type of a record, [`record::Type`](super::record::Type) ("Record Types").
     RecordType {
-        /// About the trace itself; see [`MetadataType`].
+        /// Metadata of the trace; see [`MetadataType`].
         Metadata = 0,
         /// The number of ticks per second.
         Initialization = 1,
@@ -66,7 +65,7 @@ numbered! {
         String = 2,
         /// Registers a thread in the thread table.
         Thread = 3,
-        /// Something that happened; see [`EventType`].
+        /// An event; see [`EventType`].
         Event = 4,
         /// Bulk data with a name.
         Blob = 5,
@@ -78,7 +77,7 @@ numbered! {
         Scheduling = 8,
         /// A log message.
         Log = 9,
-        /// Of a sampling profiler; see [`ProfilerType`].
+        /// A record of a sampling profiler; see [`ProfilerType`].
         Profiler = 10,
         /// A record with a 32-bit size; see [`LargeType`].
         Large = 15,
@@ -88,13 +87,13 @@ numbered! {
 numbered! {
     /// The type of a metadata record, [`metadata::Type`](super::metadata::Type).
     MetadataType {
-        /// A provider's id and name; its section starts here.
+        /// A provider's id and name. The provider's section starts here.
         ProviderInfo = 1,
-        /// The section of a provider starts here.
+        /// The start of a provider's section.
         ProviderSection = 2,
-        /// Something happened to a provider.
+        /// A provider's state has changed; see [`ProviderEvent`].
         ProviderEvent = 3,
-        /// About the whole trace; see [`TraceInfoType`].
+        /// A property of the trace; see [`TraceInfoType`].
         TraceInfo = 4,
     }
 }
@@ -108,37 +107,37 @@ numbered! {
 }
 
 numbered! {
-    /// The type of an event record, [`event::EventType`](super::event::EventType).
+    /// The type of an event record, [`event::EventType`](super::event::EventType) ("Event Record").
     EventType {
-        /// A moment; followed by an [`InstantScope`] word.
+        /// A point in time, followed by an [`InstantScope`] word.
         Instant = 0,
-        /// Samples of values; followed by the counter's id.
+        /// Samples of values, followed by the counter's id.
         Counter = 1,
         /// The beginning of an operation on one thread.
         DurationBegin = 2,
         /// The end of an operation on one thread.
         DurationEnd = 3,
-        /// Beginning and end at once; followed by the end time in ticks.
+        /// An operation on one thread, followed by the end time in ticks.
         DurationComplete = 4,
-        /// The beginning of an operation across threads; followed by its id.
+        /// The beginning of an async operation, followed by its id.
         AsyncBegin = 5,
-        /// A moment in such an operation; followed by its id.
+        /// A point in time of an async operation, followed by its id.
         AsyncInstant = 6,
-        /// The end of such an operation; followed by its id.
+        /// The end of an async operation, followed by its id.
         AsyncEnd = 7,
-        /// The start of an arrow between durations; followed by its id.
+        /// The beginning of a flow between durations, followed by its id.
         FlowBegin = 8,
-        /// A point on the arrow's way; followed by its id.
+        /// A step of a flow, followed by its id.
         FlowStep = 9,
-        /// The end of the arrow; followed by its id.
+        /// The end of a flow, followed by its id.
         FlowEnd = 10,
     }
 }
 
 numbered! {
-    /// The type of an argument, [`argument::Type`](super::argument::Type).
+    /// The type of an argument, [`argument::Type`](super::argument::Type) ("Argument Types").
     ArgumentType {
-        /// A name without a value.
+        /// No value.
         Null = 0,
         /// A signed integer of 32 bits, in the header.
         Int32 = 1,
@@ -148,7 +147,7 @@ numbered! {
         Int64 = 3,
         /// An unsigned integer of 64 bits.
         Uint64 = 4,
-        /// A floating point number of 64 bits.
+        /// A double-precision floating point number.
         Double = 5,
         /// A string, indexed or inline.
         String = 6,
@@ -164,13 +163,13 @@ numbered! {
 }
 
 numbered! {
-    /// How far an instant event reaches, the record's last word.
+    /// The scope of an instant event, the record's last word.
     InstantScope {
-        /// It concerns its thread.
+        /// The event's thread.
         Thread = 0,
-        /// It concerns its process.
+        /// The event's process.
         Process = 1,
-        /// It concerns everything.
+        /// All processes.
         Global = 2,
     }
 }
@@ -182,7 +181,7 @@ numbered! {
         LegacyContextSwitch = 0,
         /// A context switch with arguments.
         ContextSwitch = 1,
-        /// A thread became runnable.
+        /// A thread becomes runnable.
         ThreadWakeup = 2,
     }
 }
@@ -192,7 +191,7 @@ numbered! {
     ProfilerType {
         /// A program or library.
         Module = 0,
-        /// Where a module was mapped.
+        /// A mapping of a module.
         Mmap = 1,
         /// A sample of a thread's call stack.
         Backtrace = 2,
@@ -208,60 +207,62 @@ numbered! {
 }
 
 numbered! {
-    /// What goes with a large blob, [`large::BlobFormat`](super::large::BlobFormat).
+    /// The format of a large blob, [`large::BlobFormat`](super::large::BlobFormat).
     LargeBlobFormat {
-        /// The blob is an event with time, thread and arguments.
+        /// With time, thread and arguments.
         Event = 0,
-        /// The blob has category and name only.
+        /// With category and name only.
         Attachment = 1,
     }
 }
 
 named! {
-    /// What happened to a provider, [`provider_event::Event`](super::provider_event::Event).
+    /// An event of a provider, [`provider_event::Event`](super::provider_event::Event) ("Provider
+    /// Event Metadata").
     ProviderEvent {
-        /// Its buffer filled up; records were likely dropped.
+        /// The provider's buffer is full, and records were probably dropped.
         BUFFER_FULL = 0,
     }
 }
 
 named! {
-    /// What a blob's bytes are, [`blob::Type`](super::blob::Type).
+    /// The type of a blob's payload, [`blob::Type`](super::blob::Type) ("Blob Types").
     BlobType {
-        /// Known to the reader by the blob's name.
+        /// Bytes whose meaning depends on the blob's name.
         DATA = 1,
-        /// A sample of Intel's last branch records.
+        /// A sample of Intel's last branch records (LBR).
         LAST_BRANCH = 2,
-        /// A piece of a Perfetto trace.
+        /// Packets of a Perfetto trace.
         PERFETTO = 3,
     }
 }
 
 named! {
-    /// The kind of a kernel object,
-    /// [`kernel_object::ObjectType`](super::kernel_object::ObjectType).
+    /// The type of a kernel object,
+    /// [`kernel_object::ObjectType`](super::kernel_object::ObjectType), as Zircon numbers it.
     ObjectType {
         /// A process.
         PROCESS = 1,
-        /// A thread; by convention with the argument `process`, a koid.
+        /// A thread. By convention, its argument `process` is the koid of its process ("Argument
+        /// Conventions").
         THREAD = 2,
     }
 }
 
 named! {
-    /// What an outgoing thread does after a context switch.
+    /// The state of an outgoing thread after a context switch ("Thread States").
     ThreadState {
         /// Not started yet.
         NEW = 0,
-        /// Ready to run.
+        /// Running or ready to run.
         RUNNING = 1,
-        /// Stopped by someone.
+        /// Suspended.
         SUSPENDED = 2,
-        /// Waiting for something.
+        /// Blocked.
         BLOCKED = 3,
-        /// About to end.
+        /// Dying.
         DYING = 4,
-        /// Ended.
+        /// Dead.
         DEAD = 5,
     }
 }

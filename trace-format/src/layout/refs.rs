@@ -1,4 +1,4 @@
-//! The references by which records name strings and threads.
+//! References of records to strings and threads.
 
 use super::{Field, MAX_STRING_BYTES};
 
@@ -15,16 +15,15 @@ impl StringRef {
 
     /// Returns the reference to entry `index` of the string table.
     ///
-    /// `index` is in `1 ..= 0x7fff`: 0 gives the empty string, a higher bit is
-    /// dropped.
+    /// `index` is in `1 ..= 0x7fff`. 0 returns [`StringRef::EMPTY`], and bit 15 is dropped.
     #[inline]
     #[must_use]
     pub const fn indexed(index: u16) -> Self {
         Self(Value::make(index as u64) as u16)
     }
 
-    /// Returns the reference to a string of `bytes` bytes in the record
-    /// itself, at most [`MAX_STRING_BYTES`]; 0 gives [`StringRef::EMPTY`].
+    /// Returns the reference to an inline string of `bytes` bytes, at most [`MAX_STRING_BYTES`]. 0
+    /// returns [`StringRef::EMPTY`].
     #[inline]
     #[must_use]
     pub const fn inline(bytes: usize) -> Self {
@@ -35,21 +34,21 @@ impl StringRef {
         Self((IsInline::make(1) | Value::make(bytes as u64)) as u16)
     }
 
-    /// Returns the reference that a field's value says; every value is one.
+    /// Returns the reference with the value of a field. Every value is valid.
     #[inline]
     #[must_use]
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
 
-    /// Returns the value to be stored in a field.
+    /// Returns the value of a field.
     #[inline]
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// Returns the length in bytes of a string in the record itself.
+    /// Returns the length of an inline string in bytes, or `None` for other references.
     #[inline]
     #[must_use]
     pub const fn inline_bytes(self) -> Option<usize> {
@@ -59,8 +58,7 @@ impl StringRef {
         None
     }
 
-    /// Returns the index in the string table, `None` for the empty string and
-    /// a string in the record itself.
+    /// Returns the index in the string table, or `None` for the empty string and inline strings.
     #[inline]
     #[must_use]
     pub const fn index(self) -> Option<u16> {
@@ -76,32 +74,32 @@ impl StringRef {
 pub struct ThreadRef(u8);
 
 impl ThreadRef {
-    /// The thread's koids are in the record itself.
+    /// The reference to an inline thread: the record has its koids.
     pub const INLINE: Self = Self(0);
 
-    /// Returns the reference to entry `index` of the thread table, in
-    /// `1 ..= 255`: 0 gives [`ThreadRef::INLINE`].
+    /// Returns the reference to entry `index` of the thread table, in `1 ..= 255`. 0 returns
+    /// [`ThreadRef::INLINE`].
     #[inline]
     #[must_use]
     pub const fn indexed(index: u8) -> Self {
         Self(index)
     }
 
-    /// Returns the reference that a field's value says; every value is one.
+    /// Returns the reference with the value of a field. Every value is valid.
     #[inline]
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
     }
 
-    /// Returns the value to be stored in a field.
+    /// Returns the value of a field.
     #[inline]
     #[must_use]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Tells whether the thread's koids are in the record itself.
+    /// Returns whether the record has the thread's koids.
     #[inline]
     #[must_use]
     pub const fn is_inline(self) -> bool {
@@ -109,7 +107,7 @@ impl ThreadRef {
     }
 }
 
-/// A thread by the koids (kernel object ids) of its process and itself.
+/// The koids (kernel object ids) of a thread and its process.
 ///
 /// Both are 0 for an unknown thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]

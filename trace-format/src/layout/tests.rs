@@ -1,9 +1,9 @@
-//! Checks the table against words written by hand from the specification.
+//! Tests against words written by hand from the specification.
 
 use super::*;
 
 #[test]
-fn field_masks_what_does_not_fit() {
+fn fields_drop_higher_bits() {
     type Middle = Field<4, 15>;
     assert_eq!(Middle::MAX, 0xfff);
     assert_eq!(Middle::make(0x1_2345), 0x3450);
@@ -13,10 +13,10 @@ fn field_masks_what_does_not_fit() {
 }
 
 #[test]
-fn field_can_be_the_whole_word() {
-    type Whole = Field<0, 63>;
-    assert_eq!(Whole::MAX, u64::MAX);
-    assert_eq!(Whole::set(7, u64::MAX), u64::MAX);
+fn a_field_can_have_64_bits() {
+    type Word = Field<0, 63>;
+    assert_eq!(Word::MAX, u64::MAX);
+    assert_eq!(Word::set(7, u64::MAX), u64::MAX);
     assert_eq!(Field::<63, 63>::make(3), 0x8000_0000_0000_0000);
 }
 
@@ -32,7 +32,7 @@ fn magic_word_is_a_trace_info_record() {
 }
 
 #[test]
-fn event_header_has_every_field_in_its_place() {
+fn event_header_places_each_field() {
     let header = event_header(
         EventType::FlowEnd,
         0x123,
@@ -66,7 +66,7 @@ fn thread_refs() {
 }
 
 #[test]
-fn numbers_of_kinds() {
+fn type_numbers() {
     assert_eq!(RecordType::from_bits(10), Some(RecordType::Profiler));
     assert_eq!(RecordType::from_bits(11), None);
     assert_eq!(RecordType::Large.bits(), 15);

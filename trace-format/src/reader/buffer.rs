@@ -1,25 +1,25 @@
-//! The part of an archive that is in memory.
+//! The buffer of a decoder.
 
 use crate::layout::WORD_BYTES;
 
-/// The least number of bytes to make room for at once. Under a fuzzer archives are short: they are
-/// read in several blocks all the same, and clearing the blocks does not take most of the time.
+/// The smallest growth of the buffer in bytes. Under a fuzzer blocks are small, so that short
+/// archives also take several blocks, and clearing the blocks takes little time.
 const BLOCK_BYTES: usize = if cfg!(fuzzing) { 256 } else { 256 << 10 };
 
-/// Bytes that were received, of which `start .. end` are not consumed yet.
+/// Received bytes, of which `start .. end` are not consumed yet.
 ///
-/// The bytes consumed last stay in place until [`Buffer::room`] is called.
+/// Consumed bytes stay in place until the next call of [`Buffer::space`].
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
-    /// The place of `start` in the archive.
+    /// The offset of `start` in the archive, in bytes.
     offset: u64,
 }
 
 impl Buffer {
-    /// Returns the place of the next byte in the archive.
+    /// Returns the offset of the next byte in the archive.
     #[inline]
     pub(super) fn offset(&self) -> u64 {
         self.offset
@@ -31,24 +31,24 @@ impl Buffer {
         self.end - self.start
     }
 
-    /// Returns the next word, if all of it was received.
+    /// Returns the next word, if it was received.
     #[inline]
     pub(super) fn peek(&self) -> Option<u64> {
         let bytes = self.bytes.get(self.start..self.end)?;
         bytes.first_chunk::<WORD_BYTES>().map(|word| u64::from_le_bytes(*word))
     }
 
-    /// Returns the next `bytes` bytes, if all of them were received.
+    /// Returns the next `bytes` bytes, if they were received.
     pub(super) fn front(&self, bytes: usize) -> Option<&[u8]> {
         self.bytes.get(self.start..self.end)?.get(..bytes)
     }
 
-    /// Returns the next `bytes` bytes to be changed, if all of them were received.
+    /// Returns the next `bytes` bytes, mutable, if they were received.
     pub(super) fn front_mut(&mut self, bytes: usize) -> Option<&mut [u8]> {
         self.bytes.get_mut(self.start..self.end)?.get_mut(..bytes)
     }
 
-    /// Moves behind the next `bytes` bytes, which were received.
+    /// Consumes the next `bytes` bytes, which were received.
     #[inline]
     pub(super) fn consume(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.filled());
@@ -62,9 +62,10 @@ impl Buffer {
         self.bytes.get(self.start - bytes..self.start).unwrap_or_default()
     }
 
-    /// Returns space behind what was received, at least one byte. It doubles with what is kept, so
-    /// that memory grows with the bytes received.
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    /// Returns space for more bytes, at least one byte.
+    ///
+    /// The buffer at most doubles when it is full, so memory grows with the received bytes.
+    pub(super) fn space(&mut self) -> &mut [u8] {
         self.bytes.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
@@ -75,9 +76,9 @@ impl Buffer {
         self.bytes.get_mut(self.end..).unwrap_or_default()
     }
 
-    /// Adds the first `count` bytes of [`Buffer::room`] to what was received.
+    /// Adds the first `count` bytes of [`Buffer::space`] to the received bytes.
     pub(super) fn received(&mut self, count: usize) {
-        // A broken `Read` may claim more than the space it was given.
+        // A broken `Read` may return a count larger than its buffer.
         self.end = self.end.saturating_add(count).min(self.bytes.len());
     }
 }

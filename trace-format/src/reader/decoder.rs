@@ -1,4 +1,4 @@
-//! Decoding without input and output.
+//! Decoding of archives without I/O.
 
 use super::buffer::Buffer;
 use super::provider::Providers;
@@ -8,10 +8,10 @@ use crate::layout::{MAGIC_WORD, MAGIC_WORD_REVERSED, MAX_RECORD_WORDS, WORD_BYTE
 use crate::record::Record;
 use crate::words;
 
-/// Decodes an archive from bytes that are pushed, in pieces of any size.
+/// Decodes an archive from chunks of bytes of any size.
 ///
-/// It does no input or output, so that an archive can be followed while it is written. Errors are
-/// those of a [`Reader`](super::Reader), except for [`ReadError::Io`].
+/// It does no I/O, so it can follow an archive that is still written. Errors are those of a
+/// [`Reader`](super::Reader), except [`ReadError::Io`].
 ///
 /// # Examples
 ///
@@ -20,8 +20,8 @@ use crate::words;
 ///
 /// let mut decoder = Decoder::default();
 /// let mut records = 0;
-/// for piece in [&b"\x10\x00\x04\x46"[..], b"\x78\x54\x16\x00\x21\x00\x00\x00"] {
-///     decoder.feed(piece);
+/// for chunk in [&b"\x10\x00\x04\x46"[..], b"\x78\x54\x16\x00\x21\x00\x00\x00"] {
+///     decoder.feed(chunk);
 ///     while let Some(_item) = decoder.next()? {
 ///         records += 1;
 ///     }
@@ -39,28 +39,28 @@ pub struct Decoder {
     limits: Limits,
     stats: Stats,
     state: State,
-    /// The state before each record.
+    /// The state between records: [`State::Records`] or [`State::BigEndian`].
     at_record: State,
     is_finished: bool,
 }
 
-/// What comes next.
+/// The expected input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The first word.
+    /// The first record.
     Start,
-    /// A record.
+    /// A little-endian record.
     Records,
-    /// A record of a big-endian machine. The header of the record at `header_at`, and nothing else
-    /// behind what is consumed, is in the order of little-endian ones already.
+    /// A big-endian record. The header at offset `header_at` is already little endian. All other
+    /// bytes that are not consumed are still big endian.
     BigEndian { header_at: u64 },
-    /// The rest of a record beyond the limit.
+    /// The last `left` bytes of a record beyond the limit, to be skipped.
     Skipping { offset: u64, bytes: u64, left: u64 },
-    /// Nothing: the archive is at its end, or cannot be read on.
+    /// Nothing, after the end of the archive or a fatal error.
     End,
 }
 
-/// The next record: its place in the archive, and the number of bytes consumed for it.
+/// The offset and size in bytes of a record, whose bytes are consumed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     offset: u64,
@@ -91,20 +91,20 @@ impl Decoder {
     /// Adds the next bytes of the archive.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let room = self.buffer.room();
-            let (now, later) = bytes.split_at(room.len().min(bytes.len()));
-            room.iter_mut().zip(now).for_each(|(place, byte)| *place = *byte);
+            let space = self.buffer.space();
+            let (now, later) = bytes.split_at(space.len().min(bytes.len()));
+            space.iter_mut().zip(now).for_each(|(place, byte)| *place = *byte);
             self.buffer.received(now.len());
             bytes = later;
         }
     }
 
-    /// Ends the archive: what is incomplete now is an error.
+    /// Ends the archive. An incomplete record is then an error.
     pub fn finish(&mut self) {
         self.is_finished = true;
     }
 
-    /// Returns the next record; `None` if more bytes are needed, and at the end of the archive.
+    /// Returns the next record, or `None` if more bytes are needed and at the end of the archive.
     ///
     /// # Errors
     ///
@@ -120,39 +120,39 @@ impl Decoder {
         }
     }
 
-    /// Returns what was found so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// Returns the providers found so far, in the order of their first records.
+    /// Returns the providers so far, in the order of their first records.
     pub fn providers(&self) -> impl Iterator<Item = &Provider> {
         self.providers.iter()
     }
 
-    /// Returns where the next record starts, in bytes from the archive's start.
+    /// Returns the offset of the next record, in bytes from the archive's start.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.buffer.offset()
     }
 
-    /// Returns space for the next bytes of the archive, instead of [`Decoder::feed`].
-    pub(super) fn room(&mut self) -> &mut [u8] {
-        self.buffer.room()
+    /// Returns space for the next bytes of the archive, as an alternative to [`Decoder::feed`].
+    pub(super) fn space(&mut self) -> &mut [u8] {
+        self.buffer.space()
     }
 
-    /// Adds the first `count` bytes of [`Decoder::room`].
+    /// Adds the first `count` bytes of [`Decoder::space`].
     pub(super) fn received(&mut self, count: usize) {
         self.buffer.received(count);
     }
 
-    /// Tells whether more bytes are of use.
+    /// Returns whether the decoder needs more bytes.
     pub(super) fn is_open(&self) -> bool {
         !self.is_finished && self.state != State::End
     }
 
-    /// Returns the place of the record that is incomplete.
+    /// Returns the offset of the incomplete record.
     pub(super) fn record_offset(&self) -> u64 {
         match self.state {
             State::Skipping { offset, .. } => offset,
@@ -160,12 +160,12 @@ impl Decoder {
         }
     }
 
-    /// Stops decoding, because the input failed.
+    /// Stops decoding after an I/O error.
     pub(super) fn abort(&mut self) {
         self.state = State::End;
     }
 
-    /// Moves behind the next record, if all of it was received.
+    /// Consumes the next record, if it was received.
     #[inline(always)]
     pub(super) fn next_span(&mut self) -> Result<Option<Span>, ReadError> {
         if self.state != State::Records && !self.is_at_record()? {
@@ -188,7 +188,7 @@ impl Decoder {
         Ok(Some(Span { offset, bytes }))
     }
 
-    /// Decodes the record of `span` and registers what later records refer to.
+    /// Decodes the record of `span`, and updates the tables and the current provider.
     #[inline(always)]
     pub(super) fn item(&mut self, span: Span) -> Result<Item<'_>, ReadError> {
         let Span { offset, bytes } = span;
@@ -207,7 +207,8 @@ impl Decoder {
         Ok(Item { offset, record, bytes, provider: self.providers.current() })
     }
 
-    /// Goes on to the next record, if it can: behind the first word, or a record beyond the limit.
+    /// Advances to the next record in states other than [`State::Records`], and returns whether its
+    /// header can be decoded now.
     #[cold]
     #[inline(never)]
     fn is_at_record(&mut self) -> Result<bool, ReadError> {
@@ -220,7 +221,7 @@ impl Decoder {
         }
     }
 
-    /// Checks the first record of all.
+    /// Checks the first record of the archive.
     fn start(&mut self) -> Result<bool, ReadError> {
         let first_word = self.buffer.peek();
         let is_archive = match first_word {
@@ -249,7 +250,8 @@ impl Decoder {
         }
     }
 
-    /// Tells whether the archive starts with a well-formed record; `None` if more bytes are needed.
+    /// Returns whether the archive starts with a well-formed record, or `None` if more bytes are
+    /// needed.
     fn starts_with_record(&self, header: u64) -> Option<bool> {
         let size = decode::record_bytes(header).unwrap_or(u64::MAX);
         if size > (MAX_RECORD_WORDS * WORD_BYTES) as u64 {
@@ -261,8 +263,7 @@ impl Decoder {
         }
     }
 
-    /// Brings the next record into the byte order of little-endian machines, as far as it was
-    /// received.
+    /// Converts the received part of the next record, its header or all of it, to little endian.
     fn reverse(&mut self, header_at: u64) -> bool {
         let offset = self.buffer.offset();
         if header_at != offset {
@@ -284,7 +285,7 @@ impl Decoder {
         true
     }
 
-    /// There is no whole header word.
+    /// Handles an incomplete header word.
     #[cold]
     #[inline(never)]
     fn end_of_bytes(&mut self) -> Result<Option<Span>, ReadError> {
@@ -298,7 +299,7 @@ impl Decoder {
         }
     }
 
-    /// The record is not all there, or beyond the limit.
+    /// Handles a record that is incomplete or beyond the limit.
     #[cold]
     #[inline(never)]
     fn incomplete(&mut self, offset: u64, bytes: u64) -> Result<Option<Span>, ReadError> {

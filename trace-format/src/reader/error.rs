@@ -1,78 +1,78 @@
-//! Why an archive could not be read, or a part of it.
+//! Errors of reading.
 
 use std::io::ErrorKind;
 use std::{fmt, io};
 
 use crate::decode::DecodeError;
 
-/// Why the next record could not be read.
+/// The reason why the next record cannot be read.
 ///
-/// All offsets are in bytes from the archive's start to the record's.
+/// Offsets are those of records, in bytes from the archive's start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReadError {
     /// Reading the input failed.
     Io {
-        /// The record that was to be read.
+        /// The offset of the record.
         offset: u64,
-        /// What the input said.
+        /// The input's error.
         error: io::Error,
     },
-    /// The input starts neither with the magic number record nor with another
-    /// well-formed one.
+    /// The input starts neither with the magic number record nor with another well-formed record.
     NotAnArchive {
-        /// What it starts with; `None` if it has less than 8 bytes.
+        /// The first word, or `None` if the input has less than 8 bytes.
         first_word: Option<u64>,
     },
-    /// The content of a record is wrong; reading can go on.
+    /// A record is malformed. Reading can continue.
     Record {
-        /// The record.
+        /// The offset of the record.
         offset: u64,
-        /// What is wrong.
+        /// The defect.
         error: DecodeError,
     },
-    /// A record is beyond the limit and was passed over; reading can go on.
+    /// A record beyond the limit was skipped. Reading can continue.
     RecordTooLarge {
-        /// The record.
+        /// The offset of the record.
         offset: u64,
-        /// Its size.
+        /// The record's size in bytes.
         bytes: u64,
-        /// The largest size allowed, [`Limits::record_bytes`](super::Limits).
+        /// The largest size in bytes, [`Limits::record_bytes`](super::Limits).
         limit: u64,
     },
-    /// The archive ends before its last record does.
+    /// The archive ends within a record.
     Truncated {
-        /// The record.
+        /// The offset of the record.
         offset: u64,
-        /// Its size in bytes, or that of its header word.
+        /// The size in bytes of the record, or of a header word if that is incomplete.
         expected: u64,
-        /// The bytes that are there.
+        /// The number of available bytes.
         found: u64,
     },
     /// A record's size is 0, so the next record cannot be found.
     SizeZero {
-        /// The record.
+        /// The offset of the record.
         offset: u64,
     },
-    /// There are too many providers.
+    /// There are more providers than the limit.
     TooManyProviders {
-        /// The metadata record of the first one too many.
+        /// The offset of the metadata record of the first provider beyond the limit.
         offset: u64,
-        /// The most allowed, [`Limits::providers`](super::Limits).
+        /// The largest number, [`Limits::providers`](super::Limits).
         limit: usize,
     },
 }
 
 impl ReadError {
-    /// Tells whether nothing more can be read from the archive.
+    /// Returns whether reading cannot continue.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         !matches!(self, Self::Record { .. } | Self::RecordTooLarge { .. })
     }
 
-    /// Tells whether there is no archive, or none that can be read; else it is
-    /// damage to one, and what was read before it counts. So it does where the
-    /// input ends before it should, as compressed data that is cut off.
+    /// Returns whether the input is not an archive, or cannot be read.
+    ///
+    /// Any other error is damage to an archive, whose records before the error are valid. This
+    /// includes an input that ends early, such as truncated compressed data.
     #[must_use]
     pub fn is_no_archive(&self) -> bool {
         match self {
@@ -96,7 +96,7 @@ impl fmt::Display for ReadError {
             Self::Record { offset, .. } => write!(f, "bad record at byte {offset}"),
             Self::RecordTooLarge { offset, bytes, limit } => write!(
                 f,
-                "the record at byte {offset} has {bytes} bytes, more than {limit}; it is left out"
+                "the record at byte {offset} has {bytes} bytes, more than {limit}; it is skipped"
             ),
             Self::Truncated { offset, expected, found } => write!(
                 f,

@@ -1,4 +1,4 @@
-//! One record of an archive with what is needed to understand it.
+//! One record of an archive with its provider.
 
 use std::borrow::Cow;
 
@@ -6,28 +6,28 @@ use super::Provider;
 use crate::layout::ThreadKoids;
 use crate::record::{Process, Record, Text, Thread};
 
-/// What stands for a string whose index was not registered.
+/// The placeholder of a string whose index is not registered.
 pub const UNKNOWN_STRING: &str = "<unknown string>";
 
-/// One record of an archive, with the provider that gives its references a meaning.
+/// One record of an archive, with the provider whose tables resolve its references.
 #[derive(Debug, Clone, Copy)]
 pub struct Item<'a> {
-    /// Where the record starts, in bytes from the archive's start.
+    /// The record's offset, in bytes from the archive's start.
     pub offset: u64,
-    /// The record. Its strings and threads become readable through
-    /// [`Item::text`] and [`Item::thread`].
+    /// The record. [`Item::text`] and [`Item::thread`] resolve its strings and threads.
     pub record: Record<'a>,
-    /// The record as it is stored, with its header.
+    /// The bytes of the record, header included, little endian.
     pub bytes: &'a [u8],
-    /// The provider that the record is of; for a provider's info or section
-    /// record, the provider that it names. Magic number and provider event
-    /// records are of no provider, this then is the one before.
+    /// The provider of the record. For a provider info or section record, it is the provider that
+    /// the record names. For magic number and provider event records, it is that of the record
+    /// before.
     pub provider: &'a Provider,
 }
 
 impl<'a> Item<'a> {
-    /// Returns a string of the record; [`UNKNOWN_STRING`] if its index was not
-    /// registered. What is not UTF-8 is replaced by U+FFFD.
+    /// Returns a string of the record, or [`UNKNOWN_STRING`] if its index is not registered.
+    ///
+    /// Bytes that are not UTF-8 are replaced by U+FFFD.
     #[inline]
     #[must_use]
     pub fn text(&self, text: Text<'a>) -> Cow<'a, str> {
@@ -39,8 +39,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Returns a thread of the record; [`ThreadKoids::UNKNOWN`] if its index
-    /// was not registered.
+    /// Returns a thread of the record, or [`ThreadKoids::UNKNOWN`] if its index is not registered.
     #[inline]
     #[must_use]
     pub fn thread(&self, thread: Thread) -> ThreadKoids {
@@ -50,8 +49,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Returns the koid of a process of the record; 0 if its index was not
-    /// registered.
+    /// Returns the koid of a process of the record, or 0 if its index is not registered.
     #[must_use]
     pub fn process(&self, process: Process) -> u64 {
         match process {
@@ -60,8 +58,8 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Returns a timestamp of the record in nanoseconds of its provider's
-    /// clock; see [`TickRate::to_nanos`](crate::TickRate::to_nanos).
+    /// Converts a timestamp of the record to nanoseconds of the provider's clock, as
+    /// [`TickRate::to_nanos`](crate::TickRate::to_nanos) does.
     #[inline]
     #[must_use]
     pub fn nanos(&self, ticks: u64) -> u64 {

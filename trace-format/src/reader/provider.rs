@@ -1,4 +1,4 @@
-//! What is known of each provider.
+//! The name, clock and tables of each provider.
 
 use std::collections::hash_map::Entry;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use crate::layout::{ThreadKoids, MAX_STRING_INDEX};
 use crate::record::{Metadata, Record};
 use crate::ticks::TickRate;
 
-/// A provider, as far as its records so far tell.
+/// The name, clock, strings and threads of a provider, according to its records so far.
 #[derive(Debug, Default)]
 pub struct Provider {
     id: Option<u32>,
@@ -20,14 +20,13 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// Returns a provider without strings and threads, one tick a nanosecond.
+    /// Returns a provider without strings and threads, with one tick per nanosecond.
     #[must_use]
     pub fn new(id: Option<u32>, name: &str) -> Self {
         Self { id, name: name.into(), ..Self::default() }
     }
 
-    /// Registers what a record of this provider says about later ones: strings, threads and the
-    /// clock.
+    /// Applies a string, thread or initialization record of this provider. Ignores other records.
     #[inline]
     pub fn apply(&mut self, record: &Record<'_>) {
         match record {
@@ -40,48 +39,48 @@ impl Provider {
         }
     }
 
-    /// Returns its id in this archive; `None` stands for whoever wrote the
-    /// records before the first section.
+    /// Returns the provider's id in the archive, or `None` for the provider of the records before
+    /// the first section.
     #[must_use]
     pub fn id(&self) -> Option<u32> {
         self.id
     }
 
-    /// Returns its name, empty as long as there is no provider info record.
+    /// Returns the provider's name, empty before its provider info record.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the rate of its timestamps, 1 tick per nanosecond as long as
-    /// there is no initialization record.
+    /// Returns the rate of the provider's clock, 1 tick per nanosecond before its initialization
+    /// record.
     #[must_use]
     pub fn tick_rate(&self) -> TickRate {
         self.rate
     }
 
-    /// Returns the string that was last registered for `index`.
+    /// Returns the string that `index` refers to, or `None` if it is not registered.
     #[inline]
     #[must_use]
     pub fn string(&self, index: u16) -> Option<&str> {
         self.strings.get(index).map(|string| &**string)
     }
 
-    /// Returns the thread that was last registered for `index`.
+    /// Returns the thread that `index` refers to, or `None` if it is not registered.
     #[inline]
     #[must_use]
     pub fn thread(&self, index: u8) -> Option<ThreadKoids> {
         self.threads.get(index.into()).copied()
     }
 
-    /// Index 0 means the empty string; records for it are to be ignored.
+    /// Index 0 is the empty string, so records for it are ignored.
     fn register_string(&mut self, index: u16, value: &[u8]) {
         if index != 0 && index <= MAX_STRING_INDEX {
             self.strings.insert(index, String::from_utf8_lossy(value).into());
         }
     }
 
-    /// Index 0 means an inline thread; records for it are to be ignored.
+    /// Index 0 is an inline thread, so records for it are ignored.
     fn register_thread(&mut self, index: u8, koids: ThreadKoids) {
         if index != 0 {
             self.threads.insert(index.into(), koids);
@@ -89,10 +88,10 @@ impl Provider {
     }
 }
 
-/// All providers of an archive.
+/// The providers of an archive.
 #[derive(Debug)]
 pub(super) struct Providers {
-    /// The first one is for records before the first section.
+    /// The first provider is that of the records before the first section.
     list: Vec<Provider>,
     by_id: HashMap<u32, usize>,
     current: usize,
@@ -109,18 +108,18 @@ impl Providers {
         self.list.iter().filter(|provider| provider.id.is_some())
     }
 
-    /// Returns the provider that the records now are of.
+    /// Returns the provider of the current section.
     #[inline]
     pub(super) fn current(&self) -> &Provider {
-        self.list.get(self.current).expect("`current` is set to places in the list only")
+        self.list.get(self.current).expect("`current` is always an index of the list")
     }
 
     fn current_mut(&mut self) -> &mut Provider {
-        self.list.get_mut(self.current).expect("`current` is set to places in the list only")
+        self.list.get_mut(self.current).expect("`current` is always an index of the list")
     }
 
-    /// Takes note of what `record`, which is at `offset`, says about those
-    /// that follow.
+    /// Applies `record`, which is at `offset`, to the current provider, or changes the current
+    /// provider.
     #[inline]
     pub(super) fn apply(&mut self, record: &Record<'_>, offset: u64) -> Result<(), ReadError> {
         match record {

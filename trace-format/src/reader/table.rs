@@ -1,11 +1,12 @@
-//! What indexes mean, strings or threads.
+//! A table of strings or threads.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A table by index, from 1. Whoever registers one index after the other has a
-/// list; the rest is a hash map, so that a single entry with a high index does
-/// not take the room of all.
+/// A table with indices from 1.
+///
+/// Consecutive indices are in a list. Other indices are in a hash map, so that a high index alone
+/// does not allocate a large table.
 #[derive(Debug)]
 pub(super) struct Table<V> {
     list: Vec<V>,
@@ -27,7 +28,7 @@ impl<V> Table<V> {
         }
     }
 
-    /// Registers an index that is not 0.
+    /// Registers `value` at an index other than 0.
     pub(super) fn insert(&mut self, index: u16, value: V) {
         let place = usize::from(index).wrapping_sub(1);
         if let Some(entry) = self.list.get_mut(place) {
@@ -41,8 +42,8 @@ impl<V> Table<V> {
     }
 }
 
-/// Spreads an index over all bits. There are so few of them that no choice of
-/// indexes can do harm.
+/// A hash that spreads an index over all bits. It needs no random key, because there are few
+/// indices.
 #[derive(Debug, Default)]
 struct IndexHasher(u64);
 
@@ -59,7 +60,7 @@ impl Hasher for IndexHasher {
 
     #[inline]
     fn write_u16(&mut self, index: u16) {
-        // The golden ratio, odd: two indexes never give the same.
+        // The multiplier is odd, so different indices have different hashes.
         self.0 = u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }
@@ -69,14 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_value_of_each_index() {
+    fn the_last_registration_of_an_index_is_valid() {
         let mut table = Table::default();
         let order = [7, 1, 3, 2, 3, 1, 4, 7, u16::MAX];
         for (value, index) in order.into_iter().enumerate() {
             table.insert(index, value);
         }
         for index in 0..=u16::MAX {
-            let last = order.iter().rposition(|of| *of == index);
+            let last = order.iter().rposition(|registered| *registered == index);
             assert_eq!(table.get(index).copied(), last, "{index}");
         }
         assert_eq!((table.list.len(), table.rest.len()), (4, 2));

@@ -1,18 +1,18 @@
-//! Keys with typed values.
+//! Arguments: typed values with names.
 
 use super::Text;
 
-/// A key with a value, part of some records.
+/// A named value of a record ("Arguments").
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Argument<'a> {
-    /// The key.
+    /// The name.
     pub name: Text<'a>,
     /// The value.
     pub value: Value<'a>,
 }
 
 impl<'a> Argument<'a> {
-    /// Returns the argument with this key and value.
+    /// Returns the argument with this name and value.
     #[must_use]
     pub fn new(name: impl Into<Text<'a>>, value: Value<'a>) -> Self {
         let name = name.into();
@@ -20,18 +20,18 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// An argument of a type that is not known here, as it stands.
+/// An argument of an unknown type, as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownArgument<'a> {
     /// The header word.
     pub header: u64,
-    /// The key.
+    /// The name.
     pub name: Text<'a>,
-    /// What follows the key, whole words.
+    /// The words after the name.
     pub payload: &'a [u8],
 }
 
-/// The value of an argument.
+/// The value of an argument ("Argument Types").
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     /// Type 0, no value.
@@ -40,17 +40,17 @@ pub enum Value<'a> {
     Int32(i32),
     /// Type 2.
     Uint32(u32),
-    /// Type 3; use [`Value::Int32`] where the value fits.
+    /// Type 3. The specification prefers [`Value::Int32`] for values that fit.
     Int64(i64),
-    /// Type 4; use [`Value::Uint32`] where the value fits.
+    /// Type 4. The specification prefers [`Value::Uint32`] for values that fit.
     Uint64(u64),
     /// Type 5.
     Double(f64),
     /// Type 6.
     String(Text<'a>),
-    /// Type 7, may have a userspace object record.
+    /// Type 7. A userspace object record may describe the object.
     Pointer(u64),
-    /// Type 8, may have a kernel object record.
+    /// Type 8. A kernel object record may describe the object.
     Koid(u64),
     /// Type 9.
     Bool(bool),
@@ -59,8 +59,8 @@ pub enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// Returns a number (types 1 to 5) as a double, rounded where it has more
-    /// than 53 bits; `None` for all else.
+    /// Returns a number (types 1 to 5) as a double, rounded if it has more than 53 bits, or `None`
+    /// for other types.
     ///
     /// # Examples
     ///
@@ -82,8 +82,7 @@ impl Value<'_> {
         }
     }
 
-    /// Returns an integer (types 1 to 4) that is not negative; `None` for all
-    /// else.
+    /// Returns an integer (types 1 to 4), or `None` if it is negative and for other types.
     ///
     /// # Examples
     ///

@@ -1,12 +1,14 @@
-//! The arguments of a record, as a list or encoded.
+//! The arguments of a record: a list, or encoded.
 
 use core::fmt;
 
 use super::{Argument, Text, UnknownArgument, Value};
 use crate::decode::ArgumentCursor;
 
-/// The arguments of a record: a list to be encoded, or those of a decoded
-/// record, which have been checked and are read one by one.
+/// The arguments of a record.
+///
+/// Those to be encoded are a list. Those of a decoded record were checked, and are decoded one by
+/// one.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a>(Source<'a>);
 
@@ -17,18 +19,17 @@ enum Source<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// No arguments.
+    /// An empty list.
     pub const NONE: Arguments<'static> = Arguments(Source::List(&[]));
 
-    /// Returns the arguments in order. Those of a type that is not known are
-    /// left out.
+    /// Returns the arguments in order, without those of unknown types.
     #[inline]
     #[must_use]
     pub fn iter(&self) -> ArgumentsIter<'a> {
         ArgumentsIter(self.0)
     }
 
-    /// Returns the arguments of types that are not known, in order.
+    /// Returns the arguments of unknown types, in order.
     pub fn unknown(&self) -> impl Iterator<Item = UnknownArgument<'a>> {
         let mut cursor = match self.0 {
             Source::List(_) => None,
@@ -37,8 +38,7 @@ impl<'a> Arguments<'a> {
         core::iter::from_fn(move || cursor.as_mut()?.next_unknown())
     }
 
-    /// Calls `visit` with each index that a name or a value has in the string table; returns the
-    /// number of arguments of unknown types.
+    /// Calls `visit` with each string index, and returns the number of arguments of unknown types.
     #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only `audit` uses it"))]
     #[inline]
     pub(crate) fn string_indices(&self, mut visit: impl FnMut(u16)) -> u64 {
@@ -52,7 +52,6 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Arguments that were checked when they were decoded.
 impl<'a> From<ArgumentCursor<'a>> for Arguments<'a> {
     #[inline]
     fn from(cursor: ArgumentCursor<'a>) -> Self {
@@ -81,7 +80,7 @@ impl<'a> IntoIterator for &Arguments<'a> {
     }
 }
 
-/// Calls `visit` with each index of an argument.
+/// Calls `visit` with each string index of an argument.
 fn indices_of(argument: &Argument<'_>, mut visit: impl FnMut(u16)) {
     let value = match argument.value {
         Value::String(text) => Some(text),
@@ -106,7 +105,7 @@ impl fmt::Debug for Arguments<'_> {
     }
 }
 
-/// The iterator of [`Arguments::iter`].
+/// The iterator returned by [`Arguments::iter`].
 #[derive(Debug, Clone)]
 pub struct ArgumentsIter<'a>(Source<'a>);
 

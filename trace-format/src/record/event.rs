@@ -3,80 +3,79 @@
 use super::{Arguments, Text, Thread};
 use crate::layout::{EventType, InstantScope};
 
-/// Something that happened on a thread.
+/// An event of a thread ("Event Record").
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Event<'a> {
-    /// When it happened, in ticks of its provider.
+    /// The time, in ticks of the provider's clock.
     pub ticks: u64,
-    /// Where it happened.
+    /// The thread.
     pub thread: Thread,
-    /// Its category.
+    /// The category.
     pub category: Text<'a>,
-    /// Its name.
+    /// The name.
     pub name: Text<'a>,
-    /// What it is.
+    /// The type.
     pub kind: EventKind,
-    /// More about it, at most 15.
+    /// The arguments, at most 15.
     pub arguments: Arguments<'a>,
 }
 
-/// What an event is, with the word that only this type of event has.
+/// The type of an event, with the word that follows its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
-    /// A moment.
+    /// A point in time.
     Instant {
-        /// How far it reaches; `None` where the record has no such word, or
-        /// one that is not known.
+        /// The scope, or `None` if the record has no such word or an unknown scope.
         scope: Option<InstantScope>,
     },
-    /// Samples of the values that the arguments say.
+    /// Samples of the values of the arguments.
     Counter {
-        /// Tells counters with the same name apart.
+        /// The counter's id, which distinguishes counters of the same name.
         id: u64,
     },
-    /// The beginning of an operation.
+    /// The beginning of an operation on this thread.
     DurationBegin,
-    /// The end of the operation on this thread that began last.
+    /// The end of this thread's operation that began last.
     DurationEnd,
-    /// An operation; the event's time is its beginning.
+    /// An operation on this thread that begins at the event's time.
     DurationComplete {
-        /// When it ended, in ticks.
+        /// The end time, in ticks.
         end: u64,
     },
-    /// The beginning of an operation across threads.
+    /// The beginning of an async operation, which may span threads.
     AsyncBegin {
-        /// The operation.
+        /// The operation's id.
         id: u64,
     },
-    /// A moment in an operation across threads.
+    /// A point in time of an async operation.
     AsyncInstant {
-        /// The operation.
+        /// The operation's id.
         id: u64,
     },
-    /// The end of an operation across threads.
+    /// The end of an async operation.
     AsyncEnd {
-        /// The operation.
+        /// The operation's id.
         id: u64,
     },
-    /// The start of an arrow, at the duration this event is in.
+    /// The beginning of a flow, in the duration that encloses the event.
     FlowBegin {
-        /// The arrow.
+        /// The flow's id.
         id: u64,
     },
-    /// A point on an arrow's way, at the duration this event is in.
+    /// A step of a flow, in the duration that encloses the event.
     FlowStep {
-        /// The arrow.
+        /// The flow's id.
         id: u64,
     },
-    /// The end of an arrow, at the duration this event is in.
+    /// The end of a flow, in the duration that encloses the event.
     FlowEnd {
-        /// The arrow.
+        /// The flow's id.
         id: u64,
     },
 }
 
 impl EventKind {
-    /// Returns the type number and the word behind the arguments, if any.
+    /// Returns the type number, and the word after the arguments, if any.
     pub(crate) fn stored(self) -> (EventType, Option<u64>) {
         match self {
             Self::Instant { scope } => (EventType::Instant, scope.map(InstantScope::bits)),

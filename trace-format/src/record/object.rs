@@ -1,56 +1,57 @@
-//! Records of objects, logs and blobs.
+//! Blobs, objects and logs.
 
 use super::{Arguments, Process, Text, Thread};
 use crate::layout::{BlobType, ObjectType};
 
-/// Bulk data; blobs with the same name are pieces of one.
+/// Bulk data ("Blob Record"). Blobs of the same name are parts of one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Blob<'a> {
     /// The name.
     pub name: Text<'a>,
-    /// What the bytes are.
+    /// The type of the payload.
     pub blob_type: BlobType,
-    /// The bytes: any number up to [`MAX_BLOB_BYTES`](crate::layout::MAX_BLOB_BYTES)
-    /// fits a record.
+    /// The payload, at most 32767 bytes. The record must not exceed
+    /// [`MAX_RECORD_WORDS`](crate::layout::MAX_RECORD_WORDS):
+    /// [`MAX_BLOB_BYTES`](crate::layout::MAX_BLOB_BYTES) fit beside a name of up to 752 bytes.
     pub payload: &'a [u8],
 }
 
-/// A label for a pointer of a process.
+/// A label for a pointer ("Userspace Object Record").
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UserspaceObject<'a> {
-    /// The process the pointer is of.
+    /// The pointer's process.
     pub process: Process,
     /// The pointer.
     pub pointer: u64,
     /// The object's name.
     pub name: Text<'a>,
-    /// More about it, at most 15.
+    /// The arguments, at most 15.
     pub arguments: Arguments<'a>,
 }
 
-/// A label for a koid, such as the name of a process or thread.
+/// A label for a koid, such as the name of a process or thread ("Kernel Object Record").
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KernelObject<'a> {
-    /// What the object is.
+    /// The object's type.
     pub object_type: ObjectType,
     /// The object's koid.
     pub koid: u64,
     /// The object's name.
     pub name: Text<'a>,
-    /// More about it, at most 15; by convention a thread has its process's
-    /// koid as `process`.
+    /// The arguments, at most 15. By convention, a thread's argument `process` is the koid of its
+    /// process.
     pub arguments: Arguments<'a>,
 }
 
-/// A message written to the log.
+/// A log message ("Log Record").
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Log<'a> {
-    /// When it was written, in ticks.
+    /// The time, in ticks.
     pub ticks: u64,
-    /// Who wrote it.
+    /// The thread that wrote the message.
     pub thread: Thread,
-    /// The message, UTF-8 unless the provider got it wrong; cut to
-    /// [`MAX_STRING_BYTES`](crate::layout::MAX_STRING_BYTES) when encoded.
+    /// The message. A correct provider writes UTF-8. [`encode`](crate::encode) cuts it to
+    /// [`MAX_STRING_BYTES`](crate::layout::MAX_STRING_BYTES).
     pub message: &'a [u8],
 }
 
@@ -61,19 +62,19 @@ pub struct LargeBlob<'a> {
     pub category: Text<'a>,
     /// The name.
     pub name: Text<'a>,
-    /// Where and when it happened; `None` for a mere attachment.
+    /// The time, thread and arguments, or `None` for an attachment.
     pub event: Option<LargeBlobEvent<'a>>,
-    /// The bytes.
+    /// The payload.
     pub payload: &'a [u8],
 }
 
-/// Where and when a large blob happened.
+/// The time, thread and arguments of a large blob.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LargeBlobEvent<'a> {
-    /// When it happened, in ticks.
+    /// The time, in ticks.
     pub ticks: u64,
-    /// Where it happened.
+    /// The thread.
     pub thread: Thread,
-    /// More about it, at most 15.
+    /// The arguments, at most 15.
     pub arguments: Arguments<'a>,
 }

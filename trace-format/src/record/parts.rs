@@ -1,9 +1,9 @@
-//! The parts that records of several types have: arguments and times.
+//! Arguments and times, which several types of records have.
 
 use super::{Arguments, EventKind, Record};
 
 impl<'a> Record<'a> {
-    /// Returns the arguments, none for records that cannot have any.
+    /// Returns the arguments, empty for types of records without arguments.
     #[inline]
     #[must_use]
     pub fn arguments(&self) -> Arguments<'a> {
@@ -18,7 +18,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns the arguments of a record that can have some.
+    /// Returns the arguments, or `None` for types of records without arguments.
     pub fn arguments_mut(&mut self) -> Option<&mut Arguments<'a>> {
         match self {
             Self::Event(event) => Some(&mut event.arguments),
@@ -30,7 +30,8 @@ impl<'a> Record<'a> {
             _ => None,
         }
     }
-    /// Returns the times of the record: of a complete event begin and end.
+
+    /// Returns the record's times in ticks: two for a complete duration, else at most one.
     pub fn times(&mut self) -> impl Iterator<Item = &mut u64> {
         let (first, second) = match self {
             Self::Event(event) => match &mut event.kind {

@@ -5,48 +5,48 @@ use core::fmt;
 use super::{Process, Thread};
 use crate::layout::WORD_BYTES;
 
-/// A program or library that a process has loaded.
+/// A program or library that a process has loaded (profiler type 0).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Module<'a> {
-    /// When it was seen, in ticks.
+    /// The time of the observation, in ticks.
     pub ticks: u64,
     /// The process.
     pub process: Process,
     /// The module's id in the process.
     pub module_id: u16,
-    /// The module's name, at most 255 bytes; a longer one is cut.
+    /// The module's name, at most 255 bytes. [`encode`](crate::encode) cuts longer ones.
     pub name: &'a [u8],
     /// The build id, at most 255 bytes.
     pub build_id: &'a [u8],
 }
 
-/// Where a module is mapped.
+/// A mapping of a module (profiler type 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mmap {
-    /// When it was seen, in ticks.
+    /// The time of the observation, in ticks.
     pub ticks: u64,
     /// The process.
     pub process: Process,
     /// The module's id in the process.
     pub module_id: u16,
-    /// Readable (1), writable (2), executable (4); 3 bits are stored.
+    /// The protection flags: readable (1), writable (2), executable (4). 3 bits are stored.
     pub flags: u8,
-    /// The address of the first byte.
+    /// The address of the mapping's first byte.
     pub start: u64,
-    /// The number of bytes.
+    /// The mapping's length in bytes.
     pub length: u64,
-    /// The address of the first byte within the module.
+    /// The address of the mapping's first byte within the module.
     pub module_address: u64,
 }
 
-/// A sample of a thread's call stack.
+/// A sample of a thread's call stack (profiler type 2).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backtrace<'a> {
-    /// When it was taken, in ticks.
+    /// The time of the sample, in ticks.
     pub ticks: u64,
     /// The thread.
     pub thread: Thread,
-    /// The return addresses, at most 255.
+    /// The return addresses, innermost first, at most 255.
     pub frames: Frames<'a>,
 }
 
@@ -61,7 +61,7 @@ enum Source<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Takes whole words of a record.
+    /// Returns the addresses in `words`, complete words of a record.
     pub(crate) fn encoded(words: &'a [u8]) -> Self {
         Self(Source::Encoded(words))
     }
@@ -75,7 +75,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Tells whether there are no addresses.
+    /// Returns whether there are no addresses.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -106,7 +106,7 @@ impl fmt::Debug for Frames<'_> {
     }
 }
 
-/// The iterator of [`Frames::iter`].
+/// The iterator returned by [`Frames::iter`].
 #[derive(Debug, Clone)]
 pub struct FramesIter<'a>(Source<'a>);
 

@@ -1,30 +1,30 @@
-//! What a record refers to.
+//! The strings, threads and processes of a record.
 
 use super::{Process, Record, Text, Thread, Value};
 
-/// A string, thread or process of a record: itself, or an index in a table.
+/// A string, thread or process of a record, inline or as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reference<'a> {
     /// A string.
     Text(Text<'a>),
     /// A thread.
     Thread(Thread),
-    /// A process, by a thread ref.
+    /// A process, stored as a thread ref.
     Process(Process),
 }
 
-/// A string, thread or process of a record, to be replaced.
+/// A mutable reference to a string, thread or process of a record.
 #[derive(Debug)]
 pub enum ReferenceMut<'r, 'a> {
     /// A string.
     Text(&'r mut Text<'a>),
     /// A thread.
     Thread(&'r mut Thread),
-    /// A process, by a thread ref.
+    /// A process, stored as a thread ref.
     Process(&'r mut Process),
 }
 
-/// Visits the strings, threads and processes of a record, outside of its arguments, as `$kind`.
+/// Visits the strings, threads and processes of a record as `$kind`, except those of its arguments.
 macro_rules! visit_references {
     ($record:expr, $visit:expr, $kind:ident, $($by:tt)*) => {
         match $record {
@@ -60,8 +60,7 @@ macro_rules! visit_references {
 }
 
 impl<'a> Record<'a> {
-    /// Calls `visit` once for each string, thread and process of the record,
-    /// those of its arguments too.
+    /// Calls `visit` with each string, thread and process of the record and of its arguments.
     #[inline]
     pub fn references(&self, mut visit: impl FnMut(Reference<'a>)) {
         visit_references!(self, visit, Reference,);
@@ -73,7 +72,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Calls `visit` with each string, thread and process that the record names outside of its
+    /// Calls `visit` with each string, thread and process of the record, except those of its
     /// arguments.
     #[inline]
     pub fn references_mut(&mut self, mut visit: impl FnMut(ReferenceMut<'_, 'a>)) {

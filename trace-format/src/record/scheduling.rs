@@ -3,18 +3,18 @@
 use super::{Arguments, Thread};
 use crate::layout::ThreadState;
 
-/// A CPU went from one thread to another, with priorities.
+/// A context switch with thread refs and priorities ("Context Switch Record").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LegacyContextSwitch {
-    /// When it happened, in ticks.
+    /// The time, in ticks.
     pub ticks: u64,
     /// The CPU's number.
     pub cpu: u8,
-    /// What the outgoing thread does from now on; 4 bits are stored.
+    /// The outgoing thread's state after the switch. 4 bits are stored.
     pub outgoing_state: ThreadState,
-    /// The thread that ran until now.
+    /// The thread that stops running.
     pub outgoing: Thread,
-    /// The thread that runs from now on.
+    /// The thread that starts running.
     pub incoming: Thread,
     /// The outgoing thread's priority.
     pub outgoing_priority: u8,
@@ -22,34 +22,33 @@ pub struct LegacyContextSwitch {
     pub incoming_priority: u8,
 }
 
-/// A CPU went from one thread to another.
+/// A context switch with koids and arguments (scheduling type 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ContextSwitch<'a> {
-    /// When it happened, in ticks.
+    /// The time, in ticks.
     pub ticks: u64,
     /// The CPU's number.
     pub cpu: u16,
-    /// What the outgoing thread does from now on; 4 bits are stored.
+    /// The outgoing thread's state after the switch. 4 bits are stored.
     pub outgoing_state: ThreadState,
-    /// The koid of the thread that ran until now.
+    /// The koid of the thread that stops running.
     pub outgoing_thread: u64,
-    /// The koid of the thread that runs from now on.
+    /// The koid of the thread that starts running.
     pub incoming_thread: u64,
-    /// More about it, at most 15; by convention `outgoing_weight` and
-    /// `incoming_weight` as signed integers of 32 bits.
+    /// The arguments, at most 15. By convention `outgoing_weight` and `incoming_weight`, signed
+    /// 32-bit integers.
     pub arguments: Arguments<'a>,
 }
 
-/// A thread can run again.
+/// A thread becomes runnable (scheduling type 2).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ThreadWakeup<'a> {
-    /// When it happened, in ticks.
+    /// The time, in ticks.
     pub ticks: u64,
-    /// The number of the CPU it is to run on.
+    /// The number of the CPU that the thread will run on.
     pub cpu: u16,
     /// The thread's koid.
     pub thread: u64,
-    /// More about it, at most 15; by convention `weight` as a signed integer
-    /// of 32 bits.
+    /// The arguments, at most 15. By convention `weight`, a signed 32-bit integer.
     pub arguments: Arguments<'a>,
 }

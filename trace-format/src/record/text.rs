@@ -1,17 +1,17 @@
-//! Strings and threads as they stand in a record.
+//! Strings, threads and processes of a record: inline, or an index.
 
 use crate::layout::{
     StringRef, ThreadKoids, ThreadRef, MAX_STRING_BYTES, MAX_STRING_INDEX, MAX_THREAD_INDEX,
 };
 
-/// A string of a record.
+/// A string of a record ("String References").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Text<'a> {
-    /// The string with this index, in `1 ..= 0x7fff`, in the string table.
+    /// An index in the string table, in `1 ..= 0x7fff`.
     Indexed(u16),
-    /// The string itself, UTF-8 unless the provider got it wrong.
+    /// An inline string. A correct provider writes UTF-8.
     ///
-    /// When encoded it is cut to [`MAX_STRING_BYTES`].
+    /// [`encode`](crate::encode) cuts it to [`MAX_STRING_BYTES`].
     Inline(&'a [u8]),
 }
 
@@ -19,11 +19,10 @@ impl<'a> Text<'a> {
     /// The empty string.
     pub const EMPTY: Text<'static> = Text::Inline(&[]);
 
-    /// A string that is not there: an index that no [`Writer`](crate::Writer)
-    /// registers.
+    /// An unknown string: the index that a [`Writer`](crate::Writer) never registers.
     pub const UNKNOWN: Text<'static> = Text::Indexed(MAX_STRING_INDEX);
 
-    /// Returns the reference to be stored and the bytes that go with it.
+    /// Returns the string ref, and the bytes of an inline string.
     #[inline]
     pub(crate) fn stored(self) -> (StringRef, &'a [u8]) {
         match self {
@@ -43,8 +42,8 @@ impl<'a> From<&'a str> for Text<'a> {
     }
 }
 
-/// Returns the longest start of `bytes` that has at most `max` bytes and does
-/// not end within a character of UTF-8.
+/// Returns the longest prefix of `bytes` that has at most `max` bytes and does not end within a
+/// UTF-8 character.
 #[inline]
 pub(crate) fn cut_bytes(bytes: &[u8], max: usize) -> &[u8] {
     if bytes.len() <= max {
@@ -68,23 +67,22 @@ fn cut_slow(bytes: &[u8], max: usize) -> &[u8] {
     kept.get(..max.saturating_sub(continuations + 1)).unwrap_or_default()
 }
 
-/// A thread of a record.
+/// A thread of a record ("Thread References").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Thread {
-    /// The thread with this index, in `1 ..= 255`, in the thread table.
+    /// An index in the thread table, in `1 ..= 255`.
     ///
-    /// Index 0 does not exist; it is encoded as the unknown thread.
+    /// Index 0 is encoded as the unknown thread, inline.
     Indexed(u8),
-    /// The thread itself.
+    /// An inline thread.
     Inline(ThreadKoids),
 }
 
 impl Thread {
-    /// A thread that is not there: an index that no [`Writer`](crate::Writer)
-    /// registers.
+    /// An unknown thread: the index that a [`Writer`](crate::Writer) never registers.
     pub const UNKNOWN: Self = Self::Indexed(MAX_THREAD_INDEX);
 
-    /// Returns the reference to be stored and the koids that go with it.
+    /// Returns the thread ref, and the koids of an inline thread.
     pub(crate) fn stored(self) -> (ThreadRef, Option<ThreadKoids>) {
         match self {
             Self::Indexed(0) => (ThreadRef::INLINE, Some(ThreadKoids::UNKNOWN)),
@@ -94,20 +92,19 @@ impl Thread {
     }
 }
 
-/// A process of a record, said by a thread ref.
+/// A process of a record, stored as a thread ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Process {
-    /// The process of the thread with this index, in `1 ..= 255`, in the
-    /// thread table.
+    /// The process of the thread with this index in the thread table, in `1 ..= 255`.
     ///
-    /// Index 0 does not exist; it is encoded as koid 0.
+    /// Index 0 is encoded as koid 0, inline.
     Indexed(u8),
-    /// The process's koid.
+    /// The koid of an inline process.
     Inline(u64),
 }
 
 impl Process {
-    /// Returns the reference to be stored and the koid that goes with it.
+    /// Returns the thread ref, and the koid of an inline process.
     pub(crate) fn stored(self) -> (ThreadRef, Option<u64>) {
         match self {
             Self::Indexed(0) => (ThreadRef::INLINE, Some(0)),

@@ -1,4 +1,4 @@
-//! Indexes for values that come again.
+//! A table that assigns indices to repeated values.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -6,17 +6,17 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use crate::layout::MAX_ARGUMENTS;
 
-/// The most values that one record refers to: category, name, and two for each argument.
+/// The largest number of values of one record: category, name, and two for each argument.
 const MAX_OF_RECORD: u16 = 2 + 2 * MAX_ARGUMENTS as u16;
 
-/// A table that gives values an index in `1 ..= max`.
+/// A table that assigns indices in `1 ..= max` to values.
 #[derive(Debug)]
 pub(super) struct Interner<K> {
     indexes: HashMap<K, u16, Keyed>,
     /// The value with index `i + 1` is at `i`.
     values: Vec<K>,
     max: u16,
-    /// The index to be replaced next once the table is full: the oldest.
+    /// The oldest index, which is replaced next if the table is full.
     oldest: u16,
 }
 
@@ -25,29 +25,28 @@ impl<K: Hash + Eq + Clone> Interner<K> {
         Self { indexes: HashMap::default(), values: Vec::new(), max, oldest: 1 }
     }
 
-    /// Returns the index of `value`, and whether it is a new one that has to
-    /// be registered.
+    /// Returns the index of `value`, and whether it is new and must be registered.
     pub(super) fn index_of<Q>(&mut self, value: &Q) -> (u16, bool)
     where
         Q: Hash + Eq + ToOwned<Owned: Into<K>> + ?Sized,
         K: Borrow<Q>,
     {
         match self.indexes.get(value) {
-            Some(index) if !self.is_replaced_soon(*index) => return (*index, false),
+            Some(index) if !self.is_near_replacement(*index) => return (*index, false),
             _ => {}
         }
-        let index = self.place(value.to_owned().into());
+        let index = self.insert(value.to_owned().into());
         (index, true)
     }
 
-    /// Tells whether the index may get another value before the record at hand is complete.
+    /// Returns whether other values of the same record may replace the index.
     #[inline]
-    fn is_replaced_soon(&self, index: u16) -> bool {
+    fn is_near_replacement(&self, index: u16) -> bool {
         let is_full = self.values.len() == usize::from(self.max);
         is_full && (index + self.max - self.oldest) % self.max < MAX_OF_RECORD.min(self.max / 2)
     }
 
-    fn place(&mut self, value: K) -> u16 {
+    fn insert(&mut self, value: K) -> u16 {
         let index = match u16::try_from(self.values.len()) {
             Ok(count) if count < self.max => {
                 self.values.push(value.clone());
@@ -64,7 +63,7 @@ impl<K: Hash + Eq + Clone> Interner<K> {
         self.oldest = index % self.max + 1;
         if let Some(place) = self.values.get_mut(usize::from(index) - 1) {
             let old = std::mem::replace(place, value);
-            // It may have a younger index by now.
+            // The old value may have a newer index.
             if self.indexes.get(&old) == Some(&index) {
                 self.indexes.remove(&old);
             }
@@ -73,10 +72,9 @@ impl<K: Hash + Eq + Clone> Interner<K> {
     }
 }
 
-/// A hash that takes eight bytes at a time: what is looked up for each record
-/// is short, and comes again and again.
+/// A hash of eight bytes at a time, which is fast for short values.
 ///
-/// Its key is random, so that strings cannot be chosen to collide.
+/// Its key is random, so that no choice of strings causes collisions.
 #[derive(Debug, Clone)]
 struct Keyed(u64);
 
@@ -113,8 +111,8 @@ impl Hasher for KeyedHasher {
 
     #[inline]
     fn write_u64(&mut self, word: u64) {
-        // Both halves of the product with an odd number: each bit of the word
-        // reaches all of the result.
+        // Both halves of the product with an odd number: each bit of the word affects the
+        // whole result.
         let product = u128::from(self.0 ^ word) * 0x9e37_79b9_7f4a_7c15;
         self.0 = (product as u64) ^ ((product >> 64) as u64).rotate_left(23);
     }
@@ -140,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_differ() {
+    fn hashes_of_different_values_differ() {
         let keyed = Keyed(7);
         let texts = (0..100_000).map(|number| format!("name {number}").into_bytes());
         let mut hashes: Vec<u64> = texts.map(|text| keyed.hash_one(text)).collect();
@@ -154,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_is_replaced_when_full() {
+    fn a_full_table_replaces_the_oldest_entry() {
         let mut interner: Interner<Box<str>> = Interner::new(4);
         for (index, value) in (1..).zip(["a", "b", "c", "d"]) {
             assert_eq!(interner.index_of(value), (index, true));
@@ -167,12 +165,12 @@ mod tests {
     }
 
     #[test]
-    fn the_values_of_a_record_replace_none_of_each_other() {
+    fn values_of_one_record_do_not_replace_each_other() {
         let mut interner: Interner<Box<str>> = Interner::new(4);
         for value in ["a", "b", "c", "d"] {
             interner.index_of(value);
         }
-        // "a" would be the next one to be replaced.
+        // The index of "a" is replaced next, so "a" gets a new registration.
         assert_eq!(interner.index_of("a"), (1, true));
         assert_eq!(interner.index_of("e"), (2, true));
         assert_eq!(interner.index_of("a"), (1, false));

@@ -1,11 +1,10 @@
-//! The references in a record.
+//! The indices in a record.
 
 use crate::layout::{MAX_STRING_INDEX, MAX_THREAD_INDEX};
 use crate::record::{Argument, Process, Record, Text, Thread, Value};
 
-/// Returns an index that `record` has or registers, other than for what is not
-/// there; 0 for metadata records,
-/// which are of no table.
+/// Returns the first index that `record` refers to or registers, except those of unknown strings
+/// and threads. Returns 0 for metadata records.
 pub(super) fn first_index(record: &Record<'_>) -> Option<u16> {
     match record {
         Record::Metadata(_) => Some(0),

@@ -5,14 +5,14 @@ use trace_format::{Decoder, Stats};
 use crate::shown;
 use Eight::{Bytes, Word};
 
-/// A word, or eight bytes of a stream, of an archive of either byte order.
+/// Eight bytes of an archive: a word, whose bytes depend on the byte order, or a part of a stream.
 #[derive(Clone, Copy)]
 enum Eight {
     Word(u64),
     Bytes(&'static [u8; 8]),
 }
 
-/// An archive with words and streams in records of all types.
+/// An archive with records of all types.
 const EIGHTS: &[Eight] = &[
     Word(0x0016_5478_4604_0010),
     Word(0x0030_0000_0011_0020), // provider info 1 "abc"
@@ -83,10 +83,10 @@ fn a_big_endian_archive_reads_as_a_little_endian_one() {
         EIGHTS.iter().flat_map(eight).collect()
     };
     let (little, big) = (bytes(u64::to_le_bytes), bytes(u64::to_be_bytes));
-    let read = |archive: &[u8], piece: usize| {
+    let read = |archive: &[u8], chunk_bytes: usize| {
         let (mut decoder, mut records) = (Decoder::default(), Vec::new());
-        for piece in archive.chunks(piece) {
-            decoder.feed(piece);
+        for chunk in archive.chunks(chunk_bytes) {
+            decoder.feed(chunk);
             records.extend(std::iter::from_fn(|| shown(decoder.next())));
         }
         decoder.finish();
@@ -96,11 +96,11 @@ fn a_big_endian_archive_reads_as_a_little_endian_one() {
     let (expected, stats) = read(&little, little.len());
     assert!(!expected.iter().any(|record| record.contains("Error")), "{expected:#?}");
     assert_eq!((stats.bad_records, stats.unknown_records), (0, 1), "{expected:#?}");
-    for piece in [1, 8, 13, big.len()] {
+    for chunk_bytes in [1, 8, 13, big.len()] {
         let stats = Stats { is_big_endian: true, ..stats };
-        assert_eq!(read(&big, piece), (expected.clone(), stats));
+        assert_eq!(read(&big, chunk_bytes), (expected.clone(), stats));
     }
-    let cut = &big[..big.len() - 4];
-    assert_eq!(read(cut, 16).0.len(), expected.len());
-    assert!(read(cut, 16).0.last().unwrap().contains("Truncated"));
+    let truncated = &big[..big.len() - 4];
+    assert_eq!(read(truncated, 16).0.len(), expected.len());
+    assert!(read(truncated, 16).0.last().unwrap().contains("Truncated"));
 }

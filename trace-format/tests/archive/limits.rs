@@ -15,12 +15,12 @@ fn large_records_are_limited() {
     let limits = Limits { record_bytes: 1 << 16, ..Limits::default() };
     let found = lines(Reader::with_limits(&*bytes, limits));
     assert_eq!(found.len(), 2);
-    assert_eq!(found[0], "the record at byte 8 has 1015840 bytes, more than 65536; it is left out");
+    assert_eq!(found[0], "the record at byte 8 has 1015840 bytes, more than 65536; it is skipped");
     assert_eq!(found[1], "1015848: None \"\" 7 ns 8/9  ");
 }
 
 #[test]
-fn memory_does_not_follow_a_claimed_size() {
+fn memory_does_not_grow_with_a_claimed_size() {
     let words = [MAGIC, 0x0000_000f_ffff_ffff, 1, 2];
     let limits = Limits { record_bytes: u64::MAX, ..Limits::default() };
     let bytes = encode::to_bytes(&words);

@@ -1,4 +1,4 @@
-//! Whole archives, written and read.
+//! Archives that are written and read.
 
 mod big_endian;
 mod input;
@@ -19,7 +19,7 @@ const MAGIC: u64 = 0x0016_5478_4604_0010;
 const SECTION_1: u64 = 0x0000_0000_0012_0010;
 const SECTION_2: u64 = 0x0000_0000_0022_0010;
 
-/// Returns everything about the events and errors of an archive as lines.
+/// Returns the events and errors of an archive as lines.
 fn lines(mut reader: Reader<impl Read>) -> Vec<String> {
     let mut lines = Vec::new();
     loop {
@@ -75,7 +75,7 @@ fn event<'a>(ticks: u64, category: &'a str, name: &'a str, arguments: Arguments<
     Event { ticks, thread, category, name, kind, arguments }.into()
 }
 
-/// Returns a record or an error as text; `None` if there is nothing.
+/// Returns a record or an error as text, or `None` at the end.
 fn shown(result: Result<Option<Item<'_>>, ReadError>) -> Option<String> {
     match result {
         Ok(item) => item.map(|Item { offset, record, provider, .. }| {

@@ -7,7 +7,7 @@ use trace_format::{
 
 use crate::{event, line, shown, MAGIC};
 
-/// Reads to the end; fails if that takes more steps than there are words.
+/// Reads to the end. Panics if that takes more steps than there are words.
 fn read_all(bytes: &[u8]) -> Stats {
     let mut reader = Reader::new(bytes);
     for _ in 0..bytes.len() / 8 + 2 {
@@ -19,15 +19,15 @@ fn read_all(bytes: &[u8]) -> Stats {
                 }
             }
             Err(ReadError::Record { error: DecodeError::SizeZero, .. }) => {
-                panic!("size 0 is not an error of the content")
+                panic!("size 0 is not an error of the record")
             }
             Err(_) => {}
         }
     }
-    panic!("the reader does not end");
+    panic!("the reader does not reach the end");
 }
 
-/// An archive of records that may be anything.
+/// The words of an archive of random records.
 fn random_words() -> impl Strategy<Value = Vec<u64>> {
     let word = prop_oneof![
         any::<u64>(),
@@ -42,12 +42,12 @@ fn random_words() -> impl Strategy<Value = Vec<u64>> {
 
 proptest! {
     #[test]
-    fn random_words_end(words in random_words()) {
+    fn reading_random_words_ends(words in random_words()) {
         read_all(&encode::to_bytes(&words));
     }
 
     #[test]
-    fn pieces_give_what_the_whole_gives(
+    fn decoder_and_reader_return_the_same(
         (words, cut) in (random_words(), 0usize..8),
         sizes in proptest::collection::vec(0usize..40, 1..40),
         record_bytes in prop_oneof![Just(16u64), Just(256 << 20)],
@@ -58,34 +58,34 @@ proptest! {
         let limits = Limits { record_bytes, magic_number, ..Limits::default() };
         let (mut decoder, mut reader) =
             (Decoder::with_limits(limits), Reader::with_limits(bytes, limits));
-        let (mut pieces, mut rest) = (Vec::new(), bytes);
+        let (mut decoded, mut rest) = (Vec::new(), bytes);
         for size in sizes.iter().cycle() {
             if rest.is_empty() {
                 break;
             }
-            let (piece, behind) = rest.split_at((size + 1).min(rest.len()));
-            rest = behind;
-            decoder.feed(piece);
-            pieces.extend(std::iter::from_fn(|| shown(decoder.next())));
+            let (chunk, remaining) = rest.split_at((size + 1).min(rest.len()));
+            rest = remaining;
+            decoder.feed(chunk);
+            decoded.extend(std::iter::from_fn(|| shown(decoder.next())));
         }
         decoder.finish();
-        pieces.extend(std::iter::from_fn(|| shown(decoder.next())));
-        let whole: Vec<String> = std::iter::from_fn(|| shown(reader.next())).collect();
-        prop_assert_eq!(pieces, whole);
+        decoded.extend(std::iter::from_fn(|| shown(decoder.next())));
+        let read: Vec<String> = std::iter::from_fn(|| shown(reader.next())).collect();
+        prop_assert_eq!(decoded, read);
         prop_assert_eq!((decoder.offset(), decoder.stats()), (reader.offset(), reader.stats()));
     }
 
     #[test]
-    fn a_cut_archive_ends(cut in any::<proptest::sample::Index>()) {
+    fn reading_a_truncated_archive_ends(cut in any::<proptest::sample::Index>()) {
         let mut writer = Writer::new(Vec::new()).unwrap();
         writer.provider(1, "p").unwrap();
         for n in 0..20 {
             writer.record(&event(n, "c", &"n".repeat(n as usize), Arguments::NONE)).unwrap();
         }
         let archive = writer.into_inner();
-        let whole = read_all(&archive);
-        let part = read_all(&archive[..cut.index(archive.len())]);
-        prop_assert!(part.records < whole.records);
-        prop_assert_eq!(part.bad_records, 0);
+        let complete = read_all(&archive);
+        let truncated = read_all(&archive[..cut.index(archive.len())]);
+        prop_assert!(truncated.records < complete.records);
+        prop_assert_eq!(truncated.bad_records, 0);
     }
 }

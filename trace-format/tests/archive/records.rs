@@ -1,4 +1,4 @@
-//! Records of an archive as the reader returns them.
+//! Records and errors that the reader returns.
 
 use trace_format::audit::Audit;
 use trace_format::reader::UNKNOWN_STRING;
@@ -7,7 +7,7 @@ use trace_format::{encode, Limits, ReadError, Reader, Stats};
 use crate::{lines, stats_of, words_lines, MAGIC, SECTION_1, SECTION_2};
 
 #[test]
-fn each_provider_has_its_own_state() {
+fn providers_have_separate_state() {
     let words = [
         MAGIC,
         0x0030_0000_0011_0020, // provider 1 "abc"
@@ -35,7 +35,7 @@ fn each_provider_has_its_own_state() {
 }
 
 #[test]
-fn a_bad_record_is_passed_over() {
+fn a_malformed_record_is_skipped() {
     let words = [MAGIC, 0x0001_0013, 0x000b_002b, 9, 0x0000_0000_0102_0024, 7];
     let found = words_lines(&words);
     assert_eq!(found, ["bad record at byte 8", "32: None \"\" 7 ns 0/0  "]);
@@ -77,7 +77,7 @@ fn registrations_for_index_zero_are_ignored() {
 }
 
 #[test]
-fn the_end_within_a_record_is_told() {
+fn the_end_within_a_record_is_reported() {
     let bytes = encode::to_bytes(&[MAGIC, 0x0031, 1]);
     let expected = |offset, found, of| {
         format!("the trace ends within the record at byte {offset}: {found} of {of} bytes")
@@ -93,15 +93,15 @@ fn size_zero_ends_the_archive() {
 }
 
 #[test]
-fn other_files_are_told_from_archives() {
-    let not = |bytes| match Reader::new(bytes).next() {
+fn files_of_other_formats_are_refused() {
+    let first_word_of = |bytes| match Reader::new(bytes).next() {
         Err(ReadError::NotAnArchive { first_word }) => first_word,
         other => panic!("{other:?}"),
     };
-    assert_eq!(not(&b""[..]), None);
-    assert_eq!(not(&b"{\"traceE"[..]), Some(0x4565_6361_7274_227b));
-    assert_eq!(not(&b"GIF89a..................."[..]), Some(0x2e2e_6139_3846_4947));
-    // A record with an appended word, one of unknown type, and one that is cut off.
+    assert_eq!(first_word_of(&b""[..]), None);
+    assert_eq!(first_word_of(&b"{\"traceE"[..]), Some(0x4565_6361_7274_227b));
+    assert_eq!(first_word_of(&b"GIF89a..................."[..]), Some(0x2e2e_6139_3846_4947));
+    // A record with an appended word, one of an unknown type, and a truncated one.
     for words in [&[0x0000_0000_0102_0034, 7, 8][..], &[0x001e], &[0x0000_0000_0102_0024]] {
         let result = Reader::new(&*encode::to_bytes(words)).next().map(drop);
         assert!(matches!(result, Err(ReadError::NotAnArchive { .. })), "{words:?}");

@@ -1,4 +1,4 @@
-//! Archives of the writer.
+//! Archives that the writer writes.
 
 use trace_format::layout::{InstantScope, ProviderEvent, ThreadState};
 use trace_format::{
@@ -9,7 +9,7 @@ use trace_format::{
 use crate::{event, lines, MAGIC};
 
 #[test]
-fn what_is_written_is_read() {
+fn written_records_are_read() {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider(7, "server").unwrap();
     writer.initialization(1_000_000).unwrap();
@@ -31,7 +31,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn the_writer_replaces_entries_of_full_tables() {
+fn entries_of_full_tables_are_replaced() {
     let mut writer = Writer::new(Vec::new()).unwrap();
     let name = |n: u64| format!("name {n}");
     let count = 40_000;
@@ -63,7 +63,7 @@ fn the_writer_replaces_entries_of_full_tables() {
 }
 
 #[test]
-fn the_writer_refuses_foreign_indexes_and_goes_on() {
+fn foreign_indices_are_refused() {
     let mut writer = Writer::new(Vec::new()).unwrap();
     let index_of = |error| match error {
         Err(WriteError::Encode(EncodeError::Index { index })) => index,
@@ -90,7 +90,7 @@ fn the_writer_refuses_foreign_indexes_and_goes_on() {
 }
 
 #[test]
-fn long_strings_have_an_index_if_the_record_would_be_too_long() {
+fn strings_of_long_records_are_registered() {
     let texts = ["a", "b", "c"].map(|text| text.repeat(32_000));
     let arguments = [Argument::new(&*texts[0], Value::String((&*texts[1]).into()))];
     let mut writer = Writer::new(Vec::new()).unwrap();
@@ -107,7 +107,7 @@ fn long_strings_have_an_index_if_the_record_would_be_too_long() {
     }
 }
 
-/// A record whose first thread has the oldest index of a full table, and whose second one is new.
+/// The first thread of a record has the oldest index of a full table, and the second one is new.
 #[test]
 fn threads_of_one_record_do_not_replace_each_other() {
     let koids = |thread| ThreadKoids::new(1, thread);
@@ -139,7 +139,7 @@ fn threads_of_one_record_do_not_replace_each_other() {
 }
 
 #[test]
-fn records_that_need_no_tables_are_written_as_they_are() {
+fn empty_strings_are_not_registered() {
     let mut writer = Writer::new(Vec::new()).unwrap();
     let thread = Thread::Inline(ThreadKoids::new(12, 34));
     let kind = EventKind::Instant { scope: Some(InstantScope::Global) };
