@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::layout::{
-    blob, MAX_ARGUMENTS, MAX_LARGE_RECORD_WORDS, MAX_RECORD_WORDS, MAX_STRING_INDEX, WORD_BYTES,
+    blob, MAX_ARGUMENTS, MAX_LARGE_RECORD_WORDS, MAX_RECORD_WORDS, MAX_STRING_INDEX,
 };
 use crate::record::{Argument, Arguments, Record};
 use out::{Count, Fill, Out};
@@ -131,7 +131,7 @@ pub fn to_bytes(words: &[u64]) -> Vec<u8> {
 
 /// Appends the little-endian bytes of `words` to `bytes`.
 pub fn append_bytes(bytes: &mut Vec<u8>, words: &[u64]) {
-    bytes.reserve(words.len() * WORD_BYTES);
+    bytes.reserve(size_of_val(words));
     for word in words {
         bytes.extend_from_slice(&word.to_le_bytes());
     }

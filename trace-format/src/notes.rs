@@ -149,4 +149,10 @@ mod tests {
             assert_eq!(Omission::of_event(omission.event()), Some(omission));
         }
     }
+    #[test]
+    fn names_of_missing_items() {
+        let names = Omission::ALL.map(Omission::as_str);
+        let expected = ["trace points", "names", "alerts", "ends of strings", "refused records"];
+        assert_eq!(names, expected);
+    }
 }

@@ -54,7 +54,7 @@ pub struct Limits {
     /// The largest number of providers. The default is 65536.
     pub providers: usize,
     /// Whether an archive must start with the magic number record. By default, it can also start
-    /// with any other well-formed record that is not a large one, as archives from before 2019 do.
+    /// with any other well-formed record of at most 32760 bytes, as archives from before 2019 do.
     pub magic_number: bool,
 }
 

@@ -124,6 +124,24 @@ mod tests {
         assert_eq!(sum, (0..3_000).sum::<u64>() / 3);
     }
 
+    #[test]
+    fn lengths_whose_product_has_64_bits_are_rounded_down() {
+        let rate = TickRate::from_ticks_per_second(3_000_000_000).unwrap();
+        assert_eq!(rate.ticks_per_second(), 3_000_000_000);
+        // 10⁹ times the first length fits 64 bits, but not the sum with half of the rate.
+        let lengths = [18_446_744_073, 18_446_744_074].map(|ticks| rate.length_to_nanos(ticks));
+        assert_eq!(lengths, [6_148_914_691, 6_148_914_691]);
+        assert_eq!(TickRate::default().length_to_nanos(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn the_largest_time_does_not_saturate() {
+        let rate = TickRate::from_ticks_per_second(200_000_000).unwrap();
+        let ticks = u64::MAX / 5;
+        assert_eq!((rate.to_nanos(ticks), rate.saturates(ticks)), (u64::MAX, false));
+        assert_eq!((rate.to_nanos(ticks + 1), rate.saturates(ticks + 1)), (u64::MAX, true));
+    }
+
     proptest! {
         #[test]
         fn same_as_with_128_bits(

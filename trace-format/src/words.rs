@@ -224,3 +224,32 @@ impl<'r> Walk<'r, '_> {
         self.stream(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::Word::{Koid, Other, Ticks};
+    use super::*;
+    use crate::encode::to_bytes;
+
+    fn meanings(words: &[u64]) -> Vec<Word> {
+        let (mut bytes, mut meanings) = (to_bytes(words), Vec::new());
+        change(&mut bytes, |meaning, word| {
+            meanings.push(meaning);
+            word
+        });
+        meanings
+    }
+
+    #[test]
+    fn a_module_can_have_a_thread_word() {
+        const ABC: u64 = 0x0063_6261;
+        let without = [0x0020_3010_2000_005a, 0x64, 0x10, ABC, 0x0201];
+        assert_eq!(meanings(&without), [Other, Ticks, Koid]);
+        let with = [0x0020_3010_2000_006a, 0x64, 0x10, 0, ABC, 0x0201];
+        assert_eq!(meanings(&with), [Other, Ticks, Koid, Koid]);
+        let indexed_and_appended = [0x0020_3010_2050_005a, 0x64, ABC, 0x0201, 9];
+        assert_eq!(meanings(&indexed_and_appended), [Other, Ticks, Other]);
+    }
+}

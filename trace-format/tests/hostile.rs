@@ -1,11 +1,8 @@
-//! Malformed records, and records that cannot be encoded.
+//! Decoding of malformed records, and of records with unknown parts.
 
 use proptest::prelude::*;
 use trace_format::decode::Records;
-use trace_format::{
-    decode, encode, Argument, Arguments, Blob, DecodeError, EncodeError, Event, EventKind,
-    LargeBlob, Metadata, Record, Text, Thread, ThreadKoids, UnknownArgument, Value,
-};
+use trace_format::{decode, encode, Argument, DecodeError, Record, Text, UnknownArgument, Value};
 
 fn decode_error(words: &[u64]) -> DecodeError {
     decode::record(&encode::to_bytes(words)).unwrap_err()
@@ -99,88 +96,6 @@ fn records_continue_after_a_malformed_one_and_end_after_size_zero() {
     assert_eq!(found, expected);
 }
 
-fn encode_error<'a>(record: impl Into<Record<'a>>) -> EncodeError {
-    let mut words = vec![1, 2, 3];
-    let error = encode::append(&mut words, &record.into()).unwrap_err();
-    assert_eq!(words, [1, 2, 3], "the sink is unchanged");
-    error
-}
-
-fn event<'a>() -> Event<'a> {
-    Event {
-        ticks: 1,
-        thread: Thread::Inline(ThreadKoids::UNKNOWN),
-        category: Text::EMPTY,
-        name: Text::EMPTY,
-        kind: EventKind::DurationBegin,
-        arguments: Arguments::NONE,
-    }
-}
-
-#[test]
-fn wrong_indices_and_too_many_arguments_are_refused() {
-    let value: &[u8] = b"x";
-    let index = |index| EncodeError::Index { index };
-    assert_eq!(encode_error(Record::String { index: 0, value }), index(0));
-    assert_eq!(encode_error(Record::String { index: 0x8000, value }), index(0x8000));
-    let koids = ThreadKoids::UNKNOWN;
-    assert_eq!(encode_error(Record::Thread { index: 0, koids }), index(0));
-
-    let sixteen = [Argument::new("a", Value::Null); 16];
-    let arguments = Arguments::from(&sixteen);
-    let too_many = Event { arguments, ..event() };
-    assert_eq!(encode_error(too_many), EncodeError::TooManyArguments);
-}
-
-#[test]
-fn long_payloads_and_records_are_refused() {
-    let long = "x".repeat(32_768);
-    let blob = |bytes: usize| Blob {
-        name: Text::EMPTY,
-        blob_type: trace_format::layout::BlobType::DATA,
-        payload: &long.as_bytes()[..bytes],
-    };
-    let (what, max, found) = ("blob", 32_767, 32_768);
-    assert_eq!(encode_error(blob(found)), EncodeError::PartTooLong { what, max, found });
-    assert_eq!(encode_error(blob(max)), EncodeError::RecordTooLong { words: 4097 });
-    let mut words: Vec<u64> = Vec::new();
-    assert_eq!(encode::append(&mut words, &blob(32_752).into()), Ok(()));
-
-    let category = Text::from(&*long);
-    let twice = Event { category, name: category, ..event() };
-    let words = 4 + 4000 + 4000;
-    assert_eq!(encode_error(twice), EncodeError::RecordTooLong { words });
-
-    let arguments = [Argument::new(category, Value::String(category))];
-    let large = LargeBlob {
-        category: Text::EMPTY,
-        name: Text::EMPTY,
-        event: Some(trace_format::LargeBlobEvent {
-            ticks: 1,
-            thread: Thread::Indexed(1),
-            arguments: (&arguments).into(),
-        }),
-        payload: &[],
-    };
-    let words = 1 + 4000 + 4000;
-    assert_eq!(encode_error(large), EncodeError::RecordTooLong { words });
-}
-
-#[test]
-fn long_strings_are_cut() {
-    let long = "\u{e9}".repeat(16_001);
-    let record = Event { name: (&*long).into(), ..event() };
-    let mut words: Vec<u64> = Vec::new();
-    encode::append(&mut words, &record.into()).unwrap();
-    assert_eq!(words[0], 0xfd00_0000_0002_fa44);
-    assert_eq!(words.len(), 4004);
-
-    let name = &long.as_bytes()[..300];
-    let mut words: Vec<u64> = Vec::new();
-    encode::append(&mut words, &Metadata::ProviderInfo { id: 1, name }.into()).unwrap();
-    assert_eq!(words[0], 0x0fe0_0000_0011_0210);
-}
-
 proptest! {
     #[test]
     fn decoding_random_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..512)) {
@@ -239,4 +154,42 @@ fn strict_decoding_refuses_data_that_readers_skip() {
     }
     let appended = words(&[0x0000_0000_0102_0044, 1, 0, 0]);
     assert_eq!(decode::strict(&appended).map(|(_, words)| words), Ok(2));
+}
+
+#[test]
+fn an_indexed_process_has_no_thread_word() {
+    // A mapping with a process ref, three words, and an appended word.
+    let bytes = encode::to_bytes(&[0x0000_5000_1051_006a, 0x64, 0x1000, 0x2000, 0x3000, 9]);
+    let Ok(Record::Mmap(mmap)) = decode::record(&bytes) else { panic!("not a mapping") };
+    assert_eq!((mmap.start, mmap.length, mmap.module_address), (0x1000, 0x2000, 0x3000));
+}
+
+#[test]
+fn error_texts() {
+    let table = [
+        (DecodeError::SizeZero, "a record has size 0"),
+        (
+            DecodeError::Truncated { expected: 24, found: 16 },
+            "a record of 24 bytes is cut off after 16",
+        ),
+        (short("name", 16), "the record ends before its name, at its byte 16"),
+        (
+            DecodeError::Padding { what: "name", at: 16 },
+            "the padding of the name at the record's byte 16 is not zero",
+        ),
+        (
+            DecodeError::Utf8 { what: "name", at: 16 },
+            "the name at the record's byte 16 is not UTF-8",
+        ),
+        (DecodeError::UnknownType { what: "argument" }, "unknown argument type"),
+        (
+            DecodeError::ArgumentSize { words: 9, at: 16 },
+            "an argument of 9 words does not fit, at the record's byte 16",
+        ),
+        (DecodeError::Magic { header: 0x10 }, "wrong magic number record 0x0000000000000010"),
+        (DecodeError::TickRateZero, "the clock has 0 ticks per second"),
+    ];
+    for (error, text) in table {
+        assert_eq!(error.to_string(), text);
+    }
 }

@@ -4,9 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use trace_format::layout::{BlobType, InstantScope, ObjectType, ProviderEvent, ThreadState};
 use trace_format::{
-    decode, encode, words, Argument, Backtrace, Blob, ContextSwitch, DecodeError, Event, EventKind,
-    Frames, KernelObject, LargeBlob, LargeBlobEvent, LegacyContextSwitch, Log, Metadata, Mmap,
-    Module, Process, Record, ReferenceMut, Text, Thread, ThreadKoids, ThreadWakeup,
+    decode, encode, words, Argument, Arguments, Backtrace, Blob, ContextSwitch, DecodeError, Event,
+    EventKind, Frames, KernelObject, LargeBlob, LargeBlobEvent, LegacyContextSwitch, Log, Metadata,
+    Mmap, Module, Process, Record, ReferenceMut, Text, Thread, ThreadKoids, ThreadWakeup,
     UserspaceObject, Value,
 };
 
@@ -214,6 +214,20 @@ proptest! {
             let decoded = decode::record(&bytes);
             prop_assert_eq!(decoded, Ok(record));
             prop_assert_eq!(encoded(&decoded.unwrap()), bytes);
+        }
+    }
+
+    #[test]
+    fn arguments_are_replaced(parts in parts()) {
+        let arguments = parts.arguments();
+        for mut record in parts.records_with_arguments(&arguments) {
+            prop_assert_eq!(record.arguments(), (&*arguments).into());
+            *record.arguments_mut().unwrap() = Arguments::NONE;
+            prop_assert_eq!(record.arguments(), Arguments::NONE);
+        }
+        for mut record in parts.plain_records() {
+            prop_assert_eq!(record.arguments(), Arguments::NONE);
+            prop_assert_eq!(record.arguments_mut(), None);
         }
     }
 

@@ -88,3 +88,12 @@ fn strings_are_cut_between_characters() {
     assert_eq!(cut_str("a\u{e9}b", 2), "a");
     assert_eq!(cut_str("\u{1f600}", 3), "");
 }
+
+#[test]
+fn limits_in_bytes_and_words() {
+    assert_eq!(MAX_RECORD_WORDS as u64, record::Size::MAX);
+    assert_eq!(MAX_STRING_RECORD_BYTES, 32_752);
+    assert_eq!(MAX_LARGE_RECORD_WORDS, 0xffff_ffff);
+    assert_eq!(MAX_READ_BYTES, 0x1000_0000);
+    assert_eq!(ARTIFICIAL_KOID_BIT, 0x8000_0000_0000_0000);
+}

@@ -82,3 +82,41 @@ impl Buffer {
         self.end = self.end.saturating_add(count).min(self.bytes.len());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_buffer_doubles_up_to_a_limit() {
+        let (mut buffer, mut growths) = (Buffer::default(), Vec::new());
+        while buffer.filled() < 192 * BLOCK_BYTES {
+            let space = buffer.space().len();
+            growths.push(space / BLOCK_BYTES);
+            buffer.received(space);
+        }
+        assert_eq!(growths, [1, 1, 2, 4, 8, 16, 32, 64, 64]);
+    }
+
+    #[test]
+    fn consumed_bytes_make_space() {
+        let mut buffer = Buffer::default();
+        buffer.space().fill(7);
+        buffer.received(BLOCK_BYTES);
+        buffer.consume(BLOCK_BYTES - 3);
+        assert_eq!((buffer.offset(), buffer.filled()), (BLOCK_BYTES as u64 - 3, 3));
+        assert_eq!((buffer.consumed(2), buffer.front(3)), (&[7; 2][..], Some(&[7; 3][..])));
+        assert_eq!((buffer.front(4), buffer.peek()), (None, None));
+        assert_eq!(buffer.front_mut(4), None);
+        assert_eq!(buffer.space().len(), BLOCK_BYTES - 3);
+        assert_eq!((buffer.front(3), buffer.bytes.len()), (Some(&[7; 3][..]), BLOCK_BYTES));
+    }
+
+    #[test]
+    fn a_count_beyond_the_space_is_limited() {
+        let mut buffer = Buffer::default();
+        let space = buffer.space().len();
+        buffer.received(usize::MAX);
+        assert_eq!(buffer.filled(), space);
+    }
+}

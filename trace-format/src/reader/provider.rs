@@ -161,3 +161,24 @@ impl Providers {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_indices_of_the_tables_are_registered() {
+        let mut provider = Provider::new(Some(7), "p");
+        let koids = ThreadKoids::new(1, 2);
+        for index in [0, 1, MAX_STRING_INDEX, MAX_STRING_INDEX + 1] {
+            provider.apply(&Record::String { index, value: b"x" });
+        }
+        for index in [0, 1] {
+            provider.apply(&Record::Thread { index, koids });
+        }
+        let strings = [0, 1, MAX_STRING_INDEX, MAX_STRING_INDEX + 1].map(|n| provider.string(n));
+        assert_eq!(strings, [None, Some("x"), Some("x"), None]);
+        assert_eq!([0, 1].map(|index| provider.thread(index)), [None, Some(koids)]);
+        assert_eq!((provider.id(), provider.name()), (Some(7), "p"));
+    }
+}

@@ -48,25 +48,23 @@ impl<V> Table<V> {
 struct IndexHasher(u64);
 
 impl Hasher for IndexHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 << 8) | u64::from(*byte);
-        }
+    #[inline]
+    fn write(&mut self, index: &[u8]) {
+        // Little endian: consecutive indices differ in the low bits, which select the bucket.
+        self.0 = index.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
     }
 
     #[inline]
-    fn write_u16(&mut self, index: u16) {
+    fn finish(&self) -> u64 {
         // The multiplier is odd, so different indices have different hashes.
-        self.0 = u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::hash::BuildHasher;
+
     use super::*;
 
     #[test]
@@ -81,5 +79,19 @@ mod tests {
             assert_eq!(table.get(index).copied(), last, "{index}");
         }
         assert_eq!((table.list.len(), table.rest.len()), (4, 2));
+    }
+    /// The map uses the low bits and the highest bits of a hash.
+    #[test]
+    fn hashes_of_indices_differ() {
+        let hasher = BuildHasherDefault::<IndexHasher>::default();
+        let hashes: Vec<u64> = (0..=u16::MAX).map(|index| hasher.hash_one(index)).collect();
+        let different = |mut hashes: Vec<u64>| {
+            hashes.sort_unstable();
+            hashes.dedup();
+            hashes.len()
+        };
+        assert_eq!(different(hashes.iter().map(|hash| hash & 0xffff).collect()), 65_536);
+        assert_eq!(different(hashes[..256].iter().map(|hash| hash & 0xff).collect()), 256);
+        assert!(different(hashes.iter().map(|hash| hash >> 48).collect()) > 50_000);
     }
 }

@@ -103,3 +103,28 @@ impl Value<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_each_type() {
+        let table = [
+            (Value::Null, None, None),
+            (Value::Int32(7), Some(7.0), Some(7)),
+            (Value::Int32(-7), Some(-7.0), None),
+            (Value::Uint32(u32::MAX), Some(4_294_967_295.0), Some(4_294_967_295)),
+            (Value::Int64(1 << 40), Some(1_099_511_627_776.0), Some(1 << 40)),
+            (Value::Int64(-7), Some(-7.0), None),
+            (Value::Uint64(u64::MAX), Some(18_446_744_073_709_551_616.0), Some(u64::MAX)),
+            (Value::Double(0.5), Some(0.5), None),
+            (Value::Pointer(7), None, None),
+            (Value::Koid(7), None, None),
+            (Value::Bool(true), None, None),
+        ];
+        for (value, number, unsigned) in table {
+            assert_eq!((value.number(), value.unsigned()), (number, unsigned), "{value:?}");
+        }
+    }
+}

@@ -132,3 +132,34 @@ impl<'a> Iterator for ArgumentsIter<'a> {
         }
     }
 }
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+    use crate::{decode, encode, Record, ThreadWakeup};
+
+    #[test]
+    fn list_and_encoded_arguments_are_the_same() {
+        let list = [
+            Argument::new(Text::Indexed(5), Value::String(Text::Indexed(6))),
+            Argument::new("inline", Value::String("inline".into())),
+            Argument::new(Text::Indexed(7), Value::Null),
+        ];
+        let arguments = Arguments::from(&list);
+        let mut words = Vec::new();
+        let record = ThreadWakeup { ticks: 1, cpu: 1, thread: 1, arguments };
+        encode::append(&mut words, &Record::from(record)).unwrap();
+        let bytes = encode::to_bytes(&words);
+        let encoded = decode::record(&bytes).unwrap().arguments();
+
+        for arguments in [arguments, encoded] {
+            let mut indices = Vec::new();
+            assert_eq!(arguments.string_indices(|index| indices.push(index)), 0);
+            assert_eq!(indices, [5, 6, 7]);
+            assert_eq!(arguments.iter().count(), 3);
+            assert_eq!(format!("{arguments:?}"), format!("{list:?}"));
+        }
+        assert_eq!(arguments, encoded);
+        assert_ne!(arguments, Arguments::from(&list[1..]));
+    }
+}

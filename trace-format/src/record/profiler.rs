@@ -128,3 +128,22 @@ impl Iterator for FramesIter<'_> {
         }
     }
 }
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn list_and_encoded_frames_are_the_same() {
+        let bytes: Vec<u8> = [1u64, 2, 3].iter().flat_map(|word| word.to_le_bytes()).collect();
+        let list = Frames::from(&[1, 2, 3][..]);
+        for frames in [list, Frames::encoded(&bytes)] {
+            assert!(frames.iter().eq([1, 2, 3]));
+            assert_eq!((frames.len(), frames.is_empty()), (3, false));
+            assert_eq!(format!("{frames:?}"), "[1, 2, 3]");
+            assert_eq!(frames, list);
+            assert_ne!(frames, Frames::encoded(&bytes[8..]));
+        }
+        assert!(Frames::encoded(&[]).is_empty());
+    }
+}

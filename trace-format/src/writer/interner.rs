@@ -118,11 +118,6 @@ impl Hasher for KeyedHasher {
     }
 
     #[inline]
-    fn write_u8(&mut self, byte: u8) {
-        self.write_u64(u64::from(byte));
-    }
-
-    #[inline]
     fn write_usize(&mut self, length: usize) {
         self.write_u64(length as u64);
     }
@@ -149,6 +144,69 @@ mod tests {
             assert!(list.len() >= least, "{} are different", list.len());
         }
         assert_ne!(Keyed::default().hash_one(1), Keyed::default().hash_one(1));
+    }
+
+    #[test]
+    fn hashes_of_zeros_depend_on_the_length() {
+        let mut hashes = [0; 33].map(|_| 0);
+        for (length, hash) in hashes.iter_mut().enumerate() {
+            *hash = Keyed(7).hash_one(&[0u8; 32][..length]);
+        }
+        hashes.sort_unstable();
+        assert!(hashes.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    /// Returns a full table of the numbers `1 ..= max`, each with its own index.
+    fn full(max: u16) -> Interner<u16> {
+        let mut interner = Interner::new(max);
+        for number in 1..=max {
+            assert_eq!(interner.index_of(&number), (number, true));
+        }
+        interner
+    }
+
+    #[test]
+    fn indices_of_the_next_record_are_near_replacement() {
+        let near = |interner: &Interner<u16>| {
+            (1..=interner.max).filter(|index| interner.is_near_replacement(*index)).count()
+        };
+        // A record has at most 32 values. Half of a small table stays usable.
+        assert_eq!([100, 64, 63, 40].map(|max| near(&full(max))), [32, 32, 31, 20]);
+        let mut interner = full(100);
+        assert_eq!(interner.index_of(&33), (33, false));
+        assert_eq!(interner.index_of(&32), (1, true));
+        assert_eq!(interner.index_of(&33), (2, true));
+        // The last index precedes the first one.
+        interner.oldest = 100;
+        let near: Vec<u16> =
+            (1..=100).filter(|index| interner.is_near_replacement(*index)).collect();
+        assert_eq!((near.len(), near[0], near[30], near[31]), (32, 1, 31, 100));
+    }
+
+    #[test]
+    fn a_table_that_is_not_full_keeps_its_indices() {
+        let mut interner: Interner<u16> = Interner::new(4);
+        for (number, expected) in [(1, (1, true)), (1, (1, false)), (2, (2, true)), (1, (1, false))]
+        {
+            assert_eq!(interner.index_of(&number), expected);
+        }
+    }
+
+    #[test]
+    fn indices_are_replaced_in_turn() {
+        let mut interner = full(4);
+        let indices: Vec<u16> = (5..15).map(|number| interner.index_of(&number).0).collect();
+        assert_eq!(indices, [1, 2, 3, 4, 1, 2, 3, 4, 1, 2]);
+        assert_eq!((interner.indexes.len(), interner.values.len()), (4, 4));
+    }
+
+    #[test]
+    fn a_replaced_index_does_not_remove_a_newer_one() {
+        let mut interner = full(4);
+        assert_eq!(interner.index_of(&2), (1, true));
+        // Replaces the old index of 2.
+        assert_eq!(interner.index_of(&5), (2, true));
+        assert_eq!(interner.index_of(&2), (1, false));
     }
 
     #[test]

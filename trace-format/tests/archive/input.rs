@@ -1,8 +1,9 @@
 //! Inputs that return few bytes, or fail.
 
+use std::error::Error;
 use std::io::{self, Read};
 
-use trace_format::{encode, Arguments, Reader, Writer};
+use trace_format::{encode, Arguments, Limits, Reader, Writer};
 
 use crate::{event, lines, MAGIC};
 
@@ -34,12 +35,12 @@ fn small_reads_return_the_same_records() {
 }
 
 /// An input that fails at its end.
-struct Broken<'a>(&'a [u8]);
+struct Broken<'a>(&'a [u8], io::ErrorKind);
 
 impl Read for Broken<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer)? {
-            0 => Err(io::Error::other("disk on fire")),
+            0 => Err(self.1.into()),
             count => Ok(count),
         }
     }
@@ -48,6 +49,31 @@ impl Read for Broken<'_> {
 #[test]
 fn an_error_of_the_input_is_returned() {
     let bytes = encode::to_bytes(&[MAGIC, 0x0031]);
-    let found = lines(Reader::new(Broken(&bytes)));
+    let first_error = |bytes, kind| {
+        let mut reader = Reader::new(Broken(bytes, kind));
+        let error = loop {
+            if let Err(error) = reader.next() {
+                break error;
+            }
+        };
+        assert!(reader.next().unwrap().is_none(), "nothing follows a fatal error");
+        assert!(error.to_string().starts_with("cannot read the trace at byte "), "{error}");
+        assert_eq!(error.source().unwrap().to_string(), io::Error::from(kind).to_string());
+        (error.is_fatal(), error.is_no_archive())
+    };
+    let (early, other) = (io::ErrorKind::UnexpectedEof, io::ErrorKind::PermissionDenied);
+    assert_eq!(first_error(&bytes, early), (true, false));
+    assert_eq!(first_error(&bytes, other), (true, true));
+    assert_eq!(first_error(&[], early), (true, true));
+}
+
+#[test]
+fn an_error_within_a_skipped_record_has_its_offset() {
+    let mut words = vec![MAGIC, 0x0000_0100_001f_004f];
+    words.resize(100_000, 0);
+    let bytes = encode::to_bytes(&words);
+    let limits = Limits { record_bytes: 1 << 16, ..Limits::default() };
+    let input = Broken(&bytes, io::ErrorKind::TimedOut);
+    let found = lines(Reader::with_limits(input, limits));
     assert_eq!(found, ["cannot read the trace at byte 8"]);
 }

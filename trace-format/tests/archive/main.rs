@@ -1,10 +1,13 @@
 //! Archives that are written and read.
 
+mod audit;
 mod big_endian;
+mod errors;
 mod input;
 mod limits;
 mod properties;
 mod records;
+mod tables;
 mod writer;
 
 use std::io::Read;

@@ -1,10 +1,10 @@
-//! Records and errors that the reader returns.
+//! Records that the reader returns.
 
 use trace_format::audit::Audit;
 use trace_format::reader::UNKNOWN_STRING;
-use trace_format::{encode, Limits, ReadError, Reader, Stats};
+use trace_format::{encode, Decoder, Process, Provider, Reader, Stats};
 
-use crate::{lines, stats_of, words_lines, MAGIC, SECTION_1, SECTION_2};
+use crate::{stats_of, words_lines, MAGIC, SECTION_1, SECTION_2};
 
 #[test]
 fn providers_have_separate_state() {
@@ -31,15 +31,6 @@ fn providers_have_separate_state() {
     let expected = ["104: Some(2) \"\" 1 ns 0/0 y y", "128: Some(1) \"abc\" 1000000 ns 5/6 x x"];
     assert_eq!(words_lines(&words), expected);
     let stats = Stats { records: 10, ..Stats::default() };
-    assert_eq!(stats_of(&words), (stats, Audit { unknown_threads: 1, ..Audit::default() }));
-}
-
-#[test]
-fn a_malformed_record_is_skipped() {
-    let words = [MAGIC, 0x0001_0013, 0x000b_002b, 9, 0x0000_0000_0102_0024, 7];
-    let found = words_lines(&words);
-    assert_eq!(found, ["bad record at byte 8", "32: None \"\" 7 ns 0/0  "]);
-    let stats = Stats { records: 4, bad_records: 1, unknown_records: 1, ..Stats::default() };
     assert_eq!(stats_of(&words), (stats, Audit { unknown_threads: 1, ..Audit::default() }));
 }
 
@@ -77,44 +68,28 @@ fn registrations_for_index_zero_are_ignored() {
 }
 
 #[test]
-fn the_end_within_a_record_is_reported() {
-    let bytes = encode::to_bytes(&[MAGIC, 0x0031, 1]);
-    let expected = |offset, found, of| {
-        format!("the trace ends within the record at byte {offset}: {found} of {of} bytes")
-    };
-    assert_eq!(lines(Reader::new(&*bytes)), [expected(8, 16, 24)]);
-    assert_eq!(lines(Reader::new(&bytes[..12])), [expected(8, 4, 8)]);
-}
-
-#[test]
-fn size_zero_ends_the_archive() {
-    let words = [MAGIC, 0x0004, 0x0021, 1];
-    assert_eq!(words_lines(&words), ["the record at byte 8 has size 0"]);
-}
-
-#[test]
-fn files_of_other_formats_are_refused() {
-    let first_word_of = |bytes| match Reader::new(bytes).next() {
-        Err(ReadError::NotAnArchive { first_word }) => first_word,
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(first_word_of(&b""[..]), None);
-    assert_eq!(first_word_of(&b"{\"traceE"[..]), Some(0x4565_6361_7274_227b));
-    assert_eq!(first_word_of(&b"GIF89a..................."[..]), Some(0x2e2e_6139_3846_4947));
-    // A record with an appended word, one of an unknown type, and a truncated one.
-    for words in [&[0x0000_0000_0102_0034, 7, 8][..], &[0x001e], &[0x0000_0000_0102_0024]] {
-        let result = Reader::new(&*encode::to_bytes(words)).next().map(drop);
-        assert!(matches!(result, Err(ReadError::NotAnArchive { .. })), "{words:?}");
-    }
-}
-
-#[test]
-fn an_archive_may_lack_the_magic_number() {
-    let bytes = encode::to_bytes(&[0x0000_0000_0102_0024, 7]);
+fn providers_are_listed_in_the_order_of_their_first_records() {
+    let words = [MAGIC, SECTION_2, 0x0030_0000_0011_0020, 0x0063_6261, SECTION_2];
+    let bytes = encode::to_bytes(&words);
     let mut reader = Reader::new(&*bytes);
-    assert!(matches!(reader.next(), Ok(Some(_))));
-    assert!(reader.stats().lacks_magic_number && !reader.stats().is_big_endian);
-    let limits = Limits { magic_number: true, ..Limits::default() };
-    let error = Reader::with_limits(&*bytes, limits).next().unwrap_err();
-    assert!(matches!(error, ReadError::NotAnArchive { .. }));
+    let mut decoder = Decoder::default();
+    decoder.feed(&bytes);
+    assert_eq!(reader.providers().count(), 0);
+    while reader.next().unwrap().is_some() {}
+    while decoder.next().unwrap().is_some() {}
+    let names = |provider: &Provider| (provider.id(), provider.name().to_owned());
+    let expected = [(Some(2), String::new()), (Some(1), "abc".to_owned())];
+    assert!(reader.providers().map(names).eq(expected.clone()));
+    assert!(decoder.providers().map(names).eq(expected));
+}
+
+#[test]
+fn processes_are_resolved() {
+    // Thread 1 is of process 5.
+    let bytes = encode::to_bytes(&[MAGIC, 0x0001_0033, 5, 6]);
+    let mut reader = Reader::new(&*bytes);
+    reader.next().unwrap();
+    let item = reader.next().unwrap().unwrap();
+    let processes = [Process::Indexed(1), Process::Indexed(2), Process::Inline(7)];
+    assert_eq!(processes.map(|process| item.process(process)), [5, 0, 7]);
 }

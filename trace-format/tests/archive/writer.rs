@@ -1,12 +1,15 @@
 //! Archives that the writer writes.
 
-use trace_format::layout::{InstantScope, ProviderEvent, ThreadState};
+use std::error::Error;
+use std::io::{self, Write};
+
+use trace_format::layout::ProviderEvent;
 use trace_format::{
-    encode, Argument, Arguments, EncodeError, Event, EventKind, LegacyContextSwitch, Log, Reader,
-    Record, Text, Thread, ThreadKoids, Value, WriteError, Writer,
+    encode, Argument, Arguments, EncodeError, Event, Reader, Record, Text, Thread, Value,
+    WriteError, Writer,
 };
 
-use crate::{event, lines, MAGIC};
+use crate::{event, lines, SECTION_1};
 
 #[test]
 fn written_records_are_read() {
@@ -28,38 +31,6 @@ fn written_records_are_read() {
         "208: Some(8) \"\" 5 ns 12/34  send",
     ];
     assert_eq!(lines(Reader::new(&*archive)), expected);
-}
-
-#[test]
-fn entries_of_full_tables_are_replaced() {
-    let mut writer = Writer::new(Vec::new()).unwrap();
-    let name = |n: u64| format!("name {n}");
-    let count = 40_000;
-    for n in 0..count {
-        let koids = ThreadKoids::new(n, n + 1);
-        let (category, name) = (Text::EMPTY, name(n));
-        let record = Event {
-            ticks: n,
-            thread: Thread::Inline(koids),
-            category,
-            name: (&*name).into(),
-            kind: EventKind::DurationEnd,
-            arguments: Arguments::NONE,
-        };
-        writer.record(&record.into()).unwrap();
-    }
-    let archive = writer.into_inner();
-    let mut reader = Reader::new(&*archive);
-    let mut next = 0;
-    while let Some(item) = reader.next().unwrap() {
-        if let Record::Event(event) = item.record {
-            assert_eq!(item.text(event.name), name(next));
-            assert_eq!(item.thread(event.thread), ThreadKoids::new(next, next + 1));
-            assert!(matches!(event.name, Text::Indexed(1..=0x7fff)));
-            next += 1;
-        }
-    }
-    assert_eq!(next, count);
 }
 
 #[test]
@@ -90,75 +61,59 @@ fn foreign_indices_are_refused() {
 }
 
 #[test]
-fn strings_of_long_records_are_registered() {
-    let texts = ["a", "b", "c"].map(|text| text.repeat(32_000));
-    let arguments = [Argument::new(&*texts[0], Value::String((&*texts[1]).into()))];
-    let mut writer = Writer::new(Vec::new()).unwrap();
-    writer.record(&event(1, "net", &texts[2], (&arguments).into())).unwrap();
-    let archive = writer.into_inner();
-    let mut reader = Reader::new(&*archive);
-    loop {
-        let item = reader.next().unwrap().unwrap();
-        let Record::Event(event) = item.record else { continue };
-        let argument = event.arguments.iter().next().unwrap();
-        let Value::String(value) = argument.value else { panic!("{argument:?}") };
-        let found = [argument.name, value, event.name].map(|text| item.text(text).into_owned());
-        break assert!(found == texts);
+fn an_output_is_flushed_and_returned() {
+    #[derive(Default)]
+    struct Output {
+        bytes: Vec<u8>,
+        flushes: usize,
     }
-}
 
-/// The first thread of a record has the oldest index of a full table, and the second one is new.
-#[test]
-fn threads_of_one_record_do_not_replace_each_other() {
-    let koids = |thread| ThreadKoids::new(1, thread);
-    let switch = |outgoing, incoming| LegacyContextSwitch {
-        ticks: 1,
-        cpu: 0,
-        outgoing_state: ThreadState::BLOCKED,
-        outgoing: Thread::Inline(koids(outgoing)),
-        incoming: Thread::Inline(koids(incoming)),
-        outgoing_priority: 0,
-        incoming_priority: 0,
-    };
-    let pairs: Vec<(u64, u64)> = (0..127)
-        .map(|pair| (2 * pair, 2 * pair + 1))
-        .chain([(0, 300), (2, 301), (1, 302)])
-        .collect();
-    let mut writer = Writer::new(Vec::new()).unwrap();
-    for (outgoing, incoming) in &pairs {
-        writer.record(&switch(*outgoing, *incoming).into()).unwrap();
-    }
-    let archive = writer.into_inner();
-    let (mut reader, mut found) = (Reader::new(&*archive), Vec::new());
-    while let Some(item) = reader.next().unwrap() {
-        if let Record::LegacyContextSwitch(switch) = item.record {
-            found.push((item.thread(switch.outgoing).thread, item.thread(switch.incoming).thread));
+    impl Write for Output {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.bytes.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.flushes += 1;
+            Ok(())
         }
     }
-    assert_eq!(found, pairs);
+
+    let mut writer = Writer::new(Output::default()).unwrap();
+    writer.flush().unwrap();
+    assert_eq!((writer.output_mut().bytes.len(), writer.output_mut().flushes), (8, 1));
+    writer.output_mut().bytes.clear();
+    writer.section(1).unwrap();
+    assert_eq!(writer.into_inner().bytes, encode::to_bytes(&[SECTION_1]));
 }
 
 #[test]
-fn empty_strings_are_not_registered() {
+fn an_error_of_the_output_is_returned() {
+    let error = Writer::new(&mut [0; 7][..]).unwrap_err();
+    assert_eq!(error.to_string(), "cannot write the trace");
+    assert!(error.source().unwrap().to_string().contains("failed to write whole buffer"));
+    let error = WriteError::from(EncodeError::TooManyArguments);
+    assert_eq!(error.to_string(), "a record cannot be encoded");
+    assert_eq!(error.source().unwrap().to_string(), "a record has more than 15 arguments");
+}
+
+#[test]
+fn a_record_has_at_most_15_arguments() {
+    let arguments: Vec<_> = (0..16).map(|n| Argument::new("n", Value::Uint32(n))).collect();
     let mut writer = Writer::new(Vec::new()).unwrap();
-    let thread = Thread::Inline(ThreadKoids::new(12, 34));
-    let kind = EventKind::Instant { scope: Some(InstantScope::Global) };
-    let (category, name) = (Text::EMPTY, Text::EMPTY);
-    let arguments = Arguments::NONE;
-    let instant = Event { ticks: 5, thread, category, name, kind, arguments };
-    writer.record(&instant.into()).unwrap();
-    writer.record(&Log { ticks: 6, thread, message: b"abc" }.into()).unwrap();
-    let expected = [
-        MAGIC,
-        0x0001_0033,
-        12,
-        34,
-        0x0000_0000_0100_0034,
-        5,
-        2,
-        0x0000_0001_0003_0039,
-        6,
-        0x0063_6261,
-    ];
-    assert_eq!(writer.into_inner(), encode::to_bytes(&expected));
+    for count in [0, 1, 4, 5, 15] {
+        writer.record(&event(1, "c", "n", arguments[..count].into())).unwrap();
+    }
+    let error = writer.record(&event(1, "c", "n", arguments[..].into()));
+    assert!(matches!(error, Err(WriteError::Encode(EncodeError::TooManyArguments))));
+    let archive = writer.into_inner();
+    let (mut reader, mut values) = (Reader::new(&*archive), Vec::<Vec<u64>>::new());
+    while let Some(item) = reader.next().unwrap() {
+        if let Record::Event(event) = item.record {
+            let arguments = event.arguments.iter();
+            values.push(arguments.filter_map(|argument| argument.value.unsigned()).collect());
+        }
+    }
+    let expected = [0, 1, 4, 5, 15].map(|count| (0..count).collect::<Vec<u64>>());
+    assert_eq!(values, expected);
 }
