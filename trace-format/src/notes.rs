@@ -62,8 +62,8 @@ impl Omission {
     #[must_use]
     pub const fn event(self) -> &'static str {
         match self {
-            Self::TracePoints => "trace points left off: no room for their names",
-            Self::Names => "names left off: no room for them",
+            Self::TracePoints => "trace points disabled: no space for their strings",
+            Self::Names => "names dropped: buffer full",
             Self::Alerts => "alerts not sent",
             Self::Strings => "strings cut: too long",
             Self::Refused => "records refused",

@@ -105,7 +105,7 @@ fn names_that_change_leave_space_for_others() {
     assert!(last(&format!("kernel 2 {:#x} ", renamed.koid())).contains(" renamed 19999 "));
     assert_eq!(lines(&records, " late track ").len(), 1);
     assert!(last("kernel 1 ").contains(" named late"));
-    assert!(lines(&records, "left off").is_empty());
+    assert!(lines(&records, "names dropped").is_empty());
 }
 
 /// Names that exceed the space are counted, and leave space for strings.
@@ -120,9 +120,9 @@ fn names_without_space_are_counted() {
     let records = recording.end();
     let written = lines(&records, &name).len();
     assert!((20..named).contains(&written), "{written}");
-    let left_off = lines(&records, "trace/names left off");
-    let [left_off] = left_off.as_slice() else { panic!("{left_off:?}") };
-    let (_, number) = left_off.split_once("number=").unwrap();
+    let dropped = lines(&records, "trace/names dropped");
+    let [dropped] = dropped.as_slice() else { panic!("{dropped:?}") };
+    let (_, number) = dropped.split_once("number=").unwrap();
     let number: usize = number.parse().unwrap();
     // Threads of other tests may have lost their names too.
     assert!((named..=named + 10).contains(&(number + written)), "{number} {written}");
