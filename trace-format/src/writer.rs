@@ -6,6 +6,7 @@
 mod error;
 mod interner;
 mod refs;
+mod tables;
 
 pub use error::WriteError;
 
@@ -13,16 +14,10 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::encode::{self, EncodeError};
-use crate::layout::{
-    ProviderEvent, ThreadKoids, MAX_ARGUMENTS, MAX_STRING_BYTES, MAX_STRING_INDEX, MAX_THREAD_INDEX,
-};
-use crate::record::{Argument, Arguments, Metadata, Record, Text, Thread, Value};
-use interner::Interner;
+use crate::layout::{ProviderEvent, MAX_ARGUMENTS, MAX_STRING_BYTES};
+use crate::record::{Argument, Metadata, Record, Text, Value};
 use refs::first_index;
-
-/// The longest string, in bytes, that is registered in any case. Longer ones are hardly ever
-/// repeated, and are registered only if the record is too long otherwise.
-const MAX_INTERNED_BYTES: usize = 256;
+use tables::{Registrar, Tables, MAX_INTERNED_BYTES};
 
 /// The number of arguments that most records do not exceed.
 const FEW_ARGUMENTS: usize = 4;
@@ -67,23 +62,6 @@ pub struct Writer<W> {
     others: HashMap<Option<u32>, Tables>,
     words: Vec<u64>,
     bytes: Vec<u8>,
-}
-
-/// The tables of one provider.
-#[derive(Debug)]
-struct Tables {
-    strings: Interner<Box<[u8]>>,
-    threads: Interner<ThreadKoids>,
-}
-
-impl Default for Tables {
-    fn default() -> Self {
-        Self {
-            // The last index is that of unknown strings and threads.
-            strings: Interner::new(MAX_STRING_INDEX - 1),
-            threads: Interner::new(u16::from(MAX_THREAD_INDEX) - 1),
-        }
-    }
 }
 
 impl<W: Write> Writer<W> {
@@ -187,16 +165,20 @@ impl<W: Write> Writer<W> {
     /// Writes a record with at most `N` arguments.
     fn record_within<const N: usize>(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
         let mut list = [Argument { name: Text::EMPTY, value: Value::Null }; N];
-        let interned = self.interned(*record, &mut list, MAX_INTERNED_BYTES)?;
+        let interned = self.registrar(MAX_INTERNED_BYTES).record(*record, &mut list)?;
         let mut encoded = encode::append(&mut self.words, &interned);
         if let Err(EncodeError::RecordTooLong { .. }) = encoded {
             let mut list = [Argument { name: Text::EMPTY, value: Value::Null }; N];
-            let interned = self.interned(*record, &mut list, MAX_STRING_BYTES)?;
+            let interned = self.registrar(MAX_STRING_BYTES).record(*record, &mut list)?;
             encoded = encode::append(&mut self.words, &interned);
         }
         // Even after an error, because the tables have the new strings and threads.
         self.write_out()?;
         Ok(encoded?)
+    }
+
+    fn registrar(&mut self, max_bytes: usize) -> Registrar<'_> {
+        Registrar { tables: &mut self.tables, words: &mut self.words, max_bytes }
     }
 
     /// Flushes the output.
@@ -225,91 +207,5 @@ impl<W: Write> Writer<W> {
         encode::append_bytes(&mut self.bytes, &self.words);
         self.words.clear();
         self.output.write_all(&self.bytes)
-    }
-
-    /// Returns `record` with indices instead of inline threads, and of inline strings of up to
-    /// `max_bytes` bytes. `list` is the space for its arguments.
-    fn interned<'a>(
-        &mut self,
-        mut record: Record<'a>,
-        list: &'a mut [Argument<'a>],
-        max_bytes: usize,
-    ) -> Result<Record<'a>, EncodeError> {
-        match &mut record {
-            Record::Event(event) => {
-                self.intern_thread(&mut event.thread)?;
-                self.intern_text(&mut event.category, max_bytes)?;
-                self.intern_text(&mut event.name, max_bytes)?;
-            }
-            Record::Blob(blob) => self.intern_text(&mut blob.name, max_bytes)?,
-            Record::LegacyContextSwitch(switch) => {
-                self.intern_thread(&mut switch.outgoing)?;
-                self.intern_thread(&mut switch.incoming)?;
-            }
-            Record::Log(log) => self.intern_thread(&mut log.thread)?,
-            Record::Backtrace(backtrace) => self.intern_thread(&mut backtrace.thread)?,
-            Record::LargeBlob(blob) => {
-                self.intern_text(&mut blob.category, max_bytes)?;
-                self.intern_text(&mut blob.name, max_bytes)?;
-                if let Some(event) = &mut blob.event {
-                    self.intern_thread(&mut event.thread)?;
-                }
-            }
-            _ => {}
-        }
-        if let Some(arguments) = record.arguments_mut() {
-            *arguments = self.interned_arguments(*arguments, list, max_bytes)?;
-        }
-        Ok(record)
-    }
-
-    fn interned_arguments<'a>(
-        &mut self,
-        arguments: Arguments<'a>,
-        list: &'a mut [Argument<'a>],
-        max_bytes: usize,
-    ) -> Result<Arguments<'a>, EncodeError> {
-        // Values are hardly ever repeated. They are registered only if the record is too long
-        // otherwise.
-        let with_values = max_bytes > MAX_INTERNED_BYTES;
-        let mut count = 0;
-        for (place, argument) in list.iter_mut().zip(&arguments) {
-            *place = argument;
-            self.intern_text(&mut place.name, max_bytes)?;
-            if let (true, Value::String(text)) = (with_values, &mut place.value) {
-                self.intern_text(text, max_bytes)?;
-            }
-            count += 1;
-        }
-        let list: &'a [Argument<'a>] = list;
-        Ok(list.get(..count).unwrap_or_default().into())
-    }
-
-    fn intern_text(&mut self, text: &mut Text<'_>, max_bytes: usize) -> Result<(), EncodeError> {
-        let Text::Inline(value) = *text else {
-            return Ok(());
-        };
-        if value.is_empty() || value.len() > max_bytes {
-            return Ok(());
-        }
-        let (index, is_new) = self.tables.strings.index_of(value);
-        *text = Text::Indexed(index);
-        if is_new {
-            encode::append(&mut self.words, &Record::String { index, value })?;
-        }
-        Ok(())
-    }
-
-    fn intern_thread(&mut self, thread: &mut Thread) -> Result<(), EncodeError> {
-        let Thread::Inline(koids) = *thread else {
-            return Ok(());
-        };
-        let (index, is_new) = self.tables.threads.index_of(&koids);
-        let index = u8::try_from(index).expect("the table has at most 255 entries");
-        *thread = Thread::Indexed(index);
-        if is_new {
-            encode::append(&mut self.words, &Record::Thread { index, koids })?;
-        }
-        Ok(())
     }
 }

@@ -36,7 +36,7 @@ fn unknown_parts_of_events_are_counted() {
 
 #[test]
 fn unknown_parts_of_other_records_are_counted() {
-    // A userspace object of process ref 1 with name 2, and the arguments `3: "4"` and two of type 13.
+    // A userspace object of process ref 1 with name 2, the argument `3: "4"`, and two of type 13.
     let object = [0x0000_0300_0201_0056, 0xdead, 0x0000_0004_0003_0016, 0x0005_001d, 0x0005_001d];
     let expected =
         Audit { unknown_strings: 5, unknown_threads: 1, unknown_arguments: 2, saturated_times: 0 };
