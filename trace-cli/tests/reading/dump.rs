@@ -51,7 +51,8 @@ fn records_after_a_malformed_one_are_printed() {
         archive.extend_from_slice(&word.to_le_bytes());
     }
     let run = Place::new().run_with(&["dump", "-"], &archive);
-    let tail = "           ! bad record at byte 168: the clock has 0 ticks per second\n       \
+    let tail =
+        "           ! malformed record at byte 168: the clock has 0 ticks per second\n       \
                 184 9 provider-section 9\n";
     assert_eq!((run.code, run.stdout), (3, GOOD.to_owned() + tail));
 }

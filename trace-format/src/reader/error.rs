@@ -93,7 +93,7 @@ impl fmt::Display for ReadError {
             Self::NotAnArchive { first_word: None } => {
                 write!(f, "not a trace: it has less than 8 bytes")
             }
-            Self::Record { offset, .. } => write!(f, "bad record at byte {offset}"),
+            Self::Record { offset, .. } => write!(f, "malformed record at byte {offset}"),
             Self::RecordTooLarge { offset, bytes, limit } => write!(
                 f,
                 "the record at byte {offset} has {bytes} bytes, more than {limit}; it is skipped"

@@ -11,7 +11,7 @@ use crate::{lines, stats_of, words_lines, MAGIC};
 fn a_malformed_record_is_skipped() {
     let words = [MAGIC, 0x0001_0013, 0x000b_002b, 9, 0x0000_0000_0102_0024, 7];
     let found = words_lines(&words);
-    assert_eq!(found, ["bad record at byte 8", "32: None \"\" 7 ns 0/0  "]);
+    assert_eq!(found, ["malformed record at byte 8", "32: None \"\" 7 ns 0/0  "]);
     let stats = Stats { records: 4, bad_records: 1, unknown_records: 1, ..Stats::default() };
     assert_eq!(stats_of(&words), (stats, Audit { unknown_threads: 1, ..Audit::default() }));
 }
