@@ -95,7 +95,7 @@ impl Checker {
         if self.errors.len() < MAX_ERRORS {
             self.errors.push(message(&error));
         }
-        if error.is_no_archive() {
+        if error.is_input_error() {
             self.no_archive = Some(error);
         }
     }

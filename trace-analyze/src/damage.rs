@@ -41,7 +41,7 @@ impl Damage {
     /// Tells whether nothing is missing either.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.is_readable() && self.missing().is_nothing()
+        self.is_readable() && self.missing().is_empty()
     }
 
     /// Returns what is missing, as the archive reports itself.
@@ -128,7 +128,7 @@ impl Damage {
 
     /// Takes note of damage; an error that is more than that is passed on.
     fn read_error(&mut self, error: ReadError) -> Result<(), ReadError> {
-        if error.is_no_archive() {
+        if error.is_input_error() {
             return Err(error);
         }
         let place = match error.is_fatal() {

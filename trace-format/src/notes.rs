@@ -106,9 +106,9 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// Returns whether the archive is complete.
+    /// Returns whether no data is missing: the archive is complete.
     #[must_use]
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
@@ -138,13 +138,13 @@ mod tests {
 
     #[test]
     fn an_archive_with_missing_data_is_incomplete() {
-        assert!(Missing::default().is_nothing());
-        assert!(!Missing { records: 1, ..Missing::default() }.is_nothing());
-        assert!(!Missing { buffers_full: 1, ..Missing::default() }.is_nothing());
+        assert!(Missing::default().is_empty());
+        assert!(!Missing { records: 1, ..Missing::default() }.is_empty());
+        assert!(!Missing { buffers_full: 1, ..Missing::default() }.is_empty());
         for omission in Omission::ALL {
             let mut missing = Missing::default();
             missing.omit(omission, 3);
-            assert!(!missing.is_nothing());
+            assert!(!missing.is_empty());
             assert_eq!(missing.omissions().collect::<Vec<_>>(), [(omission, 3)]);
             assert_eq!(Omission::of_event(omission.event()), Some(omission));
         }

@@ -115,7 +115,7 @@ impl Report {
         let unknown = self.audit.unknown_strings + self.audit.unknown_threads;
         if self.error_count + unknown > 0 {
             Verdict::Malformed
-        } else if !self.missing().is_nothing() {
+        } else if !self.missing().is_empty() {
             Verdict::Lossy
         } else {
             Verdict::Complete

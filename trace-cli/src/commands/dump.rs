@@ -34,7 +34,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
                 text::line_with_names(&mut line, &item, &mut objects).context(failed)?;
             }
             Ok(None) => break,
-            Err(error) if error.is_no_archive() => return Err(input::explain(&args.file, error)),
+            Err(error) if error.is_input_error() => return Err(input::explain(&args.file, error)),
             Err(error) => {
                 code = exit::INCOMPLETE;
                 line = replacement(&error);

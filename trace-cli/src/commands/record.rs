@@ -165,7 +165,7 @@ fn code(args: &RecordArgs, summary: &SessionSummary, status: u8) -> u8 {
     if summary.archive.is_err() {
         return if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED };
     }
-    let incomplete = !summary.missing().is_nothing()
+    let incomplete = !summary.missing().is_empty()
         || summary.events() == 0
         || !summary.categories_without_events().is_empty();
     if args.strict && status == exit::OK && incomplete {

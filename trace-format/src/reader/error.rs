@@ -74,7 +74,7 @@ impl ReadError {
     /// Any other error is damage to an archive, whose records before the error are valid. This
     /// includes an input that ends early, such as truncated compressed data.
     #[must_use]
-    pub fn is_no_archive(&self) -> bool {
+    pub fn is_input_error(&self) -> bool {
         match self {
             Self::Io { offset, error } => *offset == 0 || error.kind() != ErrorKind::UnexpectedEof,
             Self::NotAnArchive { .. } => true,

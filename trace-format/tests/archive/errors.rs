@@ -102,9 +102,9 @@ fn only_errors_of_one_record_are_not_fatal() {
         (ReadError::TooManyProviders { offset: 8, limit: 1 }, true, false),
         (ReadError::NotAnArchive { first_word: None }, true, true),
     ];
-    for (read_error, is_fatal, is_no_archive) in table {
-        let found = (read_error.is_fatal(), read_error.is_no_archive());
-        assert_eq!(found, (is_fatal, is_no_archive), "{read_error}");
+    for (read_error, is_fatal, is_input_error) in table {
+        let found = (read_error.is_fatal(), read_error.is_input_error());
+        assert_eq!(found, (is_fatal, is_input_error), "{read_error}");
         let source = matches!(read_error, ReadError::Record { .. }).then(|| error.to_string());
         assert_eq!(read_error.source().map(ToString::to_string), source);
     }

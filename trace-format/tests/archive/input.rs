@@ -59,7 +59,7 @@ fn an_error_of_the_input_is_returned() {
         assert!(reader.next().unwrap().is_none(), "nothing follows a fatal error");
         assert!(error.to_string().starts_with("cannot read the trace at byte "), "{error}");
         assert_eq!(error.source().unwrap().to_string(), io::Error::from(kind).to_string());
-        (error.is_fatal(), error.is_no_archive())
+        (error.is_fatal(), error.is_input_error())
     };
     let (early, other) = (io::ErrorKind::UnexpectedEof, io::ErrorKind::PermissionDenied);
     assert_eq!(first_error(&bytes, early), (true, false));
