@@ -135,6 +135,18 @@ fn strings_and_threads_of_each_record_are_registered() {
     let expected = Backtrace { thread: Thread::Indexed(1), ..backtrace };
     assert_eq!(stored(backtrace), expected.into());
 
+    let switch = LegacyContextSwitch {
+        ticks,
+        cpu: 0,
+        outgoing_state: ThreadState::BLOCKED,
+        outgoing: thread,
+        incoming: Thread::Inline(ThreadKoids::new(1, 3)),
+        outgoing_priority: 0,
+        incoming_priority: 0,
+    };
+    let (outgoing, incoming) = (Thread::Indexed(1), Thread::Indexed(2));
+    assert_eq!(stored(switch), LegacyContextSwitch { outgoing, incoming, ..switch }.into());
+
     let arguments = [Argument::new("argument", Value::String("value".into()))];
     let event = LargeBlobEvent { ticks, thread, arguments: (&arguments).into() };
     let blob = LargeBlob { category, name, event: Some(event), payload };
