@@ -12,18 +12,18 @@
 //! The loop never waits for the reader of the archive: what the writer is behind goes to a file
 //! that has no name.
 
-mod position;
+mod offset_reader;
 mod sink;
 mod spool;
 mod target;
 mod writer;
 
-pub(crate) use position::ReadFrom;
+pub(crate) use offset_reader::OffsetReader;
 pub use sink::ArchiveSink;
 #[cfg(test)]
-pub(crate) use spool::{Block, Notes};
+pub(crate) use spool::{Block, BlockInfo};
+pub(crate) use target::ArchiveOutput;
 pub use target::ArchiveTarget;
-pub(crate) use target::Output;
 #[cfg(test)]
 pub(crate) use writer::ArchiveWriter;
-pub(crate) use writer::{give_way, Beginning, WriterStatus};
+pub(crate) use writer::{lower_priority, Prefix, WriterStatus};

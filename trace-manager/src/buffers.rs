@@ -28,14 +28,14 @@ pub(crate) struct Buffers {
 struct Counts {
     quota: Quota,
     /// Buffers whose providers have left, and whose contents are still needed.
-    leaving: u64,
+    releasing: u64,
     /// Buffers that were freed.
     freed: u64,
 }
 
 /// There is too little memory for a buffer.
 #[derive(Debug)]
-pub(crate) struct NoRoom {
+pub(crate) struct NoMemory {
     excess: Excess,
     /// Whether buffers are going to be freed without anything that providers do.
     pub(crate) is_temporary: bool,
@@ -43,7 +43,7 @@ pub(crate) struct NoRoom {
     pub(crate) freed: u64,
 }
 
-impl fmt::Display for NoRoom {
+impl fmt::Display for NoMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.excess.fmt(f)
     }
@@ -56,7 +56,7 @@ pub(crate) struct Share {
     peer: PeerCredentials,
     size: u64,
     /// Whether it is one of [`Counts::leaving`].
-    is_leaving: AtomicBool,
+    is_releasing: AtomicBool,
     /// Whether the memory could not be freed.
     is_lost: bool,
 }
@@ -73,7 +73,7 @@ impl Buffers {
     pub(crate) fn new(waker: Waker) -> Self {
         let nothing = Bound { process: 0, user: 0, total: 0 };
         let quota = Quota::new("bytes of buffers", nothing);
-        Self { counts: Arc::new(Mutex::new(Counts { quota, leaving: 0, freed: 0 })), waker }
+        Self { counts: Arc::new(Mutex::new(Counts { quota, releasing: 0, freed: 0 })), waker }
     }
 
     /// Changes the bound. What is taken stays taken.
@@ -82,20 +82,20 @@ impl Buffers {
     }
 
     /// Takes the memory of a buffer.
-    pub(crate) fn take(&self, peer: PeerCredentials, size: u64) -> Result<Share, NoRoom> {
+    pub(crate) fn take(&self, peer: PeerCredentials, size: u64) -> Result<Share, NoMemory> {
         let mut counts = self.lock();
         if let Err(excess) = counts.quota.take(peer, size) {
-            let Counts { leaving, freed, .. } = *counts;
-            return Err(NoRoom { excess, is_temporary: leaving != 0, freed });
+            let Counts { releasing, freed, .. } = *counts;
+            return Err(NoMemory { excess, is_temporary: releasing != 0, freed });
         }
         drop(counts);
-        let (buffers, is_leaving) = (self.clone(), AtomicBool::new(false));
-        Ok(Share { buffers, peer, size, is_leaving, is_lost: false })
+        let (buffers, is_releasing) = (self.clone(), AtomicBool::new(false));
+        Ok(Share { buffers, peer, size, is_releasing, is_lost: false })
     }
 
     /// Returns how many buffers have been left and are not freed.
-    pub(crate) fn leaving(&self) -> u64 {
-        self.lock().leaving
+    pub(crate) fn releasing(&self) -> u64 {
+        self.lock().releasing
     }
 
     /// Returns how many buffers were freed.
@@ -111,10 +111,10 @@ impl Buffers {
 impl Drop for Share {
     fn drop(&mut self) {
         let mut counts = self.buffers.lock();
-        counts.leaving -= u64::from(*self.is_leaving.get_mut());
+        counts.releasing -= u64::from(*self.is_releasing.get_mut());
         counts.freed += 1;
         if !self.is_lost {
-            counts.quota.give_back(self.peer, self.size);
+            counts.quota.release(self.peer, self.size);
         }
         drop(counts);
         self.buffers.waker.wake();
@@ -133,9 +133,9 @@ impl SharedBuffer {
     }
 
     /// Says that the provider has left it.
-    pub(crate) fn leave(&self) {
-        if !self.share.is_leaving.swap(true, Ordering::Relaxed) {
-            self.share.buffers.lock().leaving += 1;
+    pub(crate) fn begin_release(&self) {
+        if !self.share.is_releasing.swap(true, Ordering::Relaxed) {
+            self.share.buffers.lock().releasing += 1;
         }
     }
 }

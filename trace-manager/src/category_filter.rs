@@ -62,7 +62,7 @@ fn select(
         let size = record_words(header).unwrap_or(usize::MAX).min(words.len() - at);
         let record = words.get(at..at + size).unwrap_or_default();
         if record::Type::get(header) == RecordType::String.bits() {
-            learn(categories, excluded, record);
+            register_string(categories, excluded, record);
         } else if is_excluded(categories, excluded, record) {
             let kept = kept.get_or_insert_with(|| spares.take());
             kept.extend_from_slice(words.get(run..at).unwrap_or_default());
@@ -109,7 +109,7 @@ fn category(record: &[u64]) -> Option<(StringRef, &[u64])> {
     Some((StringRef::from_bits(bits as u16), record.get(at..).unwrap_or_default()))
 }
 
-fn learn(categories: &CategorySet, excluded: &mut Excluded, record: &[u64]) {
+fn register_string(categories: &CategorySet, excluded: &mut Excluded, record: &[u64]) {
     let [header, text @ ..] = record else { return };
     let index = string::Index::get(*header) as usize;
     let text = as_bytes(text).get(..string::Length::get(*header) as usize).unwrap_or_default();
@@ -155,7 +155,7 @@ mod tests {
             append(&mut words, &Record::from(event)).unwrap();
         }
         let words = spares.share(words);
-        Records { provider: 1, words, slots: Vec::new(), told: 0, is_last: false }
+        Records { provider: 1, words, slots: Vec::new(), reported: 0, is_last: false }
     }
 
     fn filter(patterns: &[&str], spares: &Spares) -> CategoryFilter {

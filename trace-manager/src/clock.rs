@@ -7,20 +7,20 @@ use trace_protocol::message::ClockSource;
 
 /// The least time between two samples that give a rate: reading takes about 50 ns, which is 5 parts
 /// in a million of it.
-pub(crate) const LEAST_SPAN: Duration = Duration::from_millis(10);
+pub(crate) const MIN_SPAN: Duration = Duration::from_millis(10);
 
-/// Takes a sample that is at least [`LEAST_SPAN`] after `earlier`, waiting if need be.
+/// Takes a sample that is at least [`MIN_SPAN`] after `earlier`, waiting if need be.
 pub(crate) fn sample_after(earlier: &ClockSample) -> ClockSample {
     let passed = ClockSample::now().since(earlier);
-    if let Some(rest) = LEAST_SPAN.checked_sub(passed) {
+    if let Some(rest) = MIN_SPAN.checked_sub(passed) {
         std::thread::sleep(rest);
     }
     ClockSample::now()
 }
 
-/// The counter's ticks per second from `earlier` to `later`, if they are [`LEAST_SPAN`] apart.
+/// The counter's ticks per second from `earlier` to `later`, if they are [`MIN_SPAN`] apart.
 pub(crate) fn counter_rate(earlier: &ClockSample, later: &ClockSample) -> Option<u64> {
-    let long = later.since(earlier) >= LEAST_SPAN;
+    let long = later.since(earlier) >= MIN_SPAN;
     let rate = later.rate_since(earlier, ClockSource::CpuCounter);
     rate.filter(|rate| long && *rate != 0)
 }

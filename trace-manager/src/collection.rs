@@ -6,11 +6,11 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `tape` | one provider: its buffer, and copies that were not looked at yet |
+//! | `provider` | one provider: its buffer, and copies that were not looked at yet |
 //! | `finisher` | the thread that reads what providers leave behind |
 
 mod finisher;
-mod tape;
+mod provider;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,7 +18,7 @@ use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::Layout;
 
 pub(crate) use finisher::Finisher;
-pub(crate) use tape::{Departure, Extract, Remains, Tape};
+pub(crate) use provider::{Departure, Extract, FinalRecords, ProviderData};
 
 use crate::machine::{ProviderId, SaveRequest};
 use crate::records::{Records, Spares};
@@ -28,14 +28,14 @@ use crate::records::{Records, Spares};
 pub(crate) struct Collection {
     spares: Spares,
     finisher: Finisher,
-    tapes: BTreeMap<ProviderId, Tape>,
+    providers: BTreeMap<ProviderId, ProviderData>,
     /// Whose copy is to be sanitized next, oldest first.
     waiting: VecDeque<ProviderId>,
     next_id: u32,
     /// Providers that have left and of which all is collected, and their events and losses.
-    left: usize,
-    events_left: u64,
-    lost_left: u64,
+    departed: usize,
+    departed_events: u64,
+    departed_losses: u64,
 }
 
 impl Collection {
@@ -44,12 +44,12 @@ impl Collection {
         Self {
             spares,
             finisher,
-            tapes: BTreeMap::new(),
+            providers: BTreeMap::new(),
             waiting: VecDeque::new(),
             next_id: 1,
-            left: 0,
-            events_left: 0,
-            lost_left: 0,
+            departed: 0,
+            departed_events: 0,
+            departed_losses: 0,
         }
     }
 
@@ -60,27 +60,29 @@ impl Collection {
     }
 
     /// Adds a provider.
-    pub(crate) fn join(&mut self, id: ProviderId, tape: Tape) {
-        self.tapes.insert(id, tape);
+    pub(crate) fn join(&mut self, id: ProviderId, provider: ProviderData) {
+        self.providers.insert(id, provider);
     }
 
     /// Returns a provider's id in archives and its buffer's layout.
     pub(crate) fn provider(&self, id: ProviderId) -> Option<(u32, Layout)> {
-        self.tapes.get(&id).map(|tape| (tape.id(), tape.layout()))
+        self.providers.get(&id).map(|provider| (provider.id(), provider.layout()))
     }
 
     /// Tells whether so many copies of a provider's buffers wait that one is to be sanitized before
     /// another one is made.
     pub(crate) fn is_behind(&self, id: ProviderId) -> bool {
         // As much memory as the buffer has.
-        self.tapes.get(&id).is_some_and(|tape| tape.waiting() >= tape.layout().rolling_buffers())
+        self.providers
+            .get(&id)
+            .is_some_and(|provider| provider.waiting() >= provider.layout().rolling_buffers())
     }
 
     /// Copies a rolling buffer, to `slot` if there is one. After this its provider may write it
     /// again.
     pub(crate) fn copy(&mut self, id: ProviderId, request: SaveRequest, slot: Option<SaveSlot>) {
-        if let Some(tape) = self.tapes.get_mut(&id) {
-            tape.copy(request, slot);
+        if let Some(provider) = self.providers.get_mut(&id) {
+            provider.copy(request, slot);
             self.waiting.push_back(id);
         }
     }
@@ -98,22 +100,22 @@ impl Collection {
 
     /// Sanitizes the oldest copy of one provider, if it has one.
     pub(crate) fn sanitize(&mut self, id: ProviderId) -> Option<Records> {
-        self.tapes.get_mut(&id)?.sanitize_one(&self.spares)
+        self.providers.get_mut(&id)?.sanitize_one(&self.spares)
     }
 
-    /// Has all that is left of a provider collected; [`Collection::take_remains`] returns it.
+    /// Has all that is left of a provider collected; [`Collection::take_final`] returns it.
     pub(crate) fn finish(&mut self, id: ProviderId, departure: Departure) {
-        if let Some(tape) = self.tapes.remove(&id) {
-            self.finisher.finish(tape, departure, self.spares.clone());
+        if let Some(provider) = self.providers.remove(&id) {
+            self.finisher.finish(provider, departure, self.spares.clone());
         }
     }
 
     /// Returns what was collected of a provider that left.
-    pub(crate) fn take_remains(&mut self) -> Option<Remains> {
+    pub(crate) fn take_final(&mut self) -> Option<FinalRecords> {
         let remains = self.finisher.take()?;
-        self.left += 1;
-        self.events_left += remains.summary.events;
-        self.lost_left = self.lost_left.saturating_add(remains.summary.dropped);
+        self.departed += 1;
+        self.departed_events += remains.summary.events;
+        self.departed_losses = self.departed_losses.saturating_add(remains.summary.dropped);
         Some(remains)
     }
 
@@ -125,26 +127,29 @@ impl Collection {
     /// Copies what the providers' buffers hold beyond the records that were returned, and goes on.
     /// No copy waits to be sanitized.
     pub(crate) fn extracts(&self) -> Vec<Extract> {
-        self.tapes.values().map(Tape::extract).collect()
+        self.providers.values().map(ProviderData::extract).collect()
     }
 
     /// Returns the size in bytes of the buffers of the providers that are there.
     pub(crate) fn buffer_sizes(&self) -> u64 {
-        self.tapes.values().map(|tape| tape.layout().total_size() as u64).sum()
+        self.providers.values().map(|provider| provider.layout().total_size() as u64).sum()
     }
 
     /// Returns how many providers there are, and how many there were.
     pub(crate) fn providers(&self) -> (usize, usize) {
-        (self.tapes.len(), self.tapes.len() + self.outstanding() + self.left)
+        (self.providers.len(), self.providers.len() + self.outstanding() + self.departed)
     }
 
     /// Returns the number of events collected so far.
     pub(crate) fn events(&self) -> u64 {
-        self.events_left + self.tapes.values().map(Tape::events).sum::<u64>()
+        self.departed_events + self.providers.values().map(ProviderData::events).sum::<u64>()
     }
 
     /// Returns the number of records dropped so far.
     pub(crate) fn lost(&self) -> u64 {
-        self.tapes.values().map(Tape::dropped).fold(self.lost_left, u64::saturating_add)
+        self.providers
+            .values()
+            .map(ProviderData::dropped)
+            .fold(self.departed_losses, u64::saturating_add)
     }
 }

@@ -18,11 +18,11 @@ pub enum ManagerError {
     /// A session is active; there is one at a time.
     SessionActive,
     /// A buffer of no bytes was asked for.
-    NoBufferSize,
+    ZeroBufferSize,
     /// The buffer for one provider is larger than the memory that is left.
     BufferTooLarge {
         /// The buffer's size in bytes.
-        wanted: u64,
+        size: u64,
         /// The memory available, in bytes.
         available: u64,
     },
@@ -39,7 +39,7 @@ pub enum ManagerError {
     /// There is not the memory for a copy of the providers' buffers.
     SnapshotTooLarge {
         /// The buffers' size in bytes.
-        wanted: u64,
+        size: u64,
         /// The memory available, in bytes.
         available: u64,
     },
@@ -51,7 +51,7 @@ pub enum ManagerError {
         source: io::Error,
     },
     /// The session ended before a snapshot could be taken: all is in its archive.
-    SessionOver,
+    SessionEnded,
     /// The event loop could not be set up.
     EventLoop(io::Error),
     /// The event loop ended.
@@ -68,12 +68,12 @@ impl fmt::Display for ManagerError {
             Self::SessionActive => {
                 write!(f, "another session is active")
             }
-            Self::NoBufferSize => {
+            Self::ZeroBufferSize => {
                 write!(f, "the buffer size is 0\nhint: use at least 4096 bytes")
             }
-            Self::BufferTooLarge { wanted, available } => write!(
+            Self::BufferTooLarge { size, available } => write!(
                 f,
-                "a buffer of {wanted} bytes for each provider exceeds the {available} bytes of \
+                "a buffer of {size} bytes for each provider exceeds the {available} bytes of \
                  available memory\nhint: use a smaller buffer"
             ),
             Self::CreateArchive { path, source } => {
@@ -83,14 +83,14 @@ impl fmt::Display for ManagerError {
                 f,
                 "snapshots require an archive that is a file, not a pipe"
             ),
-            Self::SnapshotTooLarge { wanted, available } => write!(
+            Self::SnapshotTooLarge { size, available } => write!(
                 f,
-                "a copy of {wanted} bytes of buffers exceeds half of the {available} bytes of available memory"
+                "a copy of {size} bytes of buffers exceeds half of the {available} bytes of available memory"
             ),
             Self::Snapshot { path, source } => {
                 write!(f, "cannot write the snapshot {}: {source}", path.display())
             }
-            Self::SessionOver => {
+            Self::SessionEnded => {
                 write!(f, "the recording ended before: its records are in the archive")
             }
             Self::EventLoop(source) => write!(f, "cannot set up the event loop: {source}"),

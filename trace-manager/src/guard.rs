@@ -16,21 +16,21 @@
 //! |---|---|
 //! | `messages` | what travels over the socket |
 //! | `ledger` | which numbers are kept |
-//! | `keeper` | the manager's side: what it hands over, and keeping the numbers |
+//! | `guard` | the manager's side: what it hands over, and keeping the numbers |
 //! | `pool` | the manager's side: where copies are made |
 //! | `watch` | the guard's side while the manager lives |
 //! | `completion` | the guard's side when the manager is dead |
-//! | `leftover` | what a provider's memory still holds |
+//! | `remaining` | what a provider's memory still holds |
 
 mod completion;
-mod keeper;
+mod handle;
 mod ledger;
-mod leftover;
 mod messages;
-mod pool;
+mod remaining;
+mod slot_pool;
+mod state;
 #[cfg(test)]
 mod tests;
-mod watch;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -38,9 +38,9 @@ use std::path::PathBuf;
 
 use trace_protocol::socket::Socket;
 
-pub(crate) use keeper::{Account, Joining, Keeper};
-pub(crate) use ledger::Mark;
-pub(crate) use pool::Pool;
+pub(crate) use handle::{GuardHandle, JoinedProvider, ProviderLedger};
+pub(crate) use ledger::LedgerUpdate;
+pub(crate) use slot_pool::SlotPool;
 
 /// A guard process, for one session: see [`Manager::start_guarded`](crate::Manager::start_guarded).
 #[derive(Debug)]
@@ -75,7 +75,7 @@ pub enum GuardOutcome {
         missing: u64,
     },
     /// The manager died, and the archive was a pipe or a socket, which ends where it ends.
-    NotAFile,
+    Stream,
     /// The manager died, and the archive could not be completed.
     Failed {
         /// Where the whole records are that were written.
@@ -88,7 +88,7 @@ pub enum GuardOutcome {
 /// Is the guard at this end of [`Guard::pair`]: returns when the session is over, or the manager
 /// dead and its archive completed.
 pub fn run_guard(socket: OwnedFd) -> GuardOutcome {
-    match watch::Watch::until_the_end(&Socket::from(socket)) {
+    match state::GuardState::receive_all(&Socket::from(socket)) {
         Some(watched) => completion::complete(watched),
         None => GuardOutcome::Nothing,
     }

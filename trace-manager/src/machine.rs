@@ -1,9 +1,9 @@
 //! The state machines of sessions and providers, without I/O.
 //!
-//! A [`Conductor`] takes [`Input`]s and gives back [`Output`]s; time is a number that the caller
+//! A [`Coordinator`] takes [`Input`]s and gives back [`Output`]s; time is a number that the caller
 //! passes in. Behind it stand two machines, each an enum with one transition function: [`Tracee`]
 //! for each connected provider and [`Session`] for the session. They meet only here: the session
-//! speaks to all of its tracees alike and learns no more of them than a [`Census`]. [`Triggers`]
+//! speaks to all of its tracees alike and learns no more of them than a [`TraceeCounts`]. [`Triggers`]
 //! say what alerts do.
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //!              \                        /
 //!               v                      v
 //!           +--------------------------------+
-//!           | Conductor:  Session            |
+//!           | Coordinator:  Session            |
 //!           |             Tracee Tracee ...  |
 //!           +--------------------------------+
 //!               |                      |
@@ -20,7 +20,7 @@
 //!        State(SessionState)    Provider(action)
 //! ```
 
-mod conductor;
+mod coordinator;
 mod save_sequence;
 mod session;
 #[cfg(test)]
@@ -28,9 +28,9 @@ mod tests;
 mod tracee;
 mod triggers;
 
-pub use conductor::{Conductor, Input, Output, ProviderId};
+pub use coordinator::{Coordinator, Input, Output, ProviderId};
 pub use save_sequence::SaveRequest;
-pub use session::{Census, Session, SessionAction, SessionEvent, SessionState};
+pub use session::{Session, SessionAction, SessionEvent, SessionState, TraceeCounts};
 pub use tracee::{Tracee, TraceeAction, TraceeEvent, TraceeState};
 pub use triggers::{Reaction, Trigger, TriggerAction, Triggers, MAX_SNAPSHOTS};
 
@@ -63,7 +63,7 @@ impl Default for Timeouts {
 
 /// What a session asks of its providers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Terms {
+pub struct ProviderConfig {
     /// What happens when a buffer fills.
     pub mode: BufferingMode,
     /// Category patterns; see [`trace_protocol::categories`].
@@ -111,7 +111,7 @@ pub enum Violation {
     /// It sent what is no packet or message.
     Protocol(ProtocolError),
     /// It sent a packet or message that is not its turn, or not its to send.
-    OutOfTurn(&'static str),
+    Unexpected(&'static str),
     /// It speaks another version of the packet protocol.
     PacketVersion(u32),
     /// It asked to save a buffer in a mode other than streaming.
@@ -140,7 +140,7 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Protocol(error) => error.fmt(f),
-            Self::OutOfTurn(what) => write!(f, "sent {what} out of turn"),
+            Self::Unexpected(what) => write!(f, "sent {what} out of turn"),
             Self::PacketVersion(found) => {
                 write!(f, "speaks version {found} of the packet protocol: expected version 1")
             }

@@ -1,7 +1,7 @@
 //! Providers that may write records about the whole machine: other processes, and processors.
 //!
-//! A provider gets this right from the program that runs the manager, never by its own word: the
-//! program names the process, and the kernel says who is at the other end of a socket.
+//! Only the program that runs the manager grants this right: it names the process, and the kernel
+//! reports the process at the other end of a socket.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,29 +14,30 @@ use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use trace_protocol::buffer::consumer::IdentityPolicy;
 use trace_protocol::socket::PeerCredentials;
 
-/// The processes that were named. Clones are the same.
+/// The processes that may write such records. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct MachineProviders(Arc<Mutex<Vec<Named>>>);
+pub(crate) struct MachineProviders(Arc<Mutex<Vec<MachineProcess>>>);
 
 #[derive(Debug)]
-struct Named {
+struct MachineProcess {
     pid: u32,
-    /// While this has not ended, no other process has its pid.
+    /// The process. Until it has ended, no other process has its pid.
     process: OwnedFd,
-    /// When the manager started it; `None` for a process of somebody else, which has to be root's.
+    /// When the manager started it. `None` for a process that somebody else started, which must run
+    /// as root.
     started: Option<Instant>,
 }
 
 impl MachineProviders {
-    /// Starts a process and names it. Until that is done nobody's policy is decided.
+    /// Starts a process and adds it. No policy is decided meanwhile.
     pub(crate) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
-        let mut named = self.lock();
+        let mut processes = self.lock();
         let started = Some(Instant::now());
         let mut child = command.spawn()?;
         match open(child.id()) {
-            Ok(process) => named.push(Named { pid: child.id(), process, started }),
+            Ok(process) => processes.push(MachineProcess { pid: child.id(), process, started }),
             Err(error) => {
-                // The caller gets no child, so nobody else would end it. It may have ended.
+                // The caller gets no child, so it is ended here. It may have ended already.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(error);
@@ -45,31 +46,32 @@ impl MachineProviders {
         Ok(child)
     }
 
-    /// Names a process that runs. It counts as long as it is root's.
+    /// Adds a running process, which has the right only if it runs as root.
     pub(crate) fn allow(&self, pid: u32) -> io::Result<()> {
         let process = open(pid)?;
-        self.lock().push(Named { pid, process, started: None });
+        self.lock().push(MachineProcess { pid, process, started: None });
         Ok(())
     }
 
-    /// Returns about whom a provider may write records. `accepted` is when its connection was.
+    /// Returns the processes about which a provider may write records. `accepted` is the time at
+    /// which its connection was accepted.
     pub(crate) fn policy(&self, peer: PeerCredentials, accepted: Instant) -> IdentityPolicy {
-        let is_allowed = |named: &Named| match named.started {
-            // A connection from before is that of an earlier process with this pid.
+        let is_allowed = |process: &MachineProcess| match process.started {
+            // An older connection belongs to an earlier process with this pid.
             Some(started) => accepted >= started,
             None => peer.uid == 0,
         };
-        match self.lock().iter().any(|named| named.pid == peer.pid && is_allowed(named)) {
+        match self.lock().iter().any(|process| process.pid == peer.pid && is_allowed(process)) {
             true => IdentityPolicy::Machine,
             false => IdentityPolicy::Own(u64::from(peer.pid)),
         }
     }
 
-    /// Returns the processes that have not ended.
-    fn lock(&self) -> MutexGuard<'_, Vec<Named>> {
-        let mut named = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        named.retain(|named| !has_ended(&named.process));
-        named
+    /// Locks the list and removes processes that have ended.
+    fn lock(&self) -> MutexGuard<'_, Vec<MachineProcess>> {
+        let mut processes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        processes.retain(|process| !has_ended(&process.process));
+        processes
     }
 }
 
@@ -79,7 +81,7 @@ fn open(pid: u32) -> io::Result<OwnedFd> {
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Whether a process has ended: its descriptor is readable then (pidfd_open(2)).
+/// Returns whether a process has ended: its descriptor is readable then (pidfd_open(2)).
 fn has_ended(process: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(process, PollFlags::IN)];
     poll(&mut fds, 0) != Ok(0)
@@ -98,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_was_not_named_writes_about_itself() {
+    fn an_unlisted_process_writes_about_itself() {
         let providers = MachineProviders::default();
         let me = std::process::id();
         for uid in [0, 1000] {
@@ -107,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_processes_that_others_started_only_those_of_root_count() {
+    fn an_allowed_process_must_run_as_root() {
         let providers = MachineProviders::default();
         let me = std::process::id();
         providers.allow(me).unwrap();
@@ -119,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_counts_while_it_lives_and_for_connections_that_it_made() {
+    fn a_spawned_process_has_the_right_until_it_ends_and_for_its_own_connections() {
         let providers = MachineProviders::default();
         let before = Instant::now();
         let mut child = providers.spawn(Command::new("sleep").arg("1000")).unwrap();

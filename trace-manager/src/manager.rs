@@ -13,16 +13,16 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 use trace_protocol::socket::Listener;
 
-use crate::archive::{ArchiveTarget, Output};
+use crate::archive::{ArchiveOutput, ArchiveTarget};
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::guard::Guard;
 use crate::limits::Limits;
 use crate::machine::SessionState;
 use crate::machine_providers::MachineProviders;
-use crate::notice::{Notice, Notices};
-use crate::recording::Recorded;
-use crate::server::{Command, EventLoop, Mailbox, Shared, StartRequest};
+use crate::notice::{Notice, NoticeSender};
+use crate::recording::EndedRecording;
+use crate::server::{Command, EventLoop, Mailbox, SharedProgress, StartRequest};
 use crate::sink::{Finish, SinkRequest};
 use crate::summary::{Progress, SessionSummary};
 
@@ -106,7 +106,7 @@ impl Manager {
     /// # Errors
     ///
     /// [`ManagerError::SessionActive`] while another session is not over;
-    /// [`ManagerError::NoBufferSize`] and [`ManagerError::BufferTooLarge`] for a buffer that cannot
+    /// [`ManagerError::ZeroBufferSize`] and [`ManagerError::BufferTooLarge`] for a buffer that cannot
     /// be; [`ManagerError::CreateArchive`].
     pub fn start(
         &self,
@@ -154,12 +154,12 @@ impl Manager {
             ArchiveTarget::File(path) => path.clone(),
             ArchiveTarget::Stream(_) => PathBuf::new(),
         };
-        let output = Output::open(target)?;
+        let output = ArchiveOutput::open(target)?;
         if config.takes_snapshots() && output.naming().is_none() {
             return Err(ManagerError::SnapshotOfStream);
         }
-        let (notices, noticed) = Notices::new();
-        let shared = Arc::new(Shared::new(Progress {
+        let (notices, notice_receiver) = NoticeSender::new();
+        let shared = Arc::new(SharedProgress::new(Progress {
             state: SessionState::Initialized,
             elapsed: Duration::ZERO,
             providers: 0,
@@ -169,9 +169,9 @@ impl Manager {
             lost: 0,
             archive_failure: None,
         }));
-        let (answer, answered) = crossbeam_channel::bounded(1);
+        let (reply, reply_receiver) = crossbeam_channel::bounded(1);
         let (done, recorded) = crossbeam_channel::bounded(1);
-        let unwanted = Arc::new(AtomicBool::new(false));
+        let discarded = Arc::new(AtomicBool::new(false));
         let request = StartRequest {
             config,
             output,
@@ -179,20 +179,20 @@ impl Manager {
             guard,
             path,
             notices,
-            unwanted: Arc::clone(&unwanted),
+            discarded: Arc::clone(&discarded),
             shared: Arc::clone(&shared),
-            answer,
+            reply,
             done,
         };
         self.mailbox.send(Command::Start(Box::new(request)))?;
-        let number = answered.recv().map_err(|_| ManagerError::Ended)??;
+        let number = reply_receiver.recv().map_err(|_| ManagerError::Ended)??;
         let mailbox = self.mailbox.clone();
         Ok(SessionHandle {
             number,
             mailbox,
-            unwanted,
+            discarded,
             shared,
-            noticed,
+            notice_receiver,
             recorded: Mutex::new(Some(recorded)),
         })
     }
@@ -216,10 +216,10 @@ impl Drop for Manager {
 pub struct SessionHandle {
     number: u64,
     mailbox: Mailbox,
-    unwanted: Arc<AtomicBool>,
-    shared: Arc<Shared>,
-    noticed: Receiver<Notice>,
-    recorded: Mutex<Option<Receiver<Recorded>>>,
+    discarded: Arc<AtomicBool>,
+    shared: Arc<SharedProgress>,
+    notice_receiver: Receiver<Notice>,
+    recorded: Mutex<Option<Receiver<EndedRecording>>>,
 }
 
 impl SessionHandle {
@@ -231,7 +231,7 @@ impl SessionHandle {
 
     /// Like [`stop`](Self::stop), and throws the archive away: a file of its name stays as it was.
     pub fn discard(&self) {
-        self.unwanted.store(true, Ordering::Release);
+        self.discarded.store(true, Ordering::Release);
         self.stop();
     }
 
@@ -256,12 +256,12 @@ impl SessionHandle {
     ///
     /// [`ManagerError::Snapshot`] when the file cannot be written;
     /// [`ManagerError::SnapshotOfStream`] when the session's archive is none;
-    /// [`ManagerError::SnapshotTooLarge`]; [`ManagerError::SessionOver`].
+    /// [`ManagerError::SnapshotTooLarge`]; [`ManagerError::SessionEnded`].
     pub fn snapshot(&self, path: &Path) -> Result<u64, ManagerError> {
-        let (answer, answered) = crossbeam_channel::bounded(1);
+        let (reply, reply_receiver) = crossbeam_channel::bounded(1);
         let path = path.to_owned();
-        self.mailbox.send(Command::Snapshot { session: self.number, path, answer })?;
-        answered.recv().map_err(|_| ManagerError::Ended)?
+        self.mailbox.send(Command::Snapshot { session: self.number, path, reply })?;
+        reply_receiver.recv().map_err(|_| ManagerError::Ended)?
     }
 
     /// Waits for the next thing that the session has to tell, `timeout` at most.
@@ -269,7 +269,7 @@ impl SessionHandle {
     /// A caller who does not look misses what comes when about a thousand wait; alerts are left out
     /// first. The summary has them all.
     pub fn next_notice(&self, timeout: Duration) -> Option<Notice> {
-        self.noticed.recv_timeout(timeout).ok()
+        self.notice_receiver.recv_timeout(timeout).ok()
     }
 
     /// Returns how the session is doing; at most about 0.1 s old.

@@ -12,7 +12,7 @@ use rustix::process::{getrlimit, Resource};
 /// and to the process; `u64::MAX` where the system does not say.
 pub(crate) fn available_memory() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok();
-    let machine = machine.as_deref().and_then(|text| parse(text, "MemAvailable:"));
+    let machine = machine.as_deref().and_then(|text| parse_size(text, "MemAvailable:"));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let groups = group_memory(Path::new("/sys/fs/cgroup"), &groups);
     machine.unwrap_or(u64::MAX).min(groups).min(address_space())
@@ -22,50 +22,52 @@ pub(crate) fn available_memory() -> u64 {
 fn address_space() -> u64 {
     let Some(limit) = getrlimit(Resource::As).current else { return u64::MAX };
     let status = fs::read_to_string("/proc/self/status").ok();
-    let used = status.as_deref().and_then(|text| parse(text, "VmSize:"));
+    let used = status.as_deref().and_then(|text| parse_size(text, "VmSize:"));
     limit.saturating_sub(used.unwrap_or(0))
 }
 
 /// What the control groups of `/proc/self/cgroup` (cgroups(7)), and those above them, have left
 /// below their limits.
 fn group_memory(root: &Path, groups: &str) -> u64 {
-    let left = groups.lines().filter_map(|line| {
+    let available = groups.lines().filter_map(|line| {
         let [_, controllers, path] = line.splitn(3, ':').collect::<Vec<_>>()[..] else {
             return None;
         };
-        let (root, version) = match controllers {
-            "" => (root.to_owned(), &SECOND),
-            _ if controllers.split(',').any(|it| it == "memory") => (root.join("memory"), &FIRST),
+        let (root, files) = match controllers {
+            "" => (root.to_owned(), &CGROUP_V2),
+            _ if controllers.split(',').any(|it| it == "memory") => {
+                (root.join("memory"), &CGROUP_V1)
+            }
             _ => return None,
         };
         let path = Path::new(path.trim_start_matches('/'));
-        path.ancestors().map(|group| version.left(&root.join(group))).min()
+        path.ancestors().map(|group| files.available(&root.join(group))).min()
     });
-    left.min().unwrap_or(u64::MAX)
+    available.min().unwrap_or(u64::MAX)
 }
 
 /// The names of a group's files.
-struct Version {
+struct CgroupFiles {
     limit: &'static str,
     usage: &'static str,
     /// In `memory.stat`: caches of files, which the kernel drops when memory is short.
     caches: [&'static str; 2],
 }
 
-const FIRST: Version = Version {
+const CGROUP_V1: CgroupFiles = CgroupFiles {
     limit: "memory.limit_in_bytes",
     usage: "memory.usage_in_bytes",
     caches: ["total_inactive_file", "total_active_file"],
 };
 
-const SECOND: Version = Version {
+const CGROUP_V2: CgroupFiles = CgroupFiles {
     limit: "memory.max",
     usage: "memory.current",
     caches: ["inactive_file", "active_file"],
 };
 
-impl Version {
-    fn left(&self, group: &Path) -> u64 {
+impl CgroupFiles {
+    fn available(&self, group: &Path) -> u64 {
         let read = |name| fs::read_to_string(group.join(name)).ok();
         let number = |name| read(name).and_then(|text| text.trim().parse::<u64>().ok());
         let (Some(limit), Some(usage)) = (number(self.limit), number(self.usage)) else {
@@ -82,7 +84,7 @@ impl Version {
 }
 
 /// Finds a size in the text of `/proc/meminfo` (proc_meminfo(5)) or `/proc/self/status`.
-fn parse(text: &str, name: &str) -> Option<u64> {
+fn parse_size(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
@@ -95,9 +97,9 @@ mod tests {
     #[test]
     fn available_memory_is_found() {
         let text = "MemTotal:  10 kB\nMemFree:  3 kB\nMemAvailable:     7 kB\n";
-        assert_eq!(parse(text, "MemAvailable:"), Some(7 * 1024));
-        assert_eq!(parse("MemAvailable: many kB", "MemAvailable:"), None);
-        assert_eq!(parse("", "MemAvailable:"), None);
+        assert_eq!(parse_size(text, "MemAvailable:"), Some(7 * 1024));
+        assert_eq!(parse_size("MemAvailable: many kB", "MemAvailable:"), None);
+        assert_eq!(parse_size("", "MemAvailable:"), None);
     }
 
     #[test]

@@ -6,9 +6,9 @@ use crossbeam_channel::{Receiver, Sender};
 
 use crate::summary::SnapshotSummary;
 
-/// Notices that wait for the caller. Beyond half of that, alerts are left out; what they did is
+/// NoticeSender that wait for the caller. Beyond half of that, alerts are left out; what they did is
 /// told all the same.
-const MAX_WAITING: usize = 1024;
+const CAPACITY: usize = 1024;
 
 /// What a session tells its caller; see
 /// [`SessionHandle::next_notice`](crate::SessionHandle::next_notice).
@@ -52,18 +52,18 @@ impl Notice {
 
 /// The session's end.
 #[derive(Debug, Clone)]
-pub(crate) struct Notices(Sender<Notice>);
+pub(crate) struct NoticeSender(Sender<Notice>);
 
-impl Notices {
+impl NoticeSender {
     pub(crate) fn new() -> (Self, Receiver<Notice>) {
-        let (sender, receiver) = crossbeam_channel::bounded(MAX_WAITING);
+        let (sender, receiver) = crossbeam_channel::bounded(CAPACITY);
         (Self(sender), receiver)
     }
 
     /// Tells the caller, if there is room. Never waits.
-    pub(crate) fn tell(&self, notice: Notice) {
+    pub(crate) fn send(&self, notice: Notice) {
         let is_alert = matches!(notice, Notice::Alert { .. });
-        if !is_alert || self.0.len() < MAX_WAITING / 2 {
+        if !is_alert || self.0.len() < CAPACITY / 2 {
             // Full: the caller does not look.
             let _ = self.0.try_send(notice);
         }
@@ -85,16 +85,16 @@ mod tests {
     /// A caller that does not look still learns what alerts did, and the session goes on.
     #[test]
     fn alerts_leave_half_of_the_space_to_other_notices() {
-        let (notices, receiver) = Notices::new();
-        (0..2000).for_each(|pid| notices.tell(alert(pid)));
+        let (notices, receiver) = NoticeSender::new();
+        (0..2000).for_each(|pid| notices.send(alert(pid)));
         assert_eq!(receiver.len(), 512);
-        (0..2000).for_each(|_| notices.tell(stopping()));
+        (0..2000).for_each(|_| notices.send(stopping()));
         assert_eq!(receiver.len(), 1024);
-        notices.tell(alert(0));
+        notices.send(alert(0));
         let received: Vec<_> = receiver.try_iter().collect();
         assert!(received[..512].iter().zip(0..).all(|(notice, pid)| *notice == alert(pid)));
         assert!(received[512..].iter().all(|notice| *notice == stopping()));
-        notices.tell(alert(7));
+        notices.send(alert(7));
         assert_eq!(receiver.try_recv(), Ok(alert(7)), "there is space again");
     }
 }

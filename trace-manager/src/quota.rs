@@ -11,7 +11,7 @@ use crate::limits::Bound;
 #[derive(Debug)]
 pub(crate) struct Quota {
     /// What it is, with its unit, as in "bytes of buffers".
-    what: &'static str,
+    resource: &'static str,
     bound: Bound,
     /// By process and user: a process that changes its user counts for each of them. The count of a
     /// user is the sum of those of the user's processes.
@@ -23,21 +23,21 @@ pub(crate) struct Quota {
 /// More than a bound allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excess {
-    what: &'static str,
-    whose: &'static str,
+    resource: &'static str,
+    owner: &'static str,
     limit: u64,
 }
 
 impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, whose, limit } = self;
-        write!(f, "the limit of {limit} {what} for {whose} is reached")
+        let Self { resource, owner, limit } = self;
+        write!(f, "the limit of {limit} {resource} for {owner} is reached")
     }
 }
 
 impl Quota {
-    pub(crate) fn new(what: &'static str, bound: Bound) -> Self {
-        Self { what, bound, processes: HashMap::new(), users: HashMap::new(), total: 0 }
+    pub(crate) fn new(resource: &'static str, bound: Bound) -> Self {
+        Self { resource, bound, processes: HashMap::new(), users: HashMap::new(), total: 0 }
     }
 
     /// Changes the bound. What is taken stays taken.
@@ -55,9 +55,9 @@ impl Quota {
             ("a user", of_user, self.bound.user),
             ("all programs", self.total, self.bound.total),
         ];
-        for (whose, taken, limit) in sums {
+        for (owner, taken, limit) in sums {
             if taken.saturating_add(amount) > limit {
-                return Err(Excess { what: self.what, whose, limit });
+                return Err(Excess { resource: self.resource, owner, limit });
             }
         }
         *self.processes.entry(process).or_default() += amount;
@@ -67,7 +67,7 @@ impl Quota {
     }
 
     /// Gives back what was taken for a process.
-    pub(crate) fn give_back(&mut self, peer: PeerCredentials, amount: u64) {
+    pub(crate) fn release(&mut self, peer: PeerCredentials, amount: u64) {
         let process = (peer.pid, peer.uid);
         if let Some(taken) = self.processes.get_mut(&process) {
             let amount = amount.min(*taken);
@@ -122,12 +122,12 @@ mod tests {
     fn what_is_given_back_is_free_for_others() {
         let mut quota = quota();
         quota.take(peer(1, 1), 2).unwrap();
-        quota.give_back(peer(1, 1), 1);
+        quota.release(peer(1, 1), 1);
         quota.take(peer(2, 1), 2).unwrap();
-        quota.give_back(peer(2, 1), 9);
-        quota.give_back(peer(7, 7), 1);
+        quota.release(peer(2, 1), 9);
+        quota.release(peer(7, 7), 1);
         assert_eq!((quota.total, quota.users[&1]), (1, 1));
-        quota.give_back(peer(1, 1), 1);
+        quota.release(peer(1, 1), 1);
         assert_eq!((quota.total, quota.users.len(), quota.processes.len()), (0, 0, 0));
     }
 
@@ -137,11 +137,11 @@ mod tests {
         let mut quota = Quota::new("things", Bound { process: 9, user: 3, total: 9 });
         quota.take(peer(1, 0), 1).unwrap();
         quota.take(peer(1, 1000), 3).unwrap();
-        quota.give_back(peer(1, 1000), 3);
+        quota.release(peer(1, 1000), 3);
         assert_eq!((quota.users.get(&0), quota.users.get(&1000)), (Some(&1), None));
         quota.take(peer(2, 1000), 3).unwrap();
-        quota.give_back(peer(1, 0), 1);
-        quota.give_back(peer(2, 1000), 3);
+        quota.release(peer(1, 0), 1);
+        quota.release(peer(2, 1000), 3);
         assert_eq!((quota.total, quota.users.len(), quota.processes.len()), (0, 0, 0));
     }
 

@@ -1,6 +1,6 @@
 //! A session's data: what comes from its providers on one side, the sinks that get it on the other.
 
-mod outputs;
+mod sinks;
 mod snapshots;
 
 use std::collections::BTreeMap;
@@ -15,23 +15,23 @@ use trace_protocol::buffer::header::Layout;
 use crate::archive::WriterStatus;
 use crate::buffers::SharedBuffer;
 use crate::clock::{counter_rate, sample_after};
-use crate::collection::{Collection, Departure, Remains, Tape};
+use crate::collection::{Collection, Departure, FinalRecords, ProviderData};
 use crate::config::SessionConfig;
-use crate::guard::Joining;
+use crate::guard::JoinedProvider;
 use crate::machine::{ProviderId, SaveRequest};
 use crate::records::Records;
 use crate::sink::{Finish, Opening};
-use crate::snapshot::{LastSnapshots, Snapshot, Snapshots};
+use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 
-pub(crate) use outputs::{union, Outputs};
+pub(crate) use sinks::{union, Sinks};
 
 /// The age beyond which a sample of the clocks is not compared with: the machine may have slept,
 /// and with it the counter.
-const MAX_AGE: Duration = Duration::from_secs(60);
+const MAX_SAMPLE_AGE: Duration = Duration::from_secs(60);
 
 /// The rate of the CPU's counter where it cannot be measured.
-const NO_RATE: u64 = 1_000_000_000;
+const DEFAULT_RATE: u64 = 1_000_000_000;
 
 /// The first refusals that are kept.
 const MAX_REFUSALS: usize = 100;
@@ -44,13 +44,13 @@ const MAX_ALERTS: usize = 1000;
 pub(crate) struct Recording {
     config: SessionConfig,
     collection: Collection,
-    outputs: Outputs,
+    outputs: Sinks,
     started: Instant,
     /// The clocks when the session began.
-    first: ClockSample,
+    start_clocks: ClockSample,
     /// The counter's rate as measured before the session: what the archive says until its end, and
     /// for ever where it is a pipe.
-    estimate: u64,
+    estimated_rate: u64,
     summaries: Vec<ProviderSummary>,
     refused: Vec<Refusal>,
     refusals: u64,
@@ -59,12 +59,12 @@ pub(crate) struct Recording {
     pub(crate) stopped_by: Option<String>,
     snapshots: Snapshots,
     /// Snapshots that lack what so many providers left behind.
-    unfinished: Vec<(usize, Snapshot)>,
+    pending_snapshots: Vec<(usize, Snapshot)>,
 }
 
 /// A provider that joins.
 #[derive(Debug)]
-pub(crate) struct Newcomer<'a> {
+pub(crate) struct NewProvider<'a> {
     pub(crate) identity: Identity,
     pub(crate) known_categories: Vec<String>,
     /// About whom it may write records.
@@ -79,14 +79,14 @@ pub(crate) struct Newcomer<'a> {
 
 /// A session that is over, whose archive may still be written.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub(crate) struct EndedRecording {
     pub(crate) duration: Duration,
     pub(crate) providers: Vec<ProviderSummary>,
     pub(crate) refused: Vec<Refusal>,
     pub(crate) refusals: u64,
     pub(crate) alerts: BTreeMap<String, u64>,
     pub(crate) stopped_by: Option<String>,
-    pub(crate) snapshots: LastSnapshots,
+    pub(crate) snapshots: FinishingSnapshots,
     pub(crate) categories: Vec<String>,
     pub(crate) archive: Finish,
     pub(crate) sinks: Vec<Finish>,
@@ -100,29 +100,29 @@ impl Recording {
     pub(crate) fn begin(
         config: SessionConfig,
         collection: Collection,
-        outputs: Outputs,
+        outputs: Sinks,
         snapshots: Snapshots,
         earlier: &mut ClockSample,
     ) -> Self {
         let now = ClockSample::now();
-        if now.since(earlier) > MAX_AGE {
+        if now.since(earlier) > MAX_SAMPLE_AGE {
             *earlier = now;
         }
-        let first = sample_after(earlier);
+        let start_clocks = sample_after(earlier);
         Self {
             config,
             collection,
             outputs,
             started: Instant::now(),
-            first,
-            estimate: counter_rate(earlier, &first).unwrap_or(NO_RATE),
+            start_clocks,
+            estimated_rate: counter_rate(earlier, &start_clocks).unwrap_or(DEFAULT_RATE),
             summaries: Vec::new(),
             refused: Vec::new(),
             refusals: 0,
             alerts: BTreeMap::new(),
             stopped_by: None,
             snapshots,
-            unfinished: Vec::new(),
+            pending_snapshots: Vec::new(),
         }
     }
 
@@ -137,16 +137,18 @@ impl Recording {
     }
 
     /// Adds a provider. After this it may have its buffer.
-    pub(crate) fn join(&mut self, id: ProviderId, newcomer: Newcomer<'_>) {
-        let Newcomer { identity, known_categories, policy, collector, layout, buffer, packets } =
-            newcomer;
+    pub(crate) fn join(&mut self, id: ProviderId, new: NewProvider<'_>) {
+        let NewProvider { identity, known_categories, policy, collector, layout, buffer, packets } =
+            new;
         let now = ClockSample::now();
         let joined_at = now.ticks(identity.clock);
-        let joining = Joining { identity: &identity, policy, joined_at, layout, buffer, packets };
-        self.outputs.open(&Opening { joining, now, counter_rate: self.estimate });
+        let joined =
+            JoinedProvider { identity: &identity, policy, joined_at, layout, buffer, packets };
+        self.outputs.open(&Opening { joined, now, counter_rate: self.estimated_rate });
         let buffer = Arc::clone(buffer);
-        let tape = Tape::new(identity, known_categories, collector, buffer, joined_at, layout);
-        self.collection.join(id, tape);
+        let provider =
+            ProviderData::new(identity, known_categories, collector, buffer, joined_at, layout);
+        self.collection.join(id, provider);
     }
 
     /// Says that a provider cannot take part. Of very many, the first are kept.
@@ -175,10 +177,10 @@ impl Recording {
         let Some((provider, layout)) = self.collection.provider(id) else { return };
         let (providers, _) = self.collection.providers();
         let archive = &mut self.outputs.archive;
-        let slot = archive.place_copy(provider, &layout, providers);
-        let seen = slot.is_some();
+        let slot = archive.allocate_slot(provider, &layout, providers);
+        let shared = slot.is_some();
         self.collection.copy(id, request, slot);
-        archive.copied(provider, request.wrapped_count, seen);
+        archive.copied(provider, request.wrapped_count, shared);
     }
 
     /// Tells whether a copy waits to be sanitized.
@@ -198,18 +200,18 @@ impl Recording {
         }
     }
 
-    /// Has all that is left of a provider collected; [`Recording::take_remains`] brings it in.
+    /// Has all that is left of a provider collected; [`Recording::take_final`] brings it in.
     pub(crate) fn finish(&mut self, id: ProviderId, departure: Departure) {
         self.collection.finish(id, departure);
     }
 
     /// Gives the sinks what was collected of providers that left.
-    pub(crate) fn take_remains(&mut self) {
-        while let Some(Remains { records, mut summary }) = self.collection.take_remains() {
+    pub(crate) fn take_final(&mut self) {
+        while let Some(FinalRecords { records, mut summary }) = self.collection.take_final() {
             let records = self.outputs.take(&records);
-            for (missing, snapshot) in &mut self.unfinished {
+            for (missing, snapshot) in &mut self.pending_snapshots {
                 if let Ok(contents) = &mut snapshot.contents {
-                    contents.remains.push(records.words.clone());
+                    contents.late_records.push(records.words.clone());
                 }
                 *missing = missing.saturating_sub(1);
             }
@@ -225,13 +227,13 @@ impl Recording {
     }
 
     /// Ends the archive. All providers have left, and what they left behind is there.
-    pub(crate) fn end(self) -> Recorded {
+    pub(crate) fn end(self) -> EndedRecording {
         let now = ClockSample::now();
-        let counter_rate = counter_rate(&self.first, &now).unwrap_or(self.estimate);
+        let counter_rate = counter_rate(&self.start_clocks, &now).unwrap_or(self.estimated_rate);
         let mut providers = self.summaries;
         providers.sort_by_key(|provider| provider.id);
         let (archive, sinks) = self.outputs.finish(counter_rate);
-        Recorded {
+        EndedRecording {
             duration: self.started.elapsed(),
             providers,
             refused: self.refused,

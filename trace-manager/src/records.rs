@@ -67,7 +67,7 @@ pub struct Records {
     /// The copies that they are from, those that are where the guard sees them.
     pub(crate) slots: Vec<SaveSlot>,
     /// Losses that the provider's own records account for, up to these.
-    pub(crate) told: u64,
+    pub(crate) reported: u64,
     /// The provider has left: nothing more comes of it.
     pub(crate) is_last: bool,
 }
@@ -138,7 +138,7 @@ mod tests {
         let mut words = Records::begin(&spares, 9);
         words.extend([7, 8]);
         let words = spares.share(words);
-        let records = Records { provider: 9, words, slots: Vec::new(), told: 0, is_last: true };
+        let records = Records { provider: 9, words, slots: Vec::new(), reported: 0, is_last: true };
         assert_eq!(
             (records.provider(), records.words(), records.is_last()),
             (9, &[7, 8][..], true)

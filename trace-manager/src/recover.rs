@@ -28,7 +28,7 @@ use trace_protocol::file::{NewFile, Place};
 use trace_protocol::message::ClockSource;
 use trace_protocol::words::as_bytes;
 
-use crate::archive::ReadFrom;
+use crate::archive::OffsetReader;
 
 /// What was recovered.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub struct Recovered {
 impl Recovered {
     /// Whether all is in the archive that the process had committed.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.refused == 0 && self.damaged == 0
     }
 }
@@ -119,35 +119,35 @@ impl std::error::Error for RecoverError {}
 /// # Errors
 /// [`RecoverError`]; nothing is written or removed then.
 pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
-    let left = Left::find(&original(output))?;
-    let (_locked, mapping, layout) = left.open_buffer()?;
+    let files = RecoverableFiles::find(&output_path(output))?;
+    let (_locked, mapping, layout) = files.open_buffer()?;
     let (saved, length) = SavedMark::read(&mapping);
-    let partial = left.open(&left.partial)?;
-    let beginning = Beginning::read(&partial, length)
-        .ok_or_else(|| RecoverError::NothingRecorded { path: left.path(&left.partial) })?;
-    let policy = IdentityPolicy::Own(u64::from(beginning.identity.pid));
+    let partial = files.open(&files.partial)?;
+    let archive = PartialArchive::read(&partial, length)
+        .ok_or_else(|| RecoverError::NothingRecorded { path: files.path(&files.partial) })?;
+    let policy = IdentityPolicy::Own(u64::from(archive.identity.pid));
     let mut collector = Collector::new(mapping, layout, policy).map_err(|_| {
-        RecoverError::NotABuffer { path: left.path(&left.buffer), reason: LayoutError::Sizes }
+        RecoverError::NotABuffer { path: files.path(&files.buffer), reason: LayoutError::Sizes }
     })?;
     collector.skip_saved(saved);
     let mut words = Vec::new();
     collector.finish(&mut words);
-    beginning.tell_losses(&collector, &mut words);
-    let (archive, bytes) = left.write(&partial, &beginning.whole, &words)?;
+    archive.report_losses(&collector, &mut words);
+    let (path, bytes) = files.write(&partial, &archive.intact, &words)?;
     let stats = collector.stats();
     Ok(Recovered {
-        archive,
+        archive: path,
         bytes,
         events: stats.events,
         open_scopes: stats.open_scopes(),
         dropped: collector.dropped(),
         refused: stats.rejections(),
-        damaged: length - beginning.whole.iter().map(|range| range.end - range.start).sum::<u64>(),
+        damaged: length - archive.intact.iter().map(|range| range.end - range.start).sum::<u64>(),
     })
 }
 
 /// The name that the process was given, from that of one of its files.
-fn original(path: &Path) -> PathBuf {
+fn output_path(path: &Path) -> PathBuf {
     let is_beside =
         path.extension().is_some_and(|extension| extension == "buffer" || extension == "partial");
     if is_beside && !buffer_path(path).exists() {
@@ -157,13 +157,13 @@ fn original(path: &Path) -> PathBuf {
 }
 
 /// What a process left: where its archive goes, and the names of two files beside it.
-struct Left {
+struct RecoverableFiles {
     place: Place,
     buffer: OsString,
     partial: OsString,
 }
 
-impl Left {
+impl RecoverableFiles {
     fn find(output: &Path) -> Result<Self, RecoverError> {
         let place = Place::find(output)
             .map_err(|source| RecoverError::Io { path: output.to_owned(), source })?;
@@ -203,15 +203,15 @@ impl Left {
     fn write(
         self,
         partial: &File,
-        whole: &[Range<u64>],
+        intact: &[Range<u64>],
         words: &[u64],
     ) -> Result<(PathBuf, u64), RecoverError> {
         let (directory, path) = (self.place.directory().clone(), self.place.path());
         let written = NewFile::unnamed(self.place).and_then(|archive| {
             let mut file: &File = archive.file();
-            for range in whole {
+            for range in intact {
                 let length = range.end - range.start;
-                io::copy(&mut ReadFrom::new(partial, range.start).take(length), &mut file)?;
+                io::copy(&mut OffsetReader::new(partial, range.start).take(length), &mut file)?;
             }
             file.write_all(as_bytes(words))?;
             let bytes = file.stream_position()?;
@@ -228,44 +228,44 @@ impl Left {
 }
 
 /// What the part of the archive that counts says.
-struct Beginning {
+struct PartialArchive {
     identity: Identity,
     /// Ticks of its first event.
     first: u64,
     /// Losses that it tells.
-    told: u64,
+    reported: u64,
     /// Where its whole records are, in bytes.
-    whole: Vec<Range<u64>>,
+    intact: Vec<Range<u64>>,
 }
 
-impl Beginning {
+impl PartialArchive {
     /// Reads the first `length` bytes; `None` if they do not say whose archive it is.
     fn read(partial: &File, length: u64) -> Option<Self> {
-        let mut reader = Reader::new(ReadFrom::new(partial, 0).take(length));
-        let (mut seen, mut whole) = (Seen::default(), Vec::new());
+        let mut reader = Reader::new(OffsetReader::new(partial, 0).take(length));
+        let (mut scan, mut intact) = (ArchiveScan::default(), Vec::new());
         loop {
             let start = reader.offset();
             match reader.next() {
-                Ok(Some(item)) => seen.take(&item),
+                Ok(Some(item)) => scan.take(&item),
                 Ok(None) => break,
                 Err(error) if error.is_fatal() => break,
                 Err(_) => continue,
             }
-            extend(&mut whole, start..reader.offset());
+            push_range(&mut intact, start..reader.offset());
         }
-        seen.into_beginning(whole)
+        scan.into_partial_archive(intact)
     }
 
     /// Says what was lost and is not told yet. When it was is known only as: between the first
     /// event and the last.
-    fn tell_losses(&self, collector: &Collector, words: &mut Vec<u64>) {
+    fn report_losses(&self, collector: &Collector, words: &mut Vec<u64>) {
         let to = collector.stats().last_ticks.max(self.first);
-        Closing::of(collector, self.told, self.first, to).write(words, &self.identity);
+        Closing::of(collector, self.reported, self.first, to).write(words, &self.identity);
     }
 }
 
 /// Adds a range, which may go on where the last one ends.
-fn extend(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
+fn push_range(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
         _ => ranges.push(range),
@@ -274,14 +274,14 @@ fn extend(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
 
 /// What the records have said so far.
 #[derive(Default)]
-struct Seen {
+struct ArchiveScan {
     process: Option<u64>,
     name: String,
     first: Option<u64>,
-    told: u64,
+    reported: u64,
 }
 
-impl Seen {
+impl ArchiveScan {
     fn take(&mut self, item: &Item<'_>) {
         match &item.record {
             Record::Metadata(Metadata::ProviderInfo { name, .. }) => {
@@ -296,14 +296,14 @@ impl Seen {
                     && item.text(event.category) == LossStrings::CATEGORY
                 {
                     let number = event.arguments.iter().find_map(number);
-                    self.told = self.told.saturating_add(number.unwrap_or(0));
+                    self.reported = self.reported.saturating_add(number.unwrap_or(0));
                 }
             }
             _ => {}
         }
     }
 
-    fn into_beginning(self, whole: Vec<Range<u64>>) -> Option<Beginning> {
+    fn into_partial_archive(self, intact: Vec<Range<u64>>) -> Option<PartialArchive> {
         let identity = Identity {
             id: 1,
             process_name: self.name.clone(),
@@ -312,7 +312,7 @@ impl Seen {
             uid: 0,
             clock: ClockSource::CpuCounter,
         };
-        Some(Beginning { identity, first: self.first?, told: self.told, whole })
+        Some(PartialArchive { identity, first: self.first?, reported: self.reported, intact })
     }
 }
 

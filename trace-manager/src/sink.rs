@@ -6,7 +6,7 @@ use trace_protocol::archive::{ClockSample, Identity};
 use trace_protocol::message::ClockSource;
 
 use crate::error::ArchiveError;
-use crate::guard::Joining;
+use crate::guard::JoinedProvider;
 use crate::records::Records;
 
 /// The rate of a provider whose ticks are those of `CLOCK_BOOTTIME`.
@@ -73,7 +73,7 @@ impl SinkRequest {
 /// A provider that joins a session.
 #[derive(Debug)]
 pub struct Opening<'a> {
-    pub(crate) joining: Joining<'a>,
+    pub(crate) joined: JoinedProvider<'a>,
     pub(crate) now: ClockSample,
     /// The rate of the CPU's counter as measured before the session, in ticks per second.
     pub(crate) counter_rate: u64,
@@ -82,7 +82,7 @@ pub struct Opening<'a> {
 impl Opening<'_> {
     /// Returns who the provider is.
     pub fn identity(&self) -> &Identity {
-        self.joining.identity
+        self.joined.identity
     }
 
     /// Returns the clocks when it joined.

@@ -21,23 +21,23 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender};
 use trace_protocol::words::as_bytes;
 
-use crate::archive::{give_way, Beginning, Output, ReadFrom, WriterStatus};
+use crate::archive::{lower_priority, ArchiveOutput, OffsetReader, Prefix, WriterStatus};
 use crate::category_filter::CategoryFilter;
 use crate::collection::Extract;
 use crate::error::ManagerError;
-use crate::notice::{Notice, Notices};
+use crate::notice::{Notice, NoticeSender};
 use crate::records::Words;
 use crate::summary::SnapshotSummary;
 use crate::waker::Waker;
 
 /// How often to look whether the session's archive has been written so far.
-const LOOK_INTERVAL: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A snapshot to be written.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) path: PathBuf,
-    pub(crate) origin: Origin,
+    pub(crate) requester: Requester,
     /// What it is made of, or why there is none.
     pub(crate) contents: Result<Contents, ManagerError>,
 }
@@ -45,11 +45,11 @@ pub(crate) struct Snapshot {
 /// What a snapshot is made of.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    pub(crate) beginning: Beginning,
+    pub(crate) prefix: Prefix,
     /// The rate of the CPU's counter, in ticks per second.
     pub(crate) rate: u64,
     /// Records of providers that have left and are not in the beginning.
-    pub(crate) remains: Vec<Words>,
+    pub(crate) late_records: Vec<Words>,
     pub(crate) extracts: Vec<Extract>,
     /// What of the extracts the archive gets; `None` for all.
     pub(crate) filter: Option<CategoryFilter>,
@@ -57,7 +57,7 @@ pub(crate) struct Contents {
 
 /// Who wants a snapshot.
 #[derive(Debug)]
-pub(crate) enum Origin {
+pub(crate) enum Requester {
     /// These alerts' triggers.
     Alerts(Vec<String>),
     /// The caller, who waits for the number of bytes.
@@ -69,25 +69,25 @@ pub(crate) enum Origin {
 pub(crate) struct Snapshots {
     jobs: Sender<Snapshot>,
     /// One for each snapshot that alerts have asked for and that is over.
-    over: Receiver<()>,
+    finished: Receiver<()>,
     thread: JoinHandle<Vec<SnapshotSummary>>,
 }
 
 /// The thread, when nothing more is to be written.
 #[derive(Debug)]
-pub(crate) struct LastSnapshots(JoinHandle<Vec<SnapshotSummary>>);
+pub(crate) struct FinishingSnapshots(JoinHandle<Vec<SnapshotSummary>>);
 
 impl Snapshots {
     /// Starts the thread. It wakes the loop when a snapshot is over, and tells the caller.
-    pub(crate) fn spawn(waker: Waker, notices: Notices) -> io::Result<Self> {
+    pub(crate) fn spawn(waker: Waker, notices: NoticeSender) -> io::Result<Self> {
         let (jobs, to_do) = crossbeam_channel::unbounded();
-        let (done, over) = crossbeam_channel::unbounded();
+        let (done, finished) = crossbeam_channel::unbounded();
         let builder = thread::Builder::new().name("trace-snapshot".to_owned());
         let thread = builder.spawn(move || {
-            give_way();
+            lower_priority();
             work(&to_do, &done, &waker, &notices)
         })?;
-        Ok(Self { jobs, over, thread })
+        Ok(Self { jobs, finished, thread })
     }
 
     /// Has a snapshot written.
@@ -97,17 +97,17 @@ impl Snapshots {
     }
 
     /// Tells whether another snapshot of alerts is over.
-    pub(crate) fn take_over(&self) -> bool {
-        self.over.try_recv().is_ok()
+    pub(crate) fn take_finished(&self) -> bool {
+        self.finished.try_recv().is_ok()
     }
 
     /// Nothing more is to be written.
-    pub(crate) fn finish(self) -> LastSnapshots {
-        LastSnapshots(self.thread)
+    pub(crate) fn finish(self) -> FinishingSnapshots {
+        FinishingSnapshots(self.thread)
     }
 }
 
-impl LastSnapshots {
+impl FinishingSnapshots {
     /// Waits until all are written. Returns those that alerts asked for.
     pub(crate) fn join(self) -> Vec<SnapshotSummary> {
         self.0.join().unwrap_or_default()
@@ -118,18 +118,18 @@ fn work(
     to_do: &Receiver<Snapshot>,
     done: &Sender<()>,
     waker: &Waker,
-    notices: &Notices,
+    notices: &NoticeSender,
 ) -> Vec<SnapshotSummary> {
     let mut summaries = Vec::new();
-    for Snapshot { path, origin, contents } in to_do {
+    for Snapshot { path, requester, contents } in to_do {
         let failed = |source| ManagerError::Snapshot { path: path.clone(), source };
         let written = contents.and_then(|contents| write(&path, contents).map_err(failed));
-        match origin {
+        match requester {
             // The caller may not wait any longer.
-            Origin::Caller(answer) => drop(answer.send(written)),
-            Origin::Alerts(alerts) => {
+            Requester::Caller(reply) => drop(reply.send(written)),
+            Requester::Alerts(alerts) => {
                 let summary = SnapshotSummary { path, alerts, archive: written };
-                notices.tell(Notice::of_snapshot(&summary));
+                notices.send(Notice::of_snapshot(&summary));
                 summaries.push(summary);
                 // The session may be over.
                 let _ = done.send(());
@@ -142,7 +142,7 @@ fn work(
 
 /// Writes a snapshot. Returns its size in bytes; if it fails, nothing is left.
 fn write(path: &Path, contents: Contents) -> io::Result<u64> {
-    let output = Output::create_file(path)?;
+    let output = ArchiveOutput::create_file(path)?;
     match write_to(&output, contents) {
         Ok(bytes) => output.complete().map(|()| bytes),
         Err(error) => {
@@ -152,11 +152,11 @@ fn write(path: &Path, contents: Contents) -> io::Result<u64> {
     }
 }
 
-fn write_to(output: &Output, contents: Contents) -> io::Result<u64> {
-    let Contents { beginning, rate, remains, extracts, mut filter } = contents;
-    let Beginning { archive, bytes, rates, status } = beginning;
+fn write_to(output: &ArchiveOutput, contents: Contents) -> io::Result<u64> {
+    let Contents { prefix, rate, late_records, extracts, mut filter } = contents;
+    let Prefix { archive, bytes, rates, status } = prefix;
     wait_until_written(&status, bytes)?;
-    let copied = io::copy(&mut ReadFrom::new(&archive, 0).take(bytes), &mut output.file())?;
+    let copied = io::copy(&mut OffsetReader::new(&archive, 0).take(bytes), &mut output.file())?;
     if copied != bytes {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
@@ -171,7 +171,7 @@ fn write_to(output: &Output, contents: Contents) -> io::Result<u64> {
             None => records.words,
         }
     });
-    for words in remains.into_iter().chain(rest) {
+    for words in late_records.into_iter().chain(rest) {
         output.file().write_all(as_bytes(&words))?;
         length += words.len() as u64 * 8;
     }
@@ -181,20 +181,20 @@ fn write_to(output: &Output, contents: Contents) -> io::Result<u64> {
 fn wait_until_written(status: &WriterStatus, bytes: u64) -> io::Result<()> {
     while status.bytes() < bytes {
         // In this order: what was written before the end counts.
-        let over = status.is_over();
+        let over = status.has_ended();
         if let Some(failure) = status.failure() {
             return Err(io::Error::other(format!("the archive itself failed: {failure}")));
         }
         if over && status.bytes() < bytes {
             return Err(io::Error::other("the archive itself ended early"));
         }
-        thread::sleep(LOOK_INTERVAL);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
 /// The path of a snapshot of the archive `archive`: `trace-snapshot-1.fxt` for `trace.fxt`.
-pub(crate) fn path_of(archive: &Path, number: u32) -> PathBuf {
+pub(crate) fn snapshot_path(archive: &Path, number: u32) -> PathBuf {
     let compressed = |extension: &OsStr| extension == "gz" || extension == "zst";
     let outer = archive.extension().filter(|extension| compressed(extension));
     let inner =
@@ -214,7 +214,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::archive::{ArchiveWriter, Block, Notes};
+    use crate::archive::{ArchiveWriter, Block, BlockInfo};
     use crate::records::Spares;
 
     fn shared(words: &[u64]) -> Words {
@@ -222,16 +222,16 @@ mod tests {
     }
 
     fn archive(path: &Path) -> ArchiveWriter {
-        let output = Output::create_file(path).unwrap();
+        let output = ArchiveOutput::create_file(path).unwrap();
         let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
-        let notes = Notes { rate: Some(1), mark: None };
-        writer.push(Block { words: shared(&[1, 2, 3]), start: 0, notes });
+        let info = BlockInfo { rate: Some(1), update: None };
+        writer.push(Block { words: shared(&[1, 2, 3]), start: 0, info });
         writer
     }
 
-    fn contents(beginning: Beginning) -> Contents {
-        let remains = vec![shared(&[4]), shared(&[5, 6])];
-        Contents { beginning, rate: 77, remains, extracts: Vec::new(), filter: None }
+    fn contents(prefix: Prefix) -> Contents {
+        let late_records = vec![shared(&[4]), shared(&[5, 6])];
+        Contents { prefix, rate: 77, late_records, extracts: Vec::new(), filter: None }
     }
 
     /// The session's archive goes on, and keeps its own rate.
@@ -240,8 +240,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("snapshot.fxt");
         let mut writer = archive(&directory.path().join("a.fxt"));
-        let contents = contents(writer.beginning().unwrap());
-        writer.push(Block { words: shared(&[9]), start: 0, notes: Notes::default() });
+        let contents = contents(writer.prefix().unwrap());
+        writer.push(Block { words: shared(&[9]), start: 0, info: BlockInfo::default() });
         assert_eq!(write(&path, contents).unwrap(), 48);
         let words: Vec<u64> = [1, 77, 3, 4, 5, 6].into();
         assert_eq!(fs::read(&path).unwrap(), as_bytes(&words));
@@ -256,9 +256,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("snapshot.fxt");
         let writer = archive(&directory.path().join("a.fxt"));
-        let mut contents = contents(writer.beginning().unwrap());
+        let mut contents = contents(writer.prefix().unwrap());
         writer.finish(1).join().unwrap();
-        contents.beginning.bytes += 8;
+        contents.prefix.bytes += 8;
         let error = write(&path, contents).unwrap_err();
         assert!(error.to_string().contains("ended early"), "{error}");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "only the archive");
@@ -274,7 +274,7 @@ mod tests {
             ("a.fxt.gz", "a-snapshot-2.fxt.gz"),
             ("a.gz", "a-snapshot-2.gz"),
         ] {
-            assert_eq!(path_of(Path::new(archive), 2), Path::new(snapshot));
+            assert_eq!(snapshot_path(Path::new(archive), 2), Path::new(snapshot));
         }
     }
 }

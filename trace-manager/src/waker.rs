@@ -22,7 +22,7 @@ impl Waker {
     }
 
     /// Makes the next wait wait again.
-    pub(crate) fn rest(&self) {
+    pub(crate) fn clear(&self) {
         // Nothing to read means that it waits already.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }

@@ -162,7 +162,7 @@ fn records_of_the_buffer_follow_those_of_the_archive() {
     assert_eq!(names(&left.output()), ["clock anchor", "early", "late", "open", "open", "open"]);
     assert_eq!((recovered.events, recovered.open_scopes), (4, 1));
     assert_eq!((recovered.dropped, recovered.refused, recovered.damaged), (0, 0, 0));
-    assert!(recovered.is_whole());
+    assert!(recovered.is_complete());
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn records_that_are_damaged_are_left_out_and_counted() {
     left.partial.extend(instant("after", 13));
     let recovered = left.recovered();
     assert_eq!(recovered.damaged, bad.len() as u64 * 8);
-    assert!(!recovered.is_whole());
+    assert!(!recovered.is_complete());
     assert_eq!(names(&left.output()), ["clock anchor", "early", "after", "late"]);
     let bytes = fs::read(left.output()).unwrap();
     assert!(bytes.starts_with(&to_bytes(&left.partial[..good])));
@@ -213,7 +213,7 @@ fn only_the_part_that_counts_is_taken() {
     left.partial.extend(instant("not yet", 13));
     left.write(valid);
     let recovered = recover(&left.output()).unwrap();
-    assert!(recovered.is_whole());
+    assert!(recovered.is_complete());
     assert_eq!(names(&left.output()), ["clock anchor", "early", "late"]);
 }
 
@@ -222,7 +222,7 @@ fn bytes_that_are_missing_are_counted() {
     let left = Left::new();
     left.write(left.partial_bytes() + 80);
     let recovered = recover(&left.output()).unwrap();
-    assert_eq!((recovered.damaged, recovered.is_whole()), (80, false));
+    assert_eq!((recovered.damaged, recovered.is_complete()), (80, false));
     // A record that is cut is left out.
     let left = Left::new();
     let last = instant("early", 10).len() as u64 * 8;
@@ -238,7 +238,7 @@ fn malformed_records_of_the_buffer_are_refused() {
     left.durable.extend([0x0007_0007_010f_0024, 1]);
     left.durable.extend(instant("last", 40));
     let recovered = left.recovered();
-    assert_eq!((recovered.refused, recovered.is_whole()), (1, false));
+    assert_eq!((recovered.refused, recovered.is_complete()), (1, false));
     let events = events(&left.output());
     assert_eq!(events[3].0, "last");
     assert_eq!(events[4], ("records refused".to_owned(), vec![number("number", 1)]));
@@ -263,7 +263,7 @@ fn losses_that_no_event_reports_are_reported() {
     let entry = [id, 10, 15, 25, 0, 15, 0, 0];
     file.write_all_at(&to_bytes(&entry), left.layout.losses_offset() as u64).unwrap();
     let recovered = recover(&left.output()).unwrap();
-    assert_eq!((recovered.dropped, recovered.is_whole()), (10, true));
+    assert_eq!((recovered.dropped, recovered.is_complete()), (10, true));
     let events = events(&left.output());
     assert_eq!(events[2].0, "records dropped");
     let (name, arguments) = events.last().unwrap();

@@ -47,7 +47,7 @@ fn report(outcome: GuardOutcome) -> u8 {
             }
             exit::OK
         }
-        GuardOutcome::NotAFile => {
+        GuardOutcome::Stream => {
             crate::say("trace record was killed: the archive in the pipe is truncated");
             exit::INCOMPLETE
         }

@@ -26,5 +26,5 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
             crate::say(&format!("{count} {what}"));
         }
     }
-    Ok(if recovered.is_whole() { exit::OK } else { exit::INCOMPLETE })
+    Ok(if recovered.is_complete() { exit::OK } else { exit::INCOMPLETE })
 }

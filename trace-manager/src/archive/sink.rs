@@ -9,11 +9,11 @@ use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::message::ClockSource;
 
-use super::spool::{Block, Notes, Spool};
-use super::target::{ArchiveTarget, Output};
-use super::writer::{ArchiveWriter, Beginning, WriterStatus};
+use super::spool::{Block, BlockInfo, Spool};
+use super::target::{ArchiveOutput, ArchiveTarget};
+use super::writer::{ArchiveWriter, Prefix, WriterStatus};
 use crate::error::ManagerError;
-use crate::guard::{Account, Keeper, Mark, Pool};
+use crate::guard::{GuardHandle, LedgerUpdate, ProviderLedger, SlotPool};
 use crate::records::{Records, Spares, SECTION};
 use crate::sink::{Ending, Finish, Opening, Sink};
 
@@ -22,10 +22,10 @@ use crate::sink::{Ending, Finish, Opening, Sink};
 pub struct ArchiveSink {
     writer: ArchiveWriter,
     /// If it is set when all is written, the archive is thrown away.
-    unwanted: Arc<AtomicBool>,
+    discarded: Arc<AtomicBool>,
     spares: Spares,
-    guarding: Option<Guarding>,
-    unused: Unused,
+    guard: Option<ArchiveGuard>,
+    discard_on_drop: DiscardOnDrop,
     /// The provider, by its id, whose records come last.
     last_section: Option<u32>,
     /// Bytes of the providers that have not left.
@@ -34,12 +34,12 @@ pub struct ArchiveSink {
 
 /// Throws an archive away that its caller drops without a session.
 #[derive(Debug, Default)]
-struct Unused(Option<(Arc<Spool>, Arc<AtomicBool>)>);
+struct DiscardOnDrop(Option<(Arc<Spool>, Arc<AtomicBool>)>);
 
-impl Drop for Unused {
+impl Drop for DiscardOnDrop {
     fn drop(&mut self) {
-        if let Some((spool, unwanted)) = self.0.take() {
-            unwanted.store(true, Ordering::Release);
+        if let Some((spool, discarded)) = self.0.take() {
+            discarded.store(true, Ordering::Release);
             spool.close();
         }
     }
@@ -47,10 +47,10 @@ impl Drop for Unused {
 
 /// What the guard has of an archive.
 #[derive(Debug)]
-struct Guarding {
-    keeper: Keeper,
-    pool: Pool,
-    accounts: BTreeMap<u32, Account>,
+struct ArchiveGuard {
+    guard: GuardHandle,
+    pool: SlotPool,
+    ledgers: BTreeMap<u32, ProviderLedger>,
 }
 
 impl ArchiveSink {
@@ -62,61 +62,62 @@ impl ArchiveSink {
     /// [`ManagerError::CreateArchive`]; [`ManagerError::EventLoop`] when the process has no thread
     /// left.
     pub fn create(target: ArchiveTarget) -> Result<Self, ManagerError> {
-        let (output, unwanted) = (Output::open(target)?, Arc::default());
-        let sink = Self::begin(output, None, None, Arc::clone(&unwanted), Spares::default());
+        let (output, discarded) = (ArchiveOutput::open(target)?, Arc::default());
+        let sink = Self::begin(output, None, None, Arc::clone(&discarded), Spares::default());
         let mut sink = sink.map_err(ManagerError::EventLoop)?;
-        sink.unused = Unused(Some((sink.writer.spool(), unwanted)));
+        sink.discard_on_drop = DiscardOnDrop(Some((sink.writer.spool(), discarded)));
         Ok(sink)
     }
 
-    /// Begins the archive `output`, of which a guard is told if there is a keeper. `layout` is the
+    /// Begins the archive `output`, of which a guard is told if there is a guard. `layout` is the
     /// usual one of a buffer.
     pub(crate) fn begin(
-        output: Output,
-        keeper: Option<Keeper>,
+        output: ArchiveOutput,
+        guard: Option<GuardHandle>,
         layout: Option<Layout>,
-        unwanted: Arc<AtomicBool>,
+        discarded: Arc<AtomicBool>,
         spares: Spares,
     ) -> std::io::Result<Self> {
-        let writer = ArchiveWriter::spawn(output, keeper.clone(), Arc::clone(&unwanted))?;
-        let guarding = keeper.map(|keeper| Guarding {
-            pool: Pool::new(keeper.clone(), layout),
-            keeper,
-            accounts: BTreeMap::new(),
+        let writer = ArchiveWriter::spawn(output, guard.clone(), Arc::clone(&discarded))?;
+        let guard = guard.map(|guard| ArchiveGuard {
+            pool: SlotPool::new(guard.clone(), layout),
+            guard,
+            ledgers: BTreeMap::new(),
         });
         let bytes = BTreeMap::new();
-        let unused = Unused::default();
+        let discard_on_drop = DiscardOnDrop::default();
         let last_section = None;
-        let mut sink = Self { writer, unwanted, spares, guarding, unused, last_section, bytes };
+        let mut sink =
+            Self { writer, discarded, spares, guard, discard_on_drop, last_section, bytes };
         let mut words = sink.spares.take();
         archive::magic(&mut words);
-        sink.write(words, Notes::default());
+        sink.write(words, BlockInfo::default());
         Ok(sink)
     }
 
     /// Returns memory for a copy of a provider's rolling buffer where the guard sees it too, if
     /// there is a guard that has the provider.
-    pub(crate) fn place_copy(
+    pub(crate) fn allocate_slot(
         &mut self,
         provider: u32,
         layout: &Layout,
         providers: usize,
     ) -> Option<SaveSlot> {
-        let guarding = self.guarding.as_mut()?;
-        guarding.accounts.get(&provider)?;
-        guarding.pool.place(layout, providers)
+        let guard = self.guard.as_mut()?;
+        guard.ledgers.get(&provider)?;
+        guard.pool.allocate(layout, providers)
     }
 
     /// Says that a rolling buffer was copied, before its provider is told.
-    pub(crate) fn copied(&self, provider: u32, wrapped_count: u32, seen: bool) {
-        if let Some(account) = self.account(provider) {
-            account.copied(wrapped_count, seen);
+    pub(crate) fn copied(&self, provider: u32, wrapped_count: u32, shared: bool) {
+        if let Some(ledger) = self.ledger(provider) {
+            ledger.copied(wrapped_count, shared);
         }
     }
 
     /// Tells whether the caller has thrown the archive away.
-    pub(crate) fn is_unwanted(&self) -> bool {
-        self.unwanted.load(Ordering::Acquire)
+    pub(crate) fn is_discarded(&self) -> bool {
+        self.discarded.load(Ordering::Acquire)
     }
 
     /// Returns what the writer has done so far.
@@ -129,8 +130,8 @@ impl ArchiveSink {
     /// # Errors
     ///
     /// [`ManagerError::SnapshotOfStream`] where it cannot be read again.
-    pub(crate) fn beginning(&self) -> Result<Beginning, ManagerError> {
-        self.writer.beginning()
+    pub(crate) fn prefix(&self) -> Result<Prefix, ManagerError> {
+        self.writer.prefix()
     }
 
     /// Returns the bytes of a provider in the archive; forgets those of one that has left.
@@ -138,30 +139,30 @@ impl ArchiveSink {
         self.bytes.remove(&provider).unwrap_or(0)
     }
 
-    fn account(&self, provider: u32) -> Option<&Account> {
-        self.guarding.as_ref()?.accounts.get(&provider)
+    fn ledger(&self, provider: u32) -> Option<&ProviderLedger> {
+        self.guard.as_ref()?.ledgers.get(&provider)
     }
 
     /// Writes words of which nobody else has any.
-    fn write(&mut self, words: Vec<u64>, notes: Notes) {
+    fn write(&mut self, words: Vec<u64>, info: BlockInfo) {
         let words = self.spares.share(words);
-        self.writer.push(Block { words, start: 0, notes });
+        self.writer.push(Block { words, start: 0, info });
     }
 
     /// Returns what the guard is to know when these records are written.
-    fn mark(&mut self, records: &Records) -> Option<Mark> {
-        let account = self.account(records.provider)?;
+    fn ledger_update(&mut self, records: &Records) -> Option<LedgerUpdate> {
+        let ledger = self.ledger(records.provider)?;
         if !records.is_last {
-            account.told(records.told);
-            return Some(account.save(records.slots.clone()));
+            ledger.set_reported(records.reported);
+            return Some(ledger.save(records.slots.clone()));
         }
-        let mark = account.closing(records.slots.clone());
-        self.guarding.as_mut()?.accounts.remove(&records.provider);
-        Some(mark)
+        let update = ledger.closing(records.slots.clone());
+        self.guard.as_mut()?.ledgers.remove(&records.provider);
+        Some(update)
     }
 
     /// Where in the records' words those begin that the archive gets.
-    fn start(&mut self, records: &Records) -> usize {
+    fn first_word(&mut self, records: &Records) -> usize {
         if records.words().is_empty() {
             return records.words.len();
         }
@@ -175,31 +176,31 @@ impl ArchiveSink {
 impl Sink for ArchiveSink {
     fn open(&mut self, opening: &Opening<'_>) {
         let (identity, rate) = (opening.identity(), opening.ticks_per_second());
-        let account = self.guarding.as_ref().and_then(|it| it.keeper.join(&opening.joining));
+        let ledger = self.guard.as_ref().and_then(|it| it.guard.join(&opening.joined));
         let mut words = self.spares.take();
         let place = archive::opening(&mut words, identity, rate, opening.now());
         let rate = (identity.clock == ClockSource::CpuCounter).then_some(place);
         let before_end = rate.map_or(0, |place| (words.len() - place) as u64 * 8);
-        let mark = account.as_ref().map(|account| account.opening(before_end));
-        if let (Some(account), Some(guarding)) = (account, &mut self.guarding) {
-            guarding.accounts.insert(identity.id, account);
+        let update = ledger.as_ref().map(|ledger| ledger.opening(before_end));
+        if let (Some(ledger), Some(guard)) = (ledger, &mut self.guard) {
+            guard.ledgers.insert(identity.id, ledger);
         }
         self.last_section = Some(identity.id);
         self.bytes.insert(identity.id, words.len() as u64 * 8);
-        self.write(words, Notes { rate, mark });
+        self.write(words, BlockInfo { rate, update });
     }
 
     fn take(&mut self, records: &Records) {
-        let notes = Notes { rate: None, mark: self.mark(records) };
-        let block = Block { words: records.words.clone(), start: self.start(records), notes };
+        let info = BlockInfo { rate: None, update: self.ledger_update(records) };
+        let block = Block { words: records.words.clone(), start: self.first_word(records), info };
         *self.bytes.entry(records.provider).or_default() += block.bytes().len() as u64;
         self.writer.push(block);
     }
 
     fn finish(mut self: Box<Self>, ending: Ending) -> Finish {
-        self.unused.0 = None;
+        self.discard_on_drop.0 = None;
         if ending.is_discarded {
-            self.unwanted.store(true, Ordering::Release);
+            self.discarded.store(true, Ordering::Release);
         }
         let finished = self.writer.finish(ending.counter_rate);
         Finish::new(move || finished.join())

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use trace_protocol::file::Directory;
 use trace_protocol::words::as_bytes;
 
-use crate::guard::Mark;
+use crate::guard::LedgerUpdate;
 use crate::records::Words;
 
 /// Whole records, and what there is to know about them.
@@ -18,7 +18,7 @@ pub(crate) struct Block {
     pub(crate) words: Words,
     /// Index of the first word that is to be written.
     pub(crate) start: usize,
-    pub(crate) notes: Notes,
+    pub(crate) info: BlockInfo,
 }
 
 impl Block {
@@ -30,12 +30,12 @@ impl Block {
 
 /// What there is to know about a block.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct BlockInfo {
     /// Index, in what is written, of the word that holds the rate of the CPU's counter, which is
     /// known at the end only.
     pub(crate) rate: Option<usize>,
     /// What the guard is to know when it is written.
-    pub(crate) mark: Option<Mark>,
+    pub(crate) update: Option<LedgerUpdate>,
 }
 
 /// The queue. One thread pushes, one pops.
@@ -63,14 +63,14 @@ struct State {
 #[derive(Debug)]
 enum Entry {
     Memory(Block),
-    Spilled { offset: u64, length: usize, notes: Notes },
+    Spilled { offset: u64, length: usize, info: BlockInfo },
 }
 
 /// A block to be written.
 #[derive(Debug)]
 pub(super) enum Ready {
     Memory(Block),
-    Spilled { bytes: Vec<u8>, notes: Notes },
+    Spilled { bytes: Vec<u8>, info: BlockInfo },
 }
 
 impl Ready {
@@ -81,10 +81,10 @@ impl Ready {
         }
     }
 
-    pub(super) fn notes(&self) -> &Notes {
+    pub(super) fn info(&self) -> &BlockInfo {
         match self {
-            Self::Memory(block) => &block.notes,
-            Self::Spilled { notes, .. } => notes,
+            Self::Memory(block) => &block.info,
+            Self::Spilled { info, .. } => info,
         }
     }
 }
@@ -125,7 +125,7 @@ impl Spool {
         let mut state = self.lock();
         state.spill_end = offset + length as u64;
         state.spilled += 1;
-        state.queue.push_back(Entry::Spilled { offset, length, notes: block.notes });
+        state.queue.push_back(Entry::Spilled { offset, length, info: block.info });
         drop(state);
         self.ready.notify_one();
         Ok(())
@@ -161,10 +161,10 @@ impl Spool {
                 Some(Entry::Memory(block)) => {
                     return Some(Ok(Ready::Memory(block)));
                 }
-                Some(Entry::Spilled { offset, length, notes }) => {
+                Some(Entry::Spilled { offset, length, info }) => {
                     let file = state.spill.clone();
                     drop(state);
-                    return Some(self.read_back(file, offset, length, notes));
+                    return Some(self.read_back(file, offset, length, info));
                 }
                 None if state.closed => return None,
                 None => state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -177,16 +177,16 @@ impl Spool {
         file: Option<Arc<File>>,
         offset: u64,
         length: usize,
-        notes: Notes,
+        info: BlockInfo,
     ) -> io::Result<Ready> {
         let mut bytes = vec![0; length];
         let read = file.ok_or(io::ErrorKind::NotFound)?.read_exact_at(&mut bytes, offset);
         self.lock().spilled -= 1;
-        read.map(|()| Ready::Spilled { bytes, notes })
+        read.map(|()| Ready::Spilled { bytes, info })
     }
 
     /// Gives a block that was written back: only now does it no longer count as in memory.
-    pub(super) fn written(&self, ready: Ready) {
+    pub(super) fn release(&self, ready: Ready) {
         if let Ready::Memory(block) = ready {
             self.lock().in_memory -= block.bytes().len();
         }
@@ -210,15 +210,15 @@ mod tests {
     use std::thread;
 
     fn block(first: u64, words: usize) -> Block {
-        let notes = Notes { rate: Some(first as usize), mark: None };
+        let info = BlockInfo { rate: Some(first as usize), update: None };
         let words = Spares::default().share((first..).take(words).collect());
-        Block { words, start: 0, notes }
+        Block { words, start: 0, info }
     }
 
     fn pop_words(spool: &Spool) -> Option<(Vec<u8>, usize)> {
         let ready = spool.pop()?.unwrap();
-        let popped = (ready.bytes().to_vec(), ready.notes().rate.unwrap());
-        spool.written(ready);
+        let popped = (ready.bytes().to_vec(), ready.info().rate.unwrap());
+        spool.release(ready);
         Some(popped)
     }
 
@@ -265,8 +265,8 @@ mod tests {
     fn vectors_come_back_with_their_last_user() {
         let (spool, spares) = (Spool::new(1 << 20, None), Spares::default());
         let words = spares.share(vec![7; 100]);
-        let notes = Notes { rate: Some(0), mark: None };
-        spool.push(Block { words: words.clone(), start: 90, notes }).unwrap();
+        let info = BlockInfo { rate: Some(0), update: None };
+        spool.push(Block { words: words.clone(), start: 90, info }).unwrap();
         assert_eq!(pop_words(&spool).unwrap().0.len(), 80);
         assert_eq!(spares.take().capacity(), 0, "another one has them");
         drop(words);

@@ -24,12 +24,12 @@ pub enum ArchiveTarget {
 
 /// An open archive.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub(crate) struct ArchiveOutput {
     pub(super) file: Arc<File>,
     naming: Option<NewFile>,
 }
 
-impl Output {
+impl ArchiveOutput {
     /// Opens the target. Opening a pipe waits for its reader.
     pub(crate) fn open(target: ArchiveTarget) -> Result<Self, ManagerError> {
         match target {
@@ -117,7 +117,7 @@ impl Output {
     }
 }
 
-impl AsFd for Output {
+impl AsFd for ArchiveOutput {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

@@ -10,9 +10,9 @@ use std::thread::{self, JoinHandle};
 use rustix::event::{poll, PollFd, PollFlags};
 
 use super::spool::{Block, Spool};
-use super::target::Output;
+use super::target::ArchiveOutput;
 use crate::error::{ArchiveError, ManagerError};
-use crate::guard::Keeper;
+use crate::guard::GuardHandle;
 
 /// Bytes that wait in memory for the writer before a file takes them.
 const MEMORY_LIMIT: usize = 256 << 20;
@@ -28,7 +28,7 @@ pub(crate) struct WriterStatus {
     /// Why a block never came to the writer.
     lost: Mutex<Option<io::Error>>,
     /// Nothing more is written. Stored last by the writer thread, with release.
-    over: AtomicBool,
+    ended: AtomicBool,
 }
 
 impl WriterStatus {
@@ -41,8 +41,8 @@ impl WriterStatus {
     }
 
     /// Tells whether nothing more is going to be written.
-    pub(crate) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
 
     fn fail(&self, error: &io::Error) {
@@ -62,7 +62,7 @@ impl WriterStatus {
 
 /// What an archive holds at some moment.
 #[derive(Debug)]
-pub(crate) struct Beginning {
+pub(crate) struct Prefix {
     pub(crate) archive: Arc<File>,
     /// Bytes of it. They may still have to be written.
     pub(crate) bytes: u64,
@@ -95,31 +95,31 @@ pub(crate) struct Finished {
 impl ArchiveWriter {
     /// Starts the thread that writes to `output` and tells the guard, if there is one.
     ///
-    /// If `unwanted` is set when all is written, the archive is thrown away.
+    /// If `discarded` is set when all is written, the archive is thrown away.
     pub(crate) fn spawn(
-        output: Output,
-        keeper: Option<Keeper>,
-        unwanted: Arc<AtomicBool>,
+        output: ArchiveOutput,
+        guard: Option<GuardHandle>,
+        discarded: Arc<AtomicBool>,
     ) -> io::Result<Self> {
         let spool = Arc::new(Spool::new(MEMORY_LIMIT, output.directory()));
         let status = Arc::new(WriterStatus::default());
-        let over = Over(Arc::clone(&status));
+        let ended = EndOnDrop(Arc::clone(&status));
         let readable = output.readable();
         let rate = Arc::new(AtomicU64::new(0));
-        let writing = Writing {
+        let writing = WriterThread {
             spool: Arc::clone(&spool),
             status: Arc::clone(&status),
             rate: Arc::clone(&rate),
             output,
-            keeper,
+            guard,
             rates: Vec::new(),
             bytes: 0,
-            unwanted,
+            discarded,
         };
         let builder = thread::Builder::new().name("trace-archive".to_owned());
         let thread = builder.spawn(move || {
-            let _over = over;
-            give_way();
+            let _over = ended;
+            lower_priority();
             writing.run()
         })?;
         Ok(Self {
@@ -146,10 +146,10 @@ impl ArchiveWriter {
 
     /// Adds whole records to the archive. Never waits for its reader.
     pub(crate) fn push(&mut self, block: Block) {
-        if (block.bytes().is_empty() && block.notes.mark.is_none()) || self.lost {
+        if (block.bytes().is_empty() && block.info.update.is_none()) || self.lost {
             return;
         }
-        self.rates.extend(block.notes.rate.map(|index| self.pushed + index as u64 * 8));
+        self.rates.extend(block.info.rate.map(|index| self.pushed + index as u64 * 8));
         self.pushed += block.bytes().len() as u64;
         if let Err(error) = self.spool.push(block) {
             // What comes behind a missing block would be read as if none were missing.
@@ -163,10 +163,10 @@ impl ArchiveWriter {
     /// # Errors
     ///
     /// [`ManagerError::SnapshotOfStream`] where it cannot be read again.
-    pub(crate) fn beginning(&self) -> Result<Beginning, ManagerError> {
+    pub(crate) fn prefix(&self) -> Result<Prefix, ManagerError> {
         let archive = self.readable.clone().ok_or(ManagerError::SnapshotOfStream)?;
         let (bytes, rates) = (self.pushed, self.rates.clone());
-        Ok(Beginning { archive, bytes, rates, status: self.status() })
+        Ok(Prefix { archive, bytes, rates, status: self.status() })
     }
 
     /// Adds nothing more. `rate` is that of the CPU's counter, in ticks per second.
@@ -190,39 +190,39 @@ impl Finished {
 }
 
 /// Says, when dropped, that nothing more is written.
-struct Over(Arc<WriterStatus>);
+struct EndOnDrop(Arc<WriterStatus>);
 
-impl Drop for Over {
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.0.over.store(true, Ordering::Release);
+        self.0.ended.store(true, Ordering::Release);
     }
 }
 
 /// The thread's own.
 #[derive(Debug)]
-struct Writing {
+struct WriterThread {
     spool: Arc<Spool>,
     status: Arc<WriterStatus>,
     rate: Arc<AtomicU64>,
-    output: Output,
-    keeper: Option<Keeper>,
+    output: ArchiveOutput,
+    guard: Option<GuardHandle>,
     /// Offsets in bytes of the words that hold the counter's rate.
     rates: Vec<u64>,
     /// Bytes of whole blocks written.
     bytes: u64,
-    unwanted: Arc<AtomicBool>,
+    discarded: Arc<AtomicBool>,
 }
 
-impl Writing {
+impl WriterThread {
     fn run(mut self) -> Result<u64, ArchiveError> {
         self.output.keep();
         let mut written = self.write_blocks();
         if let Err(error) = &written {
             self.status.fail(error);
-            self.keeper.iter().for_each(Keeper::fail);
+            self.guard.iter().for_each(GuardHandle::fail);
             // The session goes on; what it still has to say goes nowhere.
             while let Some(block) = self.spool.pop() {
-                let _ = block.map(|block| self.spool.written(block));
+                let _ = block.map(|block| self.spool.release(block));
             }
         }
         if let Some(error) = self.status.take_lost() {
@@ -234,10 +234,10 @@ impl Writing {
         match written {
             Ok(()) => self.complete(),
             Err(error) => {
-                self.keeper.iter().for_each(Keeper::fail);
+                self.guard.iter().for_each(GuardHandle::fail);
                 let error = self.output.abandon(self.bytes, error);
                 // What is left is all that there is, whatever becomes of this process.
-                self.keeper.iter().for_each(Keeper::abandoned);
+                self.guard.iter().for_each(GuardHandle::abandoned);
                 Err(error)
             }
         }
@@ -246,19 +246,19 @@ impl Writing {
     fn write_blocks(&mut self) -> io::Result<()> {
         while let Some(block) = self.spool.pop() {
             let block = block?;
-            let (start, notes) = (self.bytes, block.notes());
+            let (start, info) = (self.bytes, block.info());
             self.bytes = start + block.bytes().len() as u64;
-            Keeper::place(notes.mark.as_ref(), self.bytes);
+            GuardHandle::before_write(info.update.as_ref(), self.bytes);
             if let Err(error) = write_all(&mut self.output, block.bytes()) {
                 self.bytes = start;
                 return Err(error);
             }
-            if let Some(keeper) = &self.keeper {
-                keeper.written(notes.mark.as_ref(), self.bytes);
+            if let Some(guard) = &self.guard {
+                guard.after_write(info.update.as_ref(), self.bytes);
             }
-            self.rates.extend(notes.rate.map(|index| start + index as u64 * 8));
+            self.rates.extend(info.rate.map(|index| start + index as u64 * 8));
             self.status.bytes.store(self.bytes, Ordering::Release);
-            self.spool.written(block);
+            self.spool.release(block);
         }
         Ok(())
     }
@@ -270,8 +270,8 @@ impl Writing {
 
     fn complete(self) -> Result<u64, ArchiveError> {
         let bytes = self.bytes;
-        self.keeper.iter().for_each(Keeper::complete);
-        if self.unwanted.load(Ordering::Acquire) {
+        self.guard.iter().for_each(GuardHandle::complete);
+        if self.discarded.load(Ordering::Acquire) {
             self.output.discard();
             return Ok(0);
         }
@@ -284,7 +284,7 @@ impl Writing {
 
 /// Lets other threads go first where processors are few: blocks can wait here, and full buffers
 /// cannot.
-pub(crate) fn give_way() {
+pub(crate) fn lower_priority() {
     const NICENESS: i32 = 10;
     // Linux has a niceness for each thread. Where it cannot be had, all threads are alike.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
@@ -292,12 +292,12 @@ pub(crate) fn give_way() {
 
 /// The most bytes of one write(2). Many kernels take the processor from nobody who is in a system
 /// call, and the thread that makes room in the providers' buffers may need it.
-const PIECE: usize = 128 << 10;
+const MAX_WRITE: usize = 128 << 10;
 
 /// Writes all bytes, also to a pipe that somebody made non-blocking.
-fn write_all(output: &mut Output, mut bytes: &[u8]) -> io::Result<()> {
+fn write_all(output: &mut ArchiveOutput, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        match output.file().write(bytes.get(..PIECE).unwrap_or(bytes)) {
+        match output.file().write(bytes.get(..MAX_WRITE).unwrap_or(bytes)) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -308,7 +308,7 @@ fn write_all(output: &mut Output, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn wait_writable(output: &Output) -> io::Result<()> {
+fn wait_writable(output: &ArchiveOutput) -> io::Result<()> {
     let mut fds = [PollFd::from_borrowed_fd(output.file.as_fd(), PollFlags::OUT)];
     match poll(&mut fds, -1) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -324,18 +324,18 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::archive::spool::Notes;
+    use crate::archive::spool::BlockInfo;
     use crate::archive::ArchiveTarget;
     use crate::records::Spares;
 
     fn block(words: &[u64], rate: Option<usize>) -> Block {
         let words = Spares::default().share(words.to_vec());
-        Block { words, start: 0, notes: Notes { rate, mark: None } }
+        Block { words, start: 0, info: BlockInfo { rate, update: None } }
     }
 
-    fn writer(path: &Path, unwanted: bool) -> ArchiveWriter {
-        let output = Output::create_file(path).unwrap();
-        ArchiveWriter::spawn(output, None, Arc::new(AtomicBool::new(unwanted))).unwrap()
+    fn writer(path: &Path, discarded: bool) -> ArchiveWriter {
+        let output = ArchiveOutput::create_file(path).unwrap();
+        ArchiveWriter::spawn(output, None, Arc::new(AtomicBool::new(discarded))).unwrap()
     }
 
     fn words(bytes: &[u8]) -> Vec<u64> {
@@ -351,11 +351,11 @@ mod tests {
         writer.push(block(&[], None));
         writer.push(Block { start: 1, ..block(&[4, 5, 6], Some(1)) });
         let status = writer.status();
-        assert!(!path.exists() && !status.is_over());
+        assert!(!path.exists() && !status.has_ended());
         let finished = writer.finish(77);
         assert_eq!(finished.join().unwrap(), 40);
         assert_eq!(words(&fs::read(&path).unwrap()), [1, 77, 3, 5, 77]);
-        assert!(status.is_over() && status.failure().is_none());
+        assert!(status.has_ended() && status.failure().is_none());
         assert_eq!(status.bytes(), 40);
     }
 
@@ -365,8 +365,8 @@ mod tests {
         let mut writer = writer(&directory.path().join("a.fxt"), false);
         writer.push(block(&[1, 2, 3], Some(2)));
         writer.push(block(&[4, 5], Some(0)));
-        let beginning = writer.beginning().unwrap();
-        assert_eq!((beginning.bytes, beginning.rates), (40, vec![16, 24]));
+        let prefix = writer.prefix().unwrap();
+        assert_eq!((prefix.bytes, prefix.rates), (40, vec![16, 24]));
         writer.finish(1).join().unwrap();
     }
 
@@ -384,9 +384,9 @@ mod tests {
     fn a_stream_gets_the_blocks_as_they_are() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
-        let output = Output::open(ArchiveTarget::Stream(ours.into())).unwrap();
+        let output = ArchiveOutput::open(ArchiveTarget::Stream(ours.into())).unwrap();
         let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
-        assert!(matches!(writer.beginning(), Err(ManagerError::SnapshotOfStream)));
+        assert!(matches!(writer.prefix(), Err(ManagerError::SnapshotOfStream)));
         // More than a socket takes before it is read.
         let large: Vec<u64> = (0..100_000).collect();
         writer.push(block(&large, Some(0)));
@@ -401,13 +401,13 @@ mod tests {
     fn what_was_written_before_an_error_is_told() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         drop(theirs);
-        let output = Output::open(ArchiveTarget::Stream(ours.into())).unwrap();
+        let output = ArchiveOutput::open(ArchiveTarget::Stream(ours.into())).unwrap();
         let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
         let status = writer.status();
         writer.push(block(&[1, 2], None));
         writer.push(block(&[3], None));
         let error = writer.finish(1).join().unwrap_err();
         assert_eq!((error.bytes, error.source.kind()), (0, io::ErrorKind::BrokenPipe));
-        assert!(status.is_over() && status.failure().is_some());
+        assert!(status.has_ended() && status.failure().is_some());
     }
 }

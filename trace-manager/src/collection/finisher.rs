@@ -8,13 +8,13 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
-use super::tape::{Departure, Remains, Tape};
+use super::provider::{Departure, FinalRecords, ProviderData};
 use crate::records::Spares;
 use crate::waker::Waker;
 
 #[derive(Debug)]
 struct Job {
-    tape: Tape,
+    provider: ProviderData,
     departure: Departure,
     spares: Spares,
 }
@@ -23,7 +23,7 @@ struct Job {
 #[derive(Debug)]
 pub(crate) struct Finisher {
     jobs: Sender<Job>,
-    remains: Receiver<Remains>,
+    remains: Receiver<FinalRecords>,
     outstanding: usize,
 }
 
@@ -38,14 +38,14 @@ impl Finisher {
     }
 
     /// Has the rest of a provider's buffer read.
-    pub(crate) fn finish(&mut self, tape: Tape, departure: Departure, spares: Spares) {
-        if self.jobs.send(Job { tape, departure, spares }).is_ok() {
+    pub(crate) fn finish(&mut self, provider: ProviderData, departure: Departure, spares: Spares) {
+        if self.jobs.send(Job { provider, departure, spares }).is_ok() {
             self.outstanding += 1;
         }
     }
 
     /// Takes the next remains that are ready.
-    pub(crate) fn take(&mut self) -> Option<Remains> {
+    pub(crate) fn take(&mut self) -> Option<FinalRecords> {
         match self.remains.try_recv() {
             Ok(remains) => {
                 self.outstanding -= 1;
@@ -66,9 +66,9 @@ impl Finisher {
     }
 }
 
-fn work(jobs: &Receiver<Job>, done: &Sender<Remains>, waker: &Waker) {
-    for Job { tape, departure, spares } in jobs {
-        if done.send(tape.finish(departure, &spares)).is_err() {
+fn work(jobs: &Receiver<Job>, done: &Sender<FinalRecords>, waker: &Waker) {
+    for Job { provider, departure, spares } in jobs {
+        if done.send(provider.finish(departure, &spares)).is_err() {
             return;
         }
         waker.wake();

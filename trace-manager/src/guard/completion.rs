@@ -11,39 +11,38 @@ use trace_protocol::file::NewFile;
 use trace_protocol::words::as_bytes;
 
 use super::ledger::session;
-use super::leftover::Leftover;
-use super::watch::{Held, Watch};
+use super::remaining::RemainingRecords;
+use super::state::{GuardState, GuardedProvider};
 use super::GuardOutcome;
 use crate::clock::{counter_rate, sample_after};
 
 /// How long providers may take to leave their buffers; they see that the manager is gone at once.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PROVIDER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Does what is left to do.
-pub(super) fn complete(mut watch: Watch) -> GuardOutcome {
-    let state = watch.ledger.get(session::STATE);
-    let archive = watch.archive.take();
-    match (state, archive) {
-        (session::RUNNING, None) => GuardOutcome::NotAFile,
+pub(super) fn complete(mut state: GuardState) -> GuardOutcome {
+    let archive = state.archive.take();
+    match (state.ledger.get(session::STATE), archive) {
+        (session::RUNNING, None) => GuardOutcome::Stream,
         (_, None) | (session::ABANDONED, _) => GuardOutcome::Nothing,
         (session::WRITTEN, Some(archive)) => match archive.is_there() {
-            true => conclude(archive, Ok(0)),
+            true => name_archive(archive, Ok(0)),
             false => GuardOutcome::Nothing,
         },
         (session::FAILED, Some(archive)) => {
             let source = io::Error::other("the manager could not write all of it");
-            conclude(archive, Err(source))
+            name_archive(archive, Err(source))
         }
         (_, Some(archive)) => {
-            wait_for_providers(&watch.providers.values().collect::<Vec<_>>());
-            let completed = Completion::new(archive.file(), &watch).run(watch);
-            conclude(archive, completed)
+            wait_for_providers(&state.providers.values().collect::<Vec<_>>());
+            let completed = Completion::new(archive.file(), &state).run(state);
+            name_archive(archive, completed)
         }
     }
 }
 
 /// Gives the archive its name.
-fn conclude(archive: NewFile, completed: io::Result<u64>) -> GuardOutcome {
+fn name_archive(archive: NewFile, completed: io::Result<u64>) -> GuardOutcome {
     let (name, partial) = (archive.place().path(), archive.partial_path().unwrap_or_default());
     match completed.and_then(|missing| archive.complete().map(|()| missing)) {
         Ok(missing) => GuardOutcome::Completed { archive: name, missing },
@@ -52,8 +51,8 @@ fn conclude(archive: NewFile, completed: io::Result<u64>) -> GuardOutcome {
 }
 
 /// Waits until each provider has closed its packet socket: then it no longer records.
-fn wait_for_providers(providers: &[&Held]) {
-    let deadline = Instant::now() + PATIENCE;
+fn wait_for_providers(providers: &[&GuardedProvider]) {
+    let deadline = Instant::now() + PROVIDER_TIMEOUT;
     for held in providers {
         let left = deadline.saturating_duration_since(Instant::now());
         // No event is asked for: the end of the peer is always told.
@@ -73,16 +72,16 @@ struct Completion<'a> {
 }
 
 impl<'a> Completion<'a> {
-    fn new(file: &'a File, watch: &Watch) -> Self {
-        let rate = counter_rate(&watch.first, &sample_after(&watch.first));
+    fn new(file: &'a File, state: &GuardState) -> Self {
+        let rate = counter_rate(&state.first, &sample_after(&state.first));
         let rate = rate.unwrap_or(1_000_000_000);
-        Self { file, length: watch.length(), rate, words: Vec::new() }
+        Self { file, length: state.length(), rate, words: Vec::new() }
     }
 
     /// Appends what is missing. Returns how many copies could not be found.
-    fn run(mut self, watch: Watch) -> io::Result<u64> {
+    fn run(mut self, state: GuardState) -> io::Result<u64> {
         self.file.set_len(self.length)?;
-        let result = self.append(watch);
+        let result = self.append(state);
         if result.is_err() {
             // Whole records are of use, and half of one is not.
             self.file.set_len(self.length)?;
@@ -90,22 +89,22 @@ impl<'a> Completion<'a> {
         result
     }
 
-    fn append(&mut self, mut watch: Watch) -> io::Result<u64> {
+    fn append(&mut self, mut state: GuardState) -> io::Result<u64> {
         if self.length == 0 {
             archive::magic(&mut self.words);
             self.flush()?;
         }
         let (length, mut missing) = (self.length, 0);
-        let mut rates = std::mem::take(&mut watch.rates);
-        rates.extend(watch.providers.values().filter_map(|held| held.rate_place(length)));
-        for (id, held) in std::mem::take(&mut watch.providers) {
-            let slots = watch.slots_of(id);
+        let mut rates = std::mem::take(&mut state.rates);
+        rates.extend(state.providers.values().filter_map(|held| held.rate_offset(length)));
+        for (id, held) in std::mem::take(&mut state.providers) {
+            let slots = state.take_slots(id);
             if held.is_closed(length) {
                 continue;
             }
-            let Some(leftover) = Leftover::new(held, slots, length) else { continue };
-            missing += leftover.missing;
-            self.append_provider(leftover)?;
+            let Some(remaining) = RemainingRecords::new(held, slots, length) else { continue };
+            missing += remaining.missing;
+            self.append_provider(remaining)?;
         }
         for place in rates {
             self.file.write_all_at(&self.rate.to_le_bytes(), place)?;
@@ -113,13 +112,13 @@ impl<'a> Completion<'a> {
         Ok(missing)
     }
 
-    fn append_provider(&mut self, mut leftover: Leftover) -> io::Result<()> {
-        leftover.begin(self.rate, &mut self.words);
+    fn append_provider(&mut self, mut remaining: RemainingRecords) -> io::Result<()> {
+        remaining.begin(self.rate, &mut self.words);
         self.flush()?;
-        while leftover.next_copy(&mut self.words) {
+        while remaining.next_copy(&mut self.words) {
             self.flush()?;
         }
-        leftover.finish(&mut self.words);
+        remaining.finish(&mut self.words);
         self.flush()
     }
 

@@ -39,11 +39,11 @@ pub(super) mod provider {
     /// The last wrapped count that was copied, plus one.
     pub(in crate::guard) const SAVED: usize = 3;
     /// What its own loss records account for, in all that was read.
-    pub(in crate::guard) const TOLD: usize = 4;
+    pub(in crate::guard) const REPORTED: usize = 4;
     /// Copies that the guard does not see.
-    pub(in crate::guard) const UNSEEN: usize = 5;
+    pub(in crate::guard) const UNSHARED: usize = 5;
     /// Those of them that are in the archive.
-    pub(in crate::guard) const UNSEEN_WRITTEN: usize = 6;
+    pub(in crate::guard) const UNSHARED_WRITTEN: usize = 6;
 
     /// No place yet.
     pub(in crate::guard) const UNKNOWN: u64 = u64::MAX;
@@ -51,13 +51,13 @@ pub(super) mod provider {
 
 /// What is to be noted about a block that is written.
 #[derive(Debug)]
-pub(crate) enum Mark {
+pub(crate) enum LedgerUpdate {
     /// It opens a provider.
     Opening(Ledger),
     /// It holds the records of copies.
     Save(Vec<SaveSlot>),
     /// It holds the records of a copy that the guard does not see.
-    Unseen(Ledger),
+    Unshared(Ledger),
     /// It closes a provider.
     Closing {
         ledger: Ledger,
@@ -70,13 +70,13 @@ pub(crate) enum Mark {
     },
 }
 
-impl Mark {
-    /// Notes that the block is going to end there.
-    pub(super) fn place(&self, end: u64) {
+impl LedgerUpdate {
+    /// BlockInfo that the block is going to end there.
+    pub(super) fn before_write(&self, end: u64) {
         match self {
             Self::Opening(ledger) => ledger.set(provider::OPENING, end),
             Self::Save(slots) => slots.iter().for_each(|slot| slot.set_end(end)),
-            Self::Unseen(_) => {}
+            Self::Unshared(_) => {}
             Self::Closing { ledger, slots, .. } => {
                 slots.iter().for_each(|slot| slot.set_end(end));
                 ledger.set(provider::CLOSING, end);
@@ -84,11 +84,11 @@ impl Mark {
         }
     }
 
-    /// Notes that the block is written.
-    pub(super) fn written(&self) {
-        if let Self::Unseen(ledger) = self {
-            let before = ledger.get(provider::UNSEEN_WRITTEN);
-            ledger.set(provider::UNSEEN_WRITTEN, before + 1);
+    /// BlockInfo that the block is written.
+    pub(super) fn after_write(&self) {
+        if let Self::Unshared(ledger) = self {
+            let before = ledger.get(provider::UNSHARED_WRITTEN);
+            ledger.set(provider::UNSHARED_WRITTEN, before + 1);
         }
     }
 }

@@ -49,7 +49,7 @@ impl Names {
     }
 
     fn decode(rest: &mut &[u8]) -> Option<Self> {
-        let (mode, directory) = (small(rest)?, text(rest)?.into());
+        let (mode, directory) = (number_u32(rest)?, text(rest)?.into());
         Some(Self { directory, partial: text(rest)?, name: text(rest)?, mode })
     }
 }
@@ -107,7 +107,7 @@ impl Message {
             1 => Self::Session(Some(Names::decode(&mut rest)?)),
             2 => Self::Join(Provider::decode(&mut rest)?),
             3 => Self::Slot(number(&mut rest)?),
-            4 => Self::Closed(small(&mut rest)?),
+            4 => Self::Closed(number_u32(&mut rest)?),
             _ => return None,
         };
         rest.is_empty().then_some(message)
@@ -129,7 +129,8 @@ impl Provider {
     }
 
     fn decode(rest: &mut &[u8]) -> Option<Self> {
-        let (id, pid, uid, clock) = (small(rest)?, small(rest)?, small(rest)?, small(rest)?);
+        let (id, pid, uid, clock) =
+            (number_u32(rest)?, number_u32(rest)?, number_u32(rest)?, number_u32(rest)?);
         let identity = Identity {
             id,
             pid,
@@ -168,7 +169,7 @@ fn number(rest: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*number))
 }
 
-fn small(rest: &mut &[u8]) -> Option<u32> {
+fn number_u32(rest: &mut &[u8]) -> Option<u32> {
     u32::try_from(number(rest)?).ok()
 }
 

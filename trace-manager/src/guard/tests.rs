@@ -20,10 +20,12 @@ use trace_protocol::message::ClockSource;
 use trace_protocol::socket::{PeerCredentials, Socket};
 use trace_protocol::words::as_bytes;
 
-use super::ledger::Mark;
+use super::ledger::LedgerUpdate;
 use super::messages::{Message, Names, Provider};
-use super::{run_guard, Account, Guard, GuardOutcome, Joining, Keeper, Pool};
-use crate::archive::{ArchiveTarget, Output};
+use super::{
+    run_guard, Guard, GuardHandle, GuardOutcome, JoinedProvider, ProviderLedger, SlotPool,
+};
+use crate::archive::{ArchiveOutput, ArchiveTarget};
 use crate::buffers::{Buffers, SharedBuffer};
 use crate::limits::Bound;
 use crate::waker::Waker;
@@ -35,9 +37,9 @@ struct Manager {
     directory: TempDir,
     archive: File,
     length: u64,
-    keeper: Keeper,
-    pool: Pool,
-    account: Account,
+    keeper: GuardHandle,
+    pool: SlotPool,
+    ledger: ProviderLedger,
     collector: Collector,
     buffer: Arc<SharedBuffer>,
     guard: std::os::fd::OwnedFd,
@@ -83,15 +85,15 @@ impl Manager {
 
     fn start_in(directory: TempDir, mode: BufferingMode) -> Self {
         let path = directory.path().join("out.fxt");
-        let mut output = Output::open(ArchiveTarget::File(path)).unwrap();
+        let mut output = ArchiveOutput::open(ArchiveTarget::File(path)).unwrap();
         output.keep();
         let (guard, theirs) = Guard::pair().unwrap();
-        let keeper = Keeper::begin(guard, &output).unwrap();
+        let keeper = GuardHandle::begin(guard, &output).unwrap();
         let layout = layout(mode);
         let buffer = Arc::new(buffer(layout.total_size() as u64));
         buffer.write_at(as_bytes(&layout.to_header()), 0).unwrap();
         let (packets, _provider) = Socket::packet_pair().unwrap();
-        let joining = Joining {
+        let joined = JoinedProvider {
             identity: &identity(),
             policy: IdentityPolicy::Own(4711),
             joined_at: 5,
@@ -99,16 +101,16 @@ impl Manager {
             buffer: &buffer,
             packets: packets.as_fd(),
         };
-        let account = keeper.join(&joining).unwrap();
+        let ledger = keeper.join(&joined).unwrap();
         let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size()).unwrap();
         Self {
             archive: File::from(output.as_fd().try_clone_to_owned().unwrap()),
             length: 0,
-            pool: Pool::new(keeper.clone(), Some(layout)),
+            pool: SlotPool::new(keeper.clone(), Some(layout)),
             collector: Collector::new(mapping, layout, IdentityPolicy::Own(4711)).unwrap(),
             directory,
             keeper,
-            account,
+            ledger,
             buffer,
             guard: theirs,
         }
@@ -137,20 +139,20 @@ impl Manager {
     }
 
     fn copy(&mut self, wrapped_count: u32) -> SaveSlot {
-        let slot = self.pool.place(&layout(BufferingMode::Streaming), 1).unwrap();
+        let slot = self.pool.allocate(&layout(BufferingMode::Streaming), 1).unwrap();
         self.collector.copy_rolling_into(wrapped_count, &slot, 7);
-        self.account.copied(wrapped_count, true);
+        self.ledger.copied(wrapped_count, true);
         slot
     }
 
     /// Writes a block as the archive's thread does; `whole` is false for one that dies in between.
-    fn write(&mut self, words: &[u64], mark: Option<&Mark>, whole: bool) {
+    fn write(&mut self, words: &[u64], update: Option<&LedgerUpdate>, whole: bool) {
         let end = self.length + words.len() as u64 * 8;
-        Keeper::place(mark, end);
+        GuardHandle::before_write(update, end);
         self.archive.write_all_at(as_bytes(words), self.length).unwrap();
         if whole {
             self.length = end;
-            self.keeper.written(mark, end);
+            self.keeper.after_write(update, end);
         }
     }
 
@@ -160,8 +162,8 @@ impl Manager {
         self.write(&words, None, true);
         let mut words = Vec::new();
         let rate = archive::opening(&mut words, &identity(), 1, &ClockSample::now());
-        let mark = self.account.opening((words.len() - rate) as u64 * 8);
-        self.write(&words, Some(&mark), true);
+        let update = self.ledger.opening((words.len() - rate) as u64 * 8);
+        self.write(&words, Some(&update), true);
     }
 
     /// Brings a copy into the archive.
@@ -169,13 +171,13 @@ impl Manager {
         slot.set_told(0);
         let mut words = Vec::new();
         self.collector.sanitize_slot(&slot.reader(), &mut words);
-        self.write(&words, Some(&self.account.save(vec![slot.clone()])), whole);
+        self.write(&words, Some(&self.ledger.save(vec![slot.clone()])), whole);
     }
 
     /// Is killed. Returns what the guard did, and where the archive would be.
     fn die(self) -> (GuardOutcome, PathBuf, TempDir) {
-        let Self { directory, guard, archive, keeper, pool, account, .. } = self;
-        drop((archive, keeper, pool, account));
+        let Self { directory, guard, archive, keeper, pool, ledger, .. } = self;
+        drop((archive, keeper, pool, ledger));
         (run_guard(guard), directory.path().join("out.fxt"), directory)
     }
 
@@ -249,7 +251,7 @@ fn a_copy_of_which_the_provider_was_not_told_is_not_read_twice() {
     manager.open();
     manager.record(0, 100);
     // Not even the ledger says so yet.
-    let slot = manager.pool.place(&layout(BufferingMode::Streaming), 1).unwrap();
+    let slot = manager.pool.allocate(&layout(BufferingMode::Streaming), 1).unwrap();
     manager.collector.copy_rolling_into(0, &slot, 7);
     assert_eq!(manager.die_and_read(), [100]);
 }
@@ -300,8 +302,8 @@ fn a_provider_that_is_closed_is_not_read_again() {
     manager.record(0, 100);
     let mut words = Vec::new();
     manager.collector.finish(&mut words);
-    let mark = manager.account.closing(Vec::new());
-    manager.write(&words, Some(&mark), true);
+    let update = manager.ledger.closing(Vec::new());
+    manager.write(&words, Some(&update), true);
     assert_eq!(manager.die_and_read(), [100]);
 }
 
@@ -311,11 +313,11 @@ fn a_buffer_is_freed_when_its_records_are_in_the_archive() {
     let manager = Manager::start(BufferingMode::Streaming);
     manager.record(0, 100);
     let memory = File::from(manager.buffer.as_fd().try_clone_to_owned().unwrap());
-    let Manager { account, buffer, .. } = manager;
-    let mark = account.closing(Vec::new());
-    drop((account, buffer));
+    let Manager { ledger, buffer, .. } = manager;
+    let update = ledger.closing(Vec::new());
+    drop((ledger, buffer));
     assert_ne!(memory.metadata().unwrap().blocks(), 0);
-    drop(mark);
+    drop(update);
     assert_eq!(memory.metadata().unwrap().blocks(), 0);
 }
 
@@ -326,10 +328,10 @@ fn a_provider_is_closed_when_the_archive_is_long_enough() {
     manager.record(0, 100);
     let mut words = Vec::new();
     manager.collector.finish(&mut words);
-    let mark = manager.account.closing(Vec::new());
-    manager.write(&words, Some(&mark), false);
+    let update = manager.ledger.closing(Vec::new());
+    manager.write(&words, Some(&update), false);
     // The guard is not told any more.
-    manager.keeper.written(None, manager.length + words.len() as u64 * 8);
+    manager.keeper.after_write(None, manager.length + words.len() as u64 * 8);
     assert_eq!(manager.die_and_read(), [100]);
 }
 
@@ -339,7 +341,7 @@ fn copies_that_the_guard_does_not_see_are_told() {
     manager.open();
     manager.record(0, 100);
     let _heap = manager.collector.copy_rolling(0);
-    manager.account.copied(0, false);
+    manager.ledger.copied(0, false);
     manager.record(1, 101);
     let (outcome, path, _directory) = manager.die();
     assert!(matches!(outcome, GuardOutcome::Completed { missing: 1, .. }), "{outcome:?}");
@@ -350,7 +352,7 @@ fn copies_that_the_guard_does_not_see_are_told() {
 fn an_archive_of_a_later_manager_keeps_its_name() {
     let manager = Manager::start(BufferingMode::Oneshot);
     let path = manager.directory.path().join("out.fxt");
-    let later = Output::open(ArchiveTarget::File(path)).unwrap();
+    let later = ArchiveOutput::open(ArchiveTarget::File(path)).unwrap();
     let naming = later.naming().unwrap();
     assert_ne!(naming.partial().unwrap(), ".out.fxt.partial");
     let (outcome, _, _directory) = manager.die();
@@ -429,8 +431,11 @@ fn a_guard_that_is_gone_keeps_nobody() {
     let slot = manager.copy(0);
     manager.write_copy(&slot, true);
     let large = layout_with(BufferingMode::Streaming, 8 * PAGE_SIZE);
-    assert!(manager.pool.place(&large, 1).is_none(), "there is nobody to share a new place with");
-    assert!(manager.pool.place(&layout(BufferingMode::Streaming), 1).is_some());
+    assert!(
+        manager.pool.allocate(&large, 1).is_none(),
+        "there is nobody to share a new place with"
+    );
+    assert!(manager.pool.allocate(&layout(BufferingMode::Streaming), 1).is_some());
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub enum SessionState {
     Stopped,
     /// Some provider has not given its buffer back.
     Terminating,
-    /// Over.
+    /// EndOnDrop.
     Terminated,
 }
 
@@ -50,7 +50,7 @@ impl SessionState {
 
 /// How many providers of the session are in which part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Census {
+pub struct TraceeCounts {
     /// In [`TraceeState::Starting`](super::TraceeState::Starting).
     pub starting: usize,
     /// In a state from which a stop has to be answered, or in which it was not yet.
@@ -69,7 +69,7 @@ pub enum SessionEvent {
     /// The caller ends it.
     Terminate,
     /// Its providers may have moved.
-    Census(Census),
+    Counts(TraceeCounts),
 }
 
 /// What the session wants of its providers.
@@ -87,13 +87,13 @@ pub enum SessionAction {
 #[derive(Debug, Clone)]
 pub struct Session {
     state: SessionState,
-    terminate_asked: bool,
+    terminate_requested: bool,
 }
 
 impl Session {
     /// Makes a session that was just opened.
     pub fn new() -> Self {
-        Self { state: SessionState::Initialized, terminate_asked: false }
+        Self { state: SessionState::Initialized, terminate_requested: false }
     }
 
     /// Returns where it stands.
@@ -106,47 +106,49 @@ impl Session {
         use SessionEvent as E;
         use SessionState as S;
         match (self.state, event) {
-            (S::Initialized | S::Stopped, E::Start(options)) if !self.terminate_asked => {
-                self.go(S::Starting, SessionAction::StartAll(options))
+            (S::Initialized | S::Stopped, E::Start(options)) if !self.terminate_requested => {
+                self.transition(S::Starting, SessionAction::StartAll(options))
             }
-            (S::Starting | S::Started, E::Stop) => self.go(S::Stopping, SessionAction::StopAll),
+            (S::Starting | S::Started, E::Stop) => {
+                self.transition(S::Stopping, SessionAction::StopAll)
+            }
             (S::Initialized | S::Stopped, E::Terminate) => {
-                self.go(S::Terminating, SessionAction::TerminateAll)
+                self.transition(S::Terminating, SessionAction::TerminateAll)
             }
             (S::Starting | S::Started, E::Terminate) => {
-                self.terminate_asked = true;
-                self.go(S::Stopping, SessionAction::StopAll)
+                self.terminate_requested = true;
+                self.transition(S::Stopping, SessionAction::StopAll)
             }
             (S::Stopping, E::Terminate) => {
-                self.terminate_asked = true;
+                self.terminate_requested = true;
                 None
             }
-            (_, E::Census(census)) => self.count(census),
+            (_, E::Counts(counts)) => self.on_counts(counts),
             _ => None,
         }
     }
 
-    fn count(&mut self, census: Census) -> Option<SessionAction> {
+    fn on_counts(&mut self, counts: TraceeCounts) -> Option<SessionAction> {
         match self.state {
-            SessionState::Starting if census.starting == 0 => self.settle(SessionState::Started),
-            SessionState::Stopping if census.unstopped == 0 => {
-                self.settle(SessionState::Stopped);
-                let wanted = self.terminate_asked;
+            SessionState::Starting if counts.starting == 0 => self.enter(SessionState::Started),
+            SessionState::Stopping if counts.unstopped == 0 => {
+                self.enter(SessionState::Stopped);
+                let wanted = self.terminate_requested;
                 wanted.then_some(()).and_then(|()| self.on(SessionEvent::Terminate))
             }
-            SessionState::Terminating if census.present == 0 => {
-                self.settle(SessionState::Terminated)
+            SessionState::Terminating if counts.present == 0 => {
+                self.enter(SessionState::Terminated)
             }
             _ => None,
         }
     }
 
-    fn go(&mut self, state: SessionState, action: SessionAction) -> Option<SessionAction> {
+    fn transition(&mut self, state: SessionState, action: SessionAction) -> Option<SessionAction> {
         self.state = state;
         Some(action)
     }
 
-    fn settle(&mut self, state: SessionState) -> Option<SessionAction> {
+    fn enter(&mut self, state: SessionState) -> Option<SessionAction> {
         self.state = state;
         None
     }

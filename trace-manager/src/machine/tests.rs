@@ -21,9 +21,9 @@ use super::*;
 
 pub(super) const DURABLE_SIZE: u64 = 4096;
 
-/// A conductor, its clock, and what it wanted done since the last look.
+/// A coordinator, its clock, and what it wanted done since the last look.
 pub(super) struct Scene {
-    pub(super) conductor: Conductor,
+    pub(super) coordinator: Coordinator,
     pub(super) now: Time,
     pub(super) log: Vec<Output>,
     /// Whether there is memory for buffers.
@@ -33,11 +33,11 @@ pub(super) struct Scene {
 impl Scene {
     /// A scene with `providers` registered, numbered from 1.
     pub(super) fn new(providers: u32) -> Self {
-        let conductor = Conductor::new();
+        let coordinator = Coordinator::new();
         let mut scene =
-            Self { conductor, now: Duration::from_secs(100), log: Vec::new(), memory: true };
+            Self { coordinator, now: Duration::from_secs(100), log: Vec::new(), memory: true };
         for id in 1..=providers {
-            scene.give(Input::Registered(id));
+            scene.dispatch(Input::Registered(id));
         }
         scene.log.clear();
         scene
@@ -46,8 +46,8 @@ impl Scene {
     /// A scene whose session was opened and started; the providers have not answered.
     pub(super) fn starting(providers: u32) -> Self {
         let mut scene = Self::new(providers);
-        scene.give(Input::Open(terms()));
-        scene.give(Input::Start(StartOptions::default()));
+        scene.dispatch(Input::Open(provider_config()));
+        scene.dispatch(Input::Start(StartOptions::default()));
         scene.log.clear();
         scene
     }
@@ -63,8 +63,8 @@ impl Scene {
     }
 
     /// Gives an input, and makes the buffers that are asked for.
-    pub(super) fn give(&mut self, input: Input) {
-        let outputs = self.conductor.on(input, self.now);
+    pub(super) fn dispatch(&mut self, input: Input) {
+        let outputs = self.coordinator.on(input, self.now);
         for output in outputs {
             self.log.push(output.clone());
             if let Output::Provider(id, TraceeAction::MakeBuffer) = output {
@@ -80,25 +80,25 @@ impl Scene {
     }
 
     pub(super) fn event(&mut self, id: ProviderId, event: TraceeEvent) {
-        self.give(Input::Provider(id, event));
+        self.dispatch(Input::Provider(id, event));
     }
 
     pub(super) fn packet(&mut self, id: ProviderId, packet: Packet) {
         self.event(id, TraceeEvent::Packet(packet));
     }
 
-    /// Lets time pass and tells the conductor.
+    /// Lets time pass and tells the coordinator.
     pub(super) fn pass(&mut self, time: Duration) {
         self.now += time;
-        self.give(Input::Tick);
+        self.dispatch(Input::Tick);
     }
 
     pub(super) fn state(&self) -> Option<SessionState> {
-        self.conductor.session_state()
+        self.coordinator.session_state()
     }
 
     pub(super) fn tracee(&self, id: ProviderId) -> TraceeState {
-        self.conductor.tracee(id).map_or(TraceeState::Dead, Tracee::state)
+        self.coordinator.tracee(id).map_or(TraceeState::Dead, Tracee::state)
     }
 
     /// What was to be done about a provider since the last look.
@@ -115,8 +115,8 @@ impl Scene {
     }
 }
 
-pub(super) fn terms() -> Terms {
-    Terms {
+pub(super) fn provider_config() -> ProviderConfig {
+    ProviderConfig {
         mode: BufferingMode::Streaming,
         categories: vec!["io".to_owned()],
         timeouts: Timeouts::default(),

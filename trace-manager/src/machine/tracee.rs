@@ -37,7 +37,7 @@ use trace_protocol::message::{Initialize, StartOptions, ToProvider};
 use trace_protocol::packet::{AlertName, Packet, PACKET_VERSION};
 
 use super::save_sequence::SaveSequence;
-use super::{End, SaveRequest, Terms, Time, Timeouts, Violation};
+use super::{End, ProviderConfig, SaveRequest, Time, Timeouts, Violation};
 
 /// Where a provider stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub enum TraceeState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceeEvent {
     /// The session wants it in.
-    Initialize(Terms),
+    Initialize(ProviderConfig),
     /// The loop made its buffer; `durable_size` is in bytes.
     BufferReady {
         /// Size of the durable buffer in bytes.
@@ -186,8 +186,8 @@ impl Tracee {
             (S::Dead, _) => Vec::new(),
             (_, E::Disconnected) => self.leave(S::Dead, End::Disconnected),
             (_, E::Violation(violation)) => self.cut_off(violation),
-            (S::Registered, E::Initialize(terms)) => self.enter(terms),
-            (S::Registered, E::Packet(_)) => self.cut_off(Violation::OutOfTurn("a packet")),
+            (S::Registered, E::Initialize(provider_config)) => self.enter(provider_config),
+            (S::Registered, E::Packet(_)) => self.cut_off(Violation::Unexpected("a packet")),
             (S::Registered, _) => Vec::new(),
             (S::Initializing, E::BufferReady { durable_size }) => self.initialized(durable_size),
             (S::Initializing, E::NoBuffer) => self.without_buffer(),
@@ -203,10 +203,11 @@ impl Tracee {
         }
     }
 
-    fn enter(&mut self, terms: Terms) -> Actions {
+    fn enter(&mut self, provider_config: ProviderConfig) -> Actions {
         self.state = TraceeState::Initializing;
-        self.timeouts = terms.timeouts;
-        self.initialize = Initialize { mode: terms.mode, categories: terms.categories };
+        self.timeouts = provider_config.timeouts;
+        self.initialize =
+            Initialize { mode: provider_config.mode, categories: provider_config.categories };
         self.start_acknowledged = false;
         self.stop_acknowledged = false;
         vec![TraceeAction::MakeBuffer]
@@ -261,7 +262,7 @@ impl Tracee {
             }
             Packet::Stopped => self.stopped(),
             Packet::Alert(name) => vec![TraceeAction::Alert(name)],
-            Packet::BufferSaved { .. } => self.cut_off(Violation::OutOfTurn("BUFFER_SAVED")),
+            Packet::BufferSaved { .. } => self.cut_off(Violation::Unexpected("BUFFER_SAVED")),
         }
     }
 
@@ -271,7 +272,7 @@ impl Tracee {
             return self.cut_off(Violation::PacketVersion(version));
         }
         if !asked || self.start_acknowledged {
-            return self.cut_off(Violation::OutOfTurn("STARTED"));
+            return self.cut_off(Violation::Unexpected("STARTED"));
         }
         self.start_acknowledged = true;
         if let TraceeState::Starting { .. } = self.state {
@@ -282,7 +283,7 @@ impl Tracee {
 
     fn stopped(&mut self) -> Actions {
         if !self.start_acknowledged || self.stop_acknowledged {
-            return self.cut_off(Violation::OutOfTurn("STOPPED"));
+            return self.cut_off(Violation::Unexpected("STOPPED"));
         }
         self.stop_acknowledged = true;
         if let TraceeState::Started | TraceeState::Stopping { .. } = self.state {
@@ -295,7 +296,7 @@ impl Tracee {
         // Before STARTED the provider's version, and so its data, is not known.
         let checked = match (self.initialize.mode, self.start_acknowledged) {
             (BufferingMode::Streaming, true) => self.saves.check(wrapped_count, durable_data_end),
-            (BufferingMode::Streaming, false) => Err(Violation::OutOfTurn("SAVE_BUFFER")),
+            (BufferingMode::Streaming, false) => Err(Violation::Unexpected("SAVE_BUFFER")),
             _ => Err(Violation::NotStreaming),
         };
         match checked {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!            alert: take one               alert: remember it
-//!   Idle ---------------------> Writing ----------------------> Writing, and alerts wait
+//!   Idle ---------------------> WriterThread ----------------------> WriterThread, and alerts wait
 //!    ^                            | ^                                    |
 //!    +---------- written ---------+ +---------- written: take one -------+
 //! ```
@@ -41,7 +41,7 @@ pub enum Reaction {
         alerts: Vec<String>,
     },
     /// Say that this alert has no snapshot, since there were too many. Said once.
-    NoMore {
+    LimitReached {
         /// The alert.
         alert: String,
     },
@@ -67,7 +67,7 @@ pub struct Triggers {
     /// The alerts that the next one is for.
     waiting: Vec<String>,
     taken: u32,
-    refused: bool,
+    limit_reported: bool,
 }
 
 impl Triggers {
@@ -89,8 +89,8 @@ impl Triggers {
 
     fn snapshot(&mut self, name: &str) -> Option<Reaction> {
         if self.taken == MAX_SNAPSHOTS {
-            let told = std::mem::replace(&mut self.refused, true);
-            return (!told).then(|| Reaction::NoMore { alert: name.to_owned() });
+            let reported = std::mem::replace(&mut self.limit_reported, true);
+            return (!reported).then(|| Reaction::LimitReached { alert: name.to_owned() });
         }
         if self.waiting.len() < MAX_WAITING && !self.waiting.iter().any(|known| known == name) {
             self.waiting.push(name.to_owned());

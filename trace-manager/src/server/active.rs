@@ -6,19 +6,19 @@ use std::time::Instant;
 
 use crossbeam_channel::Sender;
 
-use super::command::Shared;
+use super::command::SharedProgress;
 use crate::error::ManagerError;
 use crate::machine::{SessionState, Triggers};
-use crate::notice::Notices;
-use crate::recording::{Recorded, Recording};
-use crate::snapshot::{path_of, Origin};
+use crate::notice::NoticeSender;
+use crate::recording::{EndedRecording, Recording};
+use crate::snapshot::{snapshot_path, Requester};
 use crate::summary::Progress;
 
 /// What a session's alerts do, and who is told.
 #[derive(Debug)]
-pub(super) struct Alarm {
+pub(super) struct Alerts {
     pub(super) triggers: Triggers,
-    pub(super) notices: Notices,
+    pub(super) notices: NoticeSender,
     /// The archive's path as the caller has it.
     pub(super) path: PathBuf,
 }
@@ -28,23 +28,23 @@ pub(super) struct Alarm {
 pub(super) struct Active {
     pub(super) number: u64,
     pub(super) recording: Recording,
-    pub(super) alarm: Alarm,
-    pub(super) shared: Arc<Shared>,
-    pub(super) done: Sender<Recorded>,
+    pub(super) alerts: Alerts,
+    pub(super) shared: Arc<SharedProgress>,
+    pub(super) done: Sender<EndedRecording>,
     pub(super) state: SessionState,
-    pub(super) shown: Instant,
+    pub(super) published_at: Instant,
 }
 
 impl Active {
     pub(super) fn new(
         number: u64,
         recording: Recording,
-        alarm: Alarm,
-        shared: Arc<Shared>,
-        done: Sender<Recorded>,
+        alerts: Alerts,
+        shared: Arc<SharedProgress>,
+        done: Sender<EndedRecording>,
     ) -> Self {
         let state = SessionState::Initialized;
-        Self { number, recording, alarm, shared, done, state, shown: Instant::now() }
+        Self { number, recording, alerts, shared, done, state, published_at: Instant::now() }
     }
 
     pub(super) fn progress(&self) -> Progress {
@@ -63,16 +63,20 @@ impl Active {
     }
 
     pub(super) fn take_snapshot(&mut self, number: u32, alerts: Vec<String>) {
-        let path = path_of(&self.alarm.path, number);
-        self.recording.snapshot(path, Origin::Alerts(alerts));
+        let path = snapshot_path(&self.alerts.path, number);
+        self.recording.snapshot(path, Requester::Alerts(alerts));
     }
 
     /// Says which alerts have no snapshot because the session is over.
-    pub(super) fn end_alarm(&mut self) {
-        let alerts = self.alarm.triggers.end();
+    pub(super) fn end_alerts(&mut self) {
+        let alerts = self.alerts.triggers.end();
         if !alerts.is_empty() {
-            let path = path_of(&self.alarm.path, self.alarm.triggers.taken() + 1);
-            self.recording.refuse_snapshot(path, Origin::Alerts(alerts), ManagerError::SessionOver);
+            let path = snapshot_path(&self.alerts.path, self.alerts.triggers.taken() + 1);
+            self.recording.refuse_snapshot(
+                path,
+                Requester::Alerts(alerts),
+                ManagerError::SessionEnded,
+            );
         }
     }
 }

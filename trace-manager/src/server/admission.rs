@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rustix::process::{getrlimit, Resource};
 
-use crate::buffers::{Buffers, NoRoom};
+use crate::buffers::{Buffers, NoMemory};
 use crate::limits::{Bound, Limits};
 use crate::machine::ProviderId;
 use crate::memory::available_memory;
@@ -14,10 +14,10 @@ use crate::waker::Waker;
 
 /// A provider for whose buffer there was no memory, while others left theirs.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingBuffer {
     pub(super) id: ProviderId,
     pub(super) deadline: Instant,
-    pub(super) no_room: NoRoom,
+    pub(super) no_memory: NoMemory,
 }
 
 /// What providers take, and may take.
@@ -33,7 +33,7 @@ pub(super) struct Admission {
     pub(super) messages: Quota,
     pub(super) buffers: Buffers,
     /// Providers that wait for their buffers, in order.
-    pub(super) waiting: VecDeque<Waiting>,
+    pub(super) pending: VecDeque<PendingBuffer>,
 }
 
 impl Admission {
@@ -45,7 +45,7 @@ impl Admission {
             providers: Quota::new("connections", limits.providers),
             messages: Quota::new("bytes of messages and categories", limits.messages),
             buffers: Buffers::new(waker),
-            waiting: VecDeque::new(),
+            pending: VecDeque::new(),
         }
     }
 
@@ -58,7 +58,7 @@ impl Admission {
     /// How many connections there are file descriptors for; one at least.
     pub(super) fn connections(&self) -> u64 {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let others = self.own_descriptors + self.limits.reserve + self.buffers.leaving();
+        let others = self.own_descriptors + self.limits.reserve + self.buffers.releasing();
         let free = limit.saturating_sub(others);
         (free / Limits::DESCRIPTORS).max(1)
     }

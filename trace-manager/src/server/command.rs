@@ -7,12 +7,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
 
-use crate::archive::Output;
+use crate::archive::ArchiveOutput;
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::guard::Guard;
-use crate::notice::Notices;
-use crate::recording::Recorded;
+use crate::notice::NoticeSender;
+use crate::recording::EndedRecording;
 use crate::sink::SinkRequest;
 use crate::summary::Progress;
 use crate::waker::Waker;
@@ -25,7 +25,7 @@ pub(crate) enum Command {
     /// Stop and end the session, if it is this one.
     Stop { session: u64 },
     /// Write what there is so far to another archive, if it is this session.
-    Snapshot { session: u64, path: PathBuf, answer: Sender<Result<u64, ManagerError>> },
+    Snapshot { session: u64, path: PathBuf, reply: Sender<Result<u64, ManagerError>> },
     /// Hand over the current rolling buffers.
     Flush,
     /// End the loop once the session has ended.
@@ -36,19 +36,19 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) struct StartRequest {
     pub(crate) config: SessionConfig,
-    pub(crate) output: Output,
+    pub(crate) output: ArchiveOutput,
     pub(crate) sinks: Vec<SinkRequest>,
     pub(crate) guard: Option<Guard>,
     /// The archive's path as the caller has it, which snapshots are named after.
     pub(crate) path: PathBuf,
-    pub(crate) notices: Notices,
+    pub(crate) notices: NoticeSender,
     /// Set before the session stops if nobody wants its archive.
-    pub(crate) unwanted: Arc<AtomicBool>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) discarded: Arc<AtomicBool>,
+    pub(crate) shared: Arc<SharedProgress>,
     /// The session's number, or why there is none.
-    pub(crate) answer: Sender<Result<u64, ManagerError>>,
+    pub(crate) reply: Sender<Result<u64, ManagerError>>,
     /// What the session has come to.
-    pub(crate) done: Sender<Recorded>,
+    pub(crate) done: Sender<EndedRecording>,
 }
 
 impl StartRequest {
@@ -61,12 +61,12 @@ impl StartRequest {
 
 /// How a session is doing, for the caller to look at and to wait for.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedProgress {
     progress: Mutex<Progress>,
     changed: Condvar,
 }
 
-impl Shared {
+impl SharedProgress {
     pub(crate) fn new(progress: Progress) -> Self {
         Self { progress: Mutex::new(progress), changed: Condvar::new() }
     }

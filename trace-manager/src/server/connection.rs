@@ -12,8 +12,8 @@ use trace_protocol::message::{CategoryInfo, Decoder, Register, ToManager, MAX_PR
 use trace_protocol::packet::{Packet, PACKET_SIZE};
 use trace_protocol::socket::{PeerCredentials, Socket};
 
-use super::kept::KeptBuffer;
 use super::outbox::{Handles, Outbox};
+use super::retained::RetainedBuffer;
 use crate::buffers::SharedBuffer;
 use crate::machine::Violation;
 
@@ -25,10 +25,10 @@ const PACKETS_PER_TURN: usize = 64;
 const PACKETS_PER_SECOND: u32 = 200_000;
 
 /// Messages that a provider may send without being asked, over its life.
-const MAX_UNASKED: u32 = 64;
+const MAX_UNSOLICITED: u32 = 64;
 
 /// Messages that are not understood, over its life.
-const MAX_MISUNDERSTOOD: u32 = 16;
+const MAX_UNDECODABLE: u32 = 16;
 
 /// One connected process; a provider once it has registered.
 #[derive(Debug)]
@@ -45,17 +45,17 @@ pub(crate) struct Connection {
     /// Its buffer in the session.
     pub(crate) buffer: Option<Arc<SharedBuffer>>,
     /// Those that it did not leave when it was asked to.
-    pub(crate) kept: Vec<KeptBuffer>,
+    pub(crate) retained: Vec<RetainedBuffer>,
     pub(crate) outbox: Outbox,
     /// It counts as a provider.
     pub(crate) admitted: bool,
     /// The memory that it is counted with.
-    pub(crate) counted: u64,
+    pub(crate) counted_memory: u64,
     decoder: Decoder<ToManager>,
     /// The memory that the categories take.
     categories: usize,
-    unasked: u32,
-    misunderstood: u32,
+    unsolicited: u32,
+    undecodable: u32,
     window: Instant,
     packets_in_window: u32,
 }
@@ -95,14 +95,14 @@ impl Connection {
             packets: None,
             handles: None,
             buffer: None,
-            kept: Vec::new(),
+            retained: Vec::new(),
             outbox: Outbox::default(),
             admitted: false,
-            counted: 0,
+            counted_memory: 0,
             decoder: Decoder::new(),
             categories: 0,
-            unasked: 0,
-            misunderstood: 0,
+            unsolicited: 0,
+            undecodable: 0,
             window: Instant::now(),
             packets_in_window: 0,
         })
@@ -132,28 +132,28 @@ impl Connection {
     fn take(&mut self, message: Result<ToManager, ProtocolError>) -> Result<bool, Violation> {
         match message {
             Ok(ToManager::Register(_)) if self.register.is_some() => {
-                Err(Violation::OutOfTurn("a second registration"))
+                Err(Violation::Unexpected("a second registration"))
             }
             Ok(ToManager::Register(mut register)) => {
-                // What is kept of them is counted nowhere, so it is little.
-                cut(&mut register.name);
-                cut(&mut register.process_name);
-                self.categories = memory_of(&register.categories);
+                // What is retained of them is counted nowhere, so it is little.
+                truncate(&mut register.name);
+                truncate(&mut register.process_name);
+                self.categories = category_memory(&register.categories);
                 self.register = Some(register);
                 Ok(true)
             }
             Ok(ToManager::KnownCategories(categories)) => {
-                count(&mut self.unasked, MAX_UNASKED, Violation::Flood)?;
+                increment(&mut self.unsolicited, MAX_UNSOLICITED, Violation::Flood)?;
                 let register = self.register.as_mut();
-                let register = register.ok_or(Violation::OutOfTurn("categories"))?;
-                self.categories = memory_of(&categories);
+                let register = register.ok_or(Violation::Unexpected("categories"))?;
+                self.categories = category_memory(&categories);
                 register.categories = categories;
                 Ok(false)
             }
             Err(error) if error.is_fatal() => Err(Violation::Protocol(error)),
             Err(error) => {
                 let violation = Violation::Protocol(error);
-                count(&mut self.misunderstood, MAX_MISUNDERSTOOD, violation).map(|()| false)
+                increment(&mut self.undecodable, MAX_UNDECODABLE, violation).map(|()| false)
             }
         }
     }
@@ -191,7 +191,7 @@ impl Connection {
             self.window = Instant::now();
             self.packets_in_window = 0;
         }
-        count(&mut self.packets_in_window, PACKETS_PER_SECOND, Violation::Flood)
+        increment(&mut self.packets_in_window, PACKETS_PER_SECOND, Violation::Flood)
     }
 
     /// Sends a packet. The socket has room for many more than a provider leaves unread.
@@ -230,18 +230,18 @@ impl Connection {
 }
 
 /// Leaves of a name what counts, with no more memory than that takes.
-fn cut(name: &mut String) {
+fn truncate(name: &mut String) {
     *name = cut_str(name, MAX_PROVIDER_NAME).to_owned();
 }
 
 /// Returns the bytes of memory that categories take.
-fn memory_of(categories: &[CategoryInfo]) -> usize {
+fn category_memory(categories: &[CategoryInfo]) -> usize {
     let bytes = |it: &CategoryInfo| size_of_val(it) + it.name.len() + it.description.len();
     categories.iter().map(bytes).sum()
 }
 
 /// Counts one more; too many are a violation.
-fn count(counter: &mut u32, max: u32, violation: Violation) -> Result<(), Violation> {
+fn increment(counter: &mut u32, max: u32, violation: Violation) -> Result<(), Violation> {
     *counter += 1;
     if *counter > max {
         return Err(violation);
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(send(&mut connection, &theirs, &bytes), Ok(Received::Registered));
         assert_eq!(connection.name(), "one");
         let again = send(&mut connection, &theirs, &bytes);
-        assert_eq!(again, Err(Violation::OutOfTurn("a second registration")));
+        assert_eq!(again, Err(Violation::Unexpected("a second registration")));
     }
 
     #[test]
@@ -301,8 +301,8 @@ mod tests {
         let names = Register { name: long.clone(), process_name: long, ..Register::default() };
         send(&mut connection, &theirs, &ToManager::Register(names).encode()).unwrap();
         let register = connection.register.unwrap();
-        let kept = register.name.capacity() + register.process_name.capacity();
-        assert!(kept <= 2 * MAX_PROVIDER_NAME, "{kept} bytes");
+        let retained = register.name.capacity() + register.process_name.capacity();
+        assert!(retained <= 2 * MAX_PROVIDER_NAME, "{retained} bytes");
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn unknown_messages_are_borne_for_a_while() {
         let (mut connection, theirs) = pair();
-        for _ in 0..MAX_MISUNDERSTOOD {
+        for _ in 0..MAX_UNDECODABLE {
             let unknown = b"\0\0\0\0\x99\x00\x01\x00";
             assert_eq!(send(&mut connection, &theirs, unknown), Ok(Received::Nothing));
         }
@@ -328,7 +328,7 @@ mod tests {
         let categories = vec![CategoryInfo { name: "io".to_owned(), description: String::new() }];
         let bytes = ToManager::KnownCategories(categories.clone()).encode();
         send(&mut connection, &theirs, &register("x").encode()).unwrap();
-        for _ in 0..MAX_UNASKED {
+        for _ in 0..MAX_UNSOLICITED {
             assert_eq!(send(&mut connection, &theirs, &bytes), Ok(Received::Nothing));
         }
         assert_eq!(connection.register.as_ref().unwrap().categories, categories);

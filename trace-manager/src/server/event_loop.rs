@@ -1,4 +1,4 @@
-//! Waiting, and which turn is whose.
+//! PendingBuffer, and which turn is whose.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, EventFlags, EventVec};
 use trace_protocol::slices;
 
-use super::active::{Active, Alarm};
+use super::active::{Active, Alerts};
 use super::command::{Command, StartRequest};
 use super::connection::{Connection, Received, ReceivedPacket};
 use super::source::Source;
@@ -15,9 +15,9 @@ use super::state::EventLoop;
 use crate::archive::ArchiveSink;
 use crate::collection::{Collection, Finisher};
 use crate::error::ManagerError;
-use crate::guard::Keeper;
-use crate::machine::{Input, ProviderId, Terms, TraceeEvent, Triggers};
-use crate::recording::{union, Outputs, Recording};
+use crate::guard::GuardHandle;
+use crate::machine::{Input, ProviderConfig, ProviderId, TraceeEvent, Triggers};
+use crate::recording::{union, Recording, Sinks};
 use crate::records::Spares;
 use crate::sink::SinkRequest;
 use crate::snapshot::Snapshots;
@@ -47,53 +47,53 @@ impl EventLoop {
                 Err(error) => return Err(error.into()),
             }
             for event in &events {
-                self.turn(Source::from_data(event.data), event.flags);
+                self.handle_event(Source::from_data(event.data), event.flags);
             }
             self.housekeeping();
         }
         Ok(())
     }
 
-    fn turn(&mut self, source: Source, flags: EventFlags) {
+    fn handle_event(&mut self, source: Source, flags: EventFlags) {
         match source {
             Source::Listener => self.accept(),
-            Source::Inbox => self.commands(),
+            Source::Inbox => self.run_commands(),
             Source::Messages(id) => {
                 if flags.contains(EventFlags::OUT) {
                     self.flush(id);
                 }
                 if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
-                    self.messages(id);
+                    self.read_messages(id);
                 }
             }
-            Source::Packets(id) => self.packets(id),
-            Source::Kept(id) => self.free_left(id),
+            Source::Packets(id) => self.read_packets(id),
+            Source::Retained(id) => self.free_retained(id),
             Source::Process(id) => self.process_ended(id),
         }
     }
 
     /// What is done between two waits.
     fn housekeeping(&mut self) {
-        let tick = self.conductor.deadline().is_some_and(|deadline| deadline <= self.now());
+        let tick = self.coordinator.deadline().is_some_and(|deadline| deadline <= self.now());
         if tick {
-            self.give(Input::Tick);
+            self.dispatch(Input::Tick);
         }
         if let Some(active) = &mut self.active {
             // One only: a provider that waits for its answer comes first.
             active.recording.sanitize_one();
-            active.recording.take_remains();
+            active.recording.take_final();
         }
         self.close_unregistered();
         self.serve_waiting();
         self.next_snapshot();
         self.end_session_if_collected();
-        if self.accept_again.is_some_and(|time| time <= Instant::now()) {
-            self.accept_again = None;
+        if self.accept_resumes_at.is_some_and(|time| time <= Instant::now()) {
+            self.accept_resumes_at = None;
             // Fails only for want of memory; then the next pause is over at once.
             let _ =
                 epoll::add(&self.epoll, &self.listener, Source::Listener.data(), EventFlags::IN);
         }
-        self.show_progress(PROGRESS_INTERVAL);
+        self.publish_progress(PROGRESS_INTERVAL);
     }
 
     /// How long to wait for events, in milliseconds as epoll_wait(2) has them.
@@ -103,11 +103,11 @@ impl EventLoop {
         if active.is_some_and(|active| active.recording.has_waiting()) {
             return 0;
         }
-        let deadline = self.conductor.deadline().map(|at| at.saturating_sub(self.now()));
+        let deadline = self.coordinator.deadline().map(|at| at.saturating_sub(self.now()));
         let progress = active.map(|_| PROGRESS_INTERVAL);
-        let accept = self.accept_again.map(|at| at.saturating_duration_since(now));
+        let accept = self.accept_resumes_at.map(|at| at.saturating_duration_since(now));
         let register = self.register_deadline().map(|at| at.saturating_duration_since(now));
-        let buffer = self.admission.waiting.front();
+        let buffer = self.admission.pending.front();
         let buffer = buffer.map(|waiting| waiting.deadline.saturating_duration_since(now));
         let shortest = [deadline, progress, accept, register, buffer].into_iter().flatten().min();
         // Rounded up, so that the deadline has passed when the wait is over.
@@ -129,13 +129,13 @@ impl EventLoop {
     /// again and again.
     fn pause_accepting(&mut self) {
         let _ = epoll::delete(&self.epoll, &self.listener);
-        self.accept_again = Some(Instant::now() + ACCEPT_PAUSE);
+        self.accept_resumes_at = Some(Instant::now() + ACCEPT_PAUSE);
     }
 
     fn connect(&mut self, socket: trace_protocol::socket::Socket) {
         // A connection that cannot be watched is closed again.
         let Ok(connection) = Connection::new(socket) else { return };
-        if !self.make_room(connection.peer) {
+        if !self.reserve_connection(connection.peer) {
             return self.refuse_connection(connection);
         }
         let id = self.next_provider;
@@ -159,35 +159,35 @@ impl EventLoop {
     /// A process has ended; children that it forked may keep its sockets open. What it sent last
     /// comes first.
     fn process_ended(&mut self, id: ProviderId) {
-        self.messages(id);
+        self.read_messages(id);
         if self.connections.contains_key(&id) {
-            self.last_packets(id);
+            self.drain_packets(id);
             self.disconnect(id, TraceeEvent::Disconnected);
         }
     }
 
     /// Takes what a provider that is gone sent last: as much as its socket holds.
-    fn last_packets(&mut self, id: ProviderId) {
-        (0..LAST_TURNS).for_each(|_| self.packets(id));
+    fn drain_packets(&mut self, id: ProviderId) {
+        (0..LAST_TURNS).for_each(|_| self.read_packets(id));
     }
 
-    fn commands(&mut self) {
-        self.inbox.waker.rest();
+    fn run_commands(&mut self) {
+        self.inbox.waker.clear();
         while let Ok(command) = self.inbox.commands.try_recv() {
             match command {
                 Command::Start(request) => self.start(*request),
                 Command::Stop { session } => {
                     if self.active.as_ref().is_some_and(|active| active.number == session) {
-                        self.give(Input::Terminate);
+                        self.dispatch(Input::Terminate);
                     }
                 }
-                Command::Snapshot { session, path, answer } => {
-                    self.caller_snapshot(session, path, answer);
+                Command::Snapshot { session, path, reply } => {
+                    self.caller_snapshot(session, path, reply);
                 }
-                Command::Flush => self.give(Input::Flush),
+                Command::Flush => self.dispatch(Input::Flush),
                 Command::Quit => {
                     self.quitting = true;
-                    self.give(Input::Terminate);
+                    self.dispatch(Input::Terminate);
                 }
             }
         }
@@ -195,50 +195,53 @@ impl EventLoop {
 
     fn start(&mut self, request: StartRequest) {
         if self.active.is_some() || self.quitting {
-            let answer = request.answer.clone();
+            let reply = request.reply.clone();
             request.discard();
             // The caller has gone if it does not take the answer.
-            let _ = answer.send(Err(ManagerError::SessionActive));
+            let _ = reply.send(Err(ManagerError::SessionActive));
             return;
         }
-        let StartRequest { config, output, sinks, guard, path, notices, unwanted, .. } = request;
-        let (shared, answer, done) = (request.shared, request.answer, request.done);
+        let StartRequest { config, output, sinks, guard, path, notices, discarded, .. } = request;
+        let (shared, reply, done) = (request.shared, request.reply, request.done);
         let finisher = Finisher::spawn(self.inbox.waker.clone());
         let snapshots = Snapshots::spawn(self.inbox.waker.clone(), notices.clone());
-        let keeper = guard.and_then(|guard| Keeper::begin(guard, &output));
+        let keeper = guard.and_then(|guard| GuardHandle::begin(guard, &output));
         let (spares, layout) = (Spares::default(), config.layout(0).ok());
         // The writer goes last: it ends when it is told to, and the others with their handles.
         let threads = finisher.and_then(|finisher| {
             let (snapshots, spares) = (snapshots?, spares.clone());
-            let archive = ArchiveSink::begin(output, keeper.clone(), layout, unwanted, spares)?;
+            let archive = ArchiveSink::begin(output, keeper.clone(), layout, discarded, spares)?;
             Ok((archive, finisher, snapshots))
         });
         let (archive, finisher, snapshots) = match threads {
             Ok(threads) => threads,
             Err(error) => {
-                keeper.iter().for_each(Keeper::abandoned);
+                keeper.iter().for_each(GuardHandle::abandoned);
                 sinks.into_iter().for_each(SinkRequest::discard);
-                let _ = answer.send(Err(ManagerError::EventLoop(error)));
+                let _ = reply.send(Err(ManagerError::EventLoop(error)));
                 return;
             }
         };
         self.sessions += 1;
         let number = self.sessions;
-        let terms = Terms { categories: union(&config.categories, &sinks), ..config.terms() };
+        let provider_config = ProviderConfig {
+            categories: union(&config.categories, &sinks),
+            ..config.provider_config()
+        };
         let triggers = Triggers::new(config.triggers.clone());
         self.admission.begin_session(layout.map_or(0, |layout| layout.total_size() as u64));
-        let outputs = Outputs::new(archive, &config.categories, sinks, &spares);
+        let outputs = Sinks::new(archive, &config.categories, sinks, &spares);
         let collection = Collection::new(finisher, spares);
         let recording = Recording::begin(config, collection, outputs, snapshots, &mut self.clocks);
-        let alarm = Alarm { triggers, notices, path };
-        self.active = Some(Active::new(number, recording, alarm, shared, done));
-        self.give(Input::Open(terms));
-        self.give(Input::Start(Default::default()));
-        self.show_progress(Duration::ZERO);
-        let _ = answer.send(Ok(number));
+        let alerts = Alerts { triggers, notices, path };
+        self.active = Some(Active::new(number, recording, alerts, shared, done));
+        self.dispatch(Input::Open(provider_config));
+        self.dispatch(Input::Start(Default::default()));
+        self.publish_progress(Duration::ZERO);
+        let _ = reply.send(Ok(number));
     }
 
-    fn messages(&mut self, id: ProviderId) {
+    fn read_messages(&mut self, id: ProviderId) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let received = self.connections.get_mut(&id).map(|it| it.receive(&mut scratch));
         self.scratch = scratch;
@@ -246,11 +249,11 @@ impl EventLoop {
             Some(Ok(received @ (Received::Registered | Received::Nothing))) => {
                 let registered = received == Received::Registered;
                 if self.count_messages(id) && registered && self.admit(id) {
-                    self.give(Input::Registered(id));
+                    self.dispatch(Input::Registered(id));
                 }
             }
             Some(Ok(Received::Closed)) => {
-                self.last_packets(id);
+                self.drain_packets(id);
                 self.disconnect(id, TraceeEvent::Disconnected);
             }
             Some(Err(violation)) => self.disconnect(id, TraceeEvent::Violation(violation)),
@@ -258,25 +261,31 @@ impl EventLoop {
         }
     }
 
-    fn packets(&mut self, id: ProviderId) {
+    fn read_packets(&mut self, id: ProviderId) {
         for _ in 0..Connection::packets_per_turn() {
             let Some(connection) = self.connections.get_mut(&id) else { return };
             match connection.receive_packet() {
-                Ok(ReceivedPacket::Packet(packet)) => self.event(id, TraceeEvent::Packet(packet)),
-                Ok(ReceivedPacket::Closed) => return self.event(id, TraceeEvent::PacketsClosed),
+                Ok(ReceivedPacket::Packet(packet)) => {
+                    self.provider_event(id, TraceeEvent::Packet(packet))
+                }
+                Ok(ReceivedPacket::Closed) => {
+                    return self.provider_event(id, TraceeEvent::PacketsClosed)
+                }
                 Ok(ReceivedPacket::Nothing) => return,
-                Err(violation) => return self.event(id, TraceeEvent::Violation(violation)),
+                Err(violation) => {
+                    return self.provider_event(id, TraceeEvent::Violation(violation))
+                }
             }
         }
     }
 
-    pub(super) fn event(&mut self, id: ProviderId, event: TraceeEvent) {
-        self.give(Input::Provider(id, event));
+    pub(super) fn provider_event(&mut self, id: ProviderId, event: TraceeEvent) {
+        self.dispatch(Input::Provider(id, event));
     }
 
-    /// Tells the conductor what happened and does what it wants done.
-    pub(super) fn give(&mut self, input: Input) {
-        let outputs = self.conductor.on(input, self.now());
+    /// Tells the coordinator what happened and does what it wants done.
+    pub(super) fn dispatch(&mut self, input: Input) {
+        let outputs = self.coordinator.on(input, self.now());
         for output in outputs {
             self.perform(output);
         }

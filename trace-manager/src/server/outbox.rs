@@ -22,7 +22,7 @@ pub(crate) struct Handles {
 }
 
 #[derive(Debug)]
-struct Letter {
+struct QueuedMessage {
     bytes: Vec<u8>,
     sent: usize,
     handles: Option<Handles>,
@@ -31,7 +31,7 @@ struct Letter {
 /// Messages that were not sent whole.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    letters: VecDeque<Letter>,
+    queue: VecDeque<QueuedMessage>,
     waiting: usize,
 }
 
@@ -44,7 +44,7 @@ impl Outbox {
     ) -> Result<(), Violation> {
         let bytes = message.encode();
         self.waiting += bytes.len();
-        self.letters.push_back(Letter { bytes, sent: 0, handles });
+        self.queue.push_back(QueuedMessage { bytes, sent: 0, handles });
         if self.waiting > MAX_WAITING {
             return Err(Violation::NotReading);
         }
@@ -53,27 +53,27 @@ impl Outbox {
 
     /// Tells whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.letters.is_empty()
+        self.queue.is_empty()
     }
 
     /// Sends what the socket takes without waiting.
     ///
     /// A peer that is gone is no error here: its end is seen when the socket is read.
     pub(crate) fn flush(&mut self, socket: &Socket) {
-        while let Some(letter) = self.letters.front_mut() {
-            match letter.send(socket) {
+        while let Some(message) = self.queue.front_mut() {
+            match message.send(socket) {
                 Ok(sent) => self.waiting -= sent,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => return *self = Self::default(),
             }
-            if letter.sent >= letter.bytes.len() {
-                self.letters.pop_front();
+            if message.sent >= message.bytes.len() {
+                self.queue.pop_front();
             }
         }
     }
 }
 
-impl Letter {
+impl QueuedMessage {
     /// Sends what is left; the handles go with the first byte and are ours no longer.
     fn send(&mut self, socket: &Socket) -> io::Result<usize> {
         let rest = self.bytes.get(self.sent..).unwrap_or_default();

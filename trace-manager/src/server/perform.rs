@@ -1,4 +1,4 @@
-//! Doing what the conductor wants done.
+//! Doing what the coordinator wants done.
 
 use std::os::fd::AsFd;
 use std::thread;
@@ -11,7 +11,7 @@ use trace_protocol::socket::PeerCredentials;
 
 use super::active::Active;
 use super::connection::Connection;
-use super::kept::KeptBuffer;
+use super::retained::RetainedBuffer;
 use super::source::{unwatch, Source};
 use super::state::EventLoop;
 use crate::collection::Departure;
@@ -28,21 +28,21 @@ impl EventLoop {
                 if let Some(active) = &mut self.active {
                     active.state = state;
                 }
-                self.show_progress(Duration::ZERO);
+                self.publish_progress(Duration::ZERO);
             }
-            Output::Provider(id, action) => self.act(id, action),
+            Output::Provider(id, action) => self.perform_action(id, action),
         }
     }
 
-    fn act(&mut self, id: ProviderId, action: TraceeAction) {
+    fn perform_action(&mut self, id: ProviderId, action: TraceeAction) {
         match action {
             TraceeAction::MakeBuffer => self.make_buffer(id),
             TraceeAction::Send(message) => self.send(id, &message),
             TraceeAction::Save(request) => self.save(id, request),
-            TraceeAction::Alert(name) => self.alert(id, name.as_str()),
-            TraceeAction::StartTimedOut => self.show_progress(Duration::ZERO),
+            TraceeAction::Alert(name) => self.handle_alert(id, name.as_str()),
+            TraceeAction::StartTimedOut => self.publish_progress(Duration::ZERO),
             TraceeAction::Finish(end) => {
-                let tracee = self.conductor.tracee(id);
+                let tracee = self.coordinator.tracee(id);
                 let departure = Departure {
                     end,
                     answered_start: tracee.is_some_and(Tracee::start_acknowledged),
@@ -50,7 +50,7 @@ impl EventLoop {
                 };
                 self.finish(id, departure);
             }
-            TraceeAction::CutOff(_) => self.forget(id),
+            TraceeAction::CutOff(_) => self.remove_connection(id),
         }
     }
 
@@ -60,10 +60,10 @@ impl EventLoop {
         // Its socket has room for a message, since none was sent before.
         let _sent = connection.outbox.push(&ToProvider::Refused { reason: reason.clone() }, None);
         connection.outbox.flush(&connection.socket);
-        self.note_refusal(connection.peer, connection.name(), reason);
+        self.record_refusal(connection.peer, connection.name(), reason);
     }
 
-    fn note_refusal(&mut self, peer: PeerCredentials, name: String, reason: String) {
+    fn record_refusal(&mut self, peer: PeerCredentials, name: String, reason: String) {
         if let Some(active) = &mut self.active {
             active.recording.refuse(Refusal { pid: peer.pid, name, reason });
         }
@@ -71,7 +71,7 @@ impl EventLoop {
 
     pub(super) fn refuse(&mut self, id: ProviderId, reason: String) {
         let Some(connection) = self.connections.get(&id) else { return };
-        self.note_refusal(connection.peer, connection.name(), reason);
+        self.record_refusal(connection.peer, connection.name(), reason);
     }
 
     pub(super) fn send(&mut self, id: ProviderId, message: &ToProvider) {
@@ -114,21 +114,21 @@ impl EventLoop {
             match (connection.buffer.take(), connection.packets.take()) {
                 // A program that did not answer may still record, and has its memory.
                 (Some(buffer), Some(packets)) if departure.end == End::TimedOut => {
-                    connection.kept.push(KeptBuffer::new(&self.epoll, id, buffer, packets));
+                    connection.retained.push(RetainedBuffer::new(&self.epoll, id, buffer, packets));
                 }
                 (buffer, packets) => {
                     unwatch(&self.epoll, packets);
-                    buffer.iter().for_each(|buffer| buffer.leave());
+                    buffer.iter().for_each(|buffer| buffer.begin_release());
                 }
             }
         }
         if let Some(active) = &mut self.active {
             active.recording.finish(id, departure);
         }
-        self.show_progress(Duration::ZERO);
+        self.publish_progress(Duration::ZERO);
     }
 
-    /// Tells the conductor that a connection is over, and closes it.
+    /// Tells the coordinator that a connection is over, and closes it.
     pub(super) fn disconnect(&mut self, id: ProviderId, event: TraceeEvent) {
         let registered = self.connections.get(&id).is_some_and(|it| it.register.is_some());
         match &event {
@@ -137,16 +137,16 @@ impl EventLoop {
             }
             _ => {}
         }
-        self.event(id, event);
-        self.forget(id);
+        self.provider_event(id, event);
+        self.remove_connection(id);
     }
 
-    fn forget(&mut self, id: ProviderId) {
+    fn remove_connection(&mut self, id: ProviderId) {
         // Closed, its registration socket leaves epoll too.
         if let Some(connection) = self.connections.remove(&id) {
-            self.give_back(&connection);
+            self.release(&connection);
             unwatch(&self.epoll, connection.packets);
-            self.free(connection.kept);
+            self.free_buffers(connection.retained);
         }
     }
 
@@ -156,7 +156,7 @@ impl EventLoop {
             active.state == SessionState::Terminated && !active.recording.is_finishing()
         };
         if let Some(mut active) = self.active.take_if(over) {
-            active.end_alarm();
+            active.end_alerts();
             let progress = active.progress();
             let recorded = active.recording.end();
             // Without a caller who waits for it, the archive is written all the same.
@@ -166,27 +166,28 @@ impl EventLoop {
     }
 
     /// Renews the caller's view if it is older than `interval`.
-    pub(super) fn show_progress(&mut self, interval: Duration) {
+    pub(super) fn publish_progress(&mut self, interval: Duration) {
         if let Some(active) = &mut self.active {
-            if active.shown.elapsed() >= interval {
+            if active.published_at.elapsed() >= interval {
                 active.shared.set(active.progress());
-                active.shown = Instant::now();
+                active.published_at = Instant::now();
             }
         }
     }
 
     /// Frees the buffers that a provider has left since.
-    pub(super) fn free_left(&mut self, id: ProviderId) {
+    pub(super) fn free_retained(&mut self, id: ProviderId) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        let kept = std::mem::take(&mut connection.kept);
-        let (left, kept) = kept.into_iter().partition(KeptBuffer::is_left);
-        connection.kept = kept;
-        self.free(left);
+        let retained = std::mem::take(&mut connection.retained);
+        let (left, retained) = retained.into_iter().partition(RetainedBuffer::is_left);
+        connection.retained = retained;
+        self.free_buffers(left);
     }
 
     /// Frees buffers that a provider kept. That takes a while, which the others do not wait for.
-    pub(super) fn free(&self, kept: Vec<KeptBuffer>) {
-        let buffers: Vec<_> = kept.into_iter().map(|kept| kept.leave(&self.epoll)).collect();
+    pub(super) fn free_buffers(&self, retained: Vec<RetainedBuffer>) {
+        let buffers: Vec<_> =
+            retained.into_iter().map(|retained| retained.leave(&self.epoll)).collect();
         if !buffers.is_empty() {
             // Without a thread it is done here.
             let _freed =

@@ -15,28 +15,28 @@ use trace_protocol::message::Register;
 use trace_protocol::socket::{PeerCredentials, Socket};
 use trace_protocol::words::as_bytes;
 
-use super::admission::Waiting;
+use super::admission::PendingBuffer;
 use super::outbox::Handles;
 use super::source::Source;
 use super::state::EventLoop;
-use crate::buffers::{NoRoom, Share, SharedBuffer};
+use crate::buffers::{NoMemory, Share, SharedBuffer};
 use crate::machine::{ProviderId, SessionState, TraceeEvent};
-use crate::recording::Newcomer;
+use crate::recording::NewProvider;
 
 /// How long a provider waits for memory that others have left. It takes as long as the rest of
 /// their records takes to get into the archive.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUFFER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a provider has no buffer.
 enum NoBuffer {
-    NoRoom(NoRoom),
+    NoMemory(NoMemory),
     Failed(String),
 }
 
 impl fmt::Display for NoBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoRoom(no_room) => no_room.fmt(f),
+            Self::NoMemory(no_memory) => no_memory.fmt(f),
             Self::Failed(reason) => reason.fmt(f),
         }
     }
@@ -45,43 +45,43 @@ impl fmt::Display for NoBuffer {
 impl EventLoop {
     /// Makes a provider's buffer; it may have to wait for it.
     pub(super) fn make_buffer(&mut self, id: ProviderId) {
-        self.make_buffer_until(id, Instant::now() + PATIENCE);
+        self.make_buffer_until(id, Instant::now() + BUFFER_TIMEOUT);
     }
 
     fn make_buffer_until(&mut self, id: ProviderId, deadline: Instant) {
         match self.try_make_buffer(id) {
             Ok(layout) => {
                 let durable_size = layout.durable_size() as u64;
-                self.event(id, TraceeEvent::BufferReady { durable_size });
+                self.provider_event(id, TraceeEvent::BufferReady { durable_size });
             }
-            Err(NoBuffer::NoRoom(no_room)) if no_room.is_temporary => {
-                self.admission.waiting.push_back(Waiting { id, deadline, no_room });
+            Err(NoBuffer::NoMemory(no_memory)) if no_memory.is_temporary => {
+                self.admission.pending.push_back(PendingBuffer { id, deadline, no_memory });
             }
             Err(reason) => self.refuse_buffer(id, &reason),
         }
-        self.show_progress(Duration::ZERO);
+        self.publish_progress(Duration::ZERO);
     }
 
     fn refuse_buffer(&mut self, id: ProviderId, reason: &impl ToString) {
         self.refuse_provider(id, &reason.to_string());
-        self.event(id, TraceeEvent::NoBuffer);
+        self.provider_event(id, TraceeEvent::NoBuffer);
     }
 
     /// Gives those that wait their buffers if there is memory now, and refuses those that have
     /// waited long enough.
     pub(super) fn serve_waiting(&mut self) {
         let is_running = self.active.as_ref().is_some_and(|it| SessionState::is_running(it.state));
-        for _ in 0..self.admission.waiting.len() {
-            let Some(waiting) = self.admission.waiting.pop_front() else { return };
+        for _ in 0..self.admission.pending.len() {
+            let Some(waiting) = self.admission.pending.pop_front() else { return };
             if !self.connections.contains_key(&waiting.id) {
                 continue;
             }
             if !is_running || waiting.deadline <= Instant::now() {
-                self.refuse_buffer(waiting.id, &waiting.no_room);
-            } else if waiting.no_room.freed != self.admission.buffers.freed() {
+                self.refuse_buffer(waiting.id, &waiting.no_memory);
+            } else if waiting.no_memory.freed != self.admission.buffers.freed() {
                 self.make_buffer_until(waiting.id, waiting.deadline);
             } else {
-                self.admission.waiting.push_back(waiting);
+                self.admission.pending.push_back(waiting);
             }
         }
     }
@@ -98,7 +98,7 @@ impl EventLoop {
             let layout = active.recording.config().layout(hint);
             let layout = layout.or_else(failed)?;
             let share = self.admission.buffers.take(peer, layout.total_size() as u64);
-            share.map(|share| (layout, share)).map_err(NoBuffer::NoRoom)
+            share.map(|share| (layout, share)).map_err(NoBuffer::NoMemory)
         };
         with_hint(durable_hint).or_else(|_| with_hint(0))
     }
@@ -110,13 +110,13 @@ impl EventLoop {
             connection.register.clone().unwrap_or_default();
         let (layout, share) = self.take_memory(connection.peer, durable_hint)?;
         let name = connection.name();
-        let made = make_shared(share, &layout, &name)
+        let endpoints = create_endpoints(share, &layout, &name)
             .or_else(|error| failed(format!("no buffer: {error}")))?;
         let data = Source::Packets(id).data();
-        epoll::add(&self.epoll, made.packets.as_fd(), data, EventFlags::IN)
+        epoll::add(&self.epoll, endpoints.packets.as_fd(), data, EventFlags::IN)
             .or_else(|error| failed(format!("no packet socket: {error}")))?;
         let policy = self.machine_providers.policy(connection.peer, connection.accepted);
-        let collector = Collector::new(made.mapping, layout, policy).or_else(failed)?;
+        let collector = Collector::new(endpoints.mapping, layout, policy).or_else(failed)?;
         let (Some(active), Some(connection)) = (&mut self.active, self.connections.get_mut(&id))
         else {
             return failed("there is no session");
@@ -129,19 +129,19 @@ impl EventLoop {
             uid: connection.peer.uid,
             clock,
         };
-        let newcomer = Newcomer {
+        let new = NewProvider {
             identity,
             known_categories: categories.into_iter().map(|category| category.name).collect(),
             policy,
             collector,
             layout,
-            buffer: &made.handles.buffer,
-            packets: made.packets.as_fd(),
+            buffer: &endpoints.handles.buffer,
+            packets: endpoints.packets.as_fd(),
         };
-        active.recording.join(id, newcomer);
-        connection.buffer = Some(Arc::clone(&made.handles.buffer));
-        connection.packets = Some(made.packets);
-        connection.handles = Some(made.handles);
+        active.recording.join(id, new);
+        connection.buffer = Some(Arc::clone(&endpoints.handles.buffer));
+        connection.packets = Some(endpoints.packets);
+        connection.handles = Some(endpoints.handles);
         Ok(layout)
     }
 }
@@ -151,20 +151,20 @@ fn failed<T>(reason: impl ToString) -> Result<T, NoBuffer> {
 }
 
 /// What is shared with a provider, and what stays here.
-struct Made {
+struct Endpoints {
     mapping: ReadMapping,
     packets: Socket,
     handles: Handles,
 }
 
-fn make_shared(share: Share, layout: &Layout, name: &str) -> io::Result<Made> {
+fn create_endpoints(share: Share, layout: &Layout, name: &str) -> io::Result<Endpoints> {
     let buffer = SharedBuffer::new(share, &memory_name(name))?;
     buffer.write_at(as_bytes(&layout.to_header()), 0)?;
     let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size())?;
     let (packets, theirs) = Socket::packet_pair()?;
     packets.set_nonblocking(true);
     let handles = Handles { buffer: Arc::new(buffer), packets: theirs };
-    Ok(Made { mapping, packets, handles })
+    Ok(Endpoints { mapping, packets, handles })
 }
 
 /// A name for `/proc/PID/maps`.

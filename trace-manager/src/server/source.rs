@@ -17,7 +17,7 @@ pub(super) enum Source {
     /// The end of the process, however many others have its sockets open.
     Process(ProviderId),
     /// The end of the packet socket of a session that is over for it.
-    Kept(ProviderId),
+    Retained(ProviderId),
 }
 
 impl Source {
@@ -28,7 +28,7 @@ impl Source {
             Self::Messages(id) => (2, id),
             Self::Packets(id) => (3, id),
             Self::Process(id) => (4, id),
-            Self::Kept(id) => (5, id),
+            Self::Retained(id) => (5, id),
         };
         EventData::new_u64(u64::from(id) << 3 | kind)
     }
@@ -42,7 +42,7 @@ impl Source {
             2 => Self::Messages(id),
             3 => Self::Packets(id),
             4 => Self::Process(id),
-            _ => Self::Kept(id),
+            _ => Self::Retained(id),
         }
     }
 }

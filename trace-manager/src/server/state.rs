@@ -15,7 +15,7 @@ use super::command::Inbox;
 use super::connection::Connection;
 use super::source::Source;
 use crate::limits::Limits;
-use crate::machine::{Conductor, ProviderId, Time};
+use crate::machine::{Coordinator, ProviderId, Time};
 use crate::machine_providers::MachineProviders;
 
 /// What is read of one provider's messages in a turn, in bytes.
@@ -27,7 +27,7 @@ pub(crate) struct EventLoop {
     pub(super) epoll: OwnedFd,
     pub(super) listener: Listener,
     pub(super) inbox: Inbox,
-    pub(super) conductor: Conductor,
+    pub(super) coordinator: Coordinator,
     pub(super) connections: BTreeMap<ProviderId, Connection>,
     pub(super) active: Option<Active>,
     pub(super) next_provider: ProviderId,
@@ -37,7 +37,7 @@ pub(crate) struct EventLoop {
     pub(super) clocks: ClockSample,
     pub(super) admission: Admission,
     pub(super) machine_providers: MachineProviders,
-    pub(super) accept_again: Option<Instant>,
+    pub(super) accept_resumes_at: Option<Instant>,
     pub(super) quitting: bool,
     pub(super) scratch: Vec<u8>,
 }
@@ -59,7 +59,7 @@ impl EventLoop {
             epoll,
             listener,
             inbox,
-            conductor: Conductor::new(),
+            coordinator: Coordinator::new(),
             connections: BTreeMap::new(),
             active: None,
             next_provider: 1,
@@ -68,7 +68,7 @@ impl EventLoop {
             clocks: ClockSample::now(),
             admission,
             machine_providers,
-            accept_again: None,
+            accept_resumes_at: None,
             quitting: false,
             scratch: vec![0; SCRATCH],
         })

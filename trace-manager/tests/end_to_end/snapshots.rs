@@ -80,7 +80,7 @@ fn a_snapshot_holds_what_is_saved_and_what_is_not() {
     assert_eq!(times(&path), Vec::from_iter(0..more), "of a provider that is gone");
     assert!(end(&session).archive.is_ok());
     assert_eq!(times(&stage.archive()), Vec::from_iter(0..more));
-    assert!(matches!(session.snapshot(&path), Err(ManagerError::SessionOver)));
+    assert!(matches!(session.snapshot(&path), Err(ManagerError::SessionEnded)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::*;
 use std::sync::atomic::AtomicBool;
 
 use crate::archive::ArchiveSink;
-use crate::collection::{Departure, Tape};
+use crate::collection::{Departure, ProviderData};
 use crate::machine::{End, SaveRequest, Violation};
 use crate::records::Spares;
 use crate::sink::{Ending, Opening, Sink};
@@ -16,33 +16,36 @@ const COPIES: u32 = 3;
 /// archive is written.
 fn places_are_free_after(end: End) -> Vec<bool> {
     let directory = tempfile::tempdir().unwrap();
-    let output = Output::open(ArchiveTarget::File(directory.path().join("out.fxt"))).unwrap();
+    let output =
+        ArchiveOutput::open(ArchiveTarget::File(directory.path().join("out.fxt"))).unwrap();
     let (guard, _theirs) = Guard::pair().unwrap();
-    let keeper = Keeper::begin(guard, &output).unwrap();
+    let keeper = GuardHandle::begin(guard, &output).unwrap();
     let (layout, spares) = (layout(BufferingMode::Streaming), Spares::default());
-    let unwanted = Arc::new(AtomicBool::new(false));
-    let sink = ArchiveSink::begin(output, Some(keeper.clone()), None, unwanted, spares.clone());
+    let discarded = Arc::new(AtomicBool::new(false));
+    let sink = ArchiveSink::begin(output, Some(keeper.clone()), None, discarded, spares.clone());
     let mut sink = Box::new(sink.unwrap());
     let buffer = Arc::new(buffer(layout.total_size() as u64));
     buffer.write_at(as_bytes(&layout.to_header()), 0).unwrap();
     let (packets, _provider) = Socket::packet_pair().unwrap();
     let (identity, policy) = (identity(), IdentityPolicy::Own(4711));
     let (identity, packets) = (&identity, packets.as_fd());
-    let joining = Joining { identity, policy, joined_at: 5, layout, buffer: &buffer, packets };
-    sink.open(&Opening { joining, now: ClockSample::now(), counter_rate: 1 });
+    let joined =
+        JoinedProvider { identity, policy, joined_at: 5, layout, buffer: &buffer, packets };
+    sink.open(&Opening { joined, now: ClockSample::now(), counter_rate: 1 });
     let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size()).unwrap();
     let collector = Collector::new(mapping, layout, policy).unwrap();
-    let mut tape = Tape::new(identity.clone(), Vec::new(), collector, buffer, 5, layout);
+    let mut provider =
+        ProviderData::new(identity.clone(), Vec::new(), collector, buffer, 5, layout);
     let copy = |wrapped_count| {
-        let slot = sink.place_copy(identity.id, &layout, 1).unwrap();
-        tape.copy(SaveRequest { wrapped_count, durable_data_end: 0 }, Some(slot.clone()));
+        let slot = sink.allocate_slot(identity.id, &layout, 1).unwrap();
+        provider.copy(SaveRequest { wrapped_count, durable_data_end: 0 }, Some(slot.clone()));
         slot
     };
     let slots: Vec<SaveSlot> = (0..COPIES).map(copy).collect();
     let departure = Departure { end, answered_start: true, answered_stop: false };
-    sink.take(&tape.finish(departure, &spares).records);
+    sink.take(&provider.finish(departure, &spares).records);
     sink.finish(Ending { counter_rate: 1, is_discarded: false }).wait().unwrap();
-    slots.iter().map(|slot| slot.is_free(keeper.archived())).collect()
+    slots.iter().map(|slot| slot.is_free(keeper.archived_bytes())).collect()
 }
 
 #[test]

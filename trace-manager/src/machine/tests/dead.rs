@@ -15,7 +15,7 @@ fn nobody_waits_for_the_dead() {
     scene.packet(1, Packet::Started { version: 1 });
     scene.event(2, TraceeEvent::Disconnected);
     assert_eq!(scene.state(), Some(SessionState::Started));
-    scene.give(Input::Terminate);
+    scene.dispatch(Input::Terminate);
     scene.event(1, TraceeEvent::Disconnected);
     assert_eq!(scene.state(), None, "nobody is left");
 }
@@ -23,7 +23,7 @@ fn nobody_waits_for_the_dead() {
 #[test]
 fn dying_while_stopping_lets_the_session_stop() {
     let mut scene = Scene::started(2);
-    scene.give(Input::Stop);
+    scene.dispatch(Input::Stop);
     scene.packet(1, Packet::Stopped);
     scene.event(2, TraceeEvent::Disconnected);
     assert_eq!(scene.state(), Some(SessionState::Stopped));
@@ -32,7 +32,7 @@ fn dying_while_stopping_lets_the_session_stop() {
 #[test]
 fn dying_while_terminating_finishes_once() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Terminate);
+    scene.dispatch(Input::Terminate);
     scene.packet(1, Packet::Stopped);
     scene.log.clear();
     scene.event(1, TraceeEvent::PacketsClosed);

@@ -11,7 +11,7 @@ fn initialize() -> TraceeAction {
 #[test]
 fn a_registration_is_answered() {
     let mut scene = Scene::new(0);
-    scene.give(Input::Registered(1));
+    scene.dispatch(Input::Registered(1));
     assert_eq!(scene.actions(1), [send(ToProvider::Registered { started: false })]);
     assert_eq!(scene.tracee(1), TraceeState::Registered);
 }
@@ -19,7 +19,7 @@ fn a_registration_is_answered() {
 #[test]
 fn opening_hands_every_provider_a_buffer() {
     let mut scene = Scene::new(2);
-    scene.give(Input::Open(terms()));
+    scene.dispatch(Input::Open(provider_config()));
     for id in [1, 2] {
         assert_eq!(scene.actions(id), [TraceeAction::MakeBuffer, initialize()]);
         assert_eq!(scene.tracee(id), TraceeState::Initialized);
@@ -31,8 +31,8 @@ fn opening_hands_every_provider_a_buffer() {
 fn a_provider_without_a_buffer_stays_out() {
     let mut scene = Scene::new(1);
     scene.memory = false;
-    scene.give(Input::Open(terms()));
-    scene.give(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Open(provider_config()));
+    scene.dispatch(Input::Start(StartOptions::default()));
     assert_eq!(scene.actions(1), [TraceeAction::MakeBuffer]);
     assert_eq!(scene.tracee(1), TraceeState::Registered);
     assert_eq!(scene.state(), Some(SessionState::Started));
@@ -41,7 +41,7 @@ fn a_provider_without_a_buffer_stays_out() {
 #[test]
 fn a_second_open_is_ignored() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Open(terms()));
+    scene.dispatch(Input::Open(provider_config()));
     assert_eq!(scene.log, []);
     assert_eq!(scene.state(), Some(SessionState::Started));
 }
@@ -54,7 +54,7 @@ fn packets_before_the_start_cut_off() {
         Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 0 },
     ] {
         let mut scene = Scene::new(1);
-        scene.give(Input::Open(terms()));
+        scene.dispatch(Input::Open(provider_config()));
         scene.log.clear();
         scene.packet(1, packet);
         let actions = scene.actions(1);
@@ -62,8 +62,8 @@ fn packets_before_the_start_cut_off() {
             matches!(
                 actions[..],
                 [
-                    TraceeAction::Finish(End::CutOff(Violation::OutOfTurn(_))),
-                    TraceeAction::CutOff(Violation::OutOfTurn(_))
+                    TraceeAction::Finish(End::CutOff(Violation::Unexpected(_))),
+                    TraceeAction::CutOff(Violation::Unexpected(_))
                 ]
             ),
             "{packet:?}: {actions:?}"
@@ -75,11 +75,11 @@ fn packets_before_the_start_cut_off() {
 #[test]
 fn the_next_session_initializes_again() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Terminate);
+    scene.dispatch(Input::Terminate);
     scene.packet(1, Packet::Stopped);
     scene.event(1, TraceeEvent::PacketsClosed);
     assert_eq!(scene.state(), None);
     scene.log.clear();
-    scene.give(Input::Open(terms()));
+    scene.dispatch(Input::Open(provider_config()));
     assert_eq!(scene.actions(1), [TraceeAction::MakeBuffer, initialize()]);
 }

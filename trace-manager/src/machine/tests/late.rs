@@ -7,7 +7,7 @@ fn registered(started: bool) -> TraceeAction {
 #[test]
 fn a_late_provider_joins_a_running_session() {
     for mut scene in [Scene::starting(1), Scene::started(1)] {
-        scene.give(Input::Registered(7));
+        scene.dispatch(Input::Registered(7));
         let actions = scene.actions(7);
         assert_eq!(actions.len(), 4, "{actions:?}");
         assert_eq!(actions[..2], [registered(true), TraceeAction::MakeBuffer]);
@@ -19,7 +19,7 @@ fn a_late_provider_joins_a_running_session() {
 #[test]
 fn a_late_provider_does_not_take_the_session_back() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Registered(7));
+    scene.dispatch(Input::Registered(7));
     assert_eq!(scene.state(), Some(SessionState::Started));
     scene.packet(7, Packet::Started { version: 1 });
     assert_eq!(scene.tracee(7), TraceeState::Started);
@@ -28,24 +28,24 @@ fn a_late_provider_does_not_take_the_session_back() {
 #[test]
 fn a_provider_that_comes_before_the_start_waits_for_it() {
     let mut scene = Scene::new(0);
-    scene.give(Input::Open(terms()));
-    scene.give(Input::Registered(7));
+    scene.dispatch(Input::Open(provider_config()));
+    scene.dispatch(Input::Registered(7));
     assert_eq!(scene.actions(7)[0], registered(false));
     assert_eq!(scene.tracee(7), TraceeState::Initialized);
-    scene.give(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Start(StartOptions::default()));
     assert_eq!(scene.actions(7), [start()]);
 }
 
 #[test]
 fn a_provider_that_comes_after_the_stop_stays_out() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Stop);
-    scene.give(Input::Registered(7));
+    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Registered(7));
     assert_eq!(scene.actions(7), [registered(false)]);
     scene.packet(1, Packet::Stopped);
-    scene.give(Input::Registered(8));
-    scene.give(Input::Terminate);
-    scene.give(Input::Registered(9));
+    scene.dispatch(Input::Registered(8));
+    scene.dispatch(Input::Terminate);
+    scene.dispatch(Input::Registered(9));
     for id in [7, 8, 9] {
         assert_eq!(scene.tracee(id), TraceeState::Registered);
     }
@@ -56,10 +56,10 @@ fn a_provider_that_comes_after_the_stop_stays_out() {
 #[test]
 fn a_late_provider_is_stopped_with_the_others() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Registered(7));
+    scene.dispatch(Input::Registered(7));
     scene.packet(7, Packet::Started { version: 1 });
     scene.log.clear();
-    scene.give(Input::Stop);
+    scene.dispatch(Input::Stop);
     assert_eq!(scene.actions(7), [send(ToProvider::Stop)]);
 }
 
@@ -67,10 +67,10 @@ fn a_late_provider_is_stopped_with_the_others() {
 fn hundreds_of_late_providers_join() {
     let mut scene = Scene::started(0);
     for id in 1..=500 {
-        scene.give(Input::Registered(id));
+        scene.dispatch(Input::Registered(id));
         scene.packet(id, Packet::Started { version: 1 });
     }
-    scene.give(Input::Terminate);
+    scene.dispatch(Input::Terminate);
     for id in 1..=500 {
         scene.packet(id, Packet::Stopped);
     }

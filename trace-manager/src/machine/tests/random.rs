@@ -30,7 +30,7 @@ fn input() -> impl Strategy<Value = Input> {
     prop_oneof![
         2 => (1u32..5).prop_map(Input::Registered),
         10 => (1u32..5, event()).prop_map(|(id, event)| Input::Provider(id, event)),
-        2 => Just(Input::Open(terms())),
+        2 => Just(Input::Open(provider_config())),
         2 => Just(Input::Start(StartOptions::default())),
         1 => Just(Input::Stop),
         1 => Just(Input::Terminate),
@@ -63,12 +63,12 @@ proptest! {
             match input {
                 // The loop gives each connection a new number.
                 Input::Registered(id) if !connected.insert(id) => continue,
-                input => scene.give(input),
+                input => scene.dispatch(input),
             }
             follow(&mut scene, &mut holders);
             connected.retain(|id| scene.tracee(*id) != TraceeState::Dead);
         }
-        scene.give(Input::Terminate);
+        scene.dispatch(Input::Terminate);
         for _ in 0..3 {
             scene.pass(Duration::from_secs(5));
         }

@@ -17,7 +17,7 @@ fn good_requests_are_saved_in_order() {
 #[test]
 fn a_request_is_good_while_stopping() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Stop);
+    scene.dispatch(Input::Stop);
     scene.log.clear();
     scene.packet(1, save(0, 0));
     assert!(matches!(scene.actions(1)[..], [TraceeAction::Save(_)]));
@@ -41,8 +41,8 @@ fn a_bad_request_cuts_off_its_provider_alone() {
 fn other_modes_save_nothing() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
         let mut scene = Scene::new(1);
-        scene.give(Input::Open(Terms { mode, ..terms() }));
-        scene.give(Input::Start(StartOptions::default()));
+        scene.dispatch(Input::Open(ProviderConfig { mode, ..provider_config() }));
+        scene.dispatch(Input::Start(StartOptions::default()));
         scene.packet(1, Packet::Started { version: 1 });
         scene.log.clear();
         scene.packet(1, save(0, 0));
@@ -55,6 +55,6 @@ fn other_modes_save_nothing() {
 fn the_managers_packet_is_not_a_providers() {
     let mut scene = Scene::started(1);
     scene.packet(1, Packet::BufferSaved { wrapped_count: 0, durable_data_end: 0 });
-    let violation = Violation::OutOfTurn("BUFFER_SAVED");
+    let violation = Violation::Unexpected("BUFFER_SAVED");
     assert_eq!(scene.actions(1).last(), Some(&TraceeAction::CutOff(violation)));
 }

@@ -6,15 +6,15 @@ const SECOND: Duration = Duration::from_secs(1);
 fn start_is_waited_for_five_seconds() {
     let mut scene = Scene::starting(2);
     scene.packet(1, Packet::Started { version: 1 });
-    assert_eq!(scene.conductor.deadline(), Some(scene.now + 5 * SECOND));
+    assert_eq!(scene.coordinator.deadline(), Some(scene.now + 5 * SECOND));
     scene.pass(4 * SECOND);
     assert_eq!(scene.state(), Some(SessionState::Starting));
     assert_eq!(scene.actions(2), []);
     scene.pass(SECOND);
     assert_eq!(scene.actions(2), [TraceeAction::StartTimedOut]);
     assert_eq!(scene.state(), Some(SessionState::Started));
-    assert_eq!(scene.conductor.deadline(), None);
-    assert!(!scene.conductor.tracee(2).unwrap().start_acknowledged());
+    assert_eq!(scene.coordinator.deadline(), None);
+    assert!(!scene.coordinator.tracee(2).unwrap().start_acknowledged());
 }
 
 #[test]
@@ -22,11 +22,11 @@ fn a_late_answer_to_start_counts() {
     let mut scene = Scene::starting(1);
     scene.pass(5 * SECOND);
     scene.packet(1, Packet::Started { version: 1 });
-    assert!(scene.conductor.tracee(1).unwrap().start_acknowledged());
+    assert!(scene.coordinator.tracee(1).unwrap().start_acknowledged());
     assert_eq!(scene.tracee(1), TraceeState::Started);
     let mut scene = Scene::starting(1);
     scene.pass(5 * SECOND);
-    scene.give(Input::Stop);
+    scene.dispatch(Input::Stop);
     scene.packet(1, Packet::Started { version: 1 });
     assert!(matches!(scene.tracee(1), TraceeState::Stopping { .. }));
     scene.packet(1, Packet::Stopped);
@@ -36,7 +36,7 @@ fn a_late_answer_to_start_counts() {
 #[test]
 fn stop_is_waited_for_once() {
     let mut scene = Scene::started(2);
-    scene.give(Input::Terminate);
+    scene.dispatch(Input::Terminate);
     scene.packet(1, Packet::Stopped);
     scene.log.clear();
     scene.pass(5 * SECOND);
@@ -54,19 +54,19 @@ fn stop_is_waited_for_once() {
 #[test]
 fn a_late_answer_to_stop_counts() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Stop);
+    scene.dispatch(Input::Stop);
     scene.pass(5 * SECOND);
     assert_eq!(scene.state(), Some(SessionState::Stopped));
     scene.packet(1, Packet::Stopped);
     scene.log.clear();
-    scene.give(Input::Terminate);
+    scene.dispatch(Input::Terminate);
     assert_eq!(scene.actions(1), [send(ToProvider::Terminate)]);
 }
 
 #[test]
 fn terminate_is_bounded() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Terminate);
+    scene.dispatch(Input::Terminate);
     scene.packet(1, Packet::Stopped);
     scene.log.clear();
     scene.pass(5 * SECOND);
@@ -78,13 +78,13 @@ fn terminate_is_bounded() {
 fn times_are_the_sessions() {
     let mut scene = Scene::new(1);
     let timeouts = Timeouts { start: SECOND, stop: 2 * SECOND, terminate: 3 * SECOND };
-    scene.give(Input::Open(Terms { timeouts, ..terms() }));
-    scene.give(Input::Start(StartOptions::default()));
-    assert_eq!(scene.conductor.deadline(), Some(scene.now + SECOND));
+    scene.dispatch(Input::Open(ProviderConfig { timeouts, ..provider_config() }));
+    scene.dispatch(Input::Start(StartOptions::default()));
+    assert_eq!(scene.coordinator.deadline(), Some(scene.now + SECOND));
     scene.packet(1, Packet::Started { version: 1 });
-    scene.give(Input::Stop);
-    assert_eq!(scene.conductor.deadline(), Some(scene.now + 2 * SECOND));
+    scene.dispatch(Input::Stop);
+    assert_eq!(scene.coordinator.deadline(), Some(scene.now + 2 * SECOND));
     scene.packet(1, Packet::Stopped);
-    scene.give(Input::Terminate);
-    assert_eq!(scene.conductor.deadline(), Some(scene.now + 3 * SECOND));
+    scene.dispatch(Input::Terminate);
+    assert_eq!(scene.coordinator.deadline(), Some(scene.now + 3 * SECOND));
 }

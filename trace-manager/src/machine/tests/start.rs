@@ -3,9 +3,9 @@ use super::*;
 #[test]
 fn the_session_is_started_when_all_answered() {
     let mut scene = Scene::new(2);
-    scene.give(Input::Open(terms()));
+    scene.dispatch(Input::Open(provider_config()));
     scene.log.clear();
-    scene.give(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Start(StartOptions::default()));
     assert_eq!(scene.actions(1), [start()]);
     assert_eq!(scene.actions(2), [start()]);
     scene.packet(1, Packet::Started { version: 1 });
@@ -24,7 +24,7 @@ fn a_session_without_providers_starts() {
 #[test]
 fn a_start_while_running_does_nothing() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Start(StartOptions::default()));
     assert_eq!(scene.log, []);
 }
 
@@ -50,13 +50,16 @@ fn started_twice_cuts_off() {
 #[test]
 fn only_streaming_providers_flush() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Flush);
+    scene.dispatch(Input::Flush);
     assert_eq!(scene.actions(1), [send(ToProvider::Flush)]);
     let mut scene = Scene::new(1);
-    scene.give(Input::Open(Terms { mode: BufferingMode::Circular, ..terms() }));
-    scene.give(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Open(ProviderConfig {
+        mode: BufferingMode::Circular,
+        ..provider_config()
+    }));
+    scene.dispatch(Input::Start(StartOptions::default()));
     scene.log.clear();
-    scene.give(Input::Flush);
+    scene.dispatch(Input::Flush);
     assert_eq!(scene.actions(1), []);
 }
 
@@ -73,6 +76,6 @@ fn an_alert_is_passed_on() {
 fn a_save_before_started_is_out_of_turn() {
     let mut scene = Scene::starting(1);
     scene.packet(1, Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 0 });
-    let violation = Violation::OutOfTurn("SAVE_BUFFER");
+    let violation = Violation::Unexpected("SAVE_BUFFER");
     assert!(scene.actions(1).contains(&TraceeAction::CutOff(violation)));
 }

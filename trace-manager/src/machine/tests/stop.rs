@@ -3,20 +3,20 @@ use super::*;
 #[test]
 fn the_session_is_stopped_when_all_answered() {
     let mut scene = Scene::started(2);
-    scene.give(Input::Stop);
+    scene.dispatch(Input::Stop);
     assert_eq!(scene.actions(1), [send(ToProvider::Stop)]);
     assert_eq!(scene.actions(2), [send(ToProvider::Stop)]);
     scene.packet(2, Packet::Stopped);
     assert_eq!(scene.state(), Some(SessionState::Stopping));
     scene.packet(1, Packet::Stopped);
     assert_eq!(scene.state(), Some(SessionState::Stopped));
-    assert!(scene.conductor.tracee(1).unwrap().stop_acknowledged());
+    assert!(scene.coordinator.tracee(1).unwrap().stop_acknowledged());
 }
 
 #[test]
 fn a_stop_overtakes_the_start() {
     let mut scene = Scene::starting(1);
-    scene.give(Input::Stop);
+    scene.dispatch(Input::Stop);
     assert_eq!(scene.actions(1), [send(ToProvider::Stop)]);
     scene.packet(1, Packet::Started { version: 1 });
     scene.packet(1, Packet::Stopped);
@@ -30,7 +30,7 @@ fn a_provider_may_stop_by_itself() {
     scene.packet(1, Packet::Stopped);
     assert_eq!(scene.tracee(1), TraceeState::Stopped);
     assert_eq!(scene.state(), Some(SessionState::Started));
-    scene.give(Input::Stop);
+    scene.dispatch(Input::Stop);
     assert_eq!(scene.actions(1), []);
     assert_eq!(scene.actions(2), [send(ToProvider::Stop)]);
 }
@@ -38,7 +38,7 @@ fn a_provider_may_stop_by_itself() {
 #[test]
 fn stopped_twice_cuts_off() {
     let mut scene = Scene::started(1);
-    scene.give(Input::Stop);
+    scene.dispatch(Input::Stop);
     scene.packet(1, Packet::Stopped);
     scene.packet(1, Packet::Stopped);
     assert_eq!(scene.tracee(1), TraceeState::Dead);
@@ -48,10 +48,10 @@ fn stopped_twice_cuts_off() {
 fn a_stopped_session_starts_again() {
     let mut scene = Scene::started(1);
     scene.packet(1, Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 8 });
-    scene.give(Input::Stop);
+    scene.dispatch(Input::Stop);
     scene.packet(1, Packet::Stopped);
     scene.log.clear();
-    scene.give(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Start(StartOptions::default()));
     assert_eq!(scene.actions(1), [start()]);
     scene.packet(1, Packet::Started { version: 1 });
     assert_eq!(scene.state(), Some(SessionState::Started));
@@ -67,7 +67,7 @@ fn a_stopped_session_starts_again() {
 fn stop_and_start_without_a_session_do_nothing() {
     let mut scene = Scene::new(1);
     for input in [Input::Stop, Input::Start(StartOptions::default()), Input::Terminate] {
-        scene.give(input);
+        scene.dispatch(input);
     }
     assert_eq!(scene.log, []);
 }

@@ -61,7 +61,7 @@ fn snapshots_do_not_go_on_for_ever() {
         assert_eq!(triggers.alert("a"), [snapshot(number, &["a"])]);
         assert_eq!(triggers.written(), None);
     }
-    assert_eq!(triggers.alert("a"), [Reaction::NoMore { alert: "a".to_owned() }]);
+    assert_eq!(triggers.alert("a"), [Reaction::LimitReached { alert: "a".to_owned() }]);
     assert_eq!(triggers.alert("a"), [], "said once");
     assert_eq!(triggers.written(), None);
 }

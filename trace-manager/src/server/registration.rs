@@ -12,7 +12,7 @@ use crate::machine::{ProviderId, TraceeEvent};
 impl EventLoop {
     /// Makes room for a connection, which may be at the expense of the oldest one that has not
     /// registered. Returns whether there is room.
-    pub(super) fn make_room(&mut self, peer: PeerCredentials) -> bool {
+    pub(super) fn reserve_connection(&mut self, peer: PeerCredentials) -> bool {
         let of_user = |connection: &Connection| connection.peer.uid == peer.uid;
         let unregistered = self.connections.values().filter(|it| it.register.is_none());
         if unregistered.filter(|it| of_user(it)).count() as u64
@@ -47,7 +47,7 @@ impl EventLoop {
             }
             self.admission.unregistered.pop_front();
             if is_waiting {
-                self.turn_away(id, "it did not register in time");
+                self.reject(id, "it did not register in time");
             }
         }
     }
@@ -57,7 +57,7 @@ impl EventLoop {
         let mut connections = self.connections.iter();
         let oldest = connections.find(|(_, it)| unregistered(it)).map(|(id, _)| *id);
         if let Some(id) = oldest {
-            self.turn_away(id, reason);
+            self.reject(id, reason);
         }
     }
 
@@ -73,7 +73,7 @@ impl EventLoop {
                 true
             }
             Err(excess) => {
-                self.turn_away(id, &excess.to_string());
+                self.reject(id, &excess.to_string());
                 false
             }
         }
@@ -82,30 +82,30 @@ impl EventLoop {
     /// Counts the memory that a connection's messages take. Closes it if that is too much.
     pub(super) fn count_messages(&mut self, id: ProviderId) -> bool {
         let Some(connection) = self.connections.get_mut(&id) else { return false };
-        let (before, now) = (connection.counted, connection.memory());
+        let (before, now) = (connection.counted_memory, connection.memory());
         if before == now {
             return true;
         }
         let messages = &mut self.admission.messages;
-        messages.give_back(connection.peer, before);
-        connection.counted = 0;
+        messages.release(connection.peer, before);
+        connection.counted_memory = 0;
         match messages.take(connection.peer, now) {
             Ok(()) => {
-                connection.counted = now;
+                connection.counted_memory = now;
                 true
             }
             Err(excess) => {
-                self.turn_away(id, &excess.to_string());
+                self.reject(id, &excess.to_string());
                 false
             }
         }
     }
 
     /// Gives back what a connection that is closed has taken.
-    pub(super) fn give_back(&mut self, connection: &Connection) {
-        self.admission.messages.give_back(connection.peer, connection.counted);
+    pub(super) fn release(&mut self, connection: &Connection) {
+        self.admission.messages.release(connection.peer, connection.counted_memory);
         if connection.admitted {
-            self.admission.providers.give_back(connection.peer, 1);
+            self.admission.providers.release(connection.peer, 1);
         }
     }
 
@@ -116,7 +116,7 @@ impl EventLoop {
     }
 
     /// Refuses a connection that is not in a session, and closes it.
-    fn turn_away(&mut self, id: ProviderId, reason: &str) {
+    fn reject(&mut self, id: ProviderId, reason: &str) {
         self.refuse_provider(id, reason);
         self.disconnect(id, TraceeEvent::Disconnected);
     }

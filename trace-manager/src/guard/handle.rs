@@ -13,24 +13,24 @@ use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::socket::{MemoryFile, Socket};
 
-use super::ledger::{provider, session, Mark};
+use super::ledger::{provider, session, LedgerUpdate};
 use super::messages::{Message, Names, Provider};
 use super::Guard;
-use crate::archive::Output;
+use crate::archive::ArchiveOutput;
 use crate::buffers::SharedBuffer;
 
 /// A session's guard. Clones are the same.
 #[derive(Debug, Clone)]
-pub(crate) struct Keeper {
+pub(crate) struct GuardHandle {
     pub(super) ledger: Ledger,
     pub(super) link: Arc<Link>,
     /// Whether the guard can complete the archive.
-    completes: bool,
+    completes_archive: bool,
 }
 
 /// A provider's part of it.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub(crate) struct ProviderLedger {
     id: u32,
     ledger: Ledger,
     /// Its buffer, which the guard reads if it completes the archive.
@@ -39,7 +39,7 @@ pub(crate) struct Account {
 
 /// What the guard is given of a provider.
 #[derive(Debug)]
-pub(crate) struct Joining<'a> {
+pub(crate) struct JoinedProvider<'a> {
     pub(crate) identity: &'a Identity,
     /// About whom it may write records.
     pub(crate) policy: IdentityPolicy,
@@ -58,9 +58,9 @@ pub(super) struct Link {
     closed: Mutex<Vec<u32>>,
 }
 
-impl Keeper {
+impl GuardHandle {
     /// Hands the archive over. `None` if that fails, and then the session has no guard.
-    pub(crate) fn begin(guard: Guard, output: &Output) -> Option<Self> {
+    pub(crate) fn begin(guard: Guard, output: &ArchiveOutput) -> Option<Self> {
         let link = Link { socket: guard.socket, closed: Mutex::default() };
         let (ledger, memory) = new_ledger().ok()?;
         let message = Message::Session(output.naming().and_then(Names::of));
@@ -69,45 +69,45 @@ impl Keeper {
             handles.extend([file.file().as_fd(), file.place().directory().as_fd()]);
         }
         link.send(&message, &handles).ok()?;
-        Some(Self { ledger, link: Arc::new(link), completes: output.naming().is_some() })
+        Some(Self { ledger, link: Arc::new(link), completes_archive: output.naming().is_some() })
     }
 
     /// Hands a provider's buffer over, before the provider has it.
-    pub(crate) fn join(&self, joining: &Joining<'_>) -> Option<Account> {
+    pub(crate) fn join(&self, joined: &JoinedProvider<'_>) -> Option<ProviderLedger> {
         let (ledger, memory) = new_ledger().ok()?;
         ledger.set(provider::OPENING, provider::UNKNOWN);
         ledger.set(provider::CLOSING, provider::UNKNOWN);
         let message = Message::Join(Provider {
-            identity: joining.identity.clone(),
-            policy: joining.policy,
-            joined_at: joining.joined_at,
-            layout: joining.layout,
+            identity: joined.identity.clone(),
+            policy: joined.policy,
+            joined_at: joined.joined_at,
+            layout: joined.layout,
         });
-        let handles = [joining.buffer.as_fd(), memory.as_fd(), joining.packets];
+        let handles = [joined.buffer.as_fd(), memory.as_fd(), joined.packets];
         self.link.send(&message, &handles).ok()?;
-        let buffer = self.completes.then(|| Arc::clone(joining.buffer));
-        Some(Account { id: joining.identity.id, ledger, buffer })
+        let buffer = self.completes_archive.then(|| Arc::clone(joined.buffer));
+        Some(ProviderLedger { id: joined.identity.id, ledger, buffer })
     }
 
     /// Returns the archive's valid length in bytes.
-    pub(crate) fn archived(&self) -> u64 {
+    pub(crate) fn archived_bytes(&self) -> u64 {
         self.ledger.get(session::LENGTH)
     }
 
     /// Says that a block is going to end at `end`.
-    pub(crate) fn place(mark: Option<&Mark>, end: u64) {
-        if let Some(mark) = mark {
-            mark.place(end);
+    pub(crate) fn before_write(update: Option<&LedgerUpdate>, end: u64) {
+        if let Some(update) = update {
+            update.before_write(end);
         }
     }
 
     /// Says that a block has been written, and that the archive has `length` bytes with it.
-    pub(crate) fn written(&self, mark: Option<&Mark>, length: u64) {
+    pub(crate) fn after_write(&self, update: Option<&LedgerUpdate>, length: u64) {
         self.ledger.set(session::LENGTH, length);
-        if let Some(mark) = mark {
-            mark.written();
+        if let Some(update) = update {
+            update.after_write();
         }
-        if let Some(Mark::Closing { id, .. }) = mark {
+        if let Some(LedgerUpdate::Closing { id, .. }) = update {
             self.link.close(*id);
         }
     }
@@ -128,43 +128,43 @@ impl Keeper {
     }
 }
 
-impl Account {
+impl ProviderLedger {
     /// Returns what to note about the block that opens the provider, in which the word with the
     /// clock's rate is so many bytes before the end; 0 if the rate is known.
-    pub(crate) fn opening(&self, rate_before: u64) -> Mark {
+    pub(crate) fn opening(&self, rate_before: u64) -> LedgerUpdate {
         self.ledger.set(provider::RATE_BEFORE, rate_before);
-        Mark::Opening(self.ledger.clone())
+        LedgerUpdate::Opening(self.ledger.clone())
     }
 
     /// Returns what to note about a block with the records of a copy, which is in one of the slots
     /// or not where the guard sees it.
-    pub(crate) fn save(&self, slots: Vec<SaveSlot>) -> Mark {
+    pub(crate) fn save(&self, slots: Vec<SaveSlot>) -> LedgerUpdate {
         match slots.is_empty() {
-            false => Mark::Save(slots),
-            true => Mark::Unseen(self.ledger.clone()),
+            false => LedgerUpdate::Save(slots),
+            true => LedgerUpdate::Unshared(self.ledger.clone()),
         }
     }
 
     /// Returns what to note about the block that closes the provider and has the records of the
     /// copies in `slots`.
-    pub(crate) fn closing(&self, slots: Vec<SaveSlot>) -> Mark {
+    pub(crate) fn closing(&self, slots: Vec<SaveSlot>) -> LedgerUpdate {
         let (ledger, buffer) = (self.ledger.clone(), self.buffer.clone());
-        Mark::Closing { ledger, id: self.id, slots, _buffer: buffer }
+        LedgerUpdate::Closing { ledger, id: self.id, slots, _buffer: buffer }
     }
 
     /// Says that a rolling buffer was copied, to where the guard sees it or not, before its
     /// provider is told.
-    pub(crate) fn copied(&self, wrapped_count: u32, seen: bool) {
-        if !seen {
-            let before = self.ledger.get(provider::UNSEEN);
-            self.ledger.set(provider::UNSEEN, before + 1);
+    pub(crate) fn copied(&self, wrapped_count: u32, shared: bool) {
+        if !shared {
+            let before = self.ledger.get(provider::UNSHARED);
+            self.ledger.set(provider::UNSHARED, before + 1);
         }
         self.ledger.set(provider::SAVED, u64::from(wrapped_count) + 1);
     }
 
     /// Says what the provider's own loss records account for, after a copy was read.
-    pub(crate) fn told(&self, told: u64) {
-        self.ledger.set(provider::TOLD, told);
+    pub(crate) fn set_reported(&self, losses: u64) {
+        self.ledger.set(provider::REPORTED, losses);
     }
 }
 

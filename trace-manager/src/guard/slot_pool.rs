@@ -7,7 +7,7 @@ use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::socket::MemoryFile;
 
-use super::keeper::Keeper;
+use super::handle::GuardHandle;
 use super::messages::Message;
 use crate::memory::available_memory;
 
@@ -16,25 +16,25 @@ const MEMORY: usize = 64 << 20;
 
 /// Copies of one provider that there may be at a time however large they are: its whole buffer
 /// while half of it is written.
-fn few(layout: &Layout) -> usize {
+fn min_slots(layout: &Layout) -> usize {
     layout.rolling_buffers() * 3 / 2
 }
 
 /// A session's places.
 #[derive(Debug)]
-pub(crate) struct Pool {
-    keeper: Keeper,
+pub(crate) struct SlotPool {
+    guard: GuardHandle,
     slots: Vec<SaveSlot>,
     memory: usize,
 }
 
-impl Pool {
+impl SlotPool {
     /// Makes the first places, so that the first saves need not wait for memory. `layout` is the
     /// usual one.
-    pub(crate) fn new(keeper: Keeper, layout: Option<Layout>) -> Self {
-        let mut pool = Self { keeper, slots: Vec::new(), memory: 0 };
+    pub(crate) fn new(guard: GuardHandle, layout: Option<Layout>) -> Self {
+        let mut pool = Self { guard, slots: Vec::new(), memory: 0 };
         let streaming = layout.filter(|layout| layout.mode() == BufferingMode::Streaming);
-        let copies = streaming.map(|layout| (few(&layout), SaveSlot::size(&layout)));
+        let copies = streaming.map(|layout| (min_slots(&layout), SaveSlot::size(&layout)));
         if let Some((number, size)) = copies.filter(|(number, size)| number * size <= MEMORY) {
             for _ in 0..number {
                 pool.add(size);
@@ -45,14 +45,14 @@ impl Pool {
 
     /// Returns a place for a copy: one that is not needed any more, else a new one. `None` if that
     /// is too much memory, or the guard does not take it.
-    pub(crate) fn place(&mut self, layout: &Layout, providers: usize) -> Option<SaveSlot> {
-        let archived = self.keeper.archived();
+    pub(crate) fn allocate(&mut self, layout: &Layout, providers: usize) -> Option<SaveSlot> {
+        let archived = self.guard.archived_bytes();
         let mut fit = self.slots.iter().filter(|slot| slot.fits(layout));
         if let Some(free) = fit.find(|slot| slot.is_free(archived)) {
             return Some(free.clone());
         }
         let size = SaveSlot::size(layout);
-        if self.memory + size > MEMORY.max(size.saturating_mul(few(layout) * providers)) {
+        if self.memory + size > MEMORY.max(size.saturating_mul(min_slots(layout) * providers)) {
             return None;
         }
         self.add(size)
@@ -71,7 +71,7 @@ impl Pool {
     fn try_add(&self, size: usize) -> io::Result<SaveSlot> {
         let memory = MemoryFile::new("trace-copy", size as u64)?;
         let slot = SaveSlot::map(memory.as_fd(), size)?;
-        self.keeper.link.send(&Message::Slot(size as u64), &[memory.as_fd()])?;
+        self.guard.link.send(&Message::Slot(size as u64), &[memory.as_fd()])?;
         Ok(slot)
     }
 }

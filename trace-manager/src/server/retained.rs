@@ -16,12 +16,12 @@ use crate::machine::ProviderId;
 
 /// A buffer and the packet socket of its session.
 #[derive(Debug)]
-pub(crate) struct KeptBuffer {
+pub(crate) struct RetainedBuffer {
     buffer: Arc<SharedBuffer>,
     packets: Socket,
 }
 
-impl KeptBuffer {
+impl RetainedBuffer {
     /// Keeps a buffer. From now on only the end of its packet socket is watched for: packets that
     /// arrive late are not read.
     pub(super) fn new(
@@ -31,7 +31,7 @@ impl KeptBuffer {
         packets: Socket,
     ) -> Self {
         // Fails only for a socket that is not watched, and this one is.
-        let _ = epoll::modify(epoll, &packets, Source::Kept(id).data(), EventFlags::empty());
+        let _ = epoll::modify(epoll, &packets, Source::Retained(id).data(), EventFlags::empty());
         Self { buffer, packets }
     }
 
@@ -45,7 +45,7 @@ impl KeptBuffer {
     /// Closes the packet socket, and returns the buffer to be freed.
     pub(super) fn leave(self, epoll: &OwnedFd) -> Arc<SharedBuffer> {
         unwatch(epoll, Some(self.packets));
-        self.buffer.leave();
+        self.buffer.begin_release();
         self.buffer
     }
 }

@@ -15,7 +15,7 @@ use crate::summary::ProviderSummary;
 
 /// One provider's data.
 #[derive(Debug)]
-pub(crate) struct Tape {
+pub(crate) struct ProviderData {
     identity: Identity,
     known_categories: Vec<String>,
     collector: Collector,
@@ -29,7 +29,7 @@ pub(crate) struct Tape {
 
 /// What a provider left behind.
 #[derive(Debug)]
-pub(crate) struct Remains {
+pub(crate) struct FinalRecords {
     pub(crate) records: Records,
     pub(crate) summary: ProviderSummary,
 }
@@ -69,9 +69,9 @@ impl Extract {
         collector.finish_copy(copy, &mut words);
         let closing = Closing::of(&collector, 0, joined_at, now.ticks(identity.clock));
         closing.write_now(&mut words, &identity, &now);
-        let told = collector.stats().told_losses;
+        let reported = collector.stats().told_losses;
         let words = spares.share(words);
-        Records { provider: identity.id, words, slots: Vec::new(), told, is_last: true }
+        Records { provider: identity.id, words, slots: Vec::new(), reported, is_last: true }
     }
 }
 
@@ -92,7 +92,7 @@ impl BufferCopy {
     }
 }
 
-impl Tape {
+impl ProviderData {
     pub(crate) fn new(
         identity: Identity,
         known_categories: Vec<String>,
@@ -161,7 +161,7 @@ impl Tape {
 
     /// Appends the well-formed records of a copy. Returns where it is, if the guard sees it too.
     fn sanitize(&mut self, copy: BufferCopy, words: &mut Vec<u64>) -> Option<SaveSlot> {
-        let told = self.collector.stats().told_losses;
+        let reported = self.collector.stats().told_losses;
         self.collector.collect_durable(copy.durable_data_end, words);
         match copy.rolling {
             Rolling::Own(rolling) => {
@@ -169,7 +169,7 @@ impl Tape {
                 None
             }
             Rolling::Shared(slot) => {
-                slot.set_told(told);
+                slot.set_told(reported);
                 self.collector.sanitize_slot(&slot.reader(), words);
                 Some(slot)
             }
@@ -177,12 +177,12 @@ impl Tape {
     }
 
     fn records(&self, words: Words, slots: Vec<SaveSlot>, is_last: bool) -> Records {
-        let told = self.collector.stats().told_losses;
-        Records { provider: self.identity.id, words, slots, told, is_last }
+        let reported = self.collector.stats().told_losses;
+        Records { provider: self.identity.id, words, slots, reported, is_last }
     }
 
     /// Returns all that is left.
-    pub(crate) fn finish(mut self, departure: Departure, spares: &Spares) -> Remains {
+    pub(crate) fn finish(mut self, departure: Departure, spares: &Spares) -> FinalRecords {
         let mut words = Records::begin(spares, self.identity.id);
         let mut slots = Vec::new();
         let copies = std::mem::take(&mut self.copies);
@@ -197,7 +197,7 @@ impl Tape {
             self.close(&mut words);
         }
         let records = self.records(spares.share(words), slots, true);
-        Remains { records, summary: self.into_summary(departure) }
+        FinalRecords { records, summary: self.into_summary(departure) }
     }
 
     /// Copies what is left, as if the provider ended here, and goes on. All copies have been

@@ -9,7 +9,7 @@ use crate::sink::{Ending, Finish, Opening, Sink, SinkRequest};
 
 /// The sinks of a session.
 #[derive(Debug)]
-pub(crate) struct Outputs {
+pub(crate) struct Sinks {
     pub(crate) archive: ArchiveSink,
     filter: Option<CategoryFilter>,
     sinks: Vec<(Option<CategoryFilter>, Box<dyn Sink>)>,
@@ -21,7 +21,7 @@ pub(crate) fn union(categories: &[String], sinks: &[SinkRequest]) -> Vec<String>
     categories::union(&[categories].into_iter().chain(lists).collect::<Vec<_>>())
 }
 
-impl Outputs {
+impl Sinks {
     /// Puts the archive, which gets `categories`, and the other sinks together.
     pub(crate) fn new(
         archive: ArchiveSink,
@@ -63,7 +63,7 @@ impl Outputs {
 
     /// Ends the sinks: the archive, and the others in their order.
     pub(crate) fn finish(self, counter_rate: u64) -> (Finish, Vec<Finish>) {
-        let is_discarded = self.archive.is_unwanted();
+        let is_discarded = self.archive.is_discarded();
         let ending = Ending { counter_rate, is_discarded };
         let sinks = self.sinks.into_iter().map(|(_, sink)| sink.finish(ending)).collect();
         (Box::new(self.archive).finish(ending), sinks)

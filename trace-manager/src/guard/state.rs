@@ -14,13 +14,13 @@ use super::messages::{Message, Names, Provider, MAX_MESSAGE};
 
 /// What the guard holds.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct GuardState {
     /// The clocks when the session began.
     pub(super) first: ClockSample,
     pub(super) ledger: LedgerReader,
     pub(super) archive: Option<NewFile>,
     /// The providers of which not all is in the archive.
-    pub(super) providers: BTreeMap<u32, Held>,
+    pub(super) providers: BTreeMap<u32, GuardedProvider>,
     pub(super) slots: Vec<SlotReader>,
     /// Where in the archive, in bytes, the rates of the others' clocks are.
     pub(super) rates: Vec<u64>,
@@ -28,7 +28,7 @@ pub(super) struct Watch {
 
 /// What the guard holds of a provider.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct GuardedProvider {
     pub(super) provider: Provider,
     pub(super) buffer: ReadMapping,
     pub(super) ledger: LedgerReader,
@@ -36,10 +36,10 @@ pub(super) struct Held {
     pub(super) packets: OwnedFd,
 }
 
-impl Watch {
+impl GuardState {
     /// Takes what the manager sends until it hangs up. `None` if no session ever began.
-    pub(super) fn until_the_end(socket: &Socket) -> Option<Self> {
-        let mut watch = None;
+    pub(super) fn receive_all(socket: &Socket) -> Option<Self> {
+        let mut state = None;
         let mut buffer = vec![0; MAX_MESSAGE];
         loop {
             let mut handles = Vec::new();
@@ -47,9 +47,9 @@ impl Watch {
                 Ok(length @ 1..) => {
                     let message = buffer.get(..length).and_then(Message::decode);
                     // What cannot be held is not guarded; there is nobody to tell.
-                    let _held = message.and_then(|message| take(&mut watch, message, handles));
+                    let _held = message.and_then(|message| apply(&mut state, message, handles));
                 }
-                Ok(0) | Err(_) => return watch,
+                Ok(0) | Err(_) => return state,
             }
         }
     }
@@ -60,7 +60,7 @@ impl Watch {
     }
 
     /// Takes the copies of a provider's rolling buffers.
-    pub(super) fn slots_of(&mut self, id: u32) -> Vec<SlotReader> {
+    pub(super) fn take_slots(&mut self, id: u32) -> Vec<SlotReader> {
         let slots = std::mem::take(&mut self.slots);
         let (own, others) = slots.into_iter().partition(|slot| slot.owner() == Some(id));
         self.slots = others;
@@ -71,12 +71,12 @@ impl Watch {
     fn close(&mut self, id: u32) {
         let length = self.length();
         if let Some(held) = self.providers.remove(&id) {
-            self.rates.extend(held.rate_place(length));
+            self.rates.extend(held.rate_offset(length));
         }
     }
 }
 
-impl Held {
+impl GuardedProvider {
     /// Takes a provider and its three handles.
     pub(super) fn new(provider: Provider, handles: Vec<OwnedFd>) -> Option<Self> {
         let [buffer, ledger, packets] = <[OwnedFd; 3]>::try_from(handles).ok()?;
@@ -100,38 +100,38 @@ impl Held {
     }
 
     /// Where in the archive, in bytes, its clock's rate is, if that was an estimate.
-    pub(super) fn rate_place(&self, length: u64) -> Option<u64> {
+    pub(super) fn rate_offset(&self, length: u64) -> Option<u64> {
         let before = self.ledger.get(provider::RATE_BEFORE);
         let end = self.ledger.get(provider::OPENING);
         end.checked_sub(before).filter(|_| before != 0 && self.is_open(length))
     }
 }
 
-fn take(watch: &mut Option<Watch>, message: Message, handles: Vec<OwnedFd>) -> Option<()> {
-    match (message, watch.as_mut()) {
-        (Message::Session(names), None) => *watch = Some(begin(names, handles)?),
-        (Message::Join(provider), Some(watch)) => {
+fn apply(state: &mut Option<GuardState>, message: Message, handles: Vec<OwnedFd>) -> Option<()> {
+    match (message, state.as_mut()) {
+        (Message::Session(names), None) => *state = Some(begin_session(names, handles)?),
+        (Message::Join(provider), Some(state)) => {
             let id = provider.identity.id;
-            watch.providers.insert(id, Held::new(provider, handles)?);
+            state.providers.insert(id, GuardedProvider::new(provider, handles)?);
         }
-        (Message::Slot(size), Some(watch)) => {
+        (Message::Slot(size), Some(state)) => {
             let slot = SlotReader::map(handles.first()?.as_fd(), usize::try_from(size).ok()?);
-            watch.slots.push(slot.ok()?);
+            state.slots.push(slot.ok()?);
         }
-        (Message::Closed(id), Some(watch)) => watch.close(id),
+        (Message::Closed(id), Some(state)) => state.close(id),
         _ => return None,
     }
     Some(())
 }
 
-fn begin(names: Option<Names>, handles: Vec<OwnedFd>) -> Option<Watch> {
+fn begin_session(names: Option<Names>, handles: Vec<OwnedFd>) -> Option<GuardState> {
     let mut handles = handles.into_iter();
     let ledger = map_ledger(&handles.next()?)?;
     let archive = match names {
         Some(names) => Some(names.into_file(handles.next()?, handles.next()?)),
         None => None,
     };
-    Some(Watch {
+    Some(GuardState {
         first: ClockSample::now(),
         ledger,
         archive,

@@ -6,10 +6,10 @@ use trace_protocol::message::ClockSource;
 
 use super::ledger::provider;
 use super::messages::Provider;
-use super::watch::Held;
+use super::state::GuardedProvider;
 
 /// The records of one provider that are to be appended, part by part.
-pub(super) struct Leftover {
+pub(super) struct RemainingRecords {
     provider: Provider,
     collector: Collector,
     /// Copies of which the records are not in the archive, in their order.
@@ -17,17 +17,17 @@ pub(super) struct Leftover {
     /// Whether its opening is to be appended too.
     opens: bool,
     /// What its own loss records in the archive account for.
-    told: u64,
+    reported: u64,
     /// Copies that were not in a slot and are not in the archive.
     pub(super) missing: u64,
 }
 
-impl Leftover {
+impl RemainingRecords {
     /// Finds what of `held` and its copies in `slots` is not in the first `length` bytes of the
     /// archive.
-    pub(super) fn new(held: Held, slots: Vec<SlotReader>, length: u64) -> Option<Self> {
+    pub(super) fn new(held: GuardedProvider, slots: Vec<SlotReader>, length: u64) -> Option<Self> {
         let opens = !held.is_open(length);
-        let Held { provider, buffer, ledger, .. } = held;
+        let GuardedProvider { provider, buffer, ledger, .. } = held;
         let mut collector = Collector::new(buffer, provider.layout, provider.policy).ok()?;
         let saved = ledger.get(provider::SAVED).checked_sub(1);
         collector.resume(saved.and_then(|saved| u32::try_from(saved).ok()));
@@ -35,11 +35,11 @@ impl Leftover {
         let mut copies = slots;
         copies.retain(|slot| !slot.is_archived(length));
         copies.sort_by_key(SlotReader::wrapped_count);
-        let told = copies.first().and_then(SlotReader::told);
-        let told = told.unwrap_or_else(|| ledger.get(provider::TOLD));
-        let unseen = ledger.get(provider::UNSEEN);
-        let missing = unseen.saturating_sub(ledger.get(provider::UNSEEN_WRITTEN));
-        Some(Self { provider, collector, copies, opens, told, missing })
+        let reported = copies.first().and_then(SlotReader::told);
+        let reported = reported.unwrap_or_else(|| ledger.get(provider::REPORTED));
+        let unseen = ledger.get(provider::UNSHARED);
+        let missing = unseen.saturating_sub(ledger.get(provider::UNSHARED_WRITTEN));
+        Some(Self { provider, collector, copies, opens, reported, missing })
     }
 
     /// Appends what stands before its records. `rate` is that of the CPU's counter.
@@ -74,7 +74,7 @@ impl Leftover {
         self.collector.finish(words);
         let (now, provider) = (ClockSample::now(), &self.provider.identity);
         let to = now.ticks(provider.clock);
-        let closing = Closing::of(&self.collector, self.told, self.provider.joined_at, to);
+        let closing = Closing::of(&self.collector, self.reported, self.provider.joined_at, to);
         closing.write_now(words, provider, &now);
     }
 }

@@ -8,16 +8,16 @@ use super::state::EventLoop;
 use crate::error::ManagerError;
 use crate::machine::{Input, ProviderId, Reaction, SessionState};
 use crate::notice::Notice;
-use crate::snapshot::Origin;
+use crate::snapshot::Requester;
 
 impl EventLoop {
     /// Takes an alert of a provider.
-    pub(super) fn alert(&mut self, id: ProviderId, name: &str) {
+    pub(super) fn handle_alert(&mut self, id: ProviderId, name: &str) {
         let pid = self.connections.get(&id).map_or(0, |connection| connection.peer.pid);
         let Some(active) = &mut self.active else { return };
         active.recording.alert(name);
-        active.alarm.notices.tell(Notice::Alert { name: name.to_owned(), pid });
-        for reaction in active.alarm.triggers.alert(name) {
+        active.alerts.notices.send(Notice::Alert { name: name.to_owned(), pid });
+        for reaction in active.alerts.triggers.alert(name) {
             self.react(reaction);
         }
     }
@@ -25,8 +25,8 @@ impl EventLoop {
     /// Takes the snapshot that alerts have asked for while another one was written, if that is
     /// over.
     pub(super) fn next_snapshot(&mut self) {
-        while self.active.as_ref().is_some_and(|active| active.recording.take_snapshot_over()) {
-            let next = self.active.as_mut().and_then(|active| active.alarm.triggers.written());
+        while self.active.as_ref().is_some_and(|active| active.recording.take_finished_snapshot()) {
+            let next = self.active.as_mut().and_then(|active| active.alerts.triggers.written());
             if let Some(reaction) = next {
                 self.react(reaction);
             }
@@ -37,14 +37,14 @@ impl EventLoop {
         let Some(active) = &mut self.active else { return };
         match reaction {
             Reaction::Snapshot { number, alerts } => active.take_snapshot(number, alerts),
-            Reaction::NoMore { alert } => {
-                active.alarm.notices.tell(Notice::NoMoreSnapshots { alert });
+            Reaction::LimitReached { alert } => {
+                active.alerts.notices.send(Notice::NoMoreSnapshots { alert });
             }
             Reaction::Stop { alert } => {
                 if active.state < SessionState::Stopping {
                     active.recording.stopped_by = Some(alert.clone());
-                    active.alarm.notices.tell(Notice::Stopping { alert });
-                    self.give(Input::Terminate);
+                    active.alerts.notices.send(Notice::Stopping { alert });
+                    self.dispatch(Input::Terminate);
                 }
             }
         }
@@ -55,13 +55,13 @@ impl EventLoop {
         &mut self,
         session: u64,
         path: PathBuf,
-        answer: Sender<Result<u64, ManagerError>>,
+        reply: Sender<Result<u64, ManagerError>>,
     ) {
         let active = self.active.as_mut().filter(|active| active.number == session);
         match active {
-            Some(active) => active.recording.snapshot(path, Origin::Caller(answer)),
+            Some(active) => active.recording.snapshot(path, Requester::Caller(reply)),
             // The caller may not wait any longer.
-            None => drop(answer.send(Err(ManagerError::SessionOver))),
+            None => drop(reply.send(Err(ManagerError::SessionEnded))),
         }
     }
 }

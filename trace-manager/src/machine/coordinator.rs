@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use trace_protocol::message::{StartOptions, ToProvider};
 
 use super::{
-    Census, Session, SessionAction, SessionEvent, SessionState, Terms, Time, Tracee, TraceeAction,
-    TraceeEvent, TraceeState,
+    ProviderConfig, Session, SessionAction, SessionEvent, SessionState, Time, Tracee, TraceeAction,
+    TraceeCounts, TraceeEvent, TraceeState,
 };
 
 /// The manager's number of a connected provider; never used twice.
@@ -20,7 +20,7 @@ pub enum Input {
     /// Something happened to a provider.
     Provider(ProviderId, TraceeEvent),
     /// The caller opens a session. Ignored while there is one.
-    Open(Terms),
+    Open(ProviderConfig),
     /// The caller starts the session.
     Start(StartOptions),
     /// The caller stops the session.
@@ -44,7 +44,7 @@ pub enum Output {
 
 /// The session, if there is one, and all connected providers.
 #[derive(Debug, Default)]
-pub struct Conductor {
+pub struct Coordinator {
     tracees: BTreeMap<ProviderId, Tracee>,
     current: Option<Current>,
     outputs: Vec<Output>,
@@ -53,12 +53,12 @@ pub struct Conductor {
 #[derive(Debug)]
 struct Current {
     session: Session,
-    terms: Terms,
+    provider_config: ProviderConfig,
     start: StartOptions,
 }
 
-impl Conductor {
-    /// Makes a conductor with no provider and no session.
+impl Coordinator {
+    /// Makes a coordinator with no provider and no session.
     pub fn new() -> Self {
         Self::default()
     }
@@ -86,14 +86,14 @@ impl Conductor {
         match input {
             Input::Registered(id) => self.registered(id, now),
             Input::Provider(id, event) => self.provider(id, event, now),
-            Input::Open(terms) => self.open(terms, now),
+            Input::Open(provider_config) => self.open(provider_config, now),
             Input::Start(options) => self.session(SessionEvent::Start(options), now),
             Input::Stop => self.session(SessionEvent::Stop, now),
             Input::Terminate => self.session(SessionEvent::Terminate, now),
             Input::Flush => self.all(&TraceeEvent::Flush, now),
             Input::Tick => self.all(&TraceeEvent::Tick, now),
         }
-        self.settle(now);
+        self.update_session(now);
         std::mem::take(&mut self.outputs)
     }
 
@@ -105,7 +105,7 @@ impl Conductor {
         self.outputs.push(Output::Provider(id, answer));
         let joins = started || state == Some(SessionState::Initialized);
         if let (true, Some(current)) = (joins, &self.current) {
-            let initialize = TraceeEvent::Initialize(current.terms.clone());
+            let initialize = TraceeEvent::Initialize(current.provider_config.clone());
             self.tracee_event(id, initialize, now);
         }
     }
@@ -122,11 +122,12 @@ impl Conductor {
         }
     }
 
-    fn open(&mut self, terms: Terms, now: Time) {
+    fn open(&mut self, provider_config: ProviderConfig, now: Time) {
         if self.current.is_none() {
-            let initialize = TraceeEvent::Initialize(terms.clone());
+            let initialize = TraceeEvent::Initialize(provider_config.clone());
             let session = Session::new();
-            self.current = Some(Current { session, terms, start: StartOptions::default() });
+            self.current =
+                Some(Current { session, provider_config, start: StartOptions::default() });
             self.outputs.push(Output::State(SessionState::Initialized));
             self.all(&initialize, now);
         }
@@ -152,9 +153,9 @@ impl Conductor {
     }
 
     /// Lets the session follow its providers until it stays where it is.
-    fn settle(&mut self, now: Time) {
+    fn update_session(&mut self, now: Time) {
         while let Some(before) = self.session_state() {
-            self.session(SessionEvent::Census(self.census()), now);
+            self.session(SessionEvent::Counts(self.counts()), now);
             let after = self.session_state();
             if after == Some(SessionState::Terminated) {
                 self.current = None;
@@ -164,20 +165,20 @@ impl Conductor {
         }
     }
 
-    fn census(&self) -> Census {
-        let mut census = Census::default();
+    fn counts(&self) -> TraceeCounts {
+        let mut counts = TraceeCounts::default();
         for tracee in self.tracees.values().filter(|tracee| tracee.in_session()) {
-            census.present += 1;
+            counts.present += 1;
             match tracee.state() {
                 TraceeState::Starting { .. } => {
-                    census.starting += 1;
-                    census.unstopped += 1;
+                    counts.starting += 1;
+                    counts.unstopped += 1;
                 }
-                TraceeState::Started | TraceeState::Stopping { .. } => census.unstopped += 1,
+                TraceeState::Started | TraceeState::Stopping { .. } => counts.unstopped += 1,
                 _ => {}
             }
         }
-        census
+        counts
     }
 
     fn all(&mut self, event: &TraceeEvent, now: Time) {
