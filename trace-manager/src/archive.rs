@@ -1,16 +1,16 @@
-//! The archive: its records, the queue of blocks to write, and the thread that writes them.
+//! The archive: its records, the queue of blocks, and the writer thread.
 //!
 //! ```text
 //!  event loop                                   writer thread
 //!  ----------                                   -------------
-//!  block of whole records --> Spool ----------> write(2) --> file, pipe or socket
+//!  block of records --------> Spool ----------> write(2) --> file, pipe or socket
 //!                               |   ^
-//!                   beyond 64   v   | in order
-//!                   MiB     unlinked file
+//!                   beyond 256  v   | in order
+//!                   MiB     unnamed file
 //! ```
 //!
-//! The loop never waits for the reader of the archive: what the writer is behind goes to a file
-//! that has no name.
+//! The loop never waits for the reader of the archive. Blocks that exceed the memory limit go to an
+//! unnamed file.
 
 mod offset_reader;
 mod sink;

@@ -1,8 +1,8 @@
-//! The memory of buffers, which is counted until it is free again.
+//! The memory of buffers, which counts until it is freed.
 //!
-//! A provider can pass its buffer on to other processes, so neither its end nor that of the session
-//! frees the memory. The manager does, once it has the contents. What another process writes
-//! afterwards takes memory of that process.
+//! A provider can pass its buffer to other processes, so the memory outlives the provider and the
+//! session. The manager frees it once it has the contents. Later writes of another process are
+//! charged to that process.
 
 use std::fmt;
 use std::io;
@@ -20,26 +20,26 @@ use crate::waker::Waker;
 #[derive(Debug, Clone)]
 pub(crate) struct Buffers {
     counts: Arc<Mutex<Counts>>,
-    /// Wakes the loop when memory is free again.
+    /// Wakes the loop when memory is freed.
     waker: Waker,
 }
 
 #[derive(Debug)]
 struct Counts {
     quota: Quota,
-    /// Buffers whose providers have left, and whose contents are still needed.
+    /// Buffers whose providers have left, and whose contents are still read.
     releasing: u64,
-    /// Buffers that were freed.
+    /// Buffers that were freed so far.
     freed: u64,
 }
 
-/// There is too little memory for a buffer.
+/// The quota has too little memory for a buffer.
 #[derive(Debug)]
 pub(crate) struct NoMemory {
     excess: Excess,
-    /// Whether buffers are going to be freed without anything that providers do.
+    /// Whether memory will be freed without any action of a provider.
     pub(crate) is_temporary: bool,
-    /// How many had been freed.
+    /// Buffers that had been freed at that time.
     pub(crate) freed: u64,
 }
 
@@ -49,19 +49,19 @@ impl fmt::Display for NoMemory {
     }
 }
 
-/// A part of the quota.
+/// A buffer's share of the quota.
 #[derive(Debug)]
 pub(crate) struct Share {
     buffers: Buffers,
     peer: PeerCredentials,
     size: u64,
-    /// Whether it is one of [`Counts::leaving`].
+    /// Whether it counts in [`Counts::releasing`].
     is_releasing: AtomicBool,
     /// Whether the memory could not be freed.
     is_lost: bool,
 }
 
-/// A provider's buffer. With the last user of its contents, its memory is freed.
+/// A provider's buffer. Its memory is freed with the last reference.
 #[derive(Debug)]
 pub(crate) struct SharedBuffer {
     memory: MemoryFile,
@@ -69,19 +69,19 @@ pub(crate) struct SharedBuffer {
 }
 
 impl Buffers {
-    /// Begins to count.
+    /// Creates an empty count, with a bound of 0.
     pub(crate) fn new(waker: Waker) -> Self {
         let nothing = Bound { process: 0, user: 0, total: 0 };
         let quota = Quota::new("bytes of buffers", nothing);
         Self { counts: Arc::new(Mutex::new(Counts { quota, releasing: 0, freed: 0 })), waker }
     }
 
-    /// Changes the bound. What is taken stays taken.
+    /// Changes the bound. Memory that is in use stays in use.
     pub(crate) fn set_bound(&self, bound: Bound) {
         self.lock().quota.set_bound(bound);
     }
 
-    /// Takes the memory of a buffer.
+    /// Reserves the memory of a buffer.
     pub(crate) fn take(&self, peer: PeerCredentials, size: u64) -> Result<Share, NoMemory> {
         let mut counts = self.lock();
         if let Err(excess) = counts.quota.take(peer, size) {
@@ -93,12 +93,12 @@ impl Buffers {
         Ok(Share { buffers, peer, size, is_releasing, is_lost: false })
     }
 
-    /// Returns how many buffers have been left and are not freed.
+    /// Returns the number of buffers whose providers have left, and that are not freed.
     pub(crate) fn releasing(&self) -> u64 {
         self.lock().releasing
     }
 
-    /// Returns how many buffers were freed.
+    /// Returns the number of buffers that were freed so far.
     pub(crate) fn freed(&self) -> u64 {
         self.lock().freed
     }
@@ -122,17 +122,17 @@ impl Drop for Share {
 }
 
 impl SharedBuffer {
-    /// Makes the buffer that the share is for. `name` is for `/proc/PID/maps`.
+    /// Creates the buffer of a share. `name` is shown in `/proc/PID/maps`.
     pub(crate) fn new(share: Share, name: &str) -> io::Result<Self> {
         Ok(Self { memory: MemoryFile::new(name, share.size)?, share })
     }
 
-    /// Writes bytes, before anybody else has the buffer.
+    /// Writes bytes, before the provider gets the buffer.
     pub(crate) fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.memory.write_at(bytes, offset)
     }
 
-    /// Says that the provider has left it.
+    /// Notes that the provider has left the buffer.
     pub(crate) fn begin_release(&self) {
         if !self.share.is_releasing.swap(true, Ordering::Relaxed) {
             self.share.buffers.lock().releasing += 1;

@@ -1,7 +1,7 @@
-//! Which records of a session go to one of its sinks.
+//! Selects the records of a session for one of its sinks.
 //!
-//! Providers record the union of what the sinks ask for. A category is compared with the sink's
-//! patterns once, when its string is registered; of an event only a bit is looked up.
+//! Providers record the union of the sinks' categories. A category is compared with the sink's
+//! patterns once, when its string is registered; for an event, one bit is looked up.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(crate) struct CategoryFilter {
     excluded: BTreeMap<u32, Excluded>,
 }
 
-/// The strings of a provider that are categories which the sink does not get, by their index.
+/// A bit for each string index of a provider: set if the sink does not get that category.
 type Excluded = Box<[u64; 512]>;
 
 impl CategoryFilter {
@@ -31,11 +31,11 @@ impl CategoryFilter {
         Self { categories: CategorySet::new(categories), spares, excluded: BTreeMap::new() }
     }
 
-    /// Returns the records without the events of other categories; the same words if there are
-    /// none.
+    /// Returns the records without the events of other categories. If all stay, the words are
+    /// shared.
     ///
-    /// Strings, threads and objects stay, since later records may refer to them, and so do events
-    /// of the category `trace`, which report what is missing.
+    /// Strings, threads and objects stay, because later records may refer to them. Events of the
+    /// category `trace` stay, because they report losses.
     pub(crate) fn select(&mut self, records: &Records) -> Records {
         let excluded = self.excluded.entry(records.provider).or_insert_with(|| Box::new([0; 512]));
         let selected = select(&self.categories, excluded, &records.words, &self.spares);
@@ -49,7 +49,7 @@ impl CategoryFilter {
     }
 }
 
-/// Returns the words of the records that stay; `None` if all do.
+/// Returns the words of the selected records; `None` if all are selected.
 fn select(
     categories: &CategorySet,
     excluded: &mut Excluded,
@@ -76,7 +76,7 @@ fn select(
     kept
 }
 
-/// Whether a record is an event of a category that the sink does not get.
+/// Returns whether a record is an event of a category that the sink does not get.
 #[inline]
 fn is_excluded(categories: &CategorySet, excluded: &Excluded, record: &[u64]) -> bool {
     let Some((category, text)) = category(record) else { return false };
@@ -91,7 +91,8 @@ fn is_excluded(categories: &CategorySet, excluded: &Excluded, record: &[u64]) ->
     }
 }
 
-/// The category of a record that has one. If it is in the record, the words begin with it.
+/// Returns a record's category, if it has one, and the words after the fixed part. An inline
+/// category is at their start.
 #[inline]
 fn category(record: &[u64]) -> Option<(StringRef, &[u64])> {
     let [header, second, ..] = *record else { return None };
@@ -135,7 +136,7 @@ mod tests {
     use trace_protocol::buffer::memory::WriteMapping;
     use trace_protocol::buffer::producer::DurableWriter;
 
-    /// A saved block: a thread and two categories, and events of which each `nth` is of the second.
+    /// A block with a thread, two categories and events; each `nth` is of the second category.
     fn block(spares: &Spares, events: usize, nth: usize) -> Records {
         let mut words = Records::begin(spares, 1);
         for (index, value) in [(1, "web"), (2, "db"), (3, "an event")] {
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_which_all_stay_are_not_copied() {
+    fn records_are_not_copied_if_all_are_selected() {
         let spares = Spares::default();
         let records = block(&spares, 100, 2);
         let selected = filter(&["web", "db"], &spares).select(&records);
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_index_may_mean_another_category_later() {
+    fn a_string_index_can_be_registered_again() {
         let spares = Spares::default();
         let mut filter = filter(&["web"], &spares);
         let records = block(&spares, 10, 10);
@@ -188,8 +189,8 @@ mod tests {
         assert_eq!(before - filter.select(&records).words.len(), 3);
     }
 
-    /// Returns the time in which a collector copies and checks the records, as a second session's
-    /// buffer would need.
+    /// Returns the time in which a collector copies and checks the records, which a second
+    /// session's buffer would cost.
     fn time_collecting(records: &Records) -> Duration {
         let size = (records.words.len() * 8).next_multiple_of(PAGE_SIZE);
         let parts = Parts {
@@ -216,7 +217,7 @@ mod tests {
         best
     }
 
-    /// What splitting costs the manager, for ARCHITECTURE.md. Run with `--release --nocapture`.
+    /// Measures the cost of splitting, for ARCHITECTURE.md. Run with `--release --nocapture`.
     #[test]
     #[ignore = "a measurement"]
     fn measure_splitting() {

@@ -1,15 +1,15 @@
-//! The rate of the CPU's counter, from two samples of the clocks that are far enough apart.
+//! The rate of the CPU's counter, measured between two samples of the clocks.
 
 use std::time::Duration;
 
 use trace_protocol::archive::ClockSample;
 use trace_protocol::message::ClockSource;
 
-/// The least time between two samples that give a rate: reading takes about 50 ns, which is 5 parts
-/// in a million of it.
+/// The least time between two samples. A read takes about 50 ns, which is 5 parts in a million of
+/// it.
 pub(crate) const MIN_SPAN: Duration = Duration::from_millis(10);
 
-/// Takes a sample that is at least [`MIN_SPAN`] after `earlier`, waiting if need be.
+/// Takes a sample at least [`MIN_SPAN`] after `earlier`. Sleeps if it has to.
 pub(crate) fn sample_after(earlier: &ClockSample) -> ClockSample {
     let passed = ClockSample::now().since(earlier);
     if let Some(rest) = MIN_SPAN.checked_sub(passed) {
@@ -18,7 +18,7 @@ pub(crate) fn sample_after(earlier: &ClockSample) -> ClockSample {
     ClockSample::now()
 }
 
-/// The counter's ticks per second from `earlier` to `later`, if they are [`MIN_SPAN`] apart.
+/// Returns the counter's ticks per second between two samples that are at least [`MIN_SPAN`] apart.
 pub(crate) fn counter_rate(earlier: &ClockSample, later: &ClockSample) -> Option<u64> {
     let long = later.since(earlier) >= MIN_SPAN;
     let rate = later.rate_since(earlier, ClockSource::CpuCounter);

@@ -1,13 +1,13 @@
-//! What comes from the providers of a session, once, whoever gets it.
+//! Collects the records of a session's providers, once for all sinks.
 //!
-//! A save has two halves. [`Collection::copy`] copies the rolling buffer, after which the provider
-//! may be told that it is saved. [`Collection::sanitize_one`] turns the oldest copy into records;
+//! A save has two steps. [`Collection::copy`] copies the rolling buffer; after it, the provider may
+//! reuse the buffer. [`Collection::sanitize_one`] checks the oldest copy and returns its records;
 //! the loop calls it when no provider waits.
 //!
 //! | module | subject |
 //! |---|---|
-//! | `provider` | one provider: its buffer, and copies that were not looked at yet |
-//! | `finisher` | the thread that reads what providers leave behind |
+//! | `provider` | one provider: its buffer, and copies that are not checked yet |
+//! | `finisher` | the thread that reads the last records of providers |
 
 mod finisher;
 mod provider;
@@ -23,23 +23,24 @@ pub(crate) use provider::{Departure, Extract, FinalRecords, ProviderData};
 use crate::machine::{ProviderId, SaveRequest};
 use crate::records::{Records, Spares};
 
-/// The providers' data.
+/// The data of all providers.
 #[derive(Debug)]
 pub(crate) struct Collection {
     spares: Spares,
     finisher: Finisher,
     providers: BTreeMap<ProviderId, ProviderData>,
-    /// Whose copy is to be sanitized next, oldest first.
+    /// The providers of the copies that are not checked yet, oldest first.
     waiting: VecDeque<ProviderId>,
     next_id: u32,
-    /// Providers that have left and of which all is collected, and their events and losses.
+    /// Providers that have left and are completely collected.
     departed: usize,
+    /// Their events and losses.
     departed_events: u64,
     departed_losses: u64,
 }
 
 impl Collection {
-    /// Makes a collection without providers. Vectors for records come from `spares`.
+    /// Creates a collection without providers. Vectors for records come from `spares`.
     pub(crate) fn new(finisher: Finisher, spares: Spares) -> Self {
         Self {
             spares,
@@ -53,7 +54,7 @@ impl Collection {
         }
     }
 
-    /// Returns the id in archives for the next provider.
+    /// Returns the archive id for the next provider.
     pub(crate) fn next_id(&mut self) -> u32 {
         self.next_id += 1;
         self.next_id - 1
@@ -64,22 +65,21 @@ impl Collection {
         self.providers.insert(id, provider);
     }
 
-    /// Returns a provider's id in archives and its buffer's layout.
+    /// Returns a provider's archive id and its buffer's layout.
     pub(crate) fn provider(&self, id: ProviderId) -> Option<(u32, Layout)> {
         self.providers.get(&id).map(|provider| (provider.id(), provider.layout()))
     }
 
-    /// Tells whether so many copies of a provider's buffers wait that one is to be sanitized before
-    /// another one is made.
+    /// Returns whether a provider has so many unchecked copies that one must be checked before the
+    /// next copy.
     pub(crate) fn is_behind(&self, id: ProviderId) -> bool {
-        // As much memory as the buffer has.
+        // The copies may take as much memory as the buffer.
         self.providers
             .get(&id)
             .is_some_and(|provider| provider.waiting() >= provider.layout().rolling_buffers())
     }
 
-    /// Copies a rolling buffer, to `slot` if there is one. After this its provider may write it
-    /// again.
+    /// Copies a rolling buffer, to `slot` if there is one. After this, its provider may reuse it.
     pub(crate) fn copy(&mut self, id: ProviderId, request: SaveRequest, slot: Option<SaveSlot>) {
         if let Some(provider) = self.providers.get_mut(&id) {
             provider.copy(request, slot);
@@ -87,30 +87,30 @@ impl Collection {
         }
     }
 
-    /// Tells whether a copy waits to be sanitized.
+    /// Returns whether any copy is not checked yet.
     pub(crate) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Sanitizes the oldest copy, if there is one.
+    /// Checks the oldest copy, if there is one.
     pub(crate) fn sanitize_one(&mut self) -> Option<Records> {
         let id = self.waiting.pop_front()?;
         self.sanitize(id)
     }
 
-    /// Sanitizes the oldest copy of one provider, if it has one.
+    /// Checks the oldest copy of one provider, if it has one.
     pub(crate) fn sanitize(&mut self, id: ProviderId) -> Option<Records> {
         self.providers.get_mut(&id)?.sanitize_one(&self.spares)
     }
 
-    /// Has all that is left of a provider collected; [`Collection::take_final`] returns it.
+    /// Starts to collect the last records of a provider. [`Collection::take_final`] returns them.
     pub(crate) fn finish(&mut self, id: ProviderId, departure: Departure) {
         if let Some(provider) = self.providers.remove(&id) {
             self.finisher.finish(provider, departure, self.spares.clone());
         }
     }
 
-    /// Returns what was collected of a provider that left.
+    /// Returns the last records of a provider that has left, if they are ready.
     pub(crate) fn take_final(&mut self) -> Option<FinalRecords> {
         let remains = self.finisher.take()?;
         self.departed += 1;
@@ -119,23 +119,23 @@ impl Collection {
         Some(remains)
     }
 
-    /// Returns how many providers have left of which not all is collected.
+    /// Returns the number of providers that have left and are not completely collected.
     pub(crate) fn outstanding(&self) -> usize {
         self.finisher.outstanding()
     }
 
-    /// Copies what the providers' buffers hold beyond the records that were returned, and goes on.
-    /// No copy waits to be sanitized.
+    /// Copies the uncollected contents of the providers' buffers, while the providers continue. All
+    /// copies are checked before the call.
     pub(crate) fn extracts(&self) -> Vec<Extract> {
         self.providers.values().map(ProviderData::extract).collect()
     }
 
-    /// Returns the size in bytes of the buffers of the providers that are there.
+    /// Returns the size in bytes of the connected providers' buffers.
     pub(crate) fn buffer_sizes(&self) -> u64 {
         self.providers.values().map(|provider| provider.layout().total_size() as u64).sum()
     }
 
-    /// Returns how many providers there are, and how many there were.
+    /// Returns the number of providers now, and of all that have joined.
     pub(crate) fn providers(&self) -> (usize, usize) {
         (self.providers.len(), self.providers.len() + self.outstanding() + self.departed)
     }

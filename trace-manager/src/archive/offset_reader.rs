@@ -1,10 +1,11 @@
-//! Reading a file from a position of one's own.
+//! Reading a file from an offset.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-/// Reads a file whose own position is another's, such as that of an archive that is being written.
+/// Reads a file from an offset, and leaves the position of its descriptor alone. An archive is read
+/// this way while it is written.
 #[derive(Debug)]
 pub(crate) struct OffsetReader<'a> {
     file: &'a File,
@@ -12,7 +13,7 @@ pub(crate) struct OffsetReader<'a> {
 }
 
 impl<'a> OffsetReader<'a> {
-    /// Starts reading at a byte of the file.
+    /// Starts at `offset`, in bytes.
     pub(crate) fn new(file: &'a File, offset: u64) -> Self {
         Self { file, offset }
     }

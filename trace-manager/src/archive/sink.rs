@@ -1,4 +1,4 @@
-//! An archive as a sink: its records in order, and the numbers that the guard completes it by.
+//! The archive sink: writes records in order, and reports its progress to the guard.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,18 +21,18 @@ use crate::sink::{Ending, Finish, Opening, Sink};
 #[derive(Debug)]
 pub struct ArchiveSink {
     writer: ArchiveWriter,
-    /// If it is set when all is written, the archive is thrown away.
+    /// If this is set when the last block is written, the archive is removed.
     discarded: Arc<AtomicBool>,
     spares: Spares,
     guard: Option<ArchiveGuard>,
     discard_on_drop: DiscardOnDrop,
-    /// The provider, by its id, whose records come last.
+    /// The id of the provider whose records were written last.
     last_section: Option<u32>,
-    /// Bytes of the providers that have not left.
+    /// Bytes in the archive for each provider that has not left.
     bytes: BTreeMap<u32, u64>,
 }
 
-/// Throws an archive away that its caller drops without a session.
+/// Removes an archive that its caller drops before a session starts.
 #[derive(Debug, Default)]
 struct DiscardOnDrop(Option<(Arc<Spool>, Arc<AtomicBool>)>);
 
@@ -45,7 +45,7 @@ impl Drop for DiscardOnDrop {
     }
 }
 
-/// What the guard has of an archive.
+/// The guard's data of an archive.
 #[derive(Debug)]
 struct ArchiveGuard {
     guard: GuardHandle,
@@ -54,13 +54,13 @@ struct ArchiveGuard {
 }
 
 impl ArchiveSink {
-    /// Creates an archive beside that of a session. A guard does not complete it, and the session's
-    /// snapshots are not of it.
+    /// Creates a further archive of a session. The guard does not complete it, and snapshots are
+    /// not copied from it.
     ///
     /// # Errors
     ///
-    /// [`ManagerError::CreateArchive`]; [`ManagerError::EventLoop`] when the process has no thread
-    /// left.
+    /// [`ManagerError::CreateArchive`]; [`ManagerError::EventLoop`] if the process cannot start a
+    /// thread.
     pub fn create(target: ArchiveTarget) -> Result<Self, ManagerError> {
         let (output, discarded) = (ArchiveOutput::open(target)?, Arc::default());
         let sink = Self::begin(output, None, None, Arc::clone(&discarded), Spares::default());
@@ -69,8 +69,8 @@ impl ArchiveSink {
         Ok(sink)
     }
 
-    /// Begins the archive `output`, of which a guard is told if there is a guard. `layout` is the
-    /// usual one of a buffer.
+    /// Starts the archive `output`, and hands it to the guard if there is one. `layout` is the
+    /// default layout of a provider's buffer.
     pub(crate) fn begin(
         output: ArchiveOutput,
         guard: Option<GuardHandle>,
@@ -95,8 +95,8 @@ impl ArchiveSink {
         Ok(sink)
     }
 
-    /// Returns memory for a copy of a provider's rolling buffer where the guard sees it too, if
-    /// there is a guard that has the provider.
+    /// Returns memory, shared with the guard, for a copy of a provider's rolling buffer. Returns
+    /// `None` if there is no guard, or it does not have the provider.
     pub(crate) fn allocate_slot(
         &mut self,
         provider: u32,
@@ -108,33 +108,34 @@ impl ArchiveSink {
         guard.pool.allocate(layout, providers)
     }
 
-    /// Says that a rolling buffer was copied, before its provider is told.
+    /// Notes that a rolling buffer was copied, before its provider gets the reply. `shared` is
+    /// whether the guard can read the copy.
     pub(crate) fn copied(&self, provider: u32, wrapped_count: u32, shared: bool) {
         if let Some(ledger) = self.ledger(provider) {
             ledger.copied(wrapped_count, shared);
         }
     }
 
-    /// Tells whether the caller has thrown the archive away.
+    /// Returns whether the caller has discarded the archive.
     pub(crate) fn is_discarded(&self) -> bool {
         self.discarded.load(Ordering::Acquire)
     }
 
-    /// Returns what the writer has done so far.
+    /// Returns the state of the writer thread.
     pub(crate) fn status(&self) -> Arc<WriterStatus> {
         self.writer.status()
     }
 
-    /// Returns what the archive holds so far.
+    /// Returns the part of the archive that exists now.
     ///
     /// # Errors
     ///
-    /// [`ManagerError::SnapshotOfStream`] where it cannot be read again.
+    /// [`ManagerError::SnapshotOfStream`] if the archive cannot be read again.
     pub(crate) fn prefix(&self) -> Result<Prefix, ManagerError> {
         self.writer.prefix()
     }
 
-    /// Returns the bytes of a provider in the archive; forgets those of one that has left.
+    /// Returns and removes the byte count of a provider that has left.
     pub(crate) fn take_bytes(&mut self, provider: u32) -> u64 {
         self.bytes.remove(&provider).unwrap_or(0)
     }
@@ -143,13 +144,13 @@ impl ArchiveSink {
         self.guard.as_ref()?.ledgers.get(&provider)
     }
 
-    /// Writes words of which nobody else has any.
+    /// Writes words that no other sink shares.
     fn write(&mut self, words: Vec<u64>, info: BlockInfo) {
         let words = self.spares.share(words);
         self.writer.push(Block { words, start: 0, info });
     }
 
-    /// Returns what the guard is to know when these records are written.
+    /// Returns the ledger update for the block of these records.
     fn ledger_update(&mut self, records: &Records) -> Option<LedgerUpdate> {
         let ledger = self.ledger(records.provider)?;
         if !records.is_last {
@@ -161,7 +162,8 @@ impl ArchiveSink {
         Some(update)
     }
 
-    /// Where in the records' words those begin that the archive gets.
+    /// Returns the index of the first word to write. The section record is left out if the
+    /// archive's last records are of the same provider.
     fn first_word(&mut self, records: &Records) -> usize {
         if records.words().is_empty() {
             return records.words.len();

@@ -1,4 +1,5 @@
-//! The queue between the event loop and the writer: bounded in memory, and no wait for the loop.
+//! The queue between the event loop and the writer. Its memory is bounded, and the loop never
+//! waits.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,29 +13,29 @@ use trace_protocol::words::as_bytes;
 use crate::guard::LedgerUpdate;
 use crate::records::Words;
 
-/// Whole records, and what there is to know about them.
+/// Complete records, and facts about them.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) words: Words,
-    /// Index of the first word that is to be written.
+    /// Index of the first word to write.
     pub(crate) start: usize,
     pub(crate) info: BlockInfo,
 }
 
 impl Block {
-    /// Returns what is to be written.
+    /// Returns the bytes to write.
     pub(crate) fn bytes(&self) -> &[u8] {
         as_bytes(self.words.get(self.start..).unwrap_or_default())
     }
 }
 
-/// What there is to know about a block.
+/// Facts about a block.
 #[derive(Debug, Default)]
 pub(crate) struct BlockInfo {
-    /// Index, in what is written, of the word that holds the rate of the CPU's counter, which is
-    /// known at the end only.
+    /// Index, in the written words, of the word with the rate of the CPU's counter. The rate is
+    /// measured at the end of the session.
     pub(crate) rate: Option<usize>,
-    /// What the guard is to know when it is written.
+    /// The ledger update that goes with the block.
     pub(crate) update: Option<LedgerUpdate>,
 }
 
@@ -43,9 +44,9 @@ pub(crate) struct BlockInfo {
 pub(crate) struct Spool {
     state: Mutex<State>,
     ready: Condvar,
-    /// Bytes in memory beyond which blocks go to the file.
+    /// Bytes in memory, beyond which blocks go to the file.
     limit: usize,
-    /// Where the file goes; the temporary directory if there is none.
+    /// The directory of the file; `None` for the temporary directory.
     directory: Option<Directory>,
 }
 
@@ -54,8 +55,9 @@ struct State {
     queue: VecDeque<Entry>,
     in_memory: usize,
     spill: Option<Arc<File>>,
-    /// Where the next block goes in the file, and how many blocks of it are still to be read.
+    /// The offset of the next block in the file.
     spill_end: u64,
+    /// Blocks in the file that have not been read back.
     spilled: usize,
     closed: bool,
 }
@@ -90,21 +92,21 @@ impl Ready {
 }
 
 impl Spool {
-    /// Makes a queue that holds about `limit` bytes in memory, and more in a file in `directory`,
+    /// Creates a queue that keeps about `limit` bytes in memory, and more in a file in `directory`,
     /// else in the temporary directory.
     pub(crate) fn new(limit: usize, directory: Option<Directory>) -> Self {
         Self { state: Mutex::default(), ready: Condvar::new(), limit, directory }
     }
 
-    /// Appends a block. Never waits for the other thread.
+    /// Appends a block without waiting for the other thread.
     ///
     /// # Errors
     ///
-    /// When there is no room in the file either; then the block is lost.
+    /// If the file cannot be written. The block is lost then.
     pub(crate) fn push(&self, block: Block) -> io::Result<()> {
         let size = block.bytes().len();
         let mut state = self.lock();
-        // One block always fits, however large.
+        // A single block of any size is accepted.
         if state.in_memory != 0 && state.in_memory + size > self.limit {
             drop(state);
             return self.spill(block);
@@ -116,7 +118,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Puts a block into the file. Only the pushing thread moves the end of the file forward.
+    /// Writes a block to the file. Only the pushing thread advances the file's end.
     fn spill(&self, block: Block) -> io::Result<()> {
         let (file, offset) = self.spill_file()?;
         let bytes = block.bytes();
@@ -149,11 +151,11 @@ impl Spool {
         Ok((file, offset))
     }
 
-    /// Takes the oldest block, waiting for one; `None` when the queue is closed and empty.
+    /// Waits for the oldest block and takes it. Returns `None` if the queue is closed and empty.
     ///
     /// # Errors
     ///
-    /// When a block cannot be read back.
+    /// If a block cannot be read back.
     pub(super) fn pop(&self) -> Option<io::Result<Ready>> {
         let mut state = self.lock();
         loop {
@@ -185,14 +187,14 @@ impl Spool {
         read.map(|()| Ready::Spilled { bytes, info })
     }
 
-    /// Gives a block that was written back: only now does it no longer count as in memory.
+    /// Releases a block after it is written. Until then, its memory counts.
     pub(super) fn release(&self, ready: Ready) {
         if let Ready::Memory(block) = ready {
             self.lock().in_memory -= block.bytes().len();
         }
     }
 
-    /// Says that nothing more will be pushed.
+    /// Marks the end: no block will be pushed.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.ready.notify_one();
@@ -228,7 +230,7 @@ mod tests {
         for first in 0..10 {
             spool.push(block(first, 5)).unwrap();
         }
-        assert_eq!(spool.lock().spilled, 9, "40 bytes fit, 80 do not");
+        assert_eq!(spool.lock().spilled, 9, "the limit is between 40 and 80 bytes");
         for first in 0..5 {
             let words: Vec<u64> = (first..).take(5).collect();
             assert_eq!(pop_words(&spool), Some((as_bytes(&words).to_vec(), first as usize)));
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_used_again_from_its_start() {
+    fn an_empty_file_is_reused_from_its_start() {
         let spool = Spool::new(8, None);
         for _ in 0..3 {
             spool.push(block(0, 100)).unwrap();
@@ -255,27 +257,27 @@ mod tests {
     }
 
     #[test]
-    fn a_large_block_fits_when_nothing_else_is_there() {
+    fn an_empty_queue_accepts_a_large_block() {
         let spool = Spool::new(8, None);
         spool.push(block(0, 1000)).unwrap();
         assert_eq!(spool.lock().spilled, 0);
     }
 
     #[test]
-    fn vectors_come_back_with_their_last_user() {
+    fn vectors_are_reused_after_their_last_user() {
         let (spool, spares) = (Spool::new(1 << 20, None), Spares::default());
         let words = spares.share(vec![7; 100]);
         let info = BlockInfo { rate: Some(0), update: None };
         spool.push(Block { words: words.clone(), start: 90, info }).unwrap();
         assert_eq!(pop_words(&spool).unwrap().0.len(), 80);
-        assert_eq!(spares.take().capacity(), 0, "another one has them");
+        assert_eq!(spares.take().capacity(), 0, "the words are still in use");
         drop(words);
         let spare = spares.take();
         assert!(spare.is_empty() && spare.capacity() >= 100);
     }
 
     #[test]
-    fn a_spill_that_fails_is_reported() {
+    fn a_failed_spill_is_reported() {
         let gone = tempfile::tempdir().unwrap();
         let directory = Directory::open(gone.path()).unwrap();
         drop(gone);
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_hand_over_everything() {
+    fn all_blocks_cross_threads_in_order() {
         let spool = Arc::new(Spool::new(4096, None));
         let reader = thread::spawn({
             let spool = Arc::clone(&spool);

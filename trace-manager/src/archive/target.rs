@@ -1,4 +1,4 @@
-//! Where an archive goes.
+//! The destination of an archive.
 
 use std::fs::File;
 use std::io;
@@ -11,14 +11,14 @@ use trace_protocol::file::{Directory, NewFile, Place, Target};
 
 use crate::error::{ArchiveError, ManagerError};
 
-/// Where an archive goes.
+/// The destination of an archive.
 #[derive(Debug)]
 pub enum ArchiveTarget {
-    /// A file. It is written beside as `.NAME.partial` and gets its name when it is complete, so
-    /// that an older archive of that name stays until then. Where the path names a pipe or a
-    /// device, that is written directly.
+    /// A file. It is written as `.NAME.partial` in the same directory, and renamed when it is
+    /// complete, so an older archive stays until then. If the path names a pipe or a device, that
+    /// is written directly.
     File(PathBuf),
-    /// An open pipe, socket or file, written from where it stands.
+    /// An open pipe, socket or file, written from its current position.
     Stream(OwnedFd),
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct ArchiveOutput {
 }
 
 impl ArchiveOutput {
-    /// Opens the target. Opening a pipe waits for its reader.
+    /// Opens the target. For a pipe, waits for its reader.
     pub(crate) fn open(target: ArchiveTarget) -> Result<Self, ManagerError> {
         match target {
             ArchiveTarget::Stream(fd) => Ok(Self::stream(File::from(fd))),
@@ -39,7 +39,7 @@ impl ArchiveOutput {
         }
     }
 
-    /// Creates a file, which must not be anything else.
+    /// Creates a regular file. Fails if the path names a pipe or a device.
     pub(crate) fn create_file(path: &Path) -> io::Result<Self> {
         Place::find(path).and_then(Self::create_partial)
     }
@@ -60,8 +60,7 @@ impl ArchiveOutput {
         Self { file: Arc::new(file), naming: None }
     }
 
-    /// Lets what is written stay under the partial name if the manager ends without an error of
-    /// its own.
+    /// Keeps the partial file if the manager ends without an error of its own.
     pub(crate) fn keep(&mut self) {
         self.naming.iter_mut().for_each(NewFile::keep);
     }
@@ -71,12 +70,12 @@ impl ArchiveOutput {
         &self.file
     }
 
-    /// Returns the file if what is written can be read again.
+    /// Returns the file if it can be read again.
     pub(crate) fn readable(&self) -> Option<Arc<File>> {
         self.naming.as_ref().map(|_| Arc::clone(&self.file))
     }
 
-    /// Returns the archive's names, if it gets one at the end.
+    /// Returns the archive's names, if it is a new file.
     pub(crate) fn naming(&self) -> Option<&NewFile> {
         self.naming.as_ref()
     }
@@ -86,17 +85,18 @@ impl ArchiveOutput {
         self.naming.as_ref().map(|naming| naming.place().directory().clone())
     }
 
-    /// Replaces bytes that were written.
+    /// Replaces written bytes.
     pub(crate) fn patch(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
     }
 
-    /// Gives the complete archive its name.
+    /// Renames the complete archive to its final name.
     pub(crate) fn complete(self) -> io::Result<()> {
         self.naming.map_or(Ok(()), NewFile::complete)
     }
 
-    /// Keeps the first `bytes`, whole records, under the partial name; nothing if there are none.
+    /// Keeps the first `bytes`, which are complete records, under the partial name. Removes the
+    /// file if `bytes` is 0.
     pub(super) fn abandon(self, bytes: u64, source: io::Error) -> ArchiveError {
         let Self { file, naming } = self;
         let kept = naming.and_then(|naming| {
@@ -109,7 +109,7 @@ impl ArchiveOutput {
         ArchiveError { source, bytes, kept }
     }
 
-    /// Throws away an archive for which there was no session.
+    /// Removes the archive.
     pub(crate) fn discard(self) {
         if let Some(naming) = self.naming {
             naming.discard();

@@ -14,20 +14,20 @@ use super::target::ArchiveOutput;
 use crate::error::{ArchiveError, ManagerError};
 use crate::guard::GuardHandle;
 
-/// Bytes that wait in memory for the writer before a file takes them.
+/// Bytes that wait in memory for the writer. Blocks beyond them go to a file.
 const MEMORY_LIMIT: usize = 256 << 20;
 
-/// What the writer has done so far, for other threads to look at.
+/// The state of the writer thread, for other threads.
 #[derive(Debug, Default)]
 pub(crate) struct WriterStatus {
-    /// Bytes written. Stored by the writer thread, with release: who sees the number can read as
-    /// many from the file.
+    /// Bytes written. Stored by the writer thread with release, so a reader of the number can read
+    /// as many bytes from the file.
     bytes: AtomicU64,
-    /// The first error, in words.
+    /// The text of the first error.
     failure: Mutex<Option<String>>,
-    /// Why a block never came to the writer.
+    /// Why a block did not reach the writer.
     lost: Mutex<Option<io::Error>>,
-    /// Nothing more is written. Stored last by the writer thread, with release.
+    /// Set by the writer thread, with release, as its last store.
     ended: AtomicBool,
 }
 
@@ -40,7 +40,7 @@ impl WriterStatus {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Tells whether nothing more is going to be written.
+    /// Returns whether the writer has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
@@ -60,18 +60,18 @@ impl WriterStatus {
     }
 }
 
-/// What an archive holds at some moment.
+/// The part of an archive that exists at one moment.
 #[derive(Debug)]
 pub(crate) struct Prefix {
     pub(crate) archive: Arc<File>,
-    /// Bytes of it. They may still have to be written.
+    /// Its size in bytes. Some of them may not be written yet.
     pub(crate) bytes: u64,
-    /// Offsets in bytes of the words in it that hold the counter's rate.
+    /// Offsets in bytes of its words with the counter's rate.
     pub(crate) rates: Vec<u64>,
     pub(crate) status: Arc<WriterStatus>,
 }
 
-/// An archive that is being written.
+/// The session's end of the writer thread.
 #[derive(Debug)]
 pub(crate) struct ArchiveWriter {
     spool: Arc<Spool>,
@@ -79,23 +79,24 @@ pub(crate) struct ArchiveWriter {
     rate: Arc<AtomicU64>,
     thread: JoinHandle<Result<u64, ArchiveError>>,
     lost: bool,
-    /// The archive's file. `None` where what was written cannot be read again.
+    /// The archive's file. `None` if it cannot be read again.
     readable: Option<Arc<File>>,
-    /// Bytes pushed, and where in them the words are that hold the counter's rate.
+    /// Bytes pushed.
     pushed: u64,
+    /// Offsets in bytes of the words with the counter's rate.
     rates: Vec<u64>,
 }
 
-/// An archive to which nothing more is added.
+/// An archive whose last block is queued.
 #[derive(Debug)]
 pub(crate) struct Finished {
     thread: JoinHandle<Result<u64, ArchiveError>>,
 }
 
 impl ArchiveWriter {
-    /// Starts the thread that writes to `output` and tells the guard, if there is one.
+    /// Starts the thread that writes to `output` and keeps the guard's ledger, if there is a guard.
     ///
-    /// If `discarded` is set when all is written, the archive is thrown away.
+    /// If `discarded` is set when the last block is written, the archive is removed.
     pub(crate) fn spawn(
         output: ArchiveOutput,
         guard: Option<GuardHandle>,
@@ -134,17 +135,17 @@ impl ArchiveWriter {
         })
     }
 
-    /// Returns the queue to the writer.
+    /// Returns the queue of blocks.
     pub(super) fn spool(&self) -> Arc<Spool> {
         Arc::clone(&self.spool)
     }
 
-    /// Returns what the writer has done so far.
+    /// Returns the state of the writer thread.
     pub(crate) fn status(&self) -> Arc<WriterStatus> {
         Arc::clone(&self.status)
     }
 
-    /// Adds whole records to the archive. Never waits for its reader.
+    /// Adds complete records to the archive. Never waits for its reader.
     pub(crate) fn push(&mut self, block: Block) {
         if (block.bytes().is_empty() && block.info.update.is_none()) || self.lost {
             return;
@@ -152,26 +153,26 @@ impl ArchiveWriter {
         self.rates.extend(block.info.rate.map(|index| self.pushed + index as u64 * 8));
         self.pushed += block.bytes().len() as u64;
         if let Err(error) = self.spool.push(block) {
-            // What comes behind a missing block would be read as if none were missing.
+            // Later blocks would follow a gap that readers cannot see.
             self.status.lose(error);
             self.lost = true;
         }
     }
 
-    /// Returns what the archive holds so far.
+    /// Returns the part of the archive that exists now.
     ///
     /// # Errors
     ///
-    /// [`ManagerError::SnapshotOfStream`] where it cannot be read again.
+    /// [`ManagerError::SnapshotOfStream`] if the archive cannot be read again.
     pub(crate) fn prefix(&self) -> Result<Prefix, ManagerError> {
         let archive = self.readable.clone().ok_or(ManagerError::SnapshotOfStream)?;
         let (bytes, rates) = (self.pushed, self.rates.clone());
         Ok(Prefix { archive, bytes, rates, status: self.status() })
     }
 
-    /// Adds nothing more. `rate` is that of the CPU's counter, in ticks per second.
+    /// Closes the queue. `rate` is that of the CPU's counter, in ticks per second.
     pub(crate) fn finish(self, rate: u64) -> Finished {
-        // Read by the writer behind the spool's lock, which close() takes.
+        // The writer reads it after it has taken the spool's lock, which close() releases.
         self.rate.store(rate, Ordering::Relaxed);
         self.spool.close();
         Finished { thread: self.thread }
@@ -179,7 +180,7 @@ impl ArchiveWriter {
 }
 
 impl Finished {
-    /// Waits until all is written. Returns the archive's size in bytes.
+    /// Waits until the archive is written. Returns its size in bytes.
     pub(crate) fn join(self) -> Result<u64, ArchiveError> {
         let panicked = |_| {
             let source = io::Error::other("the archive's writer panicked");
@@ -189,7 +190,7 @@ impl Finished {
     }
 }
 
-/// Says, when dropped, that nothing more is written.
+/// Sets `ended` when the thread ends, also by a panic.
 struct EndOnDrop(Arc<WriterStatus>);
 
 impl Drop for EndOnDrop {
@@ -198,7 +199,7 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// The thread's own.
+/// The data of the writer thread.
 #[derive(Debug)]
 struct WriterThread {
     spool: Arc<Spool>,
@@ -206,9 +207,9 @@ struct WriterThread {
     rate: Arc<AtomicU64>,
     output: ArchiveOutput,
     guard: Option<GuardHandle>,
-    /// Offsets in bytes of the words that hold the counter's rate.
+    /// Offsets in bytes of the words with the counter's rate.
     rates: Vec<u64>,
-    /// Bytes of whole blocks written.
+    /// Bytes of completely written blocks.
     bytes: u64,
     discarded: Arc<AtomicBool>,
 }
@@ -220,7 +221,7 @@ impl WriterThread {
         if let Err(error) = &written {
             self.status.fail(error);
             self.guard.iter().for_each(GuardHandle::fail);
-            // The session goes on; what it still has to say goes nowhere.
+            // The session continues, and its further blocks are dropped.
             while let Some(block) = self.spool.pop() {
                 let _ = block.map(|block| self.spool.release(block));
             }
@@ -236,7 +237,7 @@ impl WriterThread {
             Err(error) => {
                 self.guard.iter().for_each(GuardHandle::fail);
                 let error = self.output.abandon(self.bytes, error);
-                // What is left is all that there is, whatever becomes of this process.
+                // The partial archive is final, also if this process is killed later.
                 self.guard.iter().for_each(GuardHandle::abandoned);
                 Err(error)
             }
@@ -282,19 +283,18 @@ impl WriterThread {
     }
 }
 
-/// Lets other threads go first where processors are few: blocks can wait here, and full buffers
-/// cannot.
+/// Lowers the thread's priority: blocks can wait here, but full buffers of providers cannot.
 pub(crate) fn lower_priority() {
     const NICENESS: i32 = 10;
-    // Linux has a niceness for each thread. Where it cannot be had, all threads are alike.
+    // On Linux, each thread has its own niceness. If the call fails, all threads have the same.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
 }
 
-/// The most bytes of one write(2). Many kernels take the processor from nobody who is in a system
-/// call, and the thread that makes room in the providers' buffers may need it.
+/// The most bytes of one write(2). Many kernels do not preempt a system call, and the thread that
+/// empties the providers' buffers may need the processor.
 const MAX_WRITE: usize = 128 << 10;
 
-/// Writes all bytes, also to a pipe that somebody made non-blocking.
+/// Writes all bytes, also to a pipe in non-blocking mode.
 fn write_all(output: &mut ArchiveOutput, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match output.file().write(bytes.get(..MAX_WRITE).unwrap_or(bytes)) {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn an_archive_has_all_blocks_and_the_rate_in_its_places() {
+    fn an_archive_has_all_blocks_and_the_measured_rate() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.fxt");
         let mut writer = writer(&path, false);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_says_how_much_is_to_be_read() {
+    fn the_prefix_has_a_length_and_the_offsets_of_rates() {
         let directory = tempfile::tempdir().unwrap();
         let mut writer = writer(&directory.path().join("a.fxt"), false);
         writer.push(block(&[1, 2, 3], Some(2)));
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unwanted_archive_is_thrown_away() {
+    fn a_discarded_archive_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         let mut writer = writer(&directory.path().join("a.fxt"), true);
         writer.push(block(&[1], None));
@@ -379,15 +379,15 @@ mod tests {
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 
-    /// A stream cannot be read again, nor changed: its rate stays as it was.
+    /// A stream can be neither read again nor changed, so its rate stays an estimate.
     #[test]
-    fn a_stream_gets_the_blocks_as_they_are() {
+    fn a_stream_gets_the_blocks_unchanged() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
         let output = ArchiveOutput::open(ArchiveTarget::Stream(ours.into())).unwrap();
         let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
         assert!(matches!(writer.prefix(), Err(ManagerError::SnapshotOfStream)));
-        // More than a socket takes before it is read.
+        // More than the buffer of a socket.
         let large: Vec<u64> = (0..100_000).collect();
         writer.push(block(&large, Some(0)));
         let finished = writer.finish(77);
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_before_an_error_is_told() {
+    fn an_error_has_the_number_of_bytes_written_before() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         drop(theirs);
         let output = ArchiveOutput::open(ArchiveTarget::Stream(ours.into())).unwrap();

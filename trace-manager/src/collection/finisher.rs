@@ -1,7 +1,7 @@
-//! The thread that reads what providers leave behind.
+//! The thread that reads the last records of providers.
 //!
-//! A buffer may be large and a provider may die at any time; read in the event loop, its remains
-//! would keep the others waiting.
+//! A buffer may be large and a provider may die at any time. If the event loop read it, the other
+//! providers would wait.
 
 use std::io;
 use std::thread;
@@ -28,7 +28,7 @@ pub(crate) struct Finisher {
 }
 
 impl Finisher {
-    /// Starts the thread. It ends with this value, and wakes the loop when something is ready.
+    /// Starts the thread. It ends with this value, and wakes the loop when records are ready.
     pub(crate) fn spawn(waker: Waker) -> io::Result<Self> {
         let (jobs, to_do) = crossbeam_channel::unbounded();
         let (done, remains) = crossbeam_channel::unbounded();
@@ -37,14 +37,14 @@ impl Finisher {
         Ok(Self { jobs, remains, outstanding: 0 })
     }
 
-    /// Has the rest of a provider's buffer read.
+    /// Starts to read the rest of a provider's buffer.
     pub(crate) fn finish(&mut self, provider: ProviderData, departure: Departure, spares: Spares) {
         if self.jobs.send(Job { provider, departure, spares }).is_ok() {
             self.outstanding += 1;
         }
     }
 
-    /// Takes the next remains that are ready.
+    /// Takes the next records that are ready.
     pub(crate) fn take(&mut self) -> Option<FinalRecords> {
         match self.remains.try_recv() {
             Ok(remains) => {
@@ -53,14 +53,14 @@ impl Finisher {
             }
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => {
-                // The thread panicked. Nothing more is coming, and the session has to end.
+                // The thread panicked and returns nothing. The session must still end.
                 self.outstanding = 0;
                 None
             }
         }
     }
 
-    /// Returns how many providers' remains are still to come.
+    /// Returns the number of providers whose records are not ready.
     pub(crate) fn outstanding(&self) -> usize {
         self.outstanding
     }

@@ -1,4 +1,4 @@
-//! One provider's data: its buffer, and copies of it that were not looked at yet.
+//! One provider's data: its buffer, and copies of it that are not checked yet.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -21,13 +21,13 @@ pub(crate) struct ProviderData {
     collector: Collector,
     /// The memory that the collector reads.
     _buffer: Arc<SharedBuffer>,
-    /// Its ticks when it joined.
+    /// The provider's clock when it joined, in ticks.
     joined_at: u64,
     layout: Layout,
     copies: VecDeque<BufferCopy>,
 }
 
-/// What a provider left behind.
+/// The last records of a provider, and its summary.
 #[derive(Debug)]
 pub(crate) struct FinalRecords {
     pub(crate) records: Records,
@@ -42,14 +42,14 @@ pub(crate) struct Departure {
     pub(crate) answered_stop: bool,
 }
 
-/// A copy of a rolling buffer, and how far the durable buffer was written then.
+/// A copy of a rolling buffer, and the end of the durable data at that time.
 #[derive(Debug)]
 struct BufferCopy {
     rolling: Rolling,
     durable_data_end: u64,
 }
 
-/// What a living provider's buffer held at a moment and was not in the archive.
+/// The uncollected contents of a connected provider's buffer at one moment.
 #[derive(Debug)]
 pub(crate) struct Extract {
     identity: Identity,
@@ -60,8 +60,7 @@ pub(crate) struct Extract {
 }
 
 impl Extract {
-    /// Returns the records, with a section record before them and what stands at the end of a
-    /// provider behind them.
+    /// Returns the records between a section record and the provider's closing records.
     pub(crate) fn into_records(self) -> Records {
         let Self { identity, mut collector, copy, joined_at, now } = self;
         let spares = Spares::default();
@@ -78,12 +77,12 @@ impl Extract {
 #[derive(Debug)]
 enum Rolling {
     Own(RawSave),
-    /// Where the guard finds it too.
+    /// In memory that the guard shares.
     Shared(SaveSlot),
 }
 
 impl BufferCopy {
-    /// Returns where it is, if the guard sees it too.
+    /// Returns its slot, if it is in memory that the guard shares.
     fn into_slot(self) -> Option<SaveSlot> {
         match self.rolling {
             Rolling::Own(_) => None,
@@ -127,13 +126,12 @@ impl ProviderData {
         self.collector.stats().events
     }
 
-    /// Returns the number of records that the provider says it dropped.
+    /// Returns the number of dropped records, as reported by the provider.
     pub(crate) fn dropped(&self) -> u64 {
         self.collector.dropped()
     }
 
-    /// Copies a rolling buffer, to `slot` if there is one. After this the provider may write it
-    /// again.
+    /// Copies a rolling buffer, to `slot` if there is one. After this, the provider may reuse it.
     pub(crate) fn copy(&mut self, request: SaveRequest, slot: Option<SaveSlot>) {
         let SaveRequest { wrapped_count, durable_data_end } = request;
         let rolling = match slot {
@@ -146,7 +144,7 @@ impl ProviderData {
         self.copies.push_back(BufferCopy { rolling, durable_data_end });
     }
 
-    /// Returns how many copies wait to be sanitized.
+    /// Returns the number of copies that are not checked yet.
     pub(crate) fn waiting(&self) -> usize {
         self.copies.len()
     }
@@ -159,7 +157,7 @@ impl ProviderData {
         Some(self.records(spares.share(words), Vec::from_iter(slot), false))
     }
 
-    /// Appends the well-formed records of a copy. Returns where it is, if the guard sees it too.
+    /// Appends the well-formed records of a copy. Returns its slot, if it has one.
     fn sanitize(&mut self, copy: BufferCopy, words: &mut Vec<u64>) -> Option<SaveSlot> {
         let reported = self.collector.stats().told_losses;
         self.collector.collect_durable(copy.durable_data_end, words);
@@ -181,7 +179,7 @@ impl ProviderData {
         Records { provider: self.identity.id, words, slots, reported, is_last }
     }
 
-    /// Returns all that is left.
+    /// Returns the last records and the summary.
     pub(crate) fn finish(mut self, departure: Departure, spares: &Spares) -> FinalRecords {
         let mut words = Records::begin(spares, self.identity.id);
         let mut slots = Vec::new();
@@ -200,8 +198,8 @@ impl ProviderData {
         FinalRecords { records, summary: self.into_summary(departure) }
     }
 
-    /// Copies what is left, as if the provider ended here, and goes on. All copies have been
-    /// sanitized.
+    /// Copies the rest of the buffer as if the provider ended now. All copies are checked before
+    /// the call.
     pub(crate) fn extract(&self) -> Extract {
         Extract {
             identity: self.identity.clone(),
@@ -212,7 +210,7 @@ impl ProviderData {
         }
     }
 
-    /// Appends what the archive says of a provider behind its records.
+    /// Appends the provider's closing records.
     fn close(&self, words: &mut Vec<u64>) {
         let now = ClockSample::now();
         let to = now.ticks(self.identity.clock);

@@ -37,7 +37,7 @@ struct Manager {
     directory: TempDir,
     archive: File,
     length: u64,
-    keeper: GuardHandle,
+    handle: GuardHandle,
     pool: SlotPool,
     ledger: ProviderLedger,
     collector: Collector,
@@ -88,7 +88,7 @@ impl Manager {
         let mut output = ArchiveOutput::open(ArchiveTarget::File(path)).unwrap();
         output.keep();
         let (guard, theirs) = Guard::pair().unwrap();
-        let keeper = GuardHandle::begin(guard, &output).unwrap();
+        let handle = GuardHandle::begin(guard, &output).unwrap();
         let layout = layout(mode);
         let buffer = Arc::new(buffer(layout.total_size() as u64));
         buffer.write_at(as_bytes(&layout.to_header()), 0).unwrap();
@@ -101,15 +101,15 @@ impl Manager {
             buffer: &buffer,
             packets: packets.as_fd(),
         };
-        let ledger = keeper.join(&joined).unwrap();
+        let ledger = handle.join(&joined).unwrap();
         let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size()).unwrap();
         Self {
             archive: File::from(output.as_fd().try_clone_to_owned().unwrap()),
             length: 0,
-            pool: SlotPool::new(keeper.clone(), Some(layout)),
+            pool: SlotPool::new(handle.clone(), Some(layout)),
             collector: Collector::new(mapping, layout, IdentityPolicy::Own(4711)).unwrap(),
             directory,
-            keeper,
+            handle,
             ledger,
             buffer,
             guard: theirs,
@@ -152,7 +152,7 @@ impl Manager {
         self.archive.write_all_at(as_bytes(words), self.length).unwrap();
         if whole {
             self.length = end;
-            self.keeper.after_write(update, end);
+            self.handle.after_write(update, end);
         }
     }
 
@@ -176,8 +176,8 @@ impl Manager {
 
     /// Is killed. Returns what the guard did, and where the archive would be.
     fn die(self) -> (GuardOutcome, PathBuf, TempDir) {
-        let Self { directory, guard, archive, keeper, pool, ledger, .. } = self;
-        drop((archive, keeper, pool, ledger));
+        let Self { directory, guard, archive, handle, pool, ledger, .. } = self;
+        drop((archive, handle, pool, ledger));
         (run_guard(guard), directory.path().join("out.fxt"), directory)
     }
 
@@ -331,7 +331,7 @@ fn a_provider_is_closed_when_the_archive_is_long_enough() {
     let update = manager.ledger.closing(Vec::new());
     manager.write(&words, Some(&update), false);
     // The guard is not told any more.
-    manager.keeper.after_write(None, manager.length + words.len() as u64 * 8);
+    manager.handle.after_write(None, manager.length + words.len() as u64 * 8);
     assert_eq!(manager.die_and_read(), [100]);
 }
 
@@ -375,7 +375,7 @@ fn a_file_that_took_its_place_is_left_alone() {
 #[test]
 fn an_orderly_end_and_no_session_need_nothing() {
     let manager = Manager::start(BufferingMode::Oneshot);
-    manager.keeper.complete();
+    manager.handle.complete();
     let path = manager.directory.path().to_owned();
     std::fs::rename(path.join(".out.fxt.partial"), path.join("out.fxt")).unwrap();
     assert!(matches!(manager.die().0, GuardOutcome::Nothing));
@@ -387,8 +387,8 @@ fn an_orderly_end_and_no_session_need_nothing() {
 #[test]
 fn an_archive_that_was_given_up_is_not_the_guards() {
     let manager = Manager::start(BufferingMode::Oneshot);
-    manager.keeper.fail();
-    manager.keeper.abandoned();
+    manager.handle.fail();
+    manager.handle.abandoned();
     assert!(matches!(manager.die().0, GuardOutcome::Nothing), "the manager was not killed");
 }
 
@@ -415,7 +415,7 @@ fn a_killed_managers_archive_keeps_its_place_and_permissions() {
 #[test]
 fn only_the_name_was_missing() {
     let manager = Manager::start(BufferingMode::Oneshot);
-    manager.keeper.complete();
+    manager.handle.complete();
     let (outcome, path, _directory) = manager.die();
     assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
     assert!(path.exists());

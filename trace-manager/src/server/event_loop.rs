@@ -205,18 +205,18 @@ impl EventLoop {
         let (shared, reply, done) = (request.shared, request.reply, request.done);
         let finisher = Finisher::spawn(self.inbox.waker.clone());
         let snapshots = Snapshots::spawn(self.inbox.waker.clone(), notices.clone());
-        let keeper = guard.and_then(|guard| GuardHandle::begin(guard, &output));
+        let handle = guard.and_then(|guard| GuardHandle::begin(guard, &output));
         let (spares, layout) = (Spares::default(), config.layout(0).ok());
         // The writer goes last: it ends when it is told to, and the others with their handles.
         let threads = finisher.and_then(|finisher| {
             let (snapshots, spares) = (snapshots?, spares.clone());
-            let archive = ArchiveSink::begin(output, keeper.clone(), layout, discarded, spares)?;
+            let archive = ArchiveSink::begin(output, handle.clone(), layout, discarded, spares)?;
             Ok((archive, finisher, snapshots))
         });
         let (archive, finisher, snapshots) = match threads {
             Ok(threads) => threads,
             Err(error) => {
-                keeper.iter().for_each(GuardHandle::abandoned);
+                handle.iter().for_each(GuardHandle::abandoned);
                 sinks.into_iter().for_each(SinkRequest::discard);
                 let _ = reply.send(Err(ManagerError::EventLoop(error)));
                 return;

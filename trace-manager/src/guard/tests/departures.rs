@@ -19,10 +19,10 @@ fn places_are_free_after(end: End) -> Vec<bool> {
     let output =
         ArchiveOutput::open(ArchiveTarget::File(directory.path().join("out.fxt"))).unwrap();
     let (guard, _theirs) = Guard::pair().unwrap();
-    let keeper = GuardHandle::begin(guard, &output).unwrap();
+    let handle = GuardHandle::begin(guard, &output).unwrap();
     let (layout, spares) = (layout(BufferingMode::Streaming), Spares::default());
     let discarded = Arc::new(AtomicBool::new(false));
-    let sink = ArchiveSink::begin(output, Some(keeper.clone()), None, discarded, spares.clone());
+    let sink = ArchiveSink::begin(output, Some(handle.clone()), None, discarded, spares.clone());
     let mut sink = Box::new(sink.unwrap());
     let buffer = Arc::new(buffer(layout.total_size() as u64));
     buffer.write_at(as_bytes(&layout.to_header()), 0).unwrap();
@@ -45,7 +45,7 @@ fn places_are_free_after(end: End) -> Vec<bool> {
     let departure = Departure { end, answered_start: true, answered_stop: false };
     sink.take(&provider.finish(departure, &spares).records);
     sink.finish(Ending { counter_rate: 1, is_discarded: false }).wait().unwrap();
-    slots.iter().map(|slot| slot.is_free(keeper.archived_bytes())).collect()
+    slots.iter().map(|slot| slot.is_free(handle.archived_bytes())).collect()
 }
 
 #[test]
