@@ -1,26 +1,26 @@
-//! The guard: a second process that completes the archive when the manager is killed.
+//! The guard: a second process that completes the archive if the manager is killed.
 //!
-//! What the manager would take into its grave lies in memory that both processes hold: the
-//! providers' buffers, the copies of rolling buffers on their way to the archive, and ledgers that
-//! say how much of all this is in the archive. The manager hands the guard this memory and
-//! otherwise never speaks to it: keeping the ledgers is a few stores. The guard sleeps until the
-//! manager's end of the socket closes, and then looks.
+//! Both processes share the memory that the guard needs: the providers' buffers, the copies of
+//! rolling buffers that are not archived yet, and ledgers that count what is archived. The manager
+//! sends the guard this memory and otherwise does not communicate with it: a ledger is updated by a
+//! few stores. The guard sleeps until the manager's end of the socket closes, and then reads the
+//! memory.
 //!
 //! ```text
 //!            manager                                      guard
-//!  session, providers, copies  ---- socket, rarely --->  holds the memory
-//!  ledgers: length, places     ...... memory ........>   reads them when the socket closes
+//!  session, providers, copies  ---- socket, rarely --->  keeps the memory
+//!  ledgers: length, offsets    ...... memory ........>   reads them when the socket closes
 //! ```
 //!
 //! | module | subject |
 //! |---|---|
-//! | `messages` | what travels over the socket |
-//! | `ledger` | which numbers are kept |
-//! | `guard` | the manager's side: what it hands over, and keeping the numbers |
-//! | `pool` | the manager's side: where copies are made |
-//! | `watch` | the guard's side while the manager lives |
+//! | `messages` | the messages of the socket |
+//! | `ledger` | the numbers of a ledger |
+//! | `handle` | the manager's side: sending memory, and updating ledgers |
+//! | `slot_pool` | the manager's side: memory for copies |
+//! | `state` | the guard's side while the manager lives |
 //! | `completion` | the guard's side when the manager is dead |
-//! | `remaining` | what a provider's memory still holds |
+//! | `remaining` | the records of a provider that are not archived |
 
 mod completion;
 mod handle;
@@ -42,19 +42,21 @@ pub(crate) use handle::{GuardHandle, JoinedProvider, ProviderLedger};
 pub(crate) use ledger::LedgerUpdate;
 pub(crate) use slot_pool::SlotPool;
 
-/// A guard process, for one session: see [`Manager::start_guarded`](crate::Manager::start_guarded).
+/// The session's end of a guard process: see
+/// [`Manager::start_guarded`](crate::Manager::start_guarded).
 #[derive(Debug)]
 pub struct Guard {
     socket: Socket,
 }
 
 impl Guard {
-    /// Makes the two ends of a guard: one for the session, and one for the process that is to call
-    /// [`run_guard`] with it. That process should outlive signals for the manager's group.
+    /// Creates the two ends of a guard: one for the session, and one for the process that calls
+    /// [`run_guard`] with it. Signals for the manager's process group should not reach that
+    /// process.
     ///
     /// # Errors
     ///
-    /// When the process has no file descriptor left.
+    /// If the process has no free file descriptor.
     pub fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = Socket::packet_pair()?;
         ours.set_nonblocking(true);
@@ -62,31 +64,31 @@ impl Guard {
     }
 }
 
-/// What a guard had to do.
+/// The result of a guard.
 #[derive(Debug)]
 pub enum GuardOutcome {
-    /// The session ended by itself.
+    /// The session ended without the guard.
     Nothing,
     /// The manager died, and the archive is now complete.
     Completed {
-        /// Where it is.
+        /// Its path.
         archive: PathBuf,
-        /// Rolling buffers that the manager had copied to where the guard could not see them.
+        /// Copies of rolling buffers that were lost, because they were in the manager's own memory.
         missing: u64,
     },
-    /// The manager died, and the archive was a pipe or a socket, which ends where it ends.
+    /// The manager died, and the archive is a pipe or a socket, which cannot be completed.
     Stream,
     /// The manager died, and the archive could not be completed.
     Failed {
-        /// Where the whole records are that were written.
+        /// The path of the partial archive, which has complete records.
         partial: PathBuf,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
 }
 
-/// Is the guard at this end of [`Guard::pair`]: returns when the session is over, or the manager
-/// dead and its archive completed.
+/// Runs the guard on this end of [`Guard::pair`]. Returns when the session has ended, or when the
+/// manager is dead and its archive completed.
 pub fn run_guard(socket: OwnedFd) -> GuardOutcome {
     match state::GuardState::receive_all(&Socket::from(socket)) {
         Some(watched) => completion::complete(watched),

@@ -16,10 +16,10 @@ use super::state::{GuardState, GuardedProvider};
 use super::GuardOutcome;
 use crate::clock::{counter_rate, sample_after};
 
-/// How long providers may take to leave their buffers; they see that the manager is gone at once.
+/// The time in which providers leave their buffers. They see at once that the manager has ended.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Does what is left to do.
+/// Completes the archive, if the manager did not.
 pub(super) fn complete(mut state: GuardState) -> GuardOutcome {
     let archive = state.archive.take();
     match (state.ledger.get(session::STATE), archive) {
@@ -30,7 +30,7 @@ pub(super) fn complete(mut state: GuardState) -> GuardOutcome {
             false => GuardOutcome::Nothing,
         },
         (session::FAILED, Some(archive)) => {
-            let source = io::Error::other("the manager could not write all of it");
+            let source = io::Error::other("the manager could not write all records");
             name_archive(archive, Err(source))
         }
         (_, Some(archive)) => {
@@ -41,7 +41,7 @@ pub(super) fn complete(mut state: GuardState) -> GuardOutcome {
     }
 }
 
-/// Gives the archive its name.
+/// Renames a completed archive to its final name.
 fn name_archive(archive: NewFile, completed: io::Result<u64>) -> GuardOutcome {
     let (name, partial) = (archive.place().path(), archive.partial_path().unwrap_or_default());
     match completed.and_then(|missing| archive.complete().map(|()| missing)) {
@@ -50,13 +50,13 @@ fn name_archive(archive: NewFile, completed: io::Result<u64>) -> GuardOutcome {
     }
 }
 
-/// Waits until each provider has closed its packet socket: then it no longer records.
+/// Waits until each provider has closed its packet socket: it no longer records then.
 fn wait_for_providers(providers: &[&GuardedProvider]) {
     let deadline = Instant::now() + PROVIDER_TIMEOUT;
-    for held in providers {
+    for provider in providers {
         let left = deadline.saturating_duration_since(Instant::now());
-        // No event is asked for: the end of the peer is always told.
-        let mut fds = [PollFd::new(&held.packets, PollFlags::empty())];
+        // No event is requested: poll always reports the end of the peer.
+        let mut fds = [PollFd::new(&provider.packets, PollFlags::empty())];
         let milliseconds = i32::try_from(left.as_millis()).unwrap_or(i32::MAX);
         while let Err(rustix::io::Errno::INTR) = poll(&mut fds, milliseconds) {}
     }
@@ -65,7 +65,7 @@ fn wait_for_providers(providers: &[&GuardedProvider]) {
 /// An archive that is being completed.
 struct Completion<'a> {
     file: &'a File,
-    /// Bytes of whole records.
+    /// Bytes of complete records.
     length: u64,
     rate: u64,
     words: Vec<u64>,
@@ -78,12 +78,12 @@ impl<'a> Completion<'a> {
         Self { file, length: state.length(), rate, words: Vec::new() }
     }
 
-    /// Appends what is missing. Returns how many copies could not be found.
+    /// Appends the missing records. Returns the number of lost copies.
     fn run(mut self, state: GuardState) -> io::Result<u64> {
         self.file.set_len(self.length)?;
         let result = self.append(state);
         if result.is_err() {
-            // Whole records are of use, and half of one is not.
+            // The file ends after a complete record.
             self.file.set_len(self.length)?;
         }
         result
@@ -96,18 +96,18 @@ impl<'a> Completion<'a> {
         }
         let (length, mut missing) = (self.length, 0);
         let mut rates = std::mem::take(&mut state.rates);
-        rates.extend(state.providers.values().filter_map(|held| held.rate_offset(length)));
-        for (id, held) in std::mem::take(&mut state.providers) {
+        rates.extend(state.providers.values().filter_map(|it| it.rate_offset(length)));
+        for (id, provider) in std::mem::take(&mut state.providers) {
             let slots = state.take_slots(id);
-            if held.is_closed(length) {
+            if provider.is_closed(length) {
                 continue;
             }
-            let Some(remaining) = RemainingRecords::new(held, slots, length) else { continue };
+            let Some(remaining) = RemainingRecords::new(provider, slots, length) else { continue };
             missing += remaining.missing;
             self.append_provider(remaining)?;
         }
-        for place in rates {
-            self.file.write_all_at(&self.rate.to_le_bytes(), place)?;
+        for offset in rates {
+            self.file.write_all_at(&self.rate.to_le_bytes(), offset)?;
         }
         Ok(missing)
     }

@@ -1,7 +1,6 @@
-//! The manager's side: handing memory over and keeping the numbers.
+//! The manager's side: sending memory to the guard, and updating its ledgers.
 //!
-//! Nothing here waits. What the guard does not take, because it is gone or behind, goes on without
-//! it.
+//! No call waits. If the guard is dead or slow, the session continues without it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,56 +13,56 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::socket::{MemoryFile, Socket};
 
 use super::ledger::{provider, session, LedgerUpdate};
-use super::messages::{Message, Names, Provider};
+use super::messages::{ArchiveNames, Message, Provider};
 use super::Guard;
 use crate::archive::ArchiveOutput;
 use crate::buffers::SharedBuffer;
 
-/// A session's guard. Clones are the same.
+/// A session's guard, as the manager uses it. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct GuardHandle {
     pub(super) ledger: Ledger,
     pub(super) link: Arc<Link>,
-    /// Whether the guard can complete the archive.
+    /// Whether the guard can complete the archive, which must be a file.
     completes_archive: bool,
 }
 
-/// A provider's part of it.
+/// The ledger of one provider.
 #[derive(Debug)]
 pub(crate) struct ProviderLedger {
     id: u32,
     ledger: Ledger,
-    /// Its buffer, which the guard reads if it completes the archive.
+    /// The provider's buffer, if the guard will read it.
     buffer: Option<Arc<SharedBuffer>>,
 }
 
-/// What the guard is given of a provider.
+/// A provider that joins, as it is sent to the guard.
 #[derive(Debug)]
 pub(crate) struct JoinedProvider<'a> {
     pub(crate) identity: &'a Identity,
-    /// About whom it may write records.
+    /// The processes about which it may write records.
     pub(crate) policy: IdentityPolicy,
     pub(crate) joined_at: u64,
     pub(crate) layout: Layout,
     pub(crate) buffer: &'a Arc<SharedBuffer>,
-    /// The manager's end of its packet socket, by whose end the guard sees that it has left its
-    /// buffer.
+    /// The manager's end of its packet socket. Its closing shows the guard that the provider has
+    /// left its buffer.
     pub(crate) packets: BorrowedFd<'a>,
 }
 
 #[derive(Debug)]
 pub(super) struct Link {
     socket: Socket,
-    /// Providers whose end the guard had no room to be told of.
-    closed: Mutex<Vec<u32>>,
+    /// Closed providers that are not sent yet, because the socket was full.
+    unsent: Mutex<Vec<u32>>,
 }
 
 impl GuardHandle {
-    /// Hands the archive over. `None` if that fails, and then the session has no guard.
+    /// Sends the archive to the guard. If that fails, the session has no guard.
     pub(crate) fn begin(guard: Guard, output: &ArchiveOutput) -> Option<Self> {
-        let link = Link { socket: guard.socket, closed: Mutex::default() };
+        let link = Link { socket: guard.socket, unsent: Mutex::default() };
         let (ledger, memory) = new_ledger().ok()?;
-        let message = Message::Session(output.naming().and_then(Names::of));
+        let message = Message::Session(output.naming().and_then(ArchiveNames::of));
         let mut handles = vec![memory.as_fd()];
         if let Some(file) = output.naming() {
             handles.extend([file.file().as_fd(), file.place().directory().as_fd()]);
@@ -72,7 +71,7 @@ impl GuardHandle {
         Some(Self { ledger, link: Arc::new(link), completes_archive: output.naming().is_some() })
     }
 
-    /// Hands a provider's buffer over, before the provider has it.
+    /// Sends a provider's buffer to the guard, before the provider gets it.
     pub(crate) fn join(&self, joined: &JoinedProvider<'_>) -> Option<ProviderLedger> {
         let (ledger, memory) = new_ledger().ok()?;
         ledger.set(provider::OPENING, provider::UNKNOWN);
@@ -94,14 +93,14 @@ impl GuardHandle {
         self.ledger.get(session::LENGTH)
     }
 
-    /// Says that a block is going to end at `end`.
+    /// Notes that a block will end at `end`, before it is written.
     pub(crate) fn before_write(update: Option<&LedgerUpdate>, end: u64) {
         if let Some(update) = update {
             update.before_write(end);
         }
     }
 
-    /// Says that a block has been written, and that the archive has `length` bytes with it.
+    /// Notes that a block is written, and that the archive has `length` bytes with it.
     pub(crate) fn after_write(&self, update: Option<&LedgerUpdate>, length: u64) {
         self.ledger.set(session::LENGTH, length);
         if let Some(update) = update {
@@ -112,32 +111,32 @@ impl GuardHandle {
         }
     }
 
-    /// Says that all is written and the archive is about to get its name.
+    /// Notes that the archive is written, before it is renamed.
     pub(crate) fn complete(&self) {
         self.ledger.set(session::STATE, session::WRITTEN);
     }
 
-    /// Says that something could not be written.
+    /// Notes that a block could not be written.
     pub(crate) fn fail(&self) {
         self.ledger.set(session::STATE, session::FAILED);
     }
 
-    /// Says that the part which could be written is left as it is, and the caller learns why.
+    /// Notes that the partial archive is final, and that the caller gets the error.
     pub(crate) fn abandoned(&self) {
         self.ledger.set(session::STATE, session::ABANDONED);
     }
 }
 
 impl ProviderLedger {
-    /// Returns what to note about the block that opens the provider, in which the word with the
-    /// clock's rate is so many bytes before the end; 0 if the rate is known.
+    /// Returns the update for the block that opens the provider. The word with the clock's rate is
+    /// `rate_before` bytes before the block's end; 0 if the rate is final.
     pub(crate) fn opening(&self, rate_before: u64) -> LedgerUpdate {
         self.ledger.set(provider::RATE_BEFORE, rate_before);
         LedgerUpdate::Opening(self.ledger.clone())
     }
 
-    /// Returns what to note about a block with the records of a copy, which is in one of the slots
-    /// or not where the guard sees it.
+    /// Returns the update for a block with the records of a copy. Without slots, the copy is in the
+    /// manager's own memory.
     pub(crate) fn save(&self, slots: Vec<SaveSlot>) -> LedgerUpdate {
         match slots.is_empty() {
             false => LedgerUpdate::Save(slots),
@@ -145,15 +144,15 @@ impl ProviderLedger {
         }
     }
 
-    /// Returns what to note about the block that closes the provider and has the records of the
-    /// copies in `slots`.
+    /// Returns the update for the block that closes the provider, with the records of the copies in
+    /// `slots`.
     pub(crate) fn closing(&self, slots: Vec<SaveSlot>) -> LedgerUpdate {
         let (ledger, buffer) = (self.ledger.clone(), self.buffer.clone());
         LedgerUpdate::Closing { ledger, id: self.id, slots, _buffer: buffer }
     }
 
-    /// Says that a rolling buffer was copied, to where the guard sees it or not, before its
-    /// provider is told.
+    /// Notes that a rolling buffer was copied, before its provider gets the reply. `shared` is
+    /// whether the guard can read the copy.
     pub(crate) fn copied(&self, wrapped_count: u32, shared: bool) {
         if !shared {
             let before = self.ledger.get(provider::UNSHARED);
@@ -162,7 +161,7 @@ impl ProviderLedger {
         self.ledger.set(provider::SAVED, u64::from(wrapped_count) + 1);
     }
 
-    /// Says what the provider's own loss records account for, after a copy was read.
+    /// Notes the losses that the provider's own records report, after a copy was read.
     pub(crate) fn set_reported(&self, losses: u64) {
         self.ledger.set(provider::REPORTED, losses);
     }
@@ -173,15 +172,15 @@ impl Link {
         self.socket.send(&message.encode(), handles).map(drop)
     }
 
-    /// Has the guard give up a provider's memory, now or with the next one.
+    /// Makes the guard free a provider's memory, now or with the next call.
     fn close(&self, id: u32) {
-        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-        closed.push(id);
-        while let Some(id) = closed.last() {
+        let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
+        unsent.push(id);
+        while let Some(id) = unsent.last() {
             match self.send(&Message::Closed(*id), &[]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // Sent, or there is nobody to take it.
-                _ => closed.pop(),
+                // The message is sent, or the guard has ended.
+                _ => unsent.pop(),
             };
         }
     }

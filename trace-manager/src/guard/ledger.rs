@@ -1,8 +1,7 @@
-//! Which numbers the manager keeps for the guard.
+//! The numbers of a ledger, which the manager updates for the guard.
 //!
-//! One number decides: the archive's valid length. Everything else has a place in the archive
-//! (where it ends), which is noted before it is written; it is there if the valid length has
-//! reached that.
+//! The decisive number is the archive's valid length. The end of each block is noted before it is
+//! written; the block is archived if the valid length has reached that end.
 
 use std::sync::Arc;
 
@@ -13,65 +12,66 @@ use crate::buffers::SharedBuffer;
 
 /// The session's numbers.
 pub(super) mod session {
-    /// Bytes of whole blocks in the archive.
+    /// Bytes of complete blocks in the archive.
     pub(in crate::guard) const LENGTH: usize = 0;
-    /// How the session stands: one of the states below.
+    /// The state of the session, one of the following.
     pub(in crate::guard) const STATE: usize = 1;
 
-    /// Records are still to come.
+    /// Records are being written.
     pub(in crate::guard) const RUNNING: u64 = 0;
-    /// All is written; only the name may be missing.
+    /// All records are written, but the file may not be renamed.
     pub(in crate::guard) const WRITTEN: u64 = 1;
-    /// A part could not be written, and the archive ends before it.
+    /// A block could not be written, and the archive ends before it.
     pub(in crate::guard) const FAILED: u64 = 2;
-    /// The archive failed and was left as it is: nothing is to be done.
+    /// The archive failed, and the manager left it as it is. The guard does nothing.
     pub(in crate::guard) const ABANDONED: u64 = 3;
 }
 
-/// A provider's numbers. Places are [`UNKNOWN`] until there is one.
+/// A provider's numbers. Offsets are [`UNKNOWN`] at first.
 pub(super) mod provider {
-    /// Where the end of its opening is.
+    /// The offset of the end of its opening block.
     pub(in crate::guard) const OPENING: usize = 0;
-    /// How many bytes before that the word with its clock's rate is; 0 if the rate is known.
+    /// The distance in bytes from the word with its clock's rate to that end; 0 if the rate is
+    /// final.
     pub(in crate::guard) const RATE_BEFORE: usize = 1;
-    /// Where the end of all of it is.
+    /// The offset of the end of its last block.
     pub(in crate::guard) const CLOSING: usize = 2;
     /// The last wrapped count that was copied, plus one.
     pub(in crate::guard) const SAVED: usize = 3;
-    /// What its own loss records account for, in all that was read.
+    /// The losses that its own records report, in all copies that were read.
     pub(in crate::guard) const REPORTED: usize = 4;
-    /// Copies that the guard does not see.
+    /// Copies in the manager's own memory.
     pub(in crate::guard) const UNSHARED: usize = 5;
-    /// Those of them that are in the archive.
+    /// Copies of these that are archived.
     pub(in crate::guard) const UNSHARED_WRITTEN: usize = 6;
 
-    /// No place yet.
+    /// The offset is not known yet.
     pub(in crate::guard) const UNKNOWN: u64 = u64::MAX;
 }
 
-/// What is to be noted about a block that is written.
+/// The update of a ledger for one block.
 #[derive(Debug)]
 pub(crate) enum LedgerUpdate {
-    /// It opens a provider.
+    /// The block opens a provider.
     Opening(Ledger),
-    /// It holds the records of copies.
+    /// The block has the records of copies.
     Save(Vec<SaveSlot>),
-    /// It holds the records of a copy that the guard does not see.
+    /// The block has the records of a copy in the manager's own memory.
     Unshared(Ledger),
-    /// It closes a provider.
+    /// The block closes a provider.
     Closing {
         ledger: Ledger,
         /// The provider's id.
         id: u32,
-        /// Copies whose records it holds, or that are ignored.
+        /// Copies whose records are in the block, or are ignored.
         slots: Vec<SaveSlot>,
-        /// Its memory, which is not freed before the block is written.
+        /// The provider's buffer, which must not be freed before the block is written.
         _buffer: Option<Arc<SharedBuffer>>,
     },
 }
 
 impl LedgerUpdate {
-    /// BlockInfo that the block is going to end there.
+    /// Notes the offset at which the block will end.
     pub(super) fn before_write(&self, end: u64) {
         match self {
             Self::Opening(ledger) => ledger.set(provider::OPENING, end),
@@ -84,7 +84,7 @@ impl LedgerUpdate {
         }
     }
 
-    /// BlockInfo that the block is written.
+    /// Notes that the block is written.
     pub(super) fn after_write(&self) {
         if let Self::Unshared(ledger) = self {
             let before = ledger.get(provider::UNSHARED_WRITTEN);

@@ -1,4 +1,4 @@
-//! What travels from the manager to the guard: bytes, and the file descriptors that go with them.
+//! The messages from the manager to the guard: bytes, and file descriptors.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,29 +12,30 @@ use trace_protocol::buffer::header::Layout;
 use trace_protocol::file::{Directory, NewFile, Place};
 use trace_protocol::message::ClockSource;
 
-/// More than any message has: two paths of the kernel's limit, or one provider's names.
+/// The most bytes of a message. Two paths of the kernel's limit fit, and so do a provider's names.
 pub(super) const MAX_MESSAGE: usize = 16 << 10;
 
 /// The names of an archive that is a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Names {
-    /// The path of its directory, for people.
+pub(crate) struct ArchiveNames {
+    /// The path of its directory, for messages to the user.
     pub(crate) directory: PathBuf,
-    /// Its name until it is complete.
+    /// The name of the partial file.
     pub(crate) partial: OsString,
-    /// Its name then, and its permissions.
+    /// The final name.
     pub(crate) name: OsString,
+    /// The permissions of the final file.
     pub(crate) mode: u32,
 }
 
-impl Names {
+impl ArchiveNames {
     pub(super) fn of(file: &NewFile) -> Option<Self> {
         let (partial, place) = (file.partial()?.to_owned(), file.place());
         let directory = place.directory().path().to_owned();
         Some(Self { directory, partial, name: place.name().to_owned(), mode: place.mode() })
     }
 
-    /// Makes the unfinished archive of its open file and directory.
+    /// Returns the partial archive with this open file and directory.
     pub(super) fn into_file(self, file: OwnedFd, directory: OwnedFd) -> NewFile {
         let directory = Directory::from_fd(directory, self.directory);
         let place = Place::from_parts(directory, self.name, self.mode);
@@ -57,23 +58,25 @@ impl Names {
 /// A message to the guard.
 #[derive(Debug, Clone)]
 pub(super) enum Message {
-    /// A session begins. With its ledger, and with the archive and its directory if that is a file.
-    Session(Option<Names>),
-    /// A provider joins. With its buffer, its ledger and the manager's end of its packet socket.
+    /// A session begins. Descriptors: its ledger, and the archive and its directory if the archive
+    /// is a file.
+    Session(Option<ArchiveNames>),
+    /// A provider joins. Descriptors: its buffer, its ledger and the manager's end of its packet
+    /// socket.
     Join(Provider),
-    /// Copies are going to be made in so many bytes of memory. With the memory.
+    /// Memory for copies, of this size in bytes. Descriptor: the memory.
     Slot(u64),
-    /// All of this provider is in the archive.
+    /// The provider is completely archived.
     Closed(u32),
 }
 
-/// A provider, as the guard has to know it.
+/// The data of a provider that the guard needs.
 #[derive(Debug, Clone)]
 pub(super) struct Provider {
     pub(super) identity: Identity,
-    /// About whom it may write records.
+    /// The processes about which it may write records.
     pub(super) policy: IdentityPolicy,
-    /// Its ticks when it joined.
+    /// The provider's clock when it joined, in ticks.
     pub(super) joined_at: u64,
     pub(super) layout: Layout,
 }
@@ -99,12 +102,12 @@ impl Message {
         bytes
     }
 
-    /// `None` for what is no message.
+    /// Returns `None` if the bytes are not a message.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
         let message = match number(&mut rest)? {
             0 => Self::Session(None),
-            1 => Self::Session(Some(Names::decode(&mut rest)?)),
+            1 => Self::Session(Some(ArchiveNames::decode(&mut rest)?)),
             2 => Self::Join(Provider::decode(&mut rest)?),
             3 => Self::Slot(number(&mut rest)?),
             4 => Self::Closed(number_u32(&mut rest)?),
@@ -204,7 +207,7 @@ mod tests {
             let layout = Layout::plan(BufferingMode::Streaming, 1 << 20, 0).unwrap();
             Message::Join(Provider { identity, policy, joined_at: 77, layout })
         };
-        let names = Names {
+        let names = ArchiveNames {
             directory: "/tmp/a".into(),
             partial: OsString::from_vec(b".x\xff.partial".to_vec()),
             name: "x.fxt".into(),
@@ -221,17 +224,17 @@ mod tests {
     }
 
     #[test]
-    fn messages_arrive_as_they_were_sent() {
+    fn messages_round_trip() {
         for message in messages() {
             let bytes = message.encode();
             assert!(bytes.len() <= MAX_MESSAGE);
-            let decoded = Message::decode(&bytes).expect("it was encoded");
+            let decoded = Message::decode(&bytes).expect("the bytes are a message");
             assert_eq!(format!("{decoded:?}"), format!("{message:?}"));
         }
     }
 
     #[test]
-    fn what_is_cut_or_too_long_is_no_message() {
+    fn truncated_and_extended_messages_are_refused() {
         for message in messages() {
             let bytes = message.encode();
             for length in 0..bytes.len() {
@@ -244,11 +247,11 @@ mod tests {
     }
 
     #[test]
-    fn names_of_an_open_file_are_given_to_another_process() {
+    fn names_of_an_open_file_are_found() {
         let directory = tempfile::tempdir().unwrap();
         let place = Place::find(&directory.path().join("x.fxt")).unwrap();
         let file = NewFile::findable(place).unwrap();
-        let names = Names::of(&file).expect("it has a name");
+        let names = ArchiveNames::of(&file).expect("the file has a name");
         assert_eq!(names.name, "x.fxt");
         assert_eq!(names.mode, file.place().mode());
         assert!(directory.path().join(&names.partial).exists());

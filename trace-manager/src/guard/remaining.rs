@@ -1,4 +1,4 @@
-//! What a provider's memory still holds when the manager is dead.
+//! The records of a provider that were not archived when the manager died.
 
 use trace_protocol::archive::{self, ClockSample, Closing};
 use trace_protocol::buffer::consumer::{Collector, SlotReader};
@@ -8,26 +8,30 @@ use super::ledger::provider;
 use super::messages::Provider;
 use super::state::GuardedProvider;
 
-/// The records of one provider that are to be appended, part by part.
+/// The records of one provider that must be appended to the archive.
 pub(super) struct RemainingRecords {
     provider: Provider,
     collector: Collector,
-    /// Copies of which the records are not in the archive, in their order.
+    /// Copies whose records are not archived, in the order of their wrapped counts.
     copies: Vec<SlotReader>,
-    /// Whether its opening is to be appended too.
+    /// Whether the opening must be appended too.
     opens: bool,
-    /// What its own loss records in the archive account for.
+    /// The losses that the provider's own records in the archive report.
     reported: u64,
-    /// Copies that were not in a slot and are not in the archive.
+    /// Copies that were in the manager's own memory and are not archived.
     pub(super) missing: u64,
 }
 
 impl RemainingRecords {
-    /// Finds what of `held` and its copies in `slots` is not in the first `length` bytes of the
-    /// archive.
-    pub(super) fn new(held: GuardedProvider, slots: Vec<SlotReader>, length: u64) -> Option<Self> {
-        let opens = !held.is_open(length);
-        let GuardedProvider { provider, buffer, ledger, .. } = held;
+    /// Finds the records of `guarded` and its copies in `slots` that are not in the first `length`
+    /// bytes of the archive.
+    pub(super) fn new(
+        guarded: GuardedProvider,
+        slots: Vec<SlotReader>,
+        length: u64,
+    ) -> Option<Self> {
+        let opens = !guarded.is_open(length);
+        let GuardedProvider { provider, buffer, ledger, .. } = guarded;
         let mut collector = Collector::new(buffer, provider.layout, provider.policy).ok()?;
         let saved = ledger.get(provider::SAVED).checked_sub(1);
         collector.resume(saved.and_then(|saved| u32::try_from(saved).ok()));
@@ -37,12 +41,12 @@ impl RemainingRecords {
         copies.sort_by_key(SlotReader::wrapped_count);
         let reported = copies.first().and_then(SlotReader::told);
         let reported = reported.unwrap_or_else(|| ledger.get(provider::REPORTED));
-        let unseen = ledger.get(provider::UNSHARED);
-        let missing = unseen.saturating_sub(ledger.get(provider::UNSHARED_WRITTEN));
+        let unshared = ledger.get(provider::UNSHARED);
+        let missing = unshared.saturating_sub(ledger.get(provider::UNSHARED_WRITTEN));
         Some(Self { provider, collector, copies, opens, reported, missing })
     }
 
-    /// Appends what stands before its records. `rate` is that of the CPU's counter.
+    /// Appends the opening, or a section record. `rate` is that of the CPU's counter.
     pub(super) fn begin(&mut self, rate: u64, words: &mut Vec<u64>) {
         let identity = &self.provider.identity;
         if self.opens {
@@ -54,12 +58,12 @@ impl RemainingRecords {
         } else {
             archive::section(words, identity.id);
         }
-        // All of it again: the records that follow need what it registers, and to register it twice
-        // changes nothing.
+        // The durable data is repeated from its start: the following records need it, and a second
+        // registration changes nothing.
         self.collector.collect_durable(self.collector.durable_end(), words);
     }
 
-    /// Appends the records of the next copy. False if there is none.
+    /// Appends the records of the next copy. Returns false if there is none.
     pub(super) fn next_copy(&mut self, words: &mut Vec<u64>) -> bool {
         if self.copies.is_empty() {
             return false;
@@ -69,7 +73,7 @@ impl RemainingRecords {
         true
     }
 
-    /// Appends what is left in the buffer, and what stands behind a provider's records.
+    /// Appends the rest of the buffer, and the closing records.
     pub(super) fn finish(mut self, words: &mut Vec<u64>) {
         self.collector.finish(words);
         let (now, provider) = (ClockSample::now(), &self.provider.identity);

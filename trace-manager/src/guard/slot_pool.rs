@@ -1,4 +1,4 @@
-//! Places for copies of rolling buffers that the guard sees too.
+//! Memory for copies of rolling buffers, which the guard shares.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,16 +11,16 @@ use super::handle::GuardHandle;
 use super::messages::Message;
 use crate::memory::available_memory;
 
-/// The memory for copies, in bytes, that a session may use however many providers it has.
+/// The memory for copies, in bytes, of a session with any number of providers.
 const MEMORY: usize = 64 << 20;
 
-/// Copies of one provider that there may be at a time however large they are: its whole buffer
-/// while half of it is written.
+/// The number of copies that one provider always gets: its whole buffer, and half of it again,
+/// which is written meanwhile.
 fn min_slots(layout: &Layout) -> usize {
     layout.rolling_buffers() * 3 / 2
 }
 
-/// A session's places.
+/// The slots of a session.
 #[derive(Debug)]
 pub(crate) struct SlotPool {
     guard: GuardHandle,
@@ -29,8 +29,8 @@ pub(crate) struct SlotPool {
 }
 
 impl SlotPool {
-    /// Makes the first places, so that the first saves need not wait for memory. `layout` is the
-    /// usual one.
+    /// Creates the first slots in advance, so that the first saves do not wait for memory. `layout`
+    /// is the default layout of a buffer.
     pub(crate) fn new(guard: GuardHandle, layout: Option<Layout>) -> Self {
         let mut pool = Self { guard, slots: Vec::new(), memory: 0 };
         let streaming = layout.filter(|layout| layout.mode() == BufferingMode::Streaming);
@@ -43,8 +43,8 @@ impl SlotPool {
         pool
     }
 
-    /// Returns a place for a copy: one that is not needed any more, else a new one. `None` if that
-    /// is too much memory, or the guard does not take it.
+    /// Returns a slot for a copy: a free one, else a new one. Returns `None` if the memory limit is
+    /// reached, or the guard does not accept the slot.
     pub(crate) fn allocate(&mut self, layout: &Layout, providers: usize) -> Option<SaveSlot> {
         let archived = self.guard.archived_bytes();
         let mut fit = self.slots.iter().filter(|slot| slot.fits(layout));

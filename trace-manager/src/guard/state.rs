@@ -1,4 +1,4 @@
-//! The guard's side while the manager lives: keeping hold of what it is given.
+//! The guard's side while the manager lives: keeping the memory that it receives.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,23 +10,23 @@ use trace_protocol::file::NewFile;
 use trace_protocol::socket::Socket;
 
 use super::ledger::{provider, session};
-use super::messages::{Message, Names, Provider, MAX_MESSAGE};
+use super::messages::{ArchiveNames, Message, Provider, MAX_MESSAGE};
 
-/// What the guard holds.
+/// The memory and files that the guard has received.
 #[derive(Debug)]
 pub(super) struct GuardState {
-    /// The clocks when the session began.
+    /// The clocks at the start of the session.
     pub(super) first: ClockSample,
     pub(super) ledger: LedgerReader,
     pub(super) archive: Option<NewFile>,
-    /// The providers of which not all is in the archive.
+    /// The providers that are not completely archived.
     pub(super) providers: BTreeMap<u32, GuardedProvider>,
     pub(super) slots: Vec<SlotReader>,
-    /// Where in the archive, in bytes, the rates of the others' clocks are.
+    /// Offsets in bytes of the clock rates of the other providers in the archive.
     pub(super) rates: Vec<u64>,
 }
 
-/// What the guard holds of a provider.
+/// A provider's memory and packet socket.
 #[derive(Debug)]
 pub(super) struct GuardedProvider {
     pub(super) provider: Provider,
@@ -37,7 +37,7 @@ pub(super) struct GuardedProvider {
 }
 
 impl GuardState {
-    /// Takes what the manager sends until it hangs up. `None` if no session ever began.
+    /// Receives messages until the manager closes the socket. Returns `None` if no session began.
     pub(super) fn receive_all(socket: &Socket) -> Option<Self> {
         let mut state = None;
         let mut buffer = vec![0; MAX_MESSAGE];
@@ -46,20 +46,20 @@ impl GuardState {
             match socket.recv_with_fds(&mut buffer, &mut handles) {
                 Ok(length @ 1..) => {
                     let message = buffer.get(..length).and_then(Message::decode);
-                    // What cannot be held is not guarded; there is nobody to tell.
-                    let _held = message.and_then(|message| apply(&mut state, message, handles));
+                    // Memory that cannot be mapped is not guarded. The manager does not need to know.
+                    let _applied = message.and_then(|message| apply(&mut state, message, handles));
                 }
                 Ok(0) | Err(_) => return state,
             }
         }
     }
 
-    /// The archive's valid length in bytes.
+    /// Returns the archive's valid length in bytes.
     pub(super) fn length(&self) -> u64 {
         self.ledger.get(session::LENGTH)
     }
 
-    /// Takes the copies of a provider's rolling buffers.
+    /// Removes and returns the slots with copies of a provider's rolling buffers.
     pub(super) fn take_slots(&mut self, id: u32) -> Vec<SlotReader> {
         let slots = std::mem::take(&mut self.slots);
         let (own, others) = slots.into_iter().partition(|slot| slot.owner() == Some(id));
@@ -67,17 +67,17 @@ impl GuardState {
         own
     }
 
-    /// Lets go of a provider of which all is in the archive.
+    /// Frees the memory of a provider that is completely archived.
     fn close(&mut self, id: u32) {
         let length = self.length();
-        if let Some(held) = self.providers.remove(&id) {
-            self.rates.extend(held.rate_offset(length));
+        if let Some(provider) = self.providers.remove(&id) {
+            self.rates.extend(provider.rate_offset(length));
         }
     }
 }
 
 impl GuardedProvider {
-    /// Takes a provider and its three handles.
+    /// Maps the memory of a provider. `handles` are its buffer, ledger and packet socket.
     pub(super) fn new(provider: Provider, handles: Vec<OwnedFd>) -> Option<Self> {
         let [buffer, ledger, packets] = <[OwnedFd; 3]>::try_from(handles).ok()?;
         let size = provider.layout.total_size();
@@ -89,17 +89,17 @@ impl GuardedProvider {
         })
     }
 
-    /// Whether its opening is in the first `length` bytes of the archive.
+    /// Returns whether its opening is in the first `length` bytes of the archive.
     pub(super) fn is_open(&self, length: u64) -> bool {
         self.ledger.get(provider::OPENING) <= length
     }
 
-    /// Whether all of it is in the first `length` bytes of the archive.
+    /// Returns whether its last block is in the first `length` bytes of the archive.
     pub(super) fn is_closed(&self, length: u64) -> bool {
         self.ledger.get(provider::CLOSING) <= length
     }
 
-    /// Where in the archive, in bytes, its clock's rate is, if that was an estimate.
+    /// Returns the offset in bytes of its clock's rate in the archive, if that is an estimate.
     pub(super) fn rate_offset(&self, length: u64) -> Option<u64> {
         let before = self.ledger.get(provider::RATE_BEFORE);
         let end = self.ledger.get(provider::OPENING);
@@ -124,7 +124,7 @@ fn apply(state: &mut Option<GuardState>, message: Message, handles: Vec<OwnedFd>
     Some(())
 }
 
-fn begin_session(names: Option<Names>, handles: Vec<OwnedFd>) -> Option<GuardState> {
+fn begin_session(names: Option<ArchiveNames>, handles: Vec<OwnedFd>) -> Option<GuardState> {
     let mut handles = handles.into_iter();
     let ledger = map_ledger(&handles.next()?)?;
     let archive = match names {

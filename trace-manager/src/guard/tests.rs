@@ -1,4 +1,4 @@
-//! The manager's side and the guard's side together, with a manager that ends at a chosen moment.
+//! The manager's side and the guard's side together. The manager ends at a chosen moment.
 
 mod departures;
 
@@ -21,7 +21,6 @@ use trace_protocol::socket::{PeerCredentials, Socket};
 use trace_protocol::words::as_bytes;
 
 use super::ledger::LedgerUpdate;
-use super::messages::{Message, Names, Provider};
 use super::{
     run_guard, Guard, GuardHandle, GuardOutcome, JoinedProvider, ProviderLedger, SlotPool,
 };
@@ -32,7 +31,7 @@ use crate::waker::Waker;
 
 const UNIT: usize = 256;
 
-/// A session of one provider, up to the moment at which the manager dies.
+/// A session of one provider, until the manager dies.
 struct Manager {
     directory: TempDir,
     archive: File,
@@ -116,7 +115,7 @@ impl Manager {
         }
     }
 
-    /// The provider writes one event with this time into a rolling buffer of its own.
+    /// Writes one event with this time into a rolling buffer, as the provider does.
     fn record(&self, wrapped_count: u32, ticks: u64) {
         let layout = layout(BufferingMode::Streaming);
         let koids = ThreadKoids::new(4711, 4712);
@@ -145,12 +144,13 @@ impl Manager {
         slot
     }
 
-    /// Writes a block as the archive's thread does; `whole` is false for one that dies in between.
-    fn write(&mut self, words: &[u64], update: Option<&LedgerUpdate>, whole: bool) {
+    /// Writes a block as the archive's thread does. If `complete` is false, the manager dies in
+    /// between.
+    fn write(&mut self, words: &[u64], update: Option<&LedgerUpdate>, complete: bool) {
         let end = self.length + words.len() as u64 * 8;
         GuardHandle::before_write(update, end);
         self.archive.write_all_at(as_bytes(words), self.length).unwrap();
-        if whole {
+        if complete {
             self.length = end;
             self.handle.after_write(update, end);
         }
@@ -166,22 +166,22 @@ impl Manager {
         self.write(&words, Some(&update), true);
     }
 
-    /// Brings a copy into the archive.
-    fn write_copy(&mut self, slot: &SaveSlot, whole: bool) {
+    /// Archives a copy.
+    fn write_copy(&mut self, slot: &SaveSlot, complete: bool) {
         slot.set_told(0);
         let mut words = Vec::new();
         self.collector.sanitize_slot(&slot.reader(), &mut words);
-        self.write(&words, Some(&self.ledger.save(vec![slot.clone()])), whole);
+        self.write(&words, Some(&self.ledger.save(vec![slot.clone()])), complete);
     }
 
-    /// Is killed. Returns what the guard did, and where the archive would be.
+    /// Kills the manager. Returns the guard's result, and the archive's path.
     fn die(self) -> (GuardOutcome, PathBuf, TempDir) {
         let Self { directory, guard, archive, handle, pool, ledger, .. } = self;
         drop((archive, handle, pool, ledger));
         (run_guard(guard), directory.path().join("out.fxt"), directory)
     }
 
-    /// Is killed, and the archive completed. Returns the times of its events.
+    /// Kills the manager and expects a completed archive. Returns the times of its events.
     fn die_and_read(self) -> Vec<u64> {
         let (outcome, path, _directory) = self.die();
         assert!(matches!(&outcome, GuardOutcome::Completed { missing: 0, .. }), "{outcome:?}");
@@ -200,7 +200,7 @@ fn event(ticks: u64) -> Record<'static> {
     })
 }
 
-/// The times of the tests' events, the names of the others, and the rates.
+/// Returns the times of the tests' events, the names of the others, and the rates.
 fn read(path: &Path) -> (Vec<u64>, Vec<String>, Vec<u64>) {
     let mut reader = Reader::new(File::open(path).unwrap());
     let (mut times, mut others, mut rates) = (Vec::new(), Vec::new(), Vec::new());
@@ -219,7 +219,7 @@ fn read(path: &Path) -> (Vec<u64>, Vec<String>, Vec<u64>) {
 }
 
 #[test]
-fn nothing_was_written_yet() {
+fn an_empty_archive_is_completed() {
     let manager = Manager::start(BufferingMode::Streaming);
     manager.record(0, 100);
     manager.record(1, 101);
@@ -234,30 +234,30 @@ fn nothing_was_written_yet() {
 }
 
 #[test]
-fn a_copy_counts_from_the_moment_it_is_whole() {
+fn a_complete_copy_is_archived() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     manager.open();
     manager.record(0, 100);
     manager.record(1, 101);
     manager.copy(0);
-    // The provider has been told, and writes it again.
+    // The provider has the reply, and writes the buffer again.
     manager.record(2, 102);
     assert_eq!(manager.die_and_read(), [100, 101, 102]);
 }
 
 #[test]
-fn a_copy_of_which_the_provider_was_not_told_is_not_read_twice() {
+fn a_copy_without_a_reply_is_archived_once() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     manager.open();
     manager.record(0, 100);
-    // Not even the ledger says so yet.
+    // The manager dies before it updates the ledger.
     let slot = manager.pool.allocate(&layout(BufferingMode::Streaming), 1).unwrap();
     manager.collector.copy_rolling_into(0, &slot, 7);
     assert_eq!(manager.die_and_read(), [100]);
 }
 
 #[test]
-fn what_is_written_is_not_written_twice_and_half_a_block_is_not_left() {
+fn an_incomplete_block_is_replaced_and_no_record_is_written_twice() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     manager.open();
     let slots: Vec<SaveSlot> = (0..3u32)
@@ -274,12 +274,12 @@ fn what_is_written_is_not_written_twice_and_half_a_block_is_not_left() {
     assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
     let (times, others, rates) = read(&path);
     assert_eq!(times, [100, 101, 102, 103]);
-    assert_eq!(others, ["clock anchor", "clock anchor"], "it was opened, and is closed");
+    assert_eq!(others, ["clock anchor", "clock anchor"], "the opening and the end");
     assert!(rates[0] > 1_000_000, "the manager's estimate is replaced");
 }
 
 #[test]
-fn a_place_is_used_again_once_its_copy_is_written() {
+fn a_slot_is_reused_once_its_copy_is_written() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     manager.open();
     let mut expected = Vec::new();
@@ -296,7 +296,7 @@ fn a_place_is_used_again_once_its_copy_is_written() {
 }
 
 #[test]
-fn a_provider_that_is_closed_is_not_read_again() {
+fn a_closed_provider_is_not_read_again() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     manager.open();
     manager.record(0, 100);
@@ -307,7 +307,7 @@ fn a_provider_that_is_closed_is_not_read_again() {
     assert_eq!(manager.die_and_read(), [100]);
 }
 
-/// The guard may have to read the buffer until then.
+/// Until then, the guard may have to read the buffer.
 #[test]
 fn a_buffer_is_freed_when_its_records_are_in_the_archive() {
     let manager = Manager::start(BufferingMode::Streaming);
@@ -322,7 +322,7 @@ fn a_buffer_is_freed_when_its_records_are_in_the_archive() {
 }
 
 #[test]
-fn a_provider_is_closed_when_the_archive_is_long_enough() {
+fn a_provider_is_closed_by_the_valid_length() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     manager.open();
     manager.record(0, 100);
@@ -330,13 +330,13 @@ fn a_provider_is_closed_when_the_archive_is_long_enough() {
     manager.collector.finish(&mut words);
     let update = manager.ledger.closing(Vec::new());
     manager.write(&words, Some(&update), false);
-    // The guard is not told any more.
+    // The message to the guard is lost.
     manager.handle.after_write(None, manager.length + words.len() as u64 * 8);
     assert_eq!(manager.die_and_read(), [100]);
 }
 
 #[test]
-fn copies_that_the_guard_does_not_see_are_told() {
+fn lost_copies_are_counted() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     manager.open();
     manager.record(0, 100);
@@ -349,7 +349,7 @@ fn copies_that_the_guard_does_not_see_are_told() {
 }
 
 #[test]
-fn an_archive_of_a_later_manager_keeps_its_name() {
+fn the_archive_of_a_later_manager_stays() {
     let manager = Manager::start(BufferingMode::Oneshot);
     let path = manager.directory.path().join("out.fxt");
     let later = ArchiveOutput::open(ArchiveTarget::File(path)).unwrap();
@@ -361,19 +361,19 @@ fn an_archive_of_a_later_manager_keeps_its_name() {
 }
 
 #[test]
-fn a_file_that_took_its_place_is_left_alone() {
+fn a_foreign_file_with_the_partial_name_stays() {
     let manager = Manager::start(BufferingMode::Oneshot);
     let partial = manager.directory.path().join(".out.fxt.partial");
     std::fs::remove_file(&partial).unwrap();
-    std::fs::write(&partial, "another's").unwrap();
+    std::fs::write(&partial, "foreign").unwrap();
     let (outcome, path, _directory) = manager.die();
     assert!(matches!(outcome, GuardOutcome::Failed { .. }), "{outcome:?}");
-    assert_eq!(std::fs::read_to_string(&partial).unwrap(), "another's");
+    assert_eq!(std::fs::read_to_string(&partial).unwrap(), "foreign");
     assert!(!path.exists());
 }
 
 #[test]
-fn an_orderly_end_and_no_session_need_nothing() {
+fn an_ended_session_and_no_session_need_no_guard() {
     let manager = Manager::start(BufferingMode::Oneshot);
     manager.handle.complete();
     let path = manager.directory.path().to_owned();
@@ -385,7 +385,7 @@ fn an_orderly_end_and_no_session_need_nothing() {
 }
 
 #[test]
-fn an_archive_that_was_given_up_is_not_the_guards() {
+fn the_guard_leaves_an_abandoned_archive() {
     let manager = Manager::start(BufferingMode::Oneshot);
     manager.handle.fail();
     manager.handle.abandoned();
@@ -393,7 +393,7 @@ fn an_archive_that_was_given_up_is_not_the_guards() {
 }
 
 #[test]
-fn a_killed_managers_archive_keeps_its_place_and_permissions() {
+fn a_completed_archive_keeps_its_directory_and_permissions() {
     let directory = tempfile::tempdir().unwrap();
     let older = directory.path().join("out.fxt");
     std::fs::write(&older, "older").unwrap();
@@ -407,13 +407,13 @@ fn a_killed_managers_archive_keeps_its_place_and_permissions() {
     std::fs::create_dir(&here).unwrap();
     let (outcome, path, _directory) = manager.die();
     assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
-    assert!(!path.exists(), "what took the directory's name stays as it is");
+    assert!(!path.exists(), "the new directory of the same name stays empty");
     assert_eq!(read(&there.join("out.fxt")).0, [100]);
     assert_eq!(std::fs::metadata(there.join("out.fxt")).unwrap().mode() & 0o777, 0o600);
 }
 
 #[test]
-fn only_the_name_was_missing() {
+fn a_written_archive_is_renamed() {
     let manager = Manager::start(BufferingMode::Oneshot);
     manager.handle.complete();
     let (outcome, path, _directory) = manager.die();
@@ -422,7 +422,7 @@ fn only_the_name_was_missing() {
 }
 
 #[test]
-fn a_guard_that_is_gone_keeps_nobody() {
+fn the_session_continues_without_its_guard() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     let (_, unused) = Guard::pair().unwrap();
     drop(std::mem::replace(&mut manager.guard, unused));
@@ -431,42 +431,6 @@ fn a_guard_that_is_gone_keeps_nobody() {
     let slot = manager.copy(0);
     manager.write_copy(&slot, true);
     let large = layout_with(BufferingMode::Streaming, 8 * PAGE_SIZE);
-    assert!(
-        manager.pool.allocate(&large, 1).is_none(),
-        "there is nobody to share a new place with"
-    );
+    assert!(manager.pool.allocate(&large, 1).is_none(), "a new slot needs the guard");
     assert!(manager.pool.allocate(&layout(BufferingMode::Streaming), 1).is_some());
-}
-
-#[test]
-fn messages_survive_the_socket() {
-    let names = Names {
-        directory: "/a".into(),
-        partial: ".b.partial".into(),
-        name: "b".into(),
-        mode: 0o640,
-    };
-    let provider = Provider {
-        identity: identity(),
-        policy: IdentityPolicy::Machine,
-        joined_at: 9,
-        layout: layout(BufferingMode::Circular),
-    };
-    let messages = [
-        Message::Session(None),
-        Message::Session(Some(names)),
-        Message::Join(provider),
-        Message::Slot(4096),
-        Message::Closed(7),
-    ];
-    for message in messages {
-        let bytes = message.encode();
-        let decoded = Message::decode(&bytes).unwrap();
-        assert_eq!(format!("{decoded:?}"), format!("{message:?}"));
-        for length in 0..bytes.len() {
-            assert!(Message::decode(&bytes[..length]).is_none(), "{length} of {message:?}");
-        }
-        assert!(Message::decode(&[&bytes[..], &[0]].concat()).is_none());
-    }
-    assert!(Message::decode(&[0xff; 64]).is_none());
 }

@@ -1,4 +1,4 @@
-//! Providers that leave with copies of their rolling buffers that were not read yet.
+//! Providers that leave while copies of their rolling buffers are not checked yet.
 
 use super::*;
 
@@ -12,9 +12,9 @@ use crate::sink::{Ending, Opening, Sink};
 
 const COPIES: u32 = 3;
 
-/// A provider has several copies made and leaves. Returns whether their places are free when the
-/// archive is written.
-fn places_are_free_after(end: End) -> Vec<bool> {
+/// Lets a provider leave after several copies. Returns whether each slot is free when the archive
+/// is written.
+fn free_slots_after(end: End) -> Vec<bool> {
     let directory = tempfile::tempdir().unwrap();
     let output =
         ArchiveOutput::open(ArchiveTarget::File(directory.path().join("out.fxt"))).unwrap();
@@ -49,10 +49,10 @@ fn places_are_free_after(end: End) -> Vec<bool> {
 }
 
 #[test]
-fn places_of_a_provider_that_left_are_free_once_its_records_are_written() {
+fn slots_of_a_departed_provider_are_free_once_its_records_are_written() {
     let another_version = End::CutOff(Violation::PacketVersion(9));
     for end in [End::Terminated, End::TimedOut, End::Disconnected, another_version] {
-        let free = places_are_free_after(end.clone());
+        let free = free_slots_after(end.clone());
         assert_eq!(free, [true; COPIES as usize], "{end:?}");
     }
 }
