@@ -1,10 +1,9 @@
 //! The state machines of sessions and providers, without I/O.
 //!
-//! A [`Coordinator`] takes [`Input`]s and gives back [`Output`]s; time is a number that the caller
-//! passes in. Behind it stand two machines, each an enum with one transition function: [`Tracee`]
-//! for each connected provider and [`Session`] for the session. They meet only here: the session
-//! speaks to all of its tracees alike and learns no more of them than a [`TraceeCounts`]. [`Triggers`]
-//! say what alerts do.
+//! A [`Coordinator`] takes [`Input`]s and returns [`Output`]s; the caller passes the time. It has
+//! two machines, each an enum with one transition function: a [`Tracee`] for each connected
+//! provider, and the [`Session`]. They interact only through the coordinator: the session sends the
+//! same event to all tracees, and gets [`TraceeCounts`]. [`Triggers`] are the effects of alerts.
 //!
 //! ```text
 //!            caller                      event loop
@@ -40,17 +39,17 @@ use std::time::Duration;
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::error::ProtocolError;
 
-/// A point in time: how long after a start that the caller chose.
+/// A point in time: the duration since an origin that the caller chooses.
 pub type Time = Duration;
 
-/// How long the manager waits for a provider.
+/// The time for which the manager waits for a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For the answer to a start; default 5 s. Then the session counts it as started.
+    /// For the reply to Start; default 5 s. Then the session treats the provider as started.
     pub start: Duration,
-    /// For the answer to a stop; default 5 s. Then what is in its buffer is taken as it is.
+    /// For the reply to Stop; default 5 s. Then the buffer is read as it is.
     pub stop: Duration,
-    /// For the end of the packet socket after a terminate; default 5 s.
+    /// For the end of the packet socket after Terminate; default 5 s.
     pub terminate: Duration,
 }
 
@@ -61,33 +60,33 @@ impl Default for Timeouts {
     }
 }
 
-/// What a session asks of its providers.
+/// The configuration that a session sends to its providers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProviderConfig {
-    /// What happens when a buffer fills.
+    /// The behavior of a full buffer.
     pub mode: BufferingMode,
     /// Category patterns; see [`trace_protocol::categories`].
     pub categories: Vec<String>,
-    /// How long to wait for each.
+    /// The time to wait for each provider.
     pub timeouts: Timeouts,
 }
 
-/// How a provider came to the end of its session.
+/// How a provider's session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// It was asked to terminate and did, or had stopped before.
+    /// It terminated on request, or had stopped before.
     Terminated,
-    /// It did not answer to stop or to terminate in time.
+    /// It did not reply to Stop or Terminate in time.
     TimedOut,
-    /// It went away: the process ended, or closed its sockets.
+    /// Its process ended, or closed its sockets.
     Disconnected,
-    /// It broke the protocol and was cut off.
+    /// It violated the protocol, and the manager closed its connection.
     CutOff(Violation),
 }
 
 impl End {
-    /// Tells whether the provider's data is ignored: what it means is known only for a version of
-    /// the protocol that is understood.
+    /// Returns whether the provider's data is ignored, because its version of the protocol is
+    /// unknown.
     pub fn ignores_data(&self) -> bool {
         matches!(self, Self::CutOff(Violation::PacketVersion(_)))
     }
@@ -104,35 +103,35 @@ impl fmt::Display for End {
     }
 }
 
-/// How a provider broke the protocol.
+/// A violation of the protocol by a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Violation {
-    /// It sent what is no packet or message.
+    /// It sent a malformed packet or message.
     Protocol(ProtocolError),
-    /// It sent a packet or message that is not its turn, or not its to send.
+    /// It sent a packet or message that is not valid in its state, or not valid for providers.
     Unexpected(&'static str),
-    /// It speaks another version of the packet protocol.
+    /// It uses another version of the packet protocol.
     PacketVersion(u32),
-    /// It asked to save a buffer in a mode other than streaming.
+    /// It sent SAVE_BUFFER in a mode other than streaming.
     NotStreaming,
-    /// It asked to save a buffer out of order.
+    /// It sent SAVE_BUFFER out of order.
     WrappedCount {
-        /// The wrapped count whose turn it was.
+        /// The next wrapped count.
         expected: u32,
-        /// The wrapped count it asked for.
+        /// The wrapped count that it sent.
         found: u32,
     },
-    /// It gave an end of durable data that went back, is no multiple of 8, or is out of range.
+    /// It sent an end of durable data that decreased, is not a multiple of 8, or is out of range.
     DurableEnd {
-        /// The end given before, in bytes.
+        /// The previous end, in bytes.
         last: u64,
-        /// The end it gave.
+        /// The end that it sent, in bytes.
         found: u64,
     },
-    /// It sent more than a provider has reason to.
+    /// It sent too many messages or packets.
     Flood,
-    /// It does not read what it is sent.
+    /// It does not read its messages or packets.
     NotReading,
 }
 
@@ -140,21 +139,21 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Protocol(error) => error.fmt(f),
-            Self::Unexpected(what) => write!(f, "sent {what} out of turn"),
+            Self::Unexpected(what) => write!(f, "sent {what} unexpectedly"),
             Self::PacketVersion(found) => {
-                write!(f, "speaks version {found} of the packet protocol: expected version 1")
+                write!(f, "uses version {found} of the packet protocol instead of version 1")
             }
-            Self::NotStreaming => write!(f, "asked to save a buffer in a mode that saves none"),
+            Self::NotStreaming => write!(f, "sent SAVE_BUFFER in a mode other than streaming"),
             Self::WrappedCount { expected, found } => {
-                write!(f, "asked to save buffer {found}: expected {expected}")
+                write!(f, "sent SAVE_BUFFER for wrapped count {found} instead of {expected}")
             }
             Self::DurableEnd { last, found } => write!(
                 f,
-                "gave {found} as end of its durable data: expected a multiple of 8 from {last} on, \
-                 inside the buffer"
+                "sent {found} as the end of its durable data, which is not a multiple of 8 between \
+                 {last} and the end of the buffer"
             ),
-            Self::Flood => write!(f, "sent more than it has reason to"),
-            Self::NotReading => write!(f, "does not read what it is sent"),
+            Self::Flood => write!(f, "sent too many messages or packets"),
+            Self::NotReading => write!(f, "does not read its messages"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Session and providers together.
+//! The coordinator of the session and all providers.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use super::{
     TraceeCounts, TraceeEvent, TraceeState,
 };
 
-/// The manager's number of a connected provider; never used twice.
+/// The manager's number of a connected provider. Numbers are never reused.
 pub type ProviderId = u32;
 
-/// What happens.
+/// An event for the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// A provider registered.
     Registered(ProviderId),
-    /// Something happened to a provider.
+    /// An event of one provider.
     Provider(ProviderId, TraceeEvent),
-    /// The caller opens a session. Ignored while there is one.
+    /// The caller opens a session. Ignored while a session exists.
     Open(ProviderConfig),
     /// The caller starts the session.
     Start(StartOptions),
@@ -27,18 +27,18 @@ pub enum Input {
     Stop,
     /// The caller ends the session.
     Terminate,
-    /// The caller wants the current rolling buffers handed over (streaming).
+    /// The caller flushes the current rolling buffers (streaming).
     Flush,
     /// Time passed.
     Tick,
 }
 
-/// What to do.
+/// An action for the event loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Something about a provider.
+    /// An action for one provider.
     Provider(ProviderId, TraceeAction),
-    /// The session came to a new state.
+    /// The session has a new state.
     State(SessionState),
 }
 
@@ -53,12 +53,12 @@ pub struct Coordinator {
 #[derive(Debug)]
 struct Current {
     session: Session,
-    provider_config: ProviderConfig,
+    config: ProviderConfig,
     start: StartOptions,
 }
 
 impl Coordinator {
-    /// Makes a coordinator with no provider and no session.
+    /// Creates a coordinator without providers and without a session.
     pub fn new() -> Self {
         Self::default()
     }
@@ -73,20 +73,20 @@ impl Coordinator {
         self.tracees.get(&id)
     }
 
-    /// Returns when a [`Input::Tick`] is due.
+    /// Returns the time at which an [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Time> {
         self.tracees.values().filter_map(Tracee::deadline).min()
     }
 
-    /// Takes what happened at `now`, returns what to do, in this order.
+    /// Handles an event at the time `now`. Returns the actions, in order.
     ///
-    /// Providers that died can be looked at until the next call.
+    /// Dead providers stay available until the next call.
     pub fn on(&mut self, input: Input, now: Time) -> Vec<Output> {
         self.tracees.retain(|_, tracee| tracee.state() != TraceeState::Dead);
         match input {
             Input::Registered(id) => self.registered(id, now),
             Input::Provider(id, event) => self.provider(id, event, now),
-            Input::Open(provider_config) => self.open(provider_config, now),
+            Input::Open(config) => self.open(config, now),
             Input::Start(options) => self.session(SessionEvent::Start(options), now),
             Input::Stop => self.session(SessionEvent::Stop, now),
             Input::Terminate => self.session(SessionEvent::Terminate, now),
@@ -101,11 +101,11 @@ impl Coordinator {
         self.tracees.insert(id, Tracee::new());
         let state = self.session_state();
         let started = state.is_some_and(SessionState::is_running);
-        let answer = TraceeAction::Send(ToProvider::Registered { started });
-        self.outputs.push(Output::Provider(id, answer));
+        let reply = TraceeAction::Send(ToProvider::Registered { started });
+        self.outputs.push(Output::Provider(id, reply));
         let joins = started || state == Some(SessionState::Initialized);
         if let (true, Some(current)) = (joins, &self.current) {
-            let initialize = TraceeEvent::Initialize(current.provider_config.clone());
+            let initialize = TraceeEvent::Initialize(current.config.clone());
             self.tracee_event(id, initialize, now);
         }
     }
@@ -122,12 +122,11 @@ impl Coordinator {
         }
     }
 
-    fn open(&mut self, provider_config: ProviderConfig, now: Time) {
+    fn open(&mut self, config: ProviderConfig, now: Time) {
         if self.current.is_none() {
-            let initialize = TraceeEvent::Initialize(provider_config.clone());
+            let initialize = TraceeEvent::Initialize(config.clone());
             let session = Session::new();
-            self.current =
-                Some(Current { session, provider_config, start: StartOptions::default() });
+            self.current = Some(Current { session, config, start: StartOptions::default() });
             self.outputs.push(Output::State(SessionState::Initialized));
             self.all(&initialize, now);
         }
@@ -152,7 +151,7 @@ impl Coordinator {
         }
     }
 
-    /// Lets the session follow its providers until it stays where it is.
+    /// Updates the session with the states of its providers, until its state is stable.
     fn update_session(&mut self, now: Time) {
         while let Some(before) = self.session_state() {
             self.session(SessionEvent::Counts(self.counts()), now);

@@ -1,8 +1,8 @@
-//! Checking the save requests of one provider.
+//! Checks the save requests of one provider.
 
 use super::Violation;
 
-/// A request to save a rolling buffer, checked.
+/// A valid request to save a rolling buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SaveRequest {
     /// The wrapped count of the rolling buffer to save.
@@ -11,9 +11,10 @@ pub struct SaveRequest {
     pub durable_data_end: u64,
 }
 
-/// What the next save request of a provider must look like.
+/// The expected values of a provider's next save request.
 ///
-/// The first wrapped count is kept apart from "none saved yet" by being the expected one.
+/// The field is the next wrapped count, not the last one: before the first save, there is no last
+/// one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct SaveSequence {
     next: u32,
@@ -26,7 +27,7 @@ impl SaveSequence {
         Self { durable_size, ..Self::default() }
     }
 
-    /// Checks a request; only a good one counts.
+    /// Checks a request. An invalid one does not advance the sequence.
     pub(super) fn check(&mut self, wrapped_count: u32, end: u64) -> Result<SaveRequest, Violation> {
         if wrapped_count != self.next {
             return Err(Violation::WrappedCount { expected: self.next, found: wrapped_count });
@@ -51,19 +52,19 @@ mod tests {
         assert_eq!(
             sequence.check(1, 0),
             Err(Violation::WrappedCount { expected: 0, found: 1 }),
-            "the first half is not skipped"
+            "the first rolling buffer cannot be skipped"
         );
         for wrapped_count in 0..5 {
             assert!(sequence.check(wrapped_count, 8).is_ok());
-            assert!(sequence.check(wrapped_count, 8).is_err(), "a repetition");
+            assert!(sequence.check(wrapped_count, 8).is_err(), "a repeated request");
         }
         sequence.next = u32::MAX;
         assert!(sequence.check(u32::MAX, 8).is_ok());
-        assert!(sequence.check(0, 8).is_ok(), "the count wraps round");
+        assert!(sequence.check(0, 8).is_ok(), "the count wraps around");
     }
 
     #[test]
-    fn the_durable_end_grows_inside_its_buffer() {
+    fn the_durable_end_increases_within_its_buffer() {
         let mut sequence = SaveSequence::new(4096);
         assert!(sequence.check(0, 16).is_ok());
         for bad in [8, 17, 4104, u64::MAX, u64::MAX - 7] {

@@ -1,65 +1,66 @@
-//! The session.
+//! The state machine of a session.
 //!
 //! ```text
-//!   open (caller)     start (caller)            nobody is starting
+//!   open (caller)     start (caller)            no provider is starting
 //!  ----------> Initialized ------> Starting -------------------------> Started
 //!                   |                  |                                  |
 //!                   |                  +---------- stop (caller) ---------+
 //!                   |                              |
-//!                   |                              v    nobody is stopping
+//!                   |                              v    no provider is stopping
 //!                   |                          Stopping ------------------> Stopped
 //!                   |                                                      |     | start (caller)
 //!                   |                                                      |     +---> Starting
 //!                   |             terminate (caller)                       |
 //!                   +-------------------------> Terminating <--------------+
-//!                                                    | nobody is left
+//!                                                    | no provider is left
 //!                                                    v
 //!                                               Terminated
 //! ```
 //!
-//! A terminate while it starts, runs or stops is remembered and stops it first. There are no times
-//! here: each provider has its own, so one that does not answer holds the session up once at most.
+//! A terminate in Starting, Started or Stopping is remembered, and the session stops first. The
+//! session has no timers: each provider has its own, so any number of hanging providers delays it
+//! only once.
 
 use trace_protocol::message::StartOptions;
 
-/// Where the session stands; later states are greater.
+/// The state of a session; later states are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SessionState {
     /// Providers have buffers and do not record.
     Initialized,
-    /// Some provider has not answered to the start.
+    /// Some provider has not replied to Start.
     Starting,
     /// Every provider records.
     Started,
-    /// Some provider has not answered to the stop.
+    /// Some provider has not replied to Stop.
     Stopping,
     /// No provider records.
     Stopped,
-    /// Some provider has not given its buffer back.
+    /// Some provider has not left its buffer.
     Terminating,
-    /// EndOnDrop.
+    /// The session has ended.
     Terminated,
 }
 
 impl SessionState {
-    /// Tells whether a provider that registers now records.
+    /// Returns whether a provider that registers in this state records.
     pub fn is_running(self) -> bool {
         matches!(self, Self::Starting | Self::Started)
     }
 }
 
-/// How many providers of the session are in which part of it.
+/// The numbers of providers in groups of states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TraceeCounts {
     /// In [`TraceeState::Starting`](super::TraceeState::Starting).
     pub starting: usize,
-    /// In a state from which a stop has to be answered, or in which it was not yet.
+    /// Providers that have been started and have not stopped.
     pub unstopped: usize,
-    /// In the session at all.
+    /// All providers in the session.
     pub present: usize,
 }
 
-/// What happens to the session.
+/// An event for the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionEvent {
     /// The caller starts it.
@@ -68,22 +69,22 @@ pub enum SessionEvent {
     Stop,
     /// The caller ends it.
     Terminate,
-    /// Its providers may have moved.
+    /// The states of its providers may have changed.
     Counts(TraceeCounts),
 }
 
-/// What the session wants of its providers.
+/// An action for all providers of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionAction {
-    /// All of them start.
+    /// Start all of them.
     StartAll(StartOptions),
-    /// All of them stop.
+    /// Stop all of them.
     StopAll,
-    /// All of them terminate.
+    /// Terminate all of them.
     TerminateAll,
 }
 
-/// The session.
+/// The state machine of a session.
 #[derive(Debug, Clone)]
 pub struct Session {
     state: SessionState,
@@ -91,17 +92,17 @@ pub struct Session {
 }
 
 impl Session {
-    /// Makes a session that was just opened.
+    /// Creates a session that was just opened.
     pub fn new() -> Self {
         Self { state: SessionState::Initialized, terminate_requested: false }
     }
 
-    /// Returns where it stands.
+    /// Returns the session's state.
     pub fn state(&self) -> SessionState {
         self.state
     }
 
-    /// The transition function. What is not allowed in the present state does nothing.
+    /// The transition function. Events that are not valid in the current state are ignored.
     pub fn on(&mut self, event: SessionEvent) -> Option<SessionAction> {
         use SessionEvent as E;
         use SessionState as S;
@@ -133,8 +134,11 @@ impl Session {
             SessionState::Starting if counts.starting == 0 => self.enter(SessionState::Started),
             SessionState::Stopping if counts.unstopped == 0 => {
                 self.enter(SessionState::Stopped);
-                let wanted = self.terminate_requested;
-                wanted.then_some(()).and_then(|()| self.on(SessionEvent::Terminate))
+                if self.terminate_requested {
+                    self.on(SessionEvent::Terminate)
+                } else {
+                    None
+                }
             }
             SessionState::Terminating if counts.present == 0 => {
                 self.enter(SessionState::Terminated)

@@ -1,4 +1,4 @@
-//! One file per phase of a session. Providers answer only where a test says so.
+//! One file for each phase of a session. Providers reply only where a test does it.
 
 mod dead;
 mod initialize;
@@ -21,7 +21,7 @@ use super::*;
 
 pub(super) const DURABLE_SIZE: u64 = 4096;
 
-/// A coordinator, its clock, and what it wanted done since the last look.
+/// A coordinator, its clock, and its outputs since the last check.
 pub(super) struct Scene {
     pub(super) coordinator: Coordinator,
     pub(super) now: Time,
@@ -31,7 +31,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// A scene with `providers` registered, numbered from 1.
+    /// Returns a scene with `providers` registered providers, numbered from 1.
     pub(super) fn new(providers: u32) -> Self {
         let coordinator = Coordinator::new();
         let mut scene =
@@ -43,16 +43,16 @@ impl Scene {
         scene
     }
 
-    /// A scene whose session was opened and started; the providers have not answered.
+    /// Returns a scene whose session is starting; no provider has replied.
     pub(super) fn starting(providers: u32) -> Self {
         let mut scene = Self::new(providers);
-        scene.dispatch(Input::Open(provider_config()));
+        scene.dispatch(Input::Open(config()));
         scene.dispatch(Input::Start(StartOptions::default()));
         scene.log.clear();
         scene
     }
 
-    /// A scene in which all providers record.
+    /// Returns a scene in which all providers record.
     pub(super) fn started(providers: u32) -> Self {
         let mut scene = Self::starting(providers);
         for id in 1..=providers {
@@ -62,12 +62,12 @@ impl Scene {
         scene
     }
 
-    /// Gives an input, and makes the buffers that are asked for.
+    /// Dispatches an input, and creates the requested buffers.
     pub(super) fn dispatch(&mut self, input: Input) {
         let outputs = self.coordinator.on(input, self.now);
         for output in outputs {
             self.log.push(output.clone());
-            if let Output::Provider(id, TraceeAction::MakeBuffer) = output {
+            if let Output::Provider(id, TraceeAction::CreateBuffer) = output {
                 self.event(
                     id,
                     match self.memory {
@@ -87,7 +87,7 @@ impl Scene {
         self.event(id, TraceeEvent::Packet(packet));
     }
 
-    /// Lets time pass and tells the coordinator.
+    /// Advances the clock and dispatches a tick.
     pub(super) fn pass(&mut self, time: Duration) {
         self.now += time;
         self.dispatch(Input::Tick);
@@ -101,7 +101,7 @@ impl Scene {
         self.coordinator.tracee(id).map_or(TraceeState::Dead, Tracee::state)
     }
 
-    /// What was to be done about a provider since the last look.
+    /// Removes and returns the actions for a provider since the last call.
     pub(super) fn actions(&mut self, id: ProviderId) -> Vec<TraceeAction> {
         let (mut of_provider, mut rest) = (Vec::new(), Vec::new());
         for output in self.log.drain(..) {
@@ -115,7 +115,7 @@ impl Scene {
     }
 }
 
-pub(super) fn provider_config() -> ProviderConfig {
+pub(super) fn config() -> ProviderConfig {
     ProviderConfig {
         mode: BufferingMode::Streaming,
         categories: vec!["io".to_owned()],

@@ -1,4 +1,4 @@
-//! One connected provider, as the manager sees it.
+//! The state machine of a connected provider.
 //!
 //! ```text
 //!               register (provider)
@@ -11,26 +11,26 @@
 //!     |                                        | start (session)
 //!     |                                        v
 //!     |                                    Starting
-//!     |                                        | STARTED (provider), or its time is up
+//!     |                                        | STARTED (provider), or time-out
 //!     |                                        v
 //!     |                                     Started ------ STOPPED (provider) ------+
 //!     |                                        | stop (session; also in Starting)   |
 //!     |                                        v                                    |
 //!     |                                    Stopping                                 |
-//!     |                                        | STOPPED (provider), or time is up  |
+//!     |                                        | STOPPED (provider), or time-out    |
 //!     |                                        v                                    |
 //!     |                                     Stopped <-------------------------------+
 //!     |                                        | terminate (session)   ^ start (session) leads
 //!     |                                        v                         back to Starting
 //!     +---- finish ----------------------- Terminating
-//!           packet socket closed (provider), or time is up
+//!           packet socket closed (provider), or time-out
 //!
 //!     any state --- registration socket closed (provider), or cut off (manager) ---> Dead
 //! ```
 //!
-//! Whatever the way out of a session, exactly one [`TraceeAction::Finish`] marks it, and that is
-//! when the rest of the buffer is read. A provider that did not answer to stop is not waited for
-//! again.
+//! On every way out of a session, there is exactly one [`TraceeAction::Finish`]: then the rest of
+//! the buffer is read. The manager does not wait for Terminate if the provider did not reply to
+//! Stop.
 
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::message::{Initialize, StartOptions, ToProvider};
@@ -39,49 +39,49 @@ use trace_protocol::packet::{AlertName, Packet, PACKET_VERSION};
 use super::save_sequence::SaveSequence;
 use super::{End, ProviderConfig, SaveRequest, Time, Timeouts, Violation};
 
-/// Where a provider stands.
+/// The state of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceeState {
     /// Connected, in no session.
     Registered,
     /// In a session, without a buffer yet.
     Initializing,
-    /// Has its buffer, and was not asked to start.
+    /// Has its buffer, and is not started.
     Initialized,
-    /// Was asked to start, and has until the deadline to answer.
+    /// Has to reply to Start before the deadline.
     Starting {
-        /// When it counts as started.
+        /// The time from which it is treated as started.
         deadline: Time,
     },
     /// Records.
     Started,
-    /// Was asked to stop, and has until the deadline to answer.
+    /// Has to reply to Stop before the deadline.
     Stopping {
-        /// When it counts as stopped.
+        /// The time from which it is treated as stopped.
         deadline: Time,
     },
-    /// Records no more; its buffer is still its own.
+    /// Does not record, and still has its buffer.
     Stopped,
-    /// Was asked to give its buffer back, and has until the deadline to do so.
+    /// Has to leave its buffer before the deadline.
     Terminating {
-        /// When the buffer is read without waiting any longer.
+        /// The time from which the buffer is read without waiting.
         deadline: Time,
     },
-    /// Gone for ever.
+    /// Its connection is closed.
     Dead,
 }
 
-/// What happens to a provider.
+/// An event for a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceeEvent {
-    /// The session wants it in.
+    /// The session includes it.
     Initialize(ProviderConfig),
-    /// The loop made its buffer; `durable_size` is in bytes.
+    /// The loop created its buffer.
     BufferReady {
         /// Size of the durable buffer in bytes.
         durable_size: u64,
     },
-    /// The loop could not make its buffer.
+    /// The loop could not create its buffer.
     NoBuffer,
     /// The session starts.
     Start(StartOptions),
@@ -89,40 +89,40 @@ pub enum TraceeEvent {
     Stop,
     /// The session ends.
     Terminate,
-    /// The session wants the current rolling buffer handed over.
+    /// The session flushes the current rolling buffer.
     Flush,
-    /// A packet came.
+    /// A packet arrived.
     Packet(Packet),
-    /// The packet socket was closed by the provider.
+    /// The provider closed the packet socket.
     PacketsClosed,
-    /// The registration socket was closed by the provider.
+    /// The provider closed the registration socket.
     Disconnected,
-    /// The loop saw it break the protocol.
+    /// The loop detected a violation of the protocol.
     Violation(Violation),
     /// Time passed.
     Tick,
 }
 
-/// What the loop has to do about a provider.
+/// An action of the loop for a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceeAction {
-    /// Make its buffer, then report [`TraceeEvent::BufferReady`] or [`TraceeEvent::NoBuffer`].
-    MakeBuffer,
-    /// Send it a message; the buffer goes with [`ToProvider::Initialize`].
+    /// Create its buffer, then report [`TraceeEvent::BufferReady`] or [`TraceeEvent::NoBuffer`].
+    CreateBuffer,
+    /// Send it a message. [`ToProvider::Initialize`] is sent with the buffer.
     Send(ToProvider),
-    /// Copy the rolling buffer, then answer with [`Packet::BufferSaved`].
+    /// Copy the rolling buffer, then reply with [`Packet::BufferSaved`].
     Save(SaveRequest),
-    /// Tell the caller of an alert.
+    /// Report an alert to the caller.
     Alert(AlertName),
-    /// Tell the caller that it was not heard of in time after a start.
+    /// Report to the caller that it did not reply to Start in time.
     StartTimedOut,
-    /// Read what is left in its buffer and give the buffer up.
+    /// Read the rest of its buffer, and release the buffer.
     Finish(End),
     /// Close its connection.
     CutOff(Violation),
 }
 
-/// One connected provider.
+/// A connected provider.
 #[derive(Debug, Clone)]
 pub struct Tracee {
     state: TraceeState,
@@ -136,7 +136,7 @@ pub struct Tracee {
 type Actions = Vec<TraceeAction>;
 
 impl Tracee {
-    /// Makes the tracee of a provider that just registered.
+    /// Creates the state machine of a provider that just registered.
     pub fn new() -> Self {
         Self {
             state: TraceeState::Registered,
@@ -148,27 +148,27 @@ impl Tracee {
         }
     }
 
-    /// Returns where it stands.
+    /// Returns its state.
     pub fn state(&self) -> TraceeState {
         self.state
     }
 
-    /// Tells whether it answered to the last start.
+    /// Returns whether it replied to the last Start.
     pub fn start_acknowledged(&self) -> bool {
         self.start_acknowledged
     }
 
-    /// Tells whether it answered to the last stop.
+    /// Returns whether it replied to the last Stop.
     pub fn stop_acknowledged(&self) -> bool {
         self.stop_acknowledged
     }
 
-    /// Tells whether it is in a session: between initialize and finish.
+    /// Returns whether it is in a session: between initialize and finish.
     pub fn in_session(&self) -> bool {
         !matches!(self.state, TraceeState::Registered | TraceeState::Dead)
     }
 
-    /// Returns when it wants a [`TraceeEvent::Tick`].
+    /// Returns the time at which a [`TraceeEvent::Tick`] is due.
     pub fn deadline(&self) -> Option<Time> {
         match self.state {
             TraceeState::Starting { deadline }
@@ -178,7 +178,7 @@ impl Tracee {
         }
     }
 
-    /// The transition function: takes what happened at `now`, returns what to do.
+    /// The transition function: handles an event at the time `now`, and returns the actions.
     pub fn on(&mut self, event: TraceeEvent, now: Time) -> Actions {
         use TraceeEvent as E;
         use TraceeState as S;
@@ -186,7 +186,7 @@ impl Tracee {
             (S::Dead, _) => Vec::new(),
             (_, E::Disconnected) => self.leave(S::Dead, End::Disconnected),
             (_, E::Violation(violation)) => self.cut_off(violation),
-            (S::Registered, E::Initialize(provider_config)) => self.enter(provider_config),
+            (S::Registered, E::Initialize(config)) => self.enter(config),
             (S::Registered, E::Packet(_)) => self.cut_off(Violation::Unexpected("a packet")),
             (S::Registered, _) => Vec::new(),
             (S::Initializing, E::BufferReady { durable_size }) => self.initialized(durable_size),
@@ -203,14 +203,13 @@ impl Tracee {
         }
     }
 
-    fn enter(&mut self, provider_config: ProviderConfig) -> Actions {
+    fn enter(&mut self, config: ProviderConfig) -> Actions {
         self.state = TraceeState::Initializing;
-        self.timeouts = provider_config.timeouts;
-        self.initialize =
-            Initialize { mode: provider_config.mode, categories: provider_config.categories };
+        self.timeouts = config.timeouts;
+        self.initialize = Initialize { mode: config.mode, categories: config.categories };
         self.start_acknowledged = false;
         self.stop_acknowledged = false;
-        vec![TraceeAction::MakeBuffer]
+        vec![TraceeAction::CreateBuffer]
     }
 
     fn initialized(&mut self, durable_size: u64) -> Actions {
@@ -267,11 +266,12 @@ impl Tracee {
     }
 
     fn started(&mut self, version: u32) -> Actions {
-        let asked = !matches!(self.state, TraceeState::Initializing | TraceeState::Initialized);
+        let was_started =
+            !matches!(self.state, TraceeState::Initializing | TraceeState::Initialized);
         if version != PACKET_VERSION {
             return self.cut_off(Violation::PacketVersion(version));
         }
-        if !asked || self.start_acknowledged {
+        if !was_started || self.start_acknowledged {
             return self.cut_off(Violation::Unexpected("STARTED"));
         }
         self.start_acknowledged = true;
@@ -293,7 +293,7 @@ impl Tracee {
     }
 
     fn save(&mut self, wrapped_count: u32, durable_data_end: u64) -> Actions {
-        // Before STARTED the provider's version, and so its data, is not known.
+        // Before STARTED, the provider's version is unknown, and so is the format of its data.
         let checked = match (self.initialize.mode, self.start_acknowledged) {
             (BufferingMode::Streaming, true) => self.saves.check(wrapped_count, durable_data_end),
             (BufferingMode::Streaming, false) => Err(Violation::Unexpected("SAVE_BUFFER")),

@@ -1,46 +1,47 @@
-//! What alerts do.
+//! The effects of alerts.
 //!
 //! ```text
 //!            alert: take one               alert: remember it
-//!   Idle ---------------------> WriterThread ----------------------> WriterThread, and alerts wait
+//!   Idle ---------------------> Writing ----------------------> Writing, and alerts wait
 //!    ^                            | ^                                    |
 //!    +---------- written ---------+ +---------- written: take one -------+
 //! ```
 //!
-//! A snapshot takes a while to be written. Alerts that come meanwhile have one together, which is
-//! taken as soon as the first is written: each alert so has one that was taken after it, and there
-//! is never more than one copy of the buffers.
+//! Alerts that arrive while a snapshot is written share the next one, which is taken as soon as the
+//! first is written. So each alert has a snapshot that was taken after it, and only one copy of the
+//! buffers exists at a time.
 
-/// What is to happen when a provider raises an alert.
+/// The effect of one alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
     /// The alert's name.
     pub alert: String,
-    /// What happens then.
+    /// Its effect.
     pub action: TriggerAction,
 }
 
-/// What happens when an alert is raised.
+/// The effect of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriggerAction {
-    /// The session stops and ends, as with [`SessionHandle::stop`](crate::SessionHandle::stop).
+    /// The session stops and ends, as by [`SessionHandle::stop`](crate::SessionHandle::stop).
     Stop,
-    /// An archive of what there is so far is written beside the session's own, with `-snapshot-1`,
-    /// `-snapshot-2` … in its name, and the session goes on. At most 100 in a session.
+    /// A snapshot of all records so far is written beside the session's archive, with
+    /// `-snapshot-1`, `-snapshot-2` … in its name. The session continues. A session takes at most
+    /// 100.
     Snapshot,
 }
 
-/// What to do.
+/// An action for the event loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reaction {
     /// Take a snapshot, then report [`Triggers::written`].
     Snapshot {
         /// Its number, from 1.
         number: u32,
-        /// The alerts that it is for.
+        /// The alerts that caused it.
         alerts: Vec<String>,
     },
-    /// Say that this alert has no snapshot, since there were too many. Said once.
+    /// Report that this alert has no snapshot, because the limit is reached. Returned once.
     LimitReached {
         /// The alert.
         alert: String,
@@ -52,31 +53,31 @@ pub enum Reaction {
     },
 }
 
-/// The most snapshots of a session.
+/// The largest number of snapshots of a session.
 pub const MAX_SNAPSHOTS: u32 = 100;
 
-/// The most names that one snapshot is for.
+/// The largest number of alerts of one snapshot.
 const MAX_WAITING: usize = 100;
 
 /// The triggers of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Triggers {
     triggers: Vec<Trigger>,
-    /// A snapshot is being written.
+    /// Whether a snapshot is being written.
     writing: bool,
-    /// The alerts that the next one is for.
+    /// The alerts of the next snapshot.
     waiting: Vec<String>,
     taken: u32,
     limit_reported: bool,
 }
 
 impl Triggers {
-    /// Makes a session's triggers. Of an alert with several, snapshots come first.
+    /// Creates the triggers of a session. If an alert has several, its snapshot comes first.
     pub fn new(triggers: Vec<Trigger>) -> Self {
         Self { triggers, ..Self::default() }
     }
 
-    /// Takes an alert, returns what to do, in this order.
+    /// Handles an alert. Returns the actions, in order.
     pub fn alert(&mut self, name: &str) -> Vec<Reaction> {
         let has = |action| {
             self.triggers.iter().any(|trigger| trigger.alert == name && trigger.action == action)
@@ -98,7 +99,7 @@ impl Triggers {
         self.next()
     }
 
-    /// Takes note that a snapshot has been written, or could not be. Returns what to do.
+    /// Notes that a snapshot was written or failed. Returns the next action.
     pub fn written(&mut self) -> Option<Reaction> {
         self.writing = false;
         self.next()
@@ -113,12 +114,12 @@ impl Triggers {
         Some(Reaction::Snapshot { number: self.taken, alerts: std::mem::take(&mut self.waiting) })
     }
 
-    /// Returns how many snapshots there were.
+    /// Returns the number of snapshots so far.
     pub fn taken(&self) -> u32 {
         self.taken
     }
 
-    /// Ends them. Returns the alerts that have no snapshot because the session ended first.
+    /// Disables all triggers. Returns the alerts whose snapshot the session's end prevented.
     pub fn end(&mut self) -> Vec<String> {
         self.triggers.clear();
         std::mem::take(&mut self.waiting)

@@ -36,7 +36,7 @@ impl EventLoop {
 
     fn perform_action(&mut self, id: ProviderId, action: TraceeAction) {
         match action {
-            TraceeAction::MakeBuffer => self.make_buffer(id),
+            TraceeAction::CreateBuffer => self.create_buffer(id),
             TraceeAction::Send(message) => self.send(id, &message),
             TraceeAction::Save(request) => self.save(id, request),
             TraceeAction::Alert(name) => self.handle_alert(id, name.as_str()),

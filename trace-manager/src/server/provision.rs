@@ -44,12 +44,12 @@ impl fmt::Display for NoBuffer {
 
 impl EventLoop {
     /// Makes a provider's buffer; it may have to wait for it.
-    pub(super) fn make_buffer(&mut self, id: ProviderId) {
-        self.make_buffer_until(id, Instant::now() + BUFFER_TIMEOUT);
+    pub(super) fn create_buffer(&mut self, id: ProviderId) {
+        self.create_buffer_until(id, Instant::now() + BUFFER_TIMEOUT);
     }
 
-    fn make_buffer_until(&mut self, id: ProviderId, deadline: Instant) {
-        match self.try_make_buffer(id) {
+    fn create_buffer_until(&mut self, id: ProviderId, deadline: Instant) {
+        match self.try_create_buffer(id) {
             Ok(layout) => {
                 let durable_size = layout.durable_size() as u64;
                 self.provider_event(id, TraceeEvent::BufferReady { durable_size });
@@ -79,7 +79,7 @@ impl EventLoop {
             if !is_running || waiting.deadline <= Instant::now() {
                 self.refuse_buffer(waiting.id, &waiting.no_memory);
             } else if waiting.no_memory.freed != self.admission.buffers.freed() {
-                self.make_buffer_until(waiting.id, waiting.deadline);
+                self.create_buffer_until(waiting.id, waiting.deadline);
             } else {
                 self.admission.pending.push_back(waiting);
             }
@@ -104,7 +104,7 @@ impl EventLoop {
     }
 
     /// Makes a provider's buffer and packet sockets, and adds it to the recording.
-    fn try_make_buffer(&mut self, id: ProviderId) -> Result<Layout, NoBuffer> {
+    fn try_create_buffer(&mut self, id: ProviderId) -> Result<Layout, NoBuffer> {
         let Some(connection) = self.connections.get(&id) else { return failed("it is gone") };
         let Register { durable_hint, categories, clock, .. } =
             connection.register.clone().unwrap_or_default();

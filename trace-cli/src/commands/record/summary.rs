@@ -276,13 +276,13 @@ mod tests {
     fn providers_that_break_the_protocol_are_reported() {
         let version = provider(End::CutOff(Violation::PacketVersion(2)), false);
         let said = misbehavior(&version).unwrap();
-        assert!(said.starts_with("app (7) was cut off and its data ignored: speaks version 2"));
+        assert!(said.starts_with("app (7) was cut off and its data ignored: uses version 2"));
         assert_eq!(
             provider_json(&version)["cut_off"],
-            "speaks version 2 of the packet protocol: expected version 1"
+            "uses version 2 of the packet protocol instead of version 1"
         );
         let flood = misbehavior(&provider(End::CutOff(Violation::Flood), false)).unwrap();
-        assert!(flood.starts_with("app (7) was cut off: sent more than it has reason to"));
+        assert!(flood.starts_with("app (7) was cut off: sent too many messages or packets"));
     }
 
     #[test]

@@ -10,18 +10,18 @@ fn a_dead_provider_is_salvaged_at_once() {
 }
 
 #[test]
-fn nobody_waits_for_the_dead() {
+fn the_session_does_not_wait_for_dead_providers() {
     let mut scene = Scene::starting(2);
     scene.packet(1, Packet::Started { version: 1 });
     scene.event(2, TraceeEvent::Disconnected);
     assert_eq!(scene.state(), Some(SessionState::Started));
     scene.dispatch(Input::Terminate);
     scene.event(1, TraceeEvent::Disconnected);
-    assert_eq!(scene.state(), None, "nobody is left");
+    assert_eq!(scene.state(), None, "no provider is left");
 }
 
 #[test]
-fn dying_while_stopping_lets_the_session_stop() {
+fn a_death_while_stopping_lets_the_session_stop() {
     let mut scene = Scene::started(2);
     scene.dispatch(Input::Stop);
     scene.packet(1, Packet::Stopped);
@@ -30,7 +30,7 @@ fn dying_while_stopping_lets_the_session_stop() {
 }
 
 #[test]
-fn dying_while_terminating_finishes_once() {
+fn a_death_while_terminating_finishes_once() {
     let mut scene = Scene::started(1);
     scene.dispatch(Input::Terminate);
     scene.packet(1, Packet::Stopped);
@@ -41,7 +41,7 @@ fn dying_while_terminating_finishes_once() {
 }
 
 #[test]
-fn dying_after_stopped_counts_as_an_orderly_end() {
+fn a_death_after_stopped_is_an_orderly_end() {
     let mut scene = Scene::started(1);
     scene.packet(1, Packet::Stopped);
     scene.event(1, TraceeEvent::Disconnected);
@@ -49,7 +49,7 @@ fn dying_after_stopped_counts_as_an_orderly_end() {
 }
 
 #[test]
-fn closing_the_packet_socket_leaves_the_session_only() {
+fn a_closed_packet_socket_ends_the_session_but_not_the_connection() {
     let mut scene = Scene::started(1);
     scene.event(1, TraceeEvent::PacketsClosed);
     assert_eq!(scene.actions(1), [TraceeAction::Finish(End::Disconnected)]);
@@ -57,7 +57,7 @@ fn closing_the_packet_socket_leaves_the_session_only() {
 }
 
 #[test]
-fn dying_without_a_session_needs_nothing() {
+fn a_death_without_a_session_needs_no_action() {
     let mut scene = Scene::new(1);
     scene.event(1, TraceeEvent::Disconnected);
     assert_eq!(scene.log, []);
@@ -73,5 +73,5 @@ fn a_flooding_provider_is_cut_off_alone() {
     assert_eq!(actions[1], TraceeAction::CutOff(Violation::Flood));
     assert_eq!(scene.tracee(2), TraceeState::Started);
     scene.event(1, TraceeEvent::Violation(Violation::Flood));
-    assert_eq!(scene.log, [], "the dead do nothing");
+    assert_eq!(scene.log, [], "dead providers are ignored");
 }

@@ -9,7 +9,7 @@ fn initialize() -> TraceeAction {
 }
 
 #[test]
-fn a_registration_is_answered() {
+fn a_registration_gets_a_reply() {
     let mut scene = Scene::new(0);
     scene.dispatch(Input::Registered(1));
     assert_eq!(scene.actions(1), [send(ToProvider::Registered { started: false })]);
@@ -17,23 +17,23 @@ fn a_registration_is_answered() {
 }
 
 #[test]
-fn opening_hands_every_provider_a_buffer() {
+fn open_gives_each_provider_a_buffer() {
     let mut scene = Scene::new(2);
-    scene.dispatch(Input::Open(provider_config()));
+    scene.dispatch(Input::Open(config()));
     for id in [1, 2] {
-        assert_eq!(scene.actions(id), [TraceeAction::MakeBuffer, initialize()]);
+        assert_eq!(scene.actions(id), [TraceeAction::CreateBuffer, initialize()]);
         assert_eq!(scene.tracee(id), TraceeState::Initialized);
     }
     assert_eq!(scene.state(), Some(SessionState::Initialized));
 }
 
 #[test]
-fn a_provider_without_a_buffer_stays_out() {
+fn a_provider_without_a_buffer_does_not_join() {
     let mut scene = Scene::new(1);
     scene.memory = false;
-    scene.dispatch(Input::Open(provider_config()));
+    scene.dispatch(Input::Open(config()));
     scene.dispatch(Input::Start(StartOptions::default()));
-    assert_eq!(scene.actions(1), [TraceeAction::MakeBuffer]);
+    assert_eq!(scene.actions(1), [TraceeAction::CreateBuffer]);
     assert_eq!(scene.tracee(1), TraceeState::Registered);
     assert_eq!(scene.state(), Some(SessionState::Started));
 }
@@ -41,20 +41,20 @@ fn a_provider_without_a_buffer_stays_out() {
 #[test]
 fn a_second_open_is_ignored() {
     let mut scene = Scene::started(1);
-    scene.dispatch(Input::Open(provider_config()));
+    scene.dispatch(Input::Open(config()));
     assert_eq!(scene.log, []);
     assert_eq!(scene.state(), Some(SessionState::Started));
 }
 
 #[test]
-fn packets_before_the_start_cut_off() {
+fn packets_before_the_start_are_violations() {
     for packet in [
         Packet::Started { version: 1 },
         Packet::Stopped,
         Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 0 },
     ] {
         let mut scene = Scene::new(1);
-        scene.dispatch(Input::Open(provider_config()));
+        scene.dispatch(Input::Open(config()));
         scene.log.clear();
         scene.packet(1, packet);
         let actions = scene.actions(1);
@@ -80,6 +80,6 @@ fn the_next_session_initializes_again() {
     scene.event(1, TraceeEvent::PacketsClosed);
     assert_eq!(scene.state(), None);
     scene.log.clear();
-    scene.dispatch(Input::Open(provider_config()));
-    assert_eq!(scene.actions(1), [TraceeAction::MakeBuffer, initialize()]);
+    scene.dispatch(Input::Open(config()));
+    assert_eq!(scene.actions(1), [TraceeAction::CreateBuffer, initialize()]);
 }

@@ -10,14 +10,14 @@ fn a_late_provider_joins_a_running_session() {
         scene.dispatch(Input::Registered(7));
         let actions = scene.actions(7);
         assert_eq!(actions.len(), 4, "{actions:?}");
-        assert_eq!(actions[..2], [registered(true), TraceeAction::MakeBuffer]);
+        assert_eq!(actions[..2], [registered(true), TraceeAction::CreateBuffer]);
         assert!(matches!(actions[2], TraceeAction::Send(ToProvider::Initialize(_))));
         assert_eq!(actions[3], start());
     }
 }
 
 #[test]
-fn a_late_provider_does_not_take_the_session_back() {
+fn a_late_provider_does_not_reset_the_session() {
     let mut scene = Scene::started(1);
     scene.dispatch(Input::Registered(7));
     assert_eq!(scene.state(), Some(SessionState::Started));
@@ -26,9 +26,9 @@ fn a_late_provider_does_not_take_the_session_back() {
 }
 
 #[test]
-fn a_provider_that_comes_before_the_start_waits_for_it() {
+fn a_provider_that_registers_before_the_start_waits_for_it() {
     let mut scene = Scene::new(0);
-    scene.dispatch(Input::Open(provider_config()));
+    scene.dispatch(Input::Open(config()));
     scene.dispatch(Input::Registered(7));
     assert_eq!(scene.actions(7)[0], registered(false));
     assert_eq!(scene.tracee(7), TraceeState::Initialized);
@@ -37,7 +37,7 @@ fn a_provider_that_comes_before_the_start_waits_for_it() {
 }
 
 #[test]
-fn a_provider_that_comes_after_the_stop_stays_out() {
+fn a_provider_that_registers_after_the_stop_does_not_join() {
     let mut scene = Scene::started(1);
     scene.dispatch(Input::Stop);
     scene.dispatch(Input::Registered(7));

@@ -1,4 +1,4 @@
-//! Whatever happens, in whatever order: buffers are finished exactly once, and sessions end.
+//! Random events in random order: buffers are finished exactly once, and sessions end.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ fn input() -> impl Strategy<Value = Input> {
     prop_oneof![
         2 => (1u32..5).prop_map(Input::Registered),
         10 => (1u32..5, event()).prop_map(|(id, event)| Input::Provider(id, event)),
-        2 => Just(Input::Open(provider_config())),
+        2 => Just(Input::Open(config())),
         2 => Just(Input::Start(StartOptions::default())),
         1 => Just(Input::Stop),
         1 => Just(Input::Terminate),
@@ -39,12 +39,12 @@ fn input() -> impl Strategy<Value = Input> {
     ]
 }
 
-/// Checks that who is finished had a buffer, and who gets a buffer had none.
-fn follow(scene: &mut Scene, holders: &mut BTreeSet<ProviderId>) {
+/// Checks that only providers with a buffer are finished, and only those without get one.
+fn check_buffers(scene: &mut Scene, owners: &mut BTreeSet<ProviderId>) {
     for output in scene.log.drain(..) {
         match output {
-            Output::Provider(id, TraceeAction::MakeBuffer) => assert!(holders.insert(id)),
-            Output::Provider(id, TraceeAction::Finish(_)) => assert!(holders.remove(&id)),
+            Output::Provider(id, TraceeAction::CreateBuffer) => assert!(owners.insert(id)),
+            Output::Provider(id, TraceeAction::Finish(_)) => assert!(owners.remove(&id)),
             _ => {}
         }
     }
@@ -56,7 +56,7 @@ proptest! {
         inputs in prop::collection::vec((input(), 0u64..2000), 0..200),
     ) {
         let mut scene = Scene::new(0);
-        let mut holders = BTreeSet::new();
+        let mut owners = BTreeSet::new();
         let mut connected = BTreeSet::new();
         for (input, millis) in inputs {
             scene.now += Duration::from_millis(millis);
@@ -65,15 +65,15 @@ proptest! {
                 Input::Registered(id) if !connected.insert(id) => continue,
                 input => scene.dispatch(input),
             }
-            follow(&mut scene, &mut holders);
+            check_buffers(&mut scene, &mut owners);
             connected.retain(|id| scene.tracee(*id) != TraceeState::Dead);
         }
         scene.dispatch(Input::Terminate);
         for _ in 0..3 {
             scene.pass(Duration::from_secs(5));
         }
-        follow(&mut scene, &mut holders);
+        check_buffers(&mut scene, &mut owners);
         prop_assert_eq!(scene.state(), None, "a session ends in three timeouts at most");
-        prop_assert!(holders.is_empty(), "{:?} were not finished", holders);
+        prop_assert!(owners.is_empty(), "{:?} were not finished", owners);
     }
 }

@@ -5,7 +5,7 @@ fn save(wrapped_count: u32, durable_data_end: u64) -> Packet {
 }
 
 #[test]
-fn good_requests_are_saved_in_order() {
+fn valid_requests_are_saved_in_order() {
     let mut scene = Scene::started(1);
     for (wrapped_count, durable_data_end) in [(0, 0), (1, 8), (2, DURABLE_SIZE)] {
         scene.packet(1, save(wrapped_count, durable_data_end));
@@ -15,7 +15,7 @@ fn good_requests_are_saved_in_order() {
 }
 
 #[test]
-fn a_request_is_good_while_stopping() {
+fn a_request_is_valid_while_stopping() {
     let mut scene = Scene::started(1);
     scene.dispatch(Input::Stop);
     scene.log.clear();
@@ -24,7 +24,7 @@ fn a_request_is_good_while_stopping() {
 }
 
 #[test]
-fn a_bad_request_cuts_off_its_provider_alone() {
+fn an_invalid_request_cuts_off_its_provider_only() {
     for bad in [save(1, 8), save(0, 7), save(0, DURABLE_SIZE + 8), save(u32::MAX, 0)] {
         let mut scene = Scene::started(2);
         scene.packet(1, bad);
@@ -38,10 +38,10 @@ fn a_bad_request_cuts_off_its_provider_alone() {
 }
 
 #[test]
-fn other_modes_save_nothing() {
+fn a_request_in_another_mode_is_a_violation() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
         let mut scene = Scene::new(1);
-        scene.dispatch(Input::Open(ProviderConfig { mode, ..provider_config() }));
+        scene.dispatch(Input::Open(ProviderConfig { mode, ..config() }));
         scene.dispatch(Input::Start(StartOptions::default()));
         scene.packet(1, Packet::Started { version: 1 });
         scene.log.clear();
@@ -52,7 +52,7 @@ fn other_modes_save_nothing() {
 }
 
 #[test]
-fn the_managers_packet_is_not_a_providers() {
+fn a_packet_of_the_manager_is_a_violation() {
     let mut scene = Scene::started(1);
     scene.packet(1, Packet::BufferSaved { wrapped_count: 0, durable_data_end: 0 });
     let violation = Violation::Unexpected("BUFFER_SAVED");

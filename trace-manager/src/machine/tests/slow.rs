@@ -3,7 +3,7 @@ use super::*;
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn start_is_waited_for_five_seconds() {
+fn the_reply_to_start_has_five_seconds() {
     let mut scene = Scene::starting(2);
     scene.packet(1, Packet::Started { version: 1 });
     assert_eq!(scene.coordinator.deadline(), Some(scene.now + 5 * SECOND));
@@ -18,7 +18,7 @@ fn start_is_waited_for_five_seconds() {
 }
 
 #[test]
-fn a_late_answer_to_start_counts() {
+fn a_late_reply_to_start_is_accepted() {
     let mut scene = Scene::starting(1);
     scene.pass(5 * SECOND);
     scene.packet(1, Packet::Started { version: 1 });
@@ -34,7 +34,7 @@ fn a_late_answer_to_start_counts() {
 }
 
 #[test]
-fn stop_is_waited_for_once() {
+fn a_hanging_provider_delays_the_end_once() {
     let mut scene = Scene::started(2);
     scene.dispatch(Input::Terminate);
     scene.packet(1, Packet::Stopped);
@@ -44,7 +44,7 @@ fn stop_is_waited_for_once() {
     assert_eq!(
         scene.actions(2),
         [send(ToProvider::Terminate), TraceeAction::Finish(End::TimedOut)],
-        "who did not answer to stop is not waited for again"
+        "the provider did not reply to Stop"
     );
     assert_eq!(scene.state(), Some(SessionState::Terminating));
     scene.event(1, TraceeEvent::PacketsClosed);
@@ -52,7 +52,7 @@ fn stop_is_waited_for_once() {
 }
 
 #[test]
-fn a_late_answer_to_stop_counts() {
+fn a_late_reply_to_stop_is_accepted() {
     let mut scene = Scene::started(1);
     scene.dispatch(Input::Stop);
     scene.pass(5 * SECOND);
@@ -64,7 +64,7 @@ fn a_late_answer_to_stop_counts() {
 }
 
 #[test]
-fn terminate_is_bounded() {
+fn terminate_has_a_time_out() {
     let mut scene = Scene::started(1);
     scene.dispatch(Input::Terminate);
     scene.packet(1, Packet::Stopped);
@@ -75,10 +75,10 @@ fn terminate_is_bounded() {
 }
 
 #[test]
-fn times_are_the_sessions() {
+fn a_session_has_its_own_timeouts() {
     let mut scene = Scene::new(1);
     let timeouts = Timeouts { start: SECOND, stop: 2 * SECOND, terminate: 3 * SECOND };
-    scene.dispatch(Input::Open(ProviderConfig { timeouts, ..provider_config() }));
+    scene.dispatch(Input::Open(ProviderConfig { timeouts, ..config() }));
     scene.dispatch(Input::Start(StartOptions::default()));
     assert_eq!(scene.coordinator.deadline(), Some(scene.now + SECOND));
     scene.packet(1, Packet::Started { version: 1 });

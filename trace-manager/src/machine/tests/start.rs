@@ -1,9 +1,9 @@
 use super::*;
 
 #[test]
-fn the_session_is_started_when_all_answered() {
+fn the_session_is_started_when_all_have_replied() {
     let mut scene = Scene::new(2);
-    scene.dispatch(Input::Open(provider_config()));
+    scene.dispatch(Input::Open(config()));
     scene.log.clear();
     scene.dispatch(Input::Start(StartOptions::default()));
     assert_eq!(scene.actions(1), [start()]);
@@ -22,14 +22,14 @@ fn a_session_without_providers_starts() {
 }
 
 #[test]
-fn a_start_while_running_does_nothing() {
+fn a_second_start_is_ignored() {
     let mut scene = Scene::started(1);
     scene.dispatch(Input::Start(StartOptions::default()));
     assert_eq!(scene.log, []);
 }
 
 #[test]
-fn another_packet_version_cuts_off() {
+fn another_packet_version_is_a_violation() {
     let mut scene = Scene::starting(1);
     scene.packet(1, Packet::Started { version: 2 });
     let violation = Violation::PacketVersion(2);
@@ -37,11 +37,11 @@ fn another_packet_version_cuts_off() {
         scene.actions(1),
         [TraceeAction::Finish(End::CutOff(violation.clone())), TraceeAction::CutOff(violation)]
     );
-    assert_eq!(scene.state(), Some(SessionState::Started), "the others go on");
+    assert_eq!(scene.state(), Some(SessionState::Started), "the session continues");
 }
 
 #[test]
-fn started_twice_cuts_off() {
+fn a_second_started_is_a_violation() {
     let mut scene = Scene::started(1);
     scene.packet(1, Packet::Started { version: 1 });
     assert_eq!(scene.tracee(1), TraceeState::Dead);
@@ -53,10 +53,7 @@ fn only_streaming_providers_flush() {
     scene.dispatch(Input::Flush);
     assert_eq!(scene.actions(1), [send(ToProvider::Flush)]);
     let mut scene = Scene::new(1);
-    scene.dispatch(Input::Open(ProviderConfig {
-        mode: BufferingMode::Circular,
-        ..provider_config()
-    }));
+    scene.dispatch(Input::Open(ProviderConfig { mode: BufferingMode::Circular, ..config() }));
     scene.dispatch(Input::Start(StartOptions::default()));
     scene.log.clear();
     scene.dispatch(Input::Flush);
@@ -64,16 +61,16 @@ fn only_streaming_providers_flush() {
 }
 
 #[test]
-fn an_alert_is_passed_on() {
+fn an_alert_is_reported() {
     let mut scene = Scene::started(1);
     let name = trace_protocol::packet::AlertName::new("low memory").unwrap();
     scene.packet(1, Packet::Alert(name));
     assert_eq!(scene.actions(1), [TraceeAction::Alert(name)]);
 }
 
-/// A provider says its version before anything that depends on it.
+/// The format of a provider's data depends on the version in STARTED.
 #[test]
-fn a_save_before_started_is_out_of_turn() {
+fn a_save_before_started_is_a_violation() {
     let mut scene = Scene::starting(1);
     scene.packet(1, Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 0 });
     let violation = Violation::Unexpected("SAVE_BUFFER");

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_session_is_stopped_when_all_answered() {
+fn the_session_is_stopped_when_all_have_replied() {
     let mut scene = Scene::started(2);
     scene.dispatch(Input::Stop);
     assert_eq!(scene.actions(1), [send(ToProvider::Stop)]);
@@ -14,7 +14,7 @@ fn the_session_is_stopped_when_all_answered() {
 }
 
 #[test]
-fn a_stop_overtakes_the_start() {
+fn a_stop_is_sent_before_the_reply_to_start() {
     let mut scene = Scene::starting(1);
     scene.dispatch(Input::Stop);
     assert_eq!(scene.actions(1), [send(ToProvider::Stop)]);
@@ -36,7 +36,7 @@ fn a_provider_may_stop_by_itself() {
 }
 
 #[test]
-fn stopped_twice_cuts_off() {
+fn a_second_stopped_is_a_violation() {
     let mut scene = Scene::started(1);
     scene.dispatch(Input::Stop);
     scene.packet(1, Packet::Stopped);
@@ -59,12 +59,12 @@ fn a_stopped_session_starts_again() {
     assert_eq!(
         scene.actions(1),
         [TraceeAction::Save(SaveRequest { wrapped_count: 1, durable_data_end: 8 })],
-        "the wrapped count goes on"
+        "the wrapped count continues"
     );
 }
 
 #[test]
-fn stop_and_start_without_a_session_do_nothing() {
+fn inputs_without_a_session_are_ignored() {
     let mut scene = Scene::new(1);
     for input in [Input::Stop, Input::Start(StartOptions::default()), Input::Terminate] {
         scene.dispatch(input);

@@ -24,7 +24,7 @@ fn terminate_stops_first() {
     scene.dispatch(Input::Terminate);
     assert_eq!(scene.actions(1), [send(ToProvider::Stop)]);
     scene.packet(1, Packet::Stopped);
-    assert_eq!(scene.actions(1), [], "waits for the other provider");
+    assert_eq!(scene.actions(1), [], "the other provider has not stopped");
     scene.packet(2, Packet::Stopped);
     assert_eq!(scene.actions(1), [send(ToProvider::Terminate)]);
 }
@@ -49,7 +49,7 @@ fn a_session_without_providers_ends_at_once() {
 #[test]
 fn a_session_that_never_started_ends() {
     let mut scene = Scene::new(1);
-    scene.dispatch(Input::Open(provider_config()));
+    scene.dispatch(Input::Open(config()));
     scene.dispatch(Input::Terminate);
     scene.event(1, TraceeEvent::PacketsClosed);
     assert_eq!(scene.state(), None);
@@ -60,7 +60,7 @@ fn a_session_that_never_started_ends() {
 fn a_thousand_sessions_follow_each_other() {
     let mut scene = Scene::new(3);
     for _ in 0..1000 {
-        scene.dispatch(Input::Open(provider_config()));
+        scene.dispatch(Input::Open(config()));
         scene.dispatch(Input::Start(StartOptions::default()));
         for id in 1..=3 {
             scene.packet(id, Packet::Started { version: 1 });

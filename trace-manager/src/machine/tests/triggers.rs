@@ -18,20 +18,20 @@ fn stop(alert: &str) -> Reaction {
 }
 
 #[test]
-fn alerts_without_a_trigger_do_nothing() {
+fn alerts_without_a_trigger_have_no_effect() {
     let mut triggers = triggers(&[("slow", TriggerAction::Stop)]);
     assert_eq!(triggers.alert("slo"), []);
     assert_eq!(triggers.alert("slow"), [stop("slow")]);
 }
 
 #[test]
-fn an_alert_with_both_is_kept_before_it_stops() {
+fn a_snapshot_is_taken_before_the_session_stops() {
     let both = [("slow", TriggerAction::Stop), ("slow", TriggerAction::Snapshot)];
     assert_eq!(triggers(&both).alert("slow"), [snapshot(1, &["slow"]), stop("slow")]);
 }
 
 #[test]
-fn alerts_that_come_while_a_snapshot_is_written_have_the_next_one_together() {
+fn alerts_during_a_snapshot_share_the_next_one() {
     let mut triggers = triggers(&[("a", TriggerAction::Snapshot), ("b", TriggerAction::Snapshot)]);
     assert_eq!(triggers.alert("a"), [snapshot(1, &["a"])]);
     for name in ["b", "a", "b", "b"] {
@@ -45,7 +45,7 @@ fn alerts_that_come_while_a_snapshot_is_written_have_the_next_one_together() {
 }
 
 #[test]
-fn what_waits_at_the_end_is_told() {
+fn waiting_alerts_are_returned_at_the_end() {
     let mut triggers = triggers(&[("a", TriggerAction::Snapshot)]);
     triggers.alert("a");
     assert_eq!(triggers.alert("a"), []);
@@ -55,13 +55,13 @@ fn what_waits_at_the_end_is_told() {
 }
 
 #[test]
-fn snapshots_do_not_go_on_for_ever() {
+fn the_number_of_snapshots_is_limited() {
     let mut triggers = triggers(&[("a", TriggerAction::Snapshot)]);
     for number in 1..=MAX_SNAPSHOTS {
         assert_eq!(triggers.alert("a"), [snapshot(number, &["a"])]);
         assert_eq!(triggers.written(), None);
     }
     assert_eq!(triggers.alert("a"), [Reaction::LimitReached { alert: "a".to_owned() }]);
-    assert_eq!(triggers.alert("a"), [], "said once");
+    assert_eq!(triggers.alert("a"), [], "the limit is reported once");
     assert_eq!(triggers.written(), None);
 }
