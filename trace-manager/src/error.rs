@@ -1,25 +1,25 @@
-//! What can go wrong in the manager.
+//! The errors of the manager.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why the manager could not do what it was asked for.
+/// An error of the manager.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ManagerError {
-    /// The registration socket could not be made.
+    /// The registration socket could not be created.
     Bind {
-        /// Where it was to be.
+        /// The path of the socket.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// A session is active; there is one at a time.
+    /// Another session is active.
     SessionActive,
-    /// A buffer of no bytes was asked for.
+    /// The configured buffer size is 0.
     ZeroBufferSize,
-    /// The buffer for one provider is larger than the memory that is left.
+    /// The buffer of one provider exceeds the available memory.
     BufferTooLarge {
         /// The buffer's size in bytes.
         size: u64,
@@ -28,33 +28,33 @@ pub enum ManagerError {
     },
     /// The archive could not be created.
     CreateArchive {
-        /// Where it was to be.
+        /// The path of the archive.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// An alert has a trigger that takes snapshots, or one was asked for, and the archive is a pipe
-    /// or a socket: what has been written cannot be read again.
+    /// The configuration or the caller requires a snapshot, but the archive is a pipe or a socket,
+    /// which cannot be read again.
     SnapshotOfStream,
-    /// There is not the memory for a copy of the providers' buffers.
+    /// A copy of the providers' buffers exceeds the available memory.
     SnapshotTooLarge {
         /// The buffers' size in bytes.
         size: u64,
         /// The memory available, in bytes.
         available: u64,
     },
-    /// A snapshot could not be written, and nothing of it is left.
+    /// A snapshot could not be written, and no file is left.
     Snapshot {
-        /// Where it was to be.
+        /// The path of the snapshot.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The session ended before a snapshot could be taken: all is in its archive.
+    /// The session ended before the snapshot: all records are in its archive.
     SessionEnded,
-    /// The event loop could not be set up.
+    /// The event loop could not be created.
     EventLoop(io::Error),
-    /// The event loop ended.
+    /// The event loop has ended.
     Ended,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for ManagerError {
         match self {
             Self::Bind { path, source } => {
                 write!(f, "cannot listen for providers at {}: {source}", path.display())?;
-                write!(f, "{}", bind_advice(source.kind()))
+                write!(f, "{}", bind_hint(source.kind()))
             }
             Self::SessionActive => {
                 write!(f, "another session is active")
@@ -93,13 +93,13 @@ impl fmt::Display for ManagerError {
             Self::SessionEnded => {
                 write!(f, "the recording ended before: its records are in the archive")
             }
-            Self::EventLoop(source) => write!(f, "cannot set up the event loop: {source}"),
+            Self::EventLoop(source) => write!(f, "cannot create the event loop: {source}"),
             Self::Ended => write!(f, "the manager has ended"),
         }
     }
 }
 
-fn bind_advice(kind: io::ErrorKind) -> &'static str {
+fn bind_hint(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::AddrInUse => {
             "\nhint: another manager listens there, or a file is in the way: stop it, or name another \
@@ -113,17 +113,17 @@ fn bind_advice(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-// The texts say what the kernel said: there is no source to add.
+// The texts include the error of the system call, so there is no source.
 impl std::error::Error for ManagerError {}
 
-/// Why an archive is not complete.
+/// The error of an incomplete archive.
 #[derive(Debug)]
 pub struct ArchiveError {
-    /// What the kernel said.
+    /// The error of the system call.
     pub source: io::Error,
-    /// Bytes that were written before: whole records.
+    /// Bytes of complete records before the error.
     pub bytes: u64,
-    /// Where they are, if they can still be read.
+    /// The path of the file with these records, if it can be read.
     pub kept: Option<PathBuf>,
 }
 
@@ -131,7 +131,7 @@ impl fmt::Display for ArchiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the archive ends after {} bytes: {}", self.bytes, self.source)?;
         match &self.kept {
-            Some(path) => write!(f, "\nhint: they are in {}", path.display()),
+            Some(path) => write!(f, "\nhint: its records are in {}", path.display()),
             None => Ok(()),
         }
     }
@@ -144,13 +144,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_archive_that_is_not_complete_says_where_it_is() {
+    fn the_error_of_an_incomplete_archive_has_its_path() {
         let source = || io::Error::other("no space");
         let error = ArchiveError { source: source(), bytes: 48, kept: None };
         assert_eq!(error.to_string(), "the archive ends after 48 bytes: no space");
         let error =
             ArchiveError { kept: Some("/tmp/x.partial".into()), source: source(), bytes: 8 };
-        let text = "the archive ends after 8 bytes: no space\nhint: they are in /tmp/x.partial";
+        let text =
+            "the archive ends after 8 bytes: no space\nhint: its records are in /tmp/x.partial";
         assert_eq!(error.to_string(), text);
     }
 }

@@ -1,5 +1,5 @@
-//! The trace manager: sessions and providers as state machines, the event loop around them, and the
-//! archive that comes out.
+//! The trace manager: state machines of sessions and providers, the event loop around them, and the
+//! archive.
 //!
 //! ```no_run
 //! use std::path::{Path, PathBuf};

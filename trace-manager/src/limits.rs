@@ -1,54 +1,55 @@
-//! What providers may take of the manager.
+//! Limits of the resources that providers use in the manager.
 
 use std::time::Duration;
 
-/// How much of something one process, one user and all together may take.
+/// The limits of one resource for a process, a user and all users.
 ///
-/// The smallest bound that is reached counts. The bound of a user leaves room for others: one of
-/// them cannot deny the rest.
+/// All three apply. The limit for a user is below the total, so that one user cannot deny the
+/// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
-    /// The most for a process, as the kernel numbers it, under one user: a process that changes its
-    /// user has this limit for each of them.
+    /// The limit for a process, as the kernel numbers it, under one user. A process that changes
+    /// its user has this limit for each user.
     pub process: u64,
-    /// The most for all processes of a user.
+    /// The limit for all processes of a user.
     pub user: u64,
-    /// The most for all users.
+    /// The limit for all users.
     pub total: u64,
 }
 
-/// What providers may take of the manager. Who goes beyond a limit is refused with a message that
-/// names it, and is in the summary; others do not notice.
+/// Limits of the resources that providers use in the manager. A provider that exceeds one is
+/// refused with a message that names the limit, and is listed in the summary. Others are not
+/// affected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections that have registered; default 256 for a process, which needs one, 16,384 for a
-    /// user, 32,768 in all. File descriptors may allow fewer; see [`Limits::reserve`].
+    /// Registered connections; default 256 for a process, which needs one, 16,384 for a user,
+    /// 32,768 in total. File descriptors may allow fewer; see [`Limits::reserve`].
     pub providers: Bound,
-    /// Connections of a user that have not registered; default 64. Programs register as soon as
-    /// they are connected, so that few are in between. Beyond it the oldest one is closed.
+    /// Unregistered connections of a user; default 64. Programs register as soon as they are
+    /// connected, so few exist at a time. At the limit, the oldest is closed.
     pub unregistered: u64,
-    /// How long a connection may take to register; default 5 s, as for other answers of providers.
+    /// The time in which a connection must register; default 5 s, as for other replies of
+    /// providers.
     pub register_timeout: Duration,
-    /// File descriptors that are kept for accepting and for files of the archive; default 64. A
-    /// provider takes [`Limits::DESCRIPTORS`] of those beyond them. Of these, a user may take three
-    /// quarters.
+    /// File descriptors reserved for accepting connections and for files of the archive; default
+    /// 64. A provider uses [`Limits::DESCRIPTORS`] of the others. A user may use three quarters of
+    /// these.
     pub reserve: u64,
-    /// Bytes of messages that are not complete, and of known categories; default 8 MiB for a
-    /// process, since a message of 1 MiB may take six times as much when it is read, 32 MiB for a
-    /// user, 64 MiB in all.
+    /// Bytes of incomplete messages and of known categories; default 8 MiB for a process, because a
+    /// decoded message of 1 MiB may take six times its size, 32 MiB for a user, 64 MiB in total.
     pub messages: Bound,
-    /// Bytes of buffers in a session. Default [`None`]: a quarter of the memory that is available
-    /// when the session starts for a process, half of it for a user, three quarters in all; and
-    /// always room for one buffer of the session's size. A buffer counts until its contents are in
-    /// the archive and its memory is free again, which the manager frees, whoever has it mapped.
-    /// The buffer of a provider that did not answer to Stop counts until the provider closes its
-    /// packet socket or its connection.
+    /// Bytes of buffers in a session. Default [`None`]: a quarter of the memory available at the
+    /// start of the session for a process, half of it for a user, three quarters in total, and at
+    /// least one buffer of the session's size. A buffer counts until its contents are archived and
+    /// its memory is freed, which the manager does even if other processes have it mapped. The
+    /// buffer of a provider that did not reply to Stop counts until the provider closes its packet
+    /// socket or its connection.
     pub buffers: Option<Bound>,
 }
 
 impl Limits {
-    /// File descriptors of a provider at most: its socket, its process, its buffer, and both ends
-    /// of its packet socket, one of them on its way.
+    /// The most file descriptors of a provider: its socket, its process, its buffer, and both ends
+    /// of its packet socket, until one of them is sent.
     pub const DESCRIPTORS: u64 = 5;
 }
 
@@ -66,7 +67,7 @@ impl Default for Limits {
 }
 
 impl Bound {
-    /// The default for the buffers of a session whose usual buffer has `size` bytes.
+    /// Returns the default bound of the buffers of a session whose default buffer has `size` bytes.
     pub(crate) fn of_buffers(available: u64, size: u64) -> Self {
         Self {
             process: (available / 4).max(size),
@@ -75,7 +76,7 @@ impl Bound {
         }
     }
 
-    /// The same bound, lowered to what `total` allows.
+    /// Returns the bound lowered to `total`.
     pub(crate) fn within(self, total: u64) -> Self {
         let total = self.total.min(total).max(1);
         let user = self.user.min(total / 4 * 3).max(1);

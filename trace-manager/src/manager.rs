@@ -1,4 +1,4 @@
-//! The manager and its sessions, as the caller has them.
+//! The manager and its sessions, for callers.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -26,9 +26,9 @@ use crate::server::{Command, EventLoop, Mailbox, SharedProgress, StartRequest};
 use crate::sink::{Finish, SinkRequest};
 use crate::summary::{Progress, SessionSummary};
 
-/// A manager: listens for providers and runs sessions, one at a time, in a thread of its own.
+/// A manager: listens for providers and runs sessions, one at a time, on its own thread.
 ///
-/// Dropped, it ends its session as [`SessionHandle::stop`] does, and then itself.
+/// When it is dropped, it ends its session as [`SessionHandle::stop`] does, and then its thread.
 #[derive(Debug)]
 pub struct Manager {
     path: PathBuf,
@@ -38,18 +38,18 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Listens for providers at `path`. The directory is made if only it is missing, for this user
-    /// alone.
+    /// Listens for providers at `path`. If only the last directory of the path is missing, it is
+    /// created for this user only.
     ///
     /// # Errors
     ///
-    /// [`ManagerError::Bind`] when the socket cannot be made, [`ManagerError::EventLoop`] when the
-    /// process has no file descriptor or thread left.
+    /// [`ManagerError::Bind`] if the socket cannot be created; [`ManagerError::EventLoop`] if the
+    /// process has no free file descriptor or cannot start a thread.
     pub fn bind(path: &Path) -> Result<Self, ManagerError> {
         Self::bind_with(path, Limits::default())
     }
 
-    /// Listens as [`bind`](Self::bind) does, with other limits for providers than the usual ones.
+    /// Listens as [`bind`](Self::bind) does, with the given limits for providers.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Manager {
         Ok(Self { path: path.to_owned(), mailbox, machine_providers, thread: Some(thread) })
     }
 
-    /// Returns the path that providers connect to.
+    /// Returns the path of the socket.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -74,40 +74,40 @@ impl Manager {
     /// Starts a process that may write records about the whole machine: scheduling records, and
     /// records with the koids of other processes. `TRACE_SOCKET` is set for it.
     ///
-    /// All that the process writes is believed, so it should be a program of the caller's own. Only
-    /// connections that this process itself makes count, not those of its children.
+    /// The records of the process are trusted, so it should be a program of the caller. Connections
+    /// of its children do not have this right.
     ///
     /// # Errors
     ///
-    /// When the process cannot be started or watched (before Linux 5.3).
+    /// If the process cannot be started or watched (before Linux 5.3).
     pub fn spawn_machine_provider(&self, command: &mut process::Command) -> io::Result<Child> {
         self.machine_providers.spawn(command.env("TRACE_SOCKET", &self.path))
     }
 
-    /// Lets a process that runs already write records about the whole machine, as
-    /// [`spawn_machine_provider`](Self::spawn_machine_provider) does, if it is root's.
+    /// Lets a running process write records about the whole machine, as
+    /// [`spawn_machine_provider`](Self::spawn_machine_provider) does, if it runs as root.
     ///
-    /// A process of another user stays an application, which writes about itself alone. What counts
-    /// is the user that the kernel names (`SO_PEERCRED`), and when the provider gets its buffer: at
-    /// the start of a session, or when it joins one.
+    /// A process of another user remains an application, which writes about itself only. The user
+    /// is that of `SO_PEERCRED` when the provider gets its buffer: at the start of a session, or
+    /// when it joins one.
     ///
     /// # Errors
     ///
-    /// When there is no such process, or it cannot be watched (before Linux 5.3).
+    /// If there is no such process, or it cannot be watched (before Linux 5.3).
     pub fn allow_machine_provider(&self, pid: u32) -> io::Result<()> {
         self.machine_providers.allow(pid)
     }
 
-    /// Starts a session. Providers that are there record when this returns or soon after; others
-    /// join as they come.
+    /// Starts a session. Registered providers record when this returns or soon after; others join
+    /// when they register.
     ///
-    /// A target that names a pipe is opened here, which waits for its reader.
+    /// If the target is a pipe, this waits for its reader.
     ///
     /// # Errors
     ///
-    /// [`ManagerError::SessionActive`] while another session is not over;
-    /// [`ManagerError::ZeroBufferSize`] and [`ManagerError::BufferTooLarge`] for a buffer that cannot
-    /// be; [`ManagerError::CreateArchive`].
+    /// [`ManagerError::SessionActive`] until the previous session has ended;
+    /// [`ManagerError::ZeroBufferSize`] and [`ManagerError::BufferTooLarge`] for an impossible
+    /// buffer; [`ManagerError::CreateArchive`].
     pub fn start(
         &self,
         config: SessionConfig,
@@ -116,11 +116,11 @@ impl Manager {
         self.start_with_sinks(config, target, None, Vec::new())
     }
 
-    /// Starts a session as [`start`](Self::start) does, of which a guard completes the archive if
-    /// this process is killed: what providers had recorded is not lost.
+    /// Starts a session as [`start`](Self::start) does. If this process is killed, a guard
+    /// completes its archive with all committed records.
     ///
-    /// An archive that is a pipe or a socket cannot be completed. A guard that ends early does the
-    /// session no harm.
+    /// A guard cannot complete a pipe or a socket. If the guard ends early, the session continues
+    /// without it.
     ///
     /// # Errors
     ///
@@ -134,10 +134,10 @@ impl Manager {
         self.start_with_sinks(config, target, Some(guard), Vec::new())
     }
 
-    /// Starts a session as [`start`](Self::start) does, of which other sinks get the records, too.
+    /// Starts a session as [`start`](Self::start) does, with further sinks.
     ///
-    /// Providers record the categories that the session or one of the sinks asks for, and each gets
-    /// its own. A guard completes the session's archive alone.
+    /// Providers record the union of the categories of the session and the sinks; each sink gets
+    /// its own. A guard completes the session's archive only.
     ///
     /// # Errors
     ///
@@ -200,16 +200,16 @@ impl Manager {
 
 impl Drop for Manager {
     fn drop(&mut self) {
-        // Fails when the loop has ended already.
+        // Fails if the loop has ended.
         let _ = self.mailbox.send(Command::Quit);
         if let Some(thread) = self.thread.take() {
-            // What ended the loop early, its sessions have seen.
+            // If the loop failed, the sessions have reported it.
             let _ = thread.join();
         }
     }
 }
 
-/// A session. Dropped, it stops.
+/// A session. It stops when it is dropped.
 ///
 /// All methods can be called from any thread.
 #[derive(Debug)]
@@ -223,40 +223,41 @@ pub struct SessionHandle {
 }
 
 impl SessionHandle {
-    /// Asks the session to stop and end. Does not wait; may be called again.
+    /// Stops and ends the session. Does not wait; may be called again.
     pub fn stop(&self) {
-        // Fails when the loop has ended, and the session with it.
+        // Fails if the loop, and so the session, has ended.
         let _ = self.mailbox.send(Command::Stop { session: self.number });
     }
 
-    /// Like [`stop`](Self::stop), and throws the archive away: a file of its name stays as it was.
+    /// Stops the session as [`stop`](Self::stop) does, and removes the archive. An older file of
+    /// its name stays.
     pub fn discard(&self) {
         self.discarded.store(true, Ordering::Release);
         self.stop();
     }
 
-    /// Asks providers in streaming mode to hand over what they have so far.
+    /// Makes providers in streaming mode send their records so far.
     pub fn flush(&self) {
-        // Fails when the loop has ended, and the session with it.
+        // Fails if the loop, and so the session, has ended.
         let _ = self.mailbox.send(Command::Flush);
     }
 
-    /// Writes an archive of what there is so far to `path`, and waits until that is done. Returns
+    /// Writes a snapshot of all records so far to `path`, and waits until it is complete. Returns
     /// its size in bytes.
     ///
-    /// It holds what the session's own archive holds, and what is in the providers' buffers: in
-    /// streaming mode all so far, in circular mode the last moments. Scopes that are open are
-    /// begins without an end. The file gets its name when it is whole. Recording goes on, and
-    /// nothing of it is missing in the session's archive.
+    /// The snapshot has the records of the session's archive and of the providers' buffers: all so
+    /// far in streaming mode, the most recent in circular mode. Open scopes are begins without an
+    /// end. The file gets its name when it is complete. The session continues, and its own archive
+    /// is not affected.
     ///
-    /// The copy of the buffers is made at once, while no other provider is served: that takes a few
-    /// milliseconds for 16 MiB.
+    /// The buffers are copied while no other provider is served, which takes a few milliseconds for
+    /// 16 MiB.
     ///
     /// # Errors
     ///
-    /// [`ManagerError::Snapshot`] when the file cannot be written;
-    /// [`ManagerError::SnapshotOfStream`] when the session's archive is none;
-    /// [`ManagerError::SnapshotTooLarge`]; [`ManagerError::SessionEnded`].
+    /// [`ManagerError::Snapshot`] if the file cannot be written; [`ManagerError::SnapshotOfStream`]
+    /// if the session's archive is a pipe or a socket; [`ManagerError::SnapshotTooLarge`];
+    /// [`ManagerError::SessionEnded`].
     pub fn snapshot(&self, path: &Path) -> Result<u64, ManagerError> {
         let (reply, reply_receiver) = crossbeam_channel::bounded(1);
         let path = path.to_owned();
@@ -264,37 +265,37 @@ impl SessionHandle {
         reply_receiver.recv().map_err(|_| ManagerError::Ended)?
     }
 
-    /// Waits for the next thing that the session has to tell, `timeout` at most.
+    /// Waits for the next notice of the session, for at most `timeout`.
     ///
-    /// A caller who does not look misses what comes when about a thousand wait; alerts are left out
-    /// first. The summary has them all.
+    /// About a thousand notices can wait for the caller. Further ones are dropped, alerts first.
+    /// The summary has them all.
     pub fn next_notice(&self, timeout: Duration) -> Option<Notice> {
         self.notice_receiver.recv_timeout(timeout).ok()
     }
 
-    /// Returns how the session is doing; at most about 0.1 s old.
+    /// Returns the progress of the session, at most about 0.1 s old.
     pub fn progress(&self) -> Progress {
         self.shared.get()
     }
 
-    /// Waits until a provider has joined, `timeout` at most. Tells whether one has.
+    /// Waits until a provider has joined, for at most `timeout`. Returns whether one has.
     pub fn wait_provider(&self, timeout: Duration) -> bool {
         self.shared.wait(timeout, |progress| progress.joined > 0)
     }
 
-    /// Waits until the session stands in `state` or beyond, `timeout` at most. Tells whether it
-    /// does.
+    /// Waits until the session has reached `state` or a later one, for at most `timeout`. Returns
+    /// whether it has.
     pub fn wait_state(&self, state: SessionState, timeout: Duration) -> bool {
         self.shared.wait(timeout, |progress| progress.state >= state)
     }
 
-    /// Waits until the session is over and its archive written, and returns what it has come to.
+    /// Waits until the session has ended and its archive is written. Returns the summary.
     ///
-    /// Somebody has to have called [`stop`](Self::stop), or calls it from another thread.
+    /// Returns only after [`stop`](Self::stop), which another thread may call meanwhile.
     ///
     /// # Errors
     ///
-    /// [`ManagerError::Ended`] when the manager ended without it, or when this was called before.
+    /// [`ManagerError::Ended`] if the manager failed, or this was called before.
     pub fn join(&self) -> Result<SessionSummary, ManagerError> {
         let recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner).take();
         let recorded = recorded.ok_or(ManagerError::Ended)?;

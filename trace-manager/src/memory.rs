@@ -1,15 +1,15 @@
-//! How much memory buffers may take.
+//! The memory that is available for buffers.
 //!
-//! The kernel promises more memory than it has and kills a process when the promise is called in.
-//! So a buffer, which is there from the start, is held against what is available first.
+//! The kernel overcommits memory, and kills a process when it cannot provide it. So the size of a
+//! buffer, whose pages are all used, is compared with the available memory first.
 
 use std::fs;
 use std::path::Path;
 
 use rustix::process::{getrlimit, Resource};
 
-/// Returns the bytes of memory that are available, to the machine, to this process's control group
-/// and to the process; `u64::MAX` where the system does not say.
+/// Returns the bytes of memory that are available to the machine, this process's control groups and
+/// its address space; `u64::MAX` if the system does not report them.
 pub(crate) fn available_memory() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok();
     let machine = machine.as_deref().and_then(|text| parse_size(text, "MemAvailable:"));
@@ -18,7 +18,7 @@ pub(crate) fn available_memory() -> u64 {
     machine.unwrap_or(u64::MAX).min(groups).min(address_space())
 }
 
-/// What the process's limit of its address space leaves.
+/// Returns the address space that is left below the process's limit.
 fn address_space() -> u64 {
     let Some(limit) = getrlimit(Resource::As).current else { return u64::MAX };
     let status = fs::read_to_string("/proc/self/status").ok();
@@ -26,8 +26,8 @@ fn address_space() -> u64 {
     limit.saturating_sub(used.unwrap_or(0))
 }
 
-/// What the control groups of `/proc/self/cgroup` (cgroups(7)), and those above them, have left
-/// below their limits.
+/// Returns the memory that is left below the limits of the control groups in `/proc/self/cgroup`
+/// (cgroups(7)) and their ancestors.
 fn group_memory(root: &Path, groups: &str) -> u64 {
     let available = groups.lines().filter_map(|line| {
         let [_, controllers, path] = line.splitn(3, ':').collect::<Vec<_>>()[..] else {
@@ -46,11 +46,11 @@ fn group_memory(root: &Path, groups: &str) -> u64 {
     available.min().unwrap_or(u64::MAX)
 }
 
-/// The names of a group's files.
+/// The names of a control group's files.
 struct CgroupFiles {
     limit: &'static str,
     usage: &'static str,
-    /// In `memory.stat`: caches of files, which the kernel drops when memory is short.
+    /// Page caches in `memory.stat`, which the kernel drops when memory is short.
     caches: [&'static str; 2],
 }
 
@@ -83,7 +83,8 @@ impl CgroupFiles {
     }
 }
 
-/// Finds a size in the text of `/proc/meminfo` (proc_meminfo(5)) or `/proc/self/status`.
+/// Returns a size in bytes from the text of `/proc/meminfo` (proc_meminfo(5)) or
+/// `/proc/self/status`.
 fn parse_size(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn available_memory_is_found() {
+    fn sizes_are_parsed() {
         let text = "MemTotal:  10 kB\nMemFree:  3 kB\nMemAvailable:     7 kB\n";
         assert_eq!(parse_size(text, "MemAvailable:"), Some(7 * 1024));
         assert_eq!(parse_size("MemAvailable: many kB", "MemAvailable:"), None);
@@ -103,14 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn a_group_without_limit_limits_nothing() {
+    fn a_missing_group_has_no_limit() {
         assert_eq!(group_memory(Path::new("/nonexistent"), "0::/a/b\n4:memory:/a\n"), u64::MAX);
         assert_eq!(group_memory(Path::new("/nonexistent"), ""), u64::MAX);
     }
 
-    /// A group is within those above it; files in the cache are not in the way.
+    /// The limits of ancestors apply, and page caches count as available.
     #[test]
-    fn the_tightest_group_counts() {
+    fn the_least_available_memory_of_all_groups_is_returned() {
         let root = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = root.path().join(name);

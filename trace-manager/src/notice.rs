@@ -1,4 +1,4 @@
-//! What a session tells its caller while it runs.
+//! The notices of a running session to its caller.
 
 use std::path::PathBuf;
 
@@ -6,32 +6,31 @@ use crossbeam_channel::{Receiver, Sender};
 
 use crate::summary::SnapshotSummary;
 
-/// NoticeSender that wait for the caller. Beyond half of that, alerts are left out; what they did is
-/// told all the same.
+/// The number of notices that can wait for the caller. Alerts use half of it: the notices of their
+/// effects are more important.
 const CAPACITY: usize = 1024;
 
-/// What a session tells its caller; see
-/// [`SessionHandle::next_notice`](crate::SessionHandle::next_notice).
+/// A notice of a session; see [`SessionHandle::next_notice`](crate::SessionHandle::next_notice).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// A provider raised an alert. What its triggers do happens without the caller.
+    /// A provider raised an alert. Its triggers act without the caller.
     Alert {
         /// The alert's name.
         name: String,
         /// The provider's process.
         pid: u32,
     },
-    /// An alert's snapshot is written, or could not be.
+    /// The snapshot of an alert was written, or failed.
     Snapshot {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// The alerts that it is for.
+        /// The alerts that caused it.
         alerts: Vec<String>,
-        /// Its size in bytes, or why there is none.
+        /// Its size in bytes, or the error.
         result: Result<u64, String>,
     },
-    /// An alert has no snapshot, and no later one has: there were too many.
+    /// An alert has no snapshot, because the limit of snapshots is reached. Sent once.
     NoMoreSnapshots {
         /// The alert's name.
         alert: String,
@@ -50,7 +49,7 @@ impl Notice {
     }
 }
 
-/// The session's end.
+/// The session's end of the channel.
 #[derive(Debug, Clone)]
 pub(crate) struct NoticeSender(Sender<Notice>);
 
@@ -60,11 +59,11 @@ impl NoticeSender {
         (Self(sender), receiver)
     }
 
-    /// Tells the caller, if there is room. Never waits.
+    /// Sends a notice without waiting. Drops it if the channel is full.
     pub(crate) fn send(&self, notice: Notice) {
         let is_alert = matches!(notice, Notice::Alert { .. });
         if !is_alert || self.0.len() < CAPACITY / 2 {
-            // Full: the caller does not look.
+            // Fails if the caller does not receive.
             let _ = self.0.try_send(notice);
         }
     }
@@ -82,7 +81,7 @@ mod tests {
         Notice::Stopping { alert: "alert".to_owned() }
     }
 
-    /// A caller that does not look still learns what alerts did, and the session goes on.
+    /// A caller that receives late still gets the effects of alerts.
     #[test]
     fn alerts_leave_half_of_the_space_to_other_notices() {
         let (notices, receiver) = NoticeSender::new();
@@ -95,6 +94,6 @@ mod tests {
         assert!(received[..512].iter().zip(0..).all(|(notice, pid)| *notice == alert(pid)));
         assert!(received[512..].iter().all(|notice| *notice == stopping()));
         notices.send(alert(7));
-        assert_eq!(receiver.try_recv(), Ok(alert(7)), "there is space again");
+        assert_eq!(receiver.try_recv(), Ok(alert(7)), "the channel has space again");
     }
 }

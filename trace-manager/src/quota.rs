@@ -1,4 +1,4 @@
-//! Counting what processes and users take, against a bound.
+//! Counts the use of a resource by processes and users, within a bound.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,20 +7,20 @@ use trace_protocol::socket::PeerCredentials;
 
 use crate::limits::Bound;
 
-/// What is taken of one thing.
+/// The use of one resource.
 #[derive(Debug)]
 pub(crate) struct Quota {
-    /// What it is, with its unit, as in "bytes of buffers".
+    /// The resource with its unit, such as "bytes of buffers".
     resource: &'static str,
     bound: Bound,
-    /// By process and user: a process that changes its user counts for each of them. The count of a
-    /// user is the sum of those of the user's processes.
+    /// The use by process and user: a process that changes its user has several entries. The use by
+    /// a user is the sum over the user's processes.
     processes: HashMap<(u32, u32), u64>,
     users: HashMap<u32, u64>,
     total: u64,
 }
 
-/// More than a bound allows.
+/// An exceeded bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excess {
     resource: &'static str,
@@ -40,12 +40,12 @@ impl Quota {
         Self { resource, bound, processes: HashMap::new(), users: HashMap::new(), total: 0 }
     }
 
-    /// Changes the bound. What is taken stays taken.
+    /// Changes the bound. The use stays as it is.
     pub(crate) fn set_bound(&mut self, bound: Bound) {
         self.bound = bound;
     }
 
-    /// Takes `amount` for a process, or nothing if that is too much.
+    /// Adds `amount` to the use of a process, unless that exceeds the bound.
     pub(crate) fn take(&mut self, peer: PeerCredentials, amount: u64) -> Result<(), Excess> {
         let process = (peer.pid, peer.uid);
         let of_process = self.processes.get(&process).copied().unwrap_or(0);
@@ -66,7 +66,7 @@ impl Quota {
         Ok(())
     }
 
-    /// Gives back what was taken for a process.
+    /// Subtracts `amount` from the use of a process.
     pub(crate) fn release(&mut self, peer: PeerCredentials, amount: u64) {
         let process = (peer.pid, peer.uid);
         if let Some(taken) = self.processes.get_mut(&process) {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bound_is_named() {
+    fn an_exceeded_bound_is_named() {
         let mut quota = quota();
         let text = |excess: Result<(), Excess>| excess.unwrap_err().to_string();
         assert_eq!(quota.take(peer(1, 1), 2), Ok(()));
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_is_free_for_others() {
+    fn released_amounts_can_be_taken_again() {
         let mut quota = quota();
         quota.take(peer(1, 1), 2).unwrap();
         quota.release(peer(1, 1), 1);
@@ -133,7 +133,7 @@ mod tests {
 
     /// A daemon of root connects, drops its privileges and connects again: one process, two users.
     #[test]
-    fn a_process_that_changes_its_user_is_counted_with_both() {
+    fn a_process_that_changes_its_user_counts_for_both() {
         let mut quota = Quota::new("things", Bound { process: 9, user: 3, total: 9 });
         quota.take(peer(1, 0), 1).unwrap();
         quota.take(peer(1, 1000), 3).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_within_few_leaves_some_for_others() {
+    fn a_lowered_bound_leaves_a_quarter_to_other_users() {
         let bound = Bound { process: 64, user: 1000, total: 1000 }.within(100);
         assert_eq!(bound, Bound { process: 64, user: 75, total: 100 });
         let one = Bound { process: 64, user: 1000, total: 1000 }.within(0);

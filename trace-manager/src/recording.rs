@@ -1,4 +1,4 @@
-//! A session's data: what comes from its providers on one side, the sinks that get it on the other.
+//! The data of a session: the collection of its providers, and its sinks.
 
 mod sinks;
 mod snapshots;
@@ -26,30 +26,30 @@ use crate::summary::{ProviderSummary, Refusal};
 
 pub(crate) use sinks::{union, Sinks};
 
-/// The age beyond which a sample of the clocks is not compared with: the machine may have slept,
-/// and with it the counter.
+/// The largest age of a clock sample that is compared with another one. Over a longer time, the
+/// machine may have slept and stopped the counter.
 const MAX_SAMPLE_AGE: Duration = Duration::from_secs(60);
 
-/// The rate of the CPU's counter where it cannot be measured.
+/// The rate of the CPU's counter if it cannot be measured.
 const DEFAULT_RATE: u64 = 1_000_000_000;
 
-/// The first refusals that are kept.
+/// The number of refusals that are kept.
 const MAX_REFUSALS: usize = 100;
 
-/// The first names of alerts that are kept.
+/// The number of alert names that are kept.
 const MAX_ALERTS: usize = 1000;
 
-/// A session's data.
+/// The data of a session.
 #[derive(Debug)]
 pub(crate) struct Recording {
     config: SessionConfig,
     collection: Collection,
     outputs: Sinks,
     started: Instant,
-    /// The clocks when the session began.
+    /// The clocks at the start of the session.
     start_clocks: ClockSample,
-    /// The counter's rate as measured before the session: what the archive says until its end, and
-    /// for ever where it is a pipe.
+    /// The counter's rate as measured before the session. The archive has it until the end, and a
+    /// pipe has it forever.
     estimated_rate: u64,
     summaries: Vec<ProviderSummary>,
     refused: Vec<Refusal>,
@@ -58,18 +58,18 @@ pub(crate) struct Recording {
     /// The alert that stopped the session.
     pub(crate) stopped_by: Option<String>,
     snapshots: Snapshots,
-    /// Snapshots that lack what so many providers left behind.
+    /// Snapshots that wait for the last records of providers, with the number of these providers.
     pending_snapshots: Vec<(usize, Snapshot)>,
 }
 
-/// A provider that joins.
+/// A provider that joins the session.
 #[derive(Debug)]
 pub(crate) struct NewProvider<'a> {
     pub(crate) identity: Identity,
     pub(crate) known_categories: Vec<String>,
-    /// About whom it may write records.
+    /// The processes about which it may write records.
     pub(crate) policy: IdentityPolicy,
-    /// Reads its buffer.
+    /// The reader of its buffer.
     pub(crate) collector: Collector,
     pub(crate) layout: Layout,
     pub(crate) buffer: &'a Arc<SharedBuffer>,
@@ -77,7 +77,7 @@ pub(crate) struct NewProvider<'a> {
     pub(crate) packets: BorrowedFd<'a>,
 }
 
-/// A session that is over, whose archive may still be written.
+/// An ended session, whose archive may still be written.
 #[derive(Debug)]
 pub(crate) struct EndedRecording {
     pub(crate) duration: Duration,
@@ -93,10 +93,10 @@ pub(crate) struct EndedRecording {
 }
 
 impl Recording {
-    /// Begins a session.
+    /// Starts a session.
     ///
-    /// `earlier` is a sample from before: if it is not too new, nothing needs to be waited for, and
-    /// if it is too old, it is taken anew.
+    /// `earlier` is a sample from before the session. If it is too new, this waits; if it is too
+    /// old, it is replaced.
     pub(crate) fn begin(
         config: SessionConfig,
         collection: Collection,
@@ -126,17 +126,17 @@ impl Recording {
         }
     }
 
-    /// Returns what the session was asked to be.
+    /// Returns the session's configuration.
     pub(crate) fn config(&self) -> &SessionConfig {
         &self.config
     }
 
-    /// Returns the id in the archive for the next provider.
+    /// Returns the archive id for the next provider.
     pub(crate) fn next_id(&mut self) -> u32 {
         self.collection.next_id()
     }
 
-    /// Adds a provider. After this it may have its buffer.
+    /// Adds a provider, before it gets its buffer.
     pub(crate) fn join(&mut self, id: ProviderId, new: NewProvider<'_>) {
         let NewProvider { identity, known_categories, policy, collector, layout, buffer, packets } =
             new;
@@ -151,7 +151,7 @@ impl Recording {
         self.collection.join(id, provider);
     }
 
-    /// Says that a provider cannot take part. Of very many, the first are kept.
+    /// Records that a provider was refused. Only the first refusals are kept.
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
         self.refusals += 1;
         if self.refused.len() < MAX_REFUSALS {
@@ -159,7 +159,7 @@ impl Recording {
         }
     }
 
-    /// Counts an alert. Of very many names, the first are kept.
+    /// Counts an alert. Only the first names are kept.
     pub(crate) fn alert(&mut self, name: &str) {
         if let Some(number) = self.alerts.get_mut(name) {
             *number += 1;
@@ -168,7 +168,7 @@ impl Recording {
         }
     }
 
-    /// Copies a rolling buffer. After this its provider may write it again.
+    /// Copies a rolling buffer. After this, its provider may reuse it.
     pub(crate) fn save(&mut self, id: ProviderId, request: SaveRequest) {
         while self.collection.is_behind(id) {
             let records = self.collection.sanitize(id);
@@ -183,12 +183,12 @@ impl Recording {
         archive.copied(provider, request.wrapped_count, shared);
     }
 
-    /// Tells whether a copy waits to be sanitized.
+    /// Returns whether any copy is not checked yet.
     pub(crate) fn has_waiting(&self) -> bool {
         self.collection.has_waiting()
     }
 
-    /// Sanitizes the oldest copy, if there is one.
+    /// Checks the oldest copy, if there is one.
     pub(crate) fn sanitize_one(&mut self) {
         let records = self.collection.sanitize_one();
         self.take(records);
@@ -200,12 +200,13 @@ impl Recording {
         }
     }
 
-    /// Has all that is left of a provider collected; [`Recording::take_final`] brings it in.
+    /// Starts to collect the last records of a provider. [`Recording::take_final`] passes them to
+    /// the sinks.
     pub(crate) fn finish(&mut self, id: ProviderId, departure: Departure) {
         self.collection.finish(id, departure);
     }
 
-    /// Gives the sinks what was collected of providers that left.
+    /// Passes the last records of departed providers to the sinks.
     pub(crate) fn take_final(&mut self) {
         while let Some(FinalRecords { records, mut summary }) = self.collection.take_final() {
             let records = self.outputs.take(&records);
@@ -221,12 +222,12 @@ impl Recording {
         }
     }
 
-    /// Tells whether providers have left of which not all is collected.
+    /// Returns whether any departed provider is not completely collected.
     pub(crate) fn is_finishing(&self) -> bool {
         self.collection.outstanding() != 0
     }
 
-    /// Ends the archive. All providers have left, and what they left behind is there.
+    /// Ends the session. All providers have left and are completely collected.
     pub(crate) fn end(self) -> EndedRecording {
         let now = ClockSample::now();
         let counter_rate = counter_rate(&self.start_clocks, &now).unwrap_or(self.estimated_rate);
@@ -247,12 +248,12 @@ impl Recording {
         }
     }
 
-    /// Returns how long ago the session began.
+    /// Returns the time since the start of the session.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Returns how many providers there are, and how many there were.
+    /// Returns the number of providers now, and of all that have joined.
     pub(crate) fn providers(&self) -> (usize, usize) {
         self.collection.providers()
     }
@@ -267,7 +268,7 @@ impl Recording {
         self.collection.lost()
     }
 
-    /// Returns what the archive's writer has done so far.
+    /// Returns the state of the archive's writer.
     pub(crate) fn writer_status(&self) -> Arc<WriterStatus> {
         self.outputs.archive.status()
     }

@@ -1,4 +1,4 @@
-//! Records on their way from a provider to the sinks of a session.
+//! The records that a session passes from a provider to its sinks.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trace_protocol::archive;
 use trace_protocol::buffer::consumer::SaveSlot;
 
-/// Vectors that are kept for new records, so that their pages need not be made again.
+/// The number of spare vectors. Their pages are present already.
 const SPARE: usize = 4;
 
-/// Vectors to be used again. Clones are the same.
+/// Spare vectors for new records. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spares(Arc<Mutex<Vec<Vec<u64>>>>);
 
@@ -27,13 +27,13 @@ impl Spares {
         }
     }
 
-    /// Makes words of which the vector comes back here with their last user.
+    /// Returns shared words, whose vector becomes spare with their last user.
     pub(crate) fn share(&self, words: Vec<u64>) -> Words {
         Words(Arc::new(Pooled { words, spares: self.clone() }))
     }
 }
 
-/// Words that sinks share. They are copied for none of them.
+/// Words that sinks share without a copy.
 #[derive(Debug, Clone)]
 pub(crate) struct Words(Arc<Pooled>);
 
@@ -60,23 +60,23 @@ impl Deref for Words {
 /// Well-formed records of one provider, in the order in which it wrote them.
 #[derive(Debug, Clone)]
 pub struct Records {
-    /// The provider's id in archives.
+    /// The provider's archive id.
     pub(crate) provider: u32,
-    /// The provider section record, and the records behind it.
+    /// The provider section record, and then the records.
     pub(crate) words: Words,
-    /// The copies that they are from, those that are where the guard sees them.
+    /// The slots of the copies that they come from, if the guard shares them.
     pub(crate) slots: Vec<SaveSlot>,
-    /// Losses that the provider's own records account for, up to these.
+    /// The losses that the provider's own records report, up to these.
     pub(crate) reported: u64,
-    /// The provider has left: nothing more comes of it.
+    /// The provider has left, and these are its last records.
     pub(crate) is_last: bool,
 }
 
-/// Words of a provider section record.
+/// The size of a provider section record in words.
 pub(crate) const SECTION: usize = 1;
 
 impl Records {
-    /// Begins the words of records of a provider.
+    /// Returns a vector that starts with a provider's section record.
     pub(crate) fn begin(spares: &Spares, provider: u32) -> Vec<u64> {
         let mut words = spares.take();
         archive::section(&mut words, provider);
@@ -84,8 +84,8 @@ impl Records {
         words
     }
 
-    /// Returns the provider's id: the same in [`Opening::identity`](crate::Opening::identity) and
-    /// in archives.
+    /// Returns the provider's id, as in [`Opening::identity`](crate::Opening::identity) and in
+    /// archives.
     pub fn provider(&self) -> u32 {
         self.provider
     }
@@ -95,7 +95,7 @@ impl Records {
         self.words.get(SECTION..).unwrap_or_default()
     }
 
-    /// Tells whether the provider has left, and these records are its last ones.
+    /// Returns whether the provider has left, and these are its last records.
     pub fn is_last(&self) -> bool {
         self.is_last
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_comes_back_empty_with_its_last_user() {
+    fn a_vector_becomes_spare_with_its_last_user() {
         let spares = Spares::default();
         let words = spares.share(vec![1, 2, 3]);
         let other = words.clone();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn few_vectors_are_kept() {
+    fn the_number_of_spare_vectors_is_limited() {
         let spares = Spares::default();
         let shared: Vec<_> = (0..10).map(|word| spares.share(vec![word])).collect();
         drop(shared);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_what_follows_the_section() {
+    fn the_records_follow_the_section() {
         let spares = Spares::default();
         let mut words = Records::begin(&spares, 9);
         words.extend([7, 8]);

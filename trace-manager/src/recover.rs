@@ -1,8 +1,8 @@
-//! Making an archive of what a process left that traced itself and was killed.
+//! Recovers the archive of a process that traced itself and was killed.
 //!
-//! The process had an archive under way and a buffer, as files (see
-//! [`trace_protocol::buffer::saved`]). The part of the archive that the buffer's header vouches for
-//! is kept; what is in the buffer and not in that part follows.
+//! Such a process has two files: a partial archive and a buffer (see
+//! [`trace_protocol::buffer::saved`]). The recovered archive has the part of the partial archive
+//! that the buffer's header declares as written, and then the other records of the buffer.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -30,58 +30,57 @@ use trace_protocol::words::as_bytes;
 
 use crate::archive::OffsetReader;
 
-/// What was recovered.
+/// The result of a recovery.
 #[derive(Debug)]
 pub struct Recovered {
-    /// The archive that was made.
+    /// The path of the recovered archive.
     pub archive: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Events that were in the buffer only.
+    /// Events that were only in the buffer.
     pub events: u64,
-    /// Scopes that were open when the process was killed, or in an earlier buffer.
+    /// Scopes that were open when the process was killed, or whose begin is in an earlier buffer.
     pub open_scopes: u64,
-    /// Records that the process had dropped.
+    /// Records that the process dropped.
     pub dropped: u64,
-    /// Records in the buffer that are not well-formed.
+    /// Malformed records in the buffer.
     pub refused: u64,
-    /// Bytes of the partial archive that are left out: they are missing, or not whole records.
+    /// Bytes of the partial archive that are missing or not complete records.
     pub damaged: u64,
 }
 
 impl Recovered {
-    /// Whether all is in the archive that the process had committed.
+    /// Returns whether the archive has all records that the process committed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.refused == 0 && self.damaged == 0
     }
 }
 
-/// Why nothing was recovered. What the process left is still there.
+/// The error of a recovery. The files of the process are still there.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RecoverError {
     /// A file could not be read or written.
     Io {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The file is no trace buffer.
+    /// The file is not a trace buffer.
     NotABuffer {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: LayoutError,
     },
-    /// The process lives, and writes the archive itself.
+    /// The process is alive, and will write the archive itself.
     Alive {
-        /// Its buffer.
+        /// The path of its buffer.
         path: PathBuf,
     },
-    /// The process was killed before it recorded anything, or another process's files were mixed
-    /// up.
+    /// The process was killed before it recorded anything, or the files are of different processes.
     NothingRecorded {
         /// The partial archive.
         path: PathBuf,
@@ -94,12 +93,16 @@ impl fmt::Display for RecoverError {
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
             Self::NotABuffer { path, reason } => write!(f, "{}: {reason}", path.display()),
             Self::Alive { path } => {
-                write!(f, "{}: the process that writes it is alive, and makes the archive itself when it ends", path.display())
+                write!(
+                    f,
+                    "{}: the process is alive, and writes the archive itself when it ends",
+                    path.display()
+                )
             }
             Self::NothingRecorded { path } => {
                 write!(
                     f,
-                    "{} does not hold the beginning of an archive: nothing had been recorded",
+                    "{} is not the beginning of an archive: nothing was recorded",
                     path.display()
                 )
             }
@@ -107,17 +110,17 @@ impl fmt::Display for RecoverError {
     }
 }
 
-// The texts say what is wrong: there is no source to add.
+// The texts include the error of the system call, so there is no source.
 impl std::error::Error for RecoverError {}
 
-/// Makes the archive `output` of what the process left that traced itself into it, and then removes
-/// that.
+/// Recovers the archive `output` of a killed process that traced itself, and then removes the files
+/// of the process.
 ///
-/// `output` is what the process was given as `TRACE_OUTPUT`, or one of the files beside it. Both
-/// files must be this user's own. Of the partial archive whole records are taken.
+/// `output` is the value of the process's `TRACE_OUTPUT`, or the path of one of its files. Both
+/// files must belong to this user. Only complete records of the partial archive are used.
 ///
 /// # Errors
-/// [`RecoverError`]; nothing is written or removed then.
+/// [`RecoverError`]; no file is written or removed then.
 pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
     let files = RecoverableFiles::find(&output_path(output))?;
     let (_locked, mapping, layout) = files.open_buffer()?;
@@ -146,7 +149,7 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
     })
 }
 
-/// The name that the process was given, from that of one of its files.
+/// Returns the output of the process, given that path or the path of one of its files.
 fn output_path(path: &Path) -> PathBuf {
     let is_beside =
         path.extension().is_some_and(|extension| extension == "buffer" || extension == "partial");
@@ -156,7 +159,7 @@ fn output_path(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
-/// What a process left: where its archive goes, and the names of two files beside it.
+/// The files of a killed process: the place of its archive, and the names of two files beside it.
 struct RecoverableFiles {
     place: Place,
     buffer: OsString,
@@ -184,7 +187,7 @@ impl RecoverableFiles {
         self.place.directory().open_own(name).map_err(self.failed(name))
     }
 
-    /// The buffer, locked against a process that would use it.
+    /// Opens the buffer and locks it against other processes.
     fn open_buffer(&self) -> Result<(File, ReadMapping, Layout), RecoverError> {
         let (file, failed) = (self.open(&self.buffer)?, self.failed(&self.buffer));
         if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
@@ -227,19 +230,19 @@ impl RecoverableFiles {
     }
 }
 
-/// What the part of the archive that counts says.
+/// The usable part of the partial archive.
 struct PartialArchive {
     identity: Identity,
-    /// Ticks of its first event.
+    /// The time of its first event in ticks.
     first: u64,
-    /// Losses that it tells.
+    /// Losses that its records report.
     reported: u64,
-    /// Where its whole records are, in bytes.
+    /// The ranges of its complete records, in bytes.
     intact: Vec<Range<u64>>,
 }
 
 impl PartialArchive {
-    /// Reads the first `length` bytes; `None` if they do not say whose archive it is.
+    /// Reads the first `length` bytes. Returns `None` if they do not identify the process.
     fn read(partial: &File, length: u64) -> Option<Self> {
         let mut reader = Reader::new(OffsetReader::new(partial, 0).take(length));
         let (mut scan, mut intact) = (ArchiveScan::default(), Vec::new());
@@ -256,15 +259,15 @@ impl PartialArchive {
         scan.into_partial_archive(intact)
     }
 
-    /// Says what was lost and is not told yet. When it was is known only as: between the first
-    /// event and the last.
+    /// Appends the losses that no record reports yet. Their time is between the first event and the
+    /// last.
     fn report_losses(&self, collector: &Collector, words: &mut Vec<u64>) {
         let to = collector.stats().last_ticks.max(self.first);
         Closing::of(collector, self.reported, self.first, to).write(words, &self.identity);
     }
 }
 
-/// Adds a range, which may go on where the last one ends.
+/// Appends a range, or extends the last one if they are adjacent.
 fn push_range(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
@@ -272,7 +275,7 @@ fn push_range(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
     }
 }
 
-/// What the records have said so far.
+/// The data that the records so far contain.
 #[derive(Default)]
 struct ArchiveScan {
     process: Option<u64>,

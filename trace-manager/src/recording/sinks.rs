@@ -1,4 +1,4 @@
-//! The sinks of a session, each with its categories.
+//! The sinks of a session, with a category filter each.
 
 use trace_protocol::categories;
 
@@ -15,30 +15,30 @@ pub(crate) struct Sinks {
     sinks: Vec<(Option<CategoryFilter>, Box<dyn Sink>)>,
 }
 
-/// Returns the categories that providers are asked for: those of the session and of its sinks.
+/// Returns the categories of the session and of all its sinks, which providers record.
 pub(crate) fn union(categories: &[String], sinks: &[SinkRequest]) -> Vec<String> {
     let lists = sinks.iter().map(|sink| sink.categories.as_slice());
     categories::union(&[categories].into_iter().chain(lists).collect::<Vec<_>>())
 }
 
 impl Sinks {
-    /// Puts the archive, which gets `categories`, and the other sinks together.
+    /// Combines the archive, which gets `categories`, with the other sinks.
     pub(crate) fn new(
         archive: ArchiveSink,
         categories: &[String],
         sinks: Vec<SinkRequest>,
         spares: &Spares,
     ) -> Self {
-        let asked = union(categories, &sinks);
-        // Providers record nothing else than what is asked for.
+        let recorded = union(categories, &sinks);
+        // A sink that gets all recorded categories needs no filter.
         let filter = |categories: &[String]| {
-            (categories != asked).then(|| CategoryFilter::new(categories, spares.clone()))
+            (categories != recorded).then(|| CategoryFilter::new(categories, spares.clone()))
         };
         let sinks = sinks.into_iter().map(|it| (filter(&it.categories), it.sink)).collect();
         Self { archive, filter: filter(categories), sinks }
     }
 
-    /// Gives all sinks a provider that joins.
+    /// Adds a provider to all sinks.
     pub(crate) fn open(&mut self, opening: &Opening<'_>) {
         self.archive.open(opening);
         for (_, sink) in &mut self.sinks {
@@ -46,7 +46,7 @@ impl Sinks {
         }
     }
 
-    /// Gives each sink its records. Returns those of the archive.
+    /// Passes records to each sink. Returns those of the archive.
     pub(crate) fn take(&mut self, records: &Records) -> Records {
         for (filter, sink) in &mut self.sinks {
             sink.take(&select(filter, records));
@@ -56,12 +56,12 @@ impl Sinks {
         records
     }
 
-    /// Returns the filter of the archive as it is now.
+    /// Returns a copy of the archive's filter.
     pub(crate) fn filter(&self) -> Option<CategoryFilter> {
         self.filter.clone()
     }
 
-    /// Ends the sinks: the archive, and the others in their order.
+    /// Ends the archive and the other sinks, in their order.
     pub(crate) fn finish(self, counter_rate: u64) -> (Finish, Vec<Finish>) {
         let is_discarded = self.archive.is_discarded();
         let ending = Ending { counter_rate, is_discarded };

@@ -1,4 +1,4 @@
-//! Snapshots of a session that goes on.
+//! Snapshots of a running session.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ use crate::memory::available_memory;
 use crate::snapshot::{Contents, Requester, Snapshot};
 
 impl Recording {
-    /// Takes a snapshot: what is in the archive, and what the providers' buffers hold beyond it.
-    /// Another thread writes it to `path` and says what has come of it.
+    /// Takes a snapshot: the archive so far, and the uncollected contents of the providers'
+    /// buffers. Another thread writes it to `path` and reports the result.
     pub(crate) fn snapshot(&mut self, path: PathBuf, requester: Requester) {
         let contents = self.contents();
         let missing = contents.as_ref().map_or(0, |_| self.collection.outstanding());
@@ -20,13 +20,13 @@ impl Recording {
         self.write_snapshots();
     }
 
-    /// Says that a snapshot cannot be taken.
+    /// Reports that a snapshot cannot be taken.
     pub(crate) fn refuse_snapshot(&self, path: PathBuf, requester: Requester, error: ManagerError) {
         self.snapshots.write(Snapshot { path, requester, contents: Err(error) });
     }
 
     fn contents(&mut self) -> Result<Contents, ManagerError> {
-        self.enough_memory()?;
+        self.check_memory()?;
         while self.has_waiting() {
             self.sanitize_one();
         }
@@ -40,7 +40,7 @@ impl Recording {
         })
     }
 
-    fn enough_memory(&self) -> Result<(), ManagerError> {
+    fn check_memory(&self) -> Result<(), ManagerError> {
         let size = self.collection.buffer_sizes();
         let available = available_memory();
         if size > available / 2 {
@@ -49,7 +49,8 @@ impl Recording {
         Ok(())
     }
 
-    /// Has snapshots written that have all that providers left behind before them.
+    /// Starts to write the snapshots that have the last records of all providers that left before
+    /// them.
     pub(super) fn write_snapshots(&mut self) {
         let ready = self.pending_snapshots.iter().take_while(|(missing, _)| *missing == 0).count();
         for (_, snapshot) in self.pending_snapshots.drain(..ready) {
@@ -57,7 +58,7 @@ impl Recording {
         }
     }
 
-    /// Tells whether another snapshot that alerts asked for is over.
+    /// Returns whether another snapshot of alerts is finished.
     pub(crate) fn take_finished_snapshot(&self) -> bool {
         self.snapshots.take_finished()
     }
