@@ -249,7 +249,7 @@ impl PartialArchive {
         loop {
             let start = reader.offset();
             match reader.next() {
-                Ok(Some(item)) => scan.take(&item),
+                Ok(Some(item)) => scan.add(&item),
                 Ok(None) => break,
                 Err(error) if error.is_fatal() => break,
                 Err(_) => continue,
@@ -285,7 +285,7 @@ struct ArchiveScan {
 }
 
 impl ArchiveScan {
-    fn take(&mut self, item: &Item<'_>) {
+    fn add(&mut self, item: &Item<'_>) {
         match &item.record {
             Record::Metadata(Metadata::ProviderInfo { name, .. }) => {
                 self.name = String::from_utf8_lossy(name).into_owned();

@@ -1,23 +1,24 @@
 //! The event loop around the state machines.
 //!
-//! One thread waits (epoll) for connections, messages, packets and commands of the caller, feeds
-//! the [`Coordinator`](crate::machine::Coordinator) and does what it wants done. Whatever a provider
-//! sends, only a bounded part is taken in one turn, so none keeps the others waiting.
+//! One thread waits (epoll) for connections, messages, packets and the caller's commands. It passes
+//! them to the [`Coordinator`](crate::machine::Coordinator) and performs the actions that this
+//! returns. In one turn, it reads a bounded amount of data from a provider, so no provider delays
+//! the others.
 //!
 //! | module | subject |
 //! |---|---|
-//! | `event_loop` | waiting, and which turn is whose |
-//! | `source` | what the loop waits for |
-//! | `state` | what the loop looks after |
-//! | `registration`, `admission` | whom it takes in, and within which limits |
-//! | `active` | the session |
+//! | `event_loop` | waiting for events, and handling them |
+//! | `source` | the sources of events |
+//! | `state` | the loop's data |
+//! | `registration`, `admission` | accepting connections and providers, within limits |
+//! | `active` | the active session |
 //! | `connection` | one provider's sockets |
-//! | `outbox` | messages that a provider has not taken yet |
-//! | `retained` | buffers of providers that did not answer |
-//! | `perform` | doing what the coordinator wants done |
-//! | `provision` | giving providers their buffers |
-//! | `alerts` | doing what alerts are to do |
-//! | `command` | what the caller asks of the loop |
+//! | `outbox` | messages that a provider has not read yet |
+//! | `retained` | buffers of providers that did not reply to Stop |
+//! | `perform` | the coordinator's actions |
+//! | `provision` | creation of the providers' buffers |
+//! | `alerts` | the effects of alerts |
+//! | `command` | the caller's commands |
 
 mod active;
 mod admission;

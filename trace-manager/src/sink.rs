@@ -1,4 +1,4 @@
-//! What a session does with the records of its providers.
+//! The sinks of a session's records.
 
 use std::fmt;
 
@@ -9,36 +9,37 @@ use crate::error::ArchiveError;
 use crate::guard::JoinedProvider;
 use crate::records::Records;
 
-/// The rate of a provider whose ticks are those of `CLOCK_BOOTTIME`.
+/// The rate of `CLOCK_BOOTTIME`.
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// A consumer of the records of a session: an archive, files in another format, one file for each
-/// process, or somebody who follows the session.
+/// A consumer of the records of a session, such as an archive, a file in another format, or a live
+/// view.
 ///
 /// All methods are called on the thread that serves the providers, in the order of the session.
-/// They must not wait for anything: what takes long belongs on a thread of the sink's own.
+/// They must not block: a sink that needs time uses its own thread.
 pub trait Sink: fmt::Debug + Send {
-    /// Takes a provider that joins. Its records follow.
+    /// Adds a provider that joins. Its records follow.
     fn open(&mut self, opening: &Opening<'_>);
 
-    /// Takes records of a provider. What keeps them clones them, which copies nothing.
+    /// Consumes records of a provider. A sink may keep a clone, which shares the words.
     fn take(&mut self, records: &Records);
 
-    /// Takes the end of the session. Returns what waits until all is written, which is called on
-    /// the thread of [`SessionHandle::join`](crate::SessionHandle::join).
+    /// Ends the session. Returns a function that waits until all records are written. It is called
+    /// on the thread of [`SessionHandle::join`](crate::SessionHandle::join).
     fn finish(self: Box<Self>, ending: Ending) -> Finish;
 }
 
-/// What a sink still has to write.
+/// The unfinished writes of a sink.
 pub struct Finish(Box<dyn FnOnce() -> Result<u64, ArchiveError> + Send>);
 
 impl Finish {
-    /// Makes it of a function that waits until all is written, and returns the number of bytes.
+    /// Creates it from a function that waits until all records are written, and returns the number
+    /// of bytes.
     pub fn new(wait: impl FnOnce() -> Result<u64, ArchiveError> + Send + 'static) -> Self {
         Self(Box::new(wait))
     }
 
-    /// Waits until all is written. Returns the number of bytes.
+    /// Waits until all records are written. Returns the number of bytes.
     pub(crate) fn wait(self) -> Result<u64, ArchiveError> {
         (self.0)()
     }
@@ -50,22 +51,22 @@ impl fmt::Debug for Finish {
     }
 }
 
-/// A sink beside the archive of a session; see [`Manager::start_with_sinks`].
+/// A further sink of a session; see [`Manager::start_with_sinks`].
 ///
 /// [`Manager::start_with_sinks`]: crate::Manager::start_with_sinks
 #[derive(Debug)]
 pub struct SinkRequest {
-    /// The categories whose events it gets: patterns as
-    /// [`SessionConfig::categories`](crate::SessionConfig::categories). None means all.
+    /// The categories whose events it gets: patterns as in
+    /// [`SessionConfig::categories`](crate::SessionConfig::categories). An empty list selects all.
     pub categories: Vec<String>,
     /// The consumer.
     pub sink: Box<dyn Sink>,
 }
 
 impl SinkRequest {
-    /// Ends the sink of a session that does not begin.
+    /// Ends the sink of a session that does not start.
     pub(crate) fn discard(self) {
-        // The sink removes what it has created without anybody who waits for that.
+        // Does not wait: the sink removes its output on its own.
         drop(self.sink.finish(Ending { counter_rate: 0, is_discarded: true }));
     }
 }
@@ -80,18 +81,18 @@ pub struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Returns who the provider is.
+    /// Returns the provider's identity.
     pub fn identity(&self) -> &Identity {
         self.joined.identity
     }
 
-    /// Returns the clocks when it joined.
+    /// Returns the clocks at the time when it joined.
     pub fn now(&self) -> &ClockSample {
         &self.now
     }
 
-    /// Returns the ticks per second of its clock: an estimate if that is the CPU's counter, of
-    /// which [`Ending::counter_rate`] has the measured rate.
+    /// Returns the ticks per second of its clock. For the CPU's counter, this is an estimate;
+    /// [`Ending::counter_rate`] has the measured rate.
     pub fn ticks_per_second(&self) -> u64 {
         match self.identity().clock {
             ClockSource::Boottime => NANOS_PER_SECOND,
@@ -106,6 +107,6 @@ impl Opening<'_> {
 pub struct Ending {
     /// Ticks per second of the CPU's counter, measured over the session.
     pub counter_rate: u64,
-    /// The caller wants no result: whatever was written is to be removed.
+    /// The caller has discarded the session: sinks remove their outputs.
     pub is_discarded: bool,
 }

@@ -1,16 +1,16 @@
-//! Snapshots: archives of what a session has so far, while it goes on.
+//! Snapshots: archives of all records so far of a running session.
 //!
 //! ```text
 //!  event loop, at one moment                       snapshot thread
 //!  -------------------------                       ---------------
-//!  length of the session's archive  -------------> waits until so much of it is written, copies it
+//!  length of the session's archive  -------------> waits until it is written, copies it
 //!  for each provider in the session:
-//!    a copy of what its buffer still holds ------> records, as at its end
+//!    a copy of its buffer's uncollected contents -> records, as at its end
 //!    its collector's state, cloned
 //! ```
 //!
-//! The session's own archive and its collectors are left as they are, and so its guard has nothing
-//! to do with it. Providers learn nothing of it.
+//! The session's own archive and collectors are not changed, so neither the guard nor the providers
+//! are involved.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -30,55 +30,55 @@ use crate::records::Words;
 use crate::summary::SnapshotSummary;
 use crate::waker::Waker;
 
-/// How often to look whether the session's archive has been written so far.
+/// The interval of checks whether the session's archive is written.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// A snapshot to be written.
+/// A snapshot to write.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) path: PathBuf,
     pub(crate) requester: Requester,
-    /// What it is made of, or why there is none.
+    /// Its contents, or the error.
     pub(crate) contents: Result<Contents, ManagerError>,
 }
 
-/// What a snapshot is made of.
+/// The contents of a snapshot.
 #[derive(Debug)]
 pub(crate) struct Contents {
     pub(crate) prefix: Prefix,
     /// The rate of the CPU's counter, in ticks per second.
     pub(crate) rate: u64,
-    /// Records of providers that have left and are not in the beginning.
+    /// Records of departed providers that are not in the prefix.
     pub(crate) late_records: Vec<Words>,
     pub(crate) extracts: Vec<Extract>,
-    /// What of the extracts the archive gets; `None` for all.
+    /// The archive's filter, for the extracts; `None` for all records.
     pub(crate) filter: Option<CategoryFilter>,
 }
 
-/// Who wants a snapshot.
+/// The requester of a snapshot.
 #[derive(Debug)]
 pub(crate) enum Requester {
-    /// These alerts' triggers.
+    /// The triggers of these alerts.
     Alerts(Vec<String>),
-    /// The caller, who waits for the number of bytes.
+    /// The caller, who waits for the size in bytes.
     Caller(Sender<Result<u64, ManagerError>>),
 }
 
-/// The loop's end of the thread that writes snapshots.
+/// The loop's end of the snapshot thread.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     jobs: Sender<Snapshot>,
-    /// One for each snapshot that alerts have asked for and that is over.
+    /// One item for each finished snapshot of alerts.
     finished: Receiver<()>,
     thread: JoinHandle<Vec<SnapshotSummary>>,
 }
 
-/// The thread, when nothing more is to be written.
+/// The snapshot thread after its last snapshot was queued.
 #[derive(Debug)]
 pub(crate) struct FinishingSnapshots(JoinHandle<Vec<SnapshotSummary>>);
 
 impl Snapshots {
-    /// Starts the thread. It wakes the loop when a snapshot is over, and tells the caller.
+    /// Starts the thread. When a snapshot is finished, it wakes the loop and notifies the caller.
     pub(crate) fn spawn(waker: Waker, notices: NoticeSender) -> io::Result<Self> {
         let (jobs, to_do) = crossbeam_channel::unbounded();
         let (done, finished) = crossbeam_channel::unbounded();
@@ -90,25 +90,25 @@ impl Snapshots {
         Ok(Self { jobs, finished, thread })
     }
 
-    /// Has a snapshot written.
+    /// Starts to write a snapshot.
     pub(crate) fn write(&self, snapshot: Snapshot) {
-        // Fails only if the thread has panicked, which the end shows.
+        // Fails only if the thread has panicked, which `join` reports.
         let _ = self.jobs.send(snapshot);
     }
 
-    /// Tells whether another snapshot of alerts is over.
+    /// Returns whether another snapshot of alerts is finished.
     pub(crate) fn take_finished(&self) -> bool {
         self.finished.try_recv().is_ok()
     }
 
-    /// Nothing more is to be written.
+    /// Closes the queue.
     pub(crate) fn finish(self) -> FinishingSnapshots {
         FinishingSnapshots(self.thread)
     }
 }
 
 impl FinishingSnapshots {
-    /// Waits until all are written. Returns those that alerts asked for.
+    /// Waits until all snapshots are written. Returns those of alerts.
     pub(crate) fn join(self) -> Vec<SnapshotSummary> {
         self.0.join().unwrap_or_default()
     }
@@ -125,13 +125,13 @@ fn work(
         let failed = |source| ManagerError::Snapshot { path: path.clone(), source };
         let written = contents.and_then(|contents| write(&path, contents).map_err(failed));
         match requester {
-            // The caller may not wait any longer.
+            // Fails if the caller no longer waits.
             Requester::Caller(reply) => drop(reply.send(written)),
             Requester::Alerts(alerts) => {
                 let summary = SnapshotSummary { path, alerts, archive: written };
                 notices.send(Notice::of_snapshot(&summary));
                 summaries.push(summary);
-                // The session may be over.
+                // Fails if the session has ended.
                 let _ = done.send(());
                 waker.wake();
             }
@@ -140,7 +140,7 @@ fn work(
     summaries
 }
 
-/// Writes a snapshot. Returns its size in bytes; if it fails, nothing is left.
+/// Writes a snapshot. Returns its size in bytes. If it fails, the file is removed.
 fn write(path: &Path, contents: Contents) -> io::Result<u64> {
     let output = ArchiveOutput::create_file(path)?;
     match write_to(&output, contents) {
@@ -180,7 +180,7 @@ fn write_to(output: &ArchiveOutput, contents: Contents) -> io::Result<u64> {
 
 fn wait_until_written(status: &WriterStatus, bytes: u64) -> io::Result<()> {
     while status.bytes() < bytes {
-        // In this order: what was written before the end counts.
+        // This is read before the size, which is final after the end.
         let over = status.has_ended();
         if let Some(failure) = status.failure() {
             return Err(io::Error::other(format!("the archive itself failed: {failure}")));
@@ -193,7 +193,7 @@ fn wait_until_written(status: &WriterStatus, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The path of a snapshot of the archive `archive`: `trace-snapshot-1.fxt` for `trace.fxt`.
+/// Returns the path of a snapshot of `archive`: `trace-snapshot-1.fxt` for `trace.fxt`.
 pub(crate) fn snapshot_path(archive: &Path, number: u32) -> PathBuf {
     let compressed = |extension: &OsStr| extension == "gz" || extension == "zst";
     let outer = archive.extension().filter(|extension| compressed(extension));
@@ -234,9 +234,9 @@ mod tests {
         Contents { prefix, rate: 77, late_records, extracts: Vec::new(), filter: None }
     }
 
-    /// The session's archive goes on, and keeps its own rate.
+    /// The session's archive continues, and has its own rate.
     #[test]
-    fn a_snapshot_is_the_archive_so_far_and_what_remains() {
+    fn a_snapshot_has_the_prefix_and_the_late_records() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("snapshot.fxt");
         let mut writer = archive(&directory.path().join("a.fxt"));
@@ -250,9 +250,9 @@ mod tests {
         assert_eq!(fs::read(directory.path().join("a.fxt")).unwrap(), as_bytes(&words));
     }
 
-    /// What the archive lacks in the end, a snapshot cannot have.
+    /// Records that the archive lacks cannot be copied from it.
     #[test]
-    fn a_snapshot_of_an_archive_that_ended_early_fails_and_leaves_nothing() {
+    fn a_snapshot_of_an_archive_that_ended_early_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("snapshot.fxt");
         let writer = archive(&directory.path().join("a.fxt"));

@@ -1,4 +1,4 @@
-//! What a session has come to.
+//! The progress and the summary of a session.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,16 +11,16 @@ use trace_protocol::categories::CategorySet;
 use crate::error::{ArchiveError, ManagerError};
 use crate::machine::{End, SessionState};
 
-/// How a running session is doing.
+/// The progress of a running session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// Where it stands.
+    /// Its state.
     pub state: SessionState,
-    /// Time since it was started.
+    /// The time since its start.
     pub elapsed: Duration,
     /// Providers that are in it now.
     pub providers: usize,
-    /// Providers that were ever in it.
+    /// Providers that have joined it so far.
     pub joined: usize,
     /// Events collected so far. Oneshot and circular buffers are collected at the end.
     pub events: u64,
@@ -28,32 +28,32 @@ pub struct Progress {
     pub bytes: u64,
     /// Records dropped so far.
     pub lost: u64,
-    /// What went wrong with the archive, if something did. The session goes on without it.
+    /// The error of the archive, if it has one. The session continues without it.
     pub archive_failure: Option<String>,
 }
 
-/// What a session has come to.
+/// The summary of an ended session.
 #[derive(Debug)]
 pub struct SessionSummary {
-    /// From start to end.
+    /// The time from its start to its end.
     pub duration: Duration,
-    /// The providers that took part, in the order in which they joined.
+    /// The providers that joined, in the order of joining.
     pub providers: Vec<ProviderSummary>,
-    /// Providers that could not take part, and why; the first 100.
+    /// The first 100 refused providers, with the reasons.
     pub refused: Vec<Refusal>,
-    /// How often providers could not take part, those beyond the first 100 too.
+    /// The number of all refusals.
     pub refusals: u64,
-    /// How often providers raised each alert; the first 1000 names.
+    /// The number of times that each alert was raised; the first 1000 names.
     pub alerts: BTreeMap<String, u64>,
     /// The alert that stopped the session, if one did.
     pub stopped_by: Option<String>,
-    /// The snapshots that alerts have asked for, in order.
+    /// The snapshots of alerts, in order.
     pub snapshots: Vec<SnapshotSummary>,
-    /// The category patterns that were asked for.
+    /// The configured category patterns.
     pub categories: Vec<String>,
-    /// The archive's size in bytes, or why it is not complete.
+    /// The archive's size in bytes, or the error if it is not complete.
     pub archive: Result<u64, ArchiveError>,
-    /// The same of the other sinks, in their order.
+    /// The results of the other sinks, in their order.
     pub sinks: Vec<Result<u64, ArchiveError>>,
 }
 
@@ -63,12 +63,12 @@ impl SessionSummary {
         self.providers.iter().map(|provider| provider.events).sum()
     }
 
-    /// Returns the number of records dropped, as far as the providers say the truth.
+    /// Returns the number of dropped records, as reported by the providers.
     pub fn lost(&self) -> u64 {
         self.providers.iter().fold(0, |sum, provider| provider.dropped.saturating_add(sum))
     }
 
-    /// Returns what the archive lacks. A check of the archive comes to the same.
+    /// Returns the data that the archive lacks. `trace check` reports the same.
     pub fn missing(&self) -> Missing {
         let mut missing = Missing { records: self.lost(), ..Missing::default() };
         for provider in &self.providers {
@@ -82,74 +82,74 @@ impl SessionSummary {
         missing
     }
 
-    /// Returns the category patterns for which no provider had an event.
+    /// Returns the category patterns that matched no event.
     pub fn categories_without_events(&self) -> Vec<String> {
         let categories = self.providers.iter().flat_map(|provider| provider.categories.keys());
         let categories: Vec<&String> = categories.collect();
-        let asked = CategorySet::new(&self.categories);
-        asked.unmatched(&categories).into_iter().map(str::to_owned).collect()
+        let patterns = CategorySet::new(&self.categories);
+        patterns.unmatched(&categories).into_iter().map(str::to_owned).collect()
     }
 }
 
-/// A snapshot that alerts have asked for.
+/// A snapshot of alerts.
 #[derive(Debug)]
 pub struct SnapshotSummary {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// The alerts that it is for.
+    /// The alerts that caused it.
     pub alerts: Vec<String>,
-    /// Its size in bytes, or why there is none.
+    /// Its size in bytes, or the error.
     pub archive: Result<u64, ManagerError>,
 }
 
-/// What one provider has contributed.
+/// The summary of one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSummary {
     /// Its id in the archive.
     pub id: u32,
-    /// Its process, as the kernel says.
+    /// Its process id, from the kernel.
     pub pid: u32,
-    /// Its process's user, as the kernel says.
+    /// Its user id, from the kernel.
     pub uid: u32,
     /// Its name.
     pub name: String,
-    /// Records in the archive, without those that the manager wrote.
+    /// Records in the archive, except those of the manager.
     pub records: u64,
     /// Event records among them.
     pub events: u64,
     /// Bytes in the archive.
     pub bytes: u64,
-    /// Records that it dropped for want of room.
+    /// Records that it dropped because its buffer was full.
     pub dropped: u64,
-    /// What it left out without dropping a record, with how many they are.
+    /// Omissions other than dropped records, with their numbers.
     pub omitted: Vec<(Omission, u64)>,
-    /// Records that were refused, for each reason that occurred.
+    /// Refused records, by reason.
     pub rejected: Vec<(Rejection, u64)>,
     /// Events by category.
     pub categories: BTreeMap<String, u64>,
-    /// Categories that it said it knows.
+    /// Categories that it announced.
     pub known_categories: Vec<String>,
-    /// Scopes that were begun and had not ended.
+    /// Scopes with a begin and without an end.
     pub open_scopes: u64,
-    /// Rolling buffers that younger ones overwrote, in circular mode.
+    /// Rolling buffers that were overwritten, in circular mode.
     pub overwritten: u32,
-    /// Whether it answered to the start.
+    /// Whether it replied to Start.
     pub answered_start: bool,
-    /// Whether it answered to the stop.
+    /// Whether it replied to Stop.
     pub answered_stop: bool,
     /// The size of its buffer in bytes.
     pub buffer_size: u64,
-    /// How it ended.
+    /// How its session ended.
     pub end: End,
 }
 
-/// A provider that could not take part.
+/// A refused provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
-    /// Its name; empty when it did not come to tell.
+    /// Its name, or else that of its process.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }

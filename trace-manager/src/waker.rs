@@ -1,4 +1,4 @@
-//! Waking the event loop up.
+//! Wakes the event loop.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::event::{eventfd, EventfdFlags};
 
-/// Wakes the loop up. Clones are the same.
+/// Wakes the event loop. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Waker(Arc<OwnedFd>);
 
@@ -17,13 +17,13 @@ impl Waker {
     }
 
     pub(crate) fn wake(&self) {
-        // Full means that the loop is awake already.
+        // If the counter is full, the loop is awake already.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// Makes the next wait wait again.
+    /// Resets the waker after the loop has been woken.
     pub(crate) fn clear(&self) {
-        // Nothing to read means that it waits already.
+        // Fails if the waker is reset already.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }

@@ -1,4 +1,4 @@
-//! The session that is active.
+//! The active session.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::recording::{EndedRecording, Recording};
 use crate::snapshot::{snapshot_path, Requester};
 use crate::summary::Progress;
 
-/// What a session's alerts do, and who is told.
+/// The alerts of a session: their effects, and the notices of them.
 #[derive(Debug)]
 pub(super) struct Alerts {
     pub(super) triggers: Triggers,
     pub(super) notices: NoticeSender,
-    /// The archive's path as the caller has it.
+    /// The archive's path, as given by the caller.
     pub(super) path: PathBuf,
 }
 
-/// The session that is active.
+/// The active session.
 #[derive(Debug)]
 pub(super) struct Active {
     pub(super) number: u64,
@@ -67,7 +67,7 @@ impl Active {
         self.recording.snapshot(path, Requester::Alerts(alerts));
     }
 
-    /// Says which alerts have no snapshot because the session is over.
+    /// Reports the alerts whose snapshot the session's end prevented.
     pub(super) fn end_alerts(&mut self) {
         let alerts = self.alerts.triggers.end();
         if !alerts.is_empty() {

@@ -1,4 +1,4 @@
-//! What providers take, against [`Limits`].
+//! The resources that providers use, within [`Limits`].
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::memory::available_memory;
 use crate::quota::Quota;
 use crate::waker::Waker;
 
-/// A provider for whose buffer there was no memory, while others left theirs.
+/// A provider whose buffer waits for memory that others will release.
 #[derive(Debug)]
 pub(super) struct PendingBuffer {
     pub(super) id: ProviderId,
@@ -20,14 +20,14 @@ pub(super) struct PendingBuffer {
     pub(super) no_memory: NoMemory,
 }
 
-/// What providers take, and may take.
+/// The resources that providers use, and their limits.
 #[derive(Debug)]
 pub(super) struct Admission {
     pub(super) limits: Limits,
-    /// File descriptors of the process that are none of providers.
+    /// File descriptors of the process that do not belong to providers.
     own_descriptors: u64,
-    /// Connections that have not registered, the oldest first, with the ends of their time. Those
-    /// that have registered since, or are gone, are in it too.
+    /// Connections that have not registered, with their deadlines, the oldest first. It may contain
+    /// connections that have registered or closed since.
     pub(super) unregistered: VecDeque<(Instant, ProviderId)>,
     pub(super) providers: Quota,
     pub(super) messages: Quota,
@@ -49,13 +49,13 @@ impl Admission {
         }
     }
 
-    /// Begins to count the buffers of a session whose usual buffer has `size` bytes.
+    /// Sets the bound for the buffers of a session whose default buffer has `size` bytes.
     pub(super) fn begin_session(&self, size: u64) {
-        let usual = || Bound::of_buffers(available_memory(), size);
-        self.buffers.set_bound(self.limits.buffers.unwrap_or_else(usual));
+        let default = || Bound::of_buffers(available_memory(), size);
+        self.buffers.set_bound(self.limits.buffers.unwrap_or_else(default));
     }
 
-    /// How many connections there are file descriptors for; one at least.
+    /// Returns the number of connections for which file descriptors suffice, at least one.
     pub(super) fn connections(&self) -> u64 {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let others = self.own_descriptors + self.limits.reserve + self.buffers.releasing();
@@ -64,7 +64,7 @@ impl Admission {
     }
 }
 
-/// How many file descriptors this process has open.
+/// Returns the number of open file descriptors of this process.
 fn open_descriptors() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64)
 }
@@ -79,7 +79,7 @@ mod tests {
         let admission = |reserve| {
             Admission::new(Limits { reserve, ..Limits::default() }, Waker::new().unwrap())
         };
-        assert_eq!(admission(limit).connections(), 1, "one in any case");
+        assert_eq!(admission(limit).connections(), 1, "the minimum is one");
         let (few, many) = (admission(limit - 200).connections(), admission(0).connections());
         assert!(few <= 200 / Limits::DESCRIPTORS, "{few}");
         assert!(many > few && many <= limit / Limits::DESCRIPTORS, "{many}");

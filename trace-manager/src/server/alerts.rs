@@ -1,4 +1,4 @@
-//! Doing what alerts are to do.
+//! The effects of alerts.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::notice::Notice;
 use crate::snapshot::Requester;
 
 impl EventLoop {
-    /// Takes an alert of a provider.
+    /// Handles an alert of a provider.
     pub(super) fn handle_alert(&mut self, id: ProviderId, name: &str) {
         let pid = self.connections.get(&id).map_or(0, |connection| connection.peer.pid);
         let Some(active) = &mut self.active else { return };
@@ -22,8 +22,7 @@ impl EventLoop {
         }
     }
 
-    /// Takes the snapshot that alerts have asked for while another one was written, if that is
-    /// over.
+    /// Takes the snapshot of alerts that waited for another snapshot, if that is finished.
     pub(super) fn next_snapshot(&mut self) {
         while self.active.as_ref().is_some_and(|active| active.recording.take_finished_snapshot()) {
             let next = self.active.as_mut().and_then(|active| active.alerts.triggers.written());
@@ -60,7 +59,7 @@ impl EventLoop {
         let active = self.active.as_mut().filter(|active| active.number == session);
         match active {
             Some(active) => active.recording.snapshot(path, Requester::Caller(reply)),
-            // The caller may not wait any longer.
+            // Fails if the caller no longer waits.
             None => drop(reply.send(Err(ManagerError::SessionEnded))),
         }
     }

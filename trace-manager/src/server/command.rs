@@ -1,4 +1,4 @@
-//! What the caller asks of the loop, and what both look at.
+//! The caller's commands to the loop, and the data that both share.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,49 +17,49 @@ use crate::sink::SinkRequest;
 use crate::summary::Progress;
 use crate::waker::Waker;
 
-/// What the caller asks.
+/// A command of the caller.
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Start a session.
     Start(Box<StartRequest>),
-    /// Stop and end the session, if it is this one.
+    /// Stop and end the session, if it has this number.
     Stop { session: u64 },
-    /// Write what there is so far to another archive, if it is this session.
+    /// Write a snapshot, if the session has this number.
     Snapshot { session: u64, path: PathBuf, reply: Sender<Result<u64, ManagerError>> },
-    /// Hand over the current rolling buffers.
+    /// Flush the providers' rolling buffers.
     Flush,
-    /// End the loop once the session has ended.
+    /// End the session, and then the loop.
     Quit,
 }
 
-/// A session to be started, and where the answers go.
+/// A session to start, and the channels for its results.
 #[derive(Debug)]
 pub(crate) struct StartRequest {
     pub(crate) config: SessionConfig,
     pub(crate) output: ArchiveOutput,
     pub(crate) sinks: Vec<SinkRequest>,
     pub(crate) guard: Option<Guard>,
-    /// The archive's path as the caller has it, which snapshots are named after.
+    /// The archive's path, as given by the caller. Snapshots are named after it.
     pub(crate) path: PathBuf,
     pub(crate) notices: NoticeSender,
-    /// Set before the session stops if nobody wants its archive.
+    /// Set before the session stops if the caller discards the archive.
     pub(crate) discarded: Arc<AtomicBool>,
     pub(crate) shared: Arc<SharedProgress>,
-    /// The session's number, or why there is none.
+    /// Receives the session's number, or the error.
     pub(crate) reply: Sender<Result<u64, ManagerError>>,
-    /// What the session has come to.
+    /// Receives the ended session.
     pub(crate) done: Sender<EndedRecording>,
 }
 
 impl StartRequest {
-    /// Throws away what was created for a session that does not begin.
+    /// Removes the outputs of a session that does not start.
     pub(crate) fn discard(self) {
         self.output.discard();
         self.sinks.into_iter().for_each(SinkRequest::discard);
     }
 }
 
-/// How a session is doing, for the caller to look at and to wait for.
+/// The progress of a session, which the caller can read and wait for.
 #[derive(Debug)]
 pub(crate) struct SharedProgress {
     progress: Mutex<Progress>,
@@ -80,7 +80,7 @@ impl SharedProgress {
         self.changed.notify_all();
     }
 
-    /// Waits until `condition` holds, `timeout` at most. Tells whether it does.
+    /// Waits until `condition` holds, for at most `timeout`. Returns whether it does.
     pub(crate) fn wait(
         &self,
         timeout: std::time::Duration,
@@ -96,7 +96,7 @@ impl SharedProgress {
     }
 }
 
-/// The caller's end: commands, and something that wakes the loop up.
+/// The caller's end: sends commands and wakes the loop.
 #[derive(Debug, Clone)]
 pub(crate) struct Mailbox {
     commands: Sender<Command>,

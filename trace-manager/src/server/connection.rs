@@ -17,42 +17,42 @@ use super::retained::RetainedBuffer;
 use crate::buffers::SharedBuffer;
 use crate::machine::Violation;
 
-/// Packets taken in one turn.
+/// Packets that are read in one turn.
 const PACKETS_PER_TURN: usize = 64;
 
-/// Packets a provider may send in one second. A save needs a buffer to be filled, a 4 KiB one in a
-/// few microseconds at most, but each waits for its answer.
+/// The most packets of a provider in one second. Each save fills a buffer, which takes a few
+/// microseconds for 4 KiB, and waits for its reply.
 const PACKETS_PER_SECOND: u32 = 200_000;
 
-/// Messages that a provider may send without being asked, over its life.
+/// The most unsolicited messages of a connection.
 const MAX_UNSOLICITED: u32 = 64;
 
-/// Messages that are not understood, over its life.
+/// The most messages of a connection that cannot be decoded.
 const MAX_UNDECODABLE: u32 = 16;
 
-/// One connected process; a provider once it has registered.
+/// A connected process, which is a provider once it has registered.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) peer: PeerCredentials,
     pub(crate) accepted: Instant,
     pub(crate) register: Option<Register>,
     pub(crate) socket: Socket,
-    /// The process, to see its end.
+    /// The process, to detect its end.
     pub(crate) process: Option<OwnedFd>,
     pub(crate) packets: Option<Socket>,
-    /// Buffer and packet socket on their way to the provider.
+    /// The buffer and packet socket that are not sent to the provider yet.
     pub(crate) handles: Option<Handles>,
     /// Its buffer in the session.
     pub(crate) buffer: Option<Arc<SharedBuffer>>,
-    /// Those that it did not leave when it was asked to.
+    /// Buffers of earlier sessions that it did not leave in time.
     pub(crate) retained: Vec<RetainedBuffer>,
     pub(crate) outbox: Outbox,
-    /// It counts as a provider.
+    /// Whether it counts in the quota of providers.
     pub(crate) admitted: bool,
-    /// The memory that it is counted with.
+    /// The memory that counts in the quota of messages.
     pub(crate) counted_memory: u64,
     decoder: Decoder<ToManager>,
-    /// The memory that the categories take.
+    /// The memory of the known categories.
     categories: usize,
     unsolicited: u32,
     undecodable: u32,
@@ -60,18 +60,18 @@ pub(crate) struct Connection {
     packets_in_window: u32,
 }
 
-/// What came over the registration socket.
+/// The result of a read from the registration socket.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// The provider's first message; see [`Connection::register`].
+    /// The registration; see [`Connection::register`].
     Registered,
-    /// Nothing more for now.
+    /// No registration.
     Nothing,
-    /// The provider closed it.
+    /// The provider closed the socket.
     Closed,
 }
 
-/// What came over the packet socket.
+/// The result of a read from the packet socket.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReceivedPacket {
     Packet(Packet),
@@ -80,7 +80,7 @@ pub(crate) enum ReceivedPacket {
 }
 
 impl Connection {
-    /// Takes a connection that was just accepted.
+    /// Creates the state of an accepted connection.
     pub(crate) fn new(socket: Socket) -> io::Result<Self> {
         socket.set_nonblocking(true);
         let peer = socket.peer_credentials()?;
@@ -108,7 +108,7 @@ impl Connection {
         })
     }
 
-    /// Reads messages once. `scratch` bounds what is read in a turn.
+    /// Reads messages once, at most the size of `scratch`.
     pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> Result<Received, Violation> {
         let read = match self.socket.recv(scratch) {
             Ok(0) => return Ok(Received::Closed),
@@ -128,14 +128,14 @@ impl Connection {
         Ok(received)
     }
 
-    /// Takes one message. Tells whether it was the registration.
+    /// Handles one message. Returns whether it was the registration.
     fn take(&mut self, message: Result<ToManager, ProtocolError>) -> Result<bool, Violation> {
         match message {
             Ok(ToManager::Register(_)) if self.register.is_some() => {
                 Err(Violation::Unexpected("a second registration"))
             }
             Ok(ToManager::Register(mut register)) => {
-                // What is retained of them is counted nowhere, so it is little.
+                // The names do not count in a quota, so they are truncated.
                 truncate(&mut register.name);
                 truncate(&mut register.process_name);
                 self.categories = category_memory(&register.categories);
@@ -158,12 +158,12 @@ impl Connection {
         }
     }
 
-    /// Returns the bytes of memory that its messages take, and the categories it has said to know.
+    /// Returns the bytes of memory of incomplete messages and of known categories.
     pub(crate) fn memory(&self) -> u64 {
         (self.decoder.memory() + self.categories) as u64
     }
 
-    /// Returns how many packets may be taken in one turn.
+    /// Returns the number of packets that are read in one turn.
     pub(crate) fn packets_per_turn() -> usize {
         PACKETS_PER_TURN
     }
@@ -171,7 +171,7 @@ impl Connection {
     /// Reads one packet.
     pub(crate) fn receive_packet(&mut self) -> Result<ReceivedPacket, Violation> {
         let Some(packets) = &self.packets else { return Ok(ReceivedPacket::Nothing) };
-        // One byte more than a packet, so that one that is too long is seen to be.
+        // One byte more than a packet, to detect longer ones.
         let mut bytes = [0; PACKET_SIZE + 1];
         let read = match packets.recv(&mut bytes) {
             Ok(0) => return Ok(ReceivedPacket::Closed),
@@ -194,32 +194,33 @@ impl Connection {
         increment(&mut self.packets_in_window, PACKETS_PER_SECOND, Violation::Flood)
     }
 
-    /// Sends a packet. The socket has room for many more than a provider leaves unread.
+    /// Sends a packet. The socket's buffer is large enough for all packets that a provider should
+    /// leave unread.
     pub(crate) fn send_packet(&self, packet: Packet) -> Result<(), Violation> {
         let Some(packets) = &self.packets else { return Ok(()) };
         match packets.send(&packet.encode(), &[]) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(Violation::NotReading),
-            // A peer that is gone is seen when the socket is read.
+            // A closed peer is detected by the next read.
             _ => Ok(()),
         }
     }
 
-    /// Returns the provider's name, or something to call it by.
+    /// Returns the provider's name, or else that of its process.
     pub(crate) fn name(&self) -> String {
         let register = self.register.as_ref();
-        let given = register.map(|register| register.name.as_str()).unwrap_or_default();
-        if given.is_empty() {
+        let name = register.map(|register| register.name.as_str()).unwrap_or_default();
+        if name.is_empty() {
             return self.process_name();
         }
-        given.to_owned()
+        name.to_owned()
     }
 
-    /// Returns the name of its process: as it says, or as the kernel says.
+    /// Returns the name of its process, as given by the provider, else by the kernel.
     pub(crate) fn process_name(&self) -> String {
         let register = self.register.as_ref();
-        let given = register.map(|register| register.process_name.as_str()).unwrap_or_default();
-        if !given.is_empty() {
-            return given.to_owned();
+        let name = register.map(|register| register.process_name.as_str()).unwrap_or_default();
+        if !name.is_empty() {
+            return name.to_owned();
         }
         let comm = std::fs::read_to_string(format!("/proc/{}/comm", self.peer.pid));
         comm.map_or_else(
@@ -229,18 +230,18 @@ impl Connection {
     }
 }
 
-/// Leaves of a name what counts, with no more memory than that takes.
+/// Truncates a name, and frees the memory of the rest.
 fn truncate(name: &mut String) {
     *name = cut_str(name, MAX_PROVIDER_NAME).to_owned();
 }
 
-/// Returns the bytes of memory that categories take.
+/// Returns the bytes of memory of categories.
 fn category_memory(categories: &[CategoryInfo]) -> usize {
     let bytes = |it: &CategoryInfo| size_of_val(it) + it.name.len() + it.description.len();
     categories.iter().map(bytes).sum()
 }
 
-/// Counts one more; too many are a violation.
+/// Increments a counter. Returns the violation if it exceeds `max`.
 fn increment(counter: &mut u32, max: u32, violation: Violation) -> Result<(), Violation> {
     *counter += 1;
     if *counter > max {
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_cut_and_found() {
+    fn names_are_truncated_or_replaced() {
         let (mut connection, theirs) = pair();
         let long = "é".repeat(80);
         send(&mut connection, &theirs, &register(&long).encode()).unwrap();
@@ -293,9 +294,9 @@ mod tests {
         assert_eq!(connection.name(), connection.process_name());
     }
 
-    /// Thousands of connections with names of a mebibyte would fill the memory.
+    /// Thousands of connections with names of 1 MiB would fill the memory.
     #[test]
-    fn long_names_take_no_memory() {
+    fn long_names_are_not_kept() {
         let (mut connection, theirs) = pair();
         let long = "x".repeat(400);
         let names = Register { name: long.clone(), process_name: long, ..Register::default() };
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_messages_are_borne_for_a_while() {
+    fn too_many_unknown_messages_are_a_violation() {
         let (mut connection, theirs) = pair();
         for _ in 0..MAX_UNDECODABLE {
             let unknown = b"\0\0\0\0\x99\x00\x01\x00";
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn categories_change_but_not_for_ever() {
+    fn too_many_lists_of_categories_are_a_violation() {
         let (mut connection, theirs) = pair();
         let categories = vec![CategoryInfo { name: "io".to_owned(), description: String::new() }];
         let bytes = ToManager::KnownCategories(categories.clone()).encode();
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_categories_are_counted() {
+    fn only_the_last_categories_count() {
         let (mut connection, theirs) = pair();
         send(&mut connection, &theirs, &register("x").encode()).unwrap();
         for length in [900, 300] {
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn more_packets_in_a_second_than_there_is_reason_for_are_a_violation() {
+    fn too_many_packets_in_a_second_are_a_violation() {
         let (mut connection, _control) = pair();
         let (ours, theirs) = Socket::packet_pair().unwrap();
         ours.set_nonblocking(true);
@@ -362,7 +363,7 @@ mod tests {
             connection.receive_packet()
         };
         let now = Instant::now();
-        // It does not end while the test runs.
+        // This window does not end while the test runs.
         let this = now + Duration::from_secs(3600);
         assert_eq!(receive(PACKETS_PER_SECOND - 1, this), packet);
         assert_eq!(receive(PACKETS_PER_SECOND, this), Err(Violation::Flood));

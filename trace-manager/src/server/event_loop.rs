@@ -1,4 +1,4 @@
-//! PendingBuffer, and which turn is whose.
+//! Waits for events and handles them.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -22,23 +22,23 @@ use crate::records::Spares;
 use crate::sink::SinkRequest;
 use crate::snapshot::Snapshots;
 
-/// How often the caller's view of a session is renewed.
+/// The interval of updates of a session's progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long no connection is accepted when there is no file descriptor for one.
+/// The pause of accepting connections after the file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections accepted in a turn.
+/// Connections that are accepted in one turn.
 const ACCEPTS_PER_TURN: usize = 64;
 
-/// Turns in which the last packets of a provider are taken. The usual buffer of a socket holds
-/// fewer, and a hostile provider cannot make it larger than the system allows.
+/// Turns for the last packets of a provider. A socket's default buffer has fewer packets, and a
+/// provider cannot enlarge it beyond the system's limit.
 const LAST_TURNS: usize = 64;
 
 impl EventLoop {
-    /// Runs until the caller ends it.
+    /// Runs until the caller sends [`Command::Quit`].
     pub(crate) fn run(mut self) -> io::Result<()> {
-        // Providers fill buffers while this thread waits for a processor.
+        // Providers fill their buffers while this thread waits for a processor.
         slices::ask_for_short();
         let mut events = EventVec::with_capacity(256);
         while !(self.quitting && self.active.is_none()) {
@@ -72,14 +72,13 @@ impl EventLoop {
         }
     }
 
-    /// What is done between two waits.
+    /// Handles deadlines and collected records between two waits.
     fn housekeeping(&mut self) {
-        let tick = self.coordinator.deadline().is_some_and(|deadline| deadline <= self.now());
-        if tick {
+        if self.coordinator.deadline().is_some_and(|deadline| deadline <= self.now()) {
             self.dispatch(Input::Tick);
         }
         if let Some(active) = &mut self.active {
-            // One only: a provider that waits for its answer comes first.
+            // Only one copy: a provider that waits for its reply comes first.
             active.recording.sanitize_one();
             active.recording.take_final();
         }
@@ -89,14 +88,15 @@ impl EventLoop {
         self.end_session_if_collected();
         if self.accept_resumes_at.is_some_and(|time| time <= Instant::now()) {
             self.accept_resumes_at = None;
-            // Fails only for want of memory; then the next pause is over at once.
+            // Fails only if memory is short. Then no connection is accepted until the process
+            // restarts.
             let _ =
                 epoll::add(&self.epoll, &self.listener, Source::Listener.data(), EventFlags::IN);
         }
         self.publish_progress(PROGRESS_INTERVAL);
     }
 
-    /// How long to wait for events, in milliseconds as epoll_wait(2) has them.
+    /// Returns the time to wait for events, in milliseconds for epoll_wait(2).
     fn timeout(&self) -> i32 {
         let now = Instant::now();
         let active = self.active.as_ref();
@@ -110,7 +110,7 @@ impl EventLoop {
         let buffer = self.admission.pending.front();
         let buffer = buffer.map(|waiting| waiting.deadline.saturating_duration_since(now));
         let shortest = [deadline, progress, accept, register, buffer].into_iter().flatten().min();
-        // Rounded up, so that the deadline has passed when the wait is over.
+        // Rounded up, so that the deadline has passed after the wait.
         shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
     }
 
@@ -125,7 +125,7 @@ impl EventLoop {
         }
     }
 
-    /// Leaves connections waiting: without a file descriptor for them, epoll would report them
+    /// Stops accepting for a while. Without a free file descriptor, epoll would report the listener
     /// again and again.
     fn pause_accepting(&mut self) {
         let _ = epoll::delete(&self.epoll, &self.listener);
@@ -133,7 +133,7 @@ impl EventLoop {
     }
 
     fn connect(&mut self, socket: trace_protocol::socket::Socket) {
-        // A connection that cannot be watched is closed again.
+        // A connection that cannot be watched is closed.
         let Ok(connection) = Connection::new(socket) else { return };
         if !self.reserve_connection(connection.peer) {
             return self.refuse_connection(connection);
@@ -148,16 +148,16 @@ impl EventLoop {
         }
     }
 
-    /// Watches for the end of the process. Without it (before Linux 5.3, or where it is in another
-    /// pid namespace) the end of its sockets counts alone.
+    /// Watches for the end of the process. If that fails (before Linux 5.3, or for another pid
+    /// namespace), only the end of its sockets is detected.
     fn watch_process(&self, id: ProviderId, connection: &Connection) {
         if let Some(process) = &connection.process {
             let _ = epoll::add(&self.epoll, process, Source::Process(id).data(), EventFlags::IN);
         }
     }
 
-    /// A process has ended; children that it forked may keep its sockets open. What it sent last
-    /// comes first.
+    /// Handles the end of a process. Its last messages are read first. Forked children may keep its
+    /// sockets open.
     fn process_ended(&mut self, id: ProviderId) {
         self.read_messages(id);
         if self.connections.contains_key(&id) {
@@ -166,7 +166,7 @@ impl EventLoop {
         }
     }
 
-    /// Takes what a provider that is gone sent last: as much as its socket holds.
+    /// Reads the last packets of a closed provider, as many as its socket has.
     fn drain_packets(&mut self, id: ProviderId) {
         (0..LAST_TURNS).for_each(|_| self.read_packets(id));
     }
@@ -197,7 +197,7 @@ impl EventLoop {
         if self.active.is_some() || self.quitting {
             let reply = request.reply.clone();
             request.discard();
-            // The caller has gone if it does not take the answer.
+            // Fails if the caller no longer waits.
             let _ = reply.send(Err(ManagerError::SessionActive));
             return;
         }
@@ -207,7 +207,8 @@ impl EventLoop {
         let snapshots = Snapshots::spawn(self.inbox.waker.clone(), notices.clone());
         let handle = guard.and_then(|guard| GuardHandle::begin(guard, &output));
         let (spares, layout) = (Spares::default(), config.layout(0).ok());
-        // The writer goes last: it ends when it is told to, and the others with their handles.
+        // The writer is started last: it ends by a command, and the other threads when their
+        // handles are dropped.
         let threads = finisher.and_then(|finisher| {
             let (snapshots, spares) = (snapshots?, spares.clone());
             let archive = ArchiveSink::begin(output, handle.clone(), layout, discarded, spares)?;
@@ -283,7 +284,7 @@ impl EventLoop {
         self.dispatch(Input::Provider(id, event));
     }
 
-    /// Tells the coordinator what happened and does what it wants done.
+    /// Passes an event to the coordinator, and performs the returned actions.
     pub(super) fn dispatch(&mut self, input: Input) {
         let outputs = self.coordinator.on(input, self.now());
         for output in outputs {

@@ -1,4 +1,4 @@
-//! Messages to a provider, in order, as fast as it reads them.
+//! The messages that a provider has not read yet.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,10 +11,10 @@ use trace_protocol::socket::Socket;
 use crate::buffers::SharedBuffer;
 use crate::machine::Violation;
 
-/// Bytes that may wait for a provider to read them.
+/// The most bytes that wait for a provider to read them.
 const MAX_WAITING: usize = 4 << 20;
 
-/// What goes to a provider with the terms of a session.
+/// The file descriptors that are sent with Initialize.
 #[derive(Debug)]
 pub(crate) struct Handles {
     pub(crate) buffer: Arc<SharedBuffer>,
@@ -28,7 +28,7 @@ struct QueuedMessage {
     handles: Option<Handles>,
 }
 
-/// Messages that were not sent whole.
+/// The queue of messages that are not completely sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     queue: VecDeque<QueuedMessage>,
@@ -36,7 +36,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Adds a message behind the others.
+    /// Appends a message.
     pub(crate) fn push(
         &mut self,
         message: &ToProvider,
@@ -51,14 +51,14 @@ impl Outbox {
         Ok(())
     }
 
-    /// Tells whether nothing waits.
+    /// Returns whether all messages are sent.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Sends what the socket takes without waiting.
+    /// Sends as much as the socket accepts without waiting.
     ///
-    /// A peer that is gone is no error here: its end is seen when the socket is read.
+    /// If the peer is closed, drops all messages: the next read detects it.
     pub(crate) fn flush(&mut self, socket: &Socket) {
         while let Some(message) = self.queue.front_mut() {
             match message.send(socket) {
@@ -74,7 +74,8 @@ impl Outbox {
 }
 
 impl QueuedMessage {
-    /// Sends what is left; the handles go with the first byte and are ours no longer.
+    /// Sends the rest of the message. The handles are sent with its first byte, and then closed
+    /// here.
     fn send(&mut self, socket: &Socket) -> io::Result<usize> {
         let rest = self.bytes.get(self.sent..).unwrap_or_default();
         let sent = match &self.handles {
@@ -97,7 +98,7 @@ mod tests {
         ToProvider::Refused { reason: "x".repeat(length) }
     }
 
-    /// Reads until nothing is left; returns the bytes and the number of descriptors.
+    /// Reads until the socket is empty. Returns the bytes and the number of descriptors.
     fn received(socket: &Socket) -> (Vec<u8>, usize) {
         let (mut bytes, mut fds, mut buffer) = (Vec::new(), Vec::new(), vec![0; 64 << 10]);
         while let Ok(count @ 1..) = socket.recv_with_fds(&mut buffer, &mut fds) {
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(received(&theirs), (expected, 0));
     }
 
-    /// The provider reads later: what does not fit waits, and nothing is sent twice.
+    /// If the provider reads later, the rest waits, and no byte is sent twice.
     #[test]
     fn messages_wait_for_a_provider_that_does_not_read() {
         let (ours, theirs) = pair();
@@ -139,7 +140,7 @@ mod tests {
         }
         let mut bytes = Vec::new();
         outbox.flush(&ours);
-        assert!(!outbox.is_empty(), "more than a socket takes");
+        assert!(!outbox.is_empty(), "the messages exceed the socket's buffer");
         while !outbox.is_empty() {
             bytes.extend(received(&theirs).0);
             outbox.flush(&ours);
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_that_never_reads_has_a_limit() {
+    fn a_provider_that_does_not_read_is_cut_off_at_the_limit() {
         let size = refused(1 << 19).encode().len();
         let mut outbox = Outbox::default();
         for _ in 0..MAX_WAITING / size {
@@ -158,9 +159,9 @@ mod tests {
         assert!(matches!(outbox.push(&refused(1 << 19), None), Err(Violation::NotReading)));
     }
 
-    /// What was read does not count towards the limit.
+    /// Sent bytes do not count towards the limit.
     #[test]
-    fn only_what_waits_counts() {
+    fn only_waiting_bytes_count() {
         let (ours, theirs) = pair();
         let mut outbox = Outbox::default();
         for _ in 0..MAX_WAITING / 1000 * 2 {
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_to_a_provider_that_is_gone_are_dropped() {
+    fn messages_to_a_closed_provider_are_dropped() {
         let (ours, theirs) = pair();
         drop(theirs);
         let mut outbox = Outbox::default();

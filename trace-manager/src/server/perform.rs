@@ -1,4 +1,4 @@
-//! Doing what the coordinator wants done.
+//! Performs the actions of the coordinator.
 
 use std::os::fd::AsFd;
 use std::thread;
@@ -54,10 +54,11 @@ impl EventLoop {
         }
     }
 
-    /// Says to a connection that there is no room for it, and in the summary.
+    /// Refuses a connection for which no file descriptor is left. The reason is sent and kept for
+    /// the summary.
     pub(super) fn refuse_connection(&mut self, mut connection: Connection) {
         let reason = "no file descriptor is left for it".to_owned();
-        // Its socket has room for a message, since none was sent before.
+        // The socket's buffer is empty, so a message fits.
         let _sent = connection.outbox.push(&ToProvider::Refused { reason: reason.clone() }, None);
         connection.outbox.flush(&connection.socket);
         self.record_refusal(connection.peer, connection.name(), reason);
@@ -86,14 +87,14 @@ impl EventLoop {
         }
     }
 
-    /// Sends what a provider takes, and watches for room for the rest.
+    /// Sends messages until the socket is full. The rest is sent when the socket is writable.
     pub(super) fn flush(&mut self, id: ProviderId) {
         let Some(Connection { outbox, socket, .. }) = self.connections.get_mut(&id) else { return };
         outbox.flush(socket);
-        let room = if outbox.is_empty() { EventFlags::empty() } else { EventFlags::OUT };
+        let writable = if outbox.is_empty() { EventFlags::empty() } else { EventFlags::OUT };
         let data = Source::Messages(id).data();
-        // Fails only for a socket that is not watched, and this one is.
-        let _ = epoll::modify(&self.epoll, socket.as_fd(), data, EventFlags::IN | room);
+        // Fails only if the socket is not watched, and it is.
+        let _ = epoll::modify(&self.epoll, socket.as_fd(), data, EventFlags::IN | writable);
     }
 
     fn save(&mut self, id: ProviderId, request: SaveRequest) {
@@ -109,10 +110,10 @@ impl EventLoop {
 
     fn finish(&mut self, id: ProviderId, departure: Departure) {
         if let Some(connection) = self.connections.get_mut(&id) {
-            // If it is still here, it was never sent.
+            // Handles that are still here were not sent.
             connection.handles = None;
             match (connection.buffer.take(), connection.packets.take()) {
-                // A program that did not answer may still record, and has its memory.
+                // A provider that did not reply may still record into its buffer.
                 (Some(buffer), Some(packets)) if departure.end == End::TimedOut => {
                     connection.retained.push(RetainedBuffer::new(&self.epoll, id, buffer, packets));
                 }
@@ -128,7 +129,7 @@ impl EventLoop {
         self.publish_progress(Duration::ZERO);
     }
 
-    /// Tells the coordinator that a connection is over, and closes it.
+    /// Passes the end of a connection to the coordinator, and closes it.
     pub(super) fn disconnect(&mut self, id: ProviderId, event: TraceeEvent) {
         let registered = self.connections.get(&id).is_some_and(|it| it.register.is_some());
         match &event {
@@ -142,7 +143,7 @@ impl EventLoop {
     }
 
     fn remove_connection(&mut self, id: ProviderId) {
-        // Closed, its registration socket leaves epoll too.
+        // The closed registration socket leaves epoll too.
         if let Some(connection) = self.connections.remove(&id) {
             self.release(&connection);
             unwatch(&self.epoll, connection.packets);
@@ -150,22 +151,22 @@ impl EventLoop {
         }
     }
 
-    /// Ends the session if it has terminated and what its providers left behind is in the archive.
+    /// Ends the session if it has terminated and all providers are completely collected.
     pub(super) fn end_session_if_collected(&mut self) {
-        let over = |active: &mut Active| {
+        let has_ended = |active: &mut Active| {
             active.state == SessionState::Terminated && !active.recording.is_finishing()
         };
-        if let Some(mut active) = self.active.take_if(over) {
+        if let Some(mut active) = self.active.take_if(has_ended) {
             active.end_alerts();
             let progress = active.progress();
             let recorded = active.recording.end();
-            // Without a caller who waits for it, the archive is written all the same.
+            // If the caller does not wait for it, the archive is written all the same.
             let _ = active.done.send(recorded);
             active.shared.set(progress);
         }
     }
 
-    /// Renews the caller's view if it is older than `interval`.
+    /// Updates the caller's progress if the last update is older than `interval`.
     pub(super) fn publish_progress(&mut self, interval: Duration) {
         if let Some(active) = &mut self.active {
             if active.published_at.elapsed() >= interval {
@@ -175,7 +176,7 @@ impl EventLoop {
         }
     }
 
-    /// Frees the buffers that a provider has left since.
+    /// Frees the retained buffers that a provider has left.
     pub(super) fn free_retained(&mut self, id: ProviderId) {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let retained = std::mem::take(&mut connection.retained);
@@ -184,12 +185,12 @@ impl EventLoop {
         self.free_buffers(left);
     }
 
-    /// Frees buffers that a provider kept. That takes a while, which the others do not wait for.
+    /// Frees retained buffers on another thread, because it takes long.
     pub(super) fn free_buffers(&self, retained: Vec<RetainedBuffer>) {
         let buffers: Vec<_> =
-            retained.into_iter().map(|retained| retained.leave(&self.epoll)).collect();
+            retained.into_iter().map(|buffer| buffer.close(&self.epoll)).collect();
         if !buffers.is_empty() {
-            // Without a thread it is done here.
+            // If no thread can be started, they are freed here.
             let _freed =
                 thread::Builder::new().name("trace-free".to_owned()).spawn(|| drop(buffers));
         }

@@ -1,4 +1,4 @@
-//! Giving providers their buffers.
+//! Creation of the providers' buffers.
 
 use std::fmt;
 use std::io;
@@ -23,11 +23,11 @@ use crate::buffers::{NoMemory, Share, SharedBuffer};
 use crate::machine::{ProviderId, SessionState, TraceeEvent};
 use crate::recording::NewProvider;
 
-/// How long a provider waits for memory that others have left. It takes as long as the rest of
-/// their records takes to get into the archive.
+/// The time for which a provider waits for memory that others will release: until the rest of their
+/// records is archived.
 const BUFFER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a provider has no buffer.
+/// The reason for which a provider gets no buffer.
 enum NoBuffer {
     NoMemory(NoMemory),
     Failed(String),
@@ -43,7 +43,7 @@ impl fmt::Display for NoBuffer {
 }
 
 impl EventLoop {
-    /// Makes a provider's buffer; it may have to wait for it.
+    /// Creates a provider's buffer, now or when memory is released.
     pub(super) fn create_buffer(&mut self, id: ProviderId) {
         self.create_buffer_until(id, Instant::now() + BUFFER_TIMEOUT);
     }
@@ -67,8 +67,8 @@ impl EventLoop {
         self.provider_event(id, TraceeEvent::NoBuffer);
     }
 
-    /// Gives those that wait their buffers if there is memory now, and refuses those that have
-    /// waited long enough.
+    /// Creates the buffers of waiting providers if memory was released, and refuses those whose
+    /// deadline has passed.
     pub(super) fn serve_waiting(&mut self) {
         let is_running = self.active.as_ref().is_some_and(|it| SessionState::is_running(it.state));
         for _ in 0..self.admission.pending.len() {
@@ -86,8 +86,8 @@ impl EventLoop {
         }
     }
 
-    /// Takes the memory for a provider's buffer. Without room for all of its strings, it records
-    /// the others.
+    /// Reserves the memory of a provider's buffer. If the hinted size is too large, uses the
+    /// default size; some of the provider's strings may not fit then.
     fn take_memory(
         &self,
         peer: PeerCredentials,
@@ -103,7 +103,7 @@ impl EventLoop {
         with_hint(durable_hint).or_else(|_| with_hint(0))
     }
 
-    /// Makes a provider's buffer and packet sockets, and adds it to the recording.
+    /// Creates a provider's buffer and packet sockets, and adds the provider to the recording.
     fn try_create_buffer(&mut self, id: ProviderId) -> Result<Layout, NoBuffer> {
         let Some(connection) = self.connections.get(&id) else { return failed("it is gone") };
         let Register { durable_hint, categories, clock, .. } =
@@ -150,7 +150,7 @@ fn failed<T>(reason: impl ToString) -> Result<T, NoBuffer> {
     Err(NoBuffer::Failed(reason.to_string()))
 }
 
-/// What is shared with a provider, and what stays here.
+/// The manager's and the provider's ends of a new buffer.
 struct Endpoints {
     mapping: ReadMapping,
     packets: Socket,
@@ -167,7 +167,7 @@ fn create_endpoints(share: Share, layout: &Layout, name: &str) -> io::Result<End
     Ok(Endpoints { mapping, packets, handles })
 }
 
-/// A name for `/proc/PID/maps`.
+/// Returns the buffer's name for `/proc/PID/maps`.
 fn memory_name(provider: &str) -> String {
     let printable = provider.chars().filter(|c| !c.is_control());
     format!("trace:{}", printable.collect::<String>())

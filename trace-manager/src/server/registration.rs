@@ -1,4 +1,4 @@
-//! Whom the manager takes in.
+//! Accepting connections and registering providers, within limits.
 
 use std::time::Instant;
 
@@ -10,8 +10,8 @@ use super::state::EventLoop;
 use crate::machine::{ProviderId, TraceeEvent};
 
 impl EventLoop {
-    /// Makes room for a connection, which may be at the expense of the oldest one that has not
-    /// registered. Returns whether there is room.
+    /// Makes sure that a new connection is within the limits. For this, the oldest connection that
+    /// has not registered may be closed. Returns false if the limit is reached.
     pub(super) fn reserve_connection(&mut self, peer: PeerCredentials) -> bool {
         let of_user = |connection: &Connection| connection.peer.uid == peer.uid;
         let unregistered = self.connections.values().filter(|it| it.register.is_none());
@@ -26,18 +26,18 @@ impl EventLoop {
         (self.connections.len() as u64) < self.admission.connections()
     }
 
-    /// Begins the time in which a connection is to register.
+    /// Starts the time in which a connection must register.
     pub(super) fn expect_registration(&mut self, id: ProviderId) {
         let deadline = Instant::now() + self.admission.limits.register_timeout;
         self.admission.unregistered.push_back((deadline, id));
     }
 
-    /// When the next connection should have registered.
+    /// Returns the earliest deadline of a connection to register.
     pub(super) fn register_deadline(&self) -> Option<Instant> {
         self.admission.unregistered.front().map(|(deadline, _)| *deadline)
     }
 
-    /// Closes the connections whose time to register is over.
+    /// Closes the connections that did not register before their deadlines.
     pub(super) fn close_unregistered(&mut self) {
         let now = Instant::now();
         while let Some((deadline, id)) = self.admission.unregistered.front().copied() {
@@ -61,7 +61,8 @@ impl EventLoop {
         }
     }
 
-    /// Takes a provider that has registered in. False if it is refused, and its connection closed.
+    /// Adds a registered provider to the quota. Returns false if it is refused and its connection
+    /// closed.
     pub(super) fn admit(&mut self, id: ProviderId) -> bool {
         let Some(connection) = self.connections.get_mut(&id) else { return false };
         let admission = &mut self.admission;
@@ -79,7 +80,8 @@ impl EventLoop {
         }
     }
 
-    /// Counts the memory that a connection's messages take. Closes it if that is too much.
+    /// Updates the memory of a connection's messages in the quota. Returns false if the limit is
+    /// reached and the connection closed.
     pub(super) fn count_messages(&mut self, id: ProviderId) -> bool {
         let Some(connection) = self.connections.get_mut(&id) else { return false };
         let (before, now) = (connection.counted_memory, connection.memory());
@@ -101,7 +103,7 @@ impl EventLoop {
         }
     }
 
-    /// Gives back what a connection that is closed has taken.
+    /// Releases the resources of a closed connection in the quotas.
     pub(super) fn release(&mut self, connection: &Connection) {
         self.admission.messages.release(connection.peer, connection.counted_memory);
         if connection.admitted {
@@ -109,7 +111,7 @@ impl EventLoop {
         }
     }
 
-    /// Says to a provider why it cannot take part, and in the summary.
+    /// Refuses a provider. The reason is sent to it and kept for the summary.
     pub(super) fn refuse_provider(&mut self, id: ProviderId, reason: &str) {
         self.refuse(id, reason.to_owned());
         self.send(id, &ToProvider::Refused { reason: reason.to_owned() });

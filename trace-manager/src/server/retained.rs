@@ -1,7 +1,7 @@
-//! Buffers that providers have kept after a session, since they did not answer in time.
+//! Buffers that providers still have after a session, because they did not reply to Stop in time.
 //!
-//! Such a provider may still record. It has left its buffer when its packet socket closes, as a
-//! provider that answers does.
+//! Such a provider may still record. It has left its buffer when its packet socket closes, as
+//! usual.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -22,28 +22,28 @@ pub(crate) struct RetainedBuffer {
 }
 
 impl RetainedBuffer {
-    /// Keeps a buffer. From now on only the end of its packet socket is watched for: packets that
-    /// arrive late are not read.
+    /// Retains a buffer. From now on, only the end of its packet socket is watched for, and late
+    /// packets are not read.
     pub(super) fn new(
         epoll: &OwnedFd,
         id: ProviderId,
         buffer: Arc<SharedBuffer>,
         packets: Socket,
     ) -> Self {
-        // Fails only for a socket that is not watched, and this one is.
+        // Fails only if the socket is not watched, and it is.
         let _ = epoll::modify(epoll, &packets, Source::Retained(id).data(), EventFlags::empty());
         Self { buffer, packets }
     }
 
     /// Returns whether the provider has left the buffer.
     pub(super) fn is_left(&self) -> bool {
-        // No event is asked for: the end of the peer is always reported.
+        // No event is requested: poll always reports the end of the peer.
         let mut fds = [PollFd::new(&self.packets, PollFlags::empty())];
         poll(&mut fds, 0).is_ok_and(|ready| ready != 0)
     }
 
-    /// Closes the packet socket, and returns the buffer to be freed.
-    pub(super) fn leave(self, epoll: &OwnedFd) -> Arc<SharedBuffer> {
+    /// Closes the packet socket. Returns the buffer to free.
+    pub(super) fn close(self, epoll: &OwnedFd) -> Arc<SharedBuffer> {
         unwatch(epoll, Some(self.packets));
         self.buffer.begin_release();
         self.buffer

@@ -1,4 +1,4 @@
-//! What the event loop waits for.
+//! The sources of the event loop's events.
 
 use std::os::fd::OwnedFd;
 
@@ -7,16 +7,16 @@ use trace_protocol::socket::Socket;
 
 use crate::machine::ProviderId;
 
-/// What an epoll event is about: a provider's number and one of these.
+/// The source of an epoll event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     Listener,
     Inbox,
     Messages(ProviderId),
     Packets(ProviderId),
-    /// The end of the process, however many others have its sockets open.
+    /// The end of the process, which may happen before its sockets close.
     Process(ProviderId),
-    /// The end of the packet socket of a session that is over for it.
+    /// The end of the packet socket of a retained buffer.
     Retained(ProviderId),
 }
 
@@ -47,10 +47,11 @@ impl Source {
     }
 }
 
-/// Closes a packet socket. It would not leave epoll by that alone, since the guard has it too.
+/// Removes a packet socket from epoll and closes it. Closing alone would not remove it, because the
+/// guard has it too.
 pub(super) fn unwatch(epoll: &OwnedFd, packets: Option<Socket>) {
     if let Some(packets) = packets {
-        // Fails only for a socket that is not watched, and this one is.
+        // Fails only if the socket is not watched, and it is.
         let _ = epoll::delete(epoll, &packets);
     }
 }

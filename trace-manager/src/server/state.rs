@@ -1,4 +1,4 @@
-//! What the event loop looks after.
+//! The data of the event loop.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,10 +18,10 @@ use crate::limits::Limits;
 use crate::machine::{Coordinator, ProviderId, Time};
 use crate::machine_providers::MachineProviders;
 
-/// What is read of one provider's messages in a turn, in bytes.
+/// Bytes of one provider's messages that are read in one turn.
 const SCRATCH: usize = 64 << 10;
 
-/// The event loop and all that it looks after.
+/// The event loop.
 #[derive(Debug)]
 pub(crate) struct EventLoop {
     pub(super) epoll: OwnedFd,
@@ -32,18 +32,20 @@ pub(crate) struct EventLoop {
     pub(super) active: Option<Active>,
     pub(super) next_provider: ProviderId,
     pub(super) sessions: u64,
-    /// When the loop's time began.
+    /// The origin of the coordinator's time.
     pub(super) origin: Instant,
+    /// A sample of the clocks from before the session.
     pub(super) clocks: ClockSample,
     pub(super) admission: Admission,
     pub(super) machine_providers: MachineProviders,
+    /// The end of a pause of accepting connections.
     pub(super) accept_resumes_at: Option<Instant>,
     pub(super) quitting: bool,
     pub(super) scratch: Vec<u8>,
 }
 
 impl EventLoop {
-    /// Sets the loop up.
+    /// Creates the loop, and watches the listener and the inbox.
     pub(crate) fn new(
         listener: Listener,
         inbox: Inbox,
