@@ -46,7 +46,7 @@ impl GuardState {
             match socket.recv_with_fds(&mut buffer, &mut handles) {
                 Ok(length @ 1..) => {
                     let message = buffer.get(..length).and_then(Message::decode);
-                    // Memory that cannot be mapped is not guarded. The manager does not need to know.
+                    // Memory that cannot be mapped is not guarded.
                     let _applied = message.and_then(|message| apply(&mut state, message, handles));
                 }
                 Ok(0) | Err(_) => return state,

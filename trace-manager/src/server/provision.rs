@@ -105,7 +105,9 @@ impl EventLoop {
 
     /// Creates a provider's buffer and packet sockets, and adds the provider to the recording.
     fn try_create_buffer(&mut self, id: ProviderId) -> Result<Layout, NoBuffer> {
-        let Some(connection) = self.connections.get(&id) else { return failed("it is gone") };
+        let Some(connection) = self.connections.get(&id) else {
+            return failed("it has disconnected");
+        };
         let Register { durable_hint, categories, clock, .. } =
             connection.register.clone().unwrap_or_default();
         let (layout, share) = self.take_memory(connection.peer, durable_hint)?;
