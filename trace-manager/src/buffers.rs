@@ -151,3 +151,68 @@ impl AsFd for SharedBuffer {
         self.memory.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: PeerCredentials = PeerCredentials { pid: 1, uid: 1, gid: 1 };
+
+    fn buffers(size: u64) -> Buffers {
+        let buffers = Buffers::new(Waker::new().unwrap());
+        assert!(buffers.take(PEER, 1).is_err(), "the first bound is 0");
+        buffers.set_bound(Bound { process: size, user: size, total: size });
+        buffers
+    }
+
+    fn buffer(buffers: &Buffers, size: u64) -> SharedBuffer {
+        SharedBuffer::new(buffers.take(PEER, size).unwrap(), "test").unwrap()
+    }
+
+    #[test]
+    fn a_freed_buffer_can_be_taken_again() {
+        let buffers = buffers(8192);
+        let first = buffer(&buffers, 4096);
+        let refused = buffers.take(PEER, 4097).unwrap_err();
+        assert_eq!((refused.is_temporary, refused.freed), (false, 0));
+        assert_eq!(
+            refused.to_string(),
+            "the limit of 8192 bytes of buffers for a process is reached"
+        );
+        let second = buffer(&buffers, 4096);
+        assert_eq!(buffers.freed(), 0);
+        drop(first);
+        assert_eq!(buffers.freed(), 1);
+        drop(second);
+        assert_eq!(buffers.freed(), 2);
+        assert!(buffers.take(PEER, 8192).is_ok());
+    }
+
+    #[test]
+    fn a_refusal_is_temporary_while_a_departed_provider_is_read() {
+        let buffers = buffers(8192);
+        let (first, second) = (buffer(&buffers, 4096), buffer(&buffers, 4096));
+        first.begin_release();
+        first.begin_release();
+        assert_eq!(buffers.releasing(), 1, "each buffer counts once");
+        second.begin_release();
+        assert_eq!(buffers.releasing(), 2);
+        drop(first);
+        assert_eq!(buffers.releasing(), 1);
+        assert!(buffers.take(PEER, 8192).unwrap_err().is_temporary);
+        drop(second);
+        assert_eq!(buffers.releasing(), 0);
+    }
+
+    #[test]
+    fn the_memory_is_freed_while_another_process_has_it() {
+        use std::os::unix::fs::MetadataExt;
+        let buffers = buffers(8192);
+        let buffer = buffer(&buffers, 8192);
+        buffer.write_at(&[1; 8192], 0).unwrap();
+        let other = std::fs::File::from(buffer.as_fd().try_clone_to_owned().unwrap());
+        assert_ne!(other.metadata().unwrap().blocks(), 0);
+        drop(buffer);
+        assert_eq!(other.metadata().unwrap().blocks(), 0);
+    }
+}

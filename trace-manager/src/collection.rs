@@ -11,6 +11,8 @@
 
 mod finisher;
 mod provider;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -99,4 +99,32 @@ mod tests {
             assert!(matches!(error, ManagerError::BufferTooLarge { .. }), "{error}");
         }
     }
+
+    #[test]
+    fn the_durable_hint_is_limited() {
+        let size = |hint| sized(1 << 20).layout(hint).unwrap().durable_size();
+        assert!(size(4 << 20) >= 4 << 20 && size(4 << 20) < 5 << 20);
+        assert!(size(MAX_DURABLE_HINT) > size(MAX_DURABLE_HINT / 2));
+        assert_eq!(size(MAX_DURABLE_HINT), size(u64::MAX));
+    }
+
+    #[test]
+    fn only_snapshot_triggers_take_snapshots() {
+        let with = |actions: &[TriggerAction]| {
+            let trigger = |action: &TriggerAction| Trigger { alert: "a".into(), action: *action };
+            let triggers = actions.iter().map(trigger).collect();
+            SessionConfig { triggers, ..SessionConfig::default() }.takes_snapshots()
+        };
+        assert!(!with(&[]) && !with(&[TriggerAction::Stop]));
+        assert!(with(&[TriggerAction::Stop, TriggerAction::Snapshot]));
+    }
+
+    #[test]
+    fn providers_get_the_mode_categories_and_timeouts() {
+        let timeouts = Timeouts { start: std::time::Duration::ZERO, ..Timeouts::default() };
+        let (mode, categories) = (BufferingMode::Circular, vec!["io".to_owned()]);
+        let config = SessionConfig { mode, categories, timeouts, ..SessionConfig::default() };
+        let sent = config.provider_config();
+        assert_eq!(sent, ProviderConfig { mode, categories: config.categories, timeouts });
+    }
 }

@@ -154,4 +154,18 @@ mod tests {
             "the archive ends after 8 bytes: no space\nhint: its records are in /tmp/x.partial";
         assert_eq!(error.to_string(), text);
     }
+
+    #[test]
+    fn an_error_of_bind_has_a_hint() {
+        let hint = |kind: io::ErrorKind| {
+            let error = ManagerError::Bind { path: "/a/b".into(), source: kind.into() };
+            let text = error.to_string();
+            assert!(text.starts_with("cannot listen for providers at /a/b: "), "{text}");
+            text.split_once("\nhint: ").map(|(_, hint)| hint.to_owned())
+        };
+        assert!(hint(io::ErrorKind::AddrInUse).unwrap().starts_with("another manager listens"));
+        assert_eq!(hint(io::ErrorKind::NotFound).unwrap(), "create its directory");
+        assert!(hint(io::ErrorKind::PermissionDenied).unwrap().starts_with("name a socket"));
+        assert_eq!(hint(io::ErrorKind::OutOfMemory), None);
+    }
 }

@@ -28,6 +28,8 @@ mod clock;
 mod collection;
 mod config;
 mod error;
+#[cfg(test)]
+mod fixture;
 mod guard;
 mod limits;
 pub mod machine;

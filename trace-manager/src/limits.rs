@@ -83,3 +83,17 @@ impl Bound {
         Self { process: self.process.min(user), user, total }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_get_shares_of_the_available_memory() {
+        let bound = Bound { process: 250, user: 500, total: 750 };
+        assert_eq!(Bound::of_buffers(1000, 10), bound);
+        let bound = Bound { process: 600, user: 600, total: 750 };
+        assert_eq!(Bound::of_buffers(1000, 600), bound, "at least one buffer");
+        assert_eq!(Bound::of_buffers(0, 9), Bound { process: 9, user: 9, total: 9 });
+    }
+}

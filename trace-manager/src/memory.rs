@@ -20,10 +20,13 @@ pub(crate) fn available_memory() -> u64 {
 
 /// Returns the address space that is left below the process's limit.
 fn address_space() -> u64 {
-    let Some(limit) = getrlimit(Resource::As).current else { return u64::MAX };
-    let status = fs::read_to_string("/proc/self/status").ok();
-    let used = status.as_deref().and_then(|text| parse_size(text, "VmSize:"));
-    limit.saturating_sub(used.unwrap_or(0))
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    unused_address_space(getrlimit(Resource::As).current, &status)
+}
+
+fn unused_address_space(limit: Option<u64>, status: &str) -> u64 {
+    let used = parse_size(status, "VmSize:").unwrap_or(0);
+    limit.map_or(u64::MAX, |limit| limit.saturating_sub(used))
 }
 
 /// Returns the memory that is left below the limits of the control groups in `/proc/self/cgroup`
@@ -128,5 +131,19 @@ mod tests {
         write("memory/c/memory.limit_in_bytes", "500\n");
         write("memory/c/memory.usage_in_bytes", "400\n");
         assert_eq!(group_memory(root.path(), "4:cpu,memory:/c\n0::/a/b\n"), 100);
+    }
+
+    #[test]
+    fn the_limit_of_the_address_space_applies() {
+        let status = "VmPeak:  9 kB\nVmSize:  4 kB\n";
+        assert_eq!(unused_address_space(None, status), u64::MAX);
+        assert_eq!(unused_address_space(Some(10 << 10), status), 6 << 10);
+        assert_eq!(unused_address_space(Some(3 << 10), status), 0);
+        assert_eq!(unused_address_space(Some(5), ""), 5);
+    }
+
+    #[test]
+    fn this_machine_reports_its_memory() {
+        assert!((1 << 20..u64::MAX).contains(&available_memory()));
     }
 }

@@ -66,6 +66,12 @@ impl Quota {
         Ok(())
     }
 
+    /// Returns the use by all processes.
+    #[cfg(test)]
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
     /// Subtracts `amount` from the use of a process.
     pub(crate) fn release(&mut self, peer: PeerCredentials, amount: u64) {
         let process = (peer.pid, peer.uid);

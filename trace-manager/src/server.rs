@@ -33,6 +33,8 @@ mod registration;
 mod retained;
 mod source;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use command::{Command, Mailbox, SharedProgress, StartRequest};
 pub(crate) use state::EventLoop;

@@ -110,3 +110,36 @@ pub struct Ending {
     /// The caller has discarded the session: sinks remove their outputs.
     pub is_discarded: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::fixture::{buffer, identity, layout};
+    use trace_protocol::buffer::consumer::IdentityPolicy;
+    use trace_protocol::buffer::header::BufferingMode;
+
+    #[test]
+    fn each_clock_has_its_rate() {
+        let layout = layout(BufferingMode::Oneshot);
+        let buffer = buffer(&layout);
+        for (clock, rate) in
+            [(ClockSource::Boottime, NANOS_PER_SECOND), (ClockSource::CpuCounter, 77)]
+        {
+            let identity = Identity { clock, ..identity() };
+            let policy = IdentityPolicy::Own(4711);
+            let (buffer, packets) = (&buffer, buffer.as_fd());
+            let joined = JoinedProvider {
+                identity: &identity,
+                policy,
+                joined_at: 5,
+                layout,
+                buffer,
+                packets,
+            };
+            let opening = Opening { joined, now: ClockSample::now(), counter_rate: 77 };
+            assert_eq!((opening.ticks_per_second(), opening.identity().clock), (rate, clock));
+        }
+    }
+}

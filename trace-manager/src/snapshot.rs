@@ -273,6 +273,7 @@ mod tests {
             ("a.b.fxt", "a.b-snapshot-2.fxt"),
             ("a.fxt.gz", "a-snapshot-2.fxt.gz"),
             ("a.gz", "a-snapshot-2.gz"),
+            ("a.fxt.zst", "a-snapshot-2.fxt.zst"),
         ] {
             assert_eq!(snapshot_path(Path::new(archive), 2), Path::new(snapshot));
         }

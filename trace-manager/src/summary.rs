@@ -153,3 +153,64 @@ pub struct Refusal {
     /// The reason.
     pub reason: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn provider(events: &[(&str, u64)], dropped: u64) -> ProviderSummary {
+        ProviderSummary {
+            id: 1,
+            pid: 2,
+            uid: 3,
+            name: "app".to_owned(),
+            records: 0,
+            events: events.iter().map(|(_, number)| number).sum(),
+            bytes: 0,
+            dropped,
+            omitted: vec![(Omission::Names, 2)],
+            rejected: vec![(Rejection::Metadata, 3), (Rejection::Framing, 4)],
+            categories: events.iter().map(|(name, number)| (name.to_string(), *number)).collect(),
+            known_categories: Vec::new(),
+            open_scopes: 0,
+            overwritten: 0,
+            answered_start: true,
+            answered_stop: true,
+            buffer_size: 4096,
+            end: End::Terminated,
+        }
+    }
+
+    fn session(providers: Vec<ProviderSummary>) -> SessionSummary {
+        SessionSummary {
+            duration: Duration::ZERO,
+            providers,
+            refused: Vec::new(),
+            refusals: 0,
+            alerts: BTreeMap::new(),
+            stopped_by: None,
+            snapshots: Vec::new(),
+            categories: ["web", "db*", "disk"].map(str::to_owned).to_vec(),
+            archive: Ok(0),
+            sinks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn totals_are_sums_over_providers() {
+        let summary = session(vec![provider(&[("web", 5)], 10), provider(&[("db.sql", 7)], 20)]);
+        assert_eq!((summary.events(), summary.lost()), (12, 30));
+        assert_eq!(summary.categories_without_events(), ["disk"]);
+        let hostile = session(vec![provider(&[], u64::MAX), provider(&[], 1)]);
+        assert_eq!(hostile.lost(), u64::MAX, "the sum saturates");
+    }
+
+    #[test]
+    fn missing_data_includes_losses_omissions_and_refusals() {
+        let summary = session(vec![provider(&[], 10), provider(&[], 20)]);
+        let mut missing = Missing { records: 30, ..Missing::default() };
+        missing.omit(Omission::Names, 4);
+        missing.omit(Omission::Refused, 14);
+        assert_eq!(summary.missing(), missing);
+    }
+}

@@ -33,3 +33,26 @@ impl AsFd for Waker {
         self.0.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::event::{poll, PollFd, PollFlags};
+
+    use super::*;
+
+    fn is_awake(waker: &Waker) -> bool {
+        poll(&mut [PollFd::new(waker, PollFlags::IN)], 0) == Ok(1)
+    }
+
+    #[test]
+    fn a_waker_is_readable_until_it_is_cleared() {
+        let waker = Waker::new().unwrap();
+        assert!(!is_awake(&waker));
+        waker.clone().wake();
+        waker.wake();
+        assert!(is_awake(&waker));
+        waker.clear();
+        assert!(!is_awake(&waker));
+        waker.clear();
+    }
+}

@@ -9,15 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use trace_format::encode::append;
-use trace_format::record::{Event, EventKind, Record, Thread};
-use trace_format::{Reader, ThreadKoids};
-use trace_protocol::archive::{self, ClockSample, Identity};
+use trace_format::record::Record;
+use trace_format::Reader;
+use trace_protocol::archive::{self, ClockSample};
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, SaveSlot};
-use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout, Parts, PAGE_SIZE};
-use trace_protocol::buffer::memory::ReadMapping;
-use trace_protocol::message::ClockSource;
-use trace_protocol::socket::{PeerCredentials, Socket};
+use trace_protocol::buffer::header::{BufferingMode, PAGE_SIZE};
+use trace_protocol::socket::Socket;
 use trace_protocol::words::as_bytes;
 
 use super::ledger::LedgerUpdate;
@@ -25,11 +22,8 @@ use super::{
     run_guard, Guard, GuardHandle, GuardOutcome, JoinedProvider, ProviderLedger, SlotPool,
 };
 use crate::archive::{ArchiveOutput, ArchiveTarget};
-use crate::buffers::{Buffers, SharedBuffer};
-use crate::limits::Bound;
-use crate::waker::Waker;
-
-const UNIT: usize = 256;
+use crate::buffers::SharedBuffer;
+use crate::fixture::{buffer, collector, identity, layout, layout_with, write_event, write_losses};
 
 /// A session of one provider, until the manager dies.
 struct Manager {
@@ -44,39 +38,6 @@ struct Manager {
     guard: std::os::fd::OwnedFd,
 }
 
-fn layout(mode: BufferingMode) -> Layout {
-    layout_with(mode, 4 * PAGE_SIZE)
-}
-
-fn layout_with(mode: BufferingMode, rolling_size: usize) -> Layout {
-    let parts = Parts {
-        losses_size: Layout::MIN_LOSSES_SIZE,
-        durable_size: PAGE_SIZE,
-        rolling_buffers: if mode == BufferingMode::Oneshot { 1 } else { 2 },
-        rolling_size,
-        unit_size: UNIT,
-    };
-    Layout::new(mode, parts).unwrap()
-}
-
-fn identity() -> Identity {
-    Identity {
-        id: 7,
-        name: "unit".to_owned(),
-        process_name: "unit test".to_owned(),
-        pid: 4711,
-        uid: 1,
-        clock: ClockSource::CpuCounter,
-    }
-}
-
-fn buffer(size: u64) -> SharedBuffer {
-    let buffers = Buffers::new(Waker::new().unwrap());
-    buffers.set_bound(Bound { process: size, user: size, total: size });
-    let share = buffers.take(PeerCredentials { pid: 4711, uid: 1, gid: 1 }, size).unwrap();
-    SharedBuffer::new(share, "test").unwrap()
-}
-
 impl Manager {
     fn start(mode: BufferingMode) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), mode)
@@ -89,8 +50,7 @@ impl Manager {
         let (guard, theirs) = Guard::pair().unwrap();
         let handle = GuardHandle::begin(guard, &output).unwrap();
         let layout = layout(mode);
-        let buffer = Arc::new(buffer(layout.total_size() as u64));
-        buffer.write_at(as_bytes(&layout.to_header()), 0).unwrap();
+        let buffer = buffer(&layout);
         let (packets, _provider) = Socket::packet_pair().unwrap();
         let joined = JoinedProvider {
             identity: &identity(),
@@ -101,12 +61,11 @@ impl Manager {
             packets: packets.as_fd(),
         };
         let ledger = handle.join(&joined).unwrap();
-        let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size()).unwrap();
         Self {
             archive: File::from(output.as_fd().try_clone_to_owned().unwrap()),
             length: 0,
             pool: SlotPool::new(handle.clone(), Some(layout)),
-            collector: Collector::new(mapping, layout, IdentityPolicy::Own(4711)).unwrap(),
+            collector: collector(&buffer, layout),
             directory,
             handle,
             ledger,
@@ -117,24 +76,11 @@ impl Manager {
 
     /// Writes one event with this time into a rolling buffer, as the provider does.
     fn record(&self, wrapped_count: u32, ticks: u64) {
-        let layout = layout(BufferingMode::Streaming);
-        let koids = ThreadKoids::new(4711, 4712);
-        let mut words = Vec::new();
-        append(&mut words, &Record::Thread { index: 1, koids }).unwrap();
-        append(&mut words, &event(ticks)).unwrap();
-        words.push(0);
-        let rolling = layout.rolling_offset(wrapped_count);
-        let directory = (layout.rolling_size() / UNIT * 8).next_multiple_of(UNIT);
-        self.buffer.write_at(as_bytes(&words), (rolling + directory) as u64).unwrap();
-        let entry = [directory_entry(wrapped_count, 1)];
-        self.buffer.write_at(as_bytes(&entry), rolling as u64).unwrap();
+        write_event(&self.buffer, &layout(BufferingMode::Streaming), wrapped_count, ticks);
     }
 
     fn lose(&self, number: u64) {
-        // Thread 4712, since the buffer is full.
-        let entry = [1 << 32 | 4712, number, 10, 20, 0, 10];
-        let offset = layout(BufferingMode::Streaming).losses_offset() as u64;
-        self.buffer.write_at(as_bytes(&entry), offset).unwrap();
+        write_losses(&self.buffer, &layout(BufferingMode::Streaming), number);
     }
 
     fn copy(&mut self, wrapped_count: u32) -> SaveSlot {
@@ -187,17 +133,6 @@ impl Manager {
         assert!(matches!(&outcome, GuardOutcome::Completed { missing: 0, .. }), "{outcome:?}");
         read(&path).0
     }
-}
-
-fn event(ticks: u64) -> Record<'static> {
-    Record::Event(Event {
-        ticks,
-        thread: Thread::Indexed(1),
-        category: "test".into(),
-        name: "event".into(),
-        kind: EventKind::Instant { scope: None },
-        arguments: (&[]).into(),
-    })
 }
 
 /// Returns the times of the tests' events, the names of the others, and the rates.

@@ -130,3 +130,41 @@ pub(super) fn send(message: ToProvider) -> TraceeAction {
 pub(super) fn start() -> TraceeAction {
     send(ToProvider::Start(StartOptions::default()))
 }
+
+#[test]
+fn ends_and_violations_have_texts() {
+    let violations = [
+        (Violation::Unexpected("a packet"), "sent a packet unexpectedly"),
+        (
+            Violation::PacketVersion(2),
+            "uses version 2 of the packet protocol instead of version 1",
+        ),
+        (Violation::NotStreaming, "sent SAVE_BUFFER in a mode other than streaming"),
+        (
+            Violation::WrappedCount { expected: 1, found: 3 },
+            "sent SAVE_BUFFER for wrapped count 3 instead of 1",
+        ),
+        (
+            Violation::DurableEnd { last: 8, found: 4 },
+            "sent 4 as the end of its durable data, which is not a multiple of 8 between 8 and the \
+             end of the buffer",
+        ),
+        (Violation::Flood, "sent too many messages or packets"),
+        (Violation::NotReading, "does not read its messages"),
+    ];
+    for (violation, text) in violations {
+        assert_eq!(violation.to_string(), text);
+        assert_eq!(End::CutOff(violation).to_string(), format!("cut off: {text}"));
+    }
+    assert_eq!(End::Terminated.to_string(), "stopped");
+    assert_eq!(End::TimedOut.to_string(), "did not answer to stop in time");
+    assert_eq!(End::Disconnected.to_string(), "ended before the session");
+}
+
+#[test]
+fn only_the_data_of_an_unknown_version_is_ignored() {
+    assert!(End::CutOff(Violation::PacketVersion(2)).ignores_data());
+    for end in [End::Terminated, End::TimedOut, End::CutOff(Violation::Flood)] {
+        assert!(!end.ignores_data(), "{end}");
+    }
+}

@@ -124,3 +124,47 @@ impl Mailbox {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::machine::SessionState;
+
+    fn progress(joined: usize) -> Progress {
+        Progress {
+            state: SessionState::Started,
+            elapsed: Duration::ZERO,
+            providers: 0,
+            joined,
+            events: 0,
+            bytes: 0,
+            lost: 0,
+            archive_failure: None,
+        }
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_condition_or_the_time_out() {
+        let shared = Arc::new(SharedProgress::new(progress(0)));
+        let has_joined = |progress: &Progress| progress.joined > 0;
+        assert!(!shared.wait(Duration::from_millis(1), has_joined));
+        let setter = Arc::clone(&shared);
+        let thread = thread::spawn(move || setter.set(progress(1)));
+        assert!(shared.wait(Duration::from_secs(60), has_joined));
+        thread.join().unwrap();
+        assert!(shared.wait(Duration::ZERO, has_joined), "the condition holds already");
+        assert_eq!(shared.get(), progress(1));
+    }
+
+    #[test]
+    fn a_command_fails_after_the_loop_has_ended() {
+        let (mailbox, inbox) = Mailbox::new().unwrap();
+        mailbox.send(Command::Flush).unwrap();
+        assert!(matches!(inbox.commands.try_recv(), Ok(Command::Flush)));
+        drop(inbox);
+        assert!(matches!(mailbox.send(Command::Flush), Err(ManagerError::Ended)));
+    }
+}

@@ -73,7 +73,7 @@ impl EventLoop {
     }
 
     /// Handles deadlines and collected records between two waits.
-    fn housekeeping(&mut self) {
+    pub(super) fn housekeeping(&mut self) {
         if self.coordinator.deadline().is_some_and(|deadline| deadline <= self.now()) {
             self.dispatch(Input::Tick);
         }
@@ -97,7 +97,7 @@ impl EventLoop {
     }
 
     /// Returns the time to wait for events, in milliseconds for epoll_wait(2).
-    fn timeout(&self) -> i32 {
+    pub(super) fn timeout(&self) -> i32 {
         let now = Instant::now();
         let active = self.active.as_ref();
         if active.is_some_and(|active| active.recording.has_waiting()) {
@@ -114,7 +114,7 @@ impl EventLoop {
         shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
     }
 
-    fn accept(&mut self) {
+    pub(super) fn accept(&mut self) {
         for _ in 0..ACCEPTS_PER_TURN {
             match self.listener.accept() {
                 Ok(socket) => self.connect(socket),
@@ -127,7 +127,7 @@ impl EventLoop {
 
     /// Stops accepting for a while. Without a free file descriptor, epoll would report the listener
     /// again and again.
-    fn pause_accepting(&mut self) {
+    pub(super) fn pause_accepting(&mut self) {
         let _ = epoll::delete(&self.epoll, &self.listener);
         self.accept_resumes_at = Some(Instant::now() + ACCEPT_PAUSE);
     }
@@ -171,7 +171,7 @@ impl EventLoop {
         (0..LAST_TURNS).for_each(|_| self.read_packets(id));
     }
 
-    fn run_commands(&mut self) {
+    pub(super) fn run_commands(&mut self) {
         self.inbox.waker.clear();
         while let Ok(command) = self.inbox.commands.try_recv() {
             match command {
@@ -242,7 +242,7 @@ impl EventLoop {
         let _ = reply.send(Ok(number));
     }
 
-    fn read_messages(&mut self, id: ProviderId) {
+    pub(super) fn read_messages(&mut self, id: ProviderId) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let received = self.connections.get_mut(&id).map(|it| it.receive(&mut scratch));
         self.scratch = scratch;

@@ -156,7 +156,9 @@ mod tests {
         for _ in 0..MAX_WAITING / size {
             assert!(outbox.push(&refused(1 << 19), None).is_ok());
         }
-        assert!(matches!(outbox.push(&refused(1 << 19), None), Err(Violation::NotReading)));
+        let rest = MAX_WAITING % size - refused(0).encode().len();
+        assert!(outbox.push(&refused(rest), None).is_ok(), "the limit is not exceeded");
+        assert!(matches!(outbox.push(&refused(0), None), Err(Violation::NotReading)));
     }
 
     /// Sent bytes do not count towards the limit.

@@ -55,3 +55,19 @@ pub(super) fn unwatch(epoll: &OwnedFd, packets: Option<Socket>) {
         let _ = epoll::delete(epoll, &packets);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_round_trip() {
+        let of_provider =
+            [Source::Messages, Source::Packets, Source::Process, Source::Retained].into_iter();
+        let ids = [0, 1, ProviderId::MAX];
+        let of_providers = of_provider.flat_map(|source| ids.map(source));
+        for source in [Source::Listener, Source::Inbox].into_iter().chain(of_providers) {
+            assert_eq!(Source::from_data(source.data()), source);
+        }
+    }
+}

@@ -5,7 +5,8 @@ use super::*;
 use std::sync::atomic::AtomicBool;
 
 use crate::archive::ArchiveSink;
-use crate::collection::{Departure, ProviderData};
+use crate::collection::Departure;
+use crate::fixture::provider;
 use crate::machine::{End, SaveRequest, Violation};
 use crate::records::Spares;
 use crate::sink::{Ending, Opening, Sink};
@@ -24,18 +25,13 @@ fn free_slots_after(end: End) -> Vec<bool> {
     let discarded = Arc::new(AtomicBool::new(false));
     let sink = ArchiveSink::begin(output, Some(handle.clone()), None, discarded, spares.clone());
     let mut sink = Box::new(sink.unwrap());
-    let buffer = Arc::new(buffer(layout.total_size() as u64));
-    buffer.write_at(as_bytes(&layout.to_header()), 0).unwrap();
+    let (mut provider, buffer) = provider(layout);
     let (packets, _provider) = Socket::packet_pair().unwrap();
     let (identity, policy) = (identity(), IdentityPolicy::Own(4711));
     let (identity, packets) = (&identity, packets.as_fd());
     let joined =
         JoinedProvider { identity, policy, joined_at: 5, layout, buffer: &buffer, packets };
     sink.open(&Opening { joined, now: ClockSample::now(), counter_rate: 1 });
-    let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size()).unwrap();
-    let collector = Collector::new(mapping, layout, policy).unwrap();
-    let mut provider =
-        ProviderData::new(identity.clone(), Vec::new(), collector, buffer, 5, layout);
     let copy = |wrapped_count| {
         let slot = sink.allocate_slot(identity.id, &layout, 1).unwrap();
         provider.copy(SaveRequest { wrapped_count, durable_data_end: 0 }, Some(slot.clone()));

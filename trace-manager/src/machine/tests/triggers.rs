@@ -65,3 +65,29 @@ fn the_number_of_snapshots_is_limited() {
     assert_eq!(triggers.alert("a"), [], "the limit is reported once");
     assert_eq!(triggers.written(), None);
 }
+
+#[test]
+fn a_snapshot_has_at_most_a_hundred_alerts() {
+    let names: Vec<String> = (0..=101).map(|number| number.to_string()).collect();
+    let list: Vec<_> = names.iter().map(|name| (name.as_str(), TriggerAction::Snapshot)).collect();
+    let mut triggers = triggers(&list);
+    for name in &names {
+        triggers.alert(name);
+    }
+    let Some(Reaction::Snapshot { number: 2, alerts }) = triggers.written() else { panic!() };
+    assert_eq!(alerts, names[1..=100]);
+    assert_eq!(triggers.taken(), 2);
+}
+
+/// The last snapshot may still be written when the limit is reached.
+#[test]
+fn the_limit_includes_the_snapshot_that_is_written() {
+    let mut triggers = triggers(&[("a", TriggerAction::Snapshot)]);
+    for _ in 1..MAX_SNAPSHOTS {
+        triggers.alert("a");
+        triggers.written();
+    }
+    assert_eq!(triggers.alert("a"), [snapshot(MAX_SNAPSHOTS, &["a"])]);
+    assert_eq!(triggers.alert("a"), [Reaction::LimitReached { alert: "a".to_owned() }]);
+    assert_eq!((triggers.written(), triggers.taken()), (None, MAX_SNAPSHOTS));
+}

@@ -1,0 +1,104 @@
+//! A provider's buffer and records, for unit tests.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use trace_format::encode::append;
+use trace_format::record::{Event, EventKind, Record, Thread};
+use trace_format::ThreadKoids;
+use trace_protocol::archive::Identity;
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
+use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout, Parts, PAGE_SIZE};
+use trace_protocol::buffer::memory::ReadMapping;
+use trace_protocol::message::ClockSource;
+use trace_protocol::socket::PeerCredentials;
+use trace_protocol::words::as_bytes;
+
+use crate::buffers::{Buffers, SharedBuffer};
+use crate::collection::ProviderData;
+use crate::limits::Bound;
+use crate::waker::Waker;
+
+const UNIT: usize = 256;
+
+/// Returns a layout with rolling buffers of four pages.
+pub(crate) fn layout(mode: BufferingMode) -> Layout {
+    layout_with(mode, 4 * PAGE_SIZE)
+}
+
+pub(crate) fn layout_with(mode: BufferingMode, rolling_size: usize) -> Layout {
+    let parts = Parts {
+        losses_size: Layout::MIN_LOSSES_SIZE,
+        durable_size: PAGE_SIZE,
+        rolling_buffers: if mode == BufferingMode::Oneshot { 1 } else { 2 },
+        rolling_size,
+        unit_size: UNIT,
+    };
+    Layout::new(mode, parts).unwrap()
+}
+
+pub(crate) fn identity() -> Identity {
+    Identity {
+        id: 7,
+        name: "unit".to_owned(),
+        process_name: "unit test".to_owned(),
+        pid: 4711,
+        uid: 1,
+        clock: ClockSource::CpuCounter,
+    }
+}
+
+/// Returns a buffer with a header.
+pub(crate) fn buffer(layout: &Layout) -> Arc<SharedBuffer> {
+    let buffers = Buffers::new(Waker::new().unwrap());
+    let size = layout.total_size() as u64;
+    buffers.set_bound(Bound { process: size, user: size, total: size });
+    let share = buffers.take(PeerCredentials { pid: 4711, uid: 1, gid: 1 }, size).unwrap();
+    let buffer = SharedBuffer::new(share, "test").unwrap();
+    buffer.write_at(as_bytes(&layout.to_header()), 0).unwrap();
+    Arc::new(buffer)
+}
+
+pub(crate) fn collector(buffer: &SharedBuffer, layout: Layout) -> Collector {
+    let mapping = ReadMapping::map(buffer.as_fd(), layout.total_size()).unwrap();
+    Collector::new(mapping, layout, IdentityPolicy::Own(4711)).unwrap()
+}
+
+/// Returns a provider and its buffer.
+pub(crate) fn provider(layout: Layout) -> (ProviderData, Arc<SharedBuffer>) {
+    let buffer = buffer(&layout);
+    let collector = collector(&buffer, layout);
+    let data = ProviderData::new(identity(), Vec::new(), collector, Arc::clone(&buffer), 5, layout);
+    (data, buffer)
+}
+
+pub(crate) fn event(ticks: u64) -> Record<'static> {
+    Record::Event(Event {
+        ticks,
+        thread: Thread::Indexed(1),
+        category: "test".into(),
+        name: "event".into(),
+        kind: EventKind::Instant { scope: None },
+        arguments: (&[]).into(),
+    })
+}
+
+/// Writes one event into a rolling buffer, as the provider does.
+pub(crate) fn write_event(buffer: &SharedBuffer, layout: &Layout, wrapped_count: u32, ticks: u64) {
+    let koids = ThreadKoids::new(4711, 4712);
+    let mut words = Vec::new();
+    append(&mut words, &Record::Thread { index: 1, koids }).unwrap();
+    append(&mut words, &event(ticks)).unwrap();
+    words.push(0);
+    let rolling = layout.rolling_offset(wrapped_count);
+    let directory = (layout.rolling_size() / UNIT * 8).next_multiple_of(UNIT);
+    buffer.write_at(as_bytes(&words), (rolling + directory) as u64).unwrap();
+    let entry = [directory_entry(wrapped_count, 1)];
+    buffer.write_at(as_bytes(&entry), rolling as u64).unwrap();
+}
+
+/// Writes an entry of the loss table: thread 4712 dropped `number` records in a full buffer.
+pub(crate) fn write_losses(buffer: &SharedBuffer, layout: &Layout, number: u64) {
+    let entry = [1 << 32 | 4712, number, 10, 20, 0, 10];
+    buffer.write_at(as_bytes(&entry), layout.losses_offset() as u64).unwrap();
+}
