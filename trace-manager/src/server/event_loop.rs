@@ -87,11 +87,7 @@ impl EventLoop {
         self.next_snapshot();
         self.end_session_if_collected();
         if self.accept_resumes_at.is_some_and(|time| time <= Instant::now()) {
-            self.accept_resumes_at = None;
-            // Fails only if memory is short. Then no connection is accepted until the process
-            // restarts.
-            let _ =
-                epoll::add(&self.epoll, &self.listener, Source::Listener.data(), EventFlags::IN);
+            self.resume_accepting();
         }
         self.publish_progress(PROGRESS_INTERVAL);
     }
@@ -130,6 +126,13 @@ impl EventLoop {
     pub(super) fn pause_accepting(&mut self) {
         let _ = epoll::delete(&self.epoll, &self.listener);
         self.accept_resumes_at = Some(Instant::now() + ACCEPT_PAUSE);
+    }
+
+    /// Watches the listener again. If that fails because memory is short, starts another pause.
+    fn resume_accepting(&mut self) {
+        let data = Source::Listener.data();
+        let added = epoll::add(&self.epoll, &self.listener, data, EventFlags::IN);
+        self.accept_resumes_at = added.err().map(|_| Instant::now() + ACCEPT_PAUSE);
     }
 
     fn connect(&mut self, socket: trace_protocol::socket::Socket) {

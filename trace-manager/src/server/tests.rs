@@ -307,4 +307,8 @@ fn accepting_resumes_after_a_pause() {
     scene.event_loop.accept_resumes_at = Some(Instant::now());
     scene.event_loop.housekeeping();
     assert_eq!(scene.event_loop.accept_resumes_at, None);
+    // The listener is watched again, so it cannot be added a second time.
+    scene.event_loop.accept_resumes_at = Some(Instant::now());
+    scene.event_loop.housekeeping();
+    assert!(scene.event_loop.accept_resumes_at.is_some(), "a failure is retried");
 }
