@@ -15,6 +15,7 @@
 mod offset_reader;
 mod sink;
 mod spool;
+mod status;
 mod target;
 mod writer;
 
@@ -22,8 +23,9 @@ pub(crate) use offset_reader::OffsetReader;
 pub use sink::ArchiveSink;
 #[cfg(test)]
 pub(crate) use spool::{Block, BlockInfo};
+pub(crate) use status::WriterStatus;
 pub(crate) use target::ArchiveOutput;
 pub use target::ArchiveTarget;
 #[cfg(test)]
 pub(crate) use writer::ArchiveWriter;
-pub(crate) use writer::{lower_priority, Prefix, WriterStatus};
+pub(crate) use writer::{lower_priority, Prefix};

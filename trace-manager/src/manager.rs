@@ -1,18 +1,20 @@
-//! The manager and its sessions, for callers.
+//! The manager, for callers.
+
+mod session_handle;
 
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crossbeam_channel::Receiver;
 use trace_protocol::socket::Listener;
 
+pub use self::session_handle::SessionHandle;
 use crate::archive::{ArchiveOutput, ArchiveTarget};
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
@@ -20,11 +22,10 @@ use crate::guard::Guard;
 use crate::limits::Limits;
 use crate::machine::SessionState;
 use crate::machine_providers::MachineProviders;
-use crate::notice::{Notice, NoticeSender};
-use crate::recording::EndedRecording;
+use crate::notice::NoticeSender;
 use crate::server::{Command, EventLoop, Mailbox, SharedProgress, StartRequest};
-use crate::sink::{Finish, SinkRequest};
-use crate::summary::{Progress, SessionSummary};
+use crate::sink::SinkRequest;
+use crate::summary::Progress;
 
 /// A manager: listens for providers and runs sessions, one at a time, on its own thread.
 ///
@@ -170,7 +171,7 @@ impl Manager {
             archive_failure: None,
         }));
         let (reply, reply_receiver) = crossbeam_channel::bounded(1);
-        let (done, recorded) = crossbeam_channel::bounded(1);
+        let (done, ended) = crossbeam_channel::bounded(1);
         let discarded = Arc::new(AtomicBool::new(false));
         let request = StartRequest {
             config,
@@ -193,7 +194,7 @@ impl Manager {
             discarded,
             shared,
             notice_receiver,
-            recorded: Mutex::new(Some(recorded)),
+            ended: Mutex::new(Some(ended)),
         })
     }
 }
@@ -206,118 +207,6 @@ impl Drop for Manager {
             // If the loop failed, the sessions have reported it.
             let _ = thread.join();
         }
-    }
-}
-
-/// A session. It stops when it is dropped.
-///
-/// All methods can be called from any thread.
-#[derive(Debug)]
-pub struct SessionHandle {
-    number: u64,
-    mailbox: Mailbox,
-    discarded: Arc<AtomicBool>,
-    shared: Arc<SharedProgress>,
-    notice_receiver: Receiver<Notice>,
-    recorded: Mutex<Option<Receiver<EndedRecording>>>,
-}
-
-impl SessionHandle {
-    /// Stops and ends the session. Does not wait; may be called again.
-    pub fn stop(&self) {
-        // Fails if the loop, and so the session, has ended.
-        let _ = self.mailbox.send(Command::Stop { session: self.number });
-    }
-
-    /// Stops the session as [`stop`](Self::stop) does, and removes the archive. An older file of
-    /// its name stays.
-    pub fn discard(&self) {
-        self.discarded.store(true, Ordering::Release);
-        self.stop();
-    }
-
-    /// Makes providers in streaming mode send their records so far.
-    pub fn flush(&self) {
-        // Fails if the loop, and so the session, has ended.
-        let _ = self.mailbox.send(Command::Flush);
-    }
-
-    /// Writes a snapshot of all records so far to `path`, and waits until it is complete. Returns
-    /// its size in bytes.
-    ///
-    /// The snapshot has the records of the session's archive and of the providers' buffers: all so
-    /// far in streaming mode, the most recent in circular mode. Open scopes are begins without an
-    /// end. The file gets its name when it is complete. The session continues, and its own archive
-    /// is not affected.
-    ///
-    /// The buffers are copied while no other provider is served, which takes a few milliseconds for
-    /// 16 MiB.
-    ///
-    /// # Errors
-    ///
-    /// [`ManagerError::Snapshot`] if the file cannot be written; [`ManagerError::SnapshotOfStream`]
-    /// if the session's archive is a pipe or a socket; [`ManagerError::SnapshotTooLarge`];
-    /// [`ManagerError::SessionEnded`].
-    pub fn snapshot(&self, path: &Path) -> Result<u64, ManagerError> {
-        let (reply, reply_receiver) = crossbeam_channel::bounded(1);
-        let path = path.to_owned();
-        self.mailbox.send(Command::Snapshot { session: self.number, path, reply })?;
-        reply_receiver.recv().map_err(|_| ManagerError::Ended)?
-    }
-
-    /// Waits for the next notice of the session, for at most `timeout`.
-    ///
-    /// About a thousand notices can wait for the caller. Further ones are dropped, alerts first.
-    /// The summary has them all.
-    pub fn next_notice(&self, timeout: Duration) -> Option<Notice> {
-        self.notice_receiver.recv_timeout(timeout).ok()
-    }
-
-    /// Returns the progress of the session, at most about 0.1 s old.
-    pub fn progress(&self) -> Progress {
-        self.shared.get()
-    }
-
-    /// Waits until a provider has joined, for at most `timeout`. Returns whether one has.
-    pub fn wait_provider(&self, timeout: Duration) -> bool {
-        self.shared.wait(timeout, |progress| progress.joined > 0)
-    }
-
-    /// Waits until the session has reached `state` or a later one, for at most `timeout`. Returns
-    /// whether it has.
-    pub fn wait_state(&self, state: SessionState, timeout: Duration) -> bool {
-        self.shared.wait(timeout, |progress| progress.state >= state)
-    }
-
-    /// Waits until the session has ended and its archive is written. Returns the summary.
-    ///
-    /// Returns only after [`stop`](Self::stop), which another thread may call meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// [`ManagerError::Ended`] if the manager failed, or this was called before.
-    pub fn join(&self) -> Result<SessionSummary, ManagerError> {
-        let recorded = self.recorded.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let recorded = recorded.ok_or(ManagerError::Ended)?;
-        let recorded = recorded.recv().map_err(|_| ManagerError::Ended)?;
-        Ok(SessionSummary {
-            duration: recorded.duration,
-            providers: recorded.providers,
-            refused: recorded.refused,
-            refusals: recorded.refusals,
-            alerts: recorded.alerts,
-            categories: recorded.categories,
-            archive: recorded.archive.wait(),
-            sinks: recorded.sinks.into_iter().map(Finish::wait).collect(),
-            stopped_by: recorded.stopped_by,
-            snapshots: recorded.snapshots.join(),
-        })
-    }
-}
-
-impl Drop for SessionHandle {
-    fn drop(&mut self) {
-        self.stop();
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod sinks;
 mod snapshots;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;

@@ -4,6 +4,8 @@
 //! [`trace_protocol::buffer::saved`]). The recovered archive has the part of the partial archive
 //! that the buffer's header declares as written, and then the other records of the buffer.
 
+mod partial_archive;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::File;
@@ -15,19 +17,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
-use trace_format::layout::ObjectType;
-use trace_format::record::{Metadata, Record, Value};
-use trace_format::{Item, Reader};
-use trace_protocol::archive::{Closing, Identity};
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{Layout, LayoutError, HEADER_BYTES};
 use trace_protocol::buffer::memory::ReadMapping;
-use trace_protocol::buffer::producer::LossStrings;
 use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
 use trace_protocol::file::{NewFile, Place};
-use trace_protocol::message::ClockSource;
 use trace_protocol::words::as_bytes;
 
+use self::partial_archive::PartialArchive;
 use crate::archive::OffsetReader;
 
 /// The result of a recovery.
@@ -227,101 +224,5 @@ impl RecoverableFiles {
             Ok(bytes) => Ok((path, bytes)),
             Err(source) => Err(RecoverError::Io { path, source }),
         }
-    }
-}
-
-/// The usable part of the partial archive.
-struct PartialArchive {
-    identity: Identity,
-    /// The time of its first event in ticks.
-    first: u64,
-    /// Losses that its records report.
-    reported: u64,
-    /// The ranges of its complete records, in bytes.
-    intact: Vec<Range<u64>>,
-}
-
-impl PartialArchive {
-    /// Reads the first `length` bytes. Returns `None` if they do not identify the process.
-    fn read(partial: &File, length: u64) -> Option<Self> {
-        let mut reader = Reader::new(OffsetReader::new(partial, 0).take(length));
-        let (mut scan, mut intact) = (ArchiveScan::default(), Vec::new());
-        loop {
-            let start = reader.offset();
-            match reader.next() {
-                Ok(Some(item)) => scan.add(&item),
-                Ok(None) => break,
-                Err(error) if error.is_fatal() => break,
-                Err(_) => continue,
-            }
-            push_range(&mut intact, start..reader.offset());
-        }
-        scan.into_partial_archive(intact)
-    }
-
-    /// Appends the losses that no record reports yet. Their time is between the first event and the
-    /// last.
-    fn report_losses(&self, collector: &Collector, words: &mut Vec<u64>) {
-        let to = collector.stats().last_ticks.max(self.first);
-        Closing::of(collector, self.reported, self.first, to).write(words, &self.identity);
-    }
-}
-
-/// Appends a range, or extends the last one if they are adjacent.
-fn push_range(ranges: &mut Vec<Range<u64>>, range: Range<u64>) {
-    match ranges.last_mut() {
-        Some(last) if last.end == range.start => last.end = range.end,
-        _ => ranges.push(range),
-    }
-}
-
-/// The data that the records so far contain.
-#[derive(Default)]
-struct ArchiveScan {
-    process: Option<u64>,
-    name: String,
-    first: Option<u64>,
-    reported: u64,
-}
-
-impl ArchiveScan {
-    fn add(&mut self, item: &Item<'_>) {
-        match &item.record {
-            Record::Metadata(Metadata::ProviderInfo { name, .. }) => {
-                self.name = String::from_utf8_lossy(name).into_owned();
-            }
-            Record::KernelObject(object) if object.object_type == ObjectType::PROCESS => {
-                self.process = Some(object.koid);
-            }
-            Record::Event(event) => {
-                self.first = self.first.or(Some(event.ticks));
-                if item.text(event.name) == LossStrings::NAME
-                    && item.text(event.category) == LossStrings::CATEGORY
-                {
-                    let number = event.arguments.iter().find_map(number);
-                    self.reported = self.reported.saturating_add(number.unwrap_or(0));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn into_partial_archive(self, intact: Vec<Range<u64>>) -> Option<PartialArchive> {
-        let identity = Identity {
-            id: 1,
-            process_name: self.name.clone(),
-            name: self.name,
-            pid: self.process.and_then(|koid| u32::try_from(koid).ok())?,
-            uid: 0,
-            clock: ClockSource::CpuCounter,
-        };
-        Some(PartialArchive { identity, first: self.first?, reported: self.reported, intact })
-    }
-}
-
-fn number(argument: trace_format::record::Argument<'_>) -> Option<u64> {
-    match argument.value {
-        Value::Uint64(number) => Some(number),
-        _ => None,
     }
 }

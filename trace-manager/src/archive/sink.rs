@@ -10,8 +10,9 @@ use trace_protocol::buffer::header::Layout;
 use trace_protocol::message::ClockSource;
 
 use super::spool::{Block, BlockInfo, Spool};
+use super::status::WriterStatus;
 use super::target::{ArchiveOutput, ArchiveTarget};
-use super::writer::{ArchiveWriter, Prefix, WriterStatus};
+use super::writer::{ArchiveWriter, Prefix};
 use crate::error::ManagerError;
 use crate::guard::{GuardHandle, LedgerUpdate, ProviderLedger, SlotPool};
 use crate::records::{Records, Spares, SECTION};
@@ -206,5 +207,65 @@ impl Sink for ArchiveSink {
         }
         let finished = self.writer.finish(ending.counter_rate);
         Finish::new(move || finished.join())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn sink(path: &Path) -> Box<ArchiveSink> {
+        Box::new(ArchiveSink::create(ArchiveTarget::File(path.to_owned())).unwrap())
+    }
+
+    fn records(provider: u32, words: &[u64]) -> Records {
+        let spares = Spares::default();
+        let mut all = Records::begin(&spares, provider);
+        all.extend(words);
+        let words = spares.share(all);
+        Records { provider, words, slots: Vec::new(), reported: 0, is_last: false }
+    }
+
+    fn ending(is_discarded: bool) -> Ending {
+        Ending { counter_rate: 1, is_discarded }
+    }
+
+    #[test]
+    fn a_section_record_is_written_when_the_provider_changes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.fxt");
+        let mut sink = sink(&path);
+        let (first, second) = (records(1, &[10]), records(2, &[20, 21]));
+        for records in [&first, &first, &records(2, &[]), &second, &first] {
+            sink.take(records);
+        }
+        assert_eq!((sink.take_bytes(1), sink.take_bytes(2)), (5 * 8, 3 * 8));
+        assert_eq!(sink.take_bytes(1), 0, "the count is removed");
+        sink.finish(ending(false)).wait().unwrap();
+        let (one, two) = (first.words[0], second.words[0]);
+        let expected = [one, 10, 10, two, 20, 21, one, 10];
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes[8..], *trace_protocol::words::as_bytes(&expected), "after the magic");
+    }
+
+    #[test]
+    fn a_sink_that_is_discarded_or_dropped_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let sink = || sink(&directory.path().join("a.fxt"));
+        assert!(!sink().is_discarded());
+        assert_eq!(sink().finish(ending(true)).wait().unwrap(), 0);
+        let dropped = sink();
+        let status = dropped.status();
+        drop(dropped);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !status.has_ended() {
+            assert!(Instant::now() < deadline, "the writer does not end");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!directory.path().join("a.fxt").exists());
     }
 }

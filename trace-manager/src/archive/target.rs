@@ -122,3 +122,61 @@ impl AsFd for ArchiveOutput {
         self.file.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn error() -> io::Error {
+        io::Error::other("full")
+    }
+
+    fn files(directory: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(directory).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn an_abandoned_archive_keeps_its_complete_records() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut output = ArchiveOutput::create_file(&directory.path().join("a.fxt")).unwrap();
+        output.keep();
+        output.file().write_all(&[1; 20]).unwrap();
+        let error = output.abandon(16, error());
+        let kept = error.kept.unwrap();
+        assert_eq!((error.bytes, std::fs::read(&kept).unwrap()), (16, vec![1; 16]));
+        assert_eq!(kept, directory.path().join(".a.fxt.partial"));
+    }
+
+    #[test]
+    fn an_abandoned_archive_without_records_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut output = ArchiveOutput::create_file(&directory.path().join("a.fxt")).unwrap();
+        output.keep();
+        output.file().write_all(&[1; 20]).unwrap();
+        assert_eq!(output.abandon(0, error()).kept, None);
+        assert!(files(directory.path()).is_empty());
+    }
+
+    #[test]
+    fn a_discarded_archive_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut output = ArchiveOutput::create_file(&directory.path().join("a.fxt")).unwrap();
+        output.keep();
+        assert_eq!(files(directory.path()), [".a.fxt.partial"]);
+        assert!(output.readable().is_some() && output.directory().is_some());
+        output.discard();
+        assert!(files(directory.path()).is_empty());
+    }
+
+    #[test]
+    fn a_stream_has_neither_name_nor_directory() {
+        let output = ArchiveOutput::open(ArchiveTarget::File("/dev/null".into())).unwrap();
+        assert!(output.readable().is_none() && output.naming().is_none());
+        assert!(output.directory().is_none());
+        assert_eq!(output.abandon(16, error()).kept, None);
+        assert!(ArchiveOutput::create_file(Path::new("/dev/null")).is_err());
+    }
+}

@@ -1,64 +1,25 @@
 //! The thread that writes an archive.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use rustix::event::{poll, PollFd, PollFlags};
 
 use super::spool::{Block, Spool};
+use super::status::{EndOnDrop, WriterStatus};
 use super::target::ArchiveOutput;
 use crate::error::{ArchiveError, ManagerError};
 use crate::guard::GuardHandle;
 
 /// Bytes that wait in memory for the writer. Blocks beyond them go to a file.
 const MEMORY_LIMIT: usize = 256 << 20;
-
-/// The state of the writer thread, for other threads.
-#[derive(Debug, Default)]
-pub(crate) struct WriterStatus {
-    /// Bytes written. Stored by the writer thread with release, so a reader of the number can read
-    /// as many bytes from the file.
-    bytes: AtomicU64,
-    /// The text of the first error.
-    failure: Mutex<Option<String>>,
-    /// Why a block did not reach the writer.
-    lost: Mutex<Option<io::Error>>,
-    /// Set by the writer thread, with release, as its last store.
-    ended: AtomicBool,
-}
-
-impl WriterStatus {
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Returns whether the writer has ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
-    }
-
-    fn fail(&self, error: &io::Error) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.get_or_insert_with(|| error.to_string());
-    }
-
-    fn lose(&self, error: io::Error) {
-        self.fail(&error);
-        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-    }
-
-    fn take_lost(&self) -> Option<io::Error> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
 
 /// The part of an archive that exists at one moment.
 #[derive(Debug)]
@@ -102,7 +63,17 @@ impl ArchiveWriter {
         guard: Option<GuardHandle>,
         discarded: Arc<AtomicBool>,
     ) -> io::Result<Self> {
-        let spool = Arc::new(Spool::new(MEMORY_LIMIT, output.directory()));
+        let spool = Spool::new(MEMORY_LIMIT, output.directory());
+        Self::spawn_with(spool, output, guard, discarded)
+    }
+
+    fn spawn_with(
+        spool: Spool,
+        output: ArchiveOutput,
+        guard: Option<GuardHandle>,
+        discarded: Arc<AtomicBool>,
+    ) -> io::Result<Self> {
+        let spool = Arc::new(spool);
         let status = Arc::new(WriterStatus::default());
         let ended = EndOnDrop(Arc::clone(&status));
         let readable = output.readable();
@@ -187,15 +158,6 @@ impl Finished {
             Err(ArchiveError { source, bytes: 0, kept: None })
         };
         self.thread.join().unwrap_or_else(panicked)
-    }
-}
-
-/// Sets `ended` when the thread ends, also by a panic.
-struct EndOnDrop(Arc<WriterStatus>);
-
-impl Drop for EndOnDrop {
-    fn drop(&mut self) {
-        self.0.ended.store(true, Ordering::Release);
     }
 }
 
@@ -313,101 +275,5 @@ fn wait_writable(output: &ArchiveOutput) -> io::Result<()> {
     match poll(&mut fds, -1) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::io::Read;
-    use std::os::unix::net::UnixStream;
-    use std::path::Path;
-
-    use super::*;
-    use crate::archive::spool::BlockInfo;
-    use crate::archive::ArchiveTarget;
-    use crate::records::Spares;
-
-    fn block(words: &[u64], rate: Option<usize>) -> Block {
-        let words = Spares::default().share(words.to_vec());
-        Block { words, start: 0, info: BlockInfo { rate, update: None } }
-    }
-
-    fn writer(path: &Path, discarded: bool) -> ArchiveWriter {
-        let output = ArchiveOutput::create_file(path).unwrap();
-        ArchiveWriter::spawn(output, None, Arc::new(AtomicBool::new(discarded))).unwrap()
-    }
-
-    fn words(bytes: &[u8]) -> Vec<u64> {
-        bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
-    }
-
-    #[test]
-    fn an_archive_has_all_blocks_and_the_measured_rate() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.fxt");
-        let mut writer = writer(&path, false);
-        writer.push(block(&[1, 2, 3], Some(1)));
-        writer.push(block(&[], None));
-        writer.push(Block { start: 1, ..block(&[4, 5, 6], Some(1)) });
-        let status = writer.status();
-        assert!(!path.exists() && !status.has_ended());
-        let finished = writer.finish(77);
-        assert_eq!(finished.join().unwrap(), 40);
-        assert_eq!(words(&fs::read(&path).unwrap()), [1, 77, 3, 5, 77]);
-        assert!(status.has_ended() && status.failure().is_none());
-        assert_eq!(status.bytes(), 40);
-    }
-
-    #[test]
-    fn the_prefix_has_a_length_and_the_offsets_of_rates() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut writer = writer(&directory.path().join("a.fxt"), false);
-        writer.push(block(&[1, 2, 3], Some(2)));
-        writer.push(block(&[4, 5], Some(0)));
-        let prefix = writer.prefix().unwrap();
-        assert_eq!((prefix.bytes, prefix.rates), (40, vec![16, 24]));
-        writer.finish(1).join().unwrap();
-    }
-
-    #[test]
-    fn a_discarded_archive_is_removed() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut writer = writer(&directory.path().join("a.fxt"), true);
-        writer.push(block(&[1], None));
-        assert_eq!(writer.finish(1).join().unwrap(), 0);
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
-    }
-
-    /// A stream can be neither read again nor changed, so its rate stays an estimate.
-    #[test]
-    fn a_stream_gets_the_blocks_unchanged() {
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        ours.set_nonblocking(true).unwrap();
-        let output = ArchiveOutput::open(ArchiveTarget::Stream(ours.into())).unwrap();
-        let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
-        assert!(matches!(writer.prefix(), Err(ManagerError::SnapshotOfStream)));
-        // More than the buffer of a socket.
-        let large: Vec<u64> = (0..100_000).collect();
-        writer.push(block(&large, Some(0)));
-        let finished = writer.finish(77);
-        let mut bytes = vec![0; 800_000];
-        theirs.read_exact(&mut bytes).unwrap();
-        assert!(words(&bytes) == large);
-        assert_eq!(finished.join().unwrap(), 800_000);
-    }
-
-    #[test]
-    fn an_error_has_the_number_of_bytes_written_before() {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        drop(theirs);
-        let output = ArchiveOutput::open(ArchiveTarget::Stream(ours.into())).unwrap();
-        let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
-        let status = writer.status();
-        writer.push(block(&[1, 2], None));
-        writer.push(block(&[3], None));
-        let error = writer.finish(1).join().unwrap_err();
-        assert_eq!((error.bytes, error.source.kind()), (0, io::ErrorKind::BrokenPipe));
-        assert!(status.has_ended() && status.failure().is_some());
     }
 }

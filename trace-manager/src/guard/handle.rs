@@ -191,3 +191,42 @@ fn new_ledger() -> io::Result<(Ledger, MemoryFile)> {
     let mapping = WriteMapping::map(memory.as_fd(), Ledger::SIZE)?;
     Ok((Ledger::new(mapping), memory))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::messages::MAX_MESSAGE;
+
+    fn receive(socket: &Socket) -> Vec<u32> {
+        let (mut bytes, mut closed) = (vec![0; MAX_MESSAGE], Vec::new());
+        while let Ok(length @ 1..) = socket.recv(&mut bytes) {
+            match Message::decode(&bytes[..length]) {
+                Some(Message::Closed(id)) => closed.push(id),
+                message => panic!("{message:?}"),
+            }
+        }
+        closed
+    }
+
+    #[test]
+    fn closed_providers_wait_until_the_socket_has_space() {
+        let (socket, theirs) = Socket::packet_pair().unwrap();
+        socket.set_nonblocking(true);
+        theirs.set_nonblocking(true);
+        let link = Link { socket, unsent: Mutex::default() };
+        let unsent = || link.unsent.lock().unwrap().len();
+        let mut last = 0;
+        while unsent() == 0 {
+            last += 1;
+            link.close(last);
+        }
+        link.close(last + 1);
+        assert_eq!(unsent(), 2);
+        assert_eq!(receive(&theirs), (1..last).collect::<Vec<_>>());
+        link.close(last + 2);
+        assert_eq!((unsent(), receive(&theirs)), (0, vec![last + 2, last + 1, last]));
+        drop(theirs);
+        link.close(last + 3);
+        assert_eq!(unsent(), 0, "the guard has ended");
+    }
+}

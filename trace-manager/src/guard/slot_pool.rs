@@ -75,3 +75,44 @@ impl SlotPool {
         Ok(slot)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::archive::{ArchiveOutput, ArchiveTarget};
+    use crate::fixture::{buffer, collector, layout_with};
+    use crate::guard::Guard;
+
+    /// Allocates slots and uses them, until the pool has none. Returns their number.
+    fn allocate_all(rolling_size: usize, providers: usize, prepared: bool) -> (usize, usize) {
+        let directory = tempfile::tempdir().unwrap();
+        let target = ArchiveTarget::File(directory.path().join("a.fxt"));
+        let (guard, _theirs) = Guard::pair().unwrap();
+        let output = ArchiveOutput::open(target).unwrap();
+        let handle = GuardHandle::begin(guard, &output).unwrap();
+        let layout = layout_with(BufferingMode::Streaming, rolling_size);
+        let mut pool = SlotPool::new(handle, prepared.then_some(layout));
+        let at_first = pool.slots.len();
+        let mut collector = collector(&buffer(&layout), layout);
+        let mut number = 0;
+        while let Some(slot) = pool.allocate(&layout, providers) {
+            slot.set_end(u64::MAX);
+            collector.copy_rolling_into(number as u32, &slot, 7);
+            slot.set_end(u64::MAX);
+            number += 1;
+        }
+        (at_first, number)
+    }
+
+    #[test]
+    fn slots_share_the_memory_of_the_session() {
+        assert_eq!(allocate_all(10 << 20, 1, true), (3, 6), "64 MiB have space for six");
+        assert_eq!(allocate_all(10 << 20, 1, false), (0, 6));
+    }
+
+    #[test]
+    fn each_provider_gets_its_least_number_of_slots() {
+        assert_eq!(allocate_all(24 << 20, 1, true), (0, 3), "more than 64 MiB are not prepared");
+        assert_eq!(allocate_all(24 << 20, 2, false), (0, 6));
+    }
+}

@@ -41,12 +41,7 @@ impl Recording {
     }
 
     fn check_memory(&self) -> Result<(), ManagerError> {
-        let size = self.collection.buffer_sizes();
-        let available = available_memory();
-        if size > available / 2 {
-            return Err(ManagerError::SnapshotTooLarge { size, available });
-        }
-        Ok(())
+        check_copy(self.collection.buffer_sizes(), available_memory())
     }
 
     /// Starts to write the snapshots that have the last records of all providers that left before
@@ -61,5 +56,25 @@ impl Recording {
     /// Returns whether another snapshot of alerts is finished.
     pub(crate) fn take_finished_snapshot(&self) -> bool {
         self.snapshots.take_finished()
+    }
+}
+
+/// Returns an error if a copy of `size` bytes exceeds half of the available memory.
+fn check_copy(size: u64, available: u64) -> Result<(), ManagerError> {
+    if size > available / 2 {
+        return Err(ManagerError::SnapshotTooLarge { size, available });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_takes_at_most_half_of_the_available_memory() {
+        assert!(check_copy(50, 100).is_ok() && check_copy(0, 0).is_ok());
+        let error = check_copy(51, 100).unwrap_err();
+        assert!(matches!(error, ManagerError::SnapshotTooLarge { size: 51, available: 100 }));
     }
 }

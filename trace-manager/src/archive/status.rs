@@ -1,0 +1,82 @@
+//! The state of an archive's writer, for other threads.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The state of the writer thread, for other threads.
+#[derive(Debug, Default)]
+pub(crate) struct WriterStatus {
+    /// Bytes written. Stored by the writer thread with release, so a reader of the number can read
+    /// as many bytes from the file.
+    pub(super) bytes: AtomicU64,
+    /// The text of the first error.
+    failure: Mutex<Option<String>>,
+    /// Why a block did not reach the writer.
+    lost: Mutex<Option<io::Error>>,
+    /// Set by the writer thread, with release, as its last store.
+    ended: AtomicBool,
+}
+
+impl WriterStatus {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns whether the writer has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    pub(super) fn fail(&self, error: &io::Error) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert_with(|| error.to_string());
+    }
+
+    pub(super) fn lose(&self, error: io::Error) {
+        self.fail(&error);
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    pub(super) fn take_lost(&self) -> Option<io::Error> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Sets `ended` when the thread ends, also by a panic.
+pub(super) struct EndOnDrop(pub(super) Arc<WriterStatus>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.ended.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_error_stays() {
+        let status = WriterStatus::default();
+        assert_eq!((status.failure(), status.take_lost().is_none()), (None, true));
+        status.fail(&io::Error::other("first"));
+        status.lose(io::Error::other("second"));
+        assert_eq!(status.failure().as_deref(), Some("first"));
+        assert_eq!(status.take_lost().unwrap().to_string(), "second");
+        assert!(status.take_lost().is_none());
+    }
+
+    #[test]
+    fn a_writer_has_ended_when_its_thread_ends() {
+        let status = Arc::new(WriterStatus::default());
+        let end = EndOnDrop(Arc::clone(&status));
+        assert!(!status.has_ended());
+        drop(end);
+        assert!(status.has_ended());
+    }
+}

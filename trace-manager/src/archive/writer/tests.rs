@@ -1,0 +1,154 @@
+use std::fs;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use super::*;
+use crate::archive::spool::BlockInfo;
+use crate::archive::ArchiveTarget;
+use crate::records::Spares;
+
+fn block(words: &[u64], rate: Option<usize>) -> Block {
+    let words = Spares::default().share(words.to_vec());
+    Block { words, start: 0, info: BlockInfo { rate, update: None } }
+}
+
+fn writer(path: &Path, discarded: bool) -> ArchiveWriter {
+    let output = ArchiveOutput::create_file(path).unwrap();
+    ArchiveWriter::spawn(output, None, Arc::new(AtomicBool::new(discarded))).unwrap()
+}
+
+fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+#[test]
+fn an_archive_has_all_blocks_and_the_measured_rate() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.fxt");
+    let mut writer = writer(&path, false);
+    writer.push(block(&[1, 2, 3], Some(1)));
+    writer.push(block(&[], None));
+    writer.push(Block { start: 1, ..block(&[4, 5, 6], Some(1)) });
+    let status = writer.status();
+    assert!(!path.exists() && !status.has_ended());
+    let finished = writer.finish(77);
+    assert_eq!(finished.join().unwrap(), 40);
+    assert_eq!(words(&fs::read(&path).unwrap()), [1, 77, 3, 5, 77]);
+    assert!(status.has_ended() && status.failure().is_none());
+    assert_eq!(status.bytes(), 40);
+}
+
+#[test]
+fn the_prefix_has_a_length_and_the_offsets_of_rates() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(&directory.path().join("a.fxt"), false);
+    writer.push(block(&[1, 2, 3], Some(2)));
+    writer.push(block(&[4, 5], Some(0)));
+    let prefix = writer.prefix().unwrap();
+    assert_eq!((prefix.bytes, prefix.rates), (40, vec![16, 24]));
+    writer.finish(1).join().unwrap();
+}
+
+#[test]
+fn a_discarded_archive_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(&directory.path().join("a.fxt"), true);
+    writer.push(block(&[1], None));
+    assert_eq!(writer.finish(1).join().unwrap(), 0);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+/// A stream can be neither read again nor changed, so its rate stays an estimate.
+#[test]
+fn a_stream_gets_the_blocks_unchanged() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    let output = ArchiveOutput::open(ArchiveTarget::Stream(ours.into())).unwrap();
+    let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+    assert!(matches!(writer.prefix(), Err(ManagerError::SnapshotOfStream)));
+    // More than the buffer of a socket.
+    let large: Vec<u64> = (0..100_000).collect();
+    writer.push(block(&large, Some(0)));
+    let finished = writer.finish(77);
+    let mut bytes = vec![0; 800_000];
+    theirs.read_exact(&mut bytes).unwrap();
+    assert!(words(&bytes) == large);
+    assert_eq!(finished.join().unwrap(), 800_000);
+}
+
+#[test]
+fn an_error_has_the_number_of_bytes_written_before() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    drop(theirs);
+    let output = ArchiveOutput::open(ArchiveTarget::Stream(ours.into())).unwrap();
+    let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+    let status = writer.status();
+    writer.push(block(&[1, 2], None));
+    writer.push(block(&[3], None));
+    let error = writer.finish(1).join().unwrap_err();
+    assert_eq!((error.bytes, error.source.kind()), (0, io::ErrorKind::BrokenPipe));
+    assert!(status.has_ended() && status.failure().is_some());
+}
+
+/// Returns a writer that waits for the reader of a socket, the socket, and the queued words.
+fn stalled(spool: Spool) -> (ArchiveWriter, UnixStream, Vec<u64>) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let output = ArchiveOutput::open(ArchiveTarget::Stream(ours.into())).unwrap();
+    let mut writer = ArchiveWriter::spawn_with(spool, output, None, Arc::default()).unwrap();
+    // More than the buffer of a socket.
+    let words: Vec<u64> = (0..100_000).collect();
+    writer.push(block(&words, None));
+    (writer, theirs, words)
+}
+
+#[test]
+fn an_archive_ends_before_a_lost_block() {
+    let removed = tempfile::tempdir().unwrap();
+    let directory = trace_protocol::file::Directory::open(removed.path()).unwrap();
+    drop(removed);
+    let (mut writer, mut theirs, words_before) = stalled(Spool::new(8, Some(directory)));
+    let status = writer.status();
+    writer.push(block(&[1], None));
+    assert!(status.failure().is_some(), "the block cannot be spilled");
+    let finished = writer.finish(1);
+    let mut bytes = Vec::new();
+    theirs.read_to_end(&mut bytes).unwrap();
+    assert!(words(&bytes) == words_before);
+    let error = finished.join().unwrap_err();
+    assert_eq!((error.bytes, error.kept), (800_000, None));
+}
+
+/// A block after a gap would look as if it followed the block before.
+#[test]
+fn no_block_follows_a_lost_block() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut writer = writer(&directory.path().join("a.fxt"), false);
+    writer.push(block(&[1, 2], Some(0)));
+    writer.lost = true;
+    writer.push(block(&[3], Some(0)));
+    let prefix = writer.prefix().unwrap();
+    assert_eq!((prefix.bytes, prefix.rates), (16, vec![0]));
+    assert_eq!(writer.finish(1).join().unwrap(), 16);
+}
+
+#[test]
+fn blocks_wait_in_memory_up_to_the_limit() {
+    let (mut writer, mut theirs, _) = stalled(Spool::new(MEMORY_LIMIT, None));
+    for _ in 0..10 {
+        writer.push(block(&[7; 100_000], None));
+    }
+    assert_eq!(writer.spool().spilled(), 0, "9 MB are below the limit");
+    let finished = writer.finish(1);
+    std::io::copy(&mut theirs, &mut std::io::sink()).unwrap();
+    assert_eq!(finished.join().unwrap(), 11 * 800_000);
+}
+
+#[test]
+fn the_thread_has_a_low_priority() {
+    let niceness = std::thread::spawn(|| {
+        lower_priority();
+        rustix::process::getpriority_process(Some(rustix::thread::gettid())).unwrap()
+    });
+    assert!(niceness.join().unwrap() >= 10);
+}

@@ -1,0 +1,128 @@
+//! A session, for its caller.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crossbeam_channel::Receiver;
+
+use crate::error::ManagerError;
+use crate::machine::SessionState;
+use crate::notice::Notice;
+use crate::recording::EndedRecording;
+use crate::server::{Command, Mailbox, SharedProgress};
+use crate::sink::Finish;
+use crate::summary::{Progress, SessionSummary};
+
+/// A session. It stops when it is dropped.
+///
+/// All methods can be called from any thread.
+#[derive(Debug)]
+pub struct SessionHandle {
+    pub(super) number: u64,
+    pub(super) mailbox: Mailbox,
+    pub(super) discarded: Arc<AtomicBool>,
+    pub(super) shared: Arc<SharedProgress>,
+    pub(super) notice_receiver: Receiver<Notice>,
+    pub(super) ended: Mutex<Option<Receiver<EndedRecording>>>,
+}
+
+impl SessionHandle {
+    /// Stops and ends the session. Does not wait; may be called again.
+    pub fn stop(&self) {
+        // Fails if the loop, and so the session, has ended.
+        let _ = self.mailbox.send(Command::Stop { session: self.number });
+    }
+
+    /// Stops the session as [`stop`](Self::stop) does, and removes the archive. An older file of
+    /// its name stays.
+    pub fn discard(&self) {
+        self.discarded.store(true, Ordering::Release);
+        self.stop();
+    }
+
+    /// Makes providers in streaming mode send their records so far.
+    pub fn flush(&self) {
+        // Fails if the loop, and so the session, has ended.
+        let _ = self.mailbox.send(Command::Flush);
+    }
+
+    /// Writes a snapshot of all records so far to `path`, and waits until it is complete. Returns
+    /// its size in bytes.
+    ///
+    /// The snapshot has the records of the session's archive and of the providers' buffers: all so
+    /// far in streaming mode, the most recent in circular mode. Open scopes are begins without an
+    /// end. The file gets its name when it is complete. The session continues, and its own archive
+    /// is not affected.
+    ///
+    /// The buffers are copied while no other provider is served, which takes a few milliseconds for
+    /// 16 MiB.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::Snapshot`] if the file cannot be written; [`ManagerError::SnapshotOfStream`]
+    /// if the session's archive is a pipe or a socket; [`ManagerError::SnapshotTooLarge`];
+    /// [`ManagerError::SessionEnded`].
+    pub fn snapshot(&self, path: &Path) -> Result<u64, ManagerError> {
+        let (reply, reply_receiver) = crossbeam_channel::bounded(1);
+        let path = path.to_owned();
+        self.mailbox.send(Command::Snapshot { session: self.number, path, reply })?;
+        reply_receiver.recv().map_err(|_| ManagerError::Ended)?
+    }
+
+    /// Waits for the next notice of the session, for at most `timeout`.
+    ///
+    /// About a thousand notices can wait for the caller. Further ones are dropped, alerts first.
+    /// The summary has them all.
+    pub fn next_notice(&self, timeout: Duration) -> Option<Notice> {
+        self.notice_receiver.recv_timeout(timeout).ok()
+    }
+
+    /// Returns the progress of the session, at most about 0.1 s old.
+    pub fn progress(&self) -> Progress {
+        self.shared.get()
+    }
+
+    /// Waits until a provider has joined, for at most `timeout`. Returns whether one has.
+    pub fn wait_provider(&self, timeout: Duration) -> bool {
+        self.shared.wait(timeout, |progress| progress.joined > 0)
+    }
+
+    /// Waits until the session has reached `state` or a later one, for at most `timeout`. Returns
+    /// whether it has.
+    pub fn wait_state(&self, state: SessionState, timeout: Duration) -> bool {
+        self.shared.wait(timeout, |progress| progress.state >= state)
+    }
+
+    /// Waits until the session has ended and its archive is written. Returns the summary.
+    ///
+    /// Returns only after [`stop`](Self::stop), which another thread may call meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::Ended`] if the manager failed, or this was called before.
+    pub fn join(&self) -> Result<SessionSummary, ManagerError> {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let ended = ended.ok_or(ManagerError::Ended)?;
+        let ended = ended.recv().map_err(|_| ManagerError::Ended)?;
+        Ok(SessionSummary {
+            duration: ended.duration,
+            providers: ended.providers,
+            refused: ended.refused,
+            refusals: ended.refusals,
+            alerts: ended.alerts,
+            categories: ended.categories,
+            archive: ended.archive.wait(),
+            sinks: ended.sinks.into_iter().map(Finish::wait).collect(),
+            stopped_by: ended.stopped_by,
+            snapshots: ended.snapshots.join(),
+        })
+    }
+}
+
+impl Drop for SessionHandle {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

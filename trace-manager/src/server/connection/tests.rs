@@ -1,0 +1,130 @@
+use super::*;
+
+fn pair() -> (Connection, Socket) {
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    (Connection::new(ours).unwrap(), theirs)
+}
+
+fn register(name: &str) -> ToManager {
+    ToManager::Register(Register { name: name.to_owned(), ..Register::default() })
+}
+
+fn send(connection: &mut Connection, theirs: &Socket, bytes: &[u8]) -> Result<Received, Violation> {
+    theirs.send(bytes, &[]).unwrap();
+    connection.receive(&mut [0; 1024])
+}
+
+#[test]
+fn registering_twice_is_a_violation() {
+    let (mut connection, theirs) = pair();
+    let bytes = register("one").encode();
+    assert_eq!(send(&mut connection, &theirs, &bytes), Ok(Received::Registered));
+    assert_eq!(connection.name(), "one");
+    let again = send(&mut connection, &theirs, &bytes);
+    assert_eq!(again, Err(Violation::Unexpected("a second registration")));
+}
+
+#[test]
+fn names_are_truncated_or_replaced() {
+    let (mut connection, theirs) = pair();
+    let long = "é".repeat(80);
+    send(&mut connection, &theirs, &register(&long).encode()).unwrap();
+    assert_eq!(connection.name(), "é".repeat(50));
+    assert!(!connection.process_name().is_empty());
+    let (mut connection, theirs) = pair();
+    send(&mut connection, &theirs, &register("").encode()).unwrap();
+    assert_eq!(connection.name(), connection.process_name());
+}
+
+/// Thousands of connections with names of 1 MiB would fill the memory.
+#[test]
+fn long_names_are_not_kept() {
+    let (mut connection, theirs) = pair();
+    let long = "x".repeat(400);
+    let names = Register { name: long.clone(), process_name: long, ..Register::default() };
+    send(&mut connection, &theirs, &ToManager::Register(names).encode()).unwrap();
+    let register = connection.register.unwrap();
+    let retained = register.name.capacity() + register.process_name.capacity();
+    assert!(retained <= 2 * MAX_PROVIDER_NAME, "{retained} bytes");
+}
+
+#[test]
+fn garbage_is_a_violation() {
+    let (mut connection, theirs) = pair();
+    let error = send(&mut connection, &theirs, &[0xff; 64]).unwrap_err();
+    assert!(matches!(error, Violation::Protocol(error) if error.is_fatal()));
+}
+
+#[test]
+fn too_many_unknown_messages_are_a_violation() {
+    let (mut connection, theirs) = pair();
+    for _ in 0..MAX_UNDECODABLE {
+        let unknown = b"\0\0\0\0\x99\x00\x01\x00";
+        assert_eq!(send(&mut connection, &theirs, unknown), Ok(Received::Nothing));
+    }
+    assert!(send(&mut connection, &theirs, b"\0\0\0\0\x99\x00\x01\x00").is_err());
+}
+
+#[test]
+fn too_many_lists_of_categories_are_a_violation() {
+    let (mut connection, theirs) = pair();
+    let categories = vec![CategoryInfo { name: "io".to_owned(), description: String::new() }];
+    let bytes = ToManager::KnownCategories(categories.clone()).encode();
+    send(&mut connection, &theirs, &register("x").encode()).unwrap();
+    for _ in 0..MAX_UNSOLICITED {
+        assert_eq!(send(&mut connection, &theirs, &bytes), Ok(Received::Nothing));
+    }
+    assert_eq!(connection.register.as_ref().unwrap().categories, categories);
+    assert_eq!(send(&mut connection, &theirs, &bytes), Err(Violation::Flood));
+}
+
+#[test]
+fn only_the_last_categories_count() {
+    let (mut connection, theirs) = pair();
+    send(&mut connection, &theirs, &register("x").encode()).unwrap();
+    for length in [900, 300] {
+        let name = "x".repeat(length);
+        let categories = vec![CategoryInfo { name, description: String::new() }];
+        let bytes = ToManager::KnownCategories(categories).encode();
+        send(&mut connection, &theirs, &bytes).unwrap();
+        let counted = connection.memory() - connection.decoder.memory() as u64;
+        assert_eq!(counted, (size_of::<CategoryInfo>() + length) as u64);
+    }
+}
+
+#[test]
+fn too_many_packets_in_a_second_are_a_violation() {
+    let (mut connection, _control) = pair();
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    ours.set_nonblocking(true);
+    connection.packets = Some(ours);
+    let packet = Ok(ReceivedPacket::Packet(Packet::Stopped));
+    let mut receive = |earlier, window| {
+        (connection.packets_in_window, connection.window) = (earlier, window);
+        theirs.send(&Packet::Stopped.encode(), &[]).unwrap();
+        connection.receive_packet()
+    };
+    let now = Instant::now();
+    // This window does not end while the test runs.
+    let this = now + Duration::from_secs(3600);
+    assert_eq!(receive(PACKETS_PER_SECOND - 1, this), packet);
+    assert_eq!(receive(PACKETS_PER_SECOND, this), Err(Violation::Flood));
+    let Some(last) = now.checked_sub(Duration::from_secs(2)) else { return };
+    assert_eq!(receive(PACKETS_PER_SECOND, last), packet);
+}
+
+#[test]
+fn a_long_packet_is_a_violation() {
+    let (mut connection, _control) = pair();
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    ours.set_nonblocking(true);
+    connection.packets = Some(ours);
+    assert_eq!(connection.receive_packet(), Ok(ReceivedPacket::Nothing));
+    theirs.send(&Packet::Stopped.encode(), &[]).unwrap();
+    assert_eq!(connection.receive_packet(), Ok(ReceivedPacket::Packet(Packet::Stopped)));
+    theirs.send(&[0; 100], &[]).unwrap();
+    let error = Violation::Protocol(ProtocolError::PacketLength(17));
+    assert_eq!(connection.receive_packet(), Err(error));
+    drop(theirs);
+    assert_eq!(connection.receive_packet(), Ok(ReceivedPacket::Closed));
+}
