@@ -92,7 +92,7 @@ impl Snapshots {
 
     /// Starts to write a snapshot.
     pub(crate) fn write(&self, snapshot: Snapshot) {
-        // Fails only if the thread has panicked, which `join` reports.
+        // Fails only if the thread has panicked.
         let _ = self.jobs.send(snapshot);
     }
 
@@ -181,11 +181,11 @@ fn write_to(output: &ArchiveOutput, contents: Contents) -> io::Result<u64> {
 fn wait_until_written(status: &WriterStatus, bytes: u64) -> io::Result<()> {
     while status.bytes() < bytes {
         // This is read before the size, which is final after the end.
-        let over = status.has_ended();
+        let has_ended = status.has_ended();
         if let Some(failure) = status.failure() {
             return Err(io::Error::other(format!("the archive itself failed: {failure}")));
         }
-        if over && status.bytes() < bytes {
+        if has_ended && status.bytes() < bytes {
             return Err(io::Error::other("the archive itself ended early"));
         }
         thread::sleep(POLL_INTERVAL);

@@ -1,5 +1,5 @@
-//! A manager with few file descriptors. Alone in its process, whose limit it
-//! sets.
+//! A manager with few file descriptors. The test sets the limit of its process, so it has its own
+//! file.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn limit(descriptors: Option<u64>) {
     setrlimit(Resource::Nofile, Rlimit { current: descriptors.or(maximum), maximum }).unwrap();
 }
 
-/// Processor time of this process.
+/// Returns the processor time of this process.
 fn busy() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -26,7 +26,7 @@ fn connect(socket: &OwnedFd, path: &Path) {
     connect_unix(socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
 }
 
-/// Connections that never register take no descriptors that a provider needs.
+/// Idle connections do not use up the descriptors for providers.
 #[test]
 fn idle_connections_leave_descriptors_for_a_provider() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a killed process left becomes an archive, or stays where it is.
+//! Recovery of the archive of a killed process.
 #![allow(missing_docs)]
 
 use std::fs::{self, File};
@@ -23,7 +23,7 @@ use trace_protocol::message::ClockSource;
 
 const PID: u64 = 4711;
 
-/// What a process left: an archive under way and a buffer.
+/// The files of a killed process: a partial archive and a buffer.
 struct Left {
     directory: TempDir,
     partial: Vec<u64>,
@@ -54,7 +54,7 @@ fn instant(name: &'static str, ticks: u64) -> Vec<u64> {
 }
 
 impl Left {
-    /// A partial archive with the event `early` and a buffer with the event `late`.
+    /// Returns a partial archive with the event `early` and a buffer with the event `late`.
     fn new() -> Self {
         let parts = Parts {
             losses_size: Layout::MIN_LOSSES_SIZE,
@@ -91,7 +91,7 @@ impl Left {
         self.partial.len() as u64 * 8
     }
 
-    /// Writes both files; the first `valid` bytes of the partial archive count.
+    /// Writes both files. The first `valid` bytes of the partial archive are valid.
     fn write(&self, valid: u64) -> File {
         fs::write(partial_path(&self.output()), to_bytes(&self.partial)).unwrap();
         let path = buffer_path(&self.output());
@@ -110,7 +110,7 @@ impl Left {
         recover(&self.output()).unwrap()
     }
 
-    /// The names in the directory.
+    /// Returns the names in the directory.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.directory.path()).unwrap();
         let mut names: Vec<_> =
@@ -124,7 +124,7 @@ impl Left {
     }
 }
 
-/// The events of an archive without errors.
+/// Returns the events of an archive, which must have no errors.
 fn events(path: &Path) -> Vec<(String, Vec<(String, String)>)> {
     let mut reader = Reader::new(File::open(path).unwrap());
     let mut events = Vec::new();
@@ -154,7 +154,7 @@ fn records_of_the_buffer_follow_those_of_the_archive() {
     left.durable.extend(event("open", 31, EventKind::DurationBegin, &[]));
     left.durable.extend(event("open", 32, EventKind::DurationEnd, &[]));
     let recovered = left.recovered();
-    assert_eq!(left.names(), ["app.fxt"], "what was recovered is removed");
+    assert_eq!(left.names(), ["app.fxt"], "the recovered files are removed");
     assert_eq!(recovered.archive.file_name().unwrap(), "app.fxt");
     let bytes = fs::read(left.output()).unwrap();
     assert_eq!(recovered.bytes, bytes.len() as u64);
@@ -166,7 +166,7 @@ fn records_of_the_buffer_follow_those_of_the_archive() {
 }
 
 #[test]
-fn each_file_stands_for_what_was_left() {
+fn each_file_may_be_given() {
     for name in ["app.fxt", "app.fxt.partial", "app.fxt.buffer"] {
         let left = Left::new();
         left.write(left.partial_bytes());
@@ -188,12 +188,12 @@ fn an_output_may_end_in_buffer() {
 }
 
 #[test]
-fn records_that_are_damaged_are_left_out_and_counted() {
+fn damaged_records_are_omitted_and_counted() {
     let mut left = Left::new();
     let good = left.partial.len();
     let log = Log { ticks: 11, thread: Thread::Inline(ThreadKoids::new(PID, 5)), message: b"x" };
     let mut bad = instant("bad", 12);
-    // Fifteen arguments, of which there are none.
+    // The header has fifteen arguments, but the record has none.
     bad[0] |= 0xf << 20;
     left.partial.extend(&bad);
     left.partial.extend(words(&log.into()));
@@ -207,7 +207,7 @@ fn records_that_are_damaged_are_left_out_and_counted() {
 }
 
 #[test]
-fn only_the_part_that_counts_is_taken() {
+fn only_the_valid_part_is_used() {
     let mut left = Left::new();
     let valid = left.partial_bytes();
     left.partial.extend(instant("not yet", 13));
@@ -218,12 +218,12 @@ fn only_the_part_that_counts_is_taken() {
 }
 
 #[test]
-fn bytes_that_are_missing_are_counted() {
+fn missing_bytes_are_counted() {
     let left = Left::new();
     left.write(left.partial_bytes() + 80);
     let recovered = recover(&left.output()).unwrap();
     assert_eq!((recovered.damaged, recovered.is_complete()), (80, false));
-    // A record that is cut is left out.
+    // A truncated record is omitted.
     let left = Left::new();
     let last = instant("early", 10).len() as u64 * 8;
     left.write(left.partial_bytes() - 8);
@@ -248,9 +248,9 @@ fn number(key: &str, number: u64) -> (String, String) {
     (key.to_owned(), format!("{:?}", Value::Uint64(number)))
 }
 
-/// Of ten lost records three are reported by the archive under way.
+/// The partial archive reports three of ten lost records.
 #[test]
-fn losses_that_no_event_reports_are_reported() {
+fn unreported_losses_are_reported() {
     let mut left = Left::new();
     let told = [
         Argument::new("reason", Value::String(Text::from("buffer full"))),
@@ -274,7 +274,7 @@ fn losses_that_no_event_reports_are_reported() {
 }
 
 #[test]
-fn a_process_that_lives_keeps_its_files() {
+fn the_files_of_a_living_process_stay() {
     let left = Left::new();
     let file = left.write(left.partial_bytes());
     flock(&file, FlockOperation::LockExclusive).unwrap();
@@ -287,7 +287,7 @@ fn a_process_that_lives_keeps_its_files() {
 }
 
 #[test]
-fn a_file_that_is_no_buffer_is_left_alone() {
+fn a_file_that_is_not_a_buffer_stays() {
     let left = Left::new();
     let file = left.write(left.partial_bytes());
     file.write_all_at(&[0; 8], 0).unwrap();
@@ -302,7 +302,7 @@ fn a_file_that_is_no_buffer_is_left_alone() {
 }
 
 #[test]
-fn without_a_beginning_nothing_is_recovered() {
+fn an_archive_without_a_valid_start_is_not_recovered() {
     let left = Left::new();
     for valid in [0, 8, left.partial_bytes() - instant("early", 10).len() as u64 * 8 - 8] {
         left.write(valid);
@@ -314,7 +314,7 @@ fn without_a_beginning_nothing_is_recovered() {
 }
 
 #[test]
-fn a_missing_file_is_named() {
+fn the_error_names_a_missing_file() {
     let left = Left::new();
     for missing in [buffer_path, partial_path] {
         left.write(left.partial_bytes());

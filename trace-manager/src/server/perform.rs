@@ -159,9 +159,9 @@ impl EventLoop {
         if let Some(mut active) = self.active.take_if(has_ended) {
             active.end_alerts();
             let progress = active.progress();
-            let recorded = active.recording.end();
+            let ended = active.recording.end();
             // If the caller does not wait for it, the archive is written all the same.
-            let _ = active.done.send(recorded);
+            let _ = active.done.send(ended);
             active.shared.set(progress);
         }
     }

@@ -1,4 +1,4 @@
-//! Reading an archive back.
+//! Reads an archive.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -8,12 +8,12 @@ use trace_format::audit::Audit;
 use trace_format::record::{Metadata, Record, Value};
 use trace_format::Reader;
 
-/// What an archive holds.
+/// The contents of an archive.
 #[derive(Debug, Default)]
 pub(crate) struct Archive {
     /// Ticks per second by provider name.
     pub(crate) rates: BTreeMap<String, u64>,
-    /// The times of the tests' own events by provider name, in the archive's order.
+    /// The times of the tests' events by provider name, in the archive's order.
     pub(crate) events: BTreeMap<String, Vec<u64>>,
     /// The manager's events: name, and arguments that are numbers or texts.
     pub(crate) of_manager: Vec<(String, BTreeMap<String, String>)>,
@@ -26,7 +26,7 @@ impl Archive {
         Self::read(std::fs::File::open(path).unwrap())
     }
 
-    /// Reads all records; any that is not well-formed fails the test.
+    /// Reads all records. Fails the test if one is malformed.
     pub(crate) fn read(input: impl Read) -> Self {
         let mut reader = Reader::new(input);
         let mut archive = Self::default();
@@ -56,7 +56,7 @@ impl Archive {
                         archive.of_manager.push((name, arguments(event.arguments)));
                     }
                     category => {
-                        // A well-formed event can come about by chance in what attackers write.
+                        // Random bytes of a hostile provider can be a well-formed event.
                         let known = [super::provider::CATEGORY, super::sinks::OTHER];
                         let own = known.contains(&category)
                             && item.text(event.name) == super::provider::NAME;
@@ -81,7 +81,7 @@ impl Archive {
         self.events.get(provider).map_or(&[], Vec::as_slice)
     }
 
-    /// The manager's events of this name.
+    /// Returns the manager's events of this name.
     pub(crate) fn named(&self, name: &str) -> Vec<&BTreeMap<String, String>> {
         let of_name = self.of_manager.iter().filter(|(found, _)| found == name);
         of_name.map(|(_, arguments)| arguments).collect()

@@ -1,4 +1,4 @@
-//! Providers that die or hang, archives that cannot be written.
+//! Providers that die or hang, and archives that cannot be written.
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::OwnedFd;
@@ -32,7 +32,7 @@ fn a_dead_provider_is_salvaged_at_once() {
 }
 
 #[test]
-fn nobody_waits_long_for_a_provider_that_hangs() {
+fn a_hanging_provider_delays_the_end_by_its_timeouts_only() {
     let stage = Stage::new();
     let (mut hanging, _) = Provider::register(stage.manager.path(), "hanging");
     let (mut other, _) = Provider::register(stage.manager.path(), "other");
@@ -65,7 +65,7 @@ fn nobody_waits_long_for_a_provider_that_hangs() {
     );
     let archive = Archive::open(&stage.archive());
     assert_eq!(archive.events_of("hanging").len() as u64, written);
-    // It wakes up, and takes part in the next session.
+    // The provider continues, and joins the next session.
     drop(tracing);
     while !matches!(hanging.next(), Some(ToProvider::Terminate)) {}
     drop(mute.initialize());
@@ -77,7 +77,7 @@ fn nobody_waits_long_for_a_provider_that_hangs() {
 }
 
 #[test]
-fn a_client_that_does_not_read_delays_no_save() {
+fn a_slow_reader_of_the_archive_delays_no_save() {
     let stage = Stage::new();
     let (mut client, ours) = UnixStream::pair().unwrap();
     let config = SessionConfig { buffer_size: 4 << 20, ..config(BufferingMode::Streaming) };
@@ -106,7 +106,7 @@ fn a_client_that_does_not_read_delays_no_save() {
 }
 
 #[test]
-fn a_client_that_goes_away_ends_the_archive_only() {
+fn a_closed_reader_ends_the_archive_only() {
     let stage = Stage::new();
     let (client, ours) = UnixStream::pair().unwrap();
     drop(client);
@@ -138,7 +138,7 @@ fn a_full_disk_is_reported() {
 }
 
 #[test]
-fn an_archive_that_cannot_be_created_is_no_session() {
+fn a_session_requires_an_archive() {
     let stage = Stage::new();
     for path in ["missing/out.fxt", "."] {
         let target = ArchiveTarget::File(stage.directory.path().join(path));
@@ -159,7 +159,7 @@ fn an_older_archive_stays_until_the_new_one_is_complete() {
 }
 
 #[test]
-fn impossible_buffers_are_refused_in_a_sentence() {
+fn impossible_buffers_are_refused() {
     let stage = Stage::new();
     for (size, part) in [(0, "buffer size is 0"), (1 << 60, "available memory")] {
         let config = SessionConfig { buffer_size: size, ..SessionConfig::default() };
@@ -171,7 +171,7 @@ fn impossible_buffers_are_refused_in_a_sentence() {
 }
 
 #[test]
-fn odd_buffers_work() {
+fn buffers_of_odd_sizes_work() {
     for size in [1, 4097, 12_345, 100_001] {
         let stage = Stage::new();
         let config = SessionConfig { buffer_size: size, ..config(BufferingMode::Circular) };
@@ -186,7 +186,7 @@ fn odd_buffers_work() {
 }
 
 #[test]
-fn a_socket_directory_is_made_but_not_its_parents() {
+fn only_the_last_directory_of_the_socket_is_created() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace/manager.sock");
     drop(Manager::bind(&path).unwrap());
@@ -199,7 +199,7 @@ fn a_socket_directory_is_made_but_not_its_parents() {
 }
 
 #[test]
-fn packets_after_the_end_hurt_nobody() {
+fn packets_after_the_end_are_ignored() {
     let stage = Stage::new();
     let (mut provider, _) = Provider::register(stage.manager.path(), "one");
     let session = stage.start(impatient(BufferingMode::Streaming));

@@ -1,4 +1,4 @@
-//! Providers that do harm, beside one that behaves.
+//! Hostile providers beside a correct one.
 
 use super::archive::Archive;
 use super::provider::{Provider, Session};
@@ -9,7 +9,7 @@ use trace_protocol::buffer::header::HEADER_SIZE;
 use trace_protocol::message::{CategoryInfo, ToManager};
 use trace_protocol::packet::{AlertName, Packet};
 
-/// Lets `attack` have a provider in a session, and checks that the other one loses nothing.
+/// Runs `attack` with one provider of a session, and checks that the other provider loses no event.
 fn beside_a_good_one(mode: BufferingMode, attack: impl FnOnce(&mut Provider, &mut Session)) -> End {
     let stage = Stage::new();
     let (mut bad, _) = Provider::register(stage.manager.path(), "bad");
@@ -40,7 +40,7 @@ fn violation(end: End) -> Violation {
 }
 
 #[test]
-fn garbage_on_the_registration_socket_cuts_off() {
+fn garbage_on_the_registration_socket_is_a_violation() {
     let end = beside_a_good_one(BufferingMode::Oneshot, |bad, _| {
         bad.send_bytes(&[0xff; 100_000]);
         while bad.next().is_some() {}
@@ -49,7 +49,7 @@ fn garbage_on_the_registration_socket_cuts_off() {
 }
 
 #[test]
-fn a_flood_of_messages_cuts_off() {
+fn a_flood_of_messages_is_a_violation() {
     let end = beside_a_good_one(BufferingMode::Oneshot, |bad, _| {
         let category = CategoryInfo { name: "x".repeat(100), description: "y".repeat(400) };
         let bytes = ToManager::KnownCategories(vec![category; 500]).encode();
@@ -60,7 +60,7 @@ fn a_flood_of_messages_cuts_off() {
     assert_eq!(violation(end), Violation::Flood);
 }
 
-/// On a busy machine they are too few in a second to cut it off.
+/// On a busy machine, the packets of one second may be below the limit.
 #[test]
 fn a_flood_of_packets_harms_no_other_provider() {
     let end = beside_a_good_one(BufferingMode::Oneshot, |_, attacking| {
@@ -71,7 +71,7 @@ fn a_flood_of_packets_harms_no_other_provider() {
 }
 
 #[test]
-fn garbage_on_the_packet_socket_cuts_off() {
+fn garbage_on_the_packet_socket_is_a_violation() {
     for garbage in [&[0xff; 16][..], &[1; 3], &[0; 1000]] {
         let end = beside_a_good_one(BufferingMode::Streaming, |bad, attacking| {
             attacking.packets.send(garbage, &[]).unwrap();
@@ -82,7 +82,7 @@ fn garbage_on_the_packet_socket_cuts_off() {
 }
 
 #[test]
-fn a_save_out_of_order_cuts_off() {
+fn a_save_out_of_order_is_a_violation() {
     let end = beside_a_good_one(BufferingMode::Streaming, |bad, attacking| {
         attacking.fill(0, 0);
         attacking.save(0);
@@ -92,7 +92,7 @@ fn a_save_out_of_order_cuts_off() {
     assert_eq!(violation(end), Violation::WrappedCount { expected: 1, found: 2 });
 }
 
-/// What the data of an unknown version means is not known.
+/// The format of another version's data is unknown.
 #[test]
 fn the_data_of_another_packet_version_is_ignored() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Streaming] {
@@ -128,7 +128,7 @@ fn random_memory_yields_a_readable_archive() {
     }
 }
 
-/// A pseudo-random word (xorshift64); or, where not `dense`, often one that could be a header.
+/// Returns a pseudo-random word (xorshift64). If it is not `dense`, it is often a possible header.
 fn noise(seed: &mut u64, dense: bool) -> u64 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -140,7 +140,7 @@ fn noise(seed: &mut u64, dense: bool) -> u64 {
 }
 
 #[test]
-fn clients_that_never_register_do_no_harm() {
+fn idle_connections_do_no_harm() {
     let stage = Stage::new();
     let idle: Vec<Provider> = (0..50).map(|_| Provider::connect(stage.manager.path())).collect();
     let noisy = Provider::connect(stage.manager.path());
@@ -158,7 +158,7 @@ fn clients_that_never_register_do_no_harm() {
 }
 
 #[test]
-fn a_provider_may_come_and_go_a_thousand_times() {
+fn a_provider_may_connect_a_thousand_times() {
     let stage = Stage::new();
     let session = stage.start(SessionConfig { buffer_size: 1, ..config(BufferingMode::Oneshot) });
     for round in 0..1000 {

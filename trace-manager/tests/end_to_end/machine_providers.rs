@@ -1,4 +1,4 @@
-//! Providers that may write about other processes, and those that may not.
+//! Providers with and without the right to write about other processes.
 
 use std::process::{Child, Command};
 
@@ -10,15 +10,15 @@ use trace_format::layout::ObjectType;
 use trace_format::record::{Arguments, KernelObject, Record};
 use trace_format::Reader;
 
-/// A process that is none of the test's.
+/// A process that does not belong to the test.
 const OTHER: u64 = 3_999_999;
 
-/// The user of this process, as the kernel says.
+/// Returns whether this process runs as root.
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Connects, names another process and leaves.
+/// Connects, writes a name of another process, and disconnects.
 fn name_another_process(path: &std::path::Path) {
     let (mut provider, _) = Provider::register(path, CATEGORY);
     let mut tracing = provider.enter();
@@ -33,7 +33,7 @@ fn name_another_process(path: &std::path::Path) {
     tracing.durable(&words);
 }
 
-/// Whether the session's archive names the other process.
+/// Returns whether the session's archive names the other process.
 fn is_named(stage: &Stage) -> bool {
     let bytes = std::fs::read(stage.archive()).unwrap();
     let mut reader = Reader::new(&bytes[..]);
@@ -55,9 +55,9 @@ fn an_application_does_not_name_other_processes() {
     assert!(!is_named(&stage));
 }
 
-/// The program names its own process: that counts if it runs as root, and else does not.
+/// The program allows its own process, which has the right only if it runs as root.
 #[test]
-fn a_process_that_is_named_counts_if_it_is_of_root() {
+fn an_allowed_process_must_run_as_root() {
     let stage = Stage::new();
     stage.manager.allow_machine_provider(std::process::id()).unwrap();
     let session = stage.start(config(BufferingMode::Oneshot));
@@ -87,7 +87,7 @@ fn wait(mut child: Child) {
 }
 
 #[test]
-fn a_process_that_the_manager_started_counts() {
+fn a_spawned_process_has_the_right() {
     let stage = Stage::new();
     let session = stage.start(config(BufferingMode::Oneshot));
     wait(stage.manager.spawn_machine_provider(&mut this_program()).unwrap());
@@ -96,10 +96,10 @@ fn a_process_that_the_manager_started_counts() {
     assert!(is_named(&stage));
 }
 
-/// A process that others started, and of another user than root, is an application whatever the
-/// caller says of it. Without root there is no other user to be: the test above is the same.
+/// A process that another program started does not get the right if it does not run as root. If the
+/// test does not run as root, the test above is the same.
 #[test]
-fn a_process_of_another_user_does_not_count() {
+fn an_allowed_process_of_another_user_does_not_have_the_right() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     if !is_root() {
@@ -109,7 +109,7 @@ fn a_process_of_another_user_does_not_count() {
     for (path, mode) in [(stage.directory.path(), 0o755), (stage.manager.path(), 0o777)] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
-    // Nobody may not be allowed to read the directory of this program.
+    // The user `nobody` may be unable to read the directory of this program.
     let program = stage.directory.path().join("program");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mut command = Command::new("sh");

@@ -1,4 +1,4 @@
-//! A real manager, real sockets and memory, and providers that do as they are told.
+//! A real manager, sockets and memory, and scripted providers.
 
 mod archive;
 mod failures;
@@ -20,10 +20,10 @@ use trace_manager::{
 };
 use trace_protocol::buffer::header::BufferingMode;
 
-/// Long enough for anything that is going to happen.
+/// The longest time that a test waits.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-/// A manager in a directory of its own.
+/// A manager in its own directory.
 pub(crate) struct Stage {
     pub(crate) manager: Manager,
     pub(crate) directory: TempDir,
@@ -44,7 +44,7 @@ impl Stage {
         self.manager.start(config, ArchiveTarget::File(self.archive())).unwrap()
     }
 
-    /// The names of all files in the directory, but for the socket.
+    /// Returns the names of all files in the directory, except the socket.
     pub(crate) fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.directory.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -56,7 +56,7 @@ pub(crate) fn config(mode: BufferingMode) -> SessionConfig {
     SessionConfig { mode, buffer_size: 64 << 10, ..SessionConfig::default() }
 }
 
-/// A session that does not wait long.
+/// Returns a configuration with short timeouts.
 pub(crate) fn impatient(mode: BufferingMode) -> SessionConfig {
     let moment = Duration::from_millis(100);
     SessionConfig {
@@ -65,7 +65,7 @@ pub(crate) fn impatient(mode: BufferingMode) -> SessionConfig {
     }
 }
 
-/// Ends a session whose providers are gone or need not answer.
+/// Ends a session without waiting for its providers.
 pub(crate) fn end(session: &SessionHandle) -> SessionSummary {
     session.stop();
     session.join().unwrap()

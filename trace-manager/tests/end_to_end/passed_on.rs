@@ -1,4 +1,4 @@
-//! Programs that pass their buffers on to other processes, and end.
+//! Programs that pass their buffers to other processes, and end.
 
 use super::provider::Provider;
 use super::*;
@@ -13,7 +13,7 @@ use std::process::Command;
 use trace_manager::{Bound, Limits};
 use trace_protocol::socket::{Listener, Socket};
 
-/// Where the program finds the directory with the manager's socket and this test's.
+/// The variable with the directory of the manager's socket and of this test's.
 const DIRECTORY: &str = "TRACE_TEST_DIRECTORY";
 
 /// The size of a buffer.
@@ -22,7 +22,7 @@ const SIZE: u64 = 900 << 10;
 const MANAGER: &str = "manager.sock";
 const HOLDER: &str = "holder.sock";
 
-/// A manager whose providers may have one buffer in all, and a process that others pass theirs to.
+/// Returns a manager with memory for one buffer, and a process that receives buffers.
 fn stage() -> (Stage, Listener) {
     let directory = tempfile::tempdir().unwrap();
     let size = 1 << 20;
@@ -33,7 +33,7 @@ fn stage() -> (Stage, Listener) {
     (Stage { manager, directory }, holder)
 }
 
-/// Runs a program that gets a buffer, passes it on, and ends. Returns the buffer.
+/// Runs a program that joins, passes its buffer, and ends. Returns the buffer.
 fn pass_on(stage: &Stage, holder: &Listener) -> File {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["--ignored", "--exact", "passed_on::program"]);
@@ -41,18 +41,22 @@ fn pass_on(stage: &Stage, holder: &Listener) -> File {
     let mut program = program.spawn().unwrap();
     let mut buffers: Vec<OwnedFd> = Vec::new();
     let connection = holder.accept().unwrap();
-    assert_eq!(connection.recv_with_fds(&mut [0], &mut buffers).unwrap(), 1, "it has a buffer");
+    assert_eq!(
+        connection.recv_with_fds(&mut [0], &mut buffers).unwrap(),
+        1,
+        "the message has a buffer"
+    );
     drop(connection);
     assert!(program.wait().unwrap().success());
     File::from(buffers.remove(0))
 }
 
-/// Bytes of memory that a file has.
+/// Returns the bytes of memory of a file.
 fn memory(file: &File) -> u64 {
     file.metadata().unwrap().blocks() * 512
 }
 
-/// Not a test: a program that passes its buffer on.
+/// Not a test: a program that passes its buffer to another process.
 #[test]
 #[ignore = "the program that the tests run"]
 fn program() {
@@ -66,9 +70,10 @@ fn program() {
     assert_eq!(holder.recv(&mut [0]).unwrap(), 0);
 }
 
-/// The next program gets a buffer only when the memory of the last one is free, whoever holds it.
+/// The next program gets a buffer only if the memory of the last one is free, even if another
+/// process has it open.
 #[test]
-fn a_buffer_that_is_held_after_its_program_takes_no_memory() {
+fn a_passed_buffer_takes_no_memory_after_its_program() {
     let (stage, holder) = stage();
     let session =
         stage.start(SessionConfig { buffer_size: SIZE, ..impatient(BufferingMode::Oneshot) });
@@ -85,9 +90,9 @@ fn a_buffer_that_is_held_after_its_program_takes_no_memory() {
     assert_eq!(held.iter().map(memory).sum::<u64>(), 0);
 }
 
-/// What the holder of a buffer writes takes its own memory, and reaches nobody.
+/// Later writes to a buffer use memory of the writing process, and reach no other process.
 #[test]
-fn what_is_written_to_a_buffer_after_its_program_does_no_harm() {
+fn writes_to_a_buffer_after_its_program_do_no_harm() {
     let (stage, holder) = stage();
     let session =
         stage.start(SessionConfig { buffer_size: SIZE, ..impatient(BufferingMode::Oneshot) });

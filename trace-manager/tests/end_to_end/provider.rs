@@ -1,4 +1,4 @@
-//! A provider that does as it is told, and writes its buffer by the layout's rules.
+//! A scripted provider, which writes its buffer by the rules of the layout.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -40,7 +40,7 @@ impl Provider {
         Self { control, decoder: Decoder::new(), fds: Vec::new() }
     }
 
-    /// Connects, registers and waits for the answer. Tells whether a session runs.
+    /// Connects, registers and waits for the reply. Returns whether a session runs.
     pub(crate) fn register(path: &Path, name: &str) -> (Self, bool) {
         let mut provider = Self::connect(path);
         provider.send(&ToManager::Register(Register {
@@ -75,7 +75,7 @@ impl Provider {
         }
     }
 
-    /// Waits for the next message; `None` when the manager has closed the connection.
+    /// Waits for the next message. Returns `None` if the manager has closed the connection.
     pub(crate) fn next(&mut self) -> Option<ToProvider> {
         loop {
             if let Some(message) = self.decoder.next_message() {
@@ -91,7 +91,7 @@ impl Provider {
         }
     }
 
-    /// Takes the terms of a session.
+    /// Waits for Initialize, and maps the buffer.
     pub(crate) fn initialize(&mut self) -> Session {
         let Some(ToProvider::Initialize(terms)) = self.next() else {
             panic!("expected the terms of a session");
@@ -109,7 +109,7 @@ impl Provider {
         Session { memory, packets, layout, categories: terms.categories, durable_end: 0 }
     }
 
-    /// Takes part in a session: is initialized, started, and has said so.
+    /// Joins a session: waits for Initialize and Start, and sends STARTED.
     pub(crate) fn enter(&mut self) -> Session {
         let mut session = self.initialize();
         assert_eq!(self.next(), Some(ToProvider::Start(StartOptions::default())));
@@ -118,14 +118,14 @@ impl Provider {
         session
     }
 
-    /// Stops when the manager says so.
+    /// Waits for Stop, and sends STOPPED.
     pub(crate) fn stop(&mut self, session: &Session) {
         assert_eq!(self.next(), Some(ToProvider::Stop));
         session.send(Packet::Stopped);
     }
 
-    /// Stops and gives the buffer back when the manager says so, which it does when all have
-    /// stopped.
+    /// Waits for Stop, sends STOPPED, and leaves its buffer at Terminate, which the manager sends
+    /// when all providers have stopped.
     pub(crate) fn leave(&mut self, session: Session) {
         self.stop(&session);
         assert_eq!(self.next(), Some(ToProvider::Terminate));
@@ -162,18 +162,18 @@ impl Session {
         self.layout.rolling_offset(wrapped_count)
     }
 
-    /// Bytes of a directory: a word for each unit, a whole number of units.
+    /// Returns the size of a directory in bytes: a word for each unit, rounded up to units.
     fn directory_size(&self) -> usize {
         let unit = self.layout.unit_size();
         (self.layout.rolling_size() / unit * 8).next_multiple_of(unit)
     }
 
-    /// Chunks of one unit that a rolling buffer has room for.
+    /// Returns the number of chunks of one unit in a rolling buffer.
     pub(crate) fn chunks(&self) -> usize {
         (self.layout.rolling_size() - self.directory_size()) / self.layout.unit_size()
     }
 
-    /// Writes a chunk full of events with these times. Returns how many there were room for.
+    /// Fills a chunk with events from this time on. Returns their number.
     pub(crate) fn chunk(&self, wrapped_count: u32, unit: usize, mut ticks: u64) -> u64 {
         let mut words = Vec::new();
         let pid = u64::from(std::process::id());
@@ -193,7 +193,7 @@ impl Session {
         events
     }
 
-    /// Fills a rolling buffer. Returns how many events it has.
+    /// Fills a rolling buffer with events. Returns their number.
     pub(crate) fn fill(&self, wrapped_count: u32, ticks: u64) -> u64 {
         let mut events = 0;
         for unit in 0..self.chunks() {
@@ -202,14 +202,14 @@ impl Session {
         events
     }
 
-    /// Writes an entry of the loss table: one more than the reason and the thread, how many, and
+    /// Writes an entry of the loss table: an id of reason and thread, the number of records, and
     /// the times of the first and the last.
     pub(crate) fn lose(&self, index: usize, id: u64, number: u64, from: u64, to: u64) {
         let entry = [id, number, from, to, 0, from];
         self.write(&entry, self.layout.losses_offset() + index * loss_entry::WORDS * 8);
     }
 
-    /// Asks to save a rolling buffer and waits for the answer.
+    /// Sends SAVE_BUFFER and waits for the reply.
     pub(crate) fn save(&self, wrapped_count: u32) {
         let durable_data_end = self.durable_end;
         self.send(Packet::SaveBuffer { wrapped_count, durable_data_end });

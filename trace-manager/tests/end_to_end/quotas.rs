@@ -1,4 +1,4 @@
-//! Providers that take more than their share.
+//! Providers that exceed their limits.
 
 use super::archive::Archive;
 use super::provider::Provider;
@@ -17,7 +17,7 @@ fn stage(limits: Limits) -> Stage {
     Stage { manager, directory }
 }
 
-/// Reads what the manager says until it closes the connection; the reasons of its refusals.
+/// Reads messages until the manager closes the connection. Returns the reasons of refusals.
 fn refusals(provider: &mut Provider) -> Vec<String> {
     let reason = |message| match message {
         ToProvider::Refused { reason } => Some(reason),
@@ -26,7 +26,7 @@ fn refusals(provider: &mut Provider) -> Vec<String> {
     std::iter::from_fn(|| provider.next()).filter_map(reason).collect()
 }
 
-/// Registers as a provider that wants a large buffer.
+/// Registers with a hint for a large buffer.
 fn register_with_hint(stage: &Stage, durable_hint: u64) -> Provider {
     let provider = Provider::connect(stage.manager.path());
     let register = Register { name: "greedy".to_owned(), durable_hint, ..Register::default() };
@@ -51,7 +51,7 @@ fn a_connection_that_does_not_register_is_closed() {
 }
 
 #[test]
-fn a_thousand_idle_connections_keep_nobody_out() {
+fn a_thousand_idle_connections_do_not_exclude_a_provider() {
     let stage = Stage::new();
     let session = stage.start(config(BufferingMode::Oneshot));
     let idle: Vec<Provider> = (0..1000).map(|_| Provider::connect(stage.manager.path())).collect();
@@ -68,8 +68,8 @@ fn a_thousand_idle_connections_keep_nobody_out() {
     drop(idle);
 }
 
-/// Where there is no room for a hint, a provider gets the usual buffer, as long as there is room
-/// for that.
+/// If the hinted size exceeds the limit, a provider gets a buffer of the default size, until the
+/// limit is reached.
 #[test]
 fn large_hints_take_no_more_than_their_share() {
     let usual = config(BufferingMode::Oneshot).buffer_size;
@@ -94,7 +94,7 @@ fn large_hints_take_no_more_than_their_share() {
 }
 
 #[test]
-fn a_refused_provider_learns_the_limit() {
+fn a_refused_provider_gets_the_limit() {
     let stage = stage(Limits { providers: ONE, ..Limits::default() });
     let session = stage.start(config(BufferingMode::Oneshot));
     let kept = register_with_hint(&stage, 0);
@@ -107,9 +107,9 @@ fn a_refused_provider_learns_the_limit() {
     assert_eq!(summary.refused[0].reason, reason);
 }
 
-/// A provider that did not answer in time may still record, so its memory counts until it leaves.
+/// A provider that did not reply in time may still record, so its memory counts until it leaves.
 #[test]
-fn a_provider_that_answers_late_gets_its_next_buffer() {
+fn a_late_provider_gets_its_next_buffer() {
     let bound = 1 << 20;
     let buffers = Some(Bound { process: bound, user: bound, total: bound });
     let stage = stage(Limits { buffers, ..Limits::default() });
@@ -134,7 +134,7 @@ fn a_provider_that_answers_late_gets_its_next_buffer() {
     assert_eq!((summary.refusals, summary.events()), (0, written));
 }
 
-/// Messages that never become complete take memory too.
+/// Incomplete messages take memory, too.
 #[test]
 fn memory_for_messages_is_bounded() {
     let bound = Bound { process: 5 << 19, user: 5 << 19, total: 5 << 19 };

@@ -1,4 +1,4 @@
-//! Providers that behave.
+//! Sessions with correct providers.
 
 use super::archive::Archive;
 use super::provider::Provider;
@@ -8,7 +8,7 @@ use trace_manager::{End, ManagerError};
 use trace_protocol::counter;
 
 #[test]
-fn a_session_makes_an_archive() {
+fn a_session_writes_an_archive() {
     let stage = Stage::new();
     let (mut provider, started) = Provider::register(stage.manager.path(), "one");
     assert!(!started);
@@ -100,7 +100,7 @@ fn streaming_saves_everything_in_order() {
 }
 
 #[test]
-fn a_save_that_was_not_asked_for_is_not_needed() {
+fn the_rest_is_read_without_a_save() {
     let stage = Stage::new();
     let (mut provider, _) = Provider::register(stage.manager.path(), "stream");
     let session = stage.start(config(BufferingMode::Streaming));
@@ -160,7 +160,7 @@ fn a_thousand_sessions_follow_each_other() {
 }
 
 #[test]
-fn there_is_one_session_at_a_time() {
+fn one_session_runs_at_a_time() {
     let stage = Stage::new();
     let session = stage.start(config(BufferingMode::Oneshot));
     let other = stage.directory.path().join("other.fxt");
@@ -172,14 +172,14 @@ fn there_is_one_session_at_a_time() {
 }
 
 #[test]
-fn losses_show() {
+fn losses_are_reported() {
     let stage = Stage::new();
     let (mut provider, _) = Provider::register(stage.manager.path(), "lossy");
     let session = stage.start(config(BufferingMode::Oneshot));
     let tracing = provider.enter();
     tracing.lose(6, 1 << 32 | 77, 3, 10, 20);
     tracing.lose(7, 3 << 32 | 77, 4, 15, 15);
-    // No reason has this number.
+    // This number is not a reason.
     tracing.lose(8, 99 << 32 | 77, 5, 15, 15);
     wait_until(|| session.progress().lost == 7);
     session.stop();
@@ -223,7 +223,7 @@ fn a_dropped_handle_stops_its_session() {
 }
 
 #[test]
-fn a_manager_that_ends_saves_its_session() {
+fn a_dropped_manager_ends_its_session() {
     let stage = Stage::new();
     let (mut provider, _) = Provider::register(stage.manager.path(), "one");
     let session = stage.start(config(BufferingMode::Oneshot));

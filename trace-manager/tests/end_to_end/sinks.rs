@@ -1,4 +1,4 @@
-//! One session that feeds several sinks.
+//! Sessions with several sinks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,8 +33,8 @@ fn start(stage: &Stage, config: SessionConfig, sinks: Vec<SinkRequest>) -> Sessi
     stage.manager.start_with_sinks(config, target, None, sinks).unwrap()
 }
 
-/// Writes events of category "other" with these times: one refers to the category, the next one
-/// has it in it, and so on.
+/// Writes events of category "other" with these times. The category is alternately a reference and
+/// inline.
 fn record_others(tracing: &mut Session, ticks: impl IntoIterator<Item = u64>) {
     let mut words = Vec::new();
     append(&mut words, &Record::String { index: 3, value: OTHER.as_bytes() }).unwrap();
@@ -65,7 +65,7 @@ fn each_archive_has_its_own_categories() {
     let session = start(&stage, own, sinks);
     let (mut provider, _) = Provider::register(stage.manager.path(), "both");
     let mut tracing = provider.enter();
-    assert_eq!(tracing.categories, [""; 0], "all are asked for");
+    assert_eq!(tracing.categories, [""; 0], "an empty list selects all");
     record_others(&mut tracing, OTHERS..OTHERS + 3);
     let first = tracing.fill(0, 0);
     tracing.save(0);
@@ -76,7 +76,7 @@ fn each_archive_has_its_own_categories() {
     let summary = session.join().unwrap();
     let sizes = [&stage.archive(), &path, &all].map(|path| fs::metadata(path).unwrap().len());
     assert_eq!(*summary.archive.as_ref().unwrap(), sizes[0]);
-    assert_eq!(summary.providers[0].bytes + 8, sizes[0], "beside the magic number");
+    assert_eq!(summary.providers[0].bytes + 8, sizes[0], "without the magic number");
     let others: Vec<u64> = summary.sinks.into_iter().map(Result::unwrap).collect();
     assert_eq!(others, sizes[1..]);
     let events = |path: &Path| Archive::open(path).events_of("both").to_vec();
@@ -128,7 +128,7 @@ fn a_session_that_is_discarded_or_refused_leaves_no_archive() {
     wait_until(|| stage.files().is_empty());
 }
 
-/// Counts the events of each process into a text file of its own.
+/// A sink that counts the events of each process in its own text file.
 #[derive(Debug)]
 struct CountFiles {
     directory: PathBuf,
@@ -183,7 +183,7 @@ fn a_sink_writes_a_file_of_its_own_format_for_each_process() {
         assert_eq!(provider.events, written + 3, "the session's archive has all categories");
         let name = format!("{}-{}.txt", provider.id, provider.pid);
         let text = fs::read_to_string(directory.path().join(name)).unwrap();
-        // The event of the clock anchor at its end is in it, too.
+        // The event of the final clock anchor is included.
         assert_eq!(text, format!("{} events\n", written + 1));
     }
 }

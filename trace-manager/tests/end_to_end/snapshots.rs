@@ -1,4 +1,4 @@
-//! Snapshots of sessions that go on.
+//! Snapshots of running sessions.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use trace_protocol::socket::Socket;
 use crate::provider::Provider;
 use crate::{config, end, impatient, wait_until, Stage, LONG};
 
-/// The times of the events that are not the manager's, in order. The archive is well-formed.
+/// Returns the times of all events that are not the manager's, in order. Fails if the archive is
+/// malformed.
 fn times(path: &std::path::Path) -> Vec<u64> {
     let bytes = std::fs::read(path).unwrap();
     let mut reader = Reader::new(bytes.as_slice());
@@ -46,7 +47,7 @@ fn alert(name: &str) -> Packet {
     Packet::Alert(AlertName::new(name).unwrap())
 }
 
-/// The next notice that is not about an alert itself.
+/// Returns the next notice other than an alert.
 fn next(session: &trace_manager::SessionHandle) -> Notice {
     loop {
         match session.next_notice(LONG).expect("the session tells something") {
@@ -56,10 +57,9 @@ fn next(session: &trace_manager::SessionHandle) -> Notice {
     }
 }
 
-/// A provider that does not answer is in the snapshot as it is, and nothing is missing or twice in
-/// the archive.
+/// A snapshot includes a provider that does not reply. The archive has each record once.
 #[test]
-fn a_snapshot_holds_what_is_saved_and_what_is_not() {
+fn a_snapshot_has_saved_and_unsaved_records() {
     let stage = Stage::new();
     let session = stage.start(config(BufferingMode::Streaming));
     let (mut provider, _) = Provider::register(stage.manager.path(), "one");
@@ -73,18 +73,18 @@ fn a_snapshot_holds_what_is_saved_and_what_is_not() {
     assert_eq!(times(&path), Vec::from_iter(0..all));
     let more = all + buffers.chunk(1, 1, all);
     session.snapshot(&path).unwrap();
-    assert_eq!(times(&path), Vec::from_iter(0..more), "it takes the place of the older one");
+    assert_eq!(times(&path), Vec::from_iter(0..more), "it replaces the older one");
     drop((provider, buffers));
     wait_until(|| session.progress().providers == 0);
     session.snapshot(&path).unwrap();
-    assert_eq!(times(&path), Vec::from_iter(0..more), "of a provider that is gone");
+    assert_eq!(times(&path), Vec::from_iter(0..more), "the provider has disconnected");
     assert!(end(&session).archive.is_ok());
     assert_eq!(times(&stage.archive()), Vec::from_iter(0..more));
     assert!(matches!(session.snapshot(&path), Err(ManagerError::SessionEnded)));
 }
 
 #[test]
-fn what_cannot_be_written_is_told_and_harms_nothing() {
+fn a_failed_snapshot_is_reported_and_harms_nothing() {
     let stage = Stage::new();
     let session = stage.start(impatient(BufferingMode::Circular));
     let (mut provider, _) = Provider::register(stage.manager.path(), "one");
@@ -116,9 +116,9 @@ fn an_archive_that_is_a_pipe_has_no_snapshots() {
     end(&session);
 }
 
-/// The alert is the last thing that a provider says, and the next one stops the session.
+/// The alert is the last packet of its provider, and the next alert stops the session.
 #[test]
-fn alerts_of_the_dying_count() {
+fn the_last_alert_of_a_dead_provider_counts() {
     let stage = Stage::new();
     let actions = [("last", TriggerAction::Snapshot), ("stop", TriggerAction::Stop)];
     let session = stage.start(with_triggers(BufferingMode::Circular, &actions));
