@@ -97,6 +97,7 @@ fn writes_to_a_buffer_after_its_program_do_no_harm() {
     let session =
         stage.start(SessionConfig { buffer_size: SIZE, ..impatient(BufferingMode::Oneshot) });
     let first = pass_on(&stage, &holder);
+    wait_until(|| memory(&first) == 0);
     let writes = |byte| first.write_all_at(&[byte; 64 << 10], 0).unwrap();
     writes(1);
     let _second = pass_on(&stage, &holder);
