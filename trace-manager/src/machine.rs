@@ -11,8 +11,8 @@
 //!              \                        /
 //!               v                      v
 //!           +--------------------------------+
-//!           | Coordinator:  Session            |
-//!           |             Tracee Tracee ...  |
+//!           | Coordinator: Session           |
+//!           |              Tracee Tracee ... |
 //!           +--------------------------------+
 //!               |                      |
 //!               v                      v

@@ -13,13 +13,15 @@ use crate::archive::{ArchiveOutput, ArchiveTarget};
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::limits::{Bound, Limits};
-use crate::machine::{ProviderId, SessionState, TraceeState};
+use crate::machine::{ProviderId, SessionState, TraceeState, Trigger, TriggerAction};
 use crate::machine_providers::MachineProviders;
-use crate::notice::NoticeSender;
+use crate::notice::{Notice, NoticeSender};
 use crate::recording::EndedRecording;
 use crate::summary::Progress;
 
 const LONG: Duration = Duration::from_secs(20);
+
+type Started = (u64, Receiver<EndedRecording>, Receiver<Notice>);
 
 struct Scene {
     event_loop: EventLoop,
@@ -46,23 +48,34 @@ impl Scene {
 
     /// Starts a session. Returns its number, and the receiver of its end.
     fn start(&mut self) -> Result<(u64, Receiver<EndedRecording>), ManagerError> {
+        self.start_with(&[]).map(|(number, ended, _)| (number, ended))
+    }
+
+    /// Starts a session with triggers. Returns the receiver of notices, too.
+    fn start_with(&mut self, triggers: &[(&str, TriggerAction)]) -> Result<Started, ManagerError> {
+        let trigger = |(alert, action): &(&str, TriggerAction)| Trigger {
+            alert: (*alert).to_owned(),
+            action: *action,
+        };
+        let triggers = triggers.iter().map(trigger).collect();
         let path = self.directory.path().join("out.fxt");
-        let (reply, reply_receiver) = crossbeam_channel::bounded(1);
+        let (reply, replies) = crossbeam_channel::bounded(1);
         let (done, ended) = crossbeam_channel::bounded(1);
+        let (notices, notice_receiver) = NoticeSender::new();
         let request = StartRequest {
-            config: SessionConfig { buffer_size: 64 << 10, ..SessionConfig::default() },
+            config: SessionConfig { buffer_size: 64 << 10, triggers, ..SessionConfig::default() },
             output: ArchiveOutput::open(ArchiveTarget::File(path.clone())).unwrap(),
             sinks: Vec::new(),
             guard: None,
             path,
-            notices: NoticeSender::new().0,
+            notices,
             discarded: Arc::default(),
             shared: Arc::new(SharedProgress::new(no_progress())),
             reply,
             done,
         };
         self.command(Command::Start(Box::new(request)));
-        reply_receiver.try_recv().unwrap().map(|number| (number, ended))
+        replies.try_recv().unwrap().map(|number| (number, ended, notice_receiver))
     }
 
     fn command(&mut self, command: Command) {
@@ -311,4 +324,49 @@ fn accepting_resumes_after_a_pause() {
     scene.event_loop.accept_resumes_at = Some(Instant::now());
     scene.event_loop.housekeeping();
     assert!(scene.event_loop.accept_resumes_at.is_some(), "a failure is retried");
+}
+
+#[test]
+fn the_first_alert_stops_the_session() {
+    let mut scene = Scene::new(Limits::default());
+    let triggers = [("first", TriggerAction::Stop), ("second", TriggerAction::Stop)];
+    let (_, ended, notices) = scene.start_with(&triggers).unwrap();
+    for name in ["other", "first", "second"] {
+        scene.event_loop.handle_alert(1, name);
+    }
+    scene.event_loop.housekeeping();
+    let alert = |name: &str| Notice::Alert { name: name.to_owned(), pid: 0 };
+    let stopping = Notice::Stopping { alert: "first".to_owned() };
+    let expected = [alert("other"), alert("first"), stopping, alert("second")];
+    assert_eq!(notices.try_iter().collect::<Vec<_>>(), expected);
+    let ended = ended.try_recv().unwrap();
+    assert_eq!((ended.stopped_by.as_deref(), ended.alerts.len()), (Some("first"), 3));
+}
+
+#[test]
+fn an_alert_without_a_snapshot_at_the_end_is_reported() {
+    let mut scene = Scene::new(Limits::default());
+    let (number, ended, _notices) = scene.start_with(&[("slow", TriggerAction::Snapshot)]).unwrap();
+    let triggers = &mut scene.event_loop.active.as_mut().unwrap().alerts.triggers;
+    assert_eq!((triggers.alert("slow").len(), triggers.alert("slow").len()), (1, 0));
+    scene.command(Command::Stop { session: number });
+    scene.event_loop.housekeeping();
+    let snapshots = ended.try_recv().unwrap().snapshots.join();
+    assert_eq!(snapshots.len(), 1);
+    assert_eq!(snapshots[0].path, scene.directory.path().join("out-snapshot-2.fxt"));
+    assert!(matches!(snapshots[0].archive, Err(ManagerError::SessionEnded)));
+}
+
+#[test]
+fn snapshots_of_alerts_follow_each_other() {
+    let mut scene = Scene::new(Limits::default());
+    let (_, _ended, notices) = scene.start_with(&[("slow", TriggerAction::Snapshot)]).unwrap();
+    for _ in 0..3 {
+        scene.event_loop.handle_alert(1, "slow");
+    }
+    let directory = scene.directory.path().to_owned();
+    let path = |number: u32| directory.join(format!("out-snapshot-{number}.fxt"));
+    scene.run_until(|_| path(1).exists() && path(2).exists());
+    assert!(!path(3).exists(), "the last two alerts share a snapshot");
+    assert_eq!(notices.try_iter().filter(|it| matches!(it, Notice::Alert { .. })).count(), 3);
 }
