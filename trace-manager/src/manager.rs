@@ -1,6 +1,8 @@
 //! The manager, for callers.
 
 mod session_handle;
+#[cfg(test)]
+mod tests;
 
 use std::fs::DirBuilder;
 use std::io;

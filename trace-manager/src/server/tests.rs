@@ -1,5 +1,9 @@
 //! The event loop, one step at a time.
 
+mod alerts;
+mod retained;
+mod waiting;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +17,7 @@ use crate::archive::{ArchiveOutput, ArchiveTarget};
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::limits::{Bound, Limits};
-use crate::machine::{ProviderId, SessionState, TraceeState, Trigger, TriggerAction};
+use crate::machine::{ProviderId, SessionState, Timeouts, TraceeState, Trigger, TriggerAction};
 use crate::machine_providers::MachineProviders;
 use crate::notice::{Notice, NoticeSender};
 use crate::recording::EndedRecording;
@@ -48,11 +52,15 @@ impl Scene {
 
     /// Starts a session. Returns its number, and the receiver of its end.
     fn start(&mut self) -> Result<(u64, Receiver<EndedRecording>), ManagerError> {
-        self.start_with(&[]).map(|(number, ended, _)| (number, ended))
+        self.start_with(&[], Timeouts::default()).map(|(number, ended, _)| (number, ended))
     }
 
-    /// Starts a session with triggers. Returns the receiver of notices, too.
-    fn start_with(&mut self, triggers: &[(&str, TriggerAction)]) -> Result<Started, ManagerError> {
+    /// Starts a session with triggers and timeouts. Returns the receiver of notices, too.
+    fn start_with(
+        &mut self,
+        triggers: &[(&str, TriggerAction)],
+        timeouts: Timeouts,
+    ) -> Result<Started, ManagerError> {
         let trigger = |(alert, action): &(&str, TriggerAction)| Trigger {
             alert: (*alert).to_owned(),
             action: *action,
@@ -63,7 +71,12 @@ impl Scene {
         let (done, ended) = crossbeam_channel::bounded(1);
         let (notices, notice_receiver) = NoticeSender::new();
         let request = StartRequest {
-            config: SessionConfig { buffer_size: 64 << 10, triggers, ..SessionConfig::default() },
+            config: SessionConfig {
+                buffer_size: 64 << 10,
+                triggers,
+                timeouts,
+                ..SessionConfig::default()
+            },
             output: ArchiveOutput::open(ArchiveTarget::File(path.clone())).unwrap(),
             sinks: Vec::new(),
             guard: None,
@@ -143,74 +156,6 @@ fn no_progress() -> Progress {
         lost: 0,
         archive_failure: None,
     }
-}
-
-/// Returns a session with two providers: the first has the memory of all buffers, which will be
-/// released, and the second waits for it.
-fn with_waiting_provider() -> (Scene, u64, Receiver<EndedRecording>, Peer, Peer) {
-    let bound = 100 << 10;
-    let buffers = Some(Bound { process: bound, user: bound, total: bound });
-    let mut scene = Scene::new(Limits { buffers, ..Limits::default() });
-    let (number, ended) = scene.start().unwrap();
-    let first = scene.register();
-    assert!(matches!(scene.state(&first), TraceeState::Starting { .. }));
-    scene.event_loop.connections[&first.id].buffer.as_ref().unwrap().begin_release();
-    let second = scene.register();
-    assert_eq!(scene.state(&second), TraceeState::Initializing);
-    scene.event_loop.housekeeping();
-    assert_eq!(scene.event_loop.admission.pending.len(), 1, "the deadline has not passed");
-    (scene, number, ended, first, second)
-}
-
-const REFUSAL: &str = "the limit of 102400 bytes of buffers for a process is reached";
-
-#[test]
-fn a_waiting_provider_is_refused_at_its_deadline() {
-    let (mut scene, _, _, first, mut second) = with_waiting_provider();
-    assert_eq!(second.refusals(), [] as [&str; 0]);
-    scene.event_loop.admission.pending[0].deadline = Instant::now();
-    scene.event_loop.serve_waiting();
-    assert_eq!(second.refusals(), [REFUSAL]);
-    assert_eq!(scene.state(&second), TraceeState::Registered);
-    assert!(matches!(scene.state(&first), TraceeState::Starting { .. }));
-    assert!(scene.event_loop.admission.pending.is_empty());
-}
-
-#[test]
-fn a_waiting_provider_is_refused_when_the_session_stops() {
-    let (mut scene, number, ended, first, mut second) = with_waiting_provider();
-    scene.command(Command::Stop { session: number + 1 });
-    scene.event_loop.housekeeping();
-    assert_eq!(second.refusals(), [] as [&str; 0], "another session stops");
-    scene.command(Command::Stop { session: number });
-    scene.event_loop.housekeeping();
-    assert_eq!(second.refusals(), [REFUSAL]);
-    assert_eq!(scene.session_state(), Some(SessionState::Stopping));
-    drop(first.socket);
-    scene.event_loop.read_messages(first.id);
-    scene.run_until(|scene| scene.event_loop.active.is_none());
-    let ended = ended.try_recv().unwrap();
-    assert_eq!((ended.providers.len(), ended.refusals), (1, 1));
-    assert_eq!(ended.refused[0].reason, REFUSAL);
-}
-
-#[test]
-fn a_waiting_provider_gets_released_memory() {
-    let (mut scene, _, _, first, mut second) = with_waiting_provider();
-    drop(first.socket);
-    scene.event_loop.read_messages(first.id);
-    scene.run_until(|scene| matches!(scene.state(&second), TraceeState::Starting { .. }));
-    assert_eq!(second.refusals(), [] as [&str; 0]);
-    assert!(scene.event_loop.admission.pending.is_empty());
-}
-
-#[test]
-fn a_closed_connection_does_not_wait() {
-    let (mut scene, _, _, _first, second) = with_waiting_provider();
-    drop(second.socket);
-    scene.event_loop.read_messages(second.id);
-    scene.event_loop.housekeeping();
-    assert!(scene.event_loop.admission.pending.is_empty());
 }
 
 /// As by `trace record --wait` that is interrupted before any program runs.
@@ -324,49 +269,4 @@ fn accepting_resumes_after_a_pause() {
     scene.event_loop.accept_resumes_at = Some(Instant::now());
     scene.event_loop.housekeeping();
     assert!(scene.event_loop.accept_resumes_at.is_some(), "a failure is retried");
-}
-
-#[test]
-fn the_first_alert_stops_the_session() {
-    let mut scene = Scene::new(Limits::default());
-    let triggers = [("first", TriggerAction::Stop), ("second", TriggerAction::Stop)];
-    let (_, ended, notices) = scene.start_with(&triggers).unwrap();
-    for name in ["other", "first", "second"] {
-        scene.event_loop.handle_alert(1, name);
-    }
-    scene.event_loop.housekeeping();
-    let alert = |name: &str| Notice::Alert { name: name.to_owned(), pid: 0 };
-    let stopping = Notice::Stopping { alert: "first".to_owned() };
-    let expected = [alert("other"), alert("first"), stopping, alert("second")];
-    assert_eq!(notices.try_iter().collect::<Vec<_>>(), expected);
-    let ended = ended.try_recv().unwrap();
-    assert_eq!((ended.stopped_by.as_deref(), ended.alerts.len()), (Some("first"), 3));
-}
-
-#[test]
-fn an_alert_without_a_snapshot_at_the_end_is_reported() {
-    let mut scene = Scene::new(Limits::default());
-    let (number, ended, _notices) = scene.start_with(&[("slow", TriggerAction::Snapshot)]).unwrap();
-    let triggers = &mut scene.event_loop.active.as_mut().unwrap().alerts.triggers;
-    assert_eq!((triggers.alert("slow").len(), triggers.alert("slow").len()), (1, 0));
-    scene.command(Command::Stop { session: number });
-    scene.event_loop.housekeeping();
-    let snapshots = ended.try_recv().unwrap().snapshots.join();
-    assert_eq!(snapshots.len(), 1);
-    assert_eq!(snapshots[0].path, scene.directory.path().join("out-snapshot-2.fxt"));
-    assert!(matches!(snapshots[0].archive, Err(ManagerError::SessionEnded)));
-}
-
-#[test]
-fn snapshots_of_alerts_follow_each_other() {
-    let mut scene = Scene::new(Limits::default());
-    let (_, _ended, notices) = scene.start_with(&[("slow", TriggerAction::Snapshot)]).unwrap();
-    for _ in 0..3 {
-        scene.event_loop.handle_alert(1, "slow");
-    }
-    let directory = scene.directory.path().to_owned();
-    let path = |number: u32| directory.join(format!("out-snapshot-{number}.fxt"));
-    scene.run_until(|_| path(1).exists() && path(2).exists());
-    assert!(!path(3).exists(), "the last two alerts share a snapshot");
-    assert_eq!(notices.try_iter().filter(|it| matches!(it, Notice::Alert { .. })).count(), 3);
 }

@@ -128,3 +128,19 @@ fn a_long_packet_is_a_violation() {
     drop(theirs);
     assert_eq!(connection.receive_packet(), Ok(ReceivedPacket::Closed));
 }
+
+#[test]
+fn a_provider_that_leaves_replies_unread_is_cut_off() {
+    let (mut connection, _control) = pair();
+    assert_eq!(connection.send_packet(Packet::Stopped), Ok(()), "no session");
+    let (ours, theirs) = Socket::packet_pair().unwrap();
+    ours.set_nonblocking(true);
+    connection.packets = Some(ours);
+    let sent = std::iter::repeat_with(|| connection.send_packet(Packet::Stopped));
+    assert_eq!(sent.take(1_000_000).find_map(Result::err), Some(Violation::NotReading));
+    let mut bytes = [0; PACKET_SIZE];
+    assert_eq!(theirs.recv(&mut bytes).unwrap(), PACKET_SIZE);
+    assert_eq!(Packet::decode(&bytes), Ok(Packet::Stopped));
+    drop(theirs);
+    assert_eq!(connection.send_packet(Packet::Stopped), Ok(()), "the next read detects the end");
+}

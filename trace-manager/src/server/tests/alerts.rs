@@ -1,0 +1,48 @@
+use super::*;
+
+#[test]
+fn the_first_alert_stops_the_session() {
+    let mut scene = Scene::new(Limits::default());
+    let triggers = [("first", TriggerAction::Stop), ("second", TriggerAction::Stop)];
+    let (_, ended, notices) = scene.start_with(&triggers, Timeouts::default()).unwrap();
+    for name in ["other", "first", "second"] {
+        scene.event_loop.handle_alert(1, name);
+    }
+    scene.event_loop.housekeeping();
+    let alert = |name: &str| Notice::Alert { name: name.to_owned(), pid: 0 };
+    let stopping = Notice::Stopping { alert: "first".to_owned() };
+    let expected = [alert("other"), alert("first"), stopping, alert("second")];
+    assert_eq!(notices.try_iter().collect::<Vec<_>>(), expected);
+    let ended = ended.try_recv().unwrap();
+    assert_eq!((ended.stopped_by.as_deref(), ended.alerts.len()), (Some("first"), 3));
+}
+
+#[test]
+fn an_alert_without_a_snapshot_at_the_end_is_reported() {
+    let mut scene = Scene::new(Limits::default());
+    let (number, ended, _notices) =
+        scene.start_with(&[("slow", TriggerAction::Snapshot)], Timeouts::default()).unwrap();
+    let triggers = &mut scene.event_loop.active.as_mut().unwrap().alerts.triggers;
+    assert_eq!((triggers.alert("slow").len(), triggers.alert("slow").len()), (1, 0));
+    scene.command(Command::Stop { session: number });
+    scene.event_loop.housekeeping();
+    let snapshots = ended.try_recv().unwrap().snapshots.join();
+    assert_eq!(snapshots.len(), 1);
+    assert_eq!(snapshots[0].path, scene.directory.path().join("out-snapshot-2.fxt"));
+    assert!(matches!(snapshots[0].archive, Err(ManagerError::SessionEnded)));
+}
+
+#[test]
+fn snapshots_of_alerts_follow_each_other() {
+    let mut scene = Scene::new(Limits::default());
+    let (_, _ended, notices) =
+        scene.start_with(&[("slow", TriggerAction::Snapshot)], Timeouts::default()).unwrap();
+    for _ in 0..3 {
+        scene.event_loop.handle_alert(1, "slow");
+    }
+    let directory = scene.directory.path().to_owned();
+    let path = |number: u32| directory.join(format!("out-snapshot-{number}.fxt"));
+    scene.run_until(|_| path(1).exists() && path(2).exists());
+    assert!(!path(3).exists(), "the last two alerts share a snapshot");
+    assert_eq!(notices.try_iter().filter(|it| matches!(it, Notice::Alert { .. })).count(), 3);
+}

@@ -1,0 +1,41 @@
+//! Buffers of providers that do not reply to Stop.
+
+use super::*;
+use crate::machine::{End, Timeouts};
+
+/// Ends a session whose provider never replies. Returns the provider.
+fn ended_without_reply(scene: &mut Scene) -> Peer {
+    let timeouts = Timeouts { start: Duration::ZERO, stop: Duration::ZERO, terminate: LONG };
+    let (number, ended, _) = scene.start_with(&[], timeouts).unwrap();
+    let peer = scene.register();
+    scene.event_loop.housekeeping();
+    assert_eq!(scene.state(&peer), TraceeState::Started, "the reply to Start timed out");
+    scene.command(Command::Stop { session: number });
+    scene.run_until(|scene| scene.event_loop.active.is_none());
+    assert_eq!(ended.try_recv().unwrap().providers[0].end, End::TimedOut);
+    peer
+}
+
+#[test]
+fn a_buffer_is_freed_when_its_provider_has_left() {
+    let mut scene = Scene::new(Limits::default());
+    let mut peer = ended_without_reply(&mut scene);
+    scene.event_loop.free_retained(peer.id);
+    assert_eq!(scene.event_loop.connections[&peer.id].retained.len(), 1);
+    assert_eq!(scene.event_loop.admission.buffers.freed(), 0, "the provider may still record");
+    // The descriptors of the buffer and the packet socket are closed, because they are not received.
+    assert!(peer.refusals().is_empty());
+    scene.event_loop.free_retained(peer.id);
+    assert!(scene.event_loop.connections[&peer.id].retained.is_empty());
+    scene.run_until(|scene| scene.event_loop.admission.buffers.freed() == 1);
+    assert_eq!(scene.event_loop.admission.buffers.releasing(), 0);
+}
+
+#[test]
+fn a_buffer_is_freed_when_its_provider_disconnects() {
+    let mut scene = Scene::new(Limits::default());
+    let peer = ended_without_reply(&mut scene);
+    drop(peer.socket);
+    scene.event_loop.read_messages(peer.id);
+    scene.run_until(|scene| scene.event_loop.admission.buffers.freed() == 1);
+}
