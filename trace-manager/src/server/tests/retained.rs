@@ -23,7 +23,7 @@ fn a_buffer_is_freed_when_its_provider_has_left() {
     scene.event_loop.free_retained(peer.id);
     assert_eq!(scene.event_loop.connections[&peer.id].retained.len(), 1);
     assert_eq!(scene.event_loop.admission.buffers.freed(), 0, "the provider may still record");
-    // The descriptors of the buffer and the packet socket are closed, because they are not received.
+    // The provider does not receive its descriptors, so they are closed.
     assert!(peer.refusals().is_empty());
     scene.event_loop.free_retained(peer.id);
     assert!(scene.event_loop.connections[&peer.id].retained.is_empty());

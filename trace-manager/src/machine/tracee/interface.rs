@@ -1,0 +1,89 @@
+//! The states, events and actions of a provider.
+
+use trace_protocol::message::{StartOptions, ToProvider};
+use trace_protocol::packet::{AlertName, Packet};
+
+use crate::machine::{End, ProviderConfig, SaveRequest, Time, Violation};
+
+/// The state of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceeState {
+    /// Connected, in no session.
+    Registered,
+    /// In a session, without a buffer yet.
+    Initializing,
+    /// Has its buffer, and is not started.
+    Initialized,
+    /// Has to reply to Start before the deadline.
+    Starting {
+        /// The time from which it is treated as started.
+        deadline: Time,
+    },
+    /// Records.
+    Started,
+    /// Has to reply to Stop before the deadline.
+    Stopping {
+        /// The time from which it is treated as stopped.
+        deadline: Time,
+    },
+    /// Does not record, and still has its buffer.
+    Stopped,
+    /// Has to leave its buffer before the deadline.
+    Terminating {
+        /// The time from which the buffer is read without waiting.
+        deadline: Time,
+    },
+    /// Its connection is closed.
+    Dead,
+}
+
+/// An event for a provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TraceeEvent {
+    /// The session includes it.
+    Initialize(ProviderConfig),
+    /// The loop created its buffer.
+    BufferReady {
+        /// Size of the durable buffer in bytes.
+        durable_size: u64,
+    },
+    /// The loop could not create its buffer.
+    NoBuffer,
+    /// The session starts.
+    Start(StartOptions),
+    /// The session stops.
+    Stop,
+    /// The session ends.
+    Terminate,
+    /// The session flushes the current rolling buffer.
+    Flush,
+    /// A packet arrived.
+    Packet(Packet),
+    /// The provider closed the packet socket.
+    PacketsClosed,
+    /// The provider closed the registration socket.
+    Disconnected,
+    /// The loop detected a violation of the protocol.
+    Violation(Violation),
+    /// Time passed.
+    Tick,
+}
+
+/// An action of the loop for a provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TraceeAction {
+    /// Create its buffer, then report [`TraceeEvent::BufferReady`] or [`TraceeEvent::NoBuffer`].
+    CreateBuffer,
+    /// Send it a message. [`ToProvider::Initialize`] is sent with the buffer.
+    Send(ToProvider),
+    /// Copy the rolling buffer, then reply with [`Packet::BufferSaved`].
+    Save(SaveRequest),
+    /// Report an alert to the caller.
+    Alert(AlertName),
+    /// Report to the caller that it did not reply to Start in time.
+    StartTimedOut,
+    /// Read the rest of its buffer, and release the buffer.
+    Finish(End),
+    /// Close its connection.
+    CutOff(Violation),
+}
