@@ -176,7 +176,11 @@ fn a_session_without_providers_stops() {
 fn one_session_runs_at_a_time() {
     let mut scene = Scene::new(Limits::default());
     let (number, _ended) = scene.start().unwrap();
+    let directory = scene.directory.path().to_owned();
+    let files = || std::fs::read_dir(&directory).unwrap().count();
+    let before = files();
     assert!(matches!(scene.start(), Err(ManagerError::SessionActive)));
+    assert_eq!(files(), before, "the refused archive is removed");
     scene.command(Command::Stop { session: number });
     scene.event_loop.housekeeping();
     assert_eq!(scene.start().unwrap().0, number + 1);

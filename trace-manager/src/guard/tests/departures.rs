@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 use crate::archive::ArchiveSink;
 use crate::collection::Departure;
 use crate::fixture::provider;
+use crate::guard::messages::{Message, MAX_MESSAGE};
+use crate::guard::state::GuardedProvider;
 use crate::machine::{End, SaveRequest, Violation};
 use crate::records::Spares;
 use crate::sink::{Ending, Opening, Sink};
@@ -51,4 +53,45 @@ fn slots_of_a_departed_provider_are_free_once_its_records_are_written() {
         let free = free_slots_after(end.clone());
         assert_eq!(free, [true; COPIES as usize], "{end:?}");
     }
+}
+
+/// The guard replaces the estimated rate in an archive that it completes.
+#[test]
+fn the_guard_finds_the_rate_of_an_open_provider() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = ArchiveTarget::File(directory.path().join("out.fxt"));
+    let output = ArchiveOutput::open(target).unwrap();
+    let archive = File::from(output.as_fd().try_clone_to_owned().unwrap());
+    let (guard, theirs) = Guard::pair().unwrap();
+    let handle = GuardHandle::begin(guard, &output).unwrap();
+    let sink = ArchiveSink::begin(output, Some(handle), None, Arc::default(), Spares::default());
+    let mut sink = Box::new(sink.unwrap());
+    let layout = layout(BufferingMode::Streaming);
+    let (buffer, identity) = (buffer(&layout), identity());
+    let (packets, _provider) = Socket::packet_pair().unwrap();
+    let (policy, packets) = (IdentityPolicy::Own(4711), packets.as_fd());
+    let joined = JoinedProvider {
+        identity: &identity,
+        policy,
+        joined_at: 5,
+        layout,
+        buffer: &buffer,
+        packets,
+    };
+    sink.open(&Opening { joined, now: ClockSample::now(), counter_rate: 0x1234_5678 });
+    let length = 8 + sink.take_bytes(identity.id);
+    // The rate is the same, so that the word is unchanged in the finished archive.
+    sink.finish(Ending { counter_rate: 0x1234_5678, is_discarded: false }).wait().unwrap();
+    let (theirs, mut bytes) = (Socket::from(theirs), vec![0; MAX_MESSAGE]);
+    let mut receive = || {
+        let mut handles = Vec::new();
+        let length = theirs.recv_with_fds(&mut bytes, &mut handles).unwrap();
+        (Message::decode(&bytes[..length]).unwrap(), handles)
+    };
+    assert!(matches!(receive().0, Message::Session(Some(_))));
+    let (Message::Join(provider), handles) = receive() else { panic!("no provider") };
+    let offset = GuardedProvider::new(provider, handles).unwrap().rate_offset(length).unwrap();
+    let mut rate = [0; 8];
+    archive.read_exact_at(&mut rate, offset).unwrap();
+    assert_eq!(u64::from_le_bytes(rate), 0x1234_5678);
 }
