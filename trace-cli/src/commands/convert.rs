@@ -3,10 +3,10 @@
 mod pftrace;
 mod stacks;
 
-use std::io::{BufWriter, Read};
+use std::io::Read;
 use std::path::Path;
 
-use anyhow::{anyhow, bail, Context, Result};
+use anyhow::{anyhow, bail, Result};
 use trace_convert::tef::{self, JsonError, Skipped};
 use trace_convert::{chrome, Conversion, ConvertError};
 use trace_format::Reader;
@@ -18,9 +18,6 @@ use crate::input::{Input, InputKind};
 use crate::message::{describe, HINT};
 use crate::output::{self, Output};
 use crate::{exit, input, say};
-
-/// The size of the writes to an archive, in bytes.
-const PIECE_BYTES: usize = 64 << 10;
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
     output::refuse_same_file(&args.input, &args.output)?;
@@ -98,16 +95,14 @@ fn to_json(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Result<u8> {
 
 fn document_to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
     let limits = tef::Limits { lenient: args.lenient, ..tef::Limits::default() };
-    let mut output = BufWriter::with_capacity(PIECE_BYTES, Output::create(&args.output)?);
+    let mut output = Output::create(&args.output)?;
     let reader = tef::Reader::with_limits(input.bytes, limits).shifted(input.shift);
     let written = tef::to_fxt(reader, &mut output);
     let summary = match written {
         Err(ConvertError::Json(error)) => return Err(unreadable(args, &error)),
         written => damage::explained_writing(&args.input, &args.output, written)?,
     };
-    // `into_inner` cannot fail: the buffer was flushed, so it is empty.
-    let output = output.into_inner().map_err(|error| error.into_error());
-    output.with_context(|| cannot_write(&args.output))?.finish_as(&args.output)?;
+    output.finish_as(&args.output)?;
     say(&format!("{} JSON events converted", summary.events));
     if summary.carried > 0 {
         let carried = summary.carried;

@@ -1,7 +1,6 @@
 //! Scheduling records.
 
 use std::collections::HashSet;
-use std::io::Write;
 
 use trace_analyze::carried::ADDED;
 use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError, Writer};
@@ -37,8 +36,8 @@ impl Wakeups {
 }
 
 /// Writes a scheduling record; with a mark, if it is [`ADDED`] to what carries it.
-pub(crate) fn write<W: Write>(
-    writer: &mut Writer<W>,
+pub(crate) fn write(
+    writer: &mut Writer<Vec<u8>>,
     ticks: u64,
     line: &Line<'_>,
     scheduled: Scheduled<'_>,
@@ -69,8 +68,8 @@ pub(crate) fn write<W: Write>(
     }
 }
 
-fn wakeup<W: Write>(
-    writer: &mut Writer<W>,
+fn wakeup(
+    writer: &mut Writer<Vec<u8>>,
     ticks: u64,
     (task, cpu): (Task<'_>, u16),
     waker: u64,

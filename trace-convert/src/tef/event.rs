@@ -6,8 +6,8 @@ use super::value::{Number, Text, Value};
 
 /// What an event is, its `ph`.
 ///
-/// The names are those of the format's description; the letters in capitals of
-/// async events are deprecated, and so are `I` and `P`.
+/// The names are those of the format's description; the letters in capitals of async events are
+/// deprecated, and so are `I` and `P`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
@@ -96,8 +96,8 @@ impl Phase {
 
 /// An event as it stands in a document.
 ///
-/// Any member can be missing, or not be what the format says: members come as
-/// the [`Value`]s they have. Where a member comes twice the last one counts.
+/// Any member can be missing, or not be what the format says: members come as the [`Value`]s they
+/// have. Where a member comes twice the last one counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
     pub(super) text: &'a str,
@@ -185,47 +185,44 @@ impl<'a> Event<'a> {
         self.parsed.arguments.iter().map(move |entry| pair(text, entry))
     }
 
-    /// Returns the members that have no method of their own, such as `tts`,
-    /// `tdur`, `bp`, `id2`, `scope`, `cname`, `sf` and `stack`.
+    /// Returns the members that have no method of their own, such as `tts`, `tdur`, `bp`, `id2`,
+    /// `scope`, `cname`, `sf` and `stack`.
     pub fn others(&self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> + Clone + 'a {
         let text = self.text;
         self.parsed.others.iter().map(move |entry| pair(text, entry))
     }
 
-    /// Returns the member with this key of those that [`Event::others`]
-    /// returns.
+    /// Returns the member with this key of those that [`Event::others`] returns.
     #[must_use]
     pub fn other(&self, key: &str) -> Option<Value<'a>> {
         let others = self.others().filter(|(found, _)| *found.to_str() == *key);
         others.last().map(|(_, value)| value)
     }
 
-    /// Returns a number of microseconds in whole nanoseconds, rounded down;
-    /// `None` if it is no number, negative, or beyond 584 years. A number may
-    /// stand in quotes.
+    /// Returns a number of microseconds in whole nanoseconds, rounded down; `None` if it is no
+    /// number, negative, or beyond 584 years. A number may stand in quotes.
     #[must_use]
     pub fn nanos(value: Value<'a>) -> Option<u64> {
-        match value {
-            Value::Number(number) => number.to_nanos().map(|(nanos, _)| nanos),
-            Value::String(text) => {
-                Number::quoted(&text.to_str())?.to_nanos().map(|(nanos, _)| nanos)
-            }
-            _ => None,
-        }
+        with_number(value, |number| number.to_nanos().map(|(nanos, _)| nanos))
     }
 
     /// Returns a number of microseconds in whole nanoseconds, rounded down, and whether that is all
     /// there was; `None` if it is no number, or farther than 584 years from 0.
     pub(super) fn signed_nanos(value: Value<'a>) -> Option<(i128, bool)> {
-        match value {
-            Value::Number(number) => number.to_signed_nanos(),
-            Value::String(text) => Number::quoted(&text.to_str())?.to_signed_nanos(),
-            _ => None,
-        }
+        with_number(value, |number| number.to_signed_nanos())
     }
 
     fn found(&self, found: Option<Found>) -> Option<Value<'a>> {
         found.map(|found| Value::of(self.text, found))
+    }
+}
+
+/// Converts a number, which may be in quotes.
+fn with_number<T>(value: Value<'_>, convert: impl FnOnce(Number<'_>) -> Option<T>) -> Option<T> {
+    match value {
+        Value::Number(number) => convert(number),
+        Value::String(text) => convert(Number::quoted(&text.to_str())?),
+        _ => None,
     }
 }
 

@@ -54,13 +54,18 @@ const FEW_ARGUMENTS: usize = 4;
 /// The most processes and threads that are given names; others stay numbers.
 const MAX_NAMED: usize = 1 << 16;
 
+/// How much is written to the output at once, in bytes.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// The archive that is being made, in memory.
+type Archive = Writer<Vec<u8>>;
+
 /// What a conversion to FXT has come to.
 #[derive(Debug, Default)]
 pub struct Summary {
     /// Events that were converted.
     pub events: u64,
-    /// Those of them that are carried as a whole, because no record has room
-    /// for what they are.
+    /// Those of them that are carried as a whole, because no record has room for what they are.
     pub carried: u64,
     /// Members of the document beside the events.
     pub members: u64,
@@ -79,19 +84,33 @@ pub struct Summary {
 
 /// Writes all that `reader` reads to `output` as an archive.
 ///
-/// Nothing is lost: [`chrome::write`](crate::chrome::write) makes a document of
-/// the archive that has the same values.
+/// Nothing is lost: [`chrome::write`](crate::chrome::write) makes a document of the archive that
+/// has the same values.
 ///
 /// # Errors
 ///
-/// The input is no document, or a part of it is wrong and the reader is not
-/// lenient, or reading or writing failed: the archive then ends there.
-pub fn to_fxt<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Summary, ConvertError> {
-    let mut writer = Writer::new(output)?;
+/// The input is no document, or a part of it is wrong and the reader is not lenient, or reading or
+/// writing failed: the archive then ends there.
+pub fn to_fxt<R: Read, W: Write>(
+    reader: Reader<R>,
+    mut output: W,
+) -> Result<Summary, ConvertError> {
+    let mut archive = Writer::new(Vec::new())?;
     let mut importer = DocumentImporter::new(reader);
-    while importer.step(&mut writer)? {}
-    writer.flush()?;
-    Ok(importer.into_summary())
+    loop {
+        let step = importer.step(&mut archive);
+        let is_end = !matches!(step, Ok(true));
+        let bytes = archive.output_mut();
+        if is_end || bytes.len() >= PIECE_BYTES {
+            output.write_all(bytes)?;
+            bytes.clear();
+        }
+        if is_end {
+            step?;
+            output.flush()?;
+            return Ok(importer.into_summary());
+        }
+    }
 }
 
 /// Makes an archive of a document, event by event.
@@ -107,7 +126,7 @@ impl<R: Read> DocumentImporter<R> {
     }
 
     /// Writes the records of the next part of the document; `false` at its end.
-    fn step<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<bool, ConvertError> {
+    fn step(&mut self, writer: &mut Archive) -> Result<bool, ConvertError> {
         let import = match &mut self.import {
             Some(import) => import,
             None => {
@@ -170,8 +189,7 @@ struct Import {
     /// Room that is used again for each event.
     room: Room,
     time: Time,
-    /// The threads, and processes as thread 0, whose koids are made up and that
-    /// have a name.
+    /// The threads, and processes as thread 0, whose koids are made up and that have a name.
     named: HashSet<ThreadKoids>,
     durations: Durations,
     operations: Operations,
@@ -180,7 +198,7 @@ struct Import {
 }
 
 impl Import {
-    fn start<W: Write>(writer: &mut Writer<W>, form: Form, shift: u64) -> Result<Self, WriteError> {
+    fn start(writer: &mut Archive, form: Form, shift: u64) -> Result<Self, WriteError> {
         writer.provider(PROVIDER.0, PROVIDER.1)?;
         writer.initialization(TICKS_PER_SECOND)?;
         let form = match form {
@@ -203,11 +221,7 @@ impl Import {
         })
     }
 
-    fn member<W: Write>(
-        &mut self,
-        writer: &mut Writer<W>,
-        member: &Member<'_>,
-    ) -> Result<(), WriteError> {
+    fn member(&mut self, writer: &mut Archive, member: &Member<'_>) -> Result<(), WriteError> {
         self.summary.members += 1;
         self.system.member(member);
         self.stacks.member(member, self.time.shift, |thread| self.system.process_of(thread));
@@ -215,11 +229,7 @@ impl Import {
     }
 
     #[inline]
-    fn event<W: Write>(
-        &mut self,
-        writer: &mut Writer<W>,
-        event: &Event<'_>,
-    ) -> Result<(), WriteError> {
+    fn event(&mut self, writer: &mut Archive, event: &Event<'_>) -> Result<(), WriteError> {
         self.summary.events += 1;
         let room = std::mem::take(&mut self.room);
         let mut plan = Plan::new(event, room, &mut self.time, &mut self.operations);
@@ -249,9 +259,9 @@ impl Import {
     }
 
     /// Adds or removes ends, so that readers of FXT close the same durations as those of JSON.
-    fn close_durations<W: Write>(
+    fn close_durations(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut Archive,
         plan: &mut Plan<'_>,
     ) -> Result<(), WriteError> {
         let Kind::Event(kind) = plan.kind else { return Ok(()) };
@@ -276,9 +286,9 @@ impl Import {
 
     /// Gives processes and threads that are strings their names, for viewers.
     #[cold]
-    fn name_made_up<W: Write>(
+    fn name_made_up(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut Archive,
         event: &Event<'_>,
         koids: ThreadKoids,
     ) -> Result<(), WriteError> {
@@ -293,9 +303,9 @@ impl Import {
         Ok(())
     }
 
-    fn name<W: Write>(
+    fn name(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut Archive,
         koids: ThreadKoids,
         object_type: ObjectType,
         koid: u64,
@@ -318,16 +328,16 @@ impl Import {
 
     /// Writes a record; false if it is none, or too long.
     #[inline]
-    fn put<W: Write>(writer: &mut Writer<W>, plan: &Plan<'_>) -> Result<bool, WriteError> {
+    fn put(writer: &mut Archive, plan: &Plan<'_>) -> Result<bool, WriteError> {
         match plan.draft.count() {
-            0..=FEW_ARGUMENTS => Self::put_within::<FEW_ARGUMENTS, W>(writer, plan),
-            _ => Self::put_within::<MAX_ARGUMENTS, W>(writer, plan),
+            0..=FEW_ARGUMENTS => Self::put_within::<FEW_ARGUMENTS>(writer, plan),
+            _ => Self::put_within::<MAX_ARGUMENTS>(writer, plan),
         }
     }
 
     /// Writes a record with at most `N` arguments.
-    fn put_within<const N: usize, W: Write>(
-        writer: &mut Writer<W>,
+    fn put_within<const N: usize>(
+        writer: &mut Archive,
         plan: &Plan<'_>,
     ) -> Result<bool, WriteError> {
         let mut room = [Argument { name: FxtText::EMPTY, value: Fxt::Null }; N];
@@ -343,9 +353,9 @@ impl Import {
 
     /// Writes an event as a whole, and what viewers can see of it.
     #[cold]
-    fn carry<'a, W: Write>(
+    fn carry<'a>(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut Archive,
         event: &Event<'a>,
         mut plan: Plan<'a>,
     ) -> Result<(), WriteError> {
@@ -375,7 +385,7 @@ impl Import {
 }
 
 /// Writes the end of a duration that is over because the one around it ends.
-fn added_end<W: Write>(writer: &mut Writer<W>, head: &Head<'_>) -> Result<(), WriteError> {
+fn added_end(writer: &mut Archive, head: &Head<'_>) -> Result<(), WriteError> {
     let arguments = [Argument::new(ADDED, Fxt::Bool(true))];
     let (category, name, kind) = (FxtText::EMPTY, FxtText::EMPTY, EventKind::DurationEnd);
     let (ticks, thread) = (head.ticks, Thread::Inline(head.thread));
@@ -384,7 +394,7 @@ fn added_end<W: Write>(writer: &mut Writer<W>, head: &Head<'_>) -> Result<(), Wr
 }
 
 /// Writes a text, of these parts, in as many blobs as it takes.
-fn blobs<W: Write>(writer: &mut Writer<W>, name: &str, parts: &[&str]) -> Result<(), WriteError> {
+fn blobs(writer: &mut Archive, name: &str, parts: &[&str]) -> Result<(), WriteError> {
     let mut name = name;
     let mut piece = Vec::new();
     for part in parts {
@@ -401,7 +411,7 @@ fn blobs<W: Write>(writer: &mut Writer<W>, name: &str, parts: &[&str]) -> Result
     blob(writer, name, &piece)
 }
 
-fn blob<W: Write>(writer: &mut Writer<W>, name: &str, payload: &[u8]) -> Result<(), WriteError> {
+fn blob(writer: &mut Archive, name: &str, payload: &[u8]) -> Result<(), WriteError> {
     let blob = Blob { name: name.into(), blob_type: BlobType::DATA, payload };
     writer.record(&blob.into())
 }

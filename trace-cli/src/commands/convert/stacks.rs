@@ -7,11 +7,14 @@ use trace_analyze::stats::Grouping;
 use trace_convert::stacks::Stacks;
 use trace_format::Reader;
 
-use super::{cannot_write, PIECE_BYTES};
+use super::cannot_write;
 use crate::args::Format;
 use crate::cli::ConvertArgs;
 use crate::damage::{self, explained};
 use crate::output::Output;
+
+/// The size of the writes to an output, in bytes.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Converts to folded stacks, to the JSON of speedscope, or to CSV.
 pub(super) fn convert(

@@ -8,13 +8,12 @@
 //! | `k`  | a context switch on `cpu` at `ts`, with the objects `out` and `in` |
 //! | `w`  | a wakeup of `tid`                                                  |
 
-use std::io::Write;
-
 use trace_format::layout::{cut_str, ObjectType, ThreadState, MAX_STRING_BYTES};
 use trace_format::{
-    Argument, ContextSwitch, KernelObject, Record, ThreadWakeup, Value as Fxt, WriteError, Writer,
+    Argument, ContextSwitch, KernelObject, Record, ThreadWakeup, Value as Fxt, WriteError,
 };
 
+use super::Archive;
 use crate::tef::event::Event;
 use crate::tef::parsed::Parsed;
 use crate::tef::reader::{Item, Reader};
@@ -24,11 +23,7 @@ use trace_analyze::carried::ADDED;
 
 /// Writes what such an object says, `shift` nanoseconds later; returns the number of scheduling
 /// records. Events that are otherwise than here are passed over.
-pub(super) fn records<W: Write>(
-    writer: &mut Writer<W>,
-    json: &str,
-    shift: u64,
-) -> Result<u64, WriteError> {
+pub(super) fn records(writer: &mut Archive, json: &str, shift: u64) -> Result<u64, WriteError> {
     let mut parsed = Parsed::default();
     let Some(object) = members(json, &mut parsed) else {
         return Ok(0);
@@ -51,11 +46,7 @@ fn members<'a>(json: &'a str, parsed: &'a mut Parsed) -> Option<Event<'a>> {
     Some(Event { text: json, parsed })
 }
 
-fn record<W: Write>(
-    writer: &mut Writer<W>,
-    event: &Event<'_>,
-    shift: u64,
-) -> Result<u64, WriteError> {
+fn record(writer: &mut Archive, event: &Event<'_>, shift: u64) -> Result<u64, WriteError> {
     let letter = match event.letter() {
         Some(Value::String(letter)) => letter.to_str(),
         _ => return Ok(0),

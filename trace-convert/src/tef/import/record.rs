@@ -85,8 +85,8 @@ impl<'a> Plan<'a> {
         Self { draft, head, kind }
     }
 
-    /// Makes it one that shows viewers what they can see of an event which is
-    /// carried as a whole: `series`, and names of at most so many bytes.
+    /// Makes it one that shows viewers what they can see of an event which is carried as a whole:
+    /// `series`, and names of at most so many bytes.
     pub(super) fn shadow(&mut self, series: &[(Text<'a>, Value<'a>)], bytes: usize) {
         let Self { draft, head, kind } = self;
         draft.clear();
@@ -243,8 +243,7 @@ fn head<'a>(
     Head { name, category, thread: ThreadKoids::new(process, thread), ticks }
 }
 
-/// Carries a member for which the record has no place; `stand_in` is what it
-/// has in its place.
+/// Carries a member for which the record has no place; `stand_in` is what it has in its place.
 fn carried<'a, T>(
     draft: &mut Draft<'a>,
     key: &'static str,
@@ -316,7 +315,7 @@ fn object<'a>(
     absent: &mut Absent,
 ) -> Kind<'a> {
     let id = head::id(draft, event, &mut absent.id, process, Reach::Process).number;
-    if let Some(letter) = phase_value(event) {
+    if let Some(letter) = event.letter() {
         draft.known_member("ph", letter);
     }
     for (key, value) in [("dur", event.duration()), ("s", event.scope())] {
@@ -325,8 +324,8 @@ fn object<'a>(
     Kind::Object(id)
 }
 
-/// Carries the members that only other kinds of events have a place for, and
-/// the letter if the record does not tell it.
+/// Carries the members that only other kinds of events have a place for, and the letter if the
+/// record does not tell it.
 #[inline]
 fn members_of_others<'a>(draft: &mut Draft<'a>, event: &Event<'a>, kind: &EventKind) {
     use EventKind as Fxt;
@@ -338,7 +337,7 @@ fn members_of_others<'a>(draft: &mut Draft<'a>, event: &Event<'a>, kind: &EventK
         _ => "",
     };
     if !letter.is_empty() {
-        let own = phase_value(event).filter(|own| *own != Value::String(Text::new(letter, false)));
+        let own = event.letter().filter(|own| *own != Value::String(Text::new(letter, false)));
         carried(draft, "ph", own, ());
     }
     if !matches!(kind, Fxt::DurationComplete { .. }) {
@@ -353,10 +352,6 @@ fn members_of_others<'a>(draft: &mut Draft<'a>, event: &Event<'a>, kind: &EventK
     ) {
         carried(draft, "id", event.id(), ());
     }
-}
-
-fn phase_value<'a>(event: &Event<'a>) -> Option<Value<'a>> {
-    event.letter()
 }
 
 fn end<'a>(draft: &mut Draft<'a>, event: &Event<'a>, ticks: u64, absent: &mut Absent) -> u64 {

@@ -4,18 +4,16 @@
 //! address, and a userspace object with its name. The document's own form is carried as well.
 
 use std::collections::HashSet;
-use std::io::Write;
 
 use serde_json::Value as Json;
 use trace_analyze::carried::ADDED;
 use trace_format::layout::{cut_str, MAX_STRING_BYTES};
 use trace_format::{
     Argument, Backtrace, Process, Thread, ThreadKoids, UserspaceObject, Value as Fxt, WriteError,
-    Writer,
 };
 
 use super::frames::{json_id, Frame, Frames, Table, MAX_FRAMES};
-use super::MAX_NAMED;
+use super::{Archive, MAX_NAMED};
 use crate::tef::event::Event;
 use crate::tef::reader::Member;
 use crate::tef::value::{Number, Value};
@@ -54,9 +52,9 @@ struct Sample {
 impl Stacks {
     /// Takes the stack of an event; writes one that needs no table of frames.
     #[inline]
-    pub(super) fn event<W: Write>(
+    pub(super) fn event(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut Archive,
         event: &Event<'_>,
         (ticks, koids): (u64, ThreadKoids),
     ) -> Result<(), WriteError> {
@@ -118,7 +116,7 @@ impl Stacks {
     }
 
     /// Writes the stacks that waited for the table of frames.
-    pub(super) fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<(), WriteError> {
+    pub(super) fn finish(&mut self, writer: &mut Archive) -> Result<(), WriteError> {
         let frames = std::mem::take(&mut self.frames);
         let mut table = Table::new(&frames);
         for (ticks, koids, id) in std::mem::take(&mut self.waiting) {
@@ -128,9 +126,9 @@ impl Stacks {
     }
 
     /// Writes a stack, from the innermost frame on, unless too much was written before.
-    fn write<W: Write>(
+    fn write(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut Archive,
         (ticks, koids): (u64, ThreadKoids),
         frames: &[&Frame],
     ) -> Result<(), WriteError> {
@@ -151,9 +149,9 @@ impl Stacks {
     }
 
     /// Writes the name of an address that is made up, once for each process.
-    fn name<W: Write>(
+    fn name(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut Archive,
         process: u64,
         frame: &Frame,
     ) -> Result<(), WriteError> {

@@ -5,16 +5,13 @@
 //! of, whether it has a name, and how the clock of the text stands to theirs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::Write;
 
 use trace_format::layout::{cut_str, ObjectType, ARTIFICIAL_KOID_BIT, MAX_STRING_BYTES};
-use trace_format::{
-    Argument, EventKind, KernelObject, ThreadKoids, Value as Fxt, WriteError, Writer,
-};
+use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value as Fxt, WriteError};
 
 use super::fuchsia;
 use super::record::{Kind, Plan};
-use super::MAX_NAMED;
+use super::{Archive, MAX_NAMED};
 use crate::ftrace::{self, Clock, Line, Scheduled, Task, Wakeups};
 use crate::tef::event::{Event, Phase};
 use crate::tef::reader::Member;
@@ -118,11 +115,7 @@ impl System {
 
     /// Writes what the text says, `shift` nanoseconds later; returns the number of scheduling
     /// records.
-    pub(super) fn finish<W: Write>(
-        &mut self,
-        writer: &mut Writer<W>,
-        shift: u64,
-    ) -> Result<u64, WriteError> {
+    pub(super) fn finish(&mut self, writer: &mut Archive, shift: u64) -> Result<u64, WriteError> {
         let mut count = 0;
         for text in std::mem::take(&mut self.texts) {
             let overview = self.overview(&text);
@@ -157,11 +150,7 @@ impl System {
     }
 
     /// Names the threads that the document does not name.
-    fn names<W: Write>(
-        &self,
-        writer: &mut Writer<W>,
-        overview: &Overview<'_>,
-    ) -> Result<(), WriteError> {
+    fn names(&self, writer: &mut Archive, overview: &Overview<'_>) -> Result<(), WriteError> {
         for (koid, name) in &overview.names {
             if *koid == 0 || self.named.contains(koid) {
                 continue;
@@ -198,12 +187,7 @@ impl<'a> Overview<'a> {
 }
 
 /// Writes the scheduling records of a text, and returns their number.
-fn records<W: Write>(
-    writer: &mut Writer<W>,
-    text: &str,
-    clock: Clock,
-    shift: u64,
-) -> Result<u64, WriteError> {
+fn records(writer: &mut Archive, text: &str, clock: Clock, shift: u64) -> Result<u64, WriteError> {
     let mut count = 0;
     let mut wakeups = Wakeups::default();
     for line in text.lines().filter_map(Line::parse) {
