@@ -1,16 +1,16 @@
 //! Arguments of all events in one piece of memory.
 //!
-//! The arguments of an event are the length of what follows, in bytes, then for
-//! each the number of its name, a byte for its type, and the value: a number,
-//! the number of a text, 8 bytes of a double, or nothing.
+//! The arguments of an event are the length of what follows, in bytes, then for each the number of
+//! its name, a byte for its type, and the value: a number, the number of a text, 8 bytes of a
+//! double, or nothing.
 
 use std::fmt::Write;
 
+use prost::encoding::{decode_varint, encode_varint};
+use trace_analyze::catalog::Catalog;
 use trace_format::{Arguments, Item, Value};
 
-use super::bytes::{put, take, unzigzag, zigzag};
 use super::visible::visible;
-use trace_analyze::catalog::Catalog;
 
 const NULL: u8 = 0;
 const SIGNED: u8 = 1;
@@ -23,8 +23,7 @@ const TRUE: u8 = 7;
 const FALSE: u8 = 8;
 const BLOB: u8 = 9;
 
-/// Adds the arguments of a record; returns where they are, 0 if there are none
-/// or no place is left.
+/// Adds the arguments of a record; returns where they are, 0 if there are none or no place is left.
 pub(super) fn add<'a>(
     all: &mut Vec<u8>,
     catalog: &mut Catalog,
@@ -33,7 +32,7 @@ pub(super) fn add<'a>(
 ) -> u32 {
     let mut block = Vec::new();
     for argument in arguments {
-        put(&mut block, catalog.text(item, argument.name).into());
+        encode_varint(catalog.text(item, argument.name).into(), &mut block);
         value(&mut block, catalog, item, argument.value);
     }
     add_block(all, &block)
@@ -42,9 +41,9 @@ pub(super) fn add<'a>(
 /// Adds one argument that is a number.
 pub(super) fn add_number(all: &mut Vec<u8>, name: u32, number: u64, is_koid: bool) -> u32 {
     let mut block = Vec::new();
-    put(&mut block, name.into());
+    encode_varint(name.into(), &mut block);
     block.push(if is_koid { KOID } else { UNSIGNED });
-    put(&mut block, number);
+    encode_varint(number, &mut block);
     add_block(all, &block)
 }
 
@@ -66,14 +65,14 @@ fn add_block(all: &mut Vec<u8>, block: &[u8]) -> u32 {
     if block.is_empty() {
         return 0;
     }
-    put(all, block.len() as u64);
+    encode_varint(block.len() as u64, all);
     all.extend_from_slice(block);
     place
 }
 
 fn block_at(all: &[u8], place: u32) -> &[u8] {
     let mut rest = all.get(place as usize..).unwrap_or_default();
-    let length = take(&mut rest).unwrap_or(0) as usize;
+    let length = decode_varint(&mut rest).unwrap_or(0) as usize;
     rest.get(..length).unwrap_or_default()
 }
 
@@ -95,14 +94,14 @@ fn value<'a>(block: &mut Vec<u8>, catalog: &mut Catalog, item: &Item<'a>, value:
         Value::Blob(value) => (BLOB, value.len() as u64),
     };
     block.push(kind);
-    put(block, number);
+    encode_varint(number, block);
 }
 
 /// Returns the arguments at a place as lines of text.
 pub(super) fn text(all: &[u8], place: u32, catalog: &Catalog) -> String {
     let mut rest = if place == 0 { &[][..] } else { block_at(all, place) };
     let mut text = String::new();
-    while let Some(name) = take(&mut rest) {
+    while let Ok(name) = decode_varint(&mut rest) {
         let name = visible(catalog.string(name as u32));
         let Some(value) = value_text(&mut rest, catalog) else { break };
         let _ = write!(text, "\n{name}: {value}");
@@ -113,20 +112,34 @@ pub(super) fn text(all: &[u8], place: u32, catalog: &Catalog) -> String {
 fn value_text(rest: &mut &[u8], catalog: &Catalog) -> Option<String> {
     let (kind, behind) = rest.split_first()?;
     *rest = behind;
+    if *kind == DOUBLE {
+        let (bytes, behind) = rest.split_first_chunk::<8>()?;
+        *rest = behind;
+        return Some(format!("{:?}", f64::from_le_bytes(*bytes)));
+    }
+    let number = match *kind {
+        NULL | TRUE | FALSE => 0,
+        _ => decode_varint(rest).ok()?,
+    };
     Some(match *kind {
         NULL => "null".into(),
         TRUE => "true".into(),
         FALSE => "false".into(),
-        DOUBLE => {
-            let (bytes, behind) = rest.split_first_chunk::<8>()?;
-            *rest = behind;
-            format!("{:?}", f64::from_le_bytes(*bytes))
-        }
-        SIGNED => unzigzag(take(rest)?).to_string(),
-        UNSIGNED => take(rest)?.to_string(),
-        TEXT => visible(catalog.string(take(rest)? as u32)).into_owned(),
-        POINTER => format!("{:#x}", take(rest)?),
-        KOID => format!("#{}", take(rest)?),
-        _ => format!("{} bytes", take(rest)?),
+        SIGNED => unzigzag(number).to_string(),
+        UNSIGNED => number.to_string(),
+        TEXT => visible(catalog.string(number as u32)).into_owned(),
+        POINTER => format!("{number:#x}"),
+        KOID => format!("#{number}"),
+        _ => format!("{number} bytes"),
     })
+}
+
+/// Maps small signed numbers to small unsigned ones.
+pub(super) fn zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)) as u64
+}
+
+/// Reverses [`zigzag`].
+pub(super) fn unzigzag(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
 }

@@ -1,8 +1,8 @@
 //! A timeline as bytes, for the page.
 //!
-//! Numbers are as in [`bytes`](super::bytes); times are nanoseconds since the
-//! first one, and where they come in order, since the one before; numbers of
-//! strings and labels count from 0. In this order:
+//! Numbers are in groups of 7 bits, the lowest first, with the top bit of a byte set if more follow
+//! (LEB128); times are nanoseconds since the first one, and where they come in order, since the one
+//! before; numbers of strings and labels count from 0. In this order:
 //!
 //! ```text
 //! first time; last time; first and last time to be shown
@@ -23,18 +23,19 @@
 //!            tail's; label; id
 //! ```
 //!
-//! Arguments are 0 for none, else 1 + the zigzag of how far they are behind the
-//! ones before.
+//! Arguments are 0 for none, else 1 + the zigzag of how far they are behind the ones before.
 
-use super::arguments;
-use super::bytes::{zigzag, Bytes};
+use prost::encoding::encode_varint;
+use trace_analyze::catalog::LabelId;
+
+use super::arguments::{self, zigzag};
 use super::rows::{Group, Loss, Point, Row, Series, Slice};
 use super::visible::visible;
 use super::Timeline;
 
-/// Bytes under way, with what the next ones count from.
+/// The bytes so far, and the values that the next differences are relative to.
 struct Encoder {
-    bytes: Bytes,
+    bytes: Vec<u8>,
     first: u64,
     time: u64,
     arguments: u32,
@@ -44,8 +45,7 @@ impl Timeline {
     /// Returns all of the timeline.
     pub(super) fn encode(&self) -> Vec<u8> {
         let (first, last) = self.range;
-        let mut encoder = Encoder { bytes: Bytes::default(), first, time: first, arguments: 0 };
-        let out = &mut encoder.bytes;
+        let mut out = Encoder { bytes: Vec::new(), first, time: first, arguments: 0 };
         out.number(first);
         out.number(last - first);
         out.number(self.view.0 - first);
@@ -59,28 +59,42 @@ impl Timeline {
         }
         out.length(self.notes.len());
         self.notes.iter().for_each(|note| out.text(&visible(note)));
-        out.bytes(&self.arguments);
-        encoder.list(&self.groups, Encoder::group);
-        encoder.arrows(self);
-        encoder.bytes.0
+        out.length(self.arguments.len());
+        out.bytes.extend_from_slice(&self.arguments);
+        out.list(&self.groups, Encoder::group);
+        out.arrows(self);
+        out.bytes
     }
 }
 
 impl Encoder {
+    fn number(&mut self, number: u64) {
+        encode_varint(number, &mut self.bytes);
+    }
+
+    fn length(&mut self, length: usize) {
+        self.number(length as u64);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.length(text.len());
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
     fn list<T>(&mut self, list: &[T], each: impl Fn(&mut Self, &T)) {
-        self.bytes.length(list.len());
+        self.length(list.len());
         self.time = self.first;
         list.iter().for_each(|entry| each(self, entry));
     }
 
     fn group(&mut self, group: &Group) {
-        self.bytes.text(&visible(&group.name));
+        self.text(&visible(&group.name));
         self.list(&group.rows, Self::row);
     }
 
     fn row(&mut self, row: &Row) {
-        self.bytes.number(row.kind as u64);
-        self.bytes.text(&visible(&row.name));
+        self.number(row.kind as u64);
+        self.text(&visible(&row.name));
         self.list(&row.lanes, |encoder, lane| encoder.list(lane, Self::slice));
         self.list(&row.points, Self::point);
         self.list(&row.losses, Self::loss);
@@ -93,68 +107,64 @@ impl Encoder {
         self.time = end;
         // Twice the length may be beyond 64 bits; nothing lasts 292 years.
         let length = (end - begin).min(u64::MAX >> 1);
-        self.bytes.number(length << 1 | u64::from(is_open));
-        self.bytes.number(label.0.into());
+        self.number(length << 1 | u64::from(is_open));
+        self.number(label.0.into());
         self.arguments(arguments);
     }
 
     fn point(&mut self, point: &Point) {
         self.time(point.at);
-        self.bytes.number(point.kind as u64);
-        self.bytes.number(point.label.0.into());
+        self.number(point.kind as u64);
+        self.number(point.label.0.into());
         self.arguments(point.arguments);
     }
 
     fn loss(&mut self, loss: &Loss) {
-        self.bytes.number(loss.from - self.first);
-        self.bytes.number(loss.to - loss.from);
-        self.bytes.number(loss.number);
-        self.bytes.number(loss.reason.into());
+        self.number(loss.from - self.first);
+        self.number(loss.to - loss.from);
+        self.number(loss.number);
+        self.number(loss.reason.into());
     }
 
     fn series(&mut self, series: &Series) {
-        self.bytes.number(series.name.into());
+        self.number(series.name.into());
         self.list(&series.samples, |encoder, (at, value)| {
             encoder.time(*at);
-            encoder.bytes.double(*value);
+            encoder.bytes.extend_from_slice(&value.to_le_bytes());
         });
     }
 
     fn arrows(&mut self, timeline: &Timeline) {
         self.list(&timeline.arrows, |encoder, arrow| {
-            encoder.bytes.number(arrow.from.row.into());
-            encoder.bytes.number(arrow.from.lane.into());
+            encoder.number(arrow.from.row.into());
+            encoder.number(arrow.from.lane.into());
             encoder.time(arrow.from.at);
-            encoder.bytes.number(arrow.to.row.into());
-            encoder.bytes.number(arrow.to.lane.into());
-            encoder.bytes.number(arrow.to.at - arrow.from.at);
-            encoder.bytes.number(arrow.label.0.into());
-            encoder.bytes.number(arrow.id);
+            encoder.number(arrow.to.row.into());
+            encoder.number(arrow.to.lane.into());
+            encoder.number(arrow.to.at - arrow.from.at);
+            encoder.number(arrow.label.0.into());
+            encoder.number(arrow.id);
         });
     }
 
     /// Adds a time that is not before the one before.
     fn time(&mut self, at: u64) {
-        self.bytes.number(at.saturating_sub(self.time));
+        self.number(at.saturating_sub(self.time));
         self.time = at;
     }
 
     fn arguments(&mut self, place: u32) {
         if place == 0 {
-            return self.bytes.number(0);
+            return self.number(0);
         }
         let distance = i64::from(place) - i64::from(self.arguments);
         self.arguments = place;
-        self.bytes.number(zigzag(distance) + 1);
+        self.number(zigzag(distance) + 1);
     }
 }
 
-/// Returns what a slice or point has to tell, as lines.
-pub(super) fn told(
-    timeline: &Timeline,
-    label: trace_analyze::catalog::LabelId,
-    place: u32,
-) -> String {
+/// Returns the tooltip of a slice or point: category, name and a line for each argument.
+pub(super) fn tooltip(timeline: &Timeline, label: LabelId, place: u32) -> String {
     let category = visible(timeline.catalog.category(label));
     let name = visible(timeline.catalog.name(label));
     let arguments = arguments::text(&timeline.arguments, place, &timeline.catalog);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::encode::told;
+use super::encode::tooltip;
 use super::html::escaped;
 use super::rows::{Group, Lane, Row, RowKind, Series, Slice};
 use super::visible::visible;
@@ -51,8 +51,7 @@ struct Picture<'t, W> {
     drawn: Drawn,
     /// Where the next row is.
     y: f64,
-    /// Where the rows so far are, with the number of their lanes that are
-    /// drawn.
+    /// Where the rows so far are, with the number of their lanes that are drawn.
     places: Vec<(f64, usize)>,
     lanes: usize,
     /// Names of slices, over the arrows.
@@ -61,8 +60,8 @@ struct Picture<'t, W> {
 }
 
 impl Timeline {
-    /// Draws the timeline as an SVG, 1600 pixels wide. What is narrower than
-    /// half a pixel is one with its neighbours.
+    /// Draws the timeline as an SVG, 1600 pixels wide. What is narrower than half a pixel is one
+    /// with its neighbours.
     ///
     /// # Errors
     ///
@@ -193,14 +192,14 @@ impl<W: Write> Picture<'_, W> {
     fn slices(&mut self, run: &[Slice], x: f64, y: f64) -> io::Result<()> {
         let (Some(first), Some(last)) = (run.first().copied(), run.last()) else { return Ok(()) };
         let width = (self.timeline.x(last.end) - x).max(0.5);
-        let told = match run.len() {
+        let tooltip = match run.len() {
             1 => {
                 let open = if first.is_open { "\nits end is missing" } else { "" };
                 let at = length(first.begin.saturating_sub(self.timeline.view.0));
                 let took = length(first.end - first.begin);
                 format!(
                     "{}\nat {at}, took {took}{open}",
-                    told(self.timeline, first.label, first.arguments)
+                    tooltip(self.timeline, first.label, first.arguments)
                 )
             }
             number => format!("{number} durations, too short to be seen"),
@@ -217,7 +216,7 @@ impl<W: Write> Picture<'_, W> {
         writeln!(
             self.output,
             "<g><title>{}</title><rect class=\"h{hue}{open}\" x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\"/></g>",
-            escaped(&told),
+            escaped(&tooltip),
             LANE - 1.0,
         )
     }
@@ -286,10 +285,10 @@ impl<W: Write> Picture<'_, W> {
             let is_seen = (self.timeline.view.0..=self.timeline.view.1).contains(&point.at);
             if is_seen && self.shape() {
                 let x = self.timeline.x(point.at);
-                let told = escaped(&told(self.timeline, point.label, point.arguments));
+                let tooltip = escaped(&tooltip(self.timeline, point.label, point.arguments));
                 writeln!(
                     self.output,
-                    "<path class=\"point\" d=\"M{x:.1} {y}l-3 6h6z\"><title>{told}</title></path>"
+                    "<path class=\"point\" d=\"M{x:.1} {y}l-3 6h6z\"><title>{tooltip}</title></path>"
                 )?;
             }
         }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Picture, LANE, LEFT, WIDTH};
-use crate::timeline::encode::told;
+use crate::timeline::encode::tooltip;
 use crate::timeline::flows::{Arrow, Tip};
 use crate::timeline::html::escaped;
 
@@ -22,10 +22,10 @@ impl<W: Write> Picture<'_, W> {
         }
         let places: Vec<_> = places().collect();
         for (arrow, [(x, y), (to_x, to_y)]) in places {
-            let told = escaped(&told(timeline, arrow.label, 0));
+            let tooltip = escaped(&tooltip(timeline, arrow.label, 0));
             writeln!(
                 self.output,
-                "<path class=\"arrow\" d=\"M{x:.1} {y}C{:.1} {y} {:.1} {to_y} {to_x:.1} {to_y}\"><title>{told}, flow {:#x}</title></path>",
+                "<path class=\"arrow\" d=\"M{x:.1} {y}C{:.1} {y} {:.1} {to_y} {to_x:.1} {to_y}\"><title>{tooltip}, flow {:#x}</title></path>",
                 x + 20.0, to_x - 20.0, arrow.id
             )?;
         }
