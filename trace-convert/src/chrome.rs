@@ -26,14 +26,14 @@
 //! | string, thread, initialization, other metadata | only what other records need of them |
 //! | unknown, malformed          | nothing, counted                                       |
 //!
-//! What a CPU runs at the end of the archive is a `B` without an end; a turn whose
-//! end is missing is an `i`. Where a context switch has arguments other than
-//! weights, an `i` says all of it. The events on CPUs are for viewers that do not
-//! read `systemTraceEvents`; others show both. They are of a process `CPUs`, have a
-//! member `tef:added`, and do not become durations on the way back into FXT.
+//! What a CPU runs at the end of the archive is a `B` without an end; a turn whose end is missing
+//! is an `i`. Where a context switch has arguments other than weights, an `i` says all of it. The
+//! events on CPUs are for viewers that do not read `systemTraceEvents`; others show both. They are
+//! of a process `CPUs`, have a member `tef:added`, and do not become durations on the way back into
+//! FXT.
 //!
-//! Of a `B` and an `E` at one time Perfetto takes the `E` first, and the duration
-//! would never end: that is what the nanosecond is for.
+//! Of a `B` and an `E` at one time Perfetto takes the `E` first, and the duration would never end:
+//! that is what the nanosecond is for.
 //!
 //! Records without a time that need one have that of the record before. Blobs that were split are
 //! one event.
@@ -50,18 +50,17 @@
 //! | koid                        | `"#..."`, decimal; of an object that is no process or thread `{"id_ref":"#..."}` |
 //! | blob                        | a string, base64                                       |
 //!
-//! Archives that were made of JSON by [`tef::to_fxt`](crate::tef::to_fxt) are
-//! the exception: they become what they were.
+//! Archives that were made of JSON by [`tef::to_fxt`](crate::tef::to_fxt) are the exception: they
+//! become what they were.
 //!
-//! A key that an event has twice is written with `#2` behind it the second
-//! time.
+//! A key that an event has twice is written with `#2` behind it the second time.
 //!
-//! Numbers beyond 2^53 are written as strings because JavaScript, and with it
-//! most viewers, would round them.
+//! Numbers beyond 2^53 are written as strings because JavaScript, and with it most viewers, would
+//! round them.
 
 mod arguments;
 mod begins;
-mod cpus;
+
 mod documents;
 mod event;
 mod exporter;
@@ -86,14 +85,13 @@ use exporter::JsonExporter;
 
 /// Writes all that `reader` reads to `output` as one JSON object.
 ///
-/// Bad records are left out. Where the archive breaks off, the JSON is
-/// completed with what was read until then. It is written in large pieces and
-/// flushed at the end.
+/// Bad records are left out. Where the archive breaks off, the JSON is completed with what was read
+/// until then. It is written in large pieces and flushed at the end.
 ///
 /// # Errors
 ///
-/// The input is not an archive, or reading or writing failed: what was written
-/// is then not valid JSON.
+/// The input is not an archive, or reading or writing failed: what was written is then not valid
+/// JSON.
 pub fn write<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Conversion, ConvertError> {
     export(reader, JsonExporter::default(), output)
 }

@@ -9,12 +9,11 @@
 //! - [`stacks`] is for flame graphs, speedscope and spreadsheets.
 //! - [`timeline`] draws an archive as a web page or an SVG.
 //!
-//! All of them read an archive as a stream, in memory that does not depend on
-//! its length but on how many names and threads there are, with exceptions:
+//! All of them read an archive as a stream, in memory that does not depend on its length but on how
+//! many names and threads there are, with exceptions:
 //!
 //! - [`merge`] and [`slice`](mod@slice) go through it more than once.
-//! - [`stacks`] holds each different stack if they are folded, and
-//!   [`timeline`] all that it draws.
+//! - [`stacks`] holds each different stack if they are folded, and [`timeline`] all that it draws.
 //!
 //! # Examples
 //!
@@ -30,7 +29,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod base64;
 mod blobs;
 pub mod chrome;
 mod conversion;

@@ -4,11 +4,10 @@
 //!     128 1 duration-complete 12/34 1.000000500s "net" "poll" 1500ns {"bytes": 64}
 //! ```
 //!
-//! From the left: where the record is, in bytes from the archive's start; the
-//! id of the provider it is of, `-` before the first; what it is; process and
-//! thread; the time in seconds of the provider's clock; what else there is.
-//! Strings are in quotes with what cannot be printed escaped, so that a record
-//! never takes more than one line.
+//! From the left: where the record is, in bytes from the archive's start; the id of the provider it
+//! is of, `-` before the first; what it is; process and thread; the time in seconds of the
+//! provider's clock; what else there is. Strings are in quotes with what cannot be printed escaped,
+//! so that a record never takes more than one line.
 
 mod event;
 mod object;
@@ -18,6 +17,7 @@ mod tests;
 
 use std::fmt::{self, Write};
 
+use data_encoding::HEXLOWER;
 use trace_analyze::objects::Objects;
 use trace_format::layout::{argument, ThreadState};
 use trace_format::{Arguments, Item, Record, Text, Thread, ThreadKoids, UnknownArgument, Value};
@@ -52,8 +52,8 @@ pub fn line(output: &mut dyn Write, item: &Item<'_>) -> fmt::Result {
     }
 }
 
-/// Writes `item` as [`line()`] does, and the names of the objects that its arguments refer to:
-/// `… {"view": 0x1000} where 0x1000 is "Main"`.
+/// Writes `item` as [`line()`] does, and the names of the objects that its arguments refer to: `…
+/// {"view": 0x1000} where 0x1000 is "Main"`.
 ///
 /// # Errors
 ///
@@ -160,9 +160,8 @@ fn unknown(output: &mut dyn Write, argument: &UnknownArgument<'_>) -> fmt::Resul
     let argument_type = argument::Type::get(argument.header);
     let data = argument::Value32::get(argument.header);
     write!(output, "<type {argument_type}, {data:#x}")?;
-    output.write_str(if argument.payload.is_empty() { "" } else { ", bytes " })?;
-    argument.payload.iter().try_for_each(|byte| write!(output, "{byte:02x}"))?;
-    output.write_str(">")
+    let before = if argument.payload.is_empty() { "" } else { ", bytes " };
+    write!(output, "{before}{}>", HEXLOWER.encode_display(argument.payload))
 }
 
 fn value<'a>(output: &mut dyn Write, item: &Item<'a>, value: Value<'a>) -> fmt::Result {

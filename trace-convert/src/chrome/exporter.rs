@@ -1,14 +1,16 @@
 //! One conversion under way.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use trace_analyze::catalog::Catalog;
 use trace_analyze::objects::Objects;
+use trace_analyze::scheduling::Turns;
 use trace_analyze::Damage;
 use trace_format::{Item, Metadata, Record, ThreadKoids};
 
 use super::begins::Begins;
-use super::cpus::Cpus;
+
 use super::documents::Documents;
 use super::json::Json;
 use super::system::System;
@@ -27,7 +29,9 @@ pub(super) struct JsonExporter {
     pub(super) threads: Catalog,
     /// Whether a thread was named without its process.
     pub(super) has_loose_names: bool,
-    pub(super) cpus: Cpus,
+    /// The CPUs that have a name in the JSON.
+    pub(super) named_cpus: BTreeSet<u16>,
+    pub(super) turns: Turns<()>,
     /// Whether the JSON's first bracket is there.
     pub(super) is_started: bool,
     /// Whether the array of events is.
@@ -46,10 +50,9 @@ impl Exporter for JsonExporter {
         if !self.is_started && !self.start_with(item) {
             return;
         }
-        if self.documents.is_empty() {
-            self.own_record(item);
-        } else {
-            self.record_among_documents(item);
+        match self.documents.is_empty() {
+            true => self.convert(item),
+            false => self.record_among_documents(item),
         }
     }
 
@@ -85,8 +88,8 @@ impl JsonExporter {
         self.json.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     }
 
-    /// Starts the JSON with the first record that is in it; false if `item` is
-    /// not, or is no more than the start.
+    /// Starts the JSON with the first record that is in it; false if `item` is not, or is no more
+    /// than the start.
     #[cold]
     fn start_with(&mut self, item: &Item<'_>) -> bool {
         match &item.record {
@@ -101,16 +104,10 @@ impl JsonExporter {
         true
     }
 
+    /// Adds the JSON of a record.
     #[inline]
-    pub(super) fn own_record(&mut self, item: &Item<'_>) {
+    pub(super) fn convert(&mut self, item: &Item<'_>) {
         match &item.record {
-            Record::Event(event) => self.event(item, event),
-            record => self.rare_record(item, record),
-        }
-    }
-
-    fn rare_record(&mut self, item: &Item<'_>, record: &Record<'_>) {
-        match record {
             Record::Event(event) => self.event(item, event),
             Record::Blob(blob) if self.start_document(item, blob) => {}
             Record::Blob(blob) => self.blob(item, blob),
@@ -226,6 +223,12 @@ impl JsonExporter {
     #[inline]
     pub(super) fn end(&mut self) {
         self.json.raw("}");
+    }
+
+    /// Ends the arguments and the JSON event.
+    #[inline]
+    pub(super) fn end_with_arguments(&mut self) {
+        self.json.raw("}}");
     }
 
     /// Adds a process or thread.

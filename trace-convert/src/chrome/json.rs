@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use crate::base64;
+use data_encoding::BASE64;
 use trace_analyze::MAX_SAFE_INTEGER;
 
 /// How much text waits for the first time, in bytes.
@@ -162,22 +162,17 @@ impl Json {
 
     /// Adds bytes as a string in base64, with padding (RFC 4648, section 4).
     pub(super) fn base64(&mut self, bytes: &[u8]) {
-        self.raw("\"");
-        self.text.reserve(bytes.len().div_ceil(3) * 4);
-        bytes.chunks(3).for_each(|group| self.text.extend_from_slice(&base64::digits(group)));
-        self.raw("\"");
+        self.plain(&BASE64.encode(bytes));
     }
 
-    /// Starts an object whose keys are to be added by [`Json::key`]; no such
-    /// object within another.
+    /// Starts an object whose keys are to be added by [`Json::key`]; no such object within another.
     #[inline]
     pub(super) fn begin_object(&mut self) {
         self.raw("{");
         self.keys.clear();
     }
 
-    /// Adds a key that the current object does not have yet: `name`, or else
-    /// `name#2` and so on.
+    /// Adds a key that the current object does not have yet: `name`, or else `name#2` and so on.
     #[inline]
     pub(super) fn key(&mut self, name: &str) {
         if !self.keys.is_empty() {
@@ -204,8 +199,7 @@ impl Json {
         }
     }
 
-    /// Tells whether the key at the text's end, from `start` on, is there
-    /// already.
+    /// Tells whether the key at the text's end, from `start` on, is there already.
     #[inline]
     fn is_taken(&self, start: usize) -> bool {
         let bytes = |range: Range<usize>| self.text.get(range);
@@ -263,21 +257,9 @@ mod tests {
         assert_eq!(text(|json| json.double(f64::NEG_INFINITY)), r#""-Infinity""#);
     }
 
-    /// The test vectors of RFC 4648, section 10.
     #[test]
-    fn base64_of_the_specification() {
-        let vectors = [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="),
-            ("foobar", "Zm9vYmFy"),
-        ];
-        for (plain, encoded) in vectors {
-            assert_eq!(text(|json| json.base64(plain.as_bytes())), format!("\"{encoded}\""));
-        }
+    fn base64_has_padding() {
+        assert_eq!(text(|json| json.base64(b"foob\xff")), "\"Zm9vYv8=\"");
     }
 
     #[test]

@@ -17,8 +17,7 @@ impl JsonExporter {
         self.scope(InstantScope::Thread);
         self.begin_arguments();
         self.string_argument("message", &String::from_utf8_lossy(log.message));
-        self.end_arguments();
-        self.end();
+        self.end_with_arguments();
     }
 
     pub(super) fn provider_event(&mut self, id: u32, event: ProviderEvent) {
@@ -37,7 +36,6 @@ impl JsonExporter {
         if !is_full {
             self.unsigned_argument("event", event.bits());
         }
-        self.end_arguments();
-        self.end();
+        self.end_with_arguments();
     }
 }

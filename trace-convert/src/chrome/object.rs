@@ -32,8 +32,7 @@ impl JsonExporter {
             self.koid_argument("koid", koid);
         }
         self.more_arguments(item, &object.arguments);
-        self.end_arguments();
-        self.end();
+        self.end_with_arguments();
     }
 
     /// Names the threads that were named without their process, each in the processes that have it.
@@ -45,8 +44,7 @@ impl JsonExporter {
         for (koids, name) in threads.loose_names() {
             self.begin_metadata("thread_name", koids);
             self.string_argument("name", name);
-            self.end_arguments();
-            self.end();
+            self.end_with_arguments();
         }
     }
 
@@ -63,8 +61,7 @@ impl JsonExporter {
         self.json.raw(",\"args\":{\"snapshot\":");
         self.json.begin_object();
         self.more_arguments(item, &object.arguments);
-        self.json.raw("}}");
-        self.end();
+        self.json.raw("}}}");
     }
 
     pub(super) fn blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
@@ -76,8 +73,7 @@ impl JsonExporter {
         self.string_argument("name", name);
         self.unsigned_argument("type", blob_type.bits());
         self.payload(payload);
-        self.end_arguments();
-        self.end();
+        self.end_with_arguments();
     }
 
     pub(super) fn large_blob<'a>(&mut self, item: &Item<'a>, blob: &LargeBlob<'a>) {
@@ -90,8 +86,7 @@ impl JsonExporter {
             }
         }
         self.payload(blob.payload);
-        self.end_arguments();
-        self.end();
+        self.end_with_arguments();
     }
 
     fn large_blob_event<'a>(

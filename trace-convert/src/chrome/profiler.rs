@@ -1,5 +1,6 @@
 //! Records of a sampling profiler.
 
+use data_encoding::HEXLOWER;
 use trace_format::layout::InstantScope;
 use trace_format::{Backtrace, Item, Mmap, Module, Process, ThreadKoids};
 
@@ -10,9 +11,8 @@ impl JsonExporter {
         self.begin_in_process(item, "module", module.ticks, module.process);
         self.unsigned_argument("module", module.module_id.into());
         self.string_argument("name", &String::from_utf8_lossy(module.name));
-        self.string_argument("build id", &hex_digits(module.build_id));
-        self.end_arguments();
-        self.end();
+        self.string_argument("build id", &HEXLOWER.encode(module.build_id));
+        self.end_with_arguments();
     }
 
     pub(super) fn mmap(&mut self, item: &Item<'_>, mmap: &Mmap) {
@@ -22,8 +22,7 @@ impl JsonExporter {
         self.pointer_argument("start", mmap.start);
         self.pointer_argument("length", mmap.length);
         self.pointer_argument("module address", mmap.module_address);
-        self.end_arguments();
-        self.end();
+        self.end_with_arguments();
     }
 
     pub(super) fn backtrace(&mut self, item: &Item<'_>, backtrace: &Backtrace<'_>) {
@@ -52,8 +51,4 @@ impl JsonExporter {
     fn begin_profiler(&mut self, name: &str, nanos: u64, thread: ThreadKoids) {
         self.begin(&Head { phase: "i", category: "profiler", name, nanos, thread });
     }
-}
-
-fn hex_digits(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

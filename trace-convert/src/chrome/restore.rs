@@ -1,7 +1,7 @@
 //! Documents that were JSON before they were FXT.
 //!
-//! They come out as they went in: what the archive carries beside its records,
-//! see [`carried`](trace_analyze::carried), goes back to where it was.
+//! They come out as they went in: what the archive carries beside its records, see
+//! [`carried`](trace_analyze::carried), goes back to where it was.
 
 mod event;
 mod overrides;
@@ -16,8 +16,8 @@ use super::exporter::JsonExporter;
 use crate::tef::{is_member, scan};
 use trace_analyze::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE, SHIFT, SHOWN};
 
-/// The most of one event or member that is kept until it is complete, in
-/// bytes. It is what the reader of JSON takes by default, and a bit more.
+/// The most of one event or member that is kept until it is complete, in bytes. It is what the
+/// reader of JSON takes by default, and a bit more.
 const MAX_PIECES_BYTES: usize = 257 << 20;
 
 fn is_counter(record: &Record<'_>) -> bool {
@@ -25,8 +25,7 @@ fn is_counter(record: &Record<'_>) -> bool {
 }
 
 impl JsonExporter {
-    /// Starts the JSON if `item` is the start of a document; else that is left
-    /// to be done.
+    /// Starts the JSON if `item` is the start of a document; else that is left to be done.
     pub(super) fn start_document<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) -> bool {
         if item.text(blob.name) != DOCUMENT {
             return false;
@@ -62,7 +61,7 @@ impl JsonExporter {
             return;
         }
         if !(self.documents.has(item) && self.restore(item)) {
-            self.own_record(item);
+            self.convert(item);
         }
     }
 

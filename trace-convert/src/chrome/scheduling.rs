@@ -1,7 +1,7 @@
 //! Scheduling records: durations on a thread for each CPU, and lines of ftrace.
 //!
-//! The durations are for viewers that do not read the lines, and are marked as
-//! added: on the way into FXT the lines are what counts.
+//! The durations are for viewers that do not read the lines, and are marked as added: on the way
+//! into FXT the lines are what counts.
 
 use trace_format::layout::{InstantScope, ThreadState};
 use trace_format::{Item, ThreadKoids, ThreadWakeup};
@@ -10,8 +10,8 @@ use super::exporter::{Head, JsonExporter};
 use trace_analyze::carried::{ADDED, CPUS};
 use trace_analyze::scheduling::{say_more, waker, Switch, Task, Turn};
 
-/// The number of the thread that stands for CPU 0; the others follow. No thread
-/// of Linux has one like it: Perfetto takes two threads with one number for one.
+/// The number of the thread that stands for CPU 0; the others follow. No thread of Linux has one
+/// like it: Perfetto takes two threads with one number for one.
 const FIRST_CPU: u64 = 0xfffe_0000;
 
 impl JsonExporter {
@@ -19,7 +19,7 @@ impl JsonExporter {
         let Some(switch) = Switch::of(item) else { return };
         let Switch { cpu: (_, cpu), nanos, outgoing, state, incoming, .. } = switch;
         self.system.switch(cpu, nanos, state, outgoing, incoming);
-        if let Some(turn) = self.cpus.turns.push(&switch, ()) {
+        if let Some(turn) = self.turns.push(&switch, ()) {
             self.turn(&turn);
         }
         self.pass(nanos);
@@ -32,8 +32,7 @@ impl JsonExporter {
             self.state("outgoing state", state);
             self.koid_argument("incoming", incoming.thread);
             self.more_arguments(item, &arguments);
-            self.end_arguments();
-            self.end();
+            self.end_with_arguments();
         }
     }
 
@@ -47,8 +46,7 @@ impl JsonExporter {
         self.begin_arguments();
         self.koid_argument("thread", wakeup.thread);
         self.more_arguments(item, &wakeup.arguments);
-        self.end_arguments();
-        self.end();
+        self.end_with_arguments();
     }
 
     /// Adds a turn as a duration, or, if its end is not known, as a moment.
@@ -65,7 +63,7 @@ impl JsonExporter {
 
     /// Adds the turns that last to the archive's end.
     pub(super) fn open_turns(&mut self) {
-        for turn in self.cpus.turns.finish() {
+        for turn in self.turns.finish() {
             self.open_events();
             self.begin_turn("B", &turn, turn.from.unwrap_or(0));
             self.end_turn(&turn);
@@ -92,25 +90,24 @@ impl JsonExporter {
         if let Some((_, state)) = turn.to {
             self.state("state afterwards", state);
         }
-        self.end_arguments();
-        self.end();
+        self.end_with_arguments();
     }
 
     fn begin_on_cpu(&mut self, phase: &'static str, name: &str, cpu: u16, nanos: u64) {
         let thread = ThreadKoids::new(CPUS, FIRST_CPU + u64::from(cpu));
-        if !self.cpus.named.contains(&cpu) {
+        if !self.named_cpus.contains(&cpu) {
             self.name_cpu(cpu, thread);
         }
         self.begin(&Head { phase, category: "sched", name, nanos, thread });
     }
 
     fn name_cpu(&mut self, cpu: u16, thread: ThreadKoids) {
-        if self.cpus.named.is_empty() {
+        if self.named_cpus.is_empty() {
             self.tell("process_name", thread, "name", "CPUs");
             self.tell("process_labels", thread, "labels", "the same as systemTraceEvents");
         }
         self.tell("thread_name", thread, "name", &format!("CPU {cpu}"));
-        self.cpus.named.insert(cpu);
+        self.named_cpus.insert(cpu);
     }
 
     fn tell(&mut self, kind: &str, thread: ThreadKoids, key: &str, label: &str) {
@@ -120,12 +117,11 @@ impl JsonExporter {
         self.mark();
         self.begin_arguments();
         self.string_argument(key, label);
-        self.end_arguments();
-        self.end();
+        self.end_with_arguments();
     }
 
-    /// Says that an event is not one of its own. The lines of ftrace are not in
-    /// the JSON of a document, which may have others.
+    /// Says that an event is not one of its own. The lines of ftrace are not in the JSON of a
+    /// document, which may have others.
     fn mark(&mut self) {
         if !self.documents.is_whole() {
             self.json.raw(",");

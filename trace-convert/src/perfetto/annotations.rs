@@ -1,7 +1,6 @@
 //! Arguments.
 
-use std::fmt::Write;
-
+use data_encoding::HEXLOWER;
 use trace_format::{Arguments, Item, Value};
 
 use super::exporter::PerfettoExporter;
@@ -47,7 +46,7 @@ fn shown<'a>(item: &Item<'a>, value: Value<'a>) -> AnnotationValue {
         Value::String(value) => AnnotationValue::String(item.text(value).into_owned()),
         Value::Pointer(value) => AnnotationValue::Pointer(value),
         Value::Bool(value) => AnnotationValue::Bool(value),
-        Value::Blob(value) => AnnotationValue::String(hex(value)),
+        Value::Blob(value) => AnnotationValue::String(HEXLOWER.encode(value)),
     }
 }
 
@@ -82,7 +81,7 @@ pub(super) fn string(name: &str, value: impl Into<String>) -> DebugAnnotation {
 /// Returns the arguments that a blob's bytes are.
 pub(super) fn bytes(payload: &[u8]) -> [DebugAnnotation; 2] {
     let start = payload.get(..MAX_BLOB_BYTES).unwrap_or(payload);
-    [number("size", payload.len() as u64), string("blob", hex(start))]
+    [number("size", payload.len() as u64), string("blob", HEXLOWER.encode(start))]
 }
 
 /// Returns an argument that is a list of addresses.
@@ -99,13 +98,4 @@ fn array(name: &str, values: impl Iterator<Item = AnnotationValue>) -> DebugAnno
     let entry = |value| DebugAnnotation { value: Some(value), ..DebugAnnotation::default() };
     let (name, array_values) = (Some(name.to_owned()), values.map(entry).collect());
     DebugAnnotation { name, array_values, ..DebugAnnotation::default() }
-}
-
-/// Returns bytes as hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let mut digits = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _ = write!(digits, "{byte:02x}");
-    }
-    digits
 }

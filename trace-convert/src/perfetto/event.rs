@@ -1,5 +1,6 @@
 //! Event records.
 
+use trace_analyze::{arguments, carried, is_clock_anchor, Loss};
 use trace_format::layout::InstantScope;
 use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
 
@@ -8,99 +9,89 @@ use super::exporter::PerfettoExporter;
 use super::message::{Clock, ClockSnapshot, Kind, LegacyEvent, TracePacket, TrackEvent};
 use super::packets::Use;
 use super::tracks::{Uuid, ROOT};
-use trace_analyze::arguments;
-use trace_analyze::carried;
-use trace_analyze::{is_clock_anchor, Loss};
 
 /// `BuiltinClock`
 const REALTIME: u32 = 1;
 /// `BuiltinClock`; the clock of all times in the file.
 const BOOTTIME: u32 = 6;
 
+/// An event record, with its thread and its time in nanoseconds.
+#[derive(Clone, Copy)]
+pub(super) struct EventRecord<'r, 'a> {
+    pub(super) item: &'r Item<'a>,
+    pub(super) event: &'r Event<'a>,
+    pub(super) koids: ThreadKoids,
+    pub(super) nanos: u64,
+}
+
 impl PerfettoExporter {
     #[inline]
     pub(super) fn event<'a>(&mut self, item: &Item<'a>, event: &Event<'a>) {
-        let nanos = item.nanos(event.ticks);
-        let koids = item.thread(event.thread);
+        let (koids, nanos) = (item.thread(event.thread), item.nanos(event.ticks));
+        let record = &EventRecord { item, event, koids, nanos };
         match event.kind {
-            EventKind::DurationComplete { end } => {
-                self.duration(item, event, koids, (nanos, item.nanos(end)));
-            }
+            EventKind::DurationComplete { end } => self.duration(record, item.nanos(end)),
             EventKind::DurationBegin => {
                 let track = self.tracks.thread(koids);
-                self.plain(item, event, (Kind::SliceBegin, track), nanos);
+                self.plain(record, Kind::SliceBegin, track);
             }
-            EventKind::DurationEnd => self.duration_end(item, event, koids, nanos),
+            EventKind::DurationEnd => self.duration_end(record),
             EventKind::Instant { scope } => {
-                self.instant(item, event, koids, (nanos, scope.unwrap_or(InstantScope::Thread)));
+                self.instant(record, scope.unwrap_or(InstantScope::Thread));
             }
-            EventKind::Counter { id } => self.counter(item, event, koids, (nanos, id)),
-            EventKind::FlowBegin { id } => self.flow(item, event, koids, (nanos, b's', id)),
-            EventKind::FlowStep { id } => self.flow(item, event, koids, (nanos, b't', id)),
-            EventKind::FlowEnd { id } => self.flow(item, event, koids, (nanos, b'f', id)),
-            EventKind::AsyncBegin { id } => self.async_begin(item, event, koids, (nanos, id)),
-            EventKind::AsyncInstant { id } => {
-                self.async_event(item, event, koids, (Kind::Instant, nanos, id));
-            }
-            EventKind::AsyncEnd { id } => {
-                self.async_event(item, event, koids, (Kind::SliceEnd, nanos, id));
-            }
+            EventKind::Counter { id } => self.counter(record, id),
+            EventKind::FlowBegin { id } => self.flow(record, b's', id),
+            EventKind::FlowStep { id } => self.flow(record, b't', id),
+            EventKind::FlowEnd { id } => self.flow(record, b'f', id),
+            EventKind::AsyncBegin { id } => self.async_begin(record, id),
+            EventKind::AsyncInstant { id } => self.async_event(record, Kind::Instant, id),
+            EventKind::AsyncEnd { id } => self.async_event(record, Kind::SliceEnd, id),
         }
     }
 
-    /// Writes an event with its category, name and arguments.
+    /// Returns an event with the category, name and arguments of a record.
     #[inline]
-    fn plain<'a>(
+    pub(super) fn of_record(
         &mut self,
-        item: &Item<'a>,
-        event: &Event<'a>,
-        (kind, track): (Kind, Uuid),
-        nanos: u64,
-    ) {
-        let mut made = self.labelled(item, (kind, track), (event.category, event.name));
-        made.debug_annotations = self.annotations(item, &event.arguments);
-        self.timed(nanos, made);
+        record: &EventRecord<'_, '_>,
+        kind: Kind,
+        track: Uuid,
+    ) -> TrackEvent {
+        let EventRecord { item, event, .. } = *record;
+        let mut track_event = self.labelled(item, (kind, track), (event.category, event.name));
+        track_event.debug_annotations = self.annotations(item, &event.arguments);
+        track_event
     }
 
     #[inline]
-    fn duration<'a>(
-        &mut self,
-        item: &Item<'a>,
-        event: &Event<'a>,
-        koids: ThreadKoids,
-        (start, end): (u64, u64),
-    ) {
+    fn plain(&mut self, record: &EventRecord<'_, '_>, kind: Kind, track: Uuid) {
+        let track_event = self.of_record(record, kind, track);
+        self.timed(record.nanos, track_event);
+    }
+
+    #[inline]
+    fn duration(&mut self, record: &EventRecord<'_, '_>, end: u64) {
+        let start = record.nanos;
         self.conversion.reversed_durations += u64::from(end < start);
         let end = end.max(start);
-        let track = self.tracks.for_duration(&mut self.packets, koids, (start, end));
-        self.plain(item, event, (Kind::SliceBegin, track), start);
+        let track = self.tracks.for_duration(&mut self.packets, record.koids, (start, end));
+        self.plain(record, Kind::SliceBegin, track);
         self.packets.event(end, slice_end(track));
     }
 
-    /// Closes the innermost duration of this category and name; either may be empty.
-    fn duration_end<'a>(
-        &mut self,
-        item: &Item<'a>,
-        event: &Event<'a>,
-        koids: ThreadKoids,
-        nanos: u64,
-    ) {
-        let place = (Kind::SliceEnd, self.tracks.thread(koids));
-        let mut made = self.labelled(item, place, (event.category, event.name));
-        // Perfetto takes an empty string for a name of its own.
-        made.category_iid = made.category_iid.filter(|_| !item.text(event.category).is_empty());
-        made.name_iid = made.name_iid.filter(|_| !item.text(event.name).is_empty());
-        made.debug_annotations = self.annotations(item, &event.arguments);
-        self.timed(nanos, made);
+    /// Ends the innermost duration of this category and name. Either may be empty.
+    fn duration_end(&mut self, record: &EventRecord<'_, '_>) {
+        let EventRecord { item, event, .. } = *record;
+        let track = self.tracks.thread(record.koids);
+        let mut end = self.of_record(record, Kind::SliceEnd, track);
+        // For Perfetto an empty string is a name that has to match.
+        end.category_iid = end.category_iid.filter(|_| !item.text(event.category).is_empty());
+        end.name_iid = end.name_iid.filter(|_| !item.text(event.name).is_empty());
+        self.timed(record.nanos, end);
     }
 
-    fn instant<'a>(
-        &mut self,
-        item: &Item<'a>,
-        event: &Event<'a>,
-        koids: ThreadKoids,
-        (nanos, scope): (u64, InstantScope),
-    ) {
+    fn instant(&mut self, record: &EventRecord<'_, '_>, scope: InstantScope) {
+        let EventRecord { item, event, koids, nanos } = *record;
         let track = match scope {
             InstantScope::Thread => self.tracks.thread(koids),
             InstantScope::Process => {
@@ -109,7 +100,7 @@ impl PerfettoExporter {
             }
             InstantScope::Global => self.tracks.named(&mut self.packets, ROOT, "global events"),
         };
-        self.plain(item, event, (Kind::Instant, track), nanos);
+        self.plain(record, Kind::Instant, track);
         if let Some(loss) = Loss::of(item, event) {
             self.loss(item, event, &loss, nanos);
         }
@@ -118,8 +109,8 @@ impl PerfettoExporter {
         }
     }
 
-    /// Shows a loss over its time. Losses of several threads may overlap: each
-    /// has a track, which are shown as one.
+    /// Shows a loss as a slice. Losses of several threads may overlap: each has a track of its own,
+    /// and Perfetto shows tracks of one name as one.
     #[cold]
     fn loss<'a>(&mut self, item: &Item<'a>, event: &Event<'a>, loss: &Loss<'a>, nanos: u64) {
         let process = self.tracks.process(loss.thread.process);
@@ -130,16 +121,15 @@ impl PerfettoExporter {
         let to = ticks("to").unwrap_or(nanos);
         let from = ticks("from").unwrap_or(nanos).min(to);
         let name = format!("{} records dropped: {}", loss.number, loss.reason);
-        let mut made = self.note(track, "trace", name);
-        made.kind = Some(Kind::SliceBegin as i32);
-        made.debug_annotations =
-            vec![number("number", loss.number), number("thread", loss.thread.thread)];
-        self.packets.event(from, made);
+        let annotations = vec![number("number", loss.number), number("thread", loss.thread.thread)];
+        let mut begin = self.note(track, "trace", name, annotations);
+        begin.kind = Some(Kind::SliceBegin as i32);
+        self.packets.event(from, begin);
         self.packets.event(to, slice_end(track));
     }
 
-    /// Tells the time of day by the first clock anchor. More would have to
-    /// agree with each other better than two clocks do.
+    /// Writes the time of day of the first clock anchor. Perfetto requires that clock snapshots
+    /// agree more exactly than two clocks do.
     #[cold]
     fn time_of_day<'a>(&mut self, item: &Item<'a>, event: &Event<'a>, nanos: u64) {
         let Some(realtime) = arguments::named_unsigned(item, &event.arguments, "realtime_ns")
@@ -153,116 +143,78 @@ impl PerfettoExporter {
         self.packets.packet(TracePacket { clock_snapshot, ..TracePacket::default() });
     }
 
-    fn counter<'a>(
-        &mut self,
-        item: &Item<'a>,
-        event: &Event<'a>,
-        koids: ThreadKoids,
-        (nanos, id): (u64, u64),
-    ) {
+    fn counter(&mut self, record: &EventRecord<'_, '_>, id: u64) {
+        let EventRecord { item, event, koids, nanos } = *record;
         let process = self.tracks.process(koids.process);
         let label = self.catalog.label(item, event.category, event.name).0;
-        let _ = (item.text(event.category), item.text(event.name));
         for argument in &event.arguments {
-            let value = CounterValue::of(argument.value);
+            let value = counter_value(argument.value);
             let argument = item.text(argument.name);
             if carried::is_carried(&argument) {
                 continue;
             }
-            let Some(value) = value else {
+            let Some((counter_value, double_counter_value)) = value else {
                 self.conversion.counter_values_left_out += 1;
                 continue;
             };
             let key = self.catalog.text(item, (&*argument).into());
             let name = || format!("{}:{argument}:{id}", item.text(event.name));
             let track = self.tracks.counter(&mut self.packets, process, (label, key, id), name);
-            self.timed(nanos, value.event(track));
+            let (kind, track_uuid) = (Some(Kind::Counter as i32), Some(track));
+            let sample = TrackEvent { kind, track_uuid, ..TrackEvent::default() };
+            self.timed(nanos, TrackEvent { counter_value, double_counter_value, ..sample });
         }
     }
 
-    fn flow<'a>(
-        &mut self,
-        item: &Item<'a>,
-        event: &Event<'a>,
-        koids: ThreadKoids,
-        (nanos, phase, id): (u64, u8, u64),
-    ) {
-        let made = TrackEvent {
+    fn flow(&mut self, record: &EventRecord<'_, '_>, phase: u8, id: u64) {
+        let EventRecord { item, event, koids, nanos } = *record;
+        let track_event = TrackEvent {
             track_uuid: Some(self.tracks.thread(koids)),
             category_iid: Some(self.string(Use::Category, item, event.category)),
             name_iid: Some(self.string(Use::Name, item, event.name)),
             legacy_event: Some(LegacyEvent {
                 phase: Some(phase.into()),
                 unscoped_id: Some(id),
-                // To the slice that begins next, as without `bp` in a document.
+                // Without `bp` in a document, a flow ends at the slice that begins next.
                 bind_to_enclosing: Some(!carried::lacks(item, &event.arguments, "bp")),
             }),
             ..TrackEvent::default()
         };
-        self.timed(nanos, made);
+        self.timed(nanos, track_event);
         let mut names = event.arguments.iter().map(|argument| item.text(argument.name));
         if names.any(|name| !carried::is_carried(&name)) {
-            self.flow_arguments(item, event, koids, nanos);
+            self.flow_arguments(record);
         }
     }
 
-    /// Shows the arguments of a flow's event, for which Perfetto has no place,
-    /// with an instant. On the thread's track the next arrow would end at it, and
-    /// not at the slice that is open there.
-    fn flow_arguments<'a>(
-        &mut self,
-        item: &Item<'a>,
-        event: &Event<'a>,
-        koids: ThreadKoids,
-        nanos: u64,
-    ) {
-        let process = self.tracks.process(koids.process);
+    /// Shows the arguments of a flow event, which Perfetto cannot store, as an instant. An instant
+    /// on the thread's track would become the end of the next arrow.
+    fn flow_arguments(&mut self, record: &EventRecord<'_, '_>) {
+        let process = self.tracks.process(record.koids.process);
         let track = self.tracks.named(&mut self.packets, process, "flow events");
-        let mut made = self.labelled(item, (Kind::Instant, track), (event.category, event.name));
-        made.debug_annotations = self.annotations(item, &event.arguments);
-        made.debug_annotations.push(number("thread", koids.thread));
-        self.timed(nanos, made);
+        let mut instant = self.of_record(record, Kind::Instant, track);
+        instant.debug_annotations.push(number("thread", record.koids.thread));
+        self.timed(record.nanos, instant);
     }
 }
 
-/// A value of a counter.
-#[derive(Debug, Clone, Copy)]
-enum CounterValue {
-    Int(i64),
-    Double(f64),
+/// Returns a counter's value as an integer or as a double; `None` if it is not a finite number.
+fn counter_value(value: Value<'_>) -> Option<(Option<i64>, Option<f64>)> {
+    let integer = match value {
+        Value::Int32(value) => value.into(),
+        Value::Uint32(value) => value.into(),
+        Value::Int64(value) => value,
+        Value::Uint64(value) => match i64::try_from(value) {
+            Ok(value) => value,
+            Err(_) => return Some((None, Some(value as f64))),
+        },
+        Value::Double(value) if value.is_finite() => return Some((None, Some(value))),
+        _ => return None,
+    };
+    Some((Some(integer), None))
 }
 
-impl CounterValue {
-    fn of(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Int32(value) => Some(Self::Int(value.into())),
-            Value::Uint32(value) => Some(Self::Int(value.into())),
-            Value::Int64(value) => Some(Self::Int(value)),
-            Value::Uint64(value) => {
-                Some(i64::try_from(value).map_or(Self::Double(value as f64), Self::Int))
-            }
-            Value::Double(value) if value.is_finite() => Some(Self::Double(value)),
-            _ => None,
-        }
-    }
-
-    fn event(self, track: Uuid) -> TrackEvent {
-        let (counter_value, double_counter_value) = match self {
-            Self::Int(value) => (Some(value), None),
-            Self::Double(value) => (None, Some(value)),
-        };
-        let (kind, track_uuid) = (Some(Kind::Counter as i32), Some(track));
-        TrackEvent {
-            kind,
-            track_uuid,
-            counter_value,
-            double_counter_value,
-            ..TrackEvent::default()
-        }
-    }
-}
-
-/// Returns the end of what is open on a track.
+/// Returns the end of the innermost slice of a track.
 pub(super) fn slice_end(track: Uuid) -> TrackEvent {
     let (kind, track_uuid) = (Some(Kind::SliceEnd as i32), Some(track));
     TrackEvent { kind, track_uuid, ..TrackEvent::default() }

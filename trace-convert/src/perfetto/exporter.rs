@@ -7,7 +7,7 @@ use trace_format::layout::BlobType;
 use trace_format::{Item, Metadata, Record, Text};
 
 use super::embedded::Embedded;
-use super::message::{Kind, TrackEvent};
+use super::message::{DebugAnnotation, Kind, TrackEvent};
 use super::operations::Operations;
 use super::packets::{Packets, Use};
 use super::tracks::{Tracks, Uuid};
@@ -47,7 +47,24 @@ impl Exporter for PerfettoExporter {
         self.objects.note(item);
         match &item.record {
             Record::Event(event) => self.event(item, event),
-            record => self.rare_record(item, record),
+            Record::Blob(blob) => self.blob(item, blob),
+            Record::UserspaceObject(object) => self.userspace_object(item, object),
+            Record::KernelObject(object) => self.kernel_object(item, object),
+            Record::LegacyContextSwitch(_) | Record::ContextSwitch(_) => self.context_switch(item),
+            Record::ThreadWakeup(wakeup) => self.thread_wakeup(item, wakeup),
+            Record::Log(log) => self.log(item, log),
+            Record::Module(module) => self.module(item, module),
+            Record::Mmap(mmap) => self.mmap(item, mmap),
+            Record::Backtrace(backtrace) => self.backtrace(item, backtrace),
+            Record::LargeBlob(blob) => self.large_blob(item, blob),
+            Record::Metadata(Metadata::ProviderEvent { id, event }) => {
+                self.provider_event(*id, *event);
+            }
+            Record::Metadata(_)
+            | Record::Initialization { .. }
+            | Record::String { .. }
+            | Record::Thread { .. }
+            | Record::Unknown(_) => {}
         }
     }
 
@@ -73,30 +90,6 @@ impl Exporter for PerfettoExporter {
 }
 
 impl PerfettoExporter {
-    fn rare_record(&mut self, item: &Item<'_>, record: &Record<'_>) {
-        match record {
-            Record::Event(event) => self.event(item, event),
-            Record::Blob(blob) => self.blob(item, blob),
-            Record::UserspaceObject(object) => self.userspace_object(item, object),
-            Record::KernelObject(object) => self.kernel_object(item, object),
-            Record::LegacyContextSwitch(_) | Record::ContextSwitch(_) => self.context_switch(item),
-            Record::ThreadWakeup(wakeup) => self.thread_wakeup(item, wakeup),
-            Record::Log(log) => self.log(item, log),
-            Record::Module(module) => self.module(item, module),
-            Record::Mmap(mmap) => self.mmap(item, mmap),
-            Record::Backtrace(backtrace) => self.backtrace(item, backtrace),
-            Record::LargeBlob(blob) => self.large_blob(item, blob),
-            Record::Metadata(Metadata::ProviderEvent { id, event }) => {
-                self.provider_event(*id, *event);
-            }
-            Record::Metadata(_)
-            | Record::Initialization { .. }
-            | Record::String { .. }
-            | Record::Thread { .. }
-            | Record::Unknown(_) => {}
-        }
-    }
-
     /// Takes note of the time, with which what waited for one is written.
     #[inline]
     pub(super) fn pass(&mut self, nanos: u64) {
@@ -130,8 +123,7 @@ impl PerfettoExporter {
         self.packets.string(used_as, id, self.catalog.string(id))
     }
 
-    /// Returns an event of the kind with the category and name that a record
-    /// has.
+    /// Returns an event of the kind with the category and name that a record has.
     #[inline]
     pub(super) fn labelled(
         &mut self,
@@ -154,6 +146,7 @@ impl PerfettoExporter {
         track: Uuid,
         category: &'static str,
         name: impl Into<String>,
+        debug_annotations: Vec<DebugAnnotation>,
     ) -> TrackEvent {
         let id = self.catalog.intern(category);
         TrackEvent {
@@ -161,6 +154,7 @@ impl PerfettoExporter {
             track_uuid: Some(track),
             category_iid: Some(self.packets.string(Use::Category, id, category)),
             name: Some(name.into()),
+            debug_annotations,
             ..TrackEvent::default()
         }
     }

@@ -1,67 +1,53 @@
-//! Events of operations across threads.
+//! Async events.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use trace_format::{Event, Item, ThreadKoids};
+use trace_analyze::arguments;
 
 use super::annotations::pointer;
+use super::event::EventRecord;
 use super::exporter::PerfettoExporter;
 use super::message::Kind;
 use super::operations::Begin;
 use super::tracks::Uuid;
-use trace_analyze::arguments;
 
 impl PerfettoExporter {
-    pub(super) fn async_begin<'a>(
-        &mut self,
-        item: &Item<'a>,
-        event: &Event<'a>,
-        koids: ThreadKoids,
-        (nanos, id): (u64, u64),
-    ) {
-        let uuid = operation(item, event, koids, id);
+    pub(super) fn async_begin(&mut self, record: &EventRecord<'_, '_>, id: u64) {
+        let EventRecord { item, event, koids, nanos } = *record;
+        let uuid = operation_track(record, id);
+        let parent = arguments::named_unsigned(item, &event.arguments, "parent");
         let begin = Begin {
             uuid,
             key: (koids.process, id),
-            parent: arguments::named_unsigned(item, &event.arguments, "parent")
-                .filter(|parent| *parent != id),
+            parent: parent.filter(|parent| *parent != id),
             process: self.tracks.process(koids.process),
             name: &item.text(event.name),
         };
         self.operations.begin(&mut self.packets, &begin);
-        let place = (Kind::SliceBegin, uuid);
-        let mut made = self.labelled(item, place, (event.category, event.name));
-        made.debug_annotations = self.annotations(item, &event.arguments);
-        made.debug_annotations.push(pointer("async id", id));
-        self.timed(nanos, made);
+        let mut track_event = self.of_record(record, Kind::SliceBegin, uuid);
+        track_event.debug_annotations.push(pointer("async id", id));
+        self.timed(nanos, track_event);
     }
 
-    /// Writes an event of an operation that began elsewhere in the archive.
-    pub(super) fn async_event<'a>(
-        &mut self,
-        item: &Item<'a>,
-        event: &Event<'a>,
-        koids: ThreadKoids,
-        (kind, nanos, id): (Kind, u64, u64),
-    ) {
-        let uuid = operation(item, event, koids, id);
-        let process = self.tracks.process(koids.process);
-        let name = item.text(event.name);
+    /// Writes an instant or the end of an operation. Its begin may come later in the archive.
+    pub(super) fn async_event(&mut self, record: &EventRecord<'_, '_>, kind: Kind, id: u64) {
+        let uuid = operation_track(record, id);
+        let process = self.tracks.process(record.koids.process);
+        let name = record.item.text(record.event.name);
         self.operations.mention(&mut self.packets, uuid, process, &name);
-        let mut made = self.labelled(item, (kind, uuid), (event.category, event.name));
-        made.debug_annotations = self.annotations(item, &event.arguments);
+        let mut track_event = self.of_record(record, kind, uuid);
         if kind == Kind::Instant {
-            made.debug_annotations.push(pointer("async id", id));
+            track_event.debug_annotations.push(pointer("async id", id));
         }
-        self.timed(nanos, made);
+        self.timed(record.nanos, track_event);
     }
 }
 
-/// Returns the number of the track of an operation: those of a process, a
-/// category and an id are one. It has the highest bit, which no other track's
-/// number has.
-fn operation<'a>(item: &Item<'a>, event: &Event<'a>, koids: ThreadKoids, id: u64) -> Uuid {
+/// Returns the UUID of an operation's track, which follows from its process, category and id. It has
+/// the highest bit set, unlike the UUIDs of other tracks.
+fn operation_track(record: &EventRecord<'_, '_>, id: u64) -> Uuid {
     let mut hasher = DefaultHasher::new();
-    (koids.process, id, &*item.text(event.category)).hash(&mut hasher);
+    let category = record.item.text(record.event.category);
+    (record.koids.process, id, &*category).hash(&mut hasher);
     hasher.finish() | 1 << 63
 }

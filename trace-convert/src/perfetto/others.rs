@@ -1,12 +1,13 @@
 //! Records that are neither events nor of the scheduler.
 
+use data_encoding::HEXLOWER;
 use trace_format::layout::{cut_str, BlobType, ObjectType, ProviderEvent};
 use trace_format::{
     Backtrace, Blob, Item, KernelObject, LargeBlob, Log, Mmap, Module, Process, ThreadKoids,
     UserspaceObject, Value,
 };
 
-use super::annotations::{addresses, bytes, hex, number, pointer, string, strings};
+use super::annotations::{addresses, bytes, number, pointer, string, strings};
 use super::exporter::PerfettoExporter;
 use super::message::{Kind, LogMessage};
 use super::tracks::{Uuid, ROOT};
@@ -21,11 +22,10 @@ impl PerfettoExporter {
         let message = String::from_utf8_lossy(log.message);
         let name = cut_str(message.lines().next().unwrap_or(""), MAX_LOG_NAME_BYTES);
         let track = self.tracks.thread(item.thread(log.thread));
-        let mut made = self.note(track, "log", name);
-        made.debug_annotations = vec![string("message", &*message)];
+        let mut instant = self.note(track, "log", name, vec![string("message", &*message)]);
         let body_iid = Some(self.packets.log_message(message.into_owned()));
-        made.log_message = Some(LogMessage { body_iid });
-        self.timed(item.nanos(log.ticks), made);
+        instant.log_message = Some(LogMessage { body_iid });
+        self.timed(item.nanos(log.ticks), instant);
     }
 
     pub(super) fn provider_event(&mut self, id: u32, event: ProviderEvent) {
@@ -34,9 +34,9 @@ impl PerfettoExporter {
             false => "provider event",
         };
         let track = self.tracks.named(&mut self.packets, ROOT, "lost records");
-        let mut made = self.note(track, "trace", name);
-        made.debug_annotations = vec![number("provider", id.into()), number("event", event.bits())];
-        self.untimed(made);
+        let annotations = vec![number("provider", id.into()), number("event", event.bits())];
+        let instant = self.note(track, "trace", name, annotations);
+        self.untimed(instant);
     }
 
     pub(super) fn kernel_object<'a>(&mut self, item: &Item<'a>, object: &KernelObject<'a>) {
@@ -55,20 +55,20 @@ impl PerfettoExporter {
             }
             kind => {
                 let track = self.tracks.named(&mut self.packets, ROOT, "objects");
-                let mut made = self.note(track, "object", name);
-                made.debug_annotations = self.annotations(item, &object.arguments);
-                made.debug_annotations.extend([number("koid", koid), number("type", kind.bits())]);
-                self.untimed(made);
+                let mut annotations = self.annotations(item, &object.arguments);
+                annotations.extend([number("koid", koid), number("type", kind.bits())]);
+                let instant = self.note(track, "object", name, annotations);
+                self.untimed(instant);
             }
         }
     }
 
     pub(super) fn userspace_object<'a>(&mut self, item: &Item<'a>, object: &UserspaceObject<'a>) {
         let track = self.in_process(item, object.process, "objects");
-        let mut made = self.note(track, "object", item.text(object.name));
-        made.debug_annotations = self.annotations(item, &object.arguments);
-        made.debug_annotations.push(pointer("pointer", object.pointer));
-        self.untimed(made);
+        let mut annotations = self.annotations(item, &object.arguments);
+        annotations.push(pointer("pointer", object.pointer));
+        let instant = self.note(track, "object", item.text(object.name), annotations);
+        self.untimed(instant);
     }
 
     pub(super) fn blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
@@ -90,10 +90,10 @@ impl PerfettoExporter {
     /// Shows the bytes of a blob.
     pub(super) fn bytes(&mut self, name: &str, blob_type: BlobType, payload: &[u8]) {
         let track = self.tracks.named(&mut self.packets, ROOT, "blobs");
-        let mut made = self.note(track, "blob", name);
-        made.debug_annotations = vec![number("type", blob_type.bits())];
-        made.debug_annotations.extend(bytes(payload));
-        self.untimed(made);
+        let mut annotations = vec![number("type", blob_type.bits())];
+        annotations.extend(bytes(payload));
+        let instant = self.note(track, "blob", name, annotations);
+        self.untimed(instant);
     }
 
     pub(super) fn large_blob<'a>(&mut self, item: &Item<'a>, blob: &LargeBlob<'a>) {
@@ -101,51 +101,49 @@ impl PerfettoExporter {
             Some(event) => self.tracks.thread(item.thread(event.thread)),
             None => self.tracks.named(&mut self.packets, ROOT, "blobs"),
         };
-        let mut made = self.labelled(item, (Kind::Instant, track), (blob.category, blob.name));
-        if let Some(event) = &blob.event {
-            made.debug_annotations = self.annotations(item, &event.arguments);
-        }
-        made.debug_annotations.extend(bytes(blob.payload));
+        let mut instant = self.labelled(item, (Kind::Instant, track), (blob.category, blob.name));
+        instant.debug_annotations = self.annotations(item, &item.record.arguments());
+        instant.debug_annotations.extend(bytes(blob.payload));
         match &blob.event {
-            Some(event) => self.timed(item.nanos(event.ticks), made),
-            None => self.untimed(made),
+            Some(event) => self.timed(item.nanos(event.ticks), instant),
+            None => self.untimed(instant),
         }
     }
 
     pub(super) fn module(&mut self, item: &Item<'_>, module: &Module<'_>) {
         let track = self.in_process(item, module.process, "modules");
         let name = String::from_utf8_lossy(module.name);
-        let mut made = self.note(track, "profiler", name);
-        made.debug_annotations = vec![
+        let annotations = vec![
             number("module", module.module_id.into()),
-            string("build id", hex(module.build_id)),
+            string("build id", HEXLOWER.encode(module.build_id)),
         ];
-        self.timed(item.nanos(module.ticks), made);
+        let instant = self.note(track, "profiler", name, annotations);
+        self.timed(item.nanos(module.ticks), instant);
     }
 
     pub(super) fn mmap(&mut self, item: &Item<'_>, mmap: &Mmap) {
         let track = self.in_process(item, mmap.process, "modules");
-        let mut made = self.note(track, "profiler", "mmap");
-        made.debug_annotations = vec![
+        let annotations = vec![
             number("module", mmap.module_id.into()),
             number("flags", mmap.flags.into()),
             pointer("start", mmap.start),
             pointer("length", mmap.length),
             pointer("module address", mmap.module_address),
         ];
-        self.timed(item.nanos(mmap.ticks), made);
+        let instant = self.note(track, "profiler", "mmap", annotations);
+        self.timed(item.nanos(mmap.ticks), instant);
     }
 
     pub(super) fn backtrace(&mut self, item: &Item<'_>, backtrace: &Backtrace<'_>) {
         let track = self.tracks.thread(item.thread(backtrace.thread));
-        let mut made = self.note(track, "profiler", "backtrace");
-        made.debug_annotations = vec![addresses("frames", backtrace.frames.iter())];
+        let mut annotations = vec![addresses("frames", backtrace.frames.iter())];
         let name = |frame| self.objects.name(item, Value::Pointer(frame));
         if backtrace.frames.iter().any(|frame| name(frame).is_some()) {
             let symbols = backtrace.frames.iter().map(|frame| name(frame).unwrap_or_default());
-            made.debug_annotations.push(strings("symbols", symbols));
+            annotations.push(strings("symbols", symbols));
         }
-        self.timed(item.nanos(backtrace.ticks), made);
+        let instant = self.note(track, "profiler", "backtrace", annotations);
+        self.timed(item.nanos(backtrace.ticks), instant);
     }
 
     fn in_process(&mut self, item: &Item<'_>, process: Process, name: &'static str) -> Uuid {

@@ -69,11 +69,10 @@ impl PerfettoExporter {
     #[cold]
     fn on_other_cpu(&mut self, (cpu, nanos): (u16, u64), event: &FtraceEvent) {
         let track = self.tracks.named(&mut self.packets, ROOT, "CPUs from 1024 on");
-        let mut made = self.note(track, "sched", "");
-        made.debug_annotations = vec![unsigned("cpu", cpu.into())];
+        let mut annotations = vec![unsigned("cpu", cpu.into())];
+        let mut name = "sched_switch";
         if let Some(switch) = &event.sched_switch {
-            made.name = Some("sched_switch".to_owned());
-            made.debug_annotations.extend([
+            annotations.extend([
                 unsigned("prev_pid", switch.prev_pid() as u64),
                 string("prev_comm", switch.prev_comm()),
                 unsigned("prev_state", switch.prev_state() as u64),
@@ -82,14 +81,15 @@ impl PerfettoExporter {
             ]);
         }
         if let Some(waking) = &event.sched_waking {
-            made.name = Some("sched_waking".to_owned());
-            made.debug_annotations.extend([
+            name = "sched_waking";
+            annotations.extend([
                 unsigned("pid", waking.pid() as u64),
                 string("comm", waking.comm()),
                 unsigned("waker", event.pid().into()),
             ]);
         }
-        self.timed(nanos, made);
+        let instant = self.note(track, "sched", name, annotations);
+        self.timed(nanos, instant);
     }
 
     fn comm(&self, thread: u64) -> String {

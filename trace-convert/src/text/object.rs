@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use data_encoding::HEXLOWER;
 use trace_format::layout::{BlobType, ObjectType};
 use trace_format::{Backtrace, Blob, Item, KernelObject, LargeBlob, Mmap, Module, UserspaceObject};
 
@@ -67,8 +68,7 @@ pub(super) fn module(output: &mut dyn Write, item: &Item<'_>, module: &Module<'_
     time(output, item, module.ticks)?;
     write!(output, " module {}", module.module_id)?;
     quoted(output, &String::from_utf8_lossy(module.name))?;
-    output.write_str(" build id ")?;
-    module.build_id.iter().try_for_each(|byte| write!(output, "{byte:02x}"))
+    write!(output, " build id {}", HEXLOWER.encode_display(module.build_id))
 }
 
 pub(super) fn mmap(output: &mut dyn Write, item: &Item<'_>, mmap: &Mmap) -> fmt::Result {

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
+use data_encoding::BASE64;
 use sha2::{Digest, Sha256};
 
 use super::visible::visible;
 use super::Timeline;
-use crate::base64;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
@@ -39,7 +39,7 @@ impl Timeline {
                 "style hash" => hash(STYLE, output)?,
                 "script" => output.write_all(SCRIPT.as_bytes())?,
                 "style" => output.write_all(STYLE.as_bytes())?,
-                _ => base64(&self.encode(), output)?,
+                _ => write!(output, "{}", BASE64.encode_display(&self.encode()))?,
             }
             rest = behind;
         }
@@ -49,19 +49,7 @@ impl Timeline {
 
 /// Writes the hash of a script or style for a Content Security Policy.
 fn hash(text: &str, output: &mut impl Write) -> io::Result<()> {
-    output.write_all(b"'sha256-")?;
-    base64(&Sha256::digest(text), output)?;
-    output.write_all(b"'")
-}
-
-fn base64(bytes: &[u8], output: &mut impl Write) -> io::Result<()> {
-    let mut digits = Vec::new();
-    for piece in bytes.chunks(3 << 14) {
-        digits.clear();
-        piece.chunks(3).for_each(|group| digits.extend_from_slice(&base64::digits(group)));
-        output.write_all(&digits)?;
-    }
-    Ok(())
+    write!(output, "'sha256-{}'", BASE64.encode_display(&Sha256::digest(text)))
 }
 
 /// Returns a text as it stands in HTML and XML.
