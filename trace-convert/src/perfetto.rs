@@ -1,67 +1,65 @@
-//! Perfetto's own format, protobuf.
+//! Perfetto's native format, a protobuf.
 //!
-//! Perfetto reads archives as they are, but leaves out what it has no place
-//! for there: logs, losses, blobs, objects, the scope of instants, the upper
-//! half of koids. In its own format there is a place for all of it.
+//! Perfetto reads archives, but ignores logs, losses, blobs, objects, the scope of instants and the
+//! upper half of koids. Its native format can express all of them.
 //!
-//! # What becomes of each record
+//! # Records
 //!
 //! | FXT                         | Perfetto                                               |
 //! |-----------------------------|--------------------------------------------------------|
 //! | time                        | nanoseconds of the provider's clock, as boot time      |
 //! | process and thread koid     | process and thread with that number, up to 2^31 - 1    |
-//! | other koid of a thread, as of a track of an application | a track of its name below its process |
-//! | other koid of a process     | a track that holds those of its threads                |
+//! | other koid of a thread, such as an application's track | a track of its name below its process |
+//! | other koid of a process     | a track, the parent of its threads' tracks             |
 //! | instant                     | an instant on its thread, or on the track `process events` of its process, or `global events` |
 //! | counter                     | a counter of the process for each argument that is a number, `name:argument:id` |
-//! | duration begin, end         | the same; an end belongs to the innermost begin of its category and name, of which either may be empty |
-//! | duration complete           | both; those that overlap others of their thread on a track `overlapping` below it |
-//! | async begin, instant, end   | slice and instants on a track of their own below the process, with `async id`; with an argument `parent` below the track of the operation with that id |
+//! | duration begin, end         | the same; an end closes the innermost begin of its category and name, either of which may be empty |
+//! | duration complete           | both; on a track `overlapping` below its thread if it overlaps others |
+//! | async begin, instant, end   | slice and instants on a track for the operation below the process, with `async id`; an argument `parent` is the id of the parent track's operation |
 //! | flow begin, step, end       | a flow of this category, name and id, at the slice of the thread; with arguments also an instant on the track `flow events` of its process |
-//! | kernel object: process, thread | names; the last one counts                           |
+//! | kernel object: process, thread | names; the last one is used                          |
 //! | other kernel object         | an instant on the track `objects`                      |
 //! | userspace object            | an instant on the track `objects` of its process, with `pointer` |
 //! | log                         | an instant of the category `log` on its thread, named by its first line, and a row of the log |
-//! | loss (event `records dropped`) | the instant that it is, and a slice over its time on the track `lost records` of its process |
+//! | loss (event `records dropped`) | the instant, and a slice over its time on the track `lost records` of its process |
 //! | provider event              | an instant on the track `lost records`                 |
 //! | blob of Perfetto's packets  | these packets; blobs of one provider are one stream    |
 //! | other blob, large blob without time | an instant on the track `blobs`                |
 //! | large blob                  | an instant on its thread                               |
-//! | context switch, wakeup      | events of the scheduler, with priorities or weights; on CPUs from 1024 on, which Perfetto refuses, instants |
+//! | context switch, wakeup      | events of the scheduler, with priorities or weights; instants on CPUs from 1024 on, which Perfetto refuses |
 //! | module, mapping             | an instant on the track `modules` of its process       |
-//! | backtrace                   | an instant on its thread with the addresses, innermost first, and the names of the objects there as `symbols` |
-//! | clock anchor                | besides the instant, for the first one, the time of day |
-//! | string, thread, initialization, other metadata | only what other records need of them |
+//! | backtrace                   | an instant on its thread with the addresses, innermost first, and the names of the objects at these addresses as `symbols` |
+//! | clock anchor                | the instant, and for the first one the time of day     |
+//! | string, thread, initialization, other metadata | resolved in the records that refer to them |
 //! | unknown, malformed          | nothing, counted                                       |
 //!
-//! Of a document of the Trace Event Format, `process_labels` and sort indices reach Perfetto too,
-//! and a flow end without `bp` leads to the slice that begins next.
+//! `process_labels` and sort indices of a document of the Trace Event Format are written, too. A
+//! flow end without `bp` binds to the slice that begins next.
 //!
-//! Records without a time that need one have that of the record before, or of
-//! the first that has one.
+//! An event of a record without a time has the time of the record before, or of the first record
+//! that has a time.
 //!
 //! | argument                    | Perfetto                                               |
 //! |-----------------------------|--------------------------------------------------------|
-//! | null, double that is no finite number | a string: `null`, `NaN`, `inf`, `-inf`       |
-//! | bool, integer, koid, double | the same; integers beyond 2^63 - 1, which it would show as negative, are strings |
-//! | string                      | a string; U+FFFD for what is not UTF-8                 |
+//! | null, double that is not finite | a string: `null`, `NaN`, `inf`, `-inf`             |
+//! | bool, integer, koid, double | the same; integers above 2^63 - 1, which it would show as negative, are strings |
+//! | string                      | a string; U+FFFD for invalid UTF-8                     |
 //! | pointer                     | a pointer                                              |
 //! | blob                        | a string of hexadecimal digits                         |
-//! | pointer or koid of an object | besides, as `ARGUMENT name`, the object's name        |
+//! | pointer or koid of an object | also the object's name, as `ARGUMENT name`            |
 //!
-//! Blobs that were split are one. Bytes beyond 16 MiB of one blob are left out: `size` says how
-//! many there are.
+//! Split blobs are joined. Bytes beyond 16 MiB of a blob are omitted; `size` is the full size.
 
 mod annotations;
 mod embedded;
 mod event;
 mod exporter;
 mod hints;
+mod instants;
 mod lanes;
 mod message;
 mod operation;
 mod operations;
-mod others;
 mod packets;
 mod scheduling;
 #[cfg(test)]
@@ -76,12 +74,11 @@ use crate::export::export;
 use crate::{Conversion, ConvertError};
 use exporter::PerfettoExporter;
 
-/// Writes all that `reader` reads to `output` as a trace of Perfetto's.
+/// Converts an archive to a trace in Perfetto's format.
 ///
-/// Bad records are left out. Where the archive breaks off, the trace is what
-/// was read until then. It is written in large pieces and flushed at the end.
-/// Memory grows with the number of different strings, processes, threads and
-/// counters.
+/// Malformed records are skipped. If the archive is cut, the trace has the records before the cut.
+/// The output is written in large pieces and flushed at the end. Memory grows with the number of
+/// distinct strings, processes, threads and counters.
 ///
 /// # Errors
 ///

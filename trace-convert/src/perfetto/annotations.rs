@@ -1,4 +1,4 @@
-//! Arguments.
+//! Arguments as debug annotations.
 
 use data_encoding::HEXLOWER;
 use trace_format::{Arguments, Item, Value};
@@ -7,7 +7,7 @@ use super::exporter::PerfettoExporter;
 use super::message::{AnnotationValue, DebugAnnotation};
 use super::packets::Use;
 
-/// How much of a blob is shown, in bytes.
+/// The maximum size of a blob, in bytes.
 const MAX_BLOB_BYTES: usize = 16 << 20;
 
 impl PerfettoExporter {
@@ -22,7 +22,7 @@ impl PerfettoExporter {
         for argument in arguments {
             annotations.push(DebugAnnotation {
                 name_iid: Some(self.string(Use::Annotation, item, argument.name)),
-                value: Some(shown(item, argument.value)),
+                value: Some(annotation_value(item, argument.value)),
                 ..DebugAnnotation::default()
             });
             if let Some(name) = self.objects.name(item, argument.value) {
@@ -34,7 +34,7 @@ impl PerfettoExporter {
     }
 }
 
-fn shown<'a>(item: &Item<'a>, value: Value<'a>) -> AnnotationValue {
+fn annotation_value<'a>(item: &Item<'a>, value: Value<'a>) -> AnnotationValue {
     match value {
         Value::Null => AnnotationValue::String("null".to_owned()),
         Value::Int32(value) => AnnotationValue::Int(value.into()),
@@ -57,39 +57,39 @@ fn unsigned(value: u64) -> AnnotationValue {
     }
 }
 
-/// Returns an argument that no record has.
+/// Returns an annotation that is not an argument of the record.
 pub(super) fn annotation(name: &str, value: AnnotationValue) -> DebugAnnotation {
     let (name, value) = (Some(name.to_owned()), Some(value));
     DebugAnnotation { name, value, ..DebugAnnotation::default() }
 }
 
-/// Returns an argument that is a number.
+/// Returns a number as an annotation.
 pub(super) fn number(name: &str, value: u64) -> DebugAnnotation {
     annotation(name, unsigned(value))
 }
 
-/// Returns an argument that is a pointer, or a number best read in base 16.
+/// Returns a pointer, or a number in base 16, as an annotation.
 pub(super) fn pointer(name: &str, value: u64) -> DebugAnnotation {
     annotation(name, AnnotationValue::Pointer(value))
 }
 
-/// Returns an argument that is a string.
+/// Returns a string as an annotation.
 pub(super) fn string(name: &str, value: impl Into<String>) -> DebugAnnotation {
     annotation(name, AnnotationValue::String(value.into()))
 }
 
-/// Returns the arguments that a blob's bytes are.
+/// Returns the annotations of a blob's payload.
 pub(super) fn bytes(payload: &[u8]) -> [DebugAnnotation; 2] {
     let start = payload.get(..MAX_BLOB_BYTES).unwrap_or(payload);
     [number("size", payload.len() as u64), string("blob", HEXLOWER.encode(start))]
 }
 
-/// Returns an argument that is a list of addresses.
+/// Returns a list of addresses as an annotation.
 pub(super) fn addresses(name: &str, list: impl Iterator<Item = u64>) -> DebugAnnotation {
     array(name, list.map(AnnotationValue::Pointer))
 }
 
-/// Returns an argument that is a list of strings.
+/// Returns a list of strings as an annotation.
 pub(super) fn strings<'a>(name: &str, list: impl Iterator<Item = &'a str>) -> DebugAnnotation {
     array(name, list.map(|text| AnnotationValue::String(text.to_owned())))
 }

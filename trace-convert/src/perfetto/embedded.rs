@@ -1,7 +1,7 @@
-//! Blobs that are pieces of a trace in Perfetto's format.
+//! Blobs with traces in Perfetto's format.
 //!
-//! A program that uses Perfetto's SDK beside FXT puts its trace into blobs, cut anywhere. All
-//! blobs of a provider are one stream of packets.
+//! A program that uses Perfetto's SDK in addition to FXT writes its trace into blobs, split at any
+//! byte. All blobs of a provider are one stream of packets.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use prost::Message;
 
 use super::packets::PACKET;
 
-/// The longest packet that is waited for, in bytes.
+/// The maximum size of a packet, in bytes.
 const MAX_PACKET_BYTES: usize = 64 << 20;
 
 /// The streams of packets, by provider.
@@ -19,22 +19,22 @@ pub(super) struct Embedded(BTreeMap<Option<u32>, Stream>);
 
 #[derive(Debug, Default)]
 struct Stream {
-    /// The start of a packet whose end is still to come.
+    /// The start of a packet that is not complete yet.
     incomplete: Vec<u8>,
     is_malformed: bool,
 }
 
 impl Embedded {
-    /// Takes the next piece of a provider's stream; returns the packets that are complete by now.
+    /// Appends the next piece of a provider's stream, and returns the packets that are complete.
     ///
     /// # Errors
     ///
-    /// The stream has something else than packets: the bytes that are left.
+    /// The stream is malformed. The error has the bytes that were not returned yet.
     pub(super) fn push(&mut self, provider: Option<u32>, piece: &[u8]) -> Result<Vec<u8>, Vec<u8>> {
         let stream = self.0.entry(provider).or_default();
         stream.incomplete.extend_from_slice(piece);
-        let whole = stream.whole();
-        match whole {
+        let complete = stream.complete_bytes();
+        match complete {
             Some(length) => {
                 let rest = stream.incomplete.split_off(length);
                 Ok(std::mem::replace(&mut stream.incomplete, rest))
@@ -46,7 +46,7 @@ impl Embedded {
         }
     }
 
-    /// Returns what is left of packets whose end is missing.
+    /// Returns the incomplete packets at the ends of the streams.
     pub(super) fn finish(&mut self) -> impl Iterator<Item = Vec<u8>> {
         let streams = std::mem::take(&mut self.0).into_values();
         streams.map(|stream| stream.incomplete).filter(|rest| !rest.is_empty())
@@ -54,26 +54,25 @@ impl Embedded {
 }
 
 impl Stream {
-    /// Returns how many bytes are whole packets; `None` if something else is between them.
-    fn whole(&self) -> Option<usize> {
+    /// Returns the size of the complete packets; `None` if the stream is malformed.
+    fn complete_bytes(&self) -> Option<usize> {
         if self.is_malformed {
             return None;
         }
         let mut rest = &self.incomplete[..];
         loop {
-            let behind = match packet(rest) {
-                Next::Packet(behind) => behind,
+            rest = match packet(rest) {
+                Next::Packet(after) => after,
                 Next::Incomplete => return Some(self.incomplete.len() - rest.len()),
                 Next::Malformed => return None,
             };
-            rest = behind;
         }
     }
 }
 
-/// What a stream goes on with.
+/// The next part of a stream.
 enum Next<'a> {
-    /// A packet, with what is behind it.
+    /// A packet. The field has the bytes after it.
     Packet(&'a [u8]),
     Incomplete,
     Malformed,
@@ -87,16 +86,16 @@ fn packet(bytes: &[u8]) -> Next<'_> {
     }
     let Ok(length) = decode_varint(&mut rest) else { return short(bytes) };
     match rest.split_at_checked(usize::try_from(length).unwrap_or(usize::MAX)) {
-        // It has the form of a message: its fields are passed over.
-        Some((packet, behind)) if <()>::decode(packet).is_ok() => Next::Packet(behind),
+        // `()` accepts every well-formed message.
+        Some((packet, after)) if <()>::decode(packet).is_ok() => Next::Packet(after),
         None if length <= MAX_PACKET_BYTES as u64 => Next::Incomplete,
         _ => Next::Malformed,
     }
 }
 
-/// Returns what a start is that has no whole key and length.
+/// Classifies bytes without a complete key and length.
 fn short(bytes: &[u8]) -> Next<'static> {
-    /// A key and a length of ten bytes each have room.
+    /// A key and a length have ten bytes each.
     const MAX_START_BYTES: usize = 20;
     match bytes.len() < MAX_START_BYTES {
         true => Next::Incomplete,
@@ -109,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_are_put_together() {
+    fn split_packets_are_joined() {
         let mut embedded = Embedded::default();
         assert_eq!(embedded.push(None, b"\x0a"), Ok(vec![]));
         assert_eq!(embedded.push(Some(1), b"\x0a\x00\x0a\x02\x08"), Ok(b"\x0a\x00".to_vec()));
@@ -119,8 +118,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_packet_stays_what_it_is() {
-        // Another field; a packet that is no message; a length that no packet has.
+    fn malformed_streams_are_returned() {
+        // Another field; a packet that is not a message; a length beyond the limit.
         for other in [&b"\x12\x00"[..], b"\x0a\x01\x08", b"\x0a\xff\xff\xff\xff\x0f"] {
             let mut embedded = Embedded::default();
             assert_eq!(embedded.push(None, other), Err(other.to_vec()));

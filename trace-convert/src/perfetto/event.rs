@@ -128,8 +128,8 @@ impl PerfettoExporter {
         self.packets.event(to, slice_end(track));
     }
 
-    /// Writes the time of day of the first clock anchor. Perfetto requires that clock snapshots
-    /// agree more exactly than two clocks do.
+    /// Writes the time of day of the first clock anchor. With several ones, Perfetto would require
+    /// more exact clocks.
     #[cold]
     fn time_of_day<'a>(&mut self, item: &Item<'a>, event: &Event<'a>, nanos: u64) {
         let Some(realtime) = arguments::named_unsigned(item, &event.arguments, "realtime_ns")

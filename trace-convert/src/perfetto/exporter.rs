@@ -1,4 +1,4 @@
-//! One conversion under way.
+//! The exporter for Perfetto's format.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -17,10 +17,10 @@ use trace_analyze::catalog::Catalog;
 use trace_analyze::objects::Objects;
 use trace_analyze::Damage;
 
-/// The most records without a time that wait for one.
+/// The maximum number of events that wait for the first time.
 const MAX_WAITING: usize = 1024;
 
-/// One conversion under way.
+/// A conversion to Perfetto's format in progress.
 #[derive(Debug, Default)]
 pub(super) struct PerfettoExporter {
     pub(super) packets: Packets,
@@ -30,13 +30,13 @@ pub(super) struct PerfettoExporter {
     pub(super) catalog: Catalog,
     pub(super) objects: Objects,
     pub(super) conversion: Conversion,
-    /// The time of the record that had one last, in nanoseconds.
+    /// The time of the last record that has one, in nanoseconds.
     nanos: Option<u64>,
-    /// Events without a time that came before the first one with a time.
+    /// Events without a time before the first record with a time.
     waiting: Vec<TrackEvent>,
-    /// The names of threads, as the scheduler would know them.
+    /// The command names of threads, for the scheduler's events.
     pub(super) comms: HashMap<u64, Box<str>>,
-    /// Whether the time of day was told.
+    /// Whether the time of day was written.
     pub(super) has_time_of_day: bool,
 }
 
@@ -90,7 +90,7 @@ impl Exporter for PerfettoExporter {
 }
 
 impl PerfettoExporter {
-    /// Takes note of the time, with which what waited for one is written.
+    /// Records the time of a record. The first one is the time of the waiting events.
     #[inline]
     pub(super) fn pass(&mut self, nanos: u64) {
         if self.nanos.replace(nanos).is_none() {
@@ -100,14 +100,14 @@ impl PerfettoExporter {
         }
     }
 
-    /// Writes an event that has a time.
+    /// Writes an event with a time.
     #[inline]
     pub(super) fn timed(&mut self, nanos: u64, event: TrackEvent) {
         self.pass(nanos);
         self.packets.event(nanos, event);
     }
 
-    /// Writes an event that has none.
+    /// Writes an event of a record without a time.
     pub(super) fn untimed(&mut self, event: TrackEvent) {
         match self.nanos {
             Some(nanos) => self.packets.event(nanos, event),
@@ -116,14 +116,14 @@ impl PerfettoExporter {
         }
     }
 
-    /// Returns the number of a category or name of `item`'s record.
+    /// Returns the interned id of a string of `item`'s record.
     #[inline]
     pub(super) fn string(&mut self, used_as: Use, item: &Item<'_>, text: Text<'_>) -> u64 {
         let id = self.catalog.text(item, text);
         self.packets.string(used_as, id, self.catalog.string(id))
     }
 
-    /// Returns an event of the kind with the category and name that a record has.
+    /// Returns an event with the category and name of a record.
     #[inline]
     pub(super) fn labelled(
         &mut self,
@@ -140,7 +140,7 @@ impl PerfettoExporter {
         }
     }
 
-    /// Returns an instant with a category and name that no record has.
+    /// Returns an instant with a category and name that are not strings of the record.
     pub(super) fn note(
         &mut self,
         track: Uuid,

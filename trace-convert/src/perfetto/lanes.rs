@@ -1,21 +1,19 @@
-//! Durations of one thread that lie neither beside nor within each other.
+//! Overlapping durations of one thread.
 //!
-//! A track of Perfetto's is a stack: an end closes what began last. Durations
-//! that overlap, which no thread of a program has but a converted trace may,
-//! need tracks beside it.
+//! A track in Perfetto is a stack: an end closes the last begin. Durations that overlap without
+//! being nested need further tracks. Only converted traces have them.
 
-/// The most durations within each other that are watched.
+/// The maximum number of nested durations of a track.
 const MAX_DEPTH: usize = 4096;
-/// The most tracks beside a thread's own.
+/// The maximum number of tracks of a thread.
 const MAX_LANES: usize = 64;
 
-/// A thread's track and those beside it, with the whole durations that may
-/// still be open on each.
+/// A thread's track and its further tracks, each with the complete durations that may be open.
 #[derive(Debug, Default)]
 pub(super) struct Lanes(Vec<Vec<(u64, u64)>>);
 
 impl Lanes {
-    /// Returns where a duration fits: 0 for the thread's own track.
+    /// Returns the number of a duration's track: 0 for the thread's own track.
     #[inline]
     pub(super) fn place(&mut self, start: u64, end: u64) -> usize {
         for (place, lane) in self.0.iter_mut().enumerate() {
@@ -34,17 +32,17 @@ impl Lanes {
     }
 }
 
-/// Tells whether no open duration ends within a new one that began later.
+/// Returns whether a new duration is nested in the open ones, or they in it.
 #[inline]
 fn fits(lane: &[(u64, u64)], start: u64, end: u64) -> bool {
-    // They are in each other: the one on top ends first.
+    // Open durations are nested: the last one ends first.
     lane.last().is_none_or(|(from, to)| end <= *to || start <= *from)
 }
 
 #[inline]
 fn push(lane: &mut Vec<(u64, u64)>, start: u64, end: u64) {
     let is_outer = lane.last().is_some_and(|(_, to)| end > *to);
-    // An outer one that comes late is over the others, which are on top of it.
+    // An outer duration that follows its inner ones needs no place: they end first.
     if !is_outer && lane.len() < MAX_DEPTH {
         lane.push((start, end));
     }
@@ -55,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_overlaps_goes_beside() {
+    fn overlapping_durations_get_further_lanes() {
         let mut lanes = Lanes::default();
         assert_eq!(lanes.place(0, 100), 0);
         assert_eq!(lanes.place(10, 20), 0);
@@ -68,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outer_one_may_come_later() {
+    fn outer_durations_may_follow_inner_ones() {
         let mut lanes = Lanes::default();
         assert_eq!(lanes.place(10, 20), 0);
         assert_eq!(lanes.place(5, 50), 0);

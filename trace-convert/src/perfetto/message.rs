@@ -1,9 +1,7 @@
-//! The messages of Perfetto's format that are written, with the fields that
-//! are.
+//! The messages and fields of Perfetto's format that the exporter writes.
 //!
-//! Names and numbers are those of `protos/perfetto/trace/` in Perfetto's
-//! sources. Lists that never have more than one entry here are optional
-//! fields: on the wire they are the same.
+//! Names and numbers are those of `protos/perfetto/trace/` in Perfetto's sources. Repeated fields
+//! with at most one entry are optional fields here: their encoding is the same.
 
 use prost::Message;
 
@@ -63,8 +61,8 @@ pub(super) enum Kind {
     Counter = 4,
 }
 
-/// `TrackEvent.LegacyEvent`, for flows: only these belong to the slice that is
-/// open on the track, as flows of FXT do.
+/// `TrackEvent.LegacyEvent`, for flows: only legacy flows bind to the open slice of the track, as
+/// flows of FXT do.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct LegacyEvent {
     /// A letter of the Trace Event Format.
@@ -126,8 +124,8 @@ pub(super) struct InternedData {
     pub(super) log_message_body: Vec<InternedString>,
 }
 
-/// `EventCategory`, `EventName`, `DebugAnnotationName` and `LogMessageBody`,
-/// which are alike.
+/// `EventCategory`, `EventName`, `DebugAnnotationName` and `LogMessageBody`, which have the same
+/// fields.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct InternedString {
     #[prost(uint64, optional, tag = "1")]
@@ -156,8 +154,8 @@ pub(super) struct TrackDescriptor {
     pub(super) sibling_merge_behavior: Option<i32>,
 }
 
-/// `TrackDescriptor.SiblingMergeBehavior`: whether tracks of one name below one
-/// parent are shown as one; they are unless it says otherwise.
+/// `TrackDescriptor.SiblingMergeBehavior`: whether tracks of one name and parent are shown as one,
+/// which is the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SiblingMerge {
     None = 2,
@@ -189,7 +187,7 @@ pub(super) struct ThreadDescriptor {
     pub(super) thread_name: Option<String>,
 }
 
-/// `CounterDescriptor`; that it is there says that the track is a counter's.
+/// `CounterDescriptor`; marks the track of a counter.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct CounterDescriptor {}
 
@@ -203,8 +201,7 @@ pub(super) struct ClockSnapshot {
 /// `ClockSnapshot.Clock`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Clock {
-    /// `BuiltinClock`: 1 `CLOCK_REALTIME`, 6 `CLOCK_BOOTTIME`, which here is
-    /// the clock of all times.
+    /// `BuiltinClock`: 1 `CLOCK_REALTIME`, 6 `CLOCK_BOOTTIME`, the clock of all times.
     #[prost(uint32, optional, tag = "1")]
     pub(super) clock_id: Option<u32>,
     #[prost(uint64, optional, tag = "2")]

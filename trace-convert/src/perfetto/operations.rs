@@ -1,10 +1,8 @@
-//! Operations across threads: a track for each, nested as tasks are.
+//! Tracks of async operations, nested by parent.
 //!
-//! An archive is in the order of time for each thread and not for all together:
-//! the end of an operation may come before its begin, and a task before the one
-//! that began it. So the number of a track follows from what the operation is,
-//! and its description, which may stand anywhere in the file, waits for the
-//! parent.
+//! An archive is ordered by time for each thread, not across threads: the end of an operation may
+//! precede its begin, and a child its parent. Therefore a track's UUID is a hash of the operation,
+//! and the track's descriptor, which may be anywhere in the file, waits for the parent.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -12,26 +10,25 @@ use super::message::{SiblingMerge, TrackDescriptor};
 use super::packets::Packets;
 use super::tracks::{plain, Uuid};
 
-/// How many operations are remembered. A begin is at least 32 bytes long: these
-/// are far more than a buffer of the usual size holds, in which their order may
-/// be another one than in time.
+/// The maximum number of operations that are kept. Records are out of order within one buffer, and
+/// a buffer of the default size has fewer begins, of at least 32 bytes each.
 const MAX_REMEMBERED: usize = 1 << 19;
 
-/// The operations that began last, and those that are not described yet.
+/// The latest operations, and the tracks without a descriptor.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
     described: HashSet<Uuid>,
-    /// The track of the operation with an id, in a process.
+    /// The track of an operation, by process and id.
     by_id: HashMap<(u64, u64), Uuid>,
-    /// The operations of both in the order of their begins.
+    /// The operations of `described` and `by_id` in the order of their begins.
     order: VecDeque<(Uuid, (u64, u64))>,
-    /// What to describe when it is known where it belongs.
+    /// The tracks whose parent is unknown.
     waiting: HashMap<Uuid, Waiting>,
-    /// Those of them that wait for the operation with an id, in a process.
+    /// The tracks that wait for a parent, by the parent's process and id.
     children: HashMap<(u64, u64), Vec<Uuid>>,
 }
 
-/// A track that is not described yet.
+/// A track without a descriptor.
 #[derive(Debug)]
 struct Waiting {
     process: Uuid,
@@ -39,7 +36,7 @@ struct Waiting {
     has_parent: bool,
 }
 
-/// An operation that begins.
+/// The begin of an operation.
 #[derive(Debug)]
 pub(super) struct Begin<'a> {
     pub(super) uuid: Uuid,
@@ -91,15 +88,14 @@ impl Operations {
         }
     }
 
-    /// Sees to it that a track of which there is no begin yet is described in
-    /// the end.
+    /// Adds a track whose begin was not read yet. It gets a descriptor at the end of the archive.
     pub(super) fn mention(&mut self, packets: &mut Packets, uuid: Uuid, process: Uuid, name: &str) {
         if !self.described.contains(&uuid) && !self.waiting.contains_key(&uuid) {
             self.wait(packets, uuid, process, name, false);
         }
     }
 
-    /// Puts a description off; false if there are so many that it is not.
+    /// Delays a descriptor; writes it and returns `false` if too many wait.
     fn wait(
         &mut self,
         packets: &mut Packets,
@@ -116,7 +112,7 @@ impl Operations {
         true
     }
 
-    /// Describes the tracks that still wait, below their processes, in the same order each time.
+    /// Writes the descriptors of the waiting tracks, below their processes, in a fixed order.
     pub(super) fn finish(&mut self, packets: &mut Packets) {
         let mut all: Vec<_> = std::mem::take(&mut self.waiting).into_iter().collect();
         all.sort_unstable_by_key(|(uuid, _)| *uuid);
@@ -127,8 +123,8 @@ impl Operations {
     }
 }
 
-/// Describes the track of an operation within another one. Those of equal names
-/// are kept apart: else all that is in them would be in the first.
+/// Returns the descriptor of a nested operation. Tracks of one name stay separate: else Perfetto
+/// would show all of their slices in the first one.
 fn nested(uuid: Uuid, parent: Uuid, name: &str) -> TrackDescriptor {
     let sibling_merge_behavior = Some(SiblingMerge::None as i32);
     TrackDescriptor { sibling_merge_behavior, ..plain(uuid, parent, name) }

@@ -1,4 +1,4 @@
-//! Writing of packets, with strings as numbers where they come again.
+//! Packets with interned strings.
 
 use std::io::{self, Write};
 
@@ -7,22 +7,22 @@ use prost::Message;
 
 use super::message::{InternedData, InternedString, TracePacket, TrackDescriptor, TrackEvent};
 
-/// All events are of one sequence: numbers of strings mean the same in all. Packets that are
-/// passed on have small numbers.
+/// The sequence of all events, which share interned strings. Embedded packets have small sequence
+/// ids.
 const SEQUENCE: u32 = 0xff58_5401;
-/// The sequence of descriptions. Perfetto takes the thread that one describes
-/// for that of all events of its sequence that are of no thread.
+/// The sequence of descriptors. For Perfetto, the thread of a descriptor is the default thread of
+/// its sequence's events.
 const DESCRIPTIONS: u32 = 0xff58_5402;
-/// `TracePacket.SequenceFlags`: the numbers of strings begin here.
+/// `TracePacket.SequenceFlags`: the packet resets the interned strings.
 const STATE_CLEARED: u32 = 1;
-/// `TracePacket.SequenceFlags`: the packet has numbers of strings.
+/// `TracePacket.SequenceFlags`: the packet uses interned strings.
 const NEEDS_STATE: u32 = 2;
-/// The field of `Trace` that packets are.
+/// The field of packets in `Trace`.
 pub(super) const PACKET: u32 = 1;
-/// How much is written at once, in bytes.
+/// The size of the writes to the output, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What a string is used for: each use has numbers of its own.
+/// The use of a string. Each use has its own table of interned strings.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Use {
     Category,
@@ -30,53 +30,52 @@ pub(super) enum Use {
     Annotation,
 }
 
-/// The packets that are not written yet, and the strings that have a number.
+/// The packets that are not written yet, and the interned strings.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
     bytes: Vec<u8>,
     is_started: bool,
-    /// The strings that the next packet has to tell.
-    told: Option<InternedData>,
-    /// Which strings, by their numbers, were told for each use.
-    known: [Vec<bool>; 3],
+    /// The strings that the next packet interns.
+    new_strings: Option<InternedData>,
+    /// Whether each string of the catalog is interned, for each use.
+    interned: [Vec<bool>; 3],
     messages: u64,
     events: u64,
 }
 
 impl Packets {
-    /// Returns the number of a string, `id` in the catalog.
+    /// Returns the interned id of the string with `id` in the catalog.
     #[inline]
     pub(super) fn string(&mut self, used_as: Use, id: u32, text: &str) -> u64 {
         let iid = u64::from(id) + 1;
-        let is_known = self.known[used_as as usize].get(id as usize).copied().unwrap_or(false);
-        if !is_known {
-            self.tell(used_as, id, text);
+        if self.interned[used_as as usize].get(id as usize) != Some(&true) {
+            self.intern(used_as, id, text);
         }
         iid
     }
 
     #[cold]
-    fn tell(&mut self, used_as: Use, id: u32, text: &str) {
-        let (known, place) = (&mut self.known[used_as as usize], id as usize);
-        if known.len() <= place {
-            known.resize(place + 1, false);
+    fn intern(&mut self, used_as: Use, id: u32, text: &str) {
+        let (interned, place) = (&mut self.interned[used_as as usize], id as usize);
+        if interned.len() <= place {
+            interned.resize(place + 1, false);
         }
-        known[place] = true;
-        let told = self.told.get_or_insert_with(InternedData::default);
+        interned[place] = true;
+        let data = self.new_strings.get_or_insert_with(InternedData::default);
         let list = match used_as {
-            Use::Category => &mut told.event_categories,
-            Use::Name => &mut told.event_names,
-            Use::Annotation => &mut told.debug_annotation_names,
+            Use::Category => &mut data.event_categories,
+            Use::Name => &mut data.event_names,
+            Use::Annotation => &mut data.debug_annotation_names,
         };
         list.push(InternedString { iid: Some(u64::from(id) + 1), text: Some(text.to_owned()) });
     }
 
-    /// Returns the number of a log message. No two have the same.
+    /// Interns a log message and returns its id. Messages are not compared.
     pub(super) fn log_message(&mut self, text: String) -> u64 {
         self.messages += 1;
         let iid = Some(self.messages);
-        let told = self.told.get_or_insert_with(InternedData::default);
-        told.log_message_body.push(InternedString { iid, text: Some(text) });
+        let data = self.new_strings.get_or_insert_with(InternedData::default);
+        data.log_message_body.push(InternedString { iid, text: Some(text) });
         self.messages
     }
 
@@ -84,22 +83,22 @@ impl Packets {
     #[inline]
     pub(super) fn event(&mut self, nanos: u64, event: TrackEvent) {
         self.events += 1;
-        let told = self.told.take();
+        let interned_data = self.new_strings.take();
         self.packet(TracePacket {
             timestamp: Some(nanos),
             track_event: Some(event),
-            interned_data: told,
+            interned_data,
             sequence_flags: Some(NEEDS_STATE),
             ..TracePacket::default()
         });
     }
 
-    /// Returns how many events were written.
+    /// Returns the number of events so far.
     pub(super) fn events(&self) -> u64 {
         self.events
     }
 
-    /// Describes a track.
+    /// Writes the descriptor of a track.
     pub(super) fn descriptor(&mut self, descriptor: TrackDescriptor) {
         let track_descriptor = Some(descriptor);
         let trusted_packet_sequence_id = Some(DESCRIPTIONS);
@@ -110,7 +109,7 @@ impl Packets {
         });
     }
 
-    /// Writes a packet that describes no track.
+    /// Writes a packet of the events' sequence.
     #[inline]
     pub(super) fn packet(&mut self, mut packet: TracePacket) {
         packet.trusted_packet_sequence_id = Some(SEQUENCE);
@@ -121,7 +120,7 @@ impl Packets {
         self.write(&packet);
     }
 
-    /// Passes packets on.
+    /// Copies embedded packets.
     pub(super) fn pass_on(&mut self, packets: &[u8]) {
         self.bytes.extend_from_slice(packets);
     }
@@ -129,10 +128,10 @@ impl Packets {
     #[inline]
     fn write(&mut self, packet: &TracePacket) {
         encode_key(PACKET, WireType::LengthDelimited, &mut self.bytes);
-        packet.encode_length_delimited(&mut self.bytes).expect("a vector grows as it must");
+        packet.encode_length_delimited(&mut self.bytes).expect("a vector grows as required");
     }
 
-    /// Writes what there is if it is worth it.
+    /// Writes the packets if there are enough.
     #[inline]
     pub(super) fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()> {
         match self.bytes.len() < PIECE_BYTES {
@@ -141,7 +140,7 @@ impl Packets {
         }
     }
 
-    /// Writes what there is.
+    /// Writes the packets.
     pub(super) fn write_all(&mut self, output: &mut impl Write) -> io::Result<()> {
         output.write_all(&self.bytes)?;
         self.bytes.clear();

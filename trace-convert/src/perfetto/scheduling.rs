@@ -1,4 +1,4 @@
-//! Scheduling records: events of Linux's scheduler, as ftrace has them.
+//! Scheduling records, as ftrace events of Linux's scheduler.
 
 use trace_format::layout::ThreadState;
 use trace_format::{Item, ThreadWakeup};
@@ -9,10 +9,10 @@ use super::message::{FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking, T
 use super::tracks::ROOT;
 use trace_analyze::scheduling::{waker, Switch, Task};
 
-/// What the scheduler calls a thread that is none: the idle processor.
+/// The scheduler's name for the idle thread.
 const SWAPPER: &str = "swapper";
 
-/// Perfetto refuses a file with a CPU that has this number or a higher one.
+/// Perfetto refuses a file with a CPU of this or a higher number.
 const MAX_CPUS: u16 = 1024;
 
 impl PerfettoExporter {
@@ -38,11 +38,11 @@ impl PerfettoExporter {
     }
 
     pub(super) fn thread_wakeup<'a>(&mut self, item: &Item<'a>, wakeup: &ThreadWakeup<'a>) {
-        let turn = Task::of(item, wakeup.thread, &wakeup.arguments, "weight");
+        let task = Task::of(item, wakeup.thread, &wakeup.arguments, "weight");
         let sched_waking = SchedWaking {
-            comm: Some(self.comm(turn.thread)),
-            pid: Some(number(turn.thread)),
-            prio: priority(turn),
+            comm: Some(self.comm(task.thread)),
+            pid: Some(number(task.thread)),
+            prio: priority(task),
             success: Some(1),
             target_cpu: Some(wakeup.cpu.into()),
         };
@@ -57,7 +57,7 @@ impl PerfettoExporter {
     fn scheduled(&mut self, (cpu, nanos): (u16, u64), mut event: FtraceEvent) {
         self.pass(nanos);
         if cpu >= MAX_CPUS {
-            return self.on_other_cpu((cpu, nanos), &event);
+            return self.instant_on_cpu((cpu, nanos), &event);
         }
         event.timestamp = Some(nanos);
         let bundle = FtraceEventBundle { cpu: Some(cpu.into()), event: Some(event) };
@@ -65,9 +65,9 @@ impl PerfettoExporter {
         self.packets.packet(TracePacket { ftrace_events, ..TracePacket::default() });
     }
 
-    /// Shows as an instant what the scheduler did on a processor that Perfetto does not take.
+    /// Shows an event of a CPU that Perfetto refuses as an instant.
     #[cold]
-    fn on_other_cpu(&mut self, (cpu, nanos): (u16, u64), event: &FtraceEvent) {
+    fn instant_on_cpu(&mut self, (cpu, nanos): (u16, u64), event: &FtraceEvent) {
         let track = self.tracks.named(&mut self.packets, ROOT, "CPUs from 1024 on");
         let mut annotations = vec![unsigned("cpu", cpu.into())];
         let mut name = "sched_switch";
@@ -101,16 +101,16 @@ impl PerfettoExporter {
     }
 }
 
-fn priority(turn: Task) -> Option<i32> {
-    turn.weight.and_then(|weight| i32::try_from(weight).ok())
+fn priority(task: Task) -> Option<i32> {
+    task.weight.and_then(|weight| i32::try_from(weight).ok())
 }
 
-/// Returns a thread's koid as Linux numbers threads: the low 31 bits.
+/// Returns a koid as a thread id of Linux, which has 31 bits.
 fn number(koid: u64) -> i32 {
     (koid & 0x7fff_ffff) as i32
 }
 
-/// Returns a state as the bits that Linux 4.14 and later has for it.
+/// Returns the bits for a state in Linux 4.14 and later.
 fn linux_state(state: ThreadState) -> i64 {
     const RUNNABLE: i64 = 0;
     const SLEEPING: i64 = 1;

@@ -1,4 +1,4 @@
-//! Each kind of record as the packets that are expected.
+//! Tests of the packets for each record type.
 
 mod events;
 mod others;
@@ -23,7 +23,7 @@ fn convert_bytes(archive: &[u8]) -> (Vec<String>, Conversion) {
     (shown::lines(&output), conversion)
 }
 
-/// Checks what comes before the tracks of process and thread.
+/// Checks the packets before the descriptors of process and thread.
 #[track_caller]
 fn on_thread(records: &[Record<'_>], expected: &[&str]) {
     let (lines, _) = convert(records);

@@ -1,4 +1,4 @@
-//! The tracks of a trace.
+//! Tracks and their descriptors.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -11,13 +11,13 @@ use super::message::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, Tra
 use super::packets::Packets;
 use trace_analyze::catalog::Catalog;
 
-/// The number of a track in the file, from 1.
+/// The UUID of a track: a number from 1.
 pub(super) type Uuid = u64;
 
-/// The tracks of a trace, and what hangs on them.
+/// The tracks of a trace.
 ///
-/// Perfetto takes the first name that a process is given: processes and threads
-/// are described at the end, when their names are known.
+/// Perfetto uses the first name of a process. Therefore the descriptors of processes and threads
+/// are written at the end, when all names are known.
 ///
 /// Memory grows with the number of processes, threads and counters.
 #[derive(Debug, Default)]
@@ -25,16 +25,16 @@ pub(super) struct Tracks {
     last: Uuid,
     processes: BTreeMap<u64, Uuid>,
     threads: Vec<ThreadTrack>,
-    /// The place of each thread in the list.
+    /// The index of each thread in `threads`.
     places: HashMap<ThreadKoids, usize>,
-    /// The thread that was looked for last, as one after another is.
+    /// The last thread that was looked up. Consecutive events often have the same thread.
     recent: Option<(ThreadKoids, usize)>,
     counters: HashMap<(Uuid, CounterKey), Uuid>,
     named: HashMap<(Uuid, &'static str), Uuid>,
     pub(super) hints: Hints,
 }
 
-/// The numbers of a counter's label and key in the catalog, and its id.
+/// A counter's label and key in the catalog, and its id.
 pub(super) type CounterKey = (u32, u32, u64);
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ struct ThreadTrack {
     beside: Vec<Uuid>,
 }
 
-/// The root of tracks: what is of no process.
+/// The parent of tracks without a process.
 pub(super) const ROOT: Uuid = 0;
 
 impl Tracks {
@@ -65,7 +65,6 @@ impl Tracks {
         uuid
     }
 
-    /// Returns what there is of a thread.
     #[inline]
     fn of_thread(&mut self, koids: ThreadKoids) -> Option<&mut ThreadTrack> {
         let place = match self.recent {
@@ -95,7 +94,7 @@ impl Tracks {
         uuid
     }
 
-    /// Describes the processes and threads.
+    /// Writes the descriptors of processes and threads.
     pub(super) fn finish(&self, packets: &mut Packets, catalog: &Catalog) {
         for (koid, uuid) in &self.processes {
             let name = catalog.process_name(*koid);
@@ -107,8 +106,8 @@ impl Tracks {
         }
     }
 
-    /// Returns the track for a duration of a thread: its own, or one beside it if
-    /// the duration overlaps others there.
+    /// Returns the track for a duration of a thread: the thread's track, or a further one if the
+    /// duration overlaps others.
     pub(super) fn for_duration(
         &mut self,
         packets: &mut Packets,
@@ -153,14 +152,14 @@ impl Tracks {
         }
     }
 
-    /// Describes a track that is used once.
+    /// Creates a track. Tracks of the same name stay separate.
     pub(super) fn single(&mut self, packets: &mut Packets, parent: Uuid, name: &str) -> Uuid {
         let uuid = self.next();
         packets.descriptor(plain(uuid, parent, name));
         uuid
     }
 
-    /// Returns the track with this name below another one.
+    /// Returns the track of a name below another one.
     pub(super) fn named(
         &mut self,
         packets: &mut Packets,
@@ -185,8 +184,7 @@ pub(super) fn plain(uuid: Uuid, parent: Uuid, name: &str) -> TrackDescriptor {
     }
 }
 
-/// Returns a koid as the number of a process or thread, if it can be one.
-/// Perfetto takes 0 for an idle processor.
+/// Returns a koid as a process or thread id, if it can be one. 0 is the idle thread in Perfetto.
 fn number(koid: u64) -> Option<i32> {
     i32::try_from(koid).ok().filter(|number| *number != 0)
 }
@@ -204,8 +202,8 @@ fn process_descriptor(uuid: Uuid, koid: u64, name: &str, hints: &Hints) -> Track
     TrackDescriptor { uuid: Some(uuid), process, ..TrackDescriptor::default() }
 }
 
-/// A thread whose koid, or whose process's, is no number that Perfetto takes
-/// is a track below its process, as the tracks of an application are.
+/// Returns the descriptor of a thread. If Perfetto cannot express the koids as ids, it is a track
+/// below the process, as an application's tracks are.
 fn thread_descriptor(
     uuid: Uuid,
     process: Uuid,
@@ -230,7 +228,7 @@ fn labelled(what: &str, koid: u64, name: &str) -> String {
     match name {
         "" if koid == 0 => format!("unknown {what}"),
         "" => format!("{what} {koid:#x}"),
-        // The koid of a track of an application is made up.
+        // The koids of an application's tracks are artificial.
         name if koid >> 63 == 1 => name.to_owned(),
         name => format!("{name} {koid:#x}"),
     }

@@ -30,7 +30,7 @@ fn durations() {
 }
 
 #[test]
-fn durations_that_overlap_have_a_track_beside() {
+fn overlapping_durations_get_a_further_track() {
     let whole = |from, end| at(from, plain(EventKind::DurationComplete { end }));
     let expected = [
         "100 begin @2 cat:name",
@@ -43,7 +43,7 @@ fn durations_that_overlap_have_a_track_beside() {
 }
 
 #[test]
-fn instants_are_where_their_scope_says() {
+fn instants_are_on_the_track_of_their_scope() {
     let scoped = |scope| plain(EventKind::Instant { scope });
     on_thread(&[scoped(None)], &["1500 instant @2 cat:name"]);
     on_thread(&[scoped(Some(InstantScope::Thread))], &["1500 instant @2 cat:name"]);
@@ -104,7 +104,7 @@ fn counters_have_a_track_for_each_value() {
 }
 
 #[test]
-fn flows_are_of_the_thread() {
+fn flows_are_on_the_thread_s_track() {
     let id = u64::MAX;
     let kinds = [
         (EventKind::FlowBegin { id }, 's'),
@@ -121,9 +121,9 @@ fn flows_are_of_the_thread() {
     }
 }
 
-/// An end belongs to the begin of its name, as Perfetto has it for documents.
+/// An end closes the begin of its name, as in Perfetto's importer for documents.
 #[test]
-fn ends_without_a_name_are_of_any_begin() {
+fn ends_without_a_name_close_any_begin() {
     let Record::Event(end) = plain(EventKind::DurationEnd) else { unreachable!() };
     let (category, name) = (Text::EMPTY, Text::EMPTY);
     on_thread(&[Event { category, ..end }.into()], &["1500 end @2 name"]);
@@ -131,7 +131,7 @@ fn ends_without_a_name_are_of_any_begin() {
 }
 
 #[test]
-fn flows_of_documents_end_where_they_say() {
+fn flows_of_documents_bind_as_specified() {
     let binding = |arguments: &[Argument<'_>]| {
         let flow = event(EventKind::FlowEnd { id: 1 }, arguments);
         let (lines, _) = convert(&[flow]);
@@ -144,7 +144,7 @@ fn flows_of_documents_end_where_they_say() {
 }
 
 #[test]
-fn operations_have_a_track_each() {
+fn each_operation_has_a_track() {
     let id = u64::MAX;
     let records = [
         plain(EventKind::AsyncBegin { id }),
@@ -162,7 +162,7 @@ fn operations_have_a_track_each() {
 }
 
 #[test]
-fn tasks_are_nested_in_whatever_order_they_come() {
+fn operations_are_nested_in_any_order() {
     let parent = plain(EventKind::AsyncBegin { id: 1 });
     let arguments = [Argument::new("parent", Value::Uint64(1))];
     let child = event(EventKind::AsyncBegin { id: 2 }, &arguments);
@@ -173,17 +173,17 @@ fn tasks_are_nested_in_whatever_order_they_come() {
             lines.iter().map(|line| &**line).filter(|line| line.starts_with("track op")).collect();
         assert_eq!(tracks, ["track op < 1 \"name\"", "track op < op \"name\" apart"]);
     }
-    // The parent is not there.
+    // The parent is missing.
     let (lines, _) = convert(&[child]);
     assert_eq!(lines[1..], ["track op < 1 \"name\" apart", TRACKS[0]]);
-    // Nor is the begin.
+    // The begin is missing, too.
     let (lines, _) = convert(&[ends]);
     assert_eq!(lines, ["1500 end @op cat:name", "track op < 1 \"name\"", TRACKS[0]]);
 }
 
-/// Tracks of which there is no begin are described at the end.
+/// Tracks without a begin get a descriptor at the end.
 #[test]
-fn tracks_are_described_in_the_same_order_each_time() {
+fn descriptors_have_a_fixed_order() {
     let records: Vec<_> = (0..32).map(|id| plain(EventKind::AsyncEnd { id })).collect();
     let archive = archive(&records);
     let converted = || {
@@ -195,7 +195,7 @@ fn tracks_are_described_in_the_same_order_each_time() {
 }
 
 #[test]
-fn koids_that_are_no_numbers_of_linux() {
+fn koids_beyond_linux_ids_become_tracks() {
     let on = |process, thread| {
         let Record::Event(event) = plain(EventKind::DurationBegin) else { unreachable!() };
         let thread = Thread::Inline(ThreadKoids::new(process, thread));

@@ -16,7 +16,7 @@ struct Trace {
     packet: Vec<TracePacket>,
 }
 
-/// Strings by their numbers.
+/// The interned strings by id.
 #[derive(Debug, Default)]
 struct Strings([HashMap<u64, String>; 4]);
 
@@ -30,7 +30,7 @@ pub(super) fn lines(bytes: &[u8]) -> Vec<String> {
 impl Strings {
     fn line(&mut self, packet: &TracePacket) -> String {
         if let Some(told) = &packet.interned_data {
-            self.learn(told);
+            self.intern(told);
         }
         if let Some(descriptor) = &packet.track_descriptor {
             return track(descriptor);
@@ -47,12 +47,12 @@ impl Strings {
         format!("{} {}", packet.timestamp(), self.event(event))
     }
 
-    fn learn(&mut self, told: &InternedData) {
+    fn intern(&mut self, data: &InternedData) {
         let lists: [&[InternedString]; 4] = [
-            &told.event_categories,
-            &told.event_names,
-            &told.debug_annotation_names,
-            &told.log_message_body,
+            &data.event_categories,
+            &data.event_names,
+            &data.debug_annotation_names,
+            &data.log_message_body,
         ];
         for (known, list) in self.0.iter_mut().zip(lists) {
             known.extend(list.iter().map(|entry| (entry.iid(), entry.text().to_owned())));
@@ -104,8 +104,7 @@ fn value(annotation: &DebugAnnotation) -> String {
     }
 }
 
-/// Tracks of operations have numbers that follow from what they are: any will
-/// do here.
+/// The UUIDs of operations are hashes, which are not shown.
 fn uuid(uuid: u64) -> String {
     match uuid >> 63 {
         0 => uuid.to_string(),

@@ -1,4 +1,4 @@
-//! Records that are neither events nor of the scheduler.
+//! Records that become instants: logs, objects, blobs, provider events and profiler records.
 
 use data_encoding::HEXLOWER;
 use trace_format::layout::{cut_str, BlobType, ObjectType, ProviderEvent};
@@ -14,7 +14,7 @@ use super::tracks::{Uuid, ROOT};
 use trace_analyze::arguments;
 use trace_analyze::carried::{ADDED, EVENT, SHOWN};
 
-/// How much of a log message names its instant, in bytes.
+/// The maximum length of an instant's name from a log message, in bytes.
 const MAX_LOG_NAME_BYTES: usize = 100;
 
 impl PerfettoExporter {
@@ -43,7 +43,7 @@ impl PerfettoExporter {
         let koid = object.koid;
         let name = item.text(object.name);
         match object.object_type {
-            // Their names are those that the catalog has at the end.
+            // The catalog has the names at the end.
             ObjectType::PROCESS => {
                 self.tracks.process(koid);
             }
@@ -75,7 +75,7 @@ impl PerfettoExporter {
         let name = item.text(blob.name);
         match &*name {
             ADDED | SHOWN => return,
-            EVENT if self.tracks.hints.take(blob.payload) => return,
+            EVENT if self.tracks.hints.add(blob.payload) => return,
             _ => {}
         }
         if blob.blob_type != BlobType::PERFETTO {
@@ -87,7 +87,7 @@ impl PerfettoExporter {
         }
     }
 
-    /// Shows the bytes of a blob.
+    /// Writes a blob as an instant.
     pub(super) fn bytes(&mut self, name: &str, blob_type: BlobType, payload: &[u8]) {
         let track = self.tracks.named(&mut self.packets, ROOT, "blobs");
         let mut annotations = vec![number("type", blob_type.bits())];
