@@ -1,30 +1,29 @@
-//! A picture of an archive over time: a web page, or an SVG.
+//! Draws an archive over time, as a web page or an SVG.
 //!
-//! [`Timeline::read`] puts an archive into rows: for each process its threads and tracks with
-//! durations inside each other, its operations across threads and its counters; and for each CPU
-//! what ran on it. Moments, log messages, flows and lost records stand in these rows.
-//! [`Timeline::html`] writes all of it as one file that a browser opens without a network, to be
-//! searched and zoomed; [`Timeline::svg`] draws a still picture.
+//! [`Timeline::read`] arranges an archive in rows: for each process its threads and tracks with
+//! nested durations, its async operations and its counters; and for each CPU the threads that ran
+//! on it. Instants, log messages, flows and losses are in these rows. [`Timeline::html`] writes one
+//! file that a browser opens without a network, with search and zoom. [`Timeline::svg`] draws a
+//! static picture.
 //!
-//! # Texts of an archive are not trusted
+//! # Security
 //!
-//! In the page, all that comes out of the archive stands in base64, apart from its title, and is
-//! shown as text only. The page forbids itself (by a Content Security Policy with hashes) all
-//! scripts and styles but its own, and any request. Control characters and those that change the
-//! direction of writing are shown as escapes, such as `\u{202e}`.
+//! Texts of an archive are untrusted. In the page, all data of the archive is in base64, except the
+//! title, and is shown as text only. A Content Security Policy with hashes forbids requests and all
+//! scripts and styles except the page's own. Control characters, and characters that change the
+//! direction of writing, are shown as escapes such as `\u{202e}`.
 //!
 //! # Memory
 //!
-//! A timeline is held as a whole: while it is put in rows, up to 80 bytes for an event, and its
-//! arguments as they stand in the archive. There is a limit on the number of events; what is beyond
-//! it is counted in [`Timeline::left_out`]. A part of a long archive is cut out by
-//! [`slice`](crate::slice).
+//! A timeline is in memory: up to 80 bytes for an event while rows are built, and the arguments as
+//! in the archive. The number of events has a limit; [`Timeline::left_out`] counts events beyond
+//! it. [`slice`](crate::slice) writes a part of a long archive.
 //!
-//! # What is not drawn
+//! # Records that are not drawn
 //!
-//! Objects, blobs that have no time, records of profilers and of unknown types; values of counters
-//! that are no finite numbers, or of more than 64 series. They are counted, and the page says so;
-//! what an archive only carries for the JSON that it was made of is not.
+//! Objects, blobs without a time, profiler records, records of unknown types, values of counters
+//! that are not finite numbers, and series of a counter beyond 64. The page has their number. Blobs
+//! that carry parts of a JSON document are not counted.
 
 mod arguments;
 
@@ -34,12 +33,12 @@ mod durations;
 mod encode;
 mod flows;
 mod html;
+mod notes;
 mod rows;
 mod series;
 mod svg;
 #[cfg(test)]
 mod tests;
-mod undrawn;
 mod visible;
 
 use std::io::Read;
@@ -54,41 +53,39 @@ pub use svg::Drawn;
 use trace_analyze::catalog::Catalog;
 use trace_analyze::Damage;
 
-/// The most events of a timeline, unless chosen otherwise.
+/// The default limit of events.
 pub const DEFAULT_LIMIT: u64 = 2_000_000;
 
-/// How much memory the strings and arguments of the events may take, for each event of the limit,
-/// in bytes.
+/// The limit of memory for strings and arguments, in bytes for each event of the limit of events.
 pub const DETAIL_BYTES: u64 = 100;
 
-/// An archive put into rows.
+/// An archive, arranged in rows.
 #[derive(Debug)]
 pub struct Timeline {
     catalog: Catalog,
-    /// Arguments of all events, see [`arguments`].
+    /// The arguments of all events, see [`arguments`].
     arguments: Vec<u8>,
     groups: Vec<Group>,
     arrows: Vec<Arrow>,
     /// The first and the last time, in nanoseconds.
     range: (u64, u64),
-    /// The same without events of the tracing system itself.
+    /// The range without events of the tracing system itself.
     view: (u64, u64),
-    /// What else there is to say, in lines.
+    /// Notes below the timeline, such as missing data.
     notes: Vec<String>,
-    /// How many events are in the timeline.
+    /// The number of events in the timeline.
     pub events: u64,
-    /// How many events are beyond the limit, or beyond the memory for strings and arguments, and
-    /// not in the timeline.
+    /// The number of events beyond the limits of events and memory. They are not in the timeline.
     pub left_out: u64,
-    /// How many records are nothing that is drawn.
+    /// The number of records of types that are not drawn.
     pub not_drawn: u64,
-    /// What is missing in the archive.
+    /// The damage of the archive.
     pub damage: Damage,
 }
 
 impl Timeline {
-    /// Reads an archive, of which at most `limit` events are kept, with at most [`DETAIL_BYTES`] of
-    /// strings and arguments for each event of the limit.
+    /// Reads at most `limit` events of an archive, with at most [`DETAIL_BYTES`] of strings and
+    /// arguments for each event of the limit.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! Arguments of all events in one piece of memory.
+//! The encoded arguments of all events.
 //!
-//! The arguments of an event are the length of what follows, in bytes, then for each the number of
-//! its name, a byte for its type, and the value: a number, the number of a text, 8 bytes of a
-//! double, or nothing.
+//! The arguments of an event are a length in bytes, and for each argument its name (a string's
+//! number), a byte for its type, and its value: a number, a string's number, 8 bytes of a double,
+//! or nothing.
 
 use std::fmt::Write;
 
@@ -23,7 +23,8 @@ const TRUE: u8 = 7;
 const FALSE: u8 = 8;
 const BLOB: u8 = 9;
 
-/// Adds the arguments of a record; returns where they are, 0 if there are none or no place is left.
+/// Adds the arguments of a record; returns their place, or 0 if there are none or the memory
+/// exceeds 4 GiB.
 pub(super) fn add<'a>(
     all: &mut Vec<u8>,
     catalog: &mut Catalog,
@@ -38,7 +39,7 @@ pub(super) fn add<'a>(
     add_block(all, &block)
 }
 
-/// Adds one argument that is a number.
+/// Adds an argument with a number.
 pub(super) fn add_number(all: &mut Vec<u8>, name: u32, number: u64, is_koid: bool) -> u32 {
     let mut block = Vec::new();
     encode_varint(name.into(), &mut block);
@@ -47,7 +48,7 @@ pub(super) fn add_number(all: &mut Vec<u8>, name: u32, number: u64, is_koid: boo
     add_block(all, &block)
 }
 
-/// Returns where the arguments at both places are in a row.
+/// Concatenates the arguments at two places; returns the new place.
 pub(super) fn join(all: &mut Vec<u8>, first: u32, second: u32) -> u32 {
     if first == 0 || second == 0 {
         return first | second;
@@ -58,7 +59,7 @@ pub(super) fn join(all: &mut Vec<u8>, first: u32, second: u32) -> u32 {
 
 fn add_block(all: &mut Vec<u8>, block: &[u8]) -> u32 {
     if all.is_empty() {
-        // Place 0 stands for none.
+        // Place 0 means no arguments.
         all.push(0);
     }
     let Ok(place) = u32::try_from(all.len()) else { return 0 };
@@ -110,11 +111,11 @@ pub(super) fn text(all: &[u8], place: u32, catalog: &Catalog) -> String {
 }
 
 fn value_text(rest: &mut &[u8], catalog: &Catalog) -> Option<String> {
-    let (kind, behind) = rest.split_first()?;
-    *rest = behind;
+    let (kind, after) = rest.split_first()?;
+    *rest = after;
     if *kind == DOUBLE {
-        let (bytes, behind) = rest.split_first_chunk::<8>()?;
-        *rest = behind;
+        let (bytes, after) = rest.split_first_chunk::<8>()?;
+        *rest = after;
         return Some(format!("{:?}", f64::from_le_bytes(*bytes)));
     }
     let number = match *kind {

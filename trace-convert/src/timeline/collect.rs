@@ -1,4 +1,4 @@
-//! One pass over an archive.
+//! Reads an archive for a timeline.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,9 +9,10 @@ use super::arguments;
 use super::cpu::Cpus;
 use super::durations::Durations;
 use super::flows::{Flows, Stop};
+use super::notes::{notes, Undrawn};
 use super::rows::{nested, Group, Loss, Point, PointKind, Row, Slice};
-use super::series::{Counters, NotDrawn};
-use super::undrawn::Undrawn;
+use super::series::Counters;
+
 use super::{Timeline, DETAIL_BYTES};
 use trace_analyze::arguments::named_unsigned;
 use trace_analyze::catalog::Catalog;
@@ -19,11 +20,11 @@ use trace_analyze::pairing::{Edge, Unpaired};
 use trace_analyze::scheduling::Switch;
 use trace_analyze::Damage;
 
-/// Room for strings and arguments that even the smallest limit allows.
+/// The minimum limit of memory for strings and arguments.
 const MIN_DETAIL_BYTES: u64 = 1 << 20;
 
-/// What was found so far.
-#[derive(Debug)]
+/// The timeline so far.
+#[derive(Debug, Default)]
 pub(super) struct Collector {
     limit: u64,
     events: u64,
@@ -40,7 +41,7 @@ pub(super) struct Collector {
     view: Option<(u64, u64)>,
 }
 
-/// What is on a thread.
+/// The contents of a thread's row.
 #[derive(Debug, Default)]
 struct ThreadParts {
     slices: Vec<Slice>,
@@ -50,21 +51,7 @@ struct ThreadParts {
 
 impl Collector {
     pub(super) fn new(limit: u64) -> Self {
-        Self {
-            limit,
-            events: 0,
-            left_out: 0,
-            undrawn: Undrawn::default(),
-            catalog: Catalog::default(),
-            arguments: Vec::new(),
-            threads: BTreeMap::new(),
-            durations: Durations::default(),
-            counters: Counters::default(),
-            flows: Flows::default(),
-            cpus: Cpus::default(),
-            range: None,
-            view: None,
-        }
+        Self { limit, ..Self::default() }
     }
 
     pub(super) fn record(&mut self, item: &Item<'_>) {
@@ -79,7 +66,7 @@ impl Collector {
         }
     }
 
-    /// Tells whether the timeline has as many events as it may have, or as much text.
+    /// Returns whether the limit of events or of memory is reached.
     fn is_full(&self) -> bool {
         let details = self.arguments.len() as u64 + self.catalog.string_bytes() as u64;
         self.events >= self.limit
@@ -94,7 +81,7 @@ impl Collector {
                 let label = self.catalog.label(item, Text::Inline(b"log"), message);
                 let point =
                     Point { at: item.nanos(log.ticks), label, arguments: 0, kind: PointKind::Log };
-                self.reach(point.at, true);
+                self.extend(point.at, true);
                 self.thread(item.thread(log.thread)).points.push(point);
             }
             Record::LargeBlob(blob) => {
@@ -106,7 +93,7 @@ impl Collector {
                 let length = arguments::add_number(&mut self.arguments, bytes, length, false);
                 let arguments = arguments::join(&mut self.arguments, length, given);
                 let at = item.nanos(event.ticks);
-                self.reach(at, true);
+                self.extend(at, true);
                 let point = Point { at, label, arguments, kind: PointKind::Blob };
                 self.thread(item.thread(event.thread)).points.push(point);
             }
@@ -117,7 +104,7 @@ impl Collector {
     fn scheduling(&mut self, item: &Item<'_>) {
         if let Some(switch) = Switch::of(item) {
             let arguments = self.add_arguments(item, &item.record.arguments());
-            self.reach(switch.nanos, true);
+            self.extend(switch.nanos, true);
             return self.cpus.switch(switch, arguments);
         }
         if let Record::ThreadWakeup(wakeup) = &item.record {
@@ -127,7 +114,7 @@ impl Collector {
             let given = self.add_arguments(item, &wakeup.arguments);
             let arguments = arguments::join(&mut self.arguments, koid, given);
             let at = item.nanos(wakeup.ticks);
-            self.reach(at, true);
+            self.extend(at, true);
             let point = Point { at, label, arguments, kind: PointKind::Wakeup };
             self.cpus.wakeup((item.provider.id(), wakeup.cpu), point);
         }
@@ -142,7 +129,7 @@ impl Collector {
         let label = self.catalog.label(item, event.category, event.name);
         let own = matches!(event.kind, EventKind::Instant { .. })
             && self.catalog.category(label) == "trace";
-        self.reach(at, !own);
+        self.extend(at, !own);
         match event.kind {
             EventKind::Counter { id } => {
                 let key = (thread.process, label, id);
@@ -169,7 +156,7 @@ impl Collector {
             }
             EventKind::DurationComplete { end } => {
                 let end = item.nanos(end).max(at);
-                self.reach(end, true);
+                self.extend(end, true);
                 let slice = Slice { begin: at, end, label, arguments, is_open: false };
                 self.thread(thread).slices.push(slice);
             }
@@ -189,8 +176,8 @@ impl Collector {
         let time = |name| named_unsigned(item, &event.arguments, name);
         let from = time("from").map_or(at, |ticks| item.nanos(ticks));
         let to = time("to").map_or(at, |ticks| item.nanos(ticks)).max(from);
-        self.reach(from, true);
-        self.reach(to, true);
+        self.extend(from, true);
+        self.extend(to, true);
         let reason = self.catalog.intern(&loss.reason);
         let loss = Loss { from, to, number: loss.number, reason };
         self.thread(item.thread(event.thread)).losses.push(loss);
@@ -208,23 +195,26 @@ impl Collector {
         self.threads.entry(koids).or_default()
     }
 
-    /// Makes the range of times reach `at`, with it what is first shown if
-    /// `is_seen`.
-    fn reach(&mut self, at: u64, is_seen: bool) {
-        let reached = |range: Option<(u64, u64)>| {
+    /// Extends the range of times to `at`, and the initial view as well if `is_seen`.
+    fn extend(&mut self, at: u64, is_seen: bool) {
+        let extended = |range: Option<(u64, u64)>| {
             let (first, last) = range.unwrap_or((at, at));
             Some((first.min(at), last.max(at)))
         };
-        self.range = reached(self.range);
+        self.range = extended(self.range);
         if is_seen {
-            self.view = reached(self.view);
+            self.view = extended(self.view);
         }
     }
 
     pub(super) fn finish(mut self, damage: Damage) -> Timeline {
         let range = self.range.unwrap_or_default();
         let view = self.view.unwrap_or(range);
-        let names = thread_names(&self.catalog, self.threads.keys().copied());
+        let names: HashMap<u64, String> = self
+            .threads
+            .keys()
+            .map(|koids| (koids.thread, thread_name(&self.catalog, *koids)))
+            .collect();
         let cpus = std::mem::take(&mut self.cpus);
         let cpus = cpus.group(range, &mut self.catalog, |_, koid| match names.get(&koid) {
             Some(name) => name.clone(),
@@ -236,7 +226,7 @@ impl Collector {
         let rows: Vec<&Row> = groups.iter().flat_map(|group| &group.rows).collect();
         let arrows = std::mem::take(&mut self.flows).arrows(&places.koids, &rows);
         let Self { catalog, arguments, events, left_out, undrawn, .. } = self;
-        let notes = notes(&damage, &places, &undrawn, of_counters);
+        let notes = notes(&damage, places.unpaired, &undrawn, of_counters);
         Timeline {
             catalog,
             arguments,
@@ -252,7 +242,7 @@ impl Collector {
         }
     }
 
-    /// Returns the rows of all processes, and where the threads are in them.
+    /// Returns the rows of all processes, and the rows of the threads.
     fn processes(&mut self, last: u64, cpus: Option<&Group>) -> (Vec<Group>, Places) {
         let mut places = Places::default();
         let mut durations = std::mem::take(&mut self.durations);
@@ -261,7 +251,7 @@ impl Collector {
             threads.entry(koids).or_default().slices.push(slice);
         });
         places.unpaired = durations.unpaired;
-        // The rows of the threads are the first ones.
+        // A process starts with the rows of its threads.
         let mut processes: BTreeMap<u64, (Vec<ThreadKoids>, Vec<Row>)> = BTreeMap::new();
         for (koids, parts) in std::mem::take(&mut self.threads) {
             let row = self.thread_row(koids, parts);
@@ -298,11 +288,11 @@ impl Collector {
     }
 }
 
-/// Where threads are in the rows, and what was found on the way.
+/// The rows of threads, and the unpaired events.
 #[derive(Debug, Default)]
 struct Places {
     koids: HashMap<ThreadKoids, u32>,
-    /// What lacks a begin or an end, of threads and of operations.
+    /// Unpaired events of threads, and of operations.
     unpaired: [Unpaired; 2],
 }
 
@@ -326,18 +316,11 @@ fn point_kind(scope: Option<InstantScope>) -> PointKind {
     }
 }
 
-fn thread_names(
-    catalog: &Catalog,
-    threads: impl Iterator<Item = ThreadKoids>,
-) -> HashMap<u64, String> {
-    threads.map(|koids| (koids.thread, thread_name(catalog, koids))).collect()
-}
-
 fn thread_name(catalog: &Catalog, koids: ThreadKoids) -> String {
     match (catalog.thread_name(koids), koids) {
         ("", ThreadKoids::UNKNOWN) => "no thread".into(),
         ("", ThreadKoids { thread, .. }) => format!("thread {thread}"),
-        // Koids beyond 32 bits are made up, for tracks.
+        // Koids beyond 32 bits are artificial: they are those of tracks.
         (name, ThreadKoids { thread, .. }) if thread > u32::MAX.into() => name.to_owned(),
         (name, ThreadKoids { thread, .. }) => format!("{name} ({thread})"),
     }
@@ -349,32 +332,4 @@ fn process_name(catalog: &Catalog, process: u64) -> String {
         ("", process) => format!("process {process}"),
         (name, process) => format!("{name} ({process})"),
     }
-}
-
-/// Returns what the page has to say beside what is drawn.
-fn notes(
-    damage: &Damage,
-    places: &Places,
-    undrawn: &Undrawn,
-    of_counters: NotDrawn,
-) -> Vec<String> {
-    let [threads, operations] = places.unpaired;
-    let counts = [
-        (damage.buffers_full, "full buffers while recording"),
-        (damage.stats.bad_records, "malformed records, left out"),
-        (damage.audit.unknown_strings, "references to strings that are not there"),
-        (damage.audit.unknown_threads, "references to threads that are not there"),
-        (threads.begins, "durations whose end is missing, drawn without a right edge"),
-        (threads.ends, "ends of durations whose begin is missing, not drawn"),
-        (operations.begins, "operations whose end is missing, drawn without a right edge"),
-        (operations.ends, "ends of operations whose begin is missing, not drawn"),
-        (of_counters.not_finite, "values of counters that are no finite numbers, not drawn"),
-        (of_counters.beyond, "values of counters with more than 64 series, not drawn"),
-    ];
-    let counted = counts.iter().filter(|(number, _)| *number > 0);
-    let mut notes: Vec<String> =
-        counted.map(|(number, what)| format!("{what}: {number}")).collect();
-    notes.extend(undrawn.notes());
-    notes.extend(damage.cut.as_ref().map(|error| format!("the archive is cut: {error}")));
-    notes
 }

@@ -1,4 +1,4 @@
-//! What ran on each CPU.
+//! The rows of CPUs.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub(super) struct Cpus(BTreeMap<Cpu, OnCpu>);
 
 #[derive(Debug, Default)]
 struct OnCpu {
-    /// Each with the place of its arguments.
+    /// Context switches, each with the place of its arguments.
     switches: Vec<(Switch, u32)>,
     wakeups: Vec<Point>,
 }
@@ -26,7 +26,7 @@ impl Cpus {
         self.0.entry(cpu).or_default().wakeups.push(wakeup);
     }
 
-    /// Returns a row for each CPU; `name` tells what to call a thread.
+    /// Returns a row for each CPU. `name` returns the name of a thread.
     pub(super) fn group(
         self,
         range: (u64, u64),

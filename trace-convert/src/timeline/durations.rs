@@ -1,4 +1,4 @@
-//! Durations of threads and operations across them, from their begins and ends.
+//! Durations of threads and async operations, from their begins and ends.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use trace_format::ThreadKoids;
 use super::arguments::join;
 use super::rows::{packed, Point, Row, RowKind, Slice};
 
-/// Begins and ends, and what they became.
+/// Begins and ends, and the operations that they form.
 #[derive(Debug)]
 pub(super) struct Durations {
-    /// The value of each is where its arguments are.
+    /// The value of each edge is the place of its arguments.
     edges: Pairing<u32>,
     /// The operations of a process that have the same category and name.
     kinds: BTreeMap<(u64, LabelId), Kind>,
-    /// What lacks a begin or an end, of threads and of operations.
+    /// Unpaired events of threads, and of operations.
     pub(super) unpaired: [Unpaired; 2],
 }
 
@@ -28,7 +28,7 @@ struct Kind {
 
 impl Default for Durations {
     fn default() -> Self {
-        // All of a timeline is in memory.
+        // A timeline is in memory, so that pairing needs no limit.
         let edges = Pairing::new(usize::MAX);
         Self { edges, kinds: BTreeMap::new(), unpaired: Default::default() }
     }
@@ -39,13 +39,13 @@ impl Durations {
         self.edges.push(catalog, edge);
     }
 
-    /// Adds a moment of an operation.
+    /// Adds an instant of an operation.
     pub(super) fn point(&mut self, process: u64, point: Point) {
         self.kinds.entry((process, point.label)).or_default().points.push(point);
     }
 
-    /// Pairs all begins and ends; `thread` takes the durations of threads. What has not ended
-    /// reaches to `last`.
+    /// Pairs all begins and ends, and calls `thread` for durations of threads. Durations without an
+    /// end last until `last`.
     pub(super) fn pair(
         &mut self,
         last: u64,

@@ -1,8 +1,8 @@
-//! A timeline as bytes, for the page.
+//! The binary encoding of a timeline, for the page.
 //!
 //! Numbers are in groups of 7 bits, the lowest first, with the top bit of a byte set if more follow
-//! (LEB128); times are nanoseconds since the first one, and where they come in order, since the one
-//! before; numbers of strings and labels count from 0. In this order:
+//! (LEB128); times are nanoseconds since the first one, or since the one before in ordered lists;
+//! strings and labels are numbered from 0. In this order:
 //!
 //! ```text
 //! first time; last time; first and last time to be shown
@@ -23,7 +23,8 @@
 //!            tail's; label; id
 //! ```
 //!
-//! Arguments are 0 for none, else 1 + the zigzag of how far they are behind the ones before.
+//! Arguments are 0 for none, or else 1 + the zigzag of the distance from the previous arguments'
+//! place.
 
 use prost::encoding::encode_varint;
 use trace_analyze::catalog::LabelId;
@@ -42,7 +43,7 @@ struct Encoder {
 }
 
 impl Timeline {
-    /// Returns all of the timeline.
+    /// Returns the encoded timeline.
     pub(super) fn encode(&self) -> Vec<u8> {
         let (first, last) = self.range;
         let mut out = Encoder { bytes: Vec::new(), first, time: first, arguments: 0 };
@@ -105,7 +106,7 @@ impl Encoder {
         let Slice { begin, end, label, arguments, is_open } = *slice;
         self.time(begin);
         self.time = end;
-        // Twice the length may be beyond 64 bits; nothing lasts 292 years.
+        // Twice the length must fit 64 bits: it is cut to 292 years.
         let length = (end - begin).min(u64::MAX >> 1);
         self.number(length << 1 | u64::from(is_open));
         self.number(label.0.into());
@@ -147,7 +148,7 @@ impl Encoder {
         });
     }
 
-    /// Adds a time that is not before the one before.
+    /// Adds a time, relative to the one before.
     fn time(&mut self, at: u64) {
         self.number(at.saturating_sub(self.time));
         self.time = at;

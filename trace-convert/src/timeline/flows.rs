@@ -7,7 +7,7 @@ use trace_format::ThreadKoids;
 use super::rows::{slice_at, Row};
 use trace_analyze::catalog::LabelId;
 
-/// The most lanes that are looked through for each stop.
+/// The maximum number of lanes that are searched for each stop.
 const MAX_LANES: usize = 1 << 10;
 
 /// A place on the way of a flow.
@@ -21,9 +21,9 @@ pub(super) struct Stop {
 /// An end of an arrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tip {
-    /// The row, counted over all groups.
+    /// The row, numbered across all groups.
     pub(super) row: u32,
-    /// The lane of the innermost duration there.
+    /// The lane of the innermost duration at `at`.
     pub(super) lane: u32,
     pub(super) at: u64,
 }
@@ -46,7 +46,7 @@ impl Flows {
         self.0.entry((label, id)).or_default().push(stop);
     }
 
-    /// Returns the arrows from each stop to the next one, by time.
+    /// Returns the arrows from each stop to the next one, ordered by time.
     pub(super) fn arrows(self, places: &HashMap<ThreadKoids, u32>, rows: &[&Row]) -> Vec<Arrow> {
         let tip = |stop: &Stop| {
             let row = *places.get(&stop.thread)?;

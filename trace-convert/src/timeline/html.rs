@@ -1,4 +1,4 @@
-//! The page.
+//! The web page.
 
 use std::io::{self, Write};
 
@@ -19,9 +19,9 @@ const SCRIPT: &str = concat!(
 );
 
 impl Timeline {
-    /// Writes a page that shows the timeline, with `title` at its top.
+    /// Writes a page with the timeline and a title.
     ///
-    /// An event takes 15 to 20 bytes of it.
+    /// The page has 15 to 20 bytes for an event.
     ///
     /// # Errors
     ///
@@ -29,7 +29,7 @@ impl Timeline {
     pub fn html(&self, title: &str, output: &mut impl Write) -> io::Result<()> {
         let title = escaped(&visible(title));
         let mut rest = PAGE;
-        while let Some((before, (mark, behind))) =
+        while let Some((before, (mark, after))) =
             rest.split_once("{{").and_then(|(before, rest)| Some((before, rest.split_once("}}")?)))
         {
             output.write_all(before.as_bytes())?;
@@ -41,7 +41,7 @@ impl Timeline {
                 "style" => output.write_all(STYLE.as_bytes())?,
                 _ => write!(output, "{}", BASE64.encode_display(&self.encode()))?,
             }
-            rest = behind;
+            rest = after;
         }
         output.write_all(rest.as_bytes())
     }
@@ -52,7 +52,7 @@ fn hash(text: &str, output: &mut impl Write) -> io::Result<()> {
     write!(output, "'sha256-{}'", BASE64.encode_display(&Sha256::digest(text)))
 }
 
-/// Returns a text as it stands in HTML and XML.
+/// Escapes a text for HTML and XML.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,15 +1,15 @@
-//! What is drawn.
+//! Rows, and the shapes in them.
 
 use trace_analyze::catalog::LabelId;
 
-/// Rows that belong together: those of a process, or the CPUs.
+/// The rows of a process, or of the CPUs.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     pub(super) name: String,
     pub(super) rows: Vec<Row>,
 }
 
-/// What a row is of.
+/// The type of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum RowKind {
     #[default]
@@ -29,23 +29,22 @@ pub(super) struct Row {
     pub(super) series: Vec<Series>,
 }
 
-/// Slices one behind the other, none over another.
+/// Slices that do not overlap, ordered by time.
 pub(super) type Lane = Vec<Slice>;
 
-/// Something that took time. Times are in nanoseconds.
+/// A duration. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slice {
     pub(super) begin: u64,
     pub(super) end: u64,
     pub(super) label: LabelId,
-    /// Where its arguments are, 0 for none.
+    /// The place of the arguments, 0 for none.
     pub(super) arguments: u32,
-    /// Its end is not in the archive: it is drawn up to where it must have
-    /// ended.
+    /// The end is missing in the archive: `end` is the latest possible one.
     pub(super) is_open: bool,
 }
 
-/// What a point is.
+/// The type of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PointKind {
     Thread = 0,
@@ -57,7 +56,7 @@ pub(super) enum PointKind {
     Wakeup = 6,
 }
 
-/// Something that happened at a time.
+/// An event without a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Point {
     pub(super) at: u64,
@@ -66,7 +65,7 @@ pub(super) struct Point {
     pub(super) kind: PointKind,
 }
 
-/// Records that are missing.
+/// Dropped records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Loss {
     pub(super) from: u64,
@@ -84,7 +83,7 @@ pub(super) struct Series {
     pub(super) samples: Vec<(u64, f64)>,
 }
 
-/// Puts slices into lanes: what begins while another is open is below it.
+/// Arranges nested slices in lanes: a slice that begins while others are open is below them.
 pub(super) fn nested(mut slices: Vec<Slice>) -> Vec<Lane> {
     slices.sort_by_key(|slice| (slice.begin, std::cmp::Reverse(slice.end)));
     let mut lanes: Vec<Lane> = Vec::new();
@@ -102,7 +101,7 @@ pub(super) fn nested(mut slices: Vec<Slice>) -> Vec<Lane> {
     lanes
 }
 
-/// Puts slices into as few lanes as they need.
+/// Arranges slices in as few lanes as possible.
 pub(super) fn packed(mut slices: Vec<Slice>) -> Vec<Lane> {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
@@ -129,7 +128,7 @@ pub(super) fn packed(mut slices: Vec<Slice>) -> Vec<Lane> {
     lanes
 }
 
-/// Returns the slice of a lane that `at` is in.
+/// Returns the slice of a lane at a time.
 pub(super) fn slice_at(lane: &Lane, at: u64) -> Option<&Slice> {
     let place = lane.partition_point(|slice| slice.begin <= at);
     place.checked_sub(1).and_then(|place| lane.get(place)).filter(|slice| slice.end >= at)

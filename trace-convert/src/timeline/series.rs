@@ -8,7 +8,7 @@ use super::rows::{Row, RowKind, Series};
 use trace_analyze::carried;
 use trace_analyze::catalog::{Catalog, LabelId};
 
-/// The most series of a counter; more would not be seen.
+/// The maximum number of series of a counter. More would be illegible.
 const MAX_SERIES: usize = 64;
 
 /// The counters of all processes.
@@ -19,12 +19,12 @@ pub(super) struct Counters {
     pub(super) not_drawn: NotDrawn,
 }
 
-/// How many values are not drawn.
+/// The number of values that are not drawn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct NotDrawn {
-    /// They are no finite numbers.
+    /// Values that are not finite numbers.
     pub(super) not_finite: u64,
-    /// They are of series beyond [`MAX_SERIES`].
+    /// Values of series beyond [`MAX_SERIES`].
     pub(super) beyond: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A still picture.
+//! A static picture.
 
 mod arrows;
 mod colours;
@@ -15,15 +15,15 @@ use super::visible::visible;
 use super::Timeline;
 
 const WIDTH: f64 = 1600.0;
-/// Where time begins; names are on the left of it.
+/// The x coordinate of the first time. Names are on its left.
 const LEFT: f64 = 220.0;
 const LANE: f64 = 16.0;
 const GRAPH: f64 = 40.0;
 const CHARACTER: f64 = 6.1;
-/// The most lanes of all rows, and of one.
+/// The maximum number of lanes of all rows, and of one row.
 const MAX_LANES: usize = 1000;
 const MAX_LANES_OF_ROW: usize = 100;
-/// The most boxes and marks.
+/// The maximum number of boxes and marks.
 const MAX_SHAPES: u64 = 100_000;
 
 const STYLE: &str = "text{font:10px ui-monospace,monospace;fill:#222}.name{pointer-events:none}\
@@ -32,36 +32,36 @@ const STYLE: &str = "text{font:10px ui-monospace,monospace;fill:#222}.name{point
 .open{stroke:#d32f2f;stroke-dasharray:3 2}\
 @media(prefers-color-scheme:dark){text{fill:#ddd}.bg{fill:#16181d}.grid{stroke:#2a2f39}.group{fill:#262a33}.arrow{stroke:#aaa}}";
 
-/// What a picture has left out.
+/// The parts of a timeline that a picture omits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drawn {
-    /// Rows that had no place, or only a part of their lanes.
+    /// Rows that are omitted, or drawn without all of their lanes.
     pub rows_cut: u64,
     /// Boxes and marks beyond the limit.
     pub shapes_left_out: u64,
-    /// Arrows, none of which is drawn if they are too many to be told apart.
+    /// Arrows. If there are too many to be legible, none is drawn.
     pub arrows_left_out: u64,
 }
 
-/// A picture under way.
+/// A picture in progress.
 struct Picture<'t, W> {
     timeline: &'t Timeline,
     output: W,
     shapes: u64,
     drawn: Drawn,
-    /// Where the next row is.
+    /// The y coordinate of the next row.
     y: f64,
-    /// Where the rows so far are, with the number of their lanes that are drawn.
+    /// The y coordinate of each row so far, and the number of its lanes that are drawn.
     places: Vec<(f64, usize)>,
     lanes: usize,
-    /// Names of slices, over the arrows.
+    /// The names of slices, which are drawn above the arrows.
     names: String,
     hues: BTreeSet<u16>,
 }
 
 impl Timeline {
-    /// Draws the timeline as an SVG, 1600 pixels wide. What is narrower than half a pixel is one
-    /// with its neighbours.
+    /// Draws the timeline as an SVG, 1600 pixels wide. Adjacent slices of less than half a pixel
+    /// are merged.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl Timeline {
         Ok(drawn)
     }
 
-    /// Returns where a time is.
+    /// Returns the x coordinate of a time.
     fn x(&self, at: u64) -> f64 {
         let (first, last) = self.view;
         let length = (last - first).max(1) as f64;
@@ -134,11 +134,11 @@ impl<W: Write> Picture<'_, W> {
     }
 
     fn row(&mut self, row: &Row) -> io::Result<()> {
-        let room = MAX_LANES.saturating_sub(self.lanes).min(MAX_LANES_OF_ROW);
-        let lanes = row.lanes.len().min(room);
+        let max_lanes = MAX_LANES.saturating_sub(self.lanes).min(MAX_LANES_OF_ROW);
+        let lanes = row.lanes.len().min(max_lanes);
         self.places.push((self.y, lanes));
-        self.drawn.rows_cut += u64::from(lanes < row.lanes.len() || room == 0);
-        if room == 0 {
+        self.drawn.rows_cut += u64::from(lanes < row.lanes.len() || max_lanes == 0);
+        if max_lanes == 0 {
             return Ok(());
         }
         self.lanes += lanes.max(1);
@@ -165,26 +165,26 @@ impl<W: Write> Picture<'_, W> {
         Ok(())
     }
 
-    /// Tells whether one more shape may be drawn.
+    /// Returns whether one more shape may be drawn, and counts it.
     fn shape(&mut self) -> bool {
-        let has_room = self.shapes < MAX_SHAPES;
+        let is_drawn = self.shapes < MAX_SHAPES;
         self.shapes += 1;
-        self.drawn.shapes_left_out += u64::from(!has_room);
-        has_room
+        self.drawn.shapes_left_out += u64::from(!is_drawn);
+        is_drawn
     }
 
-    /// Draws slices; a run of narrow ones is one box.
+    /// Draws slices. A run of narrow ones is one box.
     fn lane(&mut self, lane: &Lane, y: f64) -> io::Result<()> {
         let mut rest = lane.as_slice();
-        while let Some((first, behind)) = rest.split_first() {
+        while let Some((first, after)) = rest.split_first() {
             let x = self.timeline.x(first.begin);
             let far = |slice: &Slice| self.timeline.x(slice.end) - x < 0.5;
-            let run = if far(first) { 1 + behind.partition_point(far) } else { 1 };
-            let (run, behind) = rest.split_at(run);
+            let run = if far(first) { 1 + after.partition_point(far) } else { 1 };
+            let (run, after) = rest.split_at(run);
             if self.shape() {
                 self.slices(run, x, y)?;
             }
-            rest = behind;
+            rest = after;
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl<W: Write> Picture<'_, W> {
                     tooltip(self.timeline, first.label, first.arguments)
                 )
             }
-            number => format!("{number} durations, too short to be seen"),
+            number => format!("{number} durations, too short to draw"),
         };
         let catalog = &self.timeline.catalog;
         let name = match catalog.name(first.label) {
@@ -221,13 +221,13 @@ impl<W: Write> Picture<'_, W> {
         )
     }
 
-    /// Adds the name of a slice, as far as it fits.
+    /// Adds the name of a slice, cut to its width.
     fn caption(&mut self, name: &str, (x, y): (f64, f64), width: f64) {
-        let room = ((width - 6.0) / CHARACTER).max(0.0) as usize;
-        if room < 3 {
+        let characters = ((width - 6.0) / CHARACTER).max(0.0) as usize;
+        if characters < 3 {
             return;
         }
-        let mut shown: String = name.chars().take(room).collect();
+        let mut shown: String = name.chars().take(characters).collect();
         if shown.len() < name.len() {
             shown.pop();
             shown.push('…');
@@ -264,7 +264,7 @@ impl<W: Write> Picture<'_, W> {
         let (mut path, mut last) = (String::new(), f64::MIN);
         for (at, value) in &series.samples {
             let x = self.timeline.x(*at);
-            // Steps within a pixel would not be seen.
+            // Steps within a pixel are invisible.
             if x - last < 0.5 || !self.shape() {
                 continue;
             }
@@ -316,7 +316,7 @@ impl<W: Write> Picture<'_, W> {
         }
         if arrows_left_out > 0 {
             notes.push(format!(
-                "{arrows_left_out} arrows are not drawn, they would hide all; a slice has fewer"
+                "{arrows_left_out} arrows are not drawn, because they would hide the rest; a slice has fewer"
             ));
         }
         for note in notes {
@@ -332,7 +332,7 @@ impl<W: Write> Picture<'_, W> {
     }
 }
 
-/// Returns a length of time as people write it.
+/// Returns a length with a unit.
 fn length(nanos: u64) -> String {
     match nanos {
         0..=9_999 => format!("{nanos} ns"),

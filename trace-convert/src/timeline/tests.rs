@@ -43,7 +43,7 @@ fn durations_are_nested() {
             &[at(10, "a", DurationComplete { end: 50 }), at(20, "b", DurationComplete { end: 30 })],
             &[&["a 10..50"], &["b 20..30"]],
         ),
-        // The outer one stands behind the inner one.
+        // The outer one follows the inner one.
         (
             &[at(20, "b", DurationComplete { end: 30 }), at(10, "a", DurationComplete { end: 50 })],
             &[&["a 10..50"], &["b 20..30"]],
@@ -57,7 +57,7 @@ fn durations_are_nested() {
             ],
             &[&["a 10..40"], &["b 20..30"]],
         ),
-        // An end without a name is the innermost one's.
+        // An end without a name closes the innermost one.
         (
             &[
                 at(10, "a", DurationBegin),
@@ -67,7 +67,7 @@ fn durations_are_nested() {
             ],
             &[&["a 10..40"], &["b 20..30"]],
         ),
-        // The inner one has lost its end; the last one has not ended.
+        // The end of the inner one is missing; the last one has not ended.
         (
             &[
                 at(10, "a", DurationBegin),
@@ -78,7 +78,7 @@ fn durations_are_nested() {
             ],
             &[&["a 10..40", "c 50..90+"], &["b 20..40+"]],
         ),
-        // One over the end of the other is below it.
+        // One that outlasts the other is below it.
         (
             &[
                 at(10, "a", DurationComplete { end: 30 }),
@@ -87,7 +87,7 @@ fn durations_are_nested() {
             ],
             &[&["a 10..30", "c 40..45"], &["b 20..40"]],
         ),
-        // An end before the begin, and an end alone.
+        // An end before its begin, and an end without a begin.
         (&[at(10, "a", DurationComplete { end: 5 }), at(20, "b", DurationEnd)], &[&["a 10..10"]]),
     ];
     for (records, expected) in table {
@@ -128,7 +128,7 @@ fn operations_are_packed_by_name() {
 }
 
 #[test]
-fn arguments_of_begin_and_end_are_together() {
+fn arguments_of_begin_and_end_are_joined() {
     let first = [Argument::new("a", Value::Int32(-7)), Argument::new("b", Value::Double(0.5))];
     let second = [
         Argument::new("c", Value::String("x\u{7}y".into())),
@@ -146,7 +146,7 @@ fn arguments_of_begin_and_end_are_together() {
 }
 
 #[test]
-fn flows_go_from_duration_to_duration() {
+fn flows_connect_durations() {
     let other = ThreadKoids::new(12, 35);
     let records = [
         at(10, "outer", EventKind::DurationComplete { end: 40 }),
@@ -187,9 +187,9 @@ fn counters_have_a_row_for_each_id() {
     assert_eq!(rows.iter().map(|row| &*row.name).collect::<Vec<_>>(), ["c", "c 0x9"]);
     assert_eq!(rows[0].series[0].samples, [(1, -1.0), (2, 5.0)]);
     assert_eq!(rows[0].series[1].samples, [(1, 0.25)]);
-    // What is carried from JSON is no series.
+    // Members that are carried from JSON are not series.
     assert_eq!(rows[0].series.len(), 2);
-    assert_eq!(timeline.notes, ["values of counters that are no finite numbers, not drawn: 1"]);
+    assert_eq!(timeline.notes, ["values of counters that are not finite numbers, not drawn: 1"]);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn loss_is_a_band_on_its_thread() {
 
 /// Fuchsia's threads for idle processors are identified by their weight.
 #[test]
-fn idle_processors_run_nothing() {
+fn idle_threads_are_not_drawn() {
     let weight = |name| [Argument::new(name, Value::Int32(i32::MIN))];
     let (goes, comes) = (weight("outgoing_weight"), weight("incoming_weight"));
     let switch = |ticks, outgoing_thread, incoming_thread, arguments| {
@@ -242,7 +242,7 @@ fn idle_processors_run_nothing() {
 }
 
 #[test]
-fn moments_logs_and_scheduling() {
+fn instants_logs_and_scheduling() {
     let thread = Thread::Inline(THREAD);
     let switch = |ticks, outgoing_thread, incoming_thread| {
         let (outgoing_state, arguments) = (ThreadState(0), Arguments::NONE);
@@ -263,7 +263,7 @@ fn moments_logs_and_scheduling() {
         wakeup.into(),
         switch(30, 34, 0).into(),
         switch(40, 0, 99).into(),
-        // That 99 went is missing.
+        // The end of thread 99's turn is missing.
         switch(50, 34, 0).into(),
     ]);
     assert_eq!(timeline.groups[0].name, "CPUs");
@@ -283,7 +283,7 @@ fn moments_logs_and_scheduling() {
 }
 
 #[test]
-fn text_counts_towards_the_limit() {
+fn the_memory_limit_includes_text() {
     let text = |number: u64| format!("{number}{}", "x".repeat(30_000));
     let texts: Vec<String> = (0..100).map(text).collect();
     let lists: Vec<[Argument<'_>; 1]> =
@@ -300,13 +300,13 @@ fn text_counts_towards_the_limit() {
 }
 
 #[test]
-fn what_is_beyond_the_limit_is_counted() {
+fn events_beyond_the_limit_are_counted() {
     let records: Vec<_> = (0..10).map(|ticks| at(ticks, "i", INSTANT)).collect();
     let timeline = Timeline::read(Reader::new(&*archive(&records)), 4).unwrap();
     assert_eq!((timeline.events, timeline.left_out), (4, 6));
 }
 
-/// A name as a hostile program would choose it.
+/// A hostile name.
 const HOSTILE: &str =
     "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&]]>\u{202e}\u{0}\u{1b}";
 
@@ -329,7 +329,7 @@ fn hostile() -> Timeline {
 }
 
 #[test]
-fn a_hostile_name_is_no_markup_of_the_page() {
+fn names_are_not_markup_of_the_page() {
     let mut page = Vec::new();
     hostile().html(HOSTILE, &mut page).unwrap();
     let page = String::from_utf8(page).unwrap();
@@ -337,12 +337,12 @@ fn a_hostile_name_is_no_markup_of_the_page() {
     assert_eq!(page.matches("<script").count(), 2);
     assert_eq!(page.matches("</script>").count(), 2);
     assert!(!page.contains('\u{202e}') && !page.contains('\0'));
-    // Nothing of it goes to the network.
+    // The page makes no requests.
     assert!(!page.contains("http://") && !page.contains("https://") && !page.contains(" src=\""));
 }
 
 #[test]
-fn a_hostile_name_is_no_markup_of_the_svg() {
+fn names_are_not_markup_of_the_svg() {
     let mut svg = Vec::new();
     hostile().svg(HOSTILE, &mut svg).unwrap();
     let svg = String::from_utf8(svg).unwrap();
@@ -353,7 +353,7 @@ fn a_hostile_name_is_no_markup_of_the_svg() {
 }
 
 #[test]
-fn texts_show_what_is_in_them() {
+fn invisible_characters_are_escaped() {
     let table = [
         ("plain ü 漢", "plain ü 漢"),
         ("a\nb\t\u{0}", "a\\nb\\t\\u{0}"),
@@ -401,8 +401,7 @@ fn rows_beyond_the_limit_are_reported() {
     assert!(String::from_utf8(svg).unwrap().contains("200 rows are not drawn"));
 }
 
-/// An archive of a long duration on each of two threads, with `number` arrows
-/// between them.
+/// An archive of a long duration on each of two threads, with `number` arrows between them.
 fn with_arrows(number: u64) -> Timeline {
     let other = ThreadKoids::new(12, 35);
     let long = EventKind::DurationComplete { end: 1_000_000 };
@@ -433,7 +432,7 @@ fn arrows_are_drawn_below_names_or_not_at_all() {
 #[test]
 fn boxes_of_the_svg_have_the_colours_of_the_page() {
     let (_, svg) = svg(&with_arrows(0));
-    // 7 in base 31 with the units of the name behind it, times 47, modulo 360.
+    // 7 and the units of the name in base 31, times 47, modulo 360.
     assert!(svg.contains(".h293{fill:#") && svg.contains("class=\"h293\""), "{svg}");
 }
 
@@ -449,7 +448,7 @@ fn undrawn_records_are_reported_by_kind() {
             &["picture", "tef:event", "picture"],
             &[
                 "blobs without a time, not drawn: 2",
-                "events of JSON that FXT has no place for, not drawn: 1",
+                "events of JSON that FXT cannot express, not drawn: 1",
             ],
         ),
     ];

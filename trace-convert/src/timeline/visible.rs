@@ -1,11 +1,11 @@
-//! Texts that show what is in them.
+//! Texts of bounded length, with escapes.
 
 use std::borrow::Cow;
 
-/// The most bytes of a text that are shown.
+/// The maximum length of a text, in bytes.
 const MAX_BYTES: usize = 4096;
 
-/// Returns `text` with escapes in place of what would not show, and cut if it is very long.
+/// Returns `text` with escapes for invisible characters, and cut if it is too long.
 pub(super) fn visible(text: &str) -> Cow<'_, str> {
     let cut = trace_format::layout::cut_str(text, MAX_BYTES);
     let shown = crate::visible(cut);

@@ -1,4 +1,4 @@
-//! Arrows, unless they would hide all.
+//! Arrows of flows.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,11 @@ use crate::timeline::encode::tooltip;
 use crate::timeline::flows::{Arrow, Tip};
 use crate::timeline::html::escaped;
 
-/// The most arrows: one for each four pixels, as on the page.
+/// The maximum number of arrows: one for each four pixels, as on the page.
 const MOST: usize = (WIDTH - LEFT) as usize / 4;
 
 impl<W: Write> Picture<'_, W> {
-    /// Draws all arrows, or none.
+    /// Draws all arrows, or none if there are too many.
     pub(super) fn arrows(&mut self) -> io::Result<()> {
         let timeline = self.timeline;
         let places = || timeline.arrows.iter().filter_map(|arrow| Some((arrow, self.ends(arrow)?)));
@@ -32,7 +32,7 @@ impl<W: Write> Picture<'_, W> {
         Ok(())
     }
 
-    /// Returns where an arrow begins and ends, unless that is one place.
+    /// Returns the coordinates of an arrow's tips, unless they are the same.
     fn ends(&self, arrow: &Arrow) -> Option<[(f64, f64); 2]> {
         let at = |tip: &Tip| {
             let (y, lanes) = self.places.get(tip.row as usize)?;

@@ -1,4 +1,4 @@
-//! The colours of the page, for pictures.
+//! Colours of boxes, as on the page.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// Saturation and lightness of boxes, in light and in dark, as in `draw.js`.
 const BOXES: [(f64, f64); 2] = [(0.62, 0.80), (0.38, 0.34)];
 
-/// Returns the hue that the page gives to a name, in degrees.
+/// Returns the hue of a name on the page, in degrees.
 pub(super) fn hue_of(name: &str) -> u16 {
     let step = |hash: u32, unit: u16| hash.wrapping_mul(31).wrapping_add(unit.into());
     let hash = name.encode_utf16().fold(7, step);
@@ -38,7 +38,7 @@ fn rgb(hue: u16, (saturation, lightness): (f64, f64)) -> [u8; 3] {
 mod tests {
     use super::*;
 
-    /// What Chromium makes of the page's `hsl()`.
+    /// The values are those of Chromium for the page's `hsl()`.
     #[test]
     fn hues_are_colours() {
         let table = [

@@ -1,12 +1,12 @@
-//! Lines at round times.
+//! Grid lines at round times.
 
 /// The most lines.
 const MOST: u64 = 12;
 
 const UNITS: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns")];
 
-/// Returns times from 0 to `length` in steps of 1, 2 or 5 of a power of ten,
-/// each with a label; all labels have the same unit.
+/// Returns times from 0 to `length` in steps of 1, 2 or 5 of a power of ten, each with a label; all
+/// labels have the same unit.
 pub(super) fn ticks(length: u64) -> Vec<(u64, String)> {
     let steps =
         (0..u64::MAX.ilog10()).flat_map(|power| [1, 2, 5].map(|part| part * 10_u64.pow(power)));
