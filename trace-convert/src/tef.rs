@@ -1,11 +1,11 @@
-//! The Trace Event Format, Chrome's JSON, as it is read.
+//! Reads the Trace Event Format, Chrome's JSON.
 //!
-//! A [`Reader`] goes through a document once and gives its [`Item`]s: events,
-//! and what else a document has. [`to_fxt`] makes an archive of it, of which
-//! [`chrome::write`](crate::chrome::write) makes the document again.
+//! A [`Reader`] reads a document once and returns its [`Item`]s: events and other members.
+//! [`to_fxt`] converts a document to an archive, and [`chrome::write`](crate::chrome::write)
+//! restores the document.
 //!
-//! The page `docs/trace-event-format.md` says what becomes of each event, and
-//! how what FXT cannot say is carried.
+//! The page `docs/trace-event-format.md` describes the conversion of each event, and how an archive
+//! carries what FXT cannot express.
 //!
 //! # Examples
 //!
@@ -35,7 +35,7 @@ mod shift;
 mod source;
 mod value;
 
-pub use error::{JsonError, Place, Problem};
+pub use error::{JsonError, Position, Problem};
 pub use event::{Event, Phase};
 pub use import::{to_fxt, Summary};
 pub use input::Document;

@@ -131,7 +131,7 @@ fn document_to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
 /// Returns the error for malformed JSON, with a hint.
 fn unreadable(args: &ConvertArgs, error: &JsonError) -> anyhow::Error {
     let advice = match error {
-        JsonError::Wrong { .. } if !args.lenient => "\nhint: skip malformed JSON with --lenient",
+        JsonError::Malformed { .. } if !args.lenient => "\nhint: skip malformed JSON with --lenient",
         _ => "",
     };
     let name = args.input.display();

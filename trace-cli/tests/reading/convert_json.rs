@@ -57,9 +57,9 @@ fn malformed_json_is_reported_with_its_position() {
     let cases = [
         ("[{\"ts\":1},\n {\"ts\":NaN}]", "line 2, column 8: expected a value"),
         ("[{\"ts\":1}", ""),
-        ("[{\"ts\":1", "line 1, column 9: the document ends too early"),
+        ("[{\"ts\":1", "line 1, column 9: unexpected end of the document"),
         ("{}", "line 1, column 2: expected the array `traceEvents`"),
-        (" [1]", "line 1, column 3: expected an event, an object"),
+        (" [1]", "line 1, column 3: event is not an object"),
     ];
     for (json, wrong) in cases {
         place.put("in.json", json.as_bytes());

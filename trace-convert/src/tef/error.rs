@@ -1,44 +1,44 @@
-//! What is wrong with a document.
+//! Errors of documents.
 
 use std::{fmt, io};
 
-/// What is wrong at some place of a document.
+/// A defect of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A value was expected: an object, array, string, number, `true`, `false`
-    /// or `null`. `NaN` and `Infinity` are none.
+    /// A value is missing: an object, array, string, number, `true`, `false` or `null`. `NaN` and
+    /// `Infinity` are not JSON.
     Value,
-    /// The key of an object was expected, in quotes.
+    /// The key of an object, in quotes, is missing.
     Key,
-    /// A colon was expected behind a key.
+    /// The colon after a key is missing.
     Colon,
-    /// A comma or the end of an array was expected.
+    /// A comma or the end of an array is missing.
     CommaOrBracket,
-    /// A comma or the end of an object was expected.
+    /// A comma or the end of an object is missing.
     CommaOrBrace,
-    /// A number is not written as JSON has it.
+    /// A number is not valid JSON.
     Number,
-    /// A backslash in a string is not followed by what JSON has there.
+    /// A string has an escape that JSON does not have.
     Escape,
-    /// A string has a control character, such as a line feed, as it is.
+    /// A string has a control character, such as a line feed, without an escape.
     ControlCharacter,
     /// Values are nested more than 1000 deep.
     TooDeep,
-    /// A document starts with `[` or `{`.
+    /// The document does not start with `[` or `{`.
     Document,
-    /// `traceEvents` is no array.
+    /// `traceEvents` is missing, or is not an array.
     NoEvents,
-    /// An event is no object.
+    /// An event is not an object.
     Event,
     /// The text is not UTF-8.
     Utf8,
-    /// An event, or a member beside the events, is longer than the limit.
+    /// An event or member is longer than the limit.
     TooLarge,
-    /// The document ends too early.
+    /// The document is incomplete.
     End,
-    /// Something follows the document's end.
-    Behind,
+    /// Data follows the end of the document.
+    TrailingData,
 }
 
 impl fmt::Display for Problem {
@@ -49,43 +49,43 @@ impl fmt::Display for Problem {
             Self::Colon => "expected a colon",
             Self::CommaOrBracket => "expected a comma or `]`",
             Self::CommaOrBrace => "expected a comma or `}`",
-            Self::Number => "expected a number as JSON has it",
-            Self::Escape => "expected one of the escapes that JSON has",
-            Self::ControlCharacter => "expected a control character to be escaped",
-            Self::TooDeep => "expected at most 1000 values in each other",
+            Self::Number => "invalid number",
+            Self::Escape => "invalid escape",
+            Self::ControlCharacter => "control character without an escape",
+            Self::TooDeep => "values are nested more than 1000 deep",
             Self::Document => "expected `{` or `[`",
             Self::NoEvents => "expected the array `traceEvents`",
-            Self::Event => "expected an event, an object",
-            Self::Utf8 => "expected UTF-8",
-            Self::TooLarge => "an event or member is too large",
-            Self::End => "the document ends too early",
-            Self::Behind => "expected nothing behind the document",
+            Self::Event => "event is not an object",
+            Self::Utf8 => "invalid UTF-8",
+            Self::TooLarge => "event or member is too large",
+            Self::End => "unexpected end of the document",
+            Self::TrailingData => "unexpected data after the document",
         })
     }
 }
 
-/// Where in a document something is.
+/// A position in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// Bytes from the start of the document.
     pub offset: u64,
-    /// The line, from 1 on.
+    /// The line, from 1.
     pub line: u64,
-    /// The byte in its line, from 1 on.
+    /// The byte within the line, from 1.
     pub column: u64,
 }
 
-/// Why a document could not be read.
+/// An error of reading a document.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JsonError {
     /// Reading failed.
     Io(io::Error),
-    /// This is no document of the Trace Event Format.
-    Wrong {
-        /// Where.
-        place: Place,
-        /// What is wrong there.
+    /// The input is not a valid document of the Trace Event Format.
+    Malformed {
+        /// The position of the defect.
+        position: Position,
+        /// The defect.
         problem: Problem,
     },
 }
@@ -94,8 +94,8 @@ impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(_) => write!(f, "cannot read the document"),
-            Self::Wrong { place, problem } => {
-                write!(f, "line {}, column {}: {problem}", place.line, place.column)
+            Self::Malformed { position: Position { line, column, .. }, problem } => {
+                write!(f, "line {line}, column {column}: {problem}")
             }
         }
     }
@@ -105,7 +105,7 @@ impl std::error::Error for JsonError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io(error) => Some(error),
-            Self::Wrong { .. } => None,
+            Self::Malformed { .. } => None,
         }
     }
 }

@@ -1,13 +1,13 @@
-//! One event of a document.
+//! Events of a document.
 
 use super::parsed::{Entry, Parsed};
 use super::scan::Found;
 use super::value::{Number, Text, Value};
 
-/// What an event is, its `ph`.
+/// The type of an event, its `ph`.
 ///
-/// The names are those of the format's description; the letters in capitals of async events are
-/// deprecated, and so are `I` and `P`.
+/// The names are those of the format's description. The capital letters of async events, `I` and
+/// `P` are deprecated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
@@ -41,7 +41,7 @@ pub enum Phase {
     ObjectSnapshot,
     /// `D`, with `id`.
     ObjectDestroyed,
-    /// `M`: `name` says what it is about, as `process_name`.
+    /// `M`, with a `name` such as `process_name`.
     Metadata,
     /// `V`
     GlobalMemoryDump,
@@ -57,12 +57,12 @@ pub enum Phase {
     ContextLeave,
     /// `=`, with `id` and a `linked_id` in `args`.
     LinkId,
-    /// A letter that the format does not have, or no letter at all.
+    /// An unknown letter, or no letter.
     Other,
 }
 
 impl Phase {
-    /// Returns what an event with this `ph` is.
+    /// Returns the type for the value of `ph`.
     #[must_use]
     pub fn from_letter(letter: &str) -> Self {
         match letter {
@@ -94,10 +94,10 @@ impl Phase {
     }
 }
 
-/// An event as it stands in a document.
+/// An event of a document.
 ///
-/// Any member can be missing, or not be what the format says: members come as the [`Value`]s they
-/// have. Where a member comes twice the last one counts.
+/// Any member can be missing or have a type that the format does not allow: members are [`Value`]s.
+/// If a member is repeated, the last one is used.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
     pub(super) text: &'a str,
@@ -105,13 +105,13 @@ pub struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// Returns the whole event, one JSON object.
+    /// Returns the JSON of the event, an object.
     #[must_use]
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// Returns what it is; [`Phase::Other`] if it does not say.
+    /// Returns the event's type; [`Phase::Other`] if it has none.
     #[must_use]
     pub fn phase(&self) -> Phase {
         match self.letter() {
@@ -167,7 +167,7 @@ impl<'a> Event<'a> {
         self.found(self.parsed.id)
     }
 
-    /// Returns `s`, how far an instant reaches.
+    /// Returns `s`, the scope of an instant.
     #[must_use]
     pub fn scope(&self) -> Option<Value<'a>> {
         self.found(self.parsed.instant_scope)
@@ -179,35 +179,35 @@ impl<'a> Event<'a> {
         self.found(self.parsed.args)
     }
 
-    /// Returns what is in `args`, nothing if it is no object.
+    /// Returns the members of `args`; none if it is not an object.
     pub fn arguments(&self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> + Clone + 'a {
         let text = self.text;
         self.parsed.arguments.iter().map(move |entry| pair(text, entry))
     }
 
-    /// Returns the members that have no method of their own, such as `tts`, `tdur`, `bp`, `id2`,
-    /// `scope`, `cname`, `sf` and `stack`.
+    /// Returns the members without a method, such as `tts`, `tdur`, `bp`, `id2`, `scope`, `cname`,
+    /// `sf` and `stack`.
     pub fn others(&self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> + Clone + 'a {
         let text = self.text;
         self.parsed.others.iter().map(move |entry| pair(text, entry))
     }
 
-    /// Returns the member with this key of those that [`Event::others`] returns.
+    /// Returns a member of [`Event::others`] by its key.
     #[must_use]
     pub fn other(&self, key: &str) -> Option<Value<'a>> {
         let others = self.others().filter(|(found, _)| *found.to_str() == *key);
         others.last().map(|(_, value)| value)
     }
 
-    /// Returns a number of microseconds in whole nanoseconds, rounded down; `None` if it is no
-    /// number, negative, or beyond 584 years. A number may stand in quotes.
+    /// Returns a number of microseconds in nanoseconds, rounded down; `None` if it is not a number,
+    /// negative, or beyond 584 years. The number may be in quotes.
     #[must_use]
     pub fn nanos(value: Value<'a>) -> Option<u64> {
         with_number(value, |number| number.to_nanos().map(|(nanos, _)| nanos))
     }
 
-    /// Returns a number of microseconds in whole nanoseconds, rounded down, and whether that is all
-    /// there was; `None` if it is no number, or farther than 584 years from 0.
+    /// Returns a number of microseconds in nanoseconds, rounded down, and whether that is exact;
+    /// `None` if it is not a number, or farther than 584 years from 0.
     pub(super) fn signed_nanos(value: Value<'a>) -> Option<(i128, bool)> {
         with_number(value, |number| number.to_signed_nanos())
     }

@@ -1,4 +1,4 @@
-//! From JSON to FXT.
+//! The importer: JSON to FXT.
 
 mod draft;
 mod durations;
@@ -29,7 +29,7 @@ use super::event::Event;
 use super::reader::{Form, Item, Member, Reader, Skipped};
 use super::value::{Text, Value};
 use crate::ConvertError;
-use draft::Room;
+use draft::DraftBuffers;
 use durations::{Closed, Durations};
 use head::Head;
 use operations::Operations;
@@ -39,19 +39,19 @@ use system::System;
 use time::Time;
 use trace_analyze::carried::{ADDED, CPUS, DOCUMENT, EVENT, MEMBER, MORE, SHIFT, SHOWN};
 
-/// The provider of all records, and its name.
+/// The provider of all records: its id and name.
 const PROVIDER: (u32, &str) = (1, "trace event format");
 
-/// Times are in nanoseconds; what is finer is carried beside.
+/// Ticks are nanoseconds. Finer times are carried as arguments.
 const TICKS_PER_SECOND: u64 = 1_000_000_000;
 
-/// What fits of a name where there is no room for all of it.
-const FEW_BYTES: usize = 1 << 10;
+/// The length to which names are cut if the record is too long.
+const SHORT_NAME_BYTES: usize = 1 << 10;
 
-/// What most records have at most: to make room for all takes its time.
+/// The number of arguments that most records do not exceed: a smaller buffer is faster.
 const FEW_ARGUMENTS: usize = 4;
 
-/// The most processes and threads that are given names; others stay numbers.
+/// The maximum number of processes and threads that get a name.
 const MAX_NAMED: usize = 1 << 16;
 
 /// How much is written to the output at once, in bytes.
@@ -60,37 +60,37 @@ const PIECE_BYTES: usize = 64 << 10;
 /// The archive that is being made, in memory.
 type Archive = Writer<Vec<u8>>;
 
-/// What a conversion to FXT has come to.
+/// The result of a conversion to FXT.
 #[derive(Debug, Default)]
 pub struct Summary {
     /// Events that were converted.
     pub events: u64,
-    /// Those of them that are carried as a whole, because no record has room for what they are.
+    /// Converted events that are carried as JSON, because no record can express them.
     pub carried: u64,
-    /// Members of the document beside the events.
+    /// Members of the document, except the events.
     pub members: u64,
-    /// Scheduling records that were made of `systemTraceEvents`.
+    /// Scheduling records of `systemTraceEvents`.
     pub scheduling: u64,
-    /// By how many nanoseconds times are later in the archive, as [`Reader::shifted`] has it.
+    /// The nanoseconds that were added to all times, see [`Reader::shifted`].
     pub shift: u64,
-    /// Events before the time 0 of the archive, which are at 0.
+    /// Events before the time 0 of the archive. Their time is 0.
     pub before_start: u64,
-    /// Stacks of events and samples that have no backtrace, because there are too many of them or
-    /// they would be much larger than the document.
+    /// Stacks of events and samples without a backtrace, because there are too many or they would
+    /// be much larger than the document.
     pub omitted_backtraces: u64,
-    /// What was left out; nothing unless the reader is lenient.
+    /// The skipped parts of the document. Only a lenient reader skips any.
     pub skipped: Skipped,
 }
 
-/// Writes all that `reader` reads to `output` as an archive.
+/// Converts a document to an archive.
 ///
-/// Nothing is lost: [`chrome::write`](crate::chrome::write) makes a document of the archive that
-/// has the same values.
+/// The conversion is lossless: [`chrome::write`](crate::chrome::write) restores a document with the
+/// same values.
 ///
 /// # Errors
 ///
-/// The input is no document, or a part of it is wrong and the reader is not lenient, or reading or
-/// writing failed: the archive then ends there.
+/// The input is not a document, or is malformed and the reader is not lenient, or reading or
+/// writing failed. The archive then has the records before the error.
 pub fn to_fxt<R: Read, W: Write>(
     reader: Reader<R>,
     mut output: W,
@@ -113,7 +113,7 @@ pub fn to_fxt<R: Read, W: Write>(
     }
 }
 
-/// Makes an archive of a document, event by event.
+/// Converts a document, event by event.
 #[derive(Debug)]
 pub(super) struct DocumentImporter<R> {
     reader: Reader<R>,
@@ -162,7 +162,7 @@ impl<R: Read> Importer for DocumentImporter<R> {
         };
         match &skipped.first {
             None => Ok(false),
-            // It ends early, and what was read counts.
+            // An unexpected end: the records so far are valid.
             Some(first) => Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 format!(
@@ -182,14 +182,14 @@ fn into_io(error: ConvertError) -> io::Error {
     }
 }
 
-/// A conversion under way.
+/// A conversion to FXT in progress.
 #[derive(Debug)]
 struct Import {
     summary: Summary,
-    /// Room that is used again for each event.
-    room: Room,
+    /// Buffers that are reused for each event.
+    buffers: DraftBuffers,
     time: Time,
-    /// The threads, and processes as thread 0, whose koids are made up and that have a name.
+    /// The threads, and processes as thread 0, that have an artificial koid and a name.
     named: HashSet<ThreadKoids>,
     durations: Durations,
     operations: Operations,
@@ -211,7 +211,7 @@ impl Import {
         }
         Ok(Self {
             summary: Summary { shift, ..Summary::default() },
-            room: Room::default(),
+            buffers: DraftBuffers::default(),
             time: Time { shift, ..Time::default() },
             named: HashSet::new(),
             durations: Durations::default(),
@@ -231,10 +231,10 @@ impl Import {
     #[inline]
     fn event(&mut self, writer: &mut Archive, event: &Event<'_>) -> Result<(), WriteError> {
         self.summary.events += 1;
-        let room = std::mem::take(&mut self.room);
-        let mut plan = Plan::new(event, room, &mut self.time, &mut self.operations);
+        let buffers = std::mem::take(&mut self.buffers);
+        let mut plan = Plan::new(event, buffers, &mut self.time, &mut self.operations);
         if plan.head.thread.process == CPUS && event.other(ADDED) == Some(Value::Bool(true)) {
-            self.room = plan.draft.into_room();
+            self.buffers = plan.draft.into_buffers();
             return blobs(writer, ADDED, &[event.text()]);
         }
         self.time.now = plan.head.ticks;
@@ -242,13 +242,13 @@ impl Import {
         self.close_durations(writer, &mut plan)?;
         if let (Kind::Event(_), ThreadKoids { process, thread }) = (&plan.kind, plan.head.thread) {
             if (process | thread) & ARTIFICIAL_KOID_BIT != 0 {
-                self.name_made_up(writer, event, plan.head.thread)?;
+                self.name_artificial(writer, event, plan.head.thread)?;
             }
         }
         let (place, is_event) =
             ((plan.head.ticks, plan.head.thread), matches!(plan.kind, Kind::Event(_)));
         if plan.draft.fits && Self::put(writer, &plan)? {
-            self.room = plan.draft.into_room();
+            self.buffers = plan.draft.into_buffers();
         } else {
             self.carry(writer, event, plan)?;
         }
@@ -258,7 +258,7 @@ impl Import {
         Ok(())
     }
 
-    /// Adds or removes ends, so that readers of FXT close the same durations as those of JSON.
+    /// Adds or removes ends, so that an end closes the same durations in FXT as in JSON.
     fn close_durations(
         &mut self,
         writer: &mut Archive,
@@ -284,20 +284,20 @@ impl Import {
         }
     }
 
-    /// Gives processes and threads that are strings their names, for viewers.
+    /// Names processes and threads whose ids are strings, for viewers.
     #[cold]
-    fn name_made_up(
+    fn name_artificial(
         &mut self,
         writer: &mut Archive,
         event: &Event<'_>,
         koids: ThreadKoids,
     ) -> Result<(), WriteError> {
-        let is_made_up = |koid| koid & ARTIFICIAL_KOID_BIT != 0;
-        if let (Some(Value::String(name)), true) = (event.process(), is_made_up(koids.process)) {
+        let is_artificial = |koid| koid & ARTIFICIAL_KOID_BIT != 0;
+        if let (Some(Value::String(name)), true) = (event.process(), is_artificial(koids.process)) {
             let process = ThreadKoids::new(koids.process, 0);
             self.name(writer, process, ObjectType::PROCESS, koids.process, &name.to_str())?;
         }
-        if let (Some(Value::String(name)), true) = (event.thread(), is_made_up(koids.thread)) {
+        if let (Some(Value::String(name)), true) = (event.thread(), is_artificial(koids.thread)) {
             self.name(writer, koids, ObjectType::THREAD, koids.thread, &name.to_str())?;
         }
         Ok(())
@@ -326,7 +326,7 @@ impl Import {
         writer.record(&KernelObject { object_type, koid, name, arguments }.into())
     }
 
-    /// Writes a record; false if it is none, or too long.
+    /// Writes a record; returns `false` if the event has no record, or a too long one.
     #[inline]
     fn put(writer: &mut Archive, plan: &Plan<'_>) -> Result<bool, WriteError> {
         match plan.draft.count() {
@@ -340,8 +340,8 @@ impl Import {
         writer: &mut Archive,
         plan: &Plan<'_>,
     ) -> Result<bool, WriteError> {
-        let mut room = [Argument { name: FxtText::EMPTY, value: Fxt::Null }; N];
-        let Some(record) = plan.record(&mut room) else {
+        let mut buffer = [Argument { name: FxtText::EMPTY, value: Fxt::Null }; N];
+        let Some(record) = plan.record(&mut buffer) else {
             return Ok(false);
         };
         match writer.record(&record) {
@@ -351,7 +351,7 @@ impl Import {
         }
     }
 
-    /// Writes an event as a whole, and what viewers can see of it.
+    /// Writes an event as JSON, and a record of it for viewers.
     #[cold]
     fn carry<'a>(
         &mut self,
@@ -371,20 +371,20 @@ impl Import {
             }
             plan.shadow(piece, MAX_STRING_BYTES);
             if !Self::put(writer, &plan)? {
-                // Names have to do with less where there are many.
-                plan.shadow(piece, FEW_BYTES);
+                // Many long names exceed a record.
+                plan.shadow(piece, SHORT_NAME_BYTES);
                 Self::put(writer, &plan)?;
             }
             if pieces.len() == 0 {
                 break;
             }
         }
-        self.room = plan.draft.into_room();
+        self.buffers = plan.draft.into_buffers();
         Ok(())
     }
 }
 
-/// Writes the end of a duration that is over because the one around it ends.
+/// Writes the end of a duration whose parent ends.
 fn added_end(writer: &mut Archive, head: &Head<'_>) -> Result<(), WriteError> {
     let arguments = [Argument::new(ADDED, Fxt::Bool(true))];
     let (category, name, kind) = (FxtText::EMPTY, FxtText::EMPTY, EventKind::DurationEnd);
@@ -393,7 +393,7 @@ fn added_end(writer: &mut Archive, head: &Head<'_>) -> Result<(), WriteError> {
     writer.record(&FxtEvent { ticks, thread, category, name, kind, arguments }.into())
 }
 
-/// Writes a text, of these parts, in as many blobs as it takes.
+/// Writes the concatenation of texts in one or more blobs.
 fn blobs(writer: &mut Archive, name: &str, parts: &[&str]) -> Result<(), WriteError> {
     let mut name = name;
     let mut piece = Vec::new();
@@ -416,7 +416,7 @@ fn blob(writer: &mut Archive, name: &str, payload: &[u8]) -> Result<(), WriteErr
     writer.record(&blob.into())
 }
 
-/// Returns the series of a counter; of a key that comes twice the last.
+/// Returns the series of a counter. Of a repeated key the last one is used.
 fn series<'a>(event: &Event<'a>) -> Vec<(Text<'a>, Value<'a>)> {
     let mut series: Vec<_> = event.arguments().collect();
     let mut keys = HashSet::new();

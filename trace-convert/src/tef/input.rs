@@ -10,9 +10,9 @@ use super::reader::{Limits, Reader};
 /// The Trace Event Format as an input.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Document {
-    /// Whether events that cannot be read are left out.
+    /// Whether malformed events are skipped.
     pub lenient: bool,
-    /// By how many nanoseconds times are later in the archive; see [`shift`](fn@super::shift).
+    /// The nanoseconds that are added to all times; see [`shift`](fn@super::shift).
     pub shift: u64,
 }
 

@@ -1,10 +1,9 @@
-//! Members of a document as they are carried.
+//! Members of a document that an archive carries.
 
 use super::scan::{Scanner, Stop};
 use super::value::Text;
 
-/// Tells whether all of `text` is one member of a document, key and value, that
-/// is not its events.
+/// Returns whether `text` is one member of a document, key and value, other than its events.
 pub(crate) fn is_member(text: &str) -> bool {
     let mut scanner = Scanner::whole(text);
     let Ok((key, is_escaped)) = scanner.key() else {

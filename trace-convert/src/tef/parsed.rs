@@ -1,4 +1,4 @@
-//! Where the parts of an event are in its text.
+//! The places of an event's members in its text.
 
 use super::error::Problem;
 use super::scan::{Found, Scanner, Span, Stop};
@@ -11,7 +11,7 @@ pub(super) struct Entry {
     pub(super) value: Found,
 }
 
-/// Where the parts of one event are. It is used again for the next one.
+/// The places of an event's members. It is reused for the next event.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     pub(super) name: Option<Found>,
@@ -24,17 +24,17 @@ pub(super) struct Parsed {
     pub(super) id: Option<Found>,
     pub(super) instant_scope: Option<Found>,
     pub(super) args: Option<Found>,
-    /// What is in `args`, if that is an object.
+    /// The members of `args`, if it is an object.
     pub(super) arguments: Vec<Entry>,
-    /// All other members.
+    /// The other members.
     pub(super) others: Vec<Entry>,
-    /// Whether a member of those that have a field here comes twice.
+    /// Whether a member with a field here is repeated.
     pub(super) is_repeated: bool,
 }
 
 impl Parsed {
-    /// Goes over an event, from its opening bracket on. Spans are from
-    /// the start of the scanner's text.
+    /// Parses an event, from its opening bracket. Spans are relative to the start of the scanner's
+    /// text.
     pub(super) fn parse(&mut self, scanner: &mut Scanner<'_>, text: &[u8]) -> Result<(), Stop> {
         self.clear();
         scanner.expect(b'{', Problem::Event)?;
@@ -47,7 +47,7 @@ impl Parsed {
             match scanner.peek()? {
                 b',' => scanner.at += 1,
                 b'}' => break,
-                _ => return scanner.wrong(Problem::CommaOrBrace),
+                _ => return scanner.malformed(Problem::CommaOrBrace),
             }
         }
         scanner.at += 1;
@@ -115,7 +115,7 @@ impl Parsed {
             match scanner.peek()? {
                 b',' => scanner.at += 1,
                 b'}' => break,
-                _ => return scanner.wrong(Problem::CommaOrBrace),
+                _ => return scanner.malformed(Problem::CommaOrBrace),
             }
         }
         scanner.at += 1;

@@ -1,6 +1,6 @@
-//! Reading of documents, event by event.
+//! The reader of documents, event by event.
 
-mod wrong;
+mod recovery;
 
 use std::io::Read;
 
@@ -11,11 +11,10 @@ use super::scan::{Found, Scanner, Span, Stop};
 use super::source::Source;
 use super::value::{Text, Value};
 
-/// How a document is laid out.
+/// The layout of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// An array of events. It need not be closed: programs that are killed
-    /// leave such documents.
+    /// An array of events. It may be unclosed, because killed programs leave such documents.
     Array,
     /// An object with the events in `traceEvents`.
     Object,
@@ -26,30 +25,29 @@ pub enum Form {
 pub enum Item<'a> {
     /// An event.
     Event(Event<'a>),
-    /// A member of the document beside `traceEvents`.
+    /// A member of the document other than `traceEvents`.
     Member(Member<'a>),
 }
 
-/// A member of a document beside `traceEvents`, such as `displayTimeUnit`,
-/// `systemTraceEvents`, `stackFrames`, `samples` or `otherData`.
+/// A member of a document other than `traceEvents`, such as `displayTimeUnit`, `systemTraceEvents`,
+/// `stackFrames`, `samples` or `otherData`.
 #[derive(Debug, Clone, Copy)]
 pub struct Member<'a> {
-    /// Its key.
+    /// The key.
     pub key: Text<'a>,
-    /// Its value.
+    /// The value.
     pub value: Value<'a>,
-    /// Its value as it is written.
+    /// The JSON text of the value.
     pub written: &'a str,
 }
 
-/// What a [`Reader`] accepts.
+/// The limits of a [`Reader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest event or member in bytes; 256 MiB by default, and 1 GiB at
-    /// most. One of them is in memory at a time.
+    /// The maximum size of an event or member in bytes: 256 MiB by default, 1 GiB at most. One of
+    /// them is in memory at a time.
     pub value_bytes: u32,
-    /// Whether what cannot be read is left out and counted, which is not so by
-    /// default.
+    /// Whether malformed parts are skipped and counted. `false` by default.
     pub lenient: bool,
 }
 
@@ -59,27 +57,25 @@ impl Default for Limits {
     }
 }
 
-/// The most that [`Limits::value_bytes`] can be.
+/// The maximum of [`Limits::value_bytes`].
 const MAX_VALUE_BYTES: u32 = 1 << 30;
 
-/// What was left out of a document.
+/// The skipped parts of a document.
 #[derive(Debug, Default)]
 pub struct Skipped {
-    /// How many events and members; what cannot be told apart counts as one.
+    /// The number of events and members. Adjacent ones that cannot be separated count as one.
     pub parts: u64,
-    /// How long they are together.
+    /// Their total size.
     pub bytes: u64,
-    /// The first of them.
+    /// The first error.
     pub first: Option<JsonError>,
 }
 
 /// Reads a document of the Trace Event Format from `R`.
 ///
-/// It reads in big blocks: `R` needs no buffer of its own. In memory there is
-/// one event at a time, or one member of the document.
+/// It reads in large blocks: `R` needs no buffer. One event or member is in memory at a time.
 ///
-/// Like viewers it takes a comma behind the last event, and an array of events
-/// that is not closed.
+/// Like viewers, it accepts a comma after the last event, and an unclosed array of events.
 ///
 /// # Examples
 ///
@@ -102,33 +98,33 @@ pub struct Reader<R> {
     limits: Limits,
     form: Option<Form>,
     state: State,
-    /// Whether there was an array of events.
+    /// Whether an array of events was found.
     has_events: bool,
     skipped: Skipped,
     shift: u64,
 }
 
-/// Where the reader stands.
+/// The state of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Start,
-    /// In the document's object; a comma must come before the next member.
+    /// In the document's object; `comma` if one must precede the next member.
     Members {
         comma: bool,
     },
-    /// In the array of events; a comma must come before the next one.
+    /// In the array of events; `comma` if one must precede the next event.
     Events {
         comma: bool,
     },
-    /// Behind the last bracket.
-    Behind,
+    /// After the last bracket.
+    After,
     End,
 }
 
-/// What comes next. Ranges are from the source's place.
+/// The next part. Ranges are relative to the source's position.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// The state has changed.
+    /// Only the state has changed.
     Moved,
     Event,
     Member {
@@ -146,7 +142,7 @@ impl<R: Read> Reader<R> {
         Self::with_limits(input, Limits::default())
     }
 
-    /// Starts reading a document with other limits than the usual ones.
+    /// Starts reading a document with limits.
     #[must_use]
     pub fn with_limits(input: R, limits: Limits) -> Self {
         let limits = Limits { value_bytes: limits.value_bytes.min(MAX_VALUE_BYTES), ..limits };
@@ -162,8 +158,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Makes the times of an archive of this document so many nanoseconds later: FXT has none
-    /// before 0. [`shift`](fn@super::shift) returns how many it takes.
+    /// Sets the nanoseconds that are added to all times in an archive of this document, because FXT
+    /// has no negative times. [`shift`](fn@super::shift) returns the required number.
     #[must_use]
     pub fn shifted(self, nanos: u64) -> Self {
         Self { shift: nanos, ..self }
@@ -173,11 +169,11 @@ impl<R: Read> Reader<R> {
         self.shift
     }
 
-    /// Returns the document's layout. Reads its first bracket if need be.
+    /// Returns the document's layout. Reads its first bracket if it was not read yet.
     ///
     /// # Errors
     ///
-    /// Reading failed, or this is no document.
+    /// Reading failed, or the input is not a document.
     pub fn form(&mut self) -> Result<Form, JsonError> {
         loop {
             if let Some(form) = self.form {
@@ -185,7 +181,7 @@ impl<R: Read> Reader<R> {
             }
             match self.start() {
                 Ok((_, end)) => self.source.at += end,
-                Err(Stop::Wrong { at, problem }) => return Err(self.error(at, problem)),
+                Err(Stop::Malformed { at, problem }) => return Err(self.error(at, problem)),
                 Err(Stop::More) => {
                     if !self.source.fill()? {
                         let length = self.source.rest().len();
@@ -196,13 +192,13 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Returns what was left out so far.
+    /// Returns the parts that were skipped so far.
     #[must_use]
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
     }
 
-    /// Returns what was left out, when there is nothing more to read.
+    /// Returns the skipped parts after the last item.
     #[must_use]
     pub fn into_skipped(self) -> Skipped {
         self.skipped
@@ -212,10 +208,9 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     ///
-    /// Reading failed, or the document is wrong, which is told with the place.
-    /// The next call then returns `None`. A lenient reader goes on behind what
-    /// is wrong.
-    // It borrows from the reader, which an iterator cannot.
+    /// Reading failed, or the document is malformed. The next call then returns `None`. A lenient
+    /// reader skips malformed parts instead.
+    // The item borrows from the reader, which an iterator cannot express.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Item<'_>>, JsonError> {
         let (step, end) = match self.advance() {
@@ -251,7 +246,7 @@ impl<R: Read> Reader<R> {
                         self.ended()?;
                     }
                 }
-                Err(Stop::Wrong { at, problem }) => self.failed(at, problem)?,
+                Err(Stop::Malformed { at, problem }) => self.failed(at, problem)?,
             }
         }
     }
@@ -261,10 +256,10 @@ impl<R: Read> Reader<R> {
             State::Events { comma } => self.in_events(comma),
             State::Start => self.start(),
             State::Members { comma } => self.in_members(comma),
-            State::Behind => {
+            State::After => {
                 let mut scanner = Scanner::new(self.source.rest(), 0);
                 scanner.peek()?;
-                scanner.wrong(Problem::Behind)
+                scanner.malformed(Problem::TrailingData)
             }
             State::End => Ok((Step::End, 0)),
         }
@@ -281,7 +276,7 @@ impl<R: Read> Reader<R> {
         let (form, state) = match scanner.peek()? {
             b'[' => (Form::Array, State::Events { comma: false }),
             b'{' => (Form::Object, State::Members { comma: false }),
-            _ => return scanner.wrong(Problem::Document),
+            _ => return scanner.malformed(Problem::Document),
         };
         let end = scanner.at + 1;
         self.has_events = form == Form::Array;
@@ -295,21 +290,21 @@ impl<R: Read> Reader<R> {
             b']' => {
                 let end = scanner.at + 1;
                 self.state = match self.form {
-                    Some(Form::Array) => State::Behind,
+                    Some(Form::Array) => State::After,
                     _ => State::Members { comma: true },
                 };
                 return Ok((Step::Moved, end));
             }
             b',' if comma => scanner.at += 1,
-            _ if comma => return scanner.wrong(Problem::CommaOrBracket),
+            _ if comma => return scanner.malformed(Problem::CommaOrBracket),
             _ => {}
         }
         self.state = State::Events { comma: false };
         match scanner.peek() {
-            // The event is to start at the source's place.
+            // An event must start at the source's position.
             _ if scanner.at > 0 => Ok((Step::Moved, scanner.at)),
             Ok(b'{') => self.try_event(),
-            _ => scanner.wrong(Problem::Event),
+            _ => scanner.malformed(Problem::Event),
         }
     }
 
@@ -328,28 +323,28 @@ impl<R: Read> Reader<R> {
         match scanner.peek()? {
             b'}' => {
                 if !self.has_events {
-                    return scanner.wrong(Problem::NoEvents);
+                    return scanner.malformed(Problem::NoEvents);
                 }
                 let end = scanner.at + 1;
-                self.state = State::Behind;
+                self.state = State::After;
                 return Ok((Step::Moved, end));
             }
             b',' if comma => {
                 scanner.at += 1;
-                // Viewers take a comma too many here as well.
+                // Viewers accept a trailing comma here as well.
                 if scanner.peek()? == b'}' {
                     let end = scanner.at;
                     return Ok((Step::Moved, end));
                 }
             }
-            _ if comma => return scanner.wrong(Problem::CommaOrBrace),
+            _ if comma => return scanner.malformed(Problem::CommaOrBrace),
             _ => {}
         }
         let key = scanner.key()?;
         let first = scanner.peek()?;
         if is_trace_events(rest, key) {
             if first != b'[' {
-                return scanner.wrong(Problem::NoEvents);
+                return scanner.malformed(Problem::NoEvents);
             }
             self.has_events = true;
             self.state = State::Events { comma: false };
@@ -363,12 +358,12 @@ impl<R: Read> Reader<R> {
         Ok((Step::Member { key, value, start }, end))
     }
 
-    /// Nothing more can be read.
+    /// Handles the end of the input.
     fn ended(&mut self) -> Result<(), JsonError> {
         let rest = self.source.rest();
         let is_between = rest.iter().all(u8::is_ascii_whitespace);
         let is_complete = match (self.state, self.form) {
-            (State::Behind, _) => true,
+            (State::After, _) => true,
             (State::Events { .. }, Some(Form::Array)) => is_between,
             _ => false,
         };
@@ -386,23 +381,23 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The document is wrong `at` bytes behind the source's place.
+    /// Handles a defect `at` bytes after the source's position.
     fn failed(&mut self, at: usize, problem: Problem) -> Result<(), JsonError> {
         self.skip_or_fail(at, problem)?;
         let (before, rest) = self.source.rest().split_at(at.min(self.source.rest().len()));
         let is_between = before.iter().all(u8::is_ascii_whitespace);
         match (self.state, rest.first()) {
-            // Only a comma is missing.
+            // A missing comma.
             (State::Events { comma: true }, Some(b'{')) => {
                 self.state = State::Events { comma: false };
             }
             (State::Members { comma: true }, Some(b'"')) if is_between => {
                 self.state = State::Members { comma: false };
             }
-            // There are no events.
+            // The end of a document without events.
             (State::Members { .. }, Some(b'}')) if is_between => {
                 self.source.at += at + 1;
-                self.state = State::Behind;
+                self.state = State::After;
             }
             _ => self.skip()?,
         }
@@ -420,14 +415,14 @@ impl<R: Read> Reader<R> {
     }
 
     fn error(&self, at: usize, problem: Problem) -> JsonError {
-        JsonError::Wrong { place: self.source.place(at), problem }
+        JsonError::Malformed { position: self.source.position(at), problem }
     }
 
     fn is_too_large(&self) -> bool {
         self.source.rest().len() > self.limits.value_bytes as usize
     }
 
-    /// Returns text that was checked when it was gone over.
+    /// Returns text that was checked to be UTF-8.
     fn text(&self, start: usize, length: usize) -> &str {
         std::str::from_utf8(self.source.window(start, length)).unwrap_or_default()
     }
@@ -439,7 +434,7 @@ fn is_trace_events(text: &[u8], (key, is_escaped): (Span, bool)) -> bool {
     Text::new(written, is_escaped).to_str() == "traceEvents"
 }
 
-/// Refuses what is not UTF-8.
+/// Checks that text is UTF-8.
 #[inline]
 fn check_utf8(text: &[u8]) -> Result<(), Stop> {
     if text.is_ascii() {
@@ -447,7 +442,7 @@ fn check_utf8(text: &[u8]) -> Result<(), Stop> {
     }
     match std::str::from_utf8(text) {
         Ok(_) => Ok(()),
-        Err(error) => Err(Stop::Wrong { at: error.valid_up_to(), problem: Problem::Utf8 }),
+        Err(error) => Err(Stop::Malformed { at: error.valid_up_to(), problem: Problem::Utf8 }),
     }
 }
 

@@ -1,23 +1,22 @@
-//! JSON, byte by byte: where a string, a number or any value ends.
+//! A scanner for JSON: finds the ends of strings, numbers and values.
 //!
-//! A [`Scanner`] goes over text that may break off anywhere, because more of
-//! it is still to be read: it then says [`Stop::More`], and the caller starts
-//! again with more text. Nothing here calls itself, so that no nesting of the
-//! text can exhaust the stack.
+//! The text of a [`Scanner`] may be incomplete, because it is read in pieces. The scanner then
+//! returns [`Stop::More`], and the caller starts again with more text. No function is recursive:
+//! deeply nested text cannot exhaust the stack.
 
 use super::error::Problem;
 
-/// How deep values may be nested in each other.
+/// The maximum depth of nested values.
 pub(super) const MAX_DEPTH: usize = 1000;
 
-/// Why a scanner went no further.
+/// The reason why a scanner stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The text breaks off here.
+    /// The text is incomplete.
     More,
-    /// This is no JSON, or not the JSON that is expected.
-    Wrong {
-        /// Where, in bytes from the start of the text.
+    /// The text is not the expected JSON.
+    Malformed {
+        /// The offset from the start of the text, in bytes.
         at: usize,
         problem: Problem,
     },
@@ -37,32 +36,32 @@ impl Span {
         Self { start: start as u32, end: end as u32 }
     }
 
-    /// Returns the part of `text` that this is of.
+    /// Returns the range of `text`.
     #[inline]
     pub(super) fn of(self, text: &str) -> &str {
         text.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }
 
-/// What kind of value stands somewhere, and where.
+/// The type and place of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     Null,
     Bool(bool),
-    /// The number as it is written.
+    /// The text of the number.
     Number(Span),
-    /// What is between the quotes, and whether there are escapes in it.
+    /// The text between the quotes, and whether it has escapes.
     String(Span, bool),
-    /// An object or array, with its brackets.
+    /// An object or array, including its brackets.
     Nested(Span),
 }
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Debug)]
 pub(super) struct Scanner<'a> {
     text: &'a [u8],
     pub(super) at: usize,
-    /// Whether nothing follows the text: then a number ends where it does.
+    /// Whether the text is complete. Then its end also ends a number.
     is_whole: bool,
 }
 
@@ -72,12 +71,12 @@ impl<'a> Scanner<'a> {
         Self { text, at, is_whole: false }
     }
 
-    /// Starts a text that nothing follows.
+    /// Starts a complete text.
     pub(super) fn whole(text: &'a str) -> Self {
         Self { text: text.as_bytes(), at: 0, is_whole: true }
     }
 
-    /// Returns the next byte behind white space without going over it.
+    /// Skips white space, and returns the next byte.
     #[inline]
     pub(super) fn peek(&mut self) -> Result<u8, Stop> {
         loop {
@@ -90,21 +89,21 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    pub(super) fn wrong<T>(&self, problem: Problem) -> Result<T, Stop> {
-        Err(Stop::Wrong { at: self.at, problem })
+    pub(super) fn malformed<T>(&self, problem: Problem) -> Result<T, Stop> {
+        Err(Stop::Malformed { at: self.at, problem })
     }
 
-    /// Goes over white space and `byte`.
+    /// Skips white space and `byte`.
     #[inline]
     pub(super) fn expect(&mut self, byte: u8, problem: Problem) -> Result<(), Stop> {
         if self.peek()? != byte {
-            return self.wrong(problem);
+            return self.malformed(problem);
         }
         self.at += 1;
         Ok(())
     }
 
-    /// Goes over a key and its colon, up to the value.
+    /// Skips a key and its colon.
     #[inline]
     pub(super) fn key(&mut self) -> Result<(Span, bool), Stop> {
         self.expect(b'"', Problem::Key)?;
@@ -113,7 +112,7 @@ impl<'a> Scanner<'a> {
         Ok(key)
     }
 
-    /// Goes over any value, with white space before it.
+    /// Skips white space and a value.
     #[inline]
     pub(super) fn value(&mut self) -> Result<Found, Stop> {
         match self.peek()? {
@@ -127,7 +126,7 @@ impl<'a> Scanner<'a> {
             b't' => self.word(b"true").map(|()| Found::Bool(true)),
             b'f' => self.word(b"false").map(|()| Found::Bool(false)),
             b'n' => self.word(b"null").map(|()| Found::Null),
-            _ => self.wrong(Problem::Value),
+            _ => self.malformed(Problem::Value),
         }
     }
 
@@ -139,11 +138,11 @@ impl<'a> Scanner<'a> {
         }
         match word.starts_with(rest) {
             true => Err(Stop::More),
-            false => self.wrong(Problem::Value),
+            false => self.malformed(Problem::Value),
         }
     }
 
-    /// Goes over a string, from behind its first quote.
+    /// Skips a string, after its first quote.
     #[inline]
     pub(super) fn string(&mut self) -> Result<(Span, bool), Stop> {
         let start = self.at;
@@ -160,7 +159,7 @@ impl<'a> Scanner<'a> {
                     escaped = true;
                     self.escape()?;
                 }
-                Some(_) => return self.wrong(Problem::ControlCharacter),
+                Some(_) => return self.malformed(Problem::ControlCharacter),
                 None => return Err(Stop::More),
             }
         }
@@ -173,17 +172,17 @@ impl<'a> Scanner<'a> {
                 Ok(())
             }
             Some(b'u') => self.hex_digits(),
-            Some(_) => self.wrong(Problem::Escape),
+            Some(_) => self.malformed(Problem::Escape),
             None => Err(Stop::More),
         }
     }
 
-    /// Goes over `\u` and four digits.
+    /// Skips `\u` and four digits.
     fn hex_digits(&mut self) -> Result<(), Stop> {
         for place in 2..6 {
             match self.text.get(self.at + place) {
                 Some(byte) if byte.is_ascii_hexdigit() => {}
-                Some(_) => return self.wrong(Problem::Escape),
+                Some(_) => return self.malformed(Problem::Escape),
                 None => return Err(Stop::More),
             }
         }
@@ -191,7 +190,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Goes over a number. It has an end only where something follows.
+    /// Skips a number. Its end is known only if more text follows.
     #[inline]
     fn number(&mut self) -> Result<Span, Stop> {
         let start = self.at;
@@ -215,19 +214,19 @@ impl<'a> Scanner<'a> {
         }
         match self.text.get(self.at) {
             Some(b'0'..=b'9' | b'.' | b'-' | b'+' | b'a'..=b'z' | b'A'..=b'Z') => {
-                self.wrong(Problem::Number)
+                self.malformed(Problem::Number)
             }
             None if !self.is_whole => Err(Stop::More),
             _ => Ok(Span::new(start, self.at)),
         }
     }
 
-    /// Goes over at least one digit.
+    /// Skips one or more digits.
     #[inline]
     fn digits(&mut self) -> Result<(), Stop> {
         match self.text.get(self.at) {
             Some(b'0'..=b'9') => self.at += 1,
-            Some(_) => return self.wrong(Problem::Number),
+            Some(_) => return self.malformed(Problem::Number),
             None => return Err(Stop::More),
         }
         while let Some(b'0'..=b'9') = self.text.get(self.at) {
@@ -236,7 +235,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Goes over an object or array.
+    /// Skips an object or array.
     fn nested(&mut self) -> Result<Span, Stop> {
         let start = self.at;
         let mut open = Open::default();
@@ -254,11 +253,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes over an opening bracket; true if the closing one follows at once.
+    /// Skips an opening bracket; returns `true` if the closing one follows.
     fn begin(&mut self, bracket: u8, open: &mut Open) -> Result<bool, Stop> {
         let is_object = bracket == b'{';
         if !open.push(is_object) {
-            return self.wrong(Problem::TooDeep);
+            return self.malformed(Problem::TooDeep);
         }
         self.at += 1;
         let closing = if is_object { b'}' } else { b']' };
@@ -273,8 +272,7 @@ impl<'a> Scanner<'a> {
         Ok(false)
     }
 
-    /// Goes over what follows a value, up to the next one; true if nothing is
-    /// open any more.
+    /// Skips the text between two values; returns `true` if all brackets are closed.
     fn after_value(&mut self, open: &mut Open) -> Result<bool, Stop> {
         loop {
             let Some(in_object) = open.top() else {
@@ -292,14 +290,14 @@ impl<'a> Scanner<'a> {
                     self.at += 1;
                     open.pop();
                 }
-                (_, true) => return self.wrong(Problem::CommaOrBrace),
-                (_, false) => return self.wrong(Problem::CommaOrBracket),
+                (_, true) => return self.malformed(Problem::CommaOrBrace),
+                (_, false) => return self.malformed(Problem::CommaOrBracket),
             }
         }
     }
 }
 
-/// Tells whether all of `text` is one JSON value.
+/// Returns whether `text` is one JSON value.
 pub(crate) fn is_value(text: &str) -> bool {
     let mut scanner = Scanner::whole(text);
     u32::try_from(text.len()).is_ok()
@@ -307,7 +305,7 @@ pub(crate) fn is_value(text: &str) -> bool {
         && scanner.peek() == Err(Stop::More)
 }
 
-/// Which brackets are open: a bit for each, set for `{`.
+/// The open brackets: a bit for each, which is set for `{`.
 #[derive(Debug, Default)]
 struct Open {
     depth: usize,
@@ -315,7 +313,7 @@ struct Open {
 }
 
 impl Open {
-    /// Returns false if there is no room.
+    /// Returns `false` if the nesting is too deep.
     fn push(&mut self, is_object: bool) -> bool {
         let (word, bit) = (self.depth / 64, self.depth % 64);
         if self.depth == MAX_DEPTH {
@@ -338,8 +336,8 @@ impl Open {
     }
 }
 
-/// Returns how many bytes at the start of `text` are neither quote, backslash
-/// nor control character. It looks at eight at a time.
+/// Returns the number of bytes before the first quote, backslash or control character. It compares
+/// eight bytes at a time.
 #[inline]
 fn plain_bytes(text: &[u8]) -> usize {
     let mut count = 0;
@@ -357,8 +355,8 @@ fn plain_bytes(text: &[u8]) -> usize {
     count + eights.remainder().iter().take_while(is_plain).count()
 }
 
-/// Sets the highest bit of each byte that is a quote, a backslash or a control
-/// character. Bytes above the first of these may have it set as well.
+/// Sets the highest bit of each byte that is a quote, a backslash or a control character. It may
+/// also be set in bytes above the first of these.
 #[inline]
 fn special_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
@@ -381,7 +379,7 @@ mod tests {
 
     fn wrong(text: &str) -> (usize, Problem) {
         match value(text) {
-            Err(Stop::Wrong { at, problem }) => (at, problem),
+            Err(Stop::Malformed { at, problem }) => (at, problem),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -397,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_breaks_off() {
+    fn incomplete_texts() {
         let whole = r#"{"a":[1.5e3,"x\u00e9\n",true,null],"b":{}}"#;
         for end in 0..whole.len() {
             assert_eq!(value(&whole[..end]), Err(Stop::More), "{}", &whole[..end]);
@@ -406,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_texts() {
+    fn complete_texts() {
         for text in ["1", "-1.5e3 ", " {\"a\":[1]}", "\"\""] {
             assert!(is_value(text), "{text}");
         }
@@ -416,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn defects_are_reported_with_their_offset() {
         assert_eq!(wrong("nil"), (0, Problem::Value));
         assert_eq!(wrong("NaN"), (0, Problem::Value));
         assert_eq!(wrong("01 "), (1, Problem::Number));

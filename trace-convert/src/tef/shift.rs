@@ -1,4 +1,4 @@
-//! Documents with times before 0.
+//! Documents with negative times.
 
 use std::io::{self, Read};
 
@@ -6,15 +6,15 @@ use super::error::JsonError;
 use super::event::{Event, Phase};
 use super::reader::{Item, Limits, Reader};
 
-/// How much is looked at at once, in bytes.
+/// The size of a read, in bytes.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// What stands before a negative number is in so many bytes, or is looked at closely.
+/// The number of bytes before a minus sign that are searched for the key `ts`.
 const MAX_BLANK_BYTES: usize = 64;
 
-/// Returns by how many nanoseconds the times of a document have to be later so that none is
-/// negative. `open` opens it from its start; it is opened again only if it seems to have negative
-/// times.
+/// Returns the nanoseconds that must be added to the times of a document so that none is negative.
+/// `open` opens the document from its start. It is called twice only if the document may have
+/// negative times.
 ///
 /// # Errors
 ///
@@ -36,13 +36,13 @@ pub fn shift<R: Read>(
     Ok(u64::try_from(-earliest).unwrap_or(u64::MAX))
 }
 
-/// Returns the time of an event that has one in FXT.
+/// Returns the time of an event whose record has one.
 fn nanos(event: &Event<'_>) -> Option<i128> {
     let value = event.timestamp().filter(|_| event.phase() != Phase::Metadata)?;
     Event::signed_nanos(value).map(|(nanos, _)| nanos)
 }
 
-/// Tells whether a member `ts` may be negative, at the speed of a look at each byte.
+/// Returns whether a member `ts` may be negative. It searches bytes instead of parsing, for speed.
 fn may_be_negative(mut input: impl Read) -> io::Result<bool> {
     let mut block = vec![0; BLOCK_BYTES];
     let mut kept = 0;
@@ -60,14 +60,14 @@ fn may_be_negative(mut input: impl Read) -> io::Result<bool> {
         if read == 0 {
             return Ok(false);
         }
-        // What stands before a sign that comes next.
+        // Keep the text before a sign in the next block.
         let start = text.len().saturating_sub(MAX_BLANK_BYTES);
         kept = text.len() - start;
         block.copy_within(start..start + kept, 0);
     }
 }
 
-/// Tells whether a text may end with the key `ts`, its colon and a quote.
+/// Returns whether a text may end with the key `ts`, a colon and a quote.
 fn is_behind_key(text: &[u8]) -> bool {
     let near = text.get(text.len().saturating_sub(MAX_BLANK_BYTES)..).unwrap_or_default();
     let value = near.trim_ascii_end();
@@ -76,7 +76,7 @@ fn is_behind_key(text: &[u8]) -> bool {
         return value.is_empty() && near.len() == MAX_BLANK_BYTES;
     };
     let key = key.trim_ascii_end();
-    // A key with escapes may be it.
+    // A key with escapes may be `ts`.
     key.ends_with(b"ts\"") || key.contains(&b'\\') || key.is_empty()
 }
 

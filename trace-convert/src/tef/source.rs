@@ -1,26 +1,25 @@
-//! The text of a document, as much of it as is needed at a time.
+//! A window on the text of a document.
 
 use std::io::{self, Read};
 
-use super::error::Place;
+use super::error::Position;
 
-/// How much is read at a time, in bytes.
+/// The minimum size of the buffer, in bytes.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// A window on the text, which moves on.
+/// A buffer that moves over the text.
 #[derive(Debug)]
 pub(super) struct Source<R> {
     input: R,
     buffer: Vec<u8>,
-    /// How much of `buffer` has been read into.
+    /// The bytes of `buffer` that are filled.
     filled: usize,
-    /// How much of that is done with.
+    /// The position: bytes of `buffer` that were consumed.
     pub(super) at: usize,
     is_ended: bool,
-    /// The most of the text that is needed at a time.
+    /// The maximum size of an item.
     limit: usize,
-    /// Of the text before the buffer: its bytes and line feeds, and where its
-    /// last line starts.
+    /// The bytes and line feeds of the text before the buffer, and the start of its last line.
     bytes_before: u64,
     lines_before: u64,
     line_start: u64,
@@ -41,35 +40,34 @@ impl<R: Read> Source<R> {
         }
     }
 
-    /// Returns the text from the place where it is.
+    /// Returns the text from the position.
     #[inline]
     pub(super) fn rest(&self) -> &[u8] {
         self.buffer.get(self.at..self.filled).unwrap_or_default()
     }
 
-    /// Returns text that is in the buffer since it was last filled.
+    /// Returns text of the buffer.
     #[inline]
     pub(super) fn window(&self, start: usize, length: usize) -> &[u8] {
         self.buffer.get(start..start + length).unwrap_or_default()
     }
 
-    /// Returns how much text there is room for.
+    /// Returns the size of the buffer.
     #[cfg(test)]
-    pub(super) fn room(&self) -> usize {
+    pub(super) fn capacity(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Reads more; false at the end of the input.
+    /// Reads more text; returns `false` at the end of the input.
     ///
-    /// Callers go over the text again from the place where it is. So that they
-    /// do not each time for a few bytes, it becomes twice as long.
+    /// Callers scan the text again from the position. Therefore each call doubles its size.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
-        self.make_room();
+        self.make_space();
         let before = self.filled;
-        let wanted = self.buffer.len().min(before * 2).max(before + 1);
-        while self.filled < wanted && !self.is_ended {
-            let room = self.buffer.get_mut(self.filled..).unwrap_or_default();
-            match self.input.read(room) {
+        let target = self.buffer.len().min(before * 2).max(before + 1);
+        while self.filled < target && !self.is_ended {
+            let free = self.buffer.get_mut(self.filled..).unwrap_or_default();
+            match self.input.read(free) {
                 Ok(0) => self.is_ended = true,
                 Ok(count) => self.filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -79,8 +77,8 @@ impl<R: Read> Source<R> {
         Ok(self.filled > before)
     }
 
-    /// Takes away what is done with; doubles the buffer if that gives little.
-    fn make_room(&mut self) {
+    /// Removes consumed text, and doubles the buffer if it is still full.
+    fn make_space(&mut self) {
         let done = self.buffer.get(..self.at).unwrap_or_default();
         let (lines, last) = lines(done);
         self.lines_before += lines;
@@ -92,30 +90,29 @@ impl<R: Read> Source<R> {
         self.filled -= self.at;
         self.at = 0;
         if self.filled < BLOCK_BYTES / 2 && self.buffer.len() > 4 * BLOCK_BYTES {
-            // After one huge event the room for it is not kept.
+            // A huge event must not keep its memory.
             self.buffer.truncate(BLOCK_BYTES);
             self.buffer.shrink_to_fit();
         }
-        let wanted = (self.filled * 2).min(self.limit + BLOCK_BYTES).max(BLOCK_BYTES);
-        if self.buffer.len() < wanted {
-            self.buffer.resize(wanted, 0);
+        let size = (self.filled * 2).min(self.limit + BLOCK_BYTES).max(BLOCK_BYTES);
+        if self.buffer.len() < size {
+            self.buffer.resize(size, 0);
         }
     }
 
-    /// Returns where something is, `behind` bytes behind the place where it
-    /// is.
-    pub(super) fn place(&self, behind: usize) -> Place {
-        let end = self.filled.min(self.at + behind);
+    /// Returns the place `distance` bytes after the position.
+    pub(super) fn position(&self, distance: usize) -> Position {
+        let end = self.filled.min(self.at + distance);
         let (lines, last) = lines(self.buffer.get(..end).unwrap_or_default());
         let offset = self.bytes_before + end as u64;
         let start = last.map_or(self.line_start, |last| self.bytes_before + last as u64 + 1);
-        Place { offset, line: self.lines_before + lines + 1, column: offset - start + 1 }
+        Position { offset, line: self.lines_before + lines + 1, column: offset - start + 1 }
     }
 }
 
-/// Returns how many line feeds there are, and where the last one is.
+/// Returns the number of line feeds, and the place of the last one.
 fn lines(text: &[u8]) -> (u64, Option<usize>) {
-    // Few enough for a byte to count them: many are compared at a time.
+    // The counts of 255 bytes fit a byte, so that the loop is vectorized.
     let feeds = |piece: &[u8]| piece.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
     let count = text.chunks(255).map(|piece| u64::from(feeds(piece))).sum();
     (count, text.iter().rposition(|byte| *byte == b'\n'))
@@ -126,29 +123,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_right_wherever_the_window_is() {
+    fn positions_do_not_depend_on_the_window() {
         let text = "ab\ncd\n\nef";
         let mut source = Source::new(text.as_bytes(), usize::MAX / 2);
         source.fill().unwrap();
         let expected = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 1), (4, 1), (4, 2)];
         for (at, (line, column)) in expected.into_iter().enumerate() {
-            let place = Place { offset: at as u64, line, column };
+            let place = Position { offset: at as u64, line, column };
             source.at = 0;
-            assert_eq!(source.place(at), place);
+            assert_eq!(source.position(at), place);
         }
         for (at, (line, column)) in expected.into_iter().enumerate() {
-            let place = Place { offset: at as u64, line, column };
-            assert_eq!(source.place(0), place);
+            let place = Position { offset: at as u64, line, column };
+            assert_eq!(source.position(0), place);
             source.is_ended = false;
             assert!(!source.fill().unwrap());
-            assert_eq!(source.place(0), place);
+            assert_eq!(source.position(0), place);
             source.at += 1;
         }
     }
 
     /// A pipe has 64 KiB at a time.
     #[test]
-    fn what_is_long_is_not_given_in_small_pieces() {
+    fn long_texts_are_read_in_few_pieces() {
         struct Pipe(usize);
         impl Read for Pipe {
             fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
@@ -176,6 +173,6 @@ mod tests {
         source.is_ended = false;
         source.fill().unwrap();
         assert!(source.buffer.capacity() < 1 << 20);
-        assert_eq!(source.place(0).offset, text.len() as u64);
+        assert_eq!(source.position(0).offset, text.len() as u64);
     }
 }

@@ -1,4 +1,4 @@
-//! JSON values as they stand in a text.
+//! JSON values as slices of the document.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub enum Value<'a> {
     Number(Number<'a>),
     /// A string.
     String(Text<'a>),
-    /// An object or array, as it is written.
+    /// The JSON text of an object or array.
     Nested(&'a str),
 }
 
@@ -32,7 +32,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A string as it is written, without its quotes.
+/// A string with its escapes, without its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Text<'a> {
     written: &'a str,
@@ -45,14 +45,13 @@ impl<'a> Text<'a> {
         Self { written, is_escaped }
     }
 
-    /// Returns the string as it stands in the document, with its escapes.
+    /// Returns the string with its escapes.
     #[must_use]
     pub fn written(&self) -> &'a str {
         self.written
     }
 
-    /// Returns the string without escapes; U+FFFD stands for halves of
-    /// surrogate pairs, which no string of UTF-8 can have.
+    /// Returns the unescaped string. Lone surrogates, which UTF-8 cannot express, become U+FFFD.
     #[must_use]
     pub fn to_str(&self) -> Cow<'a, str> {
         match self.plain() {
@@ -71,25 +70,24 @@ impl<'a> Text<'a> {
         (!self.is_escaped).then_some(self.written)
     }
 
-    /// Appends the string without escapes; false if it has half of a
-    /// surrogate pair.
+    /// Appends the unescaped string; returns `false` if it has lone surrogates.
     pub(super) fn unescape(&self, output: &mut String) -> bool {
-        let mut is_whole = true;
+        let mut is_valid = true;
         let mut rest = self.written;
         while let Some((plain, escape)) = rest.split_once('\\') {
             output.push_str(plain);
             let (character, length) = unescaped(escape);
-            is_whole &= character.is_some();
+            is_valid &= character.is_some();
             output.push(character.unwrap_or(char::REPLACEMENT_CHARACTER));
             rest = escape.get(length..).unwrap_or_default();
         }
         output.push_str(rest);
-        is_whole
+        is_valid
     }
 }
 
-/// Returns what an escape means that starts behind its backslash, `None` for
-/// half of a surrogate pair; and how long it is.
+/// Returns the character of an escape, which starts after its backslash, and the escape's length.
+/// The character is `None` for a lone surrogate.
 fn unescaped(escape: &str) -> (Option<char>, usize) {
     let plain = match escape.as_bytes().first() {
         Some(b'u') => return unescaped_unit(escape),
@@ -119,11 +117,11 @@ fn unescaped_unit(escape: &str) -> (Option<char>, usize) {
     }
 }
 
-/// A number as it is written.
+/// The text of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Number<'a>(&'a str);
 
-/// A number as FXT can have it.
+/// A number that FXT can express.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Exact {
     Signed(i64),
@@ -131,34 +129,34 @@ pub(super) enum Exact {
     Double(f64),
 }
 
-/// So many decimal digits a double has without fail.
+/// The number of decimal digits that every double preserves.
 const DOUBLE_DIGITS: usize = 15;
 
 impl<'a> Number<'a> {
-    /// Returns the number that a string says.
+    /// Parses a number in a string.
     pub(super) fn quoted(text: &'a str) -> Option<Self> {
         let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
         (is_number && scan::is_value(text)).then_some(Self(text.trim_end()))
     }
 
-    /// Returns the number as it stands in the document.
+    /// Returns the text of the number.
     #[must_use]
     pub fn written(&self) -> &'a str {
         self.0
     }
 
-    /// Returns the number that is nearest to it.
+    /// Returns the nearest double.
     #[must_use]
     pub fn to_f64(&self) -> f64 {
         self.0.parse().unwrap_or(f64::NAN)
     }
 
-    /// Returns it if it is an integer without fraction and exponent that fits.
+    /// Returns an integer without fraction and exponent, if it fits.
     #[inline]
     #[must_use]
     pub fn to_u64(&self) -> Option<u64> {
         match self.0.len() {
-            // Nothing of this length overflows.
+            // 18 digits cannot overflow.
             1..=18 => self.0.bytes().try_fold(0, |value: u64, digit| match digit {
                 b'0'..=b'9' => Some(value * 10 + u64::from(digit - b'0')),
                 _ => None,
@@ -167,8 +165,8 @@ impl<'a> Number<'a> {
         }
     }
 
-    /// Returns microseconds in whole nanoseconds, rounded down, and whether
-    /// that is all there was; `None` if they do not fit.
+    /// Returns microseconds in nanoseconds, rounded down, and whether that is exact; `None` if they
+    /// do not fit.
     #[inline]
     #[must_use]
     pub fn to_nanos(&self) -> Option<(u64, bool)> {
@@ -191,7 +189,7 @@ impl<'a> Number<'a> {
         Some((nanos, is_exact))
     }
 
-    /// The same for a number that may be negative. Negative zero is not exact.
+    /// Like [`Number::to_nanos`], for numbers that may be negative. Negative zero is not exact.
     pub(super) fn to_signed_nanos(self) -> Option<(i128, bool)> {
         let Some(positive) = self.0.strip_prefix('-') else {
             let (nanos, is_exact) = self.to_nanos()?;
@@ -202,19 +200,20 @@ impl<'a> Number<'a> {
         Some((nanos, is_exact && nanos != 0))
     }
 
-    /// The number is negative or has an exponent.
+    /// Converts numbers that are negative or have an exponent.
     #[cold]
     fn to_nanos_slow(self) -> Option<(u64, bool)> {
-        whole(self.0, 3)
+        scaled(self.0, 3)
     }
 
-    /// Returns it if it is a whole number that fits, however it is written.
+    /// Returns an integer in any notation, if it fits.
     #[inline]
     pub(super) fn to_whole(self) -> Option<u64> {
-        self.to_u64().or_else(|| whole(self.0, 0).filter(|(_, is_exact)| *is_exact).map(|(n, _)| n))
+        self.to_u64()
+            .or_else(|| scaled(self.0, 0).filter(|(_, is_exact)| *is_exact).map(|(n, _)| n))
     }
 
-    /// Returns the number itself, if FXT can have it.
+    /// Returns the number, if FXT can express it exactly.
     #[inline]
     pub(super) fn exact(&self) -> Option<Exact> {
         if let Some(value) = self.to_u64() {
@@ -224,7 +223,7 @@ impl<'a> Number<'a> {
             });
         }
         match self.0.parse() {
-            // An integer has no negative zero.
+            // Integers have no negative zero.
             Ok(0) => Some(Exact::Double(-0.0)),
             Ok(value) => Some(Exact::Signed(value)),
             Err(_) => self.exact_double(),
@@ -234,8 +233,7 @@ impl<'a> Number<'a> {
     fn exact_double(&self) -> Option<Exact> {
         let value: f64 = self.0.parse().ok().filter(|value: &f64| value.is_finite())?;
         let digits = self.0.bytes().filter(u8::is_ascii_digit).count();
-        // Where numbers have their full precision: neither tiny nor beside an
-        // exponent that counts as digits here.
+        // Few digits, including those of the exponent, and not subnormal: the double is exact.
         if digits <= DOUBLE_DIGITS && value.abs() >= f64::MIN_POSITIVE {
             return Some(Exact::Double(value));
         }
@@ -244,11 +242,10 @@ impl<'a> Number<'a> {
     }
 }
 
-/// Returns the sign, digits and exponent of a number: numbers are the same if
-/// these are.
+/// Returns sign, digits and exponent of a number. Numbers are equal if these are equal.
 pub(super) fn decimal(number: &str) -> (bool, String, i64) {
     let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    // One that does not fit is so far from any other that it may be cut.
+    // An exponent that does not fit may be clamped.
     let far = if exponent.starts_with('-') { i64::MIN / 2 } else { i64::MAX / 2 };
     let mut exponent = exponent.parse().unwrap_or(far);
     let unsigned = number.trim_start_matches('-');
@@ -264,9 +261,9 @@ pub(super) fn decimal(number: &str) -> (bool, String, i64) {
     (unsigned.len() < number.len(), kept, exponent)
 }
 
-/// Returns a number with its point moved by so many digits, rounded down, and
-/// whether that is all there was; `None` if it is negative or does not fit.
-fn whole(number: &str, by: i64) -> Option<(u64, bool)> {
+/// Returns a number times 10 to the power of `by`, rounded down, and whether that is exact; `None`
+/// if it is negative or does not fit.
+fn scaled(number: &str, by: i64) -> Option<(u64, bool)> {
     let (is_negative, digits, exponent) = decimal(number);
     let length = digits.len() as i64;
     let places = length.saturating_add(exponent).saturating_add(by);
@@ -322,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn microseconds_before_0() {
+    fn negative_microseconds() {
         let nanos = |number| Number(number).to_signed_nanos();
         assert_eq!(nanos("-1.5"), Some((-1500, true)));
         assert_eq!(nanos("-0.0015"), Some((-2, false)));
@@ -333,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_however_they_are_written() {
+    fn integers_in_any_notation() {
         for one in ["1", "1.0", "1e0", "10e-1", "0.01E+2"] {
             assert_eq!(Number(one).to_whole(), Some(1), "{one}");
         }
@@ -343,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_fxt_has() {
+    fn numbers_that_fxt_can_express() {
         let exact = |number| Number(number).exact();
         assert_eq!(exact("0"), Some(Exact::Signed(0)));
         assert_eq!(exact("-9223372036854775808"), Some(Exact::Signed(i64::MIN)));
@@ -364,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_the_same_however_they_are_written() {
+    fn numbers_are_equal_in_any_notation() {
         for same in ["1500", "1.5e3", "15E2", "1500.0", "0.0015e6", "150000e-2"] {
             assert_eq!(decimal(same), decimal("1500"), "{same}");
         }

@@ -1,5 +1,5 @@
-//! Scheduling in archives of the tracing system: lines of ftrace and durations on
-//! CPUs in JSON, and scheduling records again.
+//! Scheduling records of archives: converted to lines of ftrace and durations on CPUs in JSON, and
+//! back.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -13,8 +13,8 @@ use crate::json::parse;
 use crate::system::{with_text, SWITCH};
 use crate::{archive, document};
 
-/// When, on which CPU, from which thread to which, the former's state, whether
-/// it is a wakeup instead, and the weight.
+/// Time, CPU, outgoing and incoming thread, the outgoing state, whether it is a wakeup instead, and
+/// the weight.
 type Moment = (u32, u16, u64, u64, usize, bool, i32);
 
 fn native(moments: &[Moment]) -> Vec<u8> {
@@ -46,7 +46,7 @@ fn native(moments: &[Moment]) -> Vec<u8> {
     writer.into_inner()
 }
 
-/// Returns what the scheduling records say; each event is a panic.
+/// Returns the scheduling records as text. Events are not allowed.
 fn scheduling(archive: &[u8]) -> Vec<String> {
     let mut reader = Reader::new(archive);
     let mut found = Vec::new();
@@ -71,7 +71,7 @@ fn scheduling(archive: &[u8]) -> Vec<String> {
             }
             Record::Event(event) => panic!("{event:?}"),
             Record::KernelObject(object) => {
-                assert_ne!(object.koid, u64::from(u32::MAX), "the process of CPUs is made up");
+                assert_ne!(object.koid, u64::from(u32::MAX), "the process of CPUs is artificial");
             }
             _ => {}
         }
@@ -90,10 +90,9 @@ const STATES: [ThreadState; 5] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Durations on tracks of CPUs come back as what they were made of, and as
-    /// nothing else; and the JSON comes back as well.
+    /// Durations on CPUs are converted back only to scheduling records, and these to the same JSON.
     #[test]
-    fn scheduling_goes_there_and_back(
+    fn scheduling_survives_the_round_trip(
         moments in vec((any::<u32>(), 0u16..4, 0u64..6, 0u64..6, 0usize..5, any::<bool>(), -20i32..140), 0..30),
     ) {
         let native = native(&moments);
@@ -112,10 +111,10 @@ fn scheduling_among_other_archives() {
     let cpus = |json: &str| ["CPU 0", "CPU 3"].map(|cpu| json.matches(cpu).count());
     let lines = |json: &str| json.matches("sched_switch: ").count();
 
-    // The text of a document that is not the whole is not where viewers look.
+    // Viewers do not read the text of a document within an archive.
     let both = merged(&[switch.clone(), text.clone()]);
     assert_eq!((lines(&both), cpus(&both)), (3, [1, 1]), "{both}");
-    // A document keeps its own text, which says nothing of the other's CPU.
+    // A document keeps its own text, which does not have the other's CPU.
     let both = merged(&[text, switch.clone()]);
     assert_eq!((lines(&both), cpus(&both)), (1, [0, 1]), "{both}");
     assert!(!both.contains("tef:added"), "{both}");

@@ -1,4 +1,4 @@
-//! What documents have beside events, and events that are large.
+//! Members of documents, and large events.
 
 use trace_convert::{tef, ConvertError};
 use trace_format::layout::{BlobType, ObjectType};
@@ -7,7 +7,7 @@ use trace_format::{Blob, Reader, Record, Writer};
 use crate::json::parse;
 use crate::{archive, document};
 
-/// Converts there and back, and tells how many events were carried as a whole.
+/// Converts a document to FXT and back; returns the number of events that were carried as JSON.
 fn carried(json: &str) -> u64 {
     let (archive, summary) = archive(json.as_bytes());
     assert!(parse(json) == parse(&document(&archive)), "{:.1000}", document(&archive));
@@ -47,7 +47,7 @@ fn documents_without_events() {
 }
 
 #[test]
-fn large_members_are_whole() {
+fn large_members_are_kept() {
     let text = "# tracer: nop\\n".repeat(20_000);
     carried(&format!(r#"{{"systemTraceEvents":"{text}","traceEvents":[]}}"#));
     carried(&format!(r#"{{"traceEvents":[],"systemTraceEvents":"{text}"}}"#));
@@ -59,7 +59,7 @@ fn event(args: &str) -> String {
 }
 
 #[test]
-fn what_does_not_fit_a_record_is_carried() {
+fn events_that_exceed_a_record_are_carried() {
     let keys = |count: u32| (0..count).map(|key| format!("\"{key}\":1")).collect::<Vec<_>>();
     let keys = |count| event(&format!("{{{}}}", keys(count).join(",")));
     assert_eq!((carried(&keys(15)), carried(&keys(16)), carried(&keys(1000))), (0, 1, 1));
@@ -74,12 +74,12 @@ fn what_does_not_fit_a_record_is_carried() {
     assert_eq!(carried(&event(&format!("{{\"dump\":{dump}}}"))), 1);
     let name = |length| format!(r#"[{{"ph":"i","ts":1,"name":"{}"}}]"#, "n".repeat(length));
     assert_eq!((carried(&name(32_000)), carried(&name(40_000))), (0, 1));
-    assert_eq!(carried(&event(r#"{"\ud800":1}"#)), 1, "half of a pair is not UTF-8");
-    assert_eq!(carried(&event(r#"{"k":1,"k":2}"#)), 1, "a key that comes twice");
+    assert_eq!(carried(&event(r#"{"\ud800":1}"#)), 1, "a lone surrogate is not UTF-8");
+    assert_eq!(carried(&event(r#"{"k":1,"k":2}"#)), 1, "a repeated key");
 }
 
 #[test]
-fn more_names_than_the_table_has() {
+fn more_names_than_the_string_table() {
     let event = |number: u32| {
         format!(r#"{{"ph":"B","ts":{number},"pid":1,"tid":{number},"name":"name {number}"}}"#)
     };
@@ -88,7 +88,7 @@ fn more_names_than_the_table_has() {
 }
 
 #[test]
-fn processes_that_are_strings_have_names() {
+fn processes_with_string_ids_get_names() {
     let json = r#"[{"ph":"B","ts":1,"pid":"renderer","tid":"main"},
         {"ph":"E","ts":2,"pid":"renderer","tid":"main"},
         {"ph":"i","ts":2,"pid":"renderer","tid":7}]"#;
@@ -112,15 +112,12 @@ fn a_hundred_levels() {
     assert_eq!(carried(&nested(100)), 0);
     let error = tef::to_fxt(tef::Reader::new(nested(1001).as_bytes()), Vec::new()).unwrap_err();
     let ConvertError::Json(error) = error else { panic!("{error}") };
-    assert_eq!(
-        error.to_string(),
-        "line 1, column 1066: expected at most 1000 values in each other"
-    );
+    assert_eq!(error.to_string(), "line 1, column 1066: values are nested more than 1000 deep");
 }
 
-/// What is carried may have been cut, or never have been JSON.
+/// Carried data may be cut, or may not be JSON.
 #[test]
-fn archives_that_lie_give_json_all_the_same() {
+fn malformed_carried_data_becomes_valid_json() {
     let names = ["tef:document", "tef:event", "tef:more", "tef:member", "other"];
     let payloads: [&[u8]; 9] =
         [b"array", b"object", b"{\"a\":1}", b"\"a\":1", b"{", b"5", b"\"a\":1,\"b\"", b"\xff", b""];
@@ -142,7 +139,7 @@ fn archives_that_lie_give_json_all_the_same() {
     }
 }
 
-/// Returns the document of archives one behind the other.
+/// Returns the document of concatenated archives.
 pub(crate) fn merged(archives: &[Vec<u8>]) -> String {
     let mut merged = Writer::new(Vec::new()).unwrap().into_inner();
     for archive in archives {

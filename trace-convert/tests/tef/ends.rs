@@ -1,16 +1,16 @@
-//! Ends of durations, which FXT closes whatever their names are.
+//! Ends of durations. In FXT an end closes the innermost duration, regardless of its name.
 
 use crate::json::parse;
 use crate::phases::records;
 use crate::{archive, document};
 
-/// Each event is a phase, a name, and a time that follows from its place. Returns the records.
+/// Returns the records of events, each a phase and a name. Times are consecutive.
 fn shown<'a>(events: &[(&'a str, &'a str)]) -> Vec<String> {
     let timed = |(place, (phase, name)): (usize, &(&'a str, &'a str))| (*phase, *name, place);
     shown_at(&events.iter().enumerate().map(timed).collect::<Vec<_>>())
 }
 
-/// Each event is a phase, a name and a time. Returns the records.
+/// Returns the records of events, each a phase, a name and a time.
 fn shown_at(events: &[(&str, &str, usize)]) -> Vec<String> {
     let event = |(phase, name, ts): &(&str, &str, usize)| {
         let name = if name.is_empty() { String::new() } else { format!(r#","name":"{name}""#) };
@@ -28,22 +28,22 @@ fn shown_at(events: &[(&str, &str, usize)]) -> Vec<String> {
 }
 
 #[test]
-fn an_end_of_its_begin_s_name_stays() {
+fn ends_with_the_begin_s_name_are_kept() {
     let expected = [r#"begin 0 "" "a""#, r#"begin 1 "" "b""#, r#"end 2 "" "b""#, r#"end 3 "" """#];
     assert_eq!(shown(&[("B", "a"), ("B", "b"), ("E", "b"), ("E", "")]), expected);
-    // The begin is missing: there is nothing that it could close.
+    // The begin is missing, so that the end closes nothing.
     assert_eq!(shown(&[("E", "a")]), [r#"end 0 "" "a""#]);
 }
 
 #[test]
-fn an_end_of_another_name_closes_nothing() {
+fn ends_of_another_name_close_nothing() {
     let event = r#"blob "tef:event" data 44 bytes"#;
     let expected = [r#"begin 0 "" "a""#, event, r#"end 2 "" "a""#];
     assert_eq!(shown(&[("B", "a"), ("E", "x"), ("E", "a")]), expected);
 }
 
 #[test]
-fn what_is_within_ends_with_it() {
+fn an_end_closes_inner_durations() {
     let added = r#"end 2 "" "" {"tef:added": true}"#;
     let event = r#"blob "tef:event" data 44 bytes"#;
     let expected = [r#"begin 0 "" "a""#, r#"begin 1 "" "b""#, added, r#"end 2 "" "a""#];
@@ -54,7 +54,7 @@ fn what_is_within_ends_with_it() {
 
 /// Readers sort by time, so that no end is removed or added.
 #[test]
-fn ends_stay_where_time_steps_back() {
+fn ends_are_unchanged_if_time_decreases() {
     let newest_first = [("E", "b", 4), ("B", "b", 3), ("E", "a", 1), ("B", "a", 0)];
     let expected = [r#"end 4 "" "b""#, r#"begin 3 "" "b""#, r#"end 1 "" "a""#, r#"begin 0 "" "a""#];
     assert_eq!(shown_at(&newest_first), expected);

@@ -1,13 +1,11 @@
-//! What is the same in a document is the same in its archive, however it is
-//! written.
+//! Ids that are equal in a document are equal in its archive, in any notation.
 
 use crate::json::parse;
 use crate::phases::records;
 use crate::{archive, document};
 
-/// Converts events there, and back, where all has to be as it was; returns the
-/// start of each record: what it is, of which thread, when, its category and
-/// name, and its id.
+/// Converts events to FXT and back to the same events. Returns the start of each record: type,
+/// thread, time, category, name and id.
 fn converted(events: &[&str]) -> Vec<String> {
     let json = format!("[{}]", events.join(","));
     let (archive, _) = archive(json.as_bytes());
@@ -61,7 +59,7 @@ fn ids() {
 }
 
 #[test]
-fn flows_of_a_process_are_not_those_of_another() {
+fn local_flows_of_two_processes_differ() {
     let flow = |pid: u32, id: &str| {
         let event = format!(r#"{{"ph":"s","name":"n","ts":1,"pid":{pid},"tid":1,"id2":{id}}}"#);
         converted(&[&event])[0].split(" id ").nth(1).unwrap().to_owned()
@@ -73,7 +71,7 @@ fn flows_of_a_process_are_not_those_of_another() {
 }
 
 #[test]
-fn counters_are_told_apart() {
+fn counters_are_identified_by_id() {
     let counter = |id: &str, value: u32| {
         format!(r#"{{"ph":"C","name":"n","ts":1,"pid":1,"tid":1,{id},"args":{{"v":{value}}}}}"#)
     };
@@ -88,9 +86,9 @@ fn counters_are_told_apart() {
     assert_eq!(records, expected);
 }
 
-/// In a document an operation is what has a category and an id.
+/// A document identifies an operation by category and id.
 #[test]
-fn operations_have_the_process_and_the_name_of_their_begin() {
+fn operations_get_process_and_name_of_their_begin() {
     let event = |ph: &str, pid: u32, ts: u32, more: &str| {
         format!(r#"{{"ph":"{ph}","cat":"c","ts":{ts},"pid":{pid},"tid":{pid},"id":1{more}}}"#)
     };
@@ -104,12 +102,12 @@ fn operations_have_the_process_and_the_name_of_their_begin() {
         r#"async-instant 1/1 0.000003000s "c" "inner" id 1 (0x1)"#,
         r#"async-end 1/1 0.000004000s "c" "inner" id 1 (0x1)"#,
         r#"async-end 1/1 0.000005000s "c" "outer" id 1 (0x1)"#,
-        // Nothing is open any more.
+        // No operation is open any more.
         r#"async-end 3/3 0.000005000s "c" "outer" id 1 (0x1)"#,
     ];
     assert_eq!(converted(&[&outer, &inner, &moment, &end, &named, &named]), expected);
 
-    // What is local is another operation in each process.
+    // A local id is another operation in each process.
     let local = |ph: &str, pid: u32| {
         format!(
             r#"{{"ph":"{ph}","cat":"c","name":"n","ts":1,"pid":{pid},"tid":{pid},"id2":{{"local":"0x1"}}}}"#

@@ -1,8 +1,7 @@
-//! JSON values that are the same if and only if they mean the same.
+//! JSON values that are equal if and only if they have the same meaning.
 //!
-//! A parser of its own, so that a mistake in the crate's scanner does not hide
-//! itself: numbers are compared digit by digit, whatever their size, and strings
-//! by their UTF-16 units, halves of pairs too.
+//! A separate parser, so that it does not share defects of the crate's scanner. Numbers of any size
+//! are compared by their digits, and strings by their UTF-16 units, including lone surrogates.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -17,11 +16,11 @@ pub(crate) enum Json {
     Number(bool, String, i64),
     String(Vec<u16>),
     Array(Vec<Json>),
-    /// Of a key that comes twice the last value.
+    /// Of a repeated key the last value.
     Object(BTreeMap<Vec<u16>, Json>),
 }
 
-/// Parses a whole text; panics if it is not JSON.
+/// Parses a text; panics if it is not JSON.
 pub(crate) fn parse(text: &str) -> Json {
     let mut parser = Parser(text.chars().peekable());
     let value = parser.value();
@@ -55,7 +54,7 @@ impl Parser<'_> {
         assert_eq!(self.0.next(), Some(expected));
     }
 
-    /// Goes over `character` if it comes next.
+    /// Skips `character` if it is next.
     fn take(&mut self, character: char) -> bool {
         self.space();
         self.0.next_if_eq(&character).is_some()
@@ -144,7 +143,7 @@ impl Parser<'_> {
                 '"' => return units,
                 '\\' => units.push(self.escape()),
                 plain => {
-                    assert!(plain >= ' ', "a control character stands as it is");
+                    assert!(plain >= ' ', "a control character is not escaped");
                     units.extend(plain.encode_utf16(&mut [0; 2]).iter());
                 }
             }

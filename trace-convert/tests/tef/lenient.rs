@@ -1,4 +1,4 @@
-//! What a lenient reader gives of documents with something wrong in them.
+//! Lenient reading of malformed documents.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -32,8 +32,7 @@ const TOKENS: &[&str] = &[
     "\u{1}",
 ];
 
-/// Returns events and members as they stand in a document, and what was left
-/// out; or why a reader that is not lenient stops.
+/// Returns the events, members and skipped parts of a document, or the error.
 fn read(json: &str, lenient: bool) -> Result<(Vec<String>, Vec<String>, Skipped), String> {
     let mut reader = Reader::with_limits(json.as_bytes(), Limits { lenient, ..Limits::default() });
     let (mut events, mut members) = (Vec::new(), Vec::new());
@@ -68,11 +67,10 @@ fn damaged(text: &str, place: Index, length: usize, tokens: &[&str]) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// One event, one member before or one behind the events is wrong. What
-    /// was not touched is given, in its order; it may also be a part of what
-    /// was touched, if that reaches so far now.
+    /// One event, or one member before or after the events, is malformed. The others are returned
+    /// in order. They may also be within the malformed part if that extends over them.
     #[test]
-    fn what_was_not_touched_is_given(
+    fn intact_parts_are_returned(
         events in vec(event(), 1..8),
         comma in select(&[",", ",\n", " , "][..]),
         is_array in any::<bool>(),
@@ -102,7 +100,7 @@ proptest! {
                 prop_assert!(rest.any(|given| given.contains(event)), "order of {}", json);
             }
         }
-        // A reader that is not lenient stops where the other one counts.
+        // A strict reader fails if a lenient one skips.
         match read(&json, false) {
             Ok((strict, strict_members, _)) => {
                 prop_assert_eq!((strict, strict_members), (given, members));

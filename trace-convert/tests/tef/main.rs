@@ -22,7 +22,7 @@ use trace_format::Reader;
 /// Returns the archive of a document.
 pub(crate) fn archive(json: &[u8]) -> (Vec<u8>, tef::Summary) {
     let mut archive = Vec::new();
-    // What is malformed fails below.
+    // A malformed document fails below.
     let shift = tef::shift(tef::Limits::default(), || Ok(json)).unwrap_or(0);
     let summary = tef::to_fxt(tef::Reader::new(json).shifted(shift), &mut archive).unwrap();
     let report = check::check(Reader::new(&archive[..])).unwrap();

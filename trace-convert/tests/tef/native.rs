@@ -1,4 +1,4 @@
-//! What analyses find in an archive of the tracing system after it was JSON.
+//! Analyses of archives that were converted to JSON and back.
 
 use trace_analyze::check;
 use trace_analyze::critical::{path, slowest, Choice};
@@ -11,14 +11,14 @@ use trace_format::{
 use crate::{archive, document};
 use EventKind::{AsyncBegin, AsyncEnd, DurationComplete, Instant};
 
-/// Beyond what a number of JSON has exactly.
+/// Beyond the exact integers of JSON.
 const LARGE: u64 = (1 << 60) + 1;
 
 /// An event: thread, ticks, category, name, kind, and arguments.
-type Told<'a> = (u64, u64, &'a str, &'a str, EventKind, &'a [(&'a str, Value<'a>)]);
+type EventParts<'a> = (u64, u64, &'a str, &'a str, EventKind, &'a [(&'a str, Value<'a>)]);
 
 /// Returns an archive with a clock of 10 ns.
-fn native(events: &[Told<'_>]) -> Vec<u8> {
+fn native(events: &[EventParts<'_>]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider(1, "app").unwrap();
     writer.initialization(100_000_000).unwrap();
@@ -43,7 +43,7 @@ fn again(native: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn losses_are_told() {
+fn losses_are_kept() {
     let instant = Instant { scope: None };
     let loss = [
         ("reason", Value::String("buffer full".into())),
@@ -64,7 +64,7 @@ fn losses_are_told() {
         assert_eq!((report.records_dropped, report.buffers_overwritten), (LARGE + 3, 5));
         assert!(report.dropped.iter().any(|dropped| dropped.reason == "buffer full"));
     }
-    // Arguments that are ticks are so of any clock.
+    // Ticks in arguments are converted as well.
     let ticks = |archive: &[u8]| {
         let mut reader = Reader::new(archive);
         let mut times = Vec::new();
@@ -79,7 +79,7 @@ fn losses_are_told() {
 }
 
 #[test]
-fn the_critical_path_is_found() {
+fn the_critical_path_is_kept() {
     let id = |key, id| [(key, Value::Uint64(id))];
     let (one, two, of_one) = (id("task", LARGE), id("task", 2), id("parent", LARGE));
     let native = native(&[
@@ -101,7 +101,7 @@ fn the_critical_path_is_found() {
 }
 
 #[test]
-fn clocks_are_known() {
+fn clock_anchors_are_kept() {
     let anchor = [
         ("ticks", Value::Uint64(1_000)),
         ("realtime_ns", Value::Uint64(1_700_000_000_123_456_789)),

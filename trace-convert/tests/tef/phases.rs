@@ -1,13 +1,12 @@
-//! Every phase and key of the format: an event, the records that are made of it,
-//! and the event that is made of those. The events are the specification's own
-//! examples where it has them; records are as `trace dump` shows them.
+//! Every phase and key of the format: an event, its records, and the restored event. Events are the
+//! specification's examples if it has any; records are lines of `trace dump`.
 
 use trace_convert::text;
 use trace_format::{Reader, Record};
 
 use crate::{archive, document};
 
-/// What the specification calls it, the event, its records, and it again.
+/// The specification's name, the event, its records, and the restored event.
 type Case = (&'static str, &'static str, &'static [&'static str], &'static str);
 
 #[test]
@@ -19,8 +18,7 @@ fn every_phase_and_key() {
     }
 }
 
-/// Returns the records behind the one that starts the document, without places
-/// and tables.
+/// Returns the records after the start of the document, without offsets and tables.
 pub(crate) fn records(archive: &[u8]) -> Vec<String> {
     let mut reader = Reader::new(archive);
     let mut lines = Vec::new();

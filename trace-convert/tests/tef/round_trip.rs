@@ -1,4 +1,4 @@
-//! Documents of any content come back as they were.
+//! Round trips of documents with any content.
 
 use std::ops::Range;
 
@@ -138,7 +138,7 @@ fn object(
     vec(member, count).prop_map(|members| format!("{{{}}}", members.join(",")))
 }
 
-/// A member that usually is there and is what it should be.
+/// A member that usually exists and has the specified type.
 fn member(
     key: &'static str,
     usual: impl Strategy<Value = String>,
@@ -185,7 +185,7 @@ fn perhaps(
     prop_oneof![member, Just(None)].boxed()
 }
 
-fn whole() -> impl Strategy<Value = String> {
+fn any_document() -> impl Strategy<Value = String> {
     const KEYS: &[&str] =
         &["displayTimeUnit", "stackFrames", "otherData", "samples", "systemTraceEvents"];
     let members = || {
@@ -209,7 +209,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn nothing_is_lost(json in whole()) {
+    fn documents_survive_the_round_trip(json in any_document()) {
         let (archive, summary) = archive(json.as_bytes());
         let (before, after) = (parse(&json), parse(&document(&archive)));
         prop_assert_eq!(summary.events, events(&before).len() as u64);

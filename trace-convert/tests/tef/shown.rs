@@ -1,11 +1,11 @@
-//! What readers of FXT see of events that are carried as a whole.
+//! Records for events that are carried as JSON.
 
 use crate::json::parse;
 use crate::phases::records;
 use crate::{archive, document};
 
-/// Converts an event there, and back, where it has to be as it was; returns its
-/// records but for the event itself.
+/// Converts an event to FXT and back to the same event. Returns its records, except the carried
+/// event.
 fn shown(event: &str) -> Vec<String> {
     let json = format!("[{event}]");
     let (archive, summary) = archive(json.as_bytes());
@@ -30,7 +30,7 @@ fn names_with_escapes() {
         shown(&event(r#""ph":"B","name":"C:\\dir","cat":"a\"b""#)),
         [r#"duration-begin 1/2 0.000001000s "a\"b" "C:\\dir" {"tef:added": true}"#]
     );
-    // Half of a surrogate pair has no place in UTF-8.
+    // UTF-8 cannot express a lone surrogate.
     let name = r#"{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"x\ud800"}}"#;
     assert_eq!(shown(name), [r#"kernel-object thread #2 "x�" {"process": #1, "tef:added": true}"#]);
 }

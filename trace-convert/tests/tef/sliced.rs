@@ -1,4 +1,4 @@
-//! Documents that are cut as archives.
+//! Slices of archives that were made of documents.
 
 use serde_json::{json, Value};
 use trace_convert::slice::{self, Plan, Selection};
@@ -6,18 +6,18 @@ use trace_format::Reader;
 
 use crate::{archive, document};
 
-/// More arguments than a record has room for.
+/// More arguments than a record can hold.
 fn many() -> Value {
     (0..16).map(|key| (format!("k{key}"), json!(key))).collect::<serde_json::Map<_, _>>().into()
 }
 
-/// Returns an event that is carried whole.
+/// Returns an event that is carried as JSON.
 fn large(phase: &str, pid: u64, name: &str, millis: u64) -> Value {
     let (category, ts) = (format!("of {pid}"), millis * 1000);
     json!({"ph": phase, "pid": pid, "tid": 1, "cat": category, "name": name, "ts": ts, "dur": 1, "args": many()})
 }
 
-/// Returns a document of what happens in 10 ms.
+/// Returns a document of 10 ms.
 fn whole() -> Value {
     let sort =
         json!({"ph": "M", "pid": 1, "name": "process_sort_index", "args": {"sort_index": 3}});
@@ -36,7 +36,7 @@ fn whole() -> Value {
     json!({"displayTimeUnit": "ns", "traceEvents": events, "stackFrames": {"1": {"name": "main"}}})
 }
 
-/// Cuts the document and returns the names of its events.
+/// Slices the document and returns the names of its events.
 fn cut(selection: &Selection<'_>) -> Vec<String> {
     let whole = whole();
     let archive = archive(whole.to_string().as_bytes()).0;
@@ -46,7 +46,7 @@ fn cut(selection: &Selection<'_>) -> Vec<String> {
     let mut part: Value = serde_json::from_str(&document(&output)).unwrap();
     let events = part["traceEvents"].take();
     part["traceEvents"] = whole["traceEvents"].clone();
-    assert_eq!(part, whole, "all but the events stays");
+    assert_eq!(part, whole, "everything except the events is kept");
     let events = events.as_array().unwrap();
     assert!(events.iter().all(|event| whole["traceEvents"].as_array().unwrap().contains(event)));
     events.iter().map(|event| event["name"].as_str().unwrap().to_owned()).collect()

@@ -8,7 +8,7 @@ use crate::json::parse;
 use crate::phases::records;
 use crate::{archive, document};
 
-/// Returns backtraces and objects as `trace dump` shows them, without places.
+/// Returns the lines of backtraces and objects in `trace dump`, without offsets.
 fn profile(json: &str) -> Vec<String> {
     let (archive, _) = archive(json.as_bytes());
     assert_eq!(parse(&document(&archive)), parse(json));
@@ -25,7 +25,7 @@ fn profile(json: &str) -> Vec<String> {
 }
 
 #[test]
-fn addresses_stay_what_they_are() {
+fn addresses_are_kept() {
     let event = r#"{"ph":"i","name":"a","ts":1,"pid":1,"tid":2,"stack":["0x10","0xab"]}"#;
     assert_eq!(profile(&format!("[{event}]")), ["backtrace 1/2 0.000001000s 0xab 0x10"]);
 }
@@ -54,14 +54,14 @@ fn frames_and_samples_of_a_document() {
     let found = profile(&json);
     let expected = ["backtrace 1/2 0.000001000s 0x20 0x10", "backtrace 1/2 0.000001000s 0x10"];
     assert_eq!(found[..2], expected);
-    // A frame that is around itself is there once.
+    // A frame that is its own parent is listed once.
     assert_eq!(found[2].matches(" 0x30").count(), 1);
     let sampled = ["backtrace 1/2 0.000005500s 0x20 0x10", "backtrace 0/9 0.000006000s 0x10"];
     assert_eq!(found[3..], sampled);
 }
 
 #[test]
-fn a_circle_of_frames_ends_where_it_began() {
+fn cycles_of_frames_end() {
     let frames = r#"{"1":{"name":"0x10","parent":"2"},"2":{"name":"0x20","parent":"3"},"3":{"name":"0x30","parent":"2"}}"#;
     let event = |sf: u64| format!(r#"{{"ph":"i","name":"a","ts":1,"pid":1,"tid":2,"sf":{sf}}}"#);
     let events = [event(1), event(3), event(1)].join(",");
@@ -72,7 +72,7 @@ fn a_circle_of_frames_ends_where_it_began() {
 
 /// A name is written once for each process, whose number costs a few bytes.
 #[test]
-fn backtraces_follow_the_size_of_the_document() {
+fn backtraces_are_limited_by_the_size_of_the_document() {
     let name = "f".repeat(20_000);
     let event = |pid: usize| format!(r#"{{"ph":"i","ts":1,"pid":{pid},"tid":2,"sf":1}}"#);
     let document = |events: usize| {

@@ -1,5 +1,4 @@
-//! `systemTraceEvents`: text of ftrace in, scheduling records, and the same text
-//! out.
+//! `systemTraceEvents`: ftrace's text, its scheduling records, and the restored text.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,8 +16,7 @@ pub(crate) fn with_text(events: &str, text: &str) -> String {
     format!(r#"{{"traceEvents":[{events}],"systemTraceEvents":{text}}}"#)
 }
 
-/// Converts there, and back, where all has to be as it was; returns the records
-/// that were added.
+/// Converts a document to FXT and back to the same document. Returns the records that were added.
 fn added(json: &str) -> Vec<String> {
     let (archive, summary) = archive(json.as_bytes());
     assert_eq!(parse(&document(&archive)), parse(json));
@@ -38,8 +36,7 @@ fn added(json: &str) -> Vec<String> {
     lines
 }
 
-/// The lines that Trace Viewer's description of its importer starts with, in
-/// the three layouts that it has.
+/// Lines in the three layouts of Trace Viewer's description of its importer.
 #[test]
 fn every_layout_of_lines() {
     let heads = [
@@ -63,7 +60,7 @@ fn every_layout_of_lines() {
 }
 
 #[test]
-fn wakeups_are_told_once() {
+fn each_wakeup_has_one_record() {
     let text = "\
         # tracer: nop\n\
         a-1 (7) [000] d..4 1.000001: sched_waking: comm=b pid=2 prio=100 target_cpu=003\n\
@@ -85,7 +82,7 @@ pub(crate) const SWITCH: &str =
     prev_prio=120 prev_state=S ==> next_comm=b next_pid=9 next_prio=120\n";
 
 #[test]
-fn threads_are_of_their_processes() {
+fn threads_get_their_processes() {
     let events = r#"{"ph":"i","name":"x","ts":1,"pid":6,"tid":9},
         {"ph":"M","name":"thread_name","pid":7,"tid":8,"args":{"name":"own name"}}"#;
     let names = added(&with_text(events, SWITCH));
@@ -99,7 +96,7 @@ fn threads_are_of_their_processes() {
 }
 
 #[test]
-fn clocks_are_those_of_the_document() {
+fn times_are_those_of_the_document_s_clock() {
     let marker = |text: &str| {
         format!("{SWITCH}x-1 [000] ...1 9.5: tracing_mark_write: trace_event_clock_sync: {text}\n")
     };
@@ -118,19 +115,19 @@ fn clocks_are_those_of_the_document() {
         let found = added(&with_text(events, &text));
         let switch = found.last().unwrap();
         assert!(switch.starts_with(&format!("context-switch cpu 0 {time} ")), "{text}: {switch}");
-        // The text may also come before the events that tell its clock.
+        // The text may also precede the events that define its clock.
         let text = serde_json::to_string(&text).unwrap();
         let json = format!(r#"{{"systemTraceEvents":{text},"traceEvents":[{events}]}}"#);
         assert_eq!(added(&json).last(), Some(switch));
     }
-    // Before the start of the document there is no time.
+    // Times before the start of the document are refused.
     assert_eq!(added(&with_text("", &marker("parent_ts=-1"))).len(), 3);
     let early = format!("{SWITCH}x-1 [0] ...1 90.5: 0: trace_event_clock_sync: parent_ts=1.0");
     assert!(!added(&with_text("", &early)).iter().any(|line| line.contains("switch")));
 }
 
 #[test]
-fn what_is_no_scheduling_is_carried_only() {
+fn other_events_of_ftrace_are_only_carried() {
     let malformed = [
         "",
         "SystemTraceData",
@@ -151,9 +148,9 @@ fn what_is_no_scheduling_is_carried_only() {
     }
 }
 
-/// As Fuchsia's `trace2json` writes it.
+/// The output of Fuchsia's `trace2json`.
 #[test]
-fn fuchsia_has_an_object_instead() {
+fn fuchsia_s_objects_become_records() {
     let json = r#"{"displayTimeUnit":"ns","traceEvents":[],"systemTraceEvents":{"type":"fuchsia","events":[
         {"ph":"p","pid":7,"name":"bin/app","sort_index":3},
         {"ph":"t","pid":7,"tid":8,"name":"initial-thread"},
@@ -185,13 +182,13 @@ fn fuchsia_has_an_object_instead() {
 }
 
 #[test]
-fn names_may_be_of_any_length() {
+fn long_names_are_cut() {
     let long = SWITCH.replace("next_comm=b", &format!("next_comm={}", "b".repeat(70_000)));
     assert_eq!(added(&with_text("", &long)).len(), 3);
 }
 
 #[test]
-fn time_on_a_processor_is_known() {
+fn schedules_are_analyzed() {
     let text = format!("{SWITCH}{}", SWITCH.replace("pid=9", "pid=0").replace("pid=8", "pid=9"));
     let text = text.replacen("10.000002", "10.000001", 1);
     let (archive, _) = archive(with_text("", &text).as_bytes());
@@ -199,7 +196,7 @@ fn time_on_a_processor_is_known() {
     assert_eq!(schedule.on_cpu(9, 0, u64::MAX), Some(1000));
 }
 
-/// A line, with the record that it makes: its time, CPU and threads.
+/// A line, with the time, CPU and threads of its record.
 type Line = (String, Option<(u64, u16, u64, u64)>);
 
 fn switch() -> impl Strategy<Value = Line> {
@@ -221,7 +218,7 @@ fn switch() -> impl Strategy<Value = Line> {
 }
 
 fn lines() -> impl Strategy<Value = Vec<Line>> {
-    // Parts of lines, put together in any way.
+    // Parts of lines, in any combination.
     const PARTS: &[&str] = &[
         "a",
         "-1",
@@ -258,7 +255,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn what_is_well_formed_is_found_among_what_is_not(lines in lines()) {
+    fn valid_lines_are_found_among_malformed_ones(lines in lines()) {
         let text = lines.iter().map(|(line, _)| format!("{line}\n")).collect::<String>();
         let json = with_text("", &text);
         let (archive, _) = archive(json.as_bytes());

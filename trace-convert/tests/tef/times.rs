@@ -1,4 +1,4 @@
-//! Times before 0, which FXT does not have.
+//! Negative times, which FXT does not have.
 
 use trace_convert::tef;
 
@@ -30,7 +30,7 @@ fn the_first_event_is_at_0() {
 }
 
 #[test]
-fn the_text_of_the_scheduler_is_shifted_too() {
+fn scheduling_records_are_shifted() {
     let switch =
         "a-1 [000] 1.000000: sched_switch: prev_comm=a prev_pid=1 prev_prio=1 prev_state=S \
                   ==> next_comm=b next_pid=2 next_prio=1";
@@ -42,7 +42,7 @@ fn the_text_of_the_scheduler_is_shifted_too() {
 }
 
 #[test]
-fn what_is_read_once_is_at_0_and_counted() {
+fn unshifted_negative_times_become_0_and_are_counted() {
     let json = format!("[{}]", EVENTS.join(","));
     let mut archive = Vec::new();
     let summary = tef::to_fxt(tef::Reader::new(json.as_bytes()), &mut archive).unwrap();

@@ -1,4 +1,4 @@
-//! The arguments of a record that is being made.
+//! Drafts of arguments.
 
 use trace_format::layout::{cut_str, MAX_ARGUMENTS, MAX_STRING_BYTES};
 use trace_format::{Argument, Value as Fxt};
@@ -7,15 +7,15 @@ use super::ids::plain_id;
 use crate::tef::value::{Exact, Number, Text, Value};
 use trace_analyze::carried::{is_reserved, known_member, ARGUMENT, JSON, PREFIX};
 
-/// A string of a record: one of the event, or a part of the draft's own text.
+/// A string of a record: a slice of the event, or a range of the draft's own text.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Part<'a> {
-    Given(&'a str),
-    Made { start: usize, end: usize },
+    Borrowed(&'a str),
+    Owned { start: usize, end: usize },
 }
 
 impl Part<'_> {
-    pub(super) const EMPTY: Part<'static> = Part::Given("");
+    pub(super) const EMPTY: Part<'static> = Part::Borrowed("");
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -24,67 +24,66 @@ enum DraftValue<'a> {
     Plain(Fxt<'static>),
 }
 
-/// What a draft takes up, between drafts.
+/// The buffers of a draft, for reuse.
 #[derive(Debug, Default)]
-pub(super) struct Room {
-    made: String,
+pub(super) struct DraftBuffers {
+    text: String,
     list: Vec<(Part<'static>, DraftValue<'static>)>,
 }
 
-/// Returns the room of a list for one that borrows from elsewhere: nothing is
-/// allocated, since both have items of the same size.
+/// Returns an empty list with the same memory and another lifetime. Collecting in place does not
+/// allocate, since the items have the same size.
 fn emptied(mut list: Vec<(Part<'_>, DraftValue<'_>)>) -> Vec<(Part<'static>, DraftValue<'static>)> {
     list.clear();
     list.into_iter().map(|_| (Part::EMPTY, DraftValue::Plain(Fxt::Null))).collect()
 }
 
-/// The arguments of a record that is being made.
+/// The arguments of a record in the making.
 ///
-/// Strings with escapes are put into a text of its own, so that nothing is
-/// allocated for an event.
+/// Unescaped strings are in the draft's own text, so that an event needs no allocation.
 #[derive(Debug)]
 pub(super) struct Draft<'a> {
-    made: String,
+    text: String,
     list: Vec<(Part<'a>, DraftValue<'a>)>,
-    /// Whether all fits a record so far.
+    /// Whether a record can express the arguments so far.
     pub(super) fits: bool,
 }
 
 impl<'a> Draft<'a> {
-    /// `room` is used again.
-    pub(super) fn new(room: Room) -> Self {
-        let Room { mut made, mut list } = room;
-        made.clear();
+    /// Starts a draft with reused buffers.
+    pub(super) fn new(buffers: DraftBuffers) -> Self {
+        let DraftBuffers { mut text, mut list } = buffers;
+        text.clear();
         list.clear();
-        Self { made, list: list.into_iter().collect(), fits: true }
+        Self { text, list: list.into_iter().collect(), fits: true }
     }
 
-    pub(super) fn into_room(self) -> Room {
-        Room { made: self.made, list: emptied(self.list) }
+    pub(super) fn into_buffers(self) -> DraftBuffers {
+        DraftBuffers { text: self.text, list: emptied(self.list) }
     }
 
-    /// Takes all arguments away; parts of the draft's text stay what they are.
+    /// Removes all arguments. Ranges of the draft's text stay valid.
     pub(super) fn clear(&mut self) {
         self.list.clear();
         self.fits = true;
     }
 
-    /// Returns the start of a part, at most so many bytes.
+    /// Returns the start of a string, with at most `bytes` bytes.
     pub(super) fn cut(&self, part: Part<'a>, bytes: usize) -> Part<'a> {
         match part {
-            Part::Given(text) => Part::Given(cut_str(text, bytes)),
-            Part::Made { start, .. } => {
-                Part::Made { start, end: start + cut_str(self.of(part), bytes).len() }
+            Part::Borrowed(text) => Part::Borrowed(cut_str(text, bytes)),
+            Part::Owned { start, .. } => {
+                Part::Owned { start, end: start + cut_str(self.of(part), bytes).len() }
             }
         }
     }
 
-    /// Returns how many arguments there are.
+    /// Returns the number of arguments.
     pub(super) fn count(&self) -> usize {
         self.list.len()
     }
 
-    /// Tells whether all arguments are series of a counter.
+    /// Returns whether all arguments are series of a counter.
     pub(super) fn has_only_series(&self) -> bool {
         self.list.iter().all(|(name, value)| {
             let is_number = match value {
@@ -95,45 +94,45 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Returns what a part is.
+    /// Returns a string's text.
     #[inline]
     pub(super) fn of(&self, part: Part<'a>) -> &str {
         match part {
-            Part::Given(text) => text,
-            Part::Made { start, end } => self.made.get(start..end).unwrap_or_default(),
+            Part::Borrowed(text) => text,
+            Part::Owned { start, end } => self.text.get(start..end).unwrap_or_default(),
         }
     }
 
-    /// Returns a string without its escapes.
+    /// Unescapes a string.
     #[inline]
     pub(super) fn text(&mut self, text: Text<'a>) -> Part<'a> {
         if let Some(plain) = text.plain() {
             self.fits &= plain.len() <= MAX_STRING_BYTES;
-            return Part::Given(plain);
+            return Part::Borrowed(plain);
         }
-        let start = self.made.len();
-        self.fits &= text.unescape(&mut self.made);
-        self.made_since(start)
+        let start = self.text.len();
+        self.fits &= text.unescape(&mut self.text);
+        self.part_since(start)
     }
 
     fn joined(&mut self, prefix: &str, key: &str) -> Part<'a> {
-        let start = self.made.len();
-        self.made.push_str(prefix);
-        self.made.push_str(key);
-        self.made_since(start)
+        let start = self.text.len();
+        self.text.push_str(prefix);
+        self.text.push_str(key);
+        self.part_since(start)
     }
 
     pub(super) fn format(&mut self, text: std::fmt::Arguments<'_>) -> Part<'a> {
-        let start = self.made.len();
+        let start = self.text.len();
         // Writing to a string does not fail.
-        let _ = std::fmt::Write::write_fmt(&mut self.made, text);
-        self.made_since(start)
+        let _ = std::fmt::Write::write_fmt(&mut self.text, text);
+        self.part_since(start)
     }
 
-    fn made_since(&mut self, start: usize) -> Part<'a> {
-        let end = self.made.len();
+    fn part_since(&mut self, start: usize) -> Part<'a> {
+        let end = self.text.len();
         self.fits &= end - start <= MAX_STRING_BYTES;
-        Part::Made { start, end }
+        Part::Owned { start, end }
     }
 
     #[inline]
@@ -144,17 +143,17 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds an argument of ours.
+    /// Adds an argument that is not a member of the event.
     pub(super) fn own(&mut self, name: &'static str, value: Fxt<'static>) {
-        self.push(Part::Given(name), DraftValue::Plain(value));
+        self.push(Part::Borrowed(name), DraftValue::Plain(value));
     }
 
-    /// Adds an argument of ours that is a string.
+    /// Adds a string that is not a member of the event.
     pub(super) fn own_text(&mut self, name: &'static str, value: Part<'a>) {
-        self.push(Part::Given(name), DraftValue::Text(value));
+        self.push(Part::Borrowed(name), DraftValue::Text(value));
     }
 
-    /// Adds something of `args`.
+    /// Adds a member of `args`.
     #[inline]
     pub(super) fn argument(&mut self, key: Text<'a>, value: Value<'a>) {
         let name = self.text(key);
@@ -175,7 +174,7 @@ impl<'a> Draft<'a> {
             return self.json(JSON, key, value);
         };
         let name = match known {
-            Some(name) => Part::Given(name),
+            Some(name) => Part::Borrowed(name),
             None => {
                 let key = self.of(key).to_owned();
                 self.joined(PREFIX, &key)
@@ -184,7 +183,7 @@ impl<'a> Draft<'a> {
         self.push(name, plain);
     }
 
-    /// Adds a member of the event whose key is known here.
+    /// Adds a member of the event with a fixed key.
     pub(super) fn known_member(&mut self, key: &'static str, value: Value<'a>) {
         self.member(Text::new(key, false), value);
     }
@@ -194,17 +193,17 @@ impl<'a> Draft<'a> {
         let key = self.of(key).to_owned();
         let name = self.joined(prefix, &key);
         let json = match value {
-            Value::Nested(json) => Part::Given(json),
-            Value::Number(number) => Part::Given(number.written()),
+            Value::Nested(json) => Part::Borrowed(json),
+            Value::Number(number) => Part::Borrowed(number.written()),
             Value::String(text) => self.format(format_args!("\"{}\"", text.written())),
-            Value::Null => Part::Given("null"),
-            Value::Bool(value) => Part::Given(if value { "true" } else { "false" }),
+            Value::Null => Part::Borrowed("null"),
+            Value::Bool(value) => Part::Borrowed(if value { "true" } else { "false" }),
         };
         self.fits &= self.of(json).len() <= MAX_STRING_BYTES;
         self.push(name, DraftValue::Text(json));
     }
 
-    /// Returns a value as FXT has it, `None` if it does not.
+    /// Returns a value as an argument's value, `None` if FXT cannot express it.
     #[inline]
     fn plain(&mut self, value: Value<'a>) -> Option<DraftValue<'a>> {
         Some(DraftValue::Plain(match value {
@@ -216,26 +215,26 @@ impl<'a> Draft<'a> {
         }))
     }
 
-    /// Returns the arguments, in `room`, which has enough of it.
+    /// Returns the arguments, stored in `buffer`, which must be large enough.
     #[inline]
-    pub(super) fn arguments<'b>(&'b self, room: &'b mut [Argument<'b>]) -> &'b [Argument<'b>] {
-        for (place, (name, value)) in room.iter_mut().zip(&self.list) {
+    pub(super) fn arguments<'b>(&'b self, buffer: &'b mut [Argument<'b>]) -> &'b [Argument<'b>] {
+        for (place, (name, value)) in buffer.iter_mut().zip(&self.list) {
             let value = match value {
                 DraftValue::Text(part) => Fxt::String(self.of(*part).into()),
                 DraftValue::Plain(value) => *value,
             };
             *place = Argument { name: self.of(*name).into(), value };
         }
-        room.get(..self.list.len()).unwrap_or_default()
+        buffer.get(..self.list.len()).unwrap_or_default()
     }
 }
 
-/// Returns the id in a reference to an object that is written as ours are.
+/// Returns the id in a reference to an object, if it has the form that our exporter writes.
 fn referred(json: &str) -> Option<u64> {
     plain_id(json.strip_prefix("{\"id_ref\":\"")?.strip_suffix("\"}")?)
 }
 
-/// Returns a number in the smallest type that has it.
+/// Returns a number in the smallest type that can express it.
 fn plain_number(number: Number<'_>) -> Option<Fxt<'static>> {
     Some(match number.exact()? {
         Exact::Signed(value) => match (i32::try_from(value), u32::try_from(value)) {

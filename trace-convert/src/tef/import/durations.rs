@@ -1,11 +1,11 @@
 //! Ends of durations, for readers of FXT.
 //!
-//! An end of FXT closes the innermost duration of its thread, whatever its name. An end in a
-//! document closes the innermost one of its category and name; viewers ignore an end that has none,
-//! and close the durations within one that ends.
+//! An end of FXT closes the innermost duration of its thread, regardless of its name. An end in a
+//! document closes the innermost duration of its category and name, and all durations within it.
+//! Viewers ignore an end without a matching begin.
 //!
-//! The ends of a thread stay as they are from where its open begins are not known: its times step
-//! back, and viewers sort by time; or there are too many begins.
+//! The ends of a thread are not changed any more once its open begins are unknown: if its times
+//! decrease, because viewers sort by time, or if there are too many begins.
 
 use std::collections::hash_map::{Entry, HashMap};
 
@@ -15,23 +15,23 @@ use trace_format::ThreadKoids;
 use super::ids::hash;
 use super::MAX_NAMED;
 
-/// The durations that have begun and not ended.
+/// The open durations.
 #[derive(Debug)]
 pub(super) struct Durations {
     open: OpenBegins<ThreadKoids, Label>,
-    /// The last time of each thread; `None` if its ends stay as they are.
+    /// The last time of each thread; `None` if its ends are not changed any more.
     times: HashMap<ThreadKoids, Option<u64>>,
 }
 
-/// A category and a name, as numbers; `None` if it is empty.
+/// The hashes of category and name; `None` if empty.
 type Label = [Option<u64>; 2];
 
-/// What an end closes.
+/// The effect of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Closed {
-    /// A duration with so many others within it that have not ended.
+    /// Closes a duration, and this number of open durations within it.
     Around(usize),
-    /// None of those that are open.
+    /// Closes no open duration.
     Nothing,
 }
 
@@ -52,7 +52,7 @@ impl Durations {
         let thread = &place.1;
         let depth = if self.is_in_order(place) { self.open.depth(thread) } else { 0 };
         if depth == 0 {
-            // The begin may be before the document's start. No reader closes another one.
+            // The begin may precede the document. No other duration is closed.
             return Closed::Around(0);
         }
         let end = label(category, name);
@@ -70,7 +70,7 @@ impl Durations {
         }
     }
 
-    /// Tells whether a thread's events are in order up to this time.
+    /// Returns whether a thread's events are in order up to this time.
     fn is_in_order(&mut self, (ticks, thread): (u64, ThreadKoids)) -> bool {
         let is_full = self.times.len() == MAX_NAMED;
         let last = match self.times.entry(thread) {
@@ -91,7 +91,7 @@ impl Durations {
         }
     }
 
-    /// Leaves the ends of a thread as they are from here on.
+    /// Stops changing the ends of a thread.
     #[cold]
     fn give_up(&mut self, thread: ThreadKoids) {
         self.times.insert(thread, None);
@@ -110,7 +110,7 @@ mod tests {
     const THREAD: ThreadKoids = ThreadKoids { process: 1, thread: 2 };
 
     #[test]
-    fn ends_stay_where_a_begin_is_not_kept() {
+    fn ends_are_unchanged_after_an_unknown_begin() {
         let mut durations = Durations::default();
         durations.begin((0, THREAD), "", "a");
         for _ in 1..MAX_NAMED {
@@ -119,13 +119,13 @@ mod tests {
         durations.begin((1, THREAD), "", "b");
         assert_eq!(durations.end((2, THREAD), "", "b"), Closed::Around(0));
         assert_eq!(durations.end((3, THREAD), "", "a"), Closed::Around(0));
-        // The begins of this thread were forgotten, so that another thread has room.
+        // The begins of this thread were dropped, so that another thread has space.
         durations.begin((0, ThreadKoids::new(1, 4)), "", "c");
         assert_eq!(durations.end((1, ThreadKoids::new(1, 4)), "", "x"), Closed::Nothing);
     }
 
     #[test]
-    fn ends_stay_where_a_begin_is_beyond_the_search() {
+    fn ends_are_unchanged_beyond_the_search_limit() {
         let mut durations = Durations::default();
         durations.begin((0, THREAD), "", "a");
         for _ in 0..MAX_SEARCH {

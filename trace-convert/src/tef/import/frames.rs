@@ -1,4 +1,4 @@
-//! The frames of stacks, and the table of them that a document may have.
+//! Frames of stacks, and a document's table of frames.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use trace_format::layout::ARTIFICIAL_KOID_BIT;
 
 use super::ids::hash;
 
-/// The most frames of a record.
+/// The maximum number of frames of a record.
 pub(super) const MAX_FRAMES: usize = 255;
 
 /// A frame of a stack.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) address: u64,
-    /// The name, if the address is made up for it.
+    /// The name, if the address is artificial.
     pub(super) symbol: Option<String>,
 }
 
@@ -31,12 +31,12 @@ impl Frame {
     }
 }
 
-/// The frames of a document, each with the id of its parent, by id.
+/// The frames of a document by id, each with the id of its parent.
 #[derive(Debug, Default)]
 pub(super) struct Frames(HashMap<String, (Frame, Option<String>)>);
 
 impl Frames {
-    /// Takes the member `stackFrames` of a document.
+    /// Adds the member `stackFrames` of a document.
     pub(super) fn extend(&mut self, frames: serde_json::Map<String, Json>) {
         self.0.extend(frames.into_iter().filter_map(|(id, frame)| {
             let name = frame.get("name")?.as_str()?;
@@ -45,12 +45,12 @@ impl Frames {
     }
 }
 
-/// A table of frames in which each id was looked up once: ids may be long.
+/// A table of frames with resolved parents: each id, which may be long, is hashed once.
 #[derive(Debug)]
 pub(super) struct Table<'a> {
     places: HashMap<&'a str, usize>,
     rows: Vec<Row<'a>>,
-    /// The number of the last walk.
+    /// The number of the current walk.
     walk: u64,
 }
 
@@ -74,8 +74,7 @@ impl<'a> Table<'a> {
         Self { places, rows, walk: 0 }
     }
 
-    /// Returns the stack of a frame, from the innermost one on. It ends where parents form a
-    /// circle.
+    /// Returns the stack of a frame, from the innermost one on. A cycle of parents ends it.
     pub(super) fn stack(&mut self, id: &str) -> Vec<&'a Frame> {
         self.walk += 1;
         let mut stack = Vec::new();
@@ -93,7 +92,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Returns the id of a frame: a string, or a number as it is written.
+/// Returns the id of a frame: a string, or the text of a number.
 pub(super) fn json_id(value: &Json) -> Option<String> {
     match value {
         Json::String(text) => Some(text.clone()),

@@ -1,7 +1,7 @@
-//! What Fuchsia's own JSON has in place of ftrace's text: an object
-//! `{"type":"fuchsia","events":[…]}`.
+//! Scheduling events in the JSON of Fuchsia: an object `{"type":"fuchsia","events":[…]}` instead of
+//! ftrace's text.
 //!
-//! | `ph` | is                                                                 |
+//! | `ph` | meaning                                                            |
 //! |------|--------------------------------------------------------------------|
 //! | `p`  | the `name` of a process, `pid`                                     |
 //! | `t`  | the `name` of a thread, `tid`, of a process                        |
@@ -21,8 +21,8 @@ use crate::tef::scan::Scanner;
 use crate::tef::value::{Exact, Text, Value};
 use trace_analyze::carried::ADDED;
 
-/// Writes what such an object says, `shift` nanoseconds later; returns the number of scheduling
-/// records. Events that are otherwise than here are passed over.
+/// Writes the records of such an object, with `shift` nanoseconds added to times. Returns the
+/// number of scheduling records. Other events are ignored.
 pub(super) fn records(writer: &mut Archive, json: &str, shift: u64) -> Result<u64, WriteError> {
     let mut parsed = Parsed::default();
     let Some(object) = members(json, &mut parsed) else {
@@ -56,13 +56,13 @@ fn record(writer: &mut Archive, event: &Event<'_>, shift: u64) -> Result<u64, Wr
         Some(Value::String(name)) => name.to_str(),
         _ => "".into(),
     };
-    let (made, count) = match &*letter {
+    let (record, count) = match &*letter {
         "p" | "t" => (named(event, &name, &mut arguments), 0),
         "k" => (switch(event, &mut arguments), 1),
         "w" => (wakeup(event, &mut arguments), 1),
         _ => return Ok(0),
     };
-    match made {
+    match record {
         Some(mut record) => {
             record.times().for_each(|ticks| *ticks = ticks.saturating_add(shift));
             writer.record(&record).map(|()| count)
@@ -105,7 +105,7 @@ fn switch<'a>(event: &Event<'_>, arguments: &'a mut Vec<Argument<'a>>) -> Option
     let switch = ContextSwitch {
         ticks: event.timestamp().and_then(Event::nanos)?,
         cpu: unsigned(event.other("cpu"))?.try_into().ok()?,
-        // The record has room for four bits.
+        // The record has four bits for it.
         outgoing_state: ThreadState(state.filter(|state| *state < 16)? as u8),
         outgoing_thread,
         incoming_thread,
@@ -132,7 +132,7 @@ fn unsigned(value: Option<Value<'_>>) -> Option<u64> {
     }
 }
 
-/// Returns a weight as an argument, if it is one.
+/// Returns a weight as an argument, if it is an integer.
 fn argument(name: &'static str, value: Option<Value<'_>>) -> Option<Argument<'static>> {
     let Some(Value::Number(number)) = value else {
         return None;

@@ -1,4 +1,4 @@
-//! What all events have: where and when they happened, and ids.
+//! The common members of events: name, process, thread, time and ids.
 
 use trace_format::layout::ARTIFICIAL_KOID_BIT;
 use trace_format::ThreadKoids;
@@ -11,13 +11,13 @@ use crate::tef::scan::Scanner;
 use crate::tef::value::Value;
 use trace_analyze::carried::ABSENT;
 
-/// What all records of events have.
+/// The common fields of event records.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
     pub(super) name: Part<'a>,
     pub(super) category: Part<'a>,
     pub(super) thread: ThreadKoids,
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub(super) ticks: u64,
 }
 
@@ -53,7 +53,7 @@ impl Absent {
     }
 }
 
-/// Returns a name or category. The empty string stands for none.
+/// Returns a name or category; the empty string if there is none.
 #[inline]
 pub(super) fn label<'a>(
     draft: &mut Draft<'a>,
@@ -87,11 +87,11 @@ pub(super) fn koid<'a>(
     };
     plain_koid(value).unwrap_or_else(|| {
         draft.known_member(key, value);
-        whole(value).unwrap_or_else(|| made_up_koid(value))
+        numeric_value(value).unwrap_or_else(|| artificial_koid(value))
     })
 }
 
-/// Returns the koid that a process or thread is without further ado.
+/// Returns an id of a process or thread that is a koid unchanged.
 #[inline]
 pub(super) fn plain_koid(value: Value<'_>) -> Option<u64> {
     match value {
@@ -100,9 +100,9 @@ pub(super) fn plain_koid(value: Value<'_>) -> Option<u64> {
     }
 }
 
-/// Returns the number that a process or thread is. Trace Viewer takes `1.0` and
-/// `"1"` for 1, but not `"1.0"`.
-fn whole(value: Value<'_>) -> Option<u64> {
+/// Returns the numeric value of a process or thread id. For Trace Viewer, `1.0` and `"1"` equal 1,
+/// but `"1.0"` does not.
+fn numeric_value(value: Value<'_>) -> Option<u64> {
     match value {
         Value::Number(number) => number.to_whole(),
         Value::String(text) => decimal(text.plain()?),
@@ -110,13 +110,13 @@ fn whole(value: Value<'_>) -> Option<u64> {
     }
 }
 
-/// Returns a koid for a process or thread that has no number. Viewers cut koids
-/// to 32 bits.
-fn made_up_koid(value: Value<'_>) -> u64 {
+/// Returns a koid for a process or thread id that is not a number. Viewers truncate koids to 32
+/// bits.
+fn artificial_koid(value: Value<'_>) -> u64 {
     ARTIFICIAL_KOID_BIT | (hash(&[written(value).as_bytes()]) & u64::from(u32::MAX))
 }
 
-/// Returns a time or a length of time.
+/// Returns a time or a length.
 #[inline]
 pub(super) fn nanos<'a>(
     draft: &mut Draft<'a>,
@@ -137,28 +137,28 @@ pub(super) fn nanos<'a>(
     Event::nanos(value)
 }
 
-/// How far ids of a kind of event reach for readers of FXT.
+/// The scope of an event's id in FXT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// All events.
+    /// Global.
     All,
-    /// The events of the process.
+    /// Local to the process.
     Process,
 }
 
-/// An id as FXT has it.
+/// An id in FXT.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Id {
     pub(super) number: u64,
-    /// Whether it is only of its process, wherever else it comes.
+    /// Whether the document defines it as local to its process.
     pub(super) is_local: bool,
 }
 
-/// Returns an id, of which an event can have several kinds. The same one has
-/// the same number however it is written.
+/// Returns the id of an event, which may be in several members. The same id gets the same number in
+/// any notation.
 ///
-/// Readers of FXT know no scopes: those of a scope are made ids of their own,
-/// and so are those of a process where readers take ids for those of all.
+/// FXT has no scopes of ids: ids within a `scope` get numbers of their own, and so do local ids if
+/// the event's ids are global in FXT.
 pub(super) fn id<'a>(
     draft: &mut Draft<'a>,
     event: &Event<'a>,
@@ -178,7 +178,7 @@ pub(super) fn id<'a>(
             draft.known_member("id", id);
             (id, false)
         }
-        (None, Some(id2)) => of_id2(id2),
+        (None, Some(id2)) => parse_id2(id2),
         (None, None) => {
             *absent = true;
             return Id { number: 0, is_local: false };
@@ -194,8 +194,8 @@ pub(super) fn id<'a>(
     Id { number, is_local }
 }
 
-/// Returns what `id2` says, and whether it is of the process only.
-fn of_id2(id2: Value<'_>) -> (Value<'_>, bool) {
+/// Returns the id in `id2`, and whether it is local to the process.
+fn parse_id2(id2: Value<'_>) -> (Value<'_>, bool) {
     let Value::Nested(json) = id2 else {
         return (id2, false);
     };
@@ -216,7 +216,7 @@ fn of_id2(id2: Value<'_>) -> (Value<'_>, bool) {
     (id2, false)
 }
 
-/// Returns the number that an id is, or one for the text that it is.
+/// Returns the numeric value of an id, or a hash of its text.
 fn number(id: Value<'_>) -> u64 {
     match id {
         Value::Number(number) => number.to_whole(),

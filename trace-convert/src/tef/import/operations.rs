@@ -1,9 +1,8 @@
-//! Async operations that are under way.
+//! Async operations in progress.
 //!
-//! In a document an operation is what has a category and an id: its end may lack
-//! the name, and be of another process. For readers of FXT it is of a process
-//! and has a name, so that these are what the begin has; the document's own are
-//! carried.
+//! In a document, an operation is identified by category and id: its end may have no name, or
+//! another process. In FXT it is identified by its process and name, too. Therefore its events get
+//! those of the begin, and the archive carries the document's values.
 
 use trace_analyze::pairing::OpenBegins;
 use trace_format::{EventKind, ThreadKoids};
@@ -13,7 +12,7 @@ use super::head::{self, Absent, Head, Id};
 use super::{ids, MAX_NAMED};
 use crate::tef::event::Event;
 
-/// The operations that have not ended, as many as have room here.
+/// The operations that have not ended, up to a limit.
 #[derive(Debug)]
 pub(super) struct Operations(OpenBegins<u64, Begin>);
 
@@ -30,7 +29,7 @@ struct Begin {
 }
 
 impl Operations {
-    /// Takes note of an event of an operation, and gives it what its begin has.
+    /// Adds an event of an operation. An instant or end gets name and process of its begin.
     pub(super) fn note<'a>(
         &mut self,
         draft: &mut Draft<'a>,
@@ -47,15 +46,15 @@ impl Operations {
             self.0.begin(key, Begin { name: name.into(), thread: head.thread });
             return;
         }
-        let is_its = |begin: &Begin| name.is_empty() || *begin.name == *name;
+        let matches = |begin: &Begin| name.is_empty() || *begin.name == *name;
         match kind {
             EventKind::AsyncEnd { .. } => {
-                if let Some((begin, _)) = self.0.end(&key, is_its) {
+                if let Some((begin, _)) = self.0.end(&key, matches) {
                     adopt(draft, event, head, absent, &begin);
                 }
             }
             _ => {
-                if let Some(begin) = self.0.find(&key, is_its) {
+                if let Some(begin) = self.0.find(&key, matches) {
                     adopt(draft, event, head, absent, begin);
                 }
             }

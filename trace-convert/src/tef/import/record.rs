@@ -6,7 +6,7 @@ use trace_format::{
     ThreadKoids, UserspaceObject, Value as Fxt,
 };
 
-use super::draft::{Draft, Part, Room};
+use super::draft::{Draft, DraftBuffers, Part};
 use super::head::{self, Absent, Head, Reach};
 use super::operations::Operations;
 use super::time::Time;
@@ -14,7 +14,7 @@ use crate::tef::event::{Event, Phase};
 use crate::tef::value::{Text, Value};
 use trace_analyze::carried::{ADDED, EMPTY_ARGS};
 
-/// What is made of an event.
+/// The type of record that an event becomes.
 #[derive(Debug)]
 pub(super) enum Kind<'a> {
     Event(EventKind),
@@ -24,7 +24,7 @@ pub(super) enum Kind<'a> {
     Thread(Part<'a>),
     /// `N`, `O` and `D`, with the id.
     Object(u64),
-    /// Nothing that FXT has.
+    /// No record of FXT.
     None,
 }
 
@@ -41,11 +41,11 @@ impl<'a> Plan<'a> {
     #[inline]
     pub(super) fn new(
         event: &Event<'a>,
-        room: Room,
+        buffers: DraftBuffers,
         time: &mut Time,
         operations: &mut Operations,
     ) -> Self {
-        let mut draft = Draft::new(room);
+        let mut draft = Draft::new(buffers);
         draft.fits = !event.parsed.is_repeated && has_no_repeated_keys(event);
         let phase = event.phase();
         let label = match (phase, event.name()) {
@@ -72,12 +72,12 @@ impl<'a> Plan<'a> {
             if implies_binding && !absent.binding && key.to_str() == "bp" {
                 continue;
             }
-            // A key with escapes may be one of those that are no others.
+            // A key with escapes may be that of a member with a method.
             draft.fits &= key.plain().is_some() || !is_own_field(&key.to_str());
             draft.member(key, value);
         }
         absent.note(&mut draft);
-        // Names of what is not told must be carried whole.
+        // A name without a process or thread must be carried as JSON.
         draft.fits &= !is_name || !(absent.process || absent.thread);
         if let Kind::Event(EventKind::Counter { .. }) = kind {
             draft.fits &= draft.has_only_series();
@@ -85,8 +85,8 @@ impl<'a> Plan<'a> {
         Self { draft, head, kind }
     }
 
-    /// Makes it one that shows viewers what they can see of an event which is carried as a whole:
-    /// `series`, and names of at most so many bytes.
+    /// Changes the plan to a record that shows an event carried as JSON to viewers: with `series`,
+    /// and names of at most `bytes` bytes.
     pub(super) fn shadow(&mut self, series: &[(Text<'a>, Value<'a>)], bytes: usize) {
         let Self { draft, head, kind } = self;
         draft.clear();
@@ -108,10 +108,10 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Returns the record, with its arguments in `room`.
+    /// Returns the record, with its arguments in `buffer`.
     #[inline]
-    pub(super) fn record<'b>(&'b self, room: &'b mut [Argument<'b>]) -> Option<Record<'b>> {
-        let arguments = self.draft.arguments(room).into();
+    pub(super) fn record<'b>(&'b self, buffer: &'b mut [Argument<'b>]) -> Option<Record<'b>> {
+        let arguments = self.draft.arguments(buffer).into();
         let text = |part| FxtText::from(self.draft.of(part));
         let ThreadKoids { process, thread } = self.head.thread;
         Some(match self.kind {
@@ -142,12 +142,12 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Tells whether [`Event`] has a method for the member.
+/// Returns whether [`Event`] has a method for the member.
 fn is_own_field(key: &str) -> bool {
     matches!(key, "name" | "cat" | "ph" | "ts" | "dur" | "pid" | "tid" | "id" | "s" | "args")
 }
 
-/// What is expressed by a list of arguments must not have a key twice.
+/// Returns whether all keys are distinct: a list of arguments cannot express repeated keys.
 #[inline]
 fn has_no_repeated_keys(event: &Event<'_>) -> bool {
     let parsed = event.parsed;
@@ -224,7 +224,7 @@ fn head<'a>(
     let process = head::koid(draft, "pid", event.process(), &mut absent.process);
     let is_object =
         matches!(phase, Phase::ObjectCreated | Phase::ObjectSnapshot | Phase::ObjectDestroyed);
-    // What the record has no place for is carried.
+    // Members that the record cannot express are carried.
     let category = match is_name || is_object {
         true => carried(draft, "cat", event.category(), Part::EMPTY),
         false => head::label(draft, "cat", event.category()),
@@ -243,7 +243,7 @@ fn head<'a>(
     Head { name, category, thread: ThreadKoids::new(process, thread), ticks }
 }
 
-/// Carries a member for which the record has no place; `stand_in` is what it has in its place.
+/// Carries a member that the record cannot express, and returns `stand_in` for it.
 fn carried<'a, T>(
     draft: &mut Draft<'a>,
     key: &'static str,
@@ -298,8 +298,7 @@ fn kind<'a>(
     Kind::Event(kind)
 }
 
-/// Tells whether a flow ends at the duration that it is in, as in FXT, and not at the one that
-/// begins next.
+/// Returns whether a flow ends at the enclosing duration, as in FXT, and not at the next one.
 fn binds_to_enclosing(event: &Event<'_>) -> bool {
     event.other("bp") == Some(Value::String(Text::new("e", false)))
 }
@@ -324,8 +323,8 @@ fn object<'a>(
     Kind::Object(id)
 }
 
-/// Carries the members that only other kinds of events have a place for, and the letter if the
-/// record does not tell it.
+/// Carries the members that only records of other kinds express, and `ph` if the record does not
+/// imply it.
 #[inline]
 fn members_of_others<'a>(draft: &mut Draft<'a>, event: &Event<'a>, kind: &EventKind) {
     use EventKind as Fxt;
@@ -365,12 +364,12 @@ fn end<'a>(draft: &mut Draft<'a>, event: &Event<'a>, ticks: u64, absent: &mut Ab
     }
 }
 
-/// A counter without an id has 0, which therefore is carried.
+/// Returns the id of a counter, 0 if it has none. An id 0 is carried.
 fn counter_id<'a>(draft: &mut Draft<'a>, event: &Event<'a>, process: u64) -> u64 {
     head::id(draft, event, &mut false, process, Reach::Process).number
 }
 
-/// How far an instant reaches.
+/// Returns the scope of an instant.
 fn scope<'a>(draft: &mut Draft<'a>, event: &Event<'a>) -> Option<InstantScope> {
     let value = event.scope()?;
     if let Value::String(text) = value {

@@ -1,7 +1,7 @@
-//! Stacks of events and samples, as records of a profiler.
+//! Stacks of events and samples, as profiler records.
 //!
-//! A frame that is named by an address has this address. Any other frame gets an artificial
-//! address, and a userspace object with its name. The document's own form is carried as well.
+//! A frame whose name is an address has this address. Any other frame gets an artificial address,
+//! and a userspace object with its name. The archive carries the document's form as well.
 
 use std::collections::HashSet;
 
@@ -18,11 +18,12 @@ use crate::tef::event::Event;
 use crate::tef::reader::Member;
 use crate::tef::value::{Number, Value};
 
-/// The most events that wait for the table of frames, which may be the document's last member.
+/// The maximum number of stacks that wait for the table of frames, which may be the document's last
+/// member.
 const MAX_WAITING: usize = 1 << 18;
 
-/// How many bytes of addresses and names each byte of the document's stacks may have. An event of
-/// 64 bytes has room for the longest stack.
+/// The maximum bytes of addresses and names for each byte of the document's stacks. An event of 64
+/// bytes may have the longest stack.
 const MAX_GROWTH: u64 = 32;
 
 /// The stacks of a document.
@@ -41,7 +42,7 @@ pub(super) struct Stacks {
     pub(super) omitted: u64,
 }
 
-/// A sample of the document, of a thread.
+/// A sample of a thread.
 #[derive(Debug)]
 struct Sample {
     nanos: i128,
@@ -50,7 +51,7 @@ struct Sample {
 }
 
 impl Stacks {
-    /// Takes the stack of an event; writes one that needs no table of frames.
+    /// Adds the stack of an event. A stack that needs no table of frames is written at once.
     #[inline]
     pub(super) fn event(
         &mut self,
@@ -58,7 +59,7 @@ impl Stacks {
         event: &Event<'_>,
         (ticks, koids): (u64, ThreadKoids),
     ) -> Result<(), WriteError> {
-        // A key that is repeated does not count again.
+        // The event's size is added once, even if a key is repeated.
         let mut size = event.text().len() as u64;
         for (key, value) in event.others() {
             match (key.plain(), value) {
@@ -79,7 +80,7 @@ impl Stacks {
         Ok(())
     }
 
-    /// Takes the frames or the samples of a document, of threads of these processes.
+    /// Adds the frames or samples of a document. `process` returns the process of a thread.
     pub(super) fn member(
         &mut self,
         member: &Member<'_>,
@@ -115,7 +116,7 @@ impl Stacks {
         }
     }
 
-    /// Writes the stacks that waited for the table of frames.
+    /// Writes the stacks that wait for the table of frames.
     pub(super) fn finish(&mut self, writer: &mut Archive) -> Result<(), WriteError> {
         let frames = std::mem::take(&mut self.frames);
         let mut table = Table::new(&frames);
@@ -125,7 +126,7 @@ impl Stacks {
         Ok(())
     }
 
-    /// Writes a stack, from the innermost frame on, unless too much was written before.
+    /// Writes a stack, from the innermost frame on, unless the limit is reached.
     fn write(
         &mut self,
         writer: &mut Archive,
@@ -148,7 +149,7 @@ impl Stacks {
         writer.record(&Backtrace { ticks, thread, frames }.into())
     }
 
-    /// Writes the name of an address that is made up, once for each process.
+    /// Writes the name of an artificial address, once for each process.
     fn name(
         &mut self,
         writer: &mut Archive,
@@ -177,7 +178,7 @@ impl Sample {
     }
 }
 
-/// Returns the key of a frame: a string, or a number as it is written.
+/// Returns the id of a frame: a string, or the text of a number.
 fn id(value: Value<'_>) -> Option<String> {
     match value {
         Value::String(text) => Some(text.to_str().into_owned()),
@@ -186,7 +187,7 @@ fn id(value: Value<'_>) -> Option<String> {
     }
 }
 
-/// Returns the frames of a stack, which has the names of the outermost ones first.
+/// Returns the frames of a list of names, which starts with the outermost one.
 fn frames(names: &[Json]) -> Vec<Frame> {
     names.iter().rev().filter_map(Json::as_str).take(MAX_FRAMES).map(Frame::new).collect()
 }

@@ -1,8 +1,8 @@
-//! What ftrace says in a document, as scheduling records.
+//! The member `systemTraceEvents`, as scheduling records.
 //!
-//! The text is carried like every member; the records are added for readers of
-//! FXT. They come behind all events, since these tell which process a thread is
-//! of, whether it has a name, and how the clock of the text stands to theirs.
+//! The archive carries the text like every member, and has records for readers of FXT in addition.
+//! They follow all events, because events define the processes and names of threads and the offset
+//! of the text's clock.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,20 +18,20 @@ use crate::tef::reader::Member;
 use crate::tef::value::Value;
 use trace_analyze::carried::ADDED;
 
-/// How many threads are remembered as the ones that had an event last.
+/// The number of threads in the cache of recent threads.
 const RECENT: usize = 64;
 
-/// The text of ftrace, and what events tell of it.
+/// The text of ftrace, and the data of events that its conversion needs.
 #[derive(Debug)]
 pub(super) struct System {
     texts: Vec<String>,
-    /// What Fuchsia has instead: an object.
+    /// The objects that Fuchsia writes instead.
     objects: Vec<String>,
     /// The times of `clock_sync`, in nanoseconds, by their id.
     syncs: HashMap<Box<str>, u64>,
     /// The process of each thread with an event.
     processes: HashMap<u64, u64>,
-    /// Threads that `processes` has; a look at them is cheaper.
+    /// A cache of threads that are in `processes`.
     recent: [ThreadKoids; RECENT],
     /// Threads that the document gives a name.
     named: HashSet<u64>,
@@ -51,7 +51,7 @@ impl Default for System {
 }
 
 impl System {
-    /// Keeps the text, if the member has it.
+    /// Keeps the text if the member is `systemTraceEvents`.
     pub(super) fn member(&mut self, member: &Member<'_>) {
         match member.value {
             _ if member.key.to_str() != "systemTraceEvents" => {}
@@ -61,7 +61,7 @@ impl System {
         }
     }
 
-    /// Takes note of what an event tells.
+    /// Records the data of an event that the text needs.
     #[inline]
     pub(super) fn event(&mut self, event: &Event<'_>, plan: &Plan<'_>) {
         let koids = plan.head.thread;
@@ -87,21 +87,22 @@ impl System {
         if let Some(recent) = self.recent.get_mut(koids.thread as usize % RECENT) {
             *recent = koids;
         }
-        let is_told = (koids.thread | koids.process) & ARTIFICIAL_KOID_BIT == 0;
-        if is_told && koids.thread != 0 && self.processes.len() < MAX_NAMED {
+        let is_kernel_id = (koids.thread | koids.process) & ARTIFICIAL_KOID_BIT == 0;
+        if is_kernel_id && koids.thread != 0 && self.processes.len() < MAX_NAMED {
             self.processes.entry(koids.thread).or_insert(koids.process);
         }
     }
 
-    /// The one that asked for it knows only that it was between two times.
+    /// Records the time of a `clock_sync`. With `issue_ts`, it is the middle of the request and the
+    /// reply.
     #[cold]
     fn sync(&mut self, event: &Event<'_>) {
         let argument = |key| event.arguments().find(|(name, _)| name.to_str() == key);
         let id = argument("sync_id").map(|(_, value)| value);
         let time = event.timestamp().and_then(Event::nanos);
         if let (Some(Value::String(id)), Some(time)) = (id, time) {
-            let asked = argument("issue_ts").and_then(|(_, asked)| Event::nanos(asked));
-            let time = asked.map_or(time, |asked| asked.midpoint(time));
+            let issued = argument("issue_ts").and_then(|(_, issued)| Event::nanos(issued));
+            let time = issued.map_or(time, |issued| issued.midpoint(time));
             if self.syncs.len() < MAX_NAMED {
                 self.syncs.entry(id.to_str().into()).or_insert(time);
             }
@@ -113,8 +114,8 @@ impl System {
         self.processes.get(&thread).copied()
     }
 
-    /// Writes what the text says, `shift` nanoseconds later; returns the number of scheduling
-    /// records.
+    /// Writes the records, with `shift` nanoseconds added to times. Returns the number of
+    /// scheduling records.
     pub(super) fn finish(&mut self, writer: &mut Archive, shift: u64) -> Result<u64, WriteError> {
         let mut count = 0;
         for text in std::mem::take(&mut self.texts) {
@@ -169,7 +170,7 @@ impl System {
     }
 }
 
-/// What has to be known of a text before its records are made.
+/// The data of a text that its records need.
 #[derive(Debug, Default)]
 struct Overview<'a> {
     clock: Clock,

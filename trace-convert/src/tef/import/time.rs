@@ -1,7 +1,7 @@
-//! The times of events.
+//! Times of events.
 //!
-//! FXT has no times before 0. So that those of a document stay what they are to each other, all are
-//! shifted by what makes the earliest one 0.
+//! FXT has no negative times. If a document has any, all times are shifted so that the earliest one
+//! is 0.
 
 use super::draft::Draft;
 use super::head;
@@ -11,17 +11,17 @@ use crate::tef::value::Value;
 /// The clock of a document.
 #[derive(Debug, Default)]
 pub(super) struct Time {
-    /// By how many nanoseconds times are later in the archive.
+    /// The nanoseconds that are added to all times.
     pub(super) shift: u64,
-    /// The time of the event that had one last.
+    /// The time of the last event that has one.
     pub(super) now: u64,
-    /// Events that are before 0 all the same: they are at 0.
+    /// Events that are negative in spite of the shift. Their time is 0.
     pub(super) before_start: u64,
 }
 
 impl Time {
-    /// Returns the time of an event; what it lacks or FXT cannot express is that of the event
-    /// before.
+    /// Returns the time of an event. If it is missing or FXT cannot express it, it is the time of
+    /// the event before.
     #[inline]
     pub(super) fn of<'a>(
         &mut self,
@@ -48,11 +48,11 @@ impl Time {
             return self.now;
         };
         let ticks = nanos.saturating_add(i128::from(self.shift));
-        let has_place = u64::try_from(ticks);
-        if !is_exact || has_place.is_err() || matches!(value, Value::String(_)) {
+        let in_range = u64::try_from(ticks);
+        if !is_exact || in_range.is_err() || matches!(value, Value::String(_)) {
             draft.known_member("ts", value);
         }
         self.before_start += u64::from(ticks < 0);
-        has_place.unwrap_or(if ticks < 0 { 0 } else { self.now })
+        in_range.unwrap_or(if ticks < 0 { 0 } else { self.now })
     }
 }

@@ -1,8 +1,8 @@
-//! Documents, whole, damaged, and in pieces of any size.
+//! Documents: complete, damaged, and in pieces of any size.
 
 use super::*;
 
-/// Gives out one byte at a time.
+/// Returns one byte for each read.
 struct Drops<'a>(&'a [u8]);
 
 impl Read for Drops<'_> {
@@ -86,7 +86,7 @@ fn forms() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_line_and_column() {
+fn defects_are_reported_with_line_and_column() {
     let cases = [
         ("", "line 1, column 1: expected `{` or `[`"),
         ("  \n ", "line 2, column 2: expected `{` or `[`"),
@@ -95,26 +95,26 @@ fn what_is_wrong_is_told_with_line_and_column() {
         ("[{},\n {\"a\":tru}]", "line 2, column 7: expected a value"),
         ("[{}\n {}]", "line 2, column 2: expected a comma or `]`"),
         ("[{\"a\":1 \"b\":2}]", "line 1, column 9: expected a comma or `}`"),
-        ("[{\"ts\":1.}]", "line 1, column 10: expected a number as JSON has it"),
-        ("[5]", "line 1, column 2: expected an event, an object"),
-        ("[{},,{}]", "line 1, column 5: expected an event, an object"),
-        ("[{\"name\":\"", "line 1, column 11: the document ends too early"),
-        ("[]\n[]", "line 2, column 1: expected nothing behind the document"),
+        ("[{\"ts\":1.}]", "line 1, column 10: invalid number"),
+        ("[5]", "line 1, column 2: event is not an object"),
+        ("[{},,{}]", "line 1, column 5: event is not an object"),
+        ("[{\"name\":\"", "line 1, column 11: unexpected end of the document"),
+        ("[]\n[]", "line 2, column 1: unexpected data after the document"),
         ("{\"a\":1}", "line 1, column 7: expected the array `traceEvents`"),
         ("{\"traceEvents\":{}}", "line 1, column 16: expected the array `traceEvents`"),
-        ("{\"traceEvents\":[]", "line 1, column 18: the document ends too early"),
-        ("{\"traceEvents\":[{}", "line 1, column 19: the document ends too early"),
+        ("{\"traceEvents\":[]", "line 1, column 18: unexpected end of the document"),
+        ("{\"traceEvents\":[{}", "line 1, column 19: unexpected end of the document"),
         ("{\"a\" 1}", "line 1, column 6: expected a colon"),
     ];
     for (json, expected) in cases {
         assert_eq!(error(json), expected, "{json}");
     }
-    assert_eq!(error(b"[{\"a\":\"\xff\"}]"), "line 1, column 8: expected UTF-8");
-    assert_eq!(error(b"{\"a\":\"\xff\"}"), "line 1, column 7: expected UTF-8");
+    assert_eq!(error(b"[{\"a\":\"\xff\"}]"), "line 1, column 8: invalid UTF-8");
+    assert_eq!(error(b"{\"a\":\"\xff\"}"), "line 1, column 7: invalid UTF-8");
 }
 
 #[test]
-fn lenient_readers_go_on() {
+fn lenient_readers_skip_malformed_events() {
     assert_eq!(
         lenient("[{\"a\":1},{\"b\":NaN},{\"c\":3}]"),
         (
@@ -144,7 +144,7 @@ fn lenient_readers_go_on() {
 }
 
 #[test]
-fn lenient_readers_go_on_behind_members() {
+fn lenient_readers_skip_malformed_members() {
     let events = "\"traceEvents\":[{\"ph\":\"i\"}]";
     let cases: [(&str, &[&str], u64); 11] = [
         ("{\"x\":{bad},EVENTS,\"y\":1}", &["EVENT", "y: 1"], 1),
@@ -169,7 +169,7 @@ fn lenient_readers_go_on_behind_members() {
 }
 
 #[test]
-fn what_is_left_out_is_measured() {
+fn skipped_bytes_are_counted() {
     let cases = [
         ("[{\"ph\":\"i\"},{\"x\":bad},{\"ph\":\"i\"}]", 9),
         ("[{\"ph\":\"i\"},{\"x\":\"open},{\"ph\":\"i\"}]", 12),
@@ -188,7 +188,7 @@ fn what_is_left_out_is_measured() {
 }
 
 #[test]
-fn what_is_no_document_is_refused_even_if_lenient() {
+fn lenient_readers_refuse_other_formats() {
     let limits = Limits { lenient: true, ..Limits::default() };
     for json in ["", "abc", "\0\0\0\0", "5"] {
         assert!(read(Reader::with_limits(json.as_bytes(), limits)).is_err(), "{json}");
@@ -200,7 +200,7 @@ fn events_beyond_the_limit_are_refused_or_skipped() {
     let long = format!("[{{\"a\":\"{}\"}},{{}}]", "x".repeat(600 << 10));
     let limits = Limits { value_bytes: 300 << 10, lenient: false };
     let error = read(Reader::with_limits(long.as_bytes(), limits)).unwrap_err();
-    assert_eq!(error, "line 1, column 2: an event or member is too large");
+    assert_eq!(error, "line 1, column 2: event or member is too large");
     let limits = Limits { lenient: true, ..limits };
     let (items, skipped) = read(Reader::with_limits(long.as_bytes(), limits)).unwrap();
     assert_eq!((items, skipped.parts), (vec!["{}".to_owned()], 1));
@@ -217,7 +217,7 @@ fn long_documents_pass_through_a_small_window() {
         count += 1;
     }
     assert_eq!(count, 30_000);
-    assert!(reader.source.room() <= 512 << 10, "{}", reader.source.room());
+    assert!(reader.source.capacity() <= 512 << 10, "{}", reader.source.capacity());
 }
 
 #[test]

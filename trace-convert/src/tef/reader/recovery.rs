@@ -1,8 +1,8 @@
-//! Where a lenient reader goes on behind what is wrong.
+//! Recovery of a lenient reader after malformed text.
 //!
-//! Brackets and quotes are counted, but one of them may be what is wrong. So
-//! the reader also goes on wherever something stands that can only be an event,
-//! or the key of the events if they are still to come.
+//! Recovery counts brackets and quotes, but these may be malformed themselves. Therefore the reader
+//! also continues at any text that can only be an event, or the key of the events if it was not
+//! read yet.
 
 use std::io::Read;
 
@@ -10,51 +10,51 @@ use super::{check_utf8, Reader, State};
 use crate::tef::error::{JsonError, Problem};
 use crate::tef::scan::{Scanner, Stop};
 
-/// Where it may go on, in bytes from where it is.
+/// A place where the reader may continue, in bytes from the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// What is wrong ends here, as its brackets and quotes tell.
+    /// The end of the malformed part, by its brackets and quotes.
     End(usize),
-    /// Here may be what is looked for.
-    Perhaps(usize),
+    /// A candidate: it may be the start of an event or of the events' key.
+    Candidate(usize),
 }
 
-/// How far something wrong has been gone over.
+/// The state of skipping a malformed part.
 ///
-/// A string that does not end in its line ends there.
+/// A line feed ends a string.
 #[derive(Debug)]
-struct Wrong {
+struct Recovery {
     state: State,
-    /// The first byte of what is looked for: an event, or the key of the events.
+    /// The first byte of a candidate: of an event, or of the key of the events.
     start: u8,
-    /// Whether that has been told of the next byte.
-    is_told: bool,
-    /// The last byte that is no white space.
+    /// Whether the next byte was returned as a candidate already.
+    is_returned: bool,
+    /// The last byte that is not white space.
     before: u8,
     depth: u64,
     in_string: bool,
     is_escaped: bool,
-    /// Whether an event has ended with a bracket: a comma is to follow.
+    /// Whether an event has ended with a bracket, so that a comma must follow.
     is_closed: bool,
 }
 
-impl Wrong {
+impl Recovery {
     fn new(state: State, start: u8) -> Self {
-        // An event that starts here is what is wrong.
-        let is_told = matches!(state, State::Events { .. });
+        // The event that starts here is malformed.
+        let is_returned = matches!(state, State::Events { .. });
         let (before, depth, in_string, is_escaped, is_closed) = (0, 0, false, false, false);
-        Self { state, start, is_told, before, depth, in_string, is_escaped, is_closed }
+        Self { state, start, is_returned, before, depth, in_string, is_escaped, is_closed }
     }
 
-    /// Goes over more of it.
+    /// Skips more text.
     fn next(&mut self, text: &[u8]) -> Option<Place> {
         for (at, byte) in text.iter().enumerate() {
-            // A value of a member is none.
-            if *byte == self.start && self.before != b':' && !self.is_told {
-                self.is_told = true;
-                return Some(Place::Perhaps(at));
+            // A value of a member is not a candidate.
+            if *byte == self.start && self.before != b':' && !self.is_returned {
+                self.is_returned = true;
+                return Some(Place::Candidate(at));
             }
-            self.is_told = false;
+            self.is_returned = false;
             if !byte.is_ascii_whitespace() {
                 self.before = *byte;
             }
@@ -67,8 +67,8 @@ impl Wrong {
                 State::Members { .. } => self.member_ends_at(*byte).then_some(0),
                 _ => None,
             };
-            if let Some(behind) = end {
-                return Some(Place::End(at + behind));
+            if let Some(length) = end {
+                return Some(Place::End(at + length));
             }
         }
         None
@@ -90,7 +90,7 @@ impl Wrong {
         None
     }
 
-    /// Tells whether the member ends before this byte.
+    /// Returns whether the member ends before this byte.
     fn member_ends_at(&mut self, byte: u8) -> bool {
         match byte {
             b'"' => self.in_string = true,
@@ -114,31 +114,31 @@ impl Wrong {
 }
 
 impl<R: Read> Reader<R> {
-    /// Goes to where the document may go on.
+    /// Skips to a place where the reader can continue.
     pub(super) fn skip(&mut self) -> Result<(), JsonError> {
         if let State::Members { comma: true } = self.state {
-            self.leave_out(usize::from(self.source.rest().first() == Some(&b',')));
+            self.discard(usize::from(self.source.rest().first() == Some(&b',')));
         }
         let start = if self.has_events { b'{' } else { b't' };
-        let mut wrong = Wrong::new(self.state, start);
+        let mut recovery = Recovery::new(self.state, start);
         loop {
-            match wrong.next(self.source.rest()) {
+            match recovery.next(self.source.rest()) {
                 Some(Place::End(end)) => {
-                    self.leave_out(end);
+                    self.discard(end);
                     self.state = match self.state {
                         State::Members { .. } => State::Members { comma: true },
-                        _ => State::Events { comma: wrong.is_closed },
+                        _ => State::Events { comma: recovery.is_closed },
                     };
                     return Ok(());
                 }
-                Some(Place::Perhaps(start)) => {
-                    self.leave_out(start);
-                    if self.goes_on()? {
+                Some(Place::Candidate(start)) => {
+                    self.discard(start);
+                    if self.resume()? {
                         return Ok(());
                     }
                 }
                 None => {
-                    self.leave_out(self.source.rest().len());
+                    self.discard(self.source.rest().len());
                     if !self.source.fill()? {
                         self.state = State::End;
                         return Ok(());
@@ -148,18 +148,18 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn leave_out(&mut self, bytes: usize) {
+    fn discard(&mut self, bytes: usize) {
         self.skipped.bytes += bytes as u64;
         self.source.at += bytes;
     }
 
-    /// Goes to the event that stands here, or the first one if it is the key of
-    /// the events; false if it is neither.
-    fn goes_on(&mut self) -> Result<bool, JsonError> {
+    /// Continues at the candidate, an event or the key of the events; returns `false` if it is
+    /// neither.
+    fn resume(&mut self) -> Result<bool, JsonError> {
         loop {
             let found = match self.has_events {
-                true => self.stands_event(),
-                false => self.stands_key(),
+                true => self.check_event(),
+                false => self.check_key(),
             };
             match found {
                 Ok(start) => {
@@ -168,7 +168,7 @@ impl<R: Read> Reader<R> {
                     self.state = State::Events { comma: false };
                     return Ok(true);
                 }
-                Err(Stop::Wrong { .. }) => return Ok(false),
+                Err(Stop::Malformed { .. }) => return Ok(false),
                 Err(Stop::More) => {
                     if self.is_too_large() || !self.source.fill()? {
                         return Ok(false);
@@ -178,25 +178,25 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// An event has to say what it is; what is within one mostly does not.
-    fn stands_event(&mut self) -> Result<usize, Stop> {
+    /// Checks for an event, which needs `ph`. Objects within events rarely have it.
+    fn check_event(&mut self) -> Result<usize, Stop> {
         let rest = self.source.rest();
         let mut scanner = Scanner::new(rest, 0);
         self.parsed.parse(&mut scanner, rest)?;
         check_utf8(rest.get(..scanner.at).unwrap_or_default())?;
         match self.parsed.phase {
             Some(_) => Ok(0),
-            None => scanner.wrong(Problem::Event),
+            None => scanner.malformed(Problem::Event),
         }
     }
 
-    /// The quote before the key may have been taken for the end of a string.
-    fn stands_key(&self) -> Result<usize, Stop> {
+    /// Checks for the key of the events, without its first quote, which may have ended a string.
+    fn check_key(&self) -> Result<usize, Stop> {
         const KEY: &[u8] = b"traceEvents\"";
         let rest = self.source.rest();
         let mut scanner = Scanner::new(rest, KEY.len());
         if rest.get(..KEY.len()).ok_or(Stop::More)? != KEY {
-            return scanner.wrong(Problem::Key);
+            return scanner.malformed(Problem::Key);
         }
         scanner.expect(b':', Problem::Colon)?;
         scanner.expect(b'[', Problem::NoEvents)?;
