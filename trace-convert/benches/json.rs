@@ -1,8 +1,8 @@
-//! Megabytes of JSON per second, on one core: read, and turned into FXT; and by
-//! `serde_json`, which others use, into its `Value`.
+//! Megabytes of JSON per second on one core: reading, conversion to FXT, and for comparison
+//! `serde_json` into its `Value`.
 //!
-//! The documents are in memory and the archives go nowhere. The best of sixty
-//! runs counts.
+//! The documents are in memory and the archives are discarded. The result is the best of sixty
+//! runs.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -14,12 +14,12 @@ use trace_convert::tef;
 const DOCUMENT_BYTES: usize = 2 << 20;
 const RUNS: usize = 60;
 
-/// A way to go through a document.
+/// A benchmark of a document.
 type Way = (&'static str, fn(&[u8]));
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // A test only sees to it that all of them work.
+    // `cargo test` runs each one once.
     let is_bench = arguments.iter().any(|argument| argument == "--bench");
     let (bytes, runs) = if is_bench { (DOCUMENT_BYTES, RUNS) } else { (64 << 10, 1) };
     let only = arguments.iter().find(|argument| !argument.starts_with("--"));

@@ -1,8 +1,7 @@
-//! Megabytes of archive per second of one core, for each way to read one.
+//! Megabytes of archive per second on one core, for each output.
 //!
-//! The archives are in memory and the output goes nowhere. The time is that of
-//! the processor, of the best of seven runs. The name of a way behind `--`
-//! measures that alone.
+//! The archives are in memory and the output is discarded. The result is the processor time of the
+//! best of seven runs. The name of a benchmark after `--` runs only this one.
 
 use std::fmt::Write;
 use std::hint::black_box;
@@ -22,7 +21,7 @@ use trace_format::{
 const ARCHIVE_BYTES: usize = 32 << 20;
 const RUNS: usize = 7;
 
-/// A way to go through an archive.
+/// A benchmark of an archive.
 type Way = (&'static str, fn(&[u8]));
 
 const WAYS: [Way; 11] = [
@@ -41,7 +40,7 @@ const WAYS: [Way; 11] = [
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // A test only sees to it that all of them work.
+    // `cargo test` runs each one once.
     let is_bench = arguments.iter().any(|argument| argument == "--bench");
     let (bytes, runs) = if is_bench { (ARCHIVE_BYTES, RUNS) } else { (64 << 10, 1) };
     let only = arguments.iter().find(|argument| !argument.starts_with("--"));
@@ -61,8 +60,8 @@ fn main() {
     }
 }
 
-/// Returns an archive as `trace record` writes it: scopes in the order of their
-/// begins, in chunks that start with their thread.
+/// Returns an archive as `trace record` writes it: scopes in the order of their begins, in chunks
+/// that start with their thread.
 fn nested(bytes: usize) -> Vec<u8> {
     let names = ["request", "parse", "query", "lock", "send"];
     let mut writer = Writer::new(Vec::new()).unwrap();
@@ -119,7 +118,7 @@ fn measure(archive: &[u8], runs: usize, way: fn(&[u8])) -> f64 {
     archive.len() as f64 / best / 1e6
 }
 
-/// Returns how long this process has run.
+/// Returns the processor time of this process, in seconds.
 fn processor_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

@@ -1,8 +1,8 @@
-//! Blobs that were split into several records, put together.
+//! Joins blobs that were split into several records.
 //!
-//! A program writes large data in parts: blobs of one name, type and thread, one after the other,
-//! of which only the last is not full; large blobs with the arguments `part` and `parts`, or named
-//! `NAME (PART/PARTS)`. Parts of which one is missing stay as they are.
+//! A program writes large data in parts. Parts are consecutive blobs of one name, type and thread,
+//! of which only the last one is not full; or large blobs with the arguments `part` and `parts`; or
+//! large blobs named `NAME (PART/PARTS)`. If a part is missing, the others stay separate.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +14,20 @@ use trace_format::{Blob, Item, LargeBlob, Metadata, Reader, Record, ThreadKoids}
 use crate::rewrite::{self, Copier, CHUNK_THREAD};
 use crate::ConvertError;
 
-/// The most memory that parts take while they wait for the rest of their blob, in bytes.
+/// The maximum memory of incomplete blobs, in bytes.
 const MAX_WAITING_BYTES: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
-/// The parts of blobs whose other parts are still to come.
+/// Incomplete blobs.
 #[derive(Debug, Default)]
 pub(crate) struct Blobs {
     waiting: BTreeMap<Key, Parts>,
-    /// The memory of what waits.
+    /// The memory of the waiting parts.
     bytes: usize,
-    /// The blob whose next part has to be the next record: its parts have no numbers.
+    /// The blob whose next part has to be the next record, because its parts have no numbers.
     adjacent: Option<Key>,
 }
 
-/// What the parts of a blob have in common.
+/// The identity of a blob, which its parts share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     provider: Option<u32>,
@@ -37,26 +37,26 @@ struct Key {
     place: Option<(ThreadKoids, u64)>,
 }
 
-/// The parts of a blob: an archive of the records, so that they stay what they are if one is
-/// missing.
+/// The parts of a blob, as an archive: if a part is missing, they are passed on as separate
+/// records.
 #[derive(Debug, Default)]
 struct Parts {
     archive: Vec<u8>,
-    /// The number of each, in the order of the archive.
+    /// The number of each part, in the order of the archive.
     numbers: Vec<u64>,
 }
 
-/// A part of a blob.
+/// The place of a record within a blob.
 #[derive(Debug)]
 struct Part {
     key: Key,
     number: u64,
-    /// How many there are, if that is known.
+    /// The number of parts, if it is known.
     count: Option<u64>,
 }
 
 impl Blobs {
-    /// Takes a record; passes it on to `sink`, a part of a blob once the blob is whole.
+    /// Passes a record on to `sink`. Parts of a blob wait until the blob is complete.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -100,7 +100,7 @@ impl Blobs {
         }
     }
 
-    /// Keeps a part for later.
+    /// Keeps a part until the blob is complete.
     fn wait(
         &mut self,
         item: &Item<'_>,
@@ -117,7 +117,7 @@ impl Blobs {
         Ok(())
     }
 
-    /// Passes on a blob, of which `item` is the last part to come.
+    /// Passes on a blob. `item` is its last part to arrive.
     fn join(
         &mut self,
         item: &Item<'_>,
@@ -133,26 +133,26 @@ impl Blobs {
             sink(item);
             return Ok(());
         }
-        let whole: Vec<u8> = pieces.into_iter().flat_map(|(_, piece)| piece).collect();
-        sink_whole(item, &part.key.name, &whole, sink);
+        let joined: Vec<u8> = pieces.into_iter().flat_map(|(_, piece)| piece).collect();
+        pass_joined(item, &part.key.name, &joined, sink);
         Ok(())
     }
 
-    /// Passes on the parts of the blob whose next part did not come.
+    /// Passes on the parts of a blob whose next part is missing.
     fn interrupt(&mut self, sink: &mut impl FnMut(&Item<'_>)) {
         if let Some(key) = self.adjacent.take() {
             self.take(&key).each(sink);
         }
     }
 
-    /// Returns the parts of a blob, which wait no more.
+    /// Removes and returns the waiting parts of a blob.
     fn take(&mut self, key: &Key) -> Parts {
         let parts = self.waiting.remove(key);
         self.bytes -= parts.as_ref().map_or(0, |parts| bytes_of(key, parts));
         parts.unwrap_or_default()
     }
 
-    /// Passes on what is not whole.
+    /// Passes on the parts of incomplete blobs.
     pub(crate) fn finish(&mut self, sink: &mut impl FnMut(&Item<'_>)) {
         self.bytes = 0;
         self.adjacent = None;
@@ -162,7 +162,7 @@ impl Blobs {
     }
 }
 
-/// Returns the memory of parts that wait. Nodes of the map are at least half full.
+/// Returns the memory of waiting parts. Nodes of the map are at least half full.
 fn bytes_of(key: &Key, parts: &Parts) -> usize {
     let texts = key.category.capacity() + key.name.capacity();
     let entry = 2 * (size_of::<Key>() + size_of::<Parts>());
@@ -170,8 +170,8 @@ fn bytes_of(key: &Key, parts: &Parts) -> usize {
 }
 
 impl Part {
-    /// Returns what a record is a part of; `None` if it is whole. A plain blob has no numbers: the
-    /// records before it tell whether it is the last part of one.
+    /// Returns the place of a record within a blob; `None` if it cannot be a part. A plain blob has
+    /// no numbers: whether it is a part depends on the records before it.
     fn of(item: &Item<'_>) -> Option<Self> {
         match &item.record {
             Record::Blob(blob) => Self::of_blob(item, blob),
@@ -185,7 +185,7 @@ impl Part {
         if blob.blob_type == BlobType::PERFETTO || carried::is_carried(&name) {
             return None;
         }
-        // The parts of two threads may follow each other.
+        // The parts of two threads may be consecutive.
         let thread = item.provider.thread(CHUNK_THREAD).unwrap_or(ThreadKoids::UNKNOWN);
         let key = Key {
             provider: item.provider.id(),
@@ -207,7 +207,7 @@ impl Part {
             let key = Key { provider, category, name, blob_type, place };
             return Some(Self { key, number, count: Some(count) });
         };
-        // What is unknown may refer to any string: it would have to wait with all of them.
+        // An unknown argument may refer to any string, and the part would have to keep all of them.
         if event.arguments.unknown().next().is_some() {
             return None;
         }
@@ -220,8 +220,8 @@ impl Part {
 }
 
 impl Parts {
-    /// Adds a part, with its time in nanoseconds, and with all that it refers to: a string or
-    /// thread may have another meaning by now.
+    /// Adds a part, with its time in nanoseconds, and with its strings and threads: their indexes
+    /// may get other values later.
     fn add(&mut self, item: &Item<'_>, number: u64) -> Result<(), ConvertError> {
         let nanos = |word, value| match word {
             Word::Ticks => item.nanos(value),
@@ -234,7 +234,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Returns the data of the parts, with their numbers.
+    /// Returns the payloads of the parts, with their numbers.
     fn pieces(&self) -> Vec<(u64, Vec<u8>)> {
         let mut numbers = self.numbers.iter().copied();
         let mut pieces = Vec::new();
@@ -254,14 +254,14 @@ impl Parts {
     }
 }
 
-/// Passes a whole blob on, without the numbers of its parts.
-fn sink_whole(item: &Item<'_>, name: &str, data: &[u8], sink: &mut impl FnMut(&Item<'_>)) {
-    let mut room = rewrite::room();
+/// Passes a joined blob on, without the arguments for its parts.
+fn pass_joined(item: &Item<'_>, name: &str, data: &[u8], sink: &mut impl FnMut(&Item<'_>)) {
+    let mut buffer = rewrite::argument_buffer();
     let arguments = item.record.arguments();
     let is_number = |name: &str| matches!(name, "part" | "parts");
     let others = arguments.iter().filter(|argument| !is_number(&item.text(argument.name)));
-    let count = room.iter_mut().zip(others).map(|(place, argument)| *place = argument).count();
-    let others = room.get(..count).unwrap_or_default().into();
+    let count = buffer.iter_mut().zip(others).map(|(place, argument)| *place = argument).count();
+    let others = buffer.get(..count).unwrap_or_default().into();
     let record = match item.record {
         Record::Blob(blob) => Record::Blob(Blob { payload: data, ..blob }),
         Record::LargeBlob(mut blob) => {
@@ -283,7 +283,7 @@ fn payload<'a>(record: &Record<'a>) -> &'a [u8] {
     }
 }
 
-/// Returns a name without the number of its part, the number and how many there are.
+/// Returns the name, part and number of parts in `NAME (PART/PARTS)`.
 fn numbered(name: &str) -> Option<(&str, u64, u64)> {
     let (name, numbers) = name.strip_suffix(')')?.rsplit_once(" (")?;
     let (number, count) = numbers.split_once('/')?;
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
     use crate::testing::{archive, event};
 
-    /// Returns what comes out, as names, arguments and the payload's length and first bytes.
+    /// Returns the output as names, arguments and the payload's length and first bytes.
     fn joined(records: &[Record<'_>]) -> Vec<String> {
         joined_of(&archive(records))
     }
@@ -326,7 +326,7 @@ mod tests {
         Blob { name: name.into(), blob_type: BlobType::DATA, payload }.into()
     }
 
-    /// Returns the names and lengths of what comes out.
+    /// Returns the names and lengths of the output.
     fn lengths(records: &[Record<'_>]) -> Vec<String> {
         let words =
             |line: String| line.split(' ').skip(1).step_by(2).take(2).collect::<Vec<_>>().join(" ");
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_one_name() {
+    fn consecutive_parts_are_joined() {
         let full = [1, 2, 3].map(|byte| vec![byte; MAX_BLOB_BYTES]);
         let records =
             [blob("b", &full[1]), blob("a", &full[0]), blob("a", &full[2]), blob("a", b"\x04")];
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_with_another_record_between_them_stay_parts() {
+    fn parts_around_another_record_stay_separate() {
         let full = vec![1; MAX_BLOB_BYTES];
         let event = event(EventKind::DurationBegin, Arguments::NONE);
         let records = [blob("a", &full), event, blob("a", b"\x04")];
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_two_threads_stay_parts() {
+    fn parts_of_two_threads_stay_separate() {
         let full = vec![1; MAX_BLOB_BYTES];
         let chunk = |thread| Record::Thread { index: 1, koids: ThreadKoids::new(1, thread) };
         let of = |second| {
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_stays_beyond_the_limit() {
+    fn the_order_is_kept_beyond_the_limit() {
         let count = MAX_WAITING_BYTES / MAX_BLOB_BYTES + 100;
         let parts: Vec<Vec<u8>> =
             (0..count).map(|number| vec![(number % 251) as u8; MAX_BLOB_BYTES]).collect();
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_with_names() {
+    fn the_memory_limit_includes_names() {
         let thread = Thread::Inline(ThreadKoids::new(1, 2));
         let arguments = [("part", 1), ("parts", 2)];
         let arguments = arguments.map(|(name, value)| Argument::new(name, Value::Uint32(value)));
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_with_one_number_stay_parts() {
+    fn parts_with_equal_numbers_stay_separate() {
         let part = |payload| -> Record<'static> {
             LargeBlob { category: "c".into(), name: "n (1/2)".into(), event: None, payload }.into()
         };
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_with_numbers() {
+    fn parts_with_number_arguments_are_joined() {
         let arguments = |part| {
             [("part", part), ("parts", 3), ("own", 7)]
                 .map(|(name, value)| Argument::new(name, Value::Uint32(value)))
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_with_numbers_in_their_names() {
+    fn parts_with_numbers_in_their_names_are_joined() {
         let part = |name: &'static str, payload| -> Record<'static> {
             LargeBlob { category: "c".into(), name: name.into(), event: None, payload }.into()
         };

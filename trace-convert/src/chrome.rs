@@ -1,6 +1,6 @@
 //! Chrome's JSON, the Trace Event Format.
 //!
-//! # What becomes of each record
+//! # Records
 //!
 //! | FXT                         | JSON                                                   |
 //! |-----------------------------|--------------------------------------------------------|
@@ -8,7 +8,7 @@
 //! | process and thread koid     | `pid` and `tid`: a number up to 2^32 - 1, else `"0x..."`; of an application's tracks the low 32 bits |
 //! | instant                     | `i` with `s`: `t`, `p` or `g`                          |
 //! | counter                     | `C`, `id` if it is not 0, only arguments that are numbers |
-//! | duration begin, end         | `B`, `E`; an `E` at the time of its thread's last `B` is one nanosecond later, with what follows there at that time |
+//! | duration begin, end         | `B`, `E`; an `E` at the time of its thread's last `B` is one nanosecond later, as are later events of the thread at that time |
 //! | duration complete           | `X` with `dur`                                         |
 //! | async begin, instant, end   | `b`, `n`, `e`, `id2` with `local`, a string `"0x..."`: ids are of the process |
 //! | flow begin, step, end       | `s`, `t`, `f`, `id` as a string; `t` and `f` with `"bp":"e"` |
@@ -23,20 +23,20 @@
 //! | context switch              | a line of ftrace in `systemTraceEvents`; `X` of the category `sched` from one to the next, on a thread for each CPU |
 //! | wakeup                      | such lines; and `i` there                              |
 //! | module, mapping, backtrace  | `i` of the category `profiler`                         |
-//! | string, thread, initialization, other metadata | only what other records need of them |
+//! | string, thread, initialization, other metadata | resolved in the records that refer to them |
 //! | unknown, malformed          | nothing, counted                                       |
 //!
-//! What a CPU runs at the end of the archive is a `B` without an end; a turn whose end is missing
-//! is an `i`. Where a context switch has arguments other than weights, an `i` says all of it. The
-//! events on CPUs are for viewers that do not read `systemTraceEvents`; others show both. They are
-//! of a process `CPUs`, have a member `tef:added`, and do not become durations on the way back into
-//! FXT.
+//! A thread that runs on a CPU at the end of the archive is a `B` without an end. A turn whose end
+//! is missing is an `i`. A context switch with arguments other than weights is also an `i` with all
+//! of them. The events on CPUs are for viewers that do not read `systemTraceEvents`; other viewers
+//! show both. They belong to a process `CPUs`, have a member `tef:added`, and are not converted
+//! back to durations of FXT.
 //!
-//! Of a `B` and an `E` at one time Perfetto takes the `E` first, and the duration would never end:
-//! that is what the nanosecond is for.
+//! If a `B` and an `E` have the same time, Perfetto reads the `E` first, and the duration would
+//! never end. Therefore the `E` is written one nanosecond later.
 //!
-//! Records without a time that need one have that of the record before. Blobs that were split are
-//! one event.
+//! An event of a record without a time has the time of the record before. Split blobs are joined
+//! into one event.
 //!
 //! | argument                    | JSON                                                   |
 //! |-----------------------------|--------------------------------------------------------|
@@ -45,27 +45,26 @@
 //! | integer of a counter        | a number                                               |
 //! | ticks, `from`, `to` of the tracing system's own events | nanoseconds                 |
 //! | double                      | a number; `"NaN"`, `"Infinity"`, `"-Infinity"`         |
-//! | string                      | a string; U+FFFD for what is not UTF-8                 |
+//! | string                      | a string; U+FFFD for invalid UTF-8                     |
 //! | pointer                     | `"0x..."`; of an object of its process `{"id_ref":"0x..."}` |
 //! | koid                        | `"#..."`, decimal; of an object that is no process or thread `{"id_ref":"#..."}` |
 //! | blob                        | a string, base64                                       |
 //!
-//! Archives that were made of JSON by [`tef::to_fxt`](crate::tef::to_fxt) are the exception: they
-//! become what they were.
+//! An archive that [`tef::to_fxt`](crate::tef::to_fxt) made of a JSON document is converted to that
+//! document again.
 //!
-//! A key that an event has twice is written with `#2` behind it the second time.
+//! If an event has a key twice, the second one is written with the suffix `#2`.
 //!
 //! Numbers beyond 2^53 are written as strings because JavaScript, and with it most viewers, would
 //! round them.
 
 mod arguments;
 mod begins;
-
 mod documents;
 mod event;
 mod exporter;
 mod json;
-mod note;
+mod log;
 mod object;
 mod profiler;
 mod restore;
@@ -83,15 +82,14 @@ use crate::export::export;
 use crate::{Conversion, ConvertError};
 use exporter::JsonExporter;
 
-/// Writes all that `reader` reads to `output` as one JSON object.
+/// Converts an archive to one JSON object.
 ///
-/// Bad records are left out. Where the archive breaks off, the JSON is completed with what was read
-/// until then. It is written in large pieces and flushed at the end.
+/// Malformed records are skipped. If the archive is cut, the JSON is completed with the records
+/// before the cut. The output is written in large pieces and flushed at the end.
 ///
 /// # Errors
 ///
-/// The input is not an archive, or reading or writing failed: what was written is then not valid
-/// JSON.
+/// The input is not an archive, or reading or writing failed. The output is then not valid JSON.
 pub fn write<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Conversion, ConvertError> {
     export(reader, JsonExporter::default(), output)
 }

@@ -1,13 +1,13 @@
-//! Values for spreadsheets.
+//! Cells of comma-separated values.
 
 use std::borrow::Cow;
 
 use crate::visible;
 
-/// Returns a text as a cell of comma-separated values, as RFC 4180 has it.
+/// Returns a text as a cell of comma-separated values (RFC 4180).
 ///
-/// What a terminal would not show is escaped, and a text that a spreadsheet would take for a
-/// formula gets an apostrophe before it.
+/// Control characters are escaped. A text that a spreadsheet would evaluate as a formula is
+/// prefixed with an apostrophe.
 #[must_use]
 pub fn cell(text: &str) -> Cow<'_, str> {
     let shown = visible(text);
@@ -20,7 +20,7 @@ pub fn cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a spreadsheet calculates with a text that is not a number.
+/// Returns whether a spreadsheet would evaluate a text that is not a number.
 fn is_formula(text: &str) -> bool {
     text.starts_with(['=', '+', '-', '@']) && text.len() > 1 && text.parse::<f64>().is_err()
 }
@@ -30,7 +30,7 @@ mod tests {
     use super::cell;
 
     #[test]
-    fn cells_are_text_and_nothing_else() {
+    fn cells_are_never_formulas() {
         for (text, expected) in [
             ("plain", "plain"),
             ("a,b", "\"a,b\""),

@@ -1,4 +1,4 @@
-//! Why an archive was not converted.
+//! Errors of conversions.
 
 use std::{fmt, io};
 
@@ -6,19 +6,18 @@ use trace_format::{ReadError, WriteError};
 
 use crate::tef::JsonError;
 
-/// Why an archive was not converted.
+/// Errors of conversions.
 ///
-/// Damage within an archive is no such reason: what can be read is converted,
-/// and the summary tells about the rest.
+/// Damage within an archive is not an error: all readable records are converted, and the summary
+/// reports the damage.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The input is not an archive, or reading it failed.
+    /// The input is not an archive, or cannot be read.
     Read(ReadError),
-    /// The input is no document of the Trace Event Format, a part of it is
-    /// wrong, or reading it failed.
+    /// The input is not a document of the Trace Event Format, is malformed, or cannot be read.
     Json(JsonError),
-    /// Writing the output failed; what was written is of no use.
+    /// Writing the output failed. The output is unusable.
     Write(io::Error),
 }
 
@@ -68,7 +67,7 @@ impl From<WriteError> for ConvertError {
     }
 }
 
-/// Says of an error that it is about a temporary file, not about the output.
+/// Returns an error with the place of temporary files and a hint.
 pub(crate) fn temporary(error: io::Error) -> io::Error {
     let place = std::env::temp_dir();
     let text = format!(

@@ -1,4 +1,4 @@
-//! One loop for all outputs that are written as an archive is read.
+//! The driver of all exporters that write while an archive is read.
 
 use std::io::{self, Read, Write};
 
@@ -8,19 +8,19 @@ use trace_format::{Item, Reader};
 use crate::blobs::Blobs;
 use crate::{Conversion, ConvertError};
 
-/// Makes another format of records.
+/// Converts records to another format.
 pub(crate) trait Exporter {
-    /// Takes the next record.
+    /// Converts the next record.
     fn record(&mut self, item: &Item<'_>);
 
-    /// Writes what there is once that is worth it.
+    /// Writes the buffered output if it is large enough.
     fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()>;
 
-    /// Writes the rest, and what is missing in the archive if the format has a place for it.
+    /// Writes the rest of the output, and the archive's damage if the format can express it.
     fn finish(self, damage: Damage, output: &mut impl Write) -> io::Result<Conversion>;
 }
 
-/// Writes all that `reader` reads to `output`, which is flushed at the end.
+/// Converts all records of `reader`, and flushes `output` at the end.
 pub(crate) fn export<R: Read, W: Write>(
     reader: Reader<R>,
     mut exporter: impl Exporter,

@@ -1,7 +1,7 @@
 //! The text of ftrace: `trace-cmd report`, `/sys/kernel/tracing/trace`, and the HTML of systrace.
 //!
-//! A member of a document of the Trace Event Format may be such a text, too. Kernels and options
-//! differ in what stands before an event:
+//! A document of the Trace Event Format may have such a text as a member. The columns before an
+//! event depend on the kernel and its options:
 //!
 //! ```text
 //! #           TASK-PID    (TGID) CPU#  irqs…   TIMESTAMP  FUNCTION
@@ -10,7 +10,7 @@
 //!      systrace.sh-5441  (-----) [001] d..2. 1031.091570: sched_waking: comm=…
 //! ```
 //!
-//! # What becomes of each event
+//! # Events
 //!
 //! | ftrace                                      | FXT                                           |
 //! |---------------------------------------------|-----------------------------------------------|
@@ -20,9 +20,9 @@
 //! | marker `S\|PID\|NAME\|ID`, `F\|PID\|NAME\|ID` | async begin, end                            |
 //! | marker `C\|PID\|NAME\|VALUE`                | counter                                       |
 //! | any other event                             | instant of the category `ftrace`, with `details` |
-//! | the name of a task                          | kernel object, when it changes                |
+//! | name of a task                              | kernel object, if it changes                  |
 //!
-//! Times are those of ftrace's clock. Lines that are no event are ignored.
+//! Times are those of ftrace's clock. Lines without an event are ignored.
 
 mod clock;
 mod import;

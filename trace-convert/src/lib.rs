@@ -1,19 +1,20 @@
-//! Archives in other formats, and other formats as archives.
+//! Conversion of archives to other formats, and of other formats to archives.
 //!
-//! - [`chrome`] turns an archive into Chrome's JSON, the Trace Event Format.
-//! - [`perfetto`] turns it into Perfetto's own format.
-//! - [`tef`] reads the Trace Event Format and turns it into an archive.
+//! - [`chrome`] writes Chrome's JSON, the Trace Event Format.
+//! - [`perfetto`] writes Perfetto's native format.
+//! - [`tef`] reads the Trace Event Format and writes an archive.
 //! - [`text`] writes each record as a line of text.
-//! - [`merge`] puts archives together.
-//! - [`slice`](mod@slice) cuts a part out of an archive.
-//! - [`stacks`] is for flame graphs, speedscope and spreadsheets.
+//! - [`merge`] merges archives and aligns their clocks.
+//! - [`slice`](mod@slice) writes a part of an archive as an archive.
+//! - [`stacks`] writes folded stacks, speedscope's JSON and CSV.
 //! - [`timeline`] draws an archive as a web page or an SVG.
 //!
-//! All of them read an archive as a stream, in memory that does not depend on its length but on how
-//! many names and threads there are, with exceptions:
+//! All of them read the archive as a stream. Memory grows with the number of names and threads, not
+//! with the length of the archive, with these exceptions:
 //!
-//! - [`merge`] and [`slice`](mod@slice) go through it more than once.
-//! - [`stacks`] holds each different stack if they are folded, and [`timeline`] all that it draws.
+//! - [`merge`] and [`slice`](mod@slice) read the archive twice.
+//! - [`stacks`] keeps each distinct stack in memory for folded output; [`timeline`] keeps all that
+//!   it draws.
 //!
 //! # Examples
 //!

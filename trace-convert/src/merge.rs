@@ -1,31 +1,29 @@
-//! Several archives as one.
+//! Merges archives and aligns their clocks.
 //!
-//! Each provider of each archive becomes one of its own, with a new id and its
-//! name. Records are copied as they are, but for times and koids; only strings
-//! and threads in use are there. All times become
-//! nanoseconds of one clock, by the clock anchors that `trace record` writes
-//! for each provider: when every archive with anchors is of the same boot of
-//! the same machine, it is `CLOCK_BOOTTIME`, else `CLOCK_REALTIME` less the
-//! earliest time of all, so that numbers stay small. The wall clock can be set
-//! while a provider is recorded: it says when the first anchor was, and how long
-//! things took is from `CLOCK_BOOTTIME`. Between the first and the last anchor of
-//! a provider its clock is taken as steady. A provider without anchors keeps its
-//! times, and is told in [`Summary::without_anchor`].
+//! Each provider of each archive becomes a provider of the result, with a new id. Records are
+//! copied except for times and koids. Only strings and threads in use are registered.
 //!
-//! The records of each archive stay in their order, archive behind archive:
-//! readers put them in the order of time.
+//! All times are converted to nanoseconds of one clock, by the clock anchors that `trace record`
+//! writes for each provider. If all archives with anchors are of one boot of one machine, the clock
+//! is `CLOCK_BOOTTIME`. Otherwise it is `CLOCK_REALTIME` minus the earliest time, which keeps the
+//! numbers small. The wall clock may be set during a recording: it gives only the time of the first
+//! anchor, and `CLOCK_BOOTTIME` gives all lengths. A provider's clock is assumed to be steady
+//! between its first and last anchor. A provider without anchors keeps its times, and is listed in
+//! [`Summary::without_anchor`].
 //!
-//! # What is one, and what is not
+//! The result has the records of the first archive, then those of the second one and so on. Readers
+//! sort by time.
 //!
-//! - A process that has the same koid in two archives of one boot is one process
-//!   in the result, and so is one of an archive without anchors.
-//! - Koids of another boot mean others: those that its kernel gave are raised, so
-//!   that they differ; see [`Merger::raised_by`]. Processors keep their numbers.
-//! - Ids of async operations, counters and objects are of their process.
-//! - Ids of flows stay: a program may hand them to another one, on another
-//!   machine too. Those of `trace_nonce!` are of one flow everywhere; others,
-//!   that each program counts by itself, may be the same by chance. A flow begins
-//!   once: [`Summary::flows_begun_again`] counts those that do not.
+//! # Identities
+//!
+//! - Processes with the same koid in two archives of one boot are one process. This also holds for
+//!   archives without anchors.
+//! - Koids of another boot are different processes and threads. An offset is added to kernel koids,
+//!   see [`Merger::koid_offset`]. CPUs keep their numbers.
+//! - Ids of async operations, counters and objects are local to their process.
+//! - Ids of flows are kept, because a program may pass them to other programs and machines. Ids of
+//!   `trace_nonce!` are globally unique. Other ids may be equal by chance:
+//!   [`Summary::repeated_flows`] counts flows that begin in more than one archive.
 
 mod clock;
 
@@ -36,49 +34,48 @@ use std::io::{Read, Write};
 use trace_format::words::Word;
 use trace_format::{Event, EventKind, Item, Metadata, Reader, Record};
 
-use crate::rewrite::{tells_ticks, Copier};
+use crate::rewrite::{has_tick_arguments, Copier};
 use crate::ConvertError;
 pub use clock::Clocks;
 use clock::{Clock, Timeline};
 use trace_analyze::Damage;
 
-/// The most flows of which it is remembered where they begin.
+/// The maximum number of flows whose begin is kept.
 const MAX_FLOWS: usize = 1 << 20;
 
-/// What a merge has come to.
+/// The result of a merge.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Records written, without those about tables.
+    /// Records written, except string and thread records.
     pub written: u64,
-    /// Records and arguments of unknown types. They are copied as they are:
-    /// times and koids in them are not converted.
+    /// Records and arguments of unknown types. They are copied, but their times and koids are not
+    /// converted.
     pub unknown: u64,
     /// Providers in the result.
     pub providers: u32,
-    /// Providers whose clock is not known, by the archive's place and by name.
+    /// Providers without clock anchors, by the archive's index and by name.
     pub without_anchor: Vec<(usize, String)>,
-    /// Providers while which were recorded the wall clock was set, by name and
-    /// by how many nanoseconds, if archives are aligned by it.
+    /// Providers during whose recording the wall clock was set, by name and by how many
+    /// nanoseconds, if archives are aligned by the wall clock.
     pub wall_clock_set: Vec<(String, i64)>,
     /// Flows that begin in more than one archive.
-    pub flows_begun_again: u64,
-    /// What is missing in each archive.
+    pub repeated_flows: u64,
+    /// The damage of each archive.
     pub damage: Vec<Damage>,
 }
 
-/// Puts archives together.
+/// Merges archives.
 ///
-/// Each archive is read twice: first for its clocks, with [`Clocks::read`],
-/// then for its records.
+/// Each archive is read twice: first for its clocks, with [`Clocks::read`], then for its records.
 pub struct Merger<W> {
     copier: Copier<W>,
     timeline: Timeline,
     summary: Summary,
-    /// The providers of the archive that is added, with the number of it.
+    /// The ids in the result, by archive and provider.
     ids: HashMap<(usize, Option<u32>), u32>,
-    /// In which archive flows begin, by a hash of what they are.
+    /// The archive in which a flow begins, by the flow's hash.
     flows: HashMap<u64, usize>,
-    /// Whose records are written now, and what its clock says.
+    /// The provider that is written now, and its clock.
     current: Option<((usize, Option<u32>), Clock)>,
 }
 
@@ -89,8 +86,7 @@ impl<W> std::fmt::Debug for Merger<W> {
 }
 
 impl<W: Write> Merger<W> {
-    /// Starts an archive of those with these clocks, which are to be added in
-    /// the same order.
+    /// Starts the result of archives with these clocks. They must be added in the same order.
     ///
     /// # Errors
     ///
@@ -106,22 +102,20 @@ impl<W: Write> Merger<W> {
         })
     }
 
-    /// Tells whether all times are of `CLOCK_REALTIME`, because the archives
-    /// are not of one boot of one machine.
+    /// Returns whether all times are of `CLOCK_REALTIME`, because the archives are not of one boot.
     #[must_use]
     pub fn is_realtime(&self) -> bool {
         self.timeline.is_realtime()
     }
 
-    /// Returns what is added to the koids of processes and threads of an archive,
-    /// because it is of another boot than the first.
+    /// Returns the offset of an archive's koids, which is not 0 if the archive is of another boot
+    /// than the first one.
     #[must_use]
-    pub fn raised_by(&self, archive: usize) -> u64 {
-        self.timeline.raised_by(archive)
+    pub fn koid_offset(&self, archive: usize) -> u64 {
+        self.timeline.koid_offset(archive)
     }
 
-    /// Adds all records of the next archive. `name` is for a provider that has
-    /// none.
+    /// Adds all records of the next archive. `name` is the name for providers without one.
     ///
     /// # Errors
     ///
@@ -135,7 +129,7 @@ impl<W: Write> Merger<W> {
         Ok(())
     }
 
-    /// Ends the archive.
+    /// Ends the result.
     ///
     /// # Errors
     ///
@@ -152,33 +146,33 @@ impl<W: Write> Merger<W> {
                     Some(id) => *id,
                     None => {
                         self.current = None;
-                        self.introduce((archive, Some(*id)), name)?
+                        self.add_provider((archive, Some(*id)), name)?
                     }
                 };
                 self.copier.writer().provider_event(id, *event)?;
             }
             Record::Metadata(Metadata::MagicNumber) => {}
             Record::String { .. } | Record::Thread { .. } => self.copier.note(item),
-            // Its clock is another one now.
+            // The provider's clock changes.
             Record::Initialization { .. } => self.current = None,
             Record::Metadata(_) => {
-                self.turn_to(archive, name, item)?;
+                self.switch_to(archive, name, item)?;
             }
             record => {
                 let clock = match self.current {
                     Some((current, clock)) if current == (archive, item.provider.id()) => clock,
-                    _ => self.turn_to(archive, name, item)?,
+                    _ => self.switch_to(archive, name, item)?,
                 };
                 if let Record::Event(event) = record {
                     self.note_flow(archive, item, event);
                 }
-                self.keep(item, clock)?;
+                self.copy(item, clock)?;
             }
         }
         Ok(())
     }
 
-    /// Takes note of where a flow begins.
+    /// Records the archive in which a flow begins.
     fn note_flow(&mut self, archive: usize, item: &Item<'_>, event: &Event<'_>) {
         let EventKind::FlowBegin { id } = event.kind else { return };
         let mut hasher = DefaultHasher::new();
@@ -188,47 +182,36 @@ impl<W: Write> Merger<W> {
             true => *self.flows.entry(hash).or_insert(archive),
             false => self.flows.get(&hash).copied().unwrap_or(archive),
         };
-        self.summary.flows_begun_again += u64::from(before != archive);
+        self.summary.repeated_flows += u64::from(before != archive);
     }
 
-    /// Makes the provider of `item` the one that is written to; returns its
-    /// clock.
-    fn turn_to(
+    /// Switches to the provider of `item`, and returns its clock.
+    fn switch_to(
         &mut self,
         archive: usize,
         name: &str,
         item: &Item<'_>,
     ) -> Result<Clock, ConvertError> {
-        self.provider(archive, name, item)?;
+        let key = (archive, item.provider.id());
+        match self.ids.get(&key) {
+            Some(id) => self.copier.writer().section(*id)?,
+            None => {
+                let own_name = item.provider.name();
+                self.add_provider(key, if own_name.is_empty() { name } else { own_name })?;
+            }
+        }
         let clock = self.timeline.clock(archive, item.provider);
-        self.current = Some(((archive, item.provider.id()), clock));
+        self.current = Some((key, clock));
         Ok(clock)
     }
 
-    fn provider(
-        &mut self,
-        archive: usize,
-        name: &str,
-        item: &Item<'_>,
-    ) -> Result<(), ConvertError> {
-        let key = (archive, item.provider.id());
-        if let Some(id) = self.ids.get(&key) {
-            return Ok(self.copier.writer().section(*id)?);
-        }
-        let name = match item.provider.name() {
-            "" => name,
-            name => name,
-        };
-        self.introduce(key, name).map(|_| ())
-    }
-
-    /// Makes a provider of the result; returns its id.
-    fn introduce(&mut self, key: (usize, Option<u32>), name: &str) -> Result<u32, ConvertError> {
+    /// Adds a provider to the result, and returns its id.
+    fn add_provider(&mut self, key: (usize, Option<u32>), name: &str) -> Result<u32, ConvertError> {
         self.summary.providers += 1;
         let id = self.summary.providers;
         self.ids.insert(key, id);
         let (archive, provider) = key;
-        if !self.timeline.knows(archive, provider) {
+        if !self.timeline.has_anchors(archive, provider) {
             self.summary.without_anchor.push((archive, name.to_owned()));
         }
         if let Some(nanos) = self.timeline.wall_clock_set(archive, provider) {
@@ -239,7 +222,7 @@ impl<W: Write> Merger<W> {
         Ok(id)
     }
 
-    fn keep(&mut self, item: &Item<'_>, clock: Clock) -> Result<(), ConvertError> {
+    fn copy(&mut self, item: &Item<'_>, clock: Clock) -> Result<(), ConvertError> {
         self.summary.written += 1;
         let change = |word, number| match word {
             Word::Ticks => clock.nanos(number),
@@ -247,8 +230,8 @@ impl<W: Write> Merger<W> {
             Word::Other => number,
         };
         match &item.record {
-            Record::Event(event) if tells_ticks(item, event) => {
-                self.copier.copy_note(item, Some(&change), |ticks| clock.nanos(ticks))
+            Record::Event(event) if has_tick_arguments(item, event) => {
+                self.copier.copy_with_nanos(item, Some(&change), |ticks| clock.nanos(ticks))
             }
             _ => self.copier.copy(item, Some(&change)),
         }

@@ -1,9 +1,9 @@
-//! Records of one archive, copied into another one.
+//! Copies records from one archive to another.
 //!
-//! A record is copied as it is stored, so that all of it stays: also what is unknown here, and what
-//! our own writer writes in another way. Indexes keep their meaning, because each provider of the
-//! new archive is a provider of the old one: a string or thread is registered under its old index
-//! before the first record that uses it. A reference that leads nowhere still leads nowhere.
+//! A record's bytes are copied, so that unknown types and encodings that our writer does not use
+//! are kept. Indexes are kept, because each provider of the new archive is a provider of the old
+//! one: a string or thread is registered with its old index before the first record that uses it.
+//! An unresolved reference stays unresolved.
 
 mod tables;
 
@@ -19,26 +19,25 @@ use trace_format::{
 
 use crate::ConvertError;
 use tables::Tables;
-use trace_analyze::arguments;
-use trace_analyze::{is_clock_anchor, Loss};
+use trace_analyze::{arguments, is_clock_anchor, Loss};
 
-/// The thread index whose thread a chunk of records belongs to, see `docs/format.md`.
+/// The thread index of a chunk's thread, see `docs/format.md`.
 pub(crate) const CHUNK_THREAD: u8 = 1;
 
-/// Replaces times and koids of records.
+/// Converts times and koids of records.
 pub(crate) type Change<'c> = Option<&'c dyn Fn(Word, u64) -> u64>;
 
 /// Copies records into an archive.
 #[derive(Debug)]
 pub(crate) struct Copier<W> {
     writer: Writer<W>,
-    /// The provider whose records were copied last.
+    /// The provider of the last record.
     current: Option<u32>,
-    /// Its tables.
+    /// The tables of the current provider.
     tables: Tables,
-    /// Those of the others.
+    /// The tables of the other providers.
     others: HashMap<Option<u32>, Tables>,
-    /// The records to be written.
+    /// Encoded records that are not written yet.
     bytes: Vec<u8>,
 }
 
@@ -54,20 +53,20 @@ impl<W: Write> Copier<W> {
         })
     }
 
-    /// Returns the writer of records that are not copied.
+    /// Returns the writer, for records that are not copied.
     pub(crate) fn writer(&mut self) -> &mut Writer<W> {
         &mut self.writer
     }
 
-    /// Forgets the tables, before the records of another archive.
+    /// Clears the tables before the records of another archive.
     pub(crate) fn next_archive(&mut self) {
         self.others.clear();
         self.tables = Tables::default();
     }
 
-    /// Takes note of a string or thread record, which gives an index a new meaning.
+    /// Reads a string or thread record, which gives an index a new value.
     pub(crate) fn note(&mut self, item: &Item<'_>) {
-        self.turn_to(item.provider);
+        self.switch_to(item.provider);
         match item.record {
             Record::String { index, .. } => self.tables.strings.note(index),
             Record::Thread { index, .. } => self.tables.threads.note(index.into()),
@@ -75,24 +74,23 @@ impl<W: Write> Copier<W> {
         }
     }
 
-    /// Copies a record, and registers what it refers to.
+    /// Copies a record, and registers the strings and threads that it refers to.
     pub(crate) fn copy(&mut self, item: &Item<'_>, change: Change<'_>) -> Result<(), ConvertError> {
         self.register_references(item, change);
         self.push(item.bytes, change);
         self.write_out()
     }
 
-    /// Copies an event of the tracing system with the ticks among its arguments as `nanos` returns
-    /// them.
-    pub(crate) fn copy_note(
+    /// Copies an event of the tracing system. `nanos` converts the ticks in its arguments.
+    pub(crate) fn copy_with_nanos(
         &mut self,
         item: &Item<'_>,
         change: Change<'_>,
         nanos: impl Fn(u64) -> u64,
     ) -> Result<(), ConvertError> {
         self.register_references(item, change);
-        let mut room = room();
-        let record = with_nanos(item, &mut room, nanos);
+        let mut buffer = argument_buffer();
+        let record = with_nanos(item, &mut buffer, nanos);
         let is_known = item.record.arguments().unknown().next().is_none();
         if !is_known || !self.push_record(&record, change) {
             self.push(item.bytes, change);
@@ -101,14 +99,14 @@ impl<W: Write> Copier<W> {
     }
 
     #[inline]
-    fn turn_to(&mut self, provider: &Provider) {
+    fn switch_to(&mut self, provider: &Provider) {
         if self.current != provider.id() {
-            self.turn_slow(provider.id());
+            self.switch_slow(provider.id());
         }
     }
 
     #[cold]
-    fn turn_slow(&mut self, provider: Option<u32>) {
+    fn switch_slow(&mut self, provider: Option<u32>) {
         let tables = self.others.remove(&provider).unwrap_or_default();
         let before = std::mem::replace(&mut self.tables, tables);
         self.others.insert(self.current, before);
@@ -117,7 +115,7 @@ impl<W: Write> Copier<W> {
 
     #[inline]
     fn register_references(&mut self, item: &Item<'_>, change: Change<'_>) {
-        self.turn_to(item.provider);
+        self.switch_to(item.provider);
         item.record.references(|reference| match reference {
             Reference::Text(Text::Indexed(index)) => self.string(item.provider, index),
             Reference::Thread(Thread::Indexed(index))
@@ -126,7 +124,7 @@ impl<W: Write> Copier<W> {
             }
             _ => {}
         });
-        // A blob has no thread. Whether two are parts of one is known by the thread of their chunk.
+        // Parts of one blob are identified by the thread of their chunk.
         if let Record::Blob(_) = item.record {
             self.thread(item.provider, CHUNK_THREAD, change);
         }
@@ -136,7 +134,7 @@ impl<W: Write> Copier<W> {
         }
     }
 
-    /// What is unknown may refer to any index.
+    /// Registers all indexes: an unknown record may refer to any of them.
     #[cold]
     fn register_all(&mut self, provider: &Provider, change: Change<'_>) {
         for index in self.tables.strings.take_noted() {
@@ -167,7 +165,7 @@ impl<W: Write> Copier<W> {
         }
     }
 
-    /// Encodes a record; returns whether it fits, as records of tables do.
+    /// Encodes a record; returns `false` if it is too long. String and thread records fit.
     fn push_record(&mut self, record: &Record<'_>, change: Change<'_>) -> bool {
         let mut words: Vec<u64> = Vec::new();
         let fits = encode::append(&mut words, record).is_ok();
@@ -191,24 +189,24 @@ impl<W: Write> Copier<W> {
     }
 }
 
-/// Room for the arguments of a record.
-pub(crate) type Room<'a> = [Argument<'a>];
+/// A buffer for the arguments of a record.
+pub(crate) type ArgumentBuffer<'a> = [Argument<'a>; MAX_ARGUMENTS];
 
-/// Returns room for the arguments of a record.
-pub(crate) fn room<'a>() -> [Argument<'a>; MAX_ARGUMENTS] {
+/// Returns a buffer for the arguments of a record.
+pub(crate) fn argument_buffer<'a>() -> ArgumentBuffer<'a> {
     [Argument { name: Text::EMPTY, value: Value::Null }; MAX_ARGUMENTS]
 }
 
-/// Returns the record of `item` with the ticks that are arguments as nanoseconds. Its arguments are
-/// put in `room`.
+/// Returns the record of `item`, with the ticks in its arguments converted to nanoseconds. `buffer`
+/// holds the arguments.
 pub(crate) fn with_nanos<'a>(
     item: &Item<'a>,
-    room: &'a mut Room<'a>,
+    buffer: &'a mut ArgumentBuffer<'a>,
     nanos: impl Fn(u64) -> u64,
 ) -> Record<'a> {
     let mut record = item.record;
     let mut count = 0;
-    for (place, argument) in room.iter_mut().zip(&record.arguments()) {
+    for (place, argument) in buffer.iter_mut().zip(&record.arguments()) {
         *place = argument;
         if let "ticks" | "from" | "to" = &*item.text(argument.name) {
             if let Some(ticks) = arguments::unsigned(item, argument.value) {
@@ -218,14 +216,14 @@ pub(crate) fn with_nanos<'a>(
         count += 1;
     }
     if let Some(place) = record.arguments_mut() {
-        *place = room.get(..count).unwrap_or_default().into();
+        *place = buffer.get(..count).unwrap_or_default().into();
     }
     record
 }
 
-/// Tells whether arguments of an event are ticks.
+/// Returns whether an event has ticks in its arguments.
 #[inline]
-pub(crate) fn tells_ticks(item: &Item<'_>, event: &Event<'_>) -> bool {
+pub(crate) fn has_tick_arguments(item: &Item<'_>, event: &Event<'_>) -> bool {
     Loss::of(item, event).is_some() || is_clock_anchor(item, event)
 }
 

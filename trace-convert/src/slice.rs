@@ -1,24 +1,22 @@
-//! A part of an archive, as an archive.
+//! Writes a part of an archive as an archive.
 //!
-//! What is in the time, and passes the filters, stays; with it stays what it
-//! takes to understand it: providers and their clocks, names of processes and
-//! threads, clock anchors, and what is told about loss in that time. Records are
-//! copied as they are; only strings and threads in use are there.
+//! A slice has the records within a time that pass the filters, and the records that are needed to
+//! interpret them: providers and their clocks, names of processes and threads, clock anchors, and
+//! losses within the time. Records are copied unchanged. Only strings and threads in use are
+//! registered.
 //!
-//! Durations and async operations that reach into the time stay whole, with
-//! their begin before it or their end behind it, in whatever order the archive
-//! has them. What has not ended reaches to the archive's end. Of flows only the
-//! events in the time stay. Records without a time and a category, such as
-//! blobs, stay unless a filter is about what they do not have; so do records of
-//! types that are not known here.
+//! Durations and async operations that overlap the time are kept completely, including a begin
+//! before it or an end after it, in any order of the archive. If an end is missing, the duration
+//! reaches to the archive's end. Flow events are kept only within the time. Records without a time
+//! and a category, such as blobs, and records of unknown types are kept unless a filter requires a
+//! property that they lack.
 //!
-//! Of an archive that was JSON, see [`tef`](crate::tef), events that are carried
-//! whole stay if the record behind them does, or if there is none. The form of
-//! the document and its members stay in any case, so that the slice becomes
-//! such a document again.
+//! If the archive was made of JSON, see [`tef`](crate::tef), an event that is carried as JSON is
+//! kept if the record after it is kept, or if it has no such record. The form of the document and
+//! its members are always kept, so that the slice can be converted to a document again.
 //!
-//! An archive is read twice: first for a [`Plan`], then for its records. Halves
-//! are looked for among the next 100,000; one that is further away is missing.
+//! An archive is read twice: first for a [`Plan`], then for its records. At most 2^18 begins and
+//! ends wait for their counterpart. If there are more, the oldest ones stay unpaired.
 
 mod numbers;
 mod plan;
@@ -39,26 +37,27 @@ use trace_analyze::catalog::Catalog;
 use trace_analyze::extent::is_own;
 use trace_analyze::Damage;
 
-/// What a slice has come to.
+/// The result of a slice.
 #[derive(Debug, Default)]
 pub struct Summary {
     /// The categories of all events of the archive.
     pub categories: BTreeSet<String>,
-    /// An event is left, other than those of the tracing system itself.
+    /// Whether the slice has an event, other than those of the tracing system itself.
     pub has_events: bool,
-    /// Records of the slice, without those about its tables.
+    /// Records of the slice, except string and thread records.
     pub written: u64,
-    /// Records that were left out.
+    /// Records that are not in the slice.
     pub left_out: u64,
-    /// Records of unknown types that stay.
+    /// Records of unknown types in the slice.
     pub unknown: u64,
-    /// Durations and operations whose end was too far away to be found.
-    pub forgotten: u64,
-    /// What is missing in the archive.
+    /// Durations and operations whose end was not found because too many begins and ends were
+    /// between.
+    pub unpaired: u64,
+    /// The damage of the archive.
     pub damage: Damage,
 }
 
-/// Writes the part of an archive that a plan of the same archive says.
+/// Writes the part of an archive that a plan of the same archive selects.
 ///
 /// # Errors
 ///
@@ -91,7 +90,7 @@ impl<'p, W: Write> Slicer<'p, W> {
             filter: Filter::new(plan.selection),
             catalog: Catalog::default(),
             numbers: Numbers::default(),
-            summary: Summary { forgotten: plan.forgotten, ..Summary::default() },
+            summary: Summary { unpaired: plan.unpaired, ..Summary::default() },
         })
     }
 
@@ -106,18 +105,18 @@ impl<'p, W: Write> Slicer<'p, W> {
             }
             Record::Event(event) => {
                 self.catalog.label(item, event.category, event.name);
-                self.keep_or_leave_out(item)
+                self.copy_if_kept(item)
             }
-            _ => self.keep_or_leave_out(item),
+            _ => self.copy_if_kept(item),
         }
     }
 
-    fn keep_or_leave_out(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
-        let stays = match self.numbers.of(item) {
+    fn copy_if_kept(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
+        let is_kept = match self.numbers.of(item) {
             Some(number) => self.plan.kept.get(number),
-            None => self.filter.stays(&mut self.catalog, item),
+            None => self.filter.keeps(&mut self.catalog, item),
         };
-        if !stays {
+        if !is_kept {
             self.summary.left_out += 1;
             return Ok(());
         }
@@ -132,7 +131,7 @@ impl<'p, W: Write> Slicer<'p, W> {
     }
 }
 
-/// Tells whether a record is an event, and not one of the tracing system's own.
+/// Returns whether a record is an event of the program, not of the tracing system.
 fn is_of_program(item: &Item<'_>) -> bool {
     matches!(&item.record, Record::Event(event) if !is_own(item, event))
 }

@@ -1,18 +1,18 @@
-//! Which durations were inside which: folded stacks, speedscope, CSV.
+//! Stacks of nested durations: folded stacks, speedscope, CSV.
 //!
-//! | output             | what it is                                                     |
+//! | output             | format                                                         |
 //! |--------------------|----------------------------------------------------------------|
-//! | [`Stacks::folded`] | a line for each stack: names from the outermost on with `;` between, then the nanoseconds spent in it and in nothing within it |
+//! | [`Stacks::folded`] | a line for each stack: names from the outermost on, separated by `;`, then the self time in nanoseconds |
 //! | [`Stacks::speedscope`] | the JSON of <https://www.speedscope.app>, a profile for each thread |
 //! | [`Stacks::csv`]    | a line for each duration                                       |
 //!
-//! A duration that reaches over the end of the one it began in counts up to
-//! there, since a stack knows nothing else; only CSV has its length.
+//! A duration that outlasts its parent is cut at the parent's end, because a stack cannot express
+//! it. Only CSV has the full length.
 //!
-//! What is around a duration can come behind it, and the outputs are thread by
-//! thread: durations wait, 20 bytes each, in a temporary file if they are more
-//! than a hundred thousand. Memory grows with how many are open at once, and for
-//! folded stacks with how many different ones there are.
+//! Durations are sorted, because a parent may follow its children in the archive, and outputs are
+//! ordered by thread. If there are more than 2^17, they are in a temporary file, with 20 bytes
+//! each. Memory grows with the number of open durations, and for folded output with the number of
+//! distinct stacks.
 
 mod folded;
 mod output;
@@ -35,11 +35,11 @@ pub struct Stacks {
     spans: Spans,
     durations: Sorted,
     threads: Vec<ThreadStack>,
-    /// The categories and names that durations have, by their numbers.
+    /// Whether a duration has the label, for each label.
     labels: Vec<bool>,
-    /// What of the durations did not fit together.
+    /// Inconsistent durations.
     pub oddities: Oddities,
-    /// What is missing in the archive.
+    /// The damage of the archive.
     pub damage: Damage,
 }
 
@@ -48,9 +48,9 @@ pub struct Stacks {
 struct ThreadStack {
     thread: ThreadId,
     koids: ThreadKoids,
-    /// When the first of them begins, in nanoseconds.
+    /// The first begin, in nanoseconds.
     first: u64,
-    /// When the last of them ends.
+    /// The last end.
     last: u64,
 }
 
@@ -63,25 +63,25 @@ struct Duration {
     thread: ThreadId,
 }
 
-/// A duration in its place.
+/// A duration with its place in the stack.
 #[derive(Debug, Clone, Copy)]
 struct Framed {
     label: LabelId,
     begin: u64,
-    /// Its end, or that of what is around it.
+    /// The end, or the parent's end if that is earlier.
     end: u64,
-    /// How long it took, also beyond that.
+    /// The full length.
     length: u64,
-    /// How much of it nothing within it takes.
+    /// The self time.
     own: u64,
-    /// How many are around it.
+    /// The number of durations around it.
     depth: usize,
 }
 
-/// What a walk over the durations of a thread meets.
+/// Visits the durations of a thread in the order of a stack.
 trait Visitor {
     fn open(&mut self, frame: &Framed) -> io::Result<()>;
-    /// `frame` has its own time now.
+    /// Ends `frame`, whose self time is final now.
     fn close(&mut self, frame: &Framed) -> io::Result<()>;
 }
 
@@ -90,8 +90,7 @@ impl Stacks {
     ///
     /// # Errors
     ///
-    /// The input is not an archive, or reading it failed, or writing a temporary
-    /// file.
+    /// The input is not an archive, or reading it or writing a temporary file failed.
     pub fn read<R: Read>(reader: Reader<R>) -> Result<Self, ConvertError> {
         let mut spans = Spans::default();
         let mut stacks = Self::default();
@@ -131,7 +130,7 @@ impl Stacks {
         self.spans.catalog()
     }
 
-    /// Goes over the durations of a thread.
+    /// Visits the durations of a thread.
     fn walk(&self, thread: ThreadId, visitor: &mut impl Visitor) -> io::Result<()> {
         let mut open: Vec<Framed> = Vec::new();
         self.durations.each(thread, |Duration { begin, mut end, label, .. }| {
@@ -155,7 +154,7 @@ impl Stacks {
     }
 }
 
-/// Returns a process or thread as a frame.
+/// Returns the frame of a process or thread.
 fn named(koid: u64, name: &str) -> String {
     match name {
         "" => koid.to_string(),
@@ -163,7 +162,7 @@ fn named(koid: u64, name: &str) -> String {
     }
 }
 
-/// Returns a name without what separates frames and lines.
+/// Returns a name without separators of frames and lines.
 fn frame_name(name: &str) -> String {
     if name.is_empty() {
         return "(no name)".to_owned();

@@ -1,13 +1,13 @@
-//! One line of text for each record.
+//! Text: a line for each record.
 //!
 //! ```text
 //!     128 1 duration-complete 12/34 1.000000500s "net" "poll" 1500ns {"bytes": 64}
 //! ```
 //!
-//! From the left: where the record is, in bytes from the archive's start; the id of the provider it
-//! is of, `-` before the first; what it is; process and thread; the time in seconds of the
-//! provider's clock; what else there is. Strings are in quotes with what cannot be printed escaped,
-//! so that a record never takes more than one line.
+//! The columns are: the record's offset in bytes from the archive's start; the provider's id, or
+//! `-` before the first provider; the record's type; process and thread; the time in seconds of the
+//! provider's clock; other fields. Strings are in quotes, with escapes for characters that cannot
+//! be printed: a record never takes more than one line.
 
 mod event;
 mod object;
@@ -52,7 +52,7 @@ pub fn line(output: &mut dyn Write, item: &Item<'_>) -> fmt::Result {
     }
 }
 
-/// Writes `item` as [`line()`] does, and the names of the objects that its arguments refer to: `…
+/// Writes `item` like [`line()`], and the names of the objects that its arguments refer to: `…
 /// {"view": 0x1000} where 0x1000 is "Main"`.
 ///
 /// # Errors
@@ -65,7 +65,7 @@ pub fn line_with_names(
 ) -> fmt::Result {
     objects.note(item);
     line(output, item)?;
-    // The process of a thread says nothing new.
+    // The line has the name of a thread's process already.
     if let Record::KernelObject(_) = item.record {
         return Ok(());
     }
@@ -92,7 +92,7 @@ fn frames<'a>(record: &Record<'a>) -> impl Iterator<Item = Value<'a>> {
     frames.into_iter().flat_map(|frames| frames.iter().map(Value::Pointer).collect::<Vec<_>>())
 }
 
-/// Returns what a thread does in this state, `None` if it is not known.
+/// Returns the name of a thread state, `None` if it is unknown.
 #[must_use]
 pub fn state_name(state: ThreadState) -> Option<&'static str> {
     match state {

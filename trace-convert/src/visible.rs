@@ -1,12 +1,12 @@
-//! Text of others, made safe to show.
+//! Untrusted text, escaped for display.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns a text of others as it may be shown on a terminal or a page: with escapes such as
-/// `\u{1b}` in place of control characters, and of those that change the direction of writing.
+/// Returns an untrusted text for a terminal or a page: control characters, and characters that
+/// change the direction of writing, become escapes such as `\u{1b}`.
 ///
-/// All names in archives and of programs are text of others.
+/// All names in archives and of programs are untrusted.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
@@ -24,7 +24,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 fn is_hidden(character: char) -> bool {
-    // Non-characters are no characters of XML either.
+    // XML forbids non-characters, too.
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{2028}'..='\u{202e}'
             | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
@@ -35,7 +35,7 @@ mod tests {
     use super::visible;
 
     #[test]
-    fn nothing_reaches_a_terminal_but_characters() {
+    fn control_characters_are_escaped() {
         assert_eq!(visible("\x1b]0;title\x07"), r"\u{1b}]0;title\u{7}");
         assert_eq!(visible("two\nlines\r\t"), r"two\nlines\r\t");
         assert_eq!(visible("\u{9b}2J\u{7f}"), r"\u{9b}2J\u{7f}");

@@ -1,4 +1,4 @@
-//! `slice` of a whole archive and `merge` of one keep every record, whatever it is.
+//! A slice of everything, and a merge of one archive, keep every record.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ use trace_format::{
     UserspaceObject, Value,
 };
 
-/// Adds a record as it is.
+/// Adds a record.
 fn push(words: &mut Vec<u64>, record: impl Into<Record<'static>>) {
     encode::append(words, &record.into()).unwrap();
 }
@@ -24,7 +24,7 @@ fn section(words: &mut Vec<u64>, id: u32) {
     push(words, Metadata::ProviderSection { id });
 }
 
-/// Adds a string record. `layout` limits what the encoder writes, not what a record can hold.
+/// Adds a string record, which may exceed the encoder's limits.
 fn register(words: &mut Vec<u64>, index: u16, bytes: usize) {
     words.push(
         record::Type::make(RecordType::String.bits())
@@ -35,7 +35,7 @@ fn register(words: &mut Vec<u64>, index: u16, bytes: usize) {
     stream(words, bytes);
 }
 
-/// Adds a stream of so many letters.
+/// Adds a stream of letters.
 fn stream(words: &mut Vec<u64>, bytes: usize) {
     let letter = b'a' + (words.len() % 26) as u8;
     let mut stream = vec![letter; bytes];
@@ -119,7 +119,7 @@ fn ticks() -> impl Strategy<Value = u64> {
 }
 
 fn part() -> impl Strategy<Value = Part> {
-    // Index 9 is registered by nobody.
+    // Index 9 is never registered.
     let (index, thread) = (1u16..10, 1u8..6);
     let texts = prop_oneof![4 => vec(1u16..10, 0..4), 1 => vec(1u16..10, 14)];
     let payload = prop_oneof![0usize..5, Just(MAX_RECORD_WORDS - 18)];
@@ -204,7 +204,7 @@ fn push_part(words: &mut Vec<u64>, part: &Part) {
 
 fn push_objects(words: &mut Vec<u64>, thread: u8, name: Text<'static>) {
     let process = Process::Indexed(thread);
-    // A record of the largest size, which has no room for the koid of its process.
+    // A record of the maximum size, which cannot hold the koid of its process.
     static LONG: [u8; 32_000] = [b'l'; 32_000];
     let rest = (MAX_RECORD_WORDS - 2 - 4000 - 2) * WORD_BYTES;
     static ARGUMENTS: std::sync::OnceLock<[Argument<'static>; 2]> = std::sync::OnceLock::new();
@@ -227,7 +227,7 @@ fn archive(parts: &[Part]) -> Vec<u8> {
     push(&mut words, Metadata::MagicNumber);
     for (id, name) in [(1, &b"one"[..]), (2, b"two")] {
         push(&mut words, Metadata::ProviderInfo { id, name });
-        // A tick is a nanosecond, so that `merge` keeps all times.
+        // With ticks of a nanosecond, `merge` keeps all times.
         push(&mut words, Record::Initialization { ticks_per_second: 1_000_000_000 });
     }
     section(&mut words, 1);
@@ -235,7 +235,7 @@ fn archive(parts: &[Part]) -> Vec<u8> {
     encode::to_bytes(&words)
 }
 
-/// Returns all that a record says: its line in a dump, and what that abbreviates.
+/// Returns the content of a record: its line in a dump, and the parts that the line abbreviates.
 fn content(item: &Item<'_>) -> Option<String> {
     if let Record::String { .. } | Record::Thread { .. } | Record::Metadata(_) = item.record {
         return None;
@@ -287,7 +287,7 @@ fn assert_same(found: &[String], expected: &[String]) {
 }
 
 #[test]
-fn long_strings_of_the_table() {
+fn long_strings_are_kept() {
     let strings = [1, 2, 3].map(|index| Part::String(index, 20_000));
     let texts = vec![1, 2, 3];
     let event = Part::Event { ticks: 5, thread: 1, texts, payload: 0 };
@@ -297,14 +297,14 @@ fn long_strings_of_the_table() {
 }
 
 #[test]
-fn the_largest_blob() {
+fn the_largest_blob_is_kept() {
     let archive = archive(&[Part::Blob(1, MAX_STRING_RECORD_BYTES)]);
     assert_same(&contents(&sliced(&archive).0), &contents(&archive));
     assert_same(&contents(&merged(&archive)), &contents(&archive));
 }
 
 #[test]
-fn only_what_is_used_is_registered() {
+fn only_used_strings_and_threads_are_registered() {
     let parts = [
         Part::String(1, 10),
         Part::String(1, 20),
@@ -330,7 +330,7 @@ fn only_what_is_used_is_registered() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
-    fn every_record_stays(parts in vec(part(), 0..40)) {
+    fn every_record_is_kept(parts in vec(part(), 0..40)) {
         let archive = archive(&parts);
         let expected = contents(&archive);
         let (output, summary) = sliced(&archive);

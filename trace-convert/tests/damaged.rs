@@ -1,5 +1,5 @@
-//! Archives with any damage: every analysis comes to an end without a panic,
-//! and what writes archives writes good ones.
+//! Damaged archives: every analysis ends without a panic, and the archives that are written are
+//! valid.
 
 use proptest::prelude::*;
 use trace_analyze::check::{self, Verdict};
@@ -25,7 +25,7 @@ fn event(ticks: u64, name: &'static str, kind: EventKind) -> Event<'static> {
     Event { ticks, thread, category, name, kind, arguments: Arguments::NONE }
 }
 
-/// Returns an archive with some of everything, in words.
+/// Returns the words of an archive with all record types.
 fn archive() -> Vec<u64> {
     use EventKind::*;
     let mut writer = Writer::new(Vec::new()).unwrap();
@@ -82,7 +82,7 @@ fn archive() -> Vec<u64> {
     bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
-/// Runs everything.
+/// Runs all analyses and conversions.
 fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     let schedule = Schedule::read(Reader::new(archive))?;
     let report = stats::collect(Reader::new(archive), Grouping::Thread, Some(&schedule))?;
@@ -110,29 +110,28 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     let selection = Selection { from: 15_000, to: Some(75_000), ..Selection::default() };
     let plan = slice::Plan::read(Reader::new(archive), &selection)?;
     let summary = slice::write(Reader::new(archive), &plan, &mut output)?;
-    assert!(good(&output) <= lead_nowhere(&summary.damage.audit));
+    assert!(unresolved(&output) <= unresolved_references(&summary.damage.audit));
     let clocks = [Clocks::read(Reader::new(archive))?, Clocks::read(Reader::new(archive))?];
     let mut output = Vec::new();
     let mut merger = Merger::new(&mut output, &clocks)?;
     merger.add("one", Reader::new(archive))?;
     merger.add("other", Reader::new(archive))?;
     let summary = merger.finish()?;
-    let told = summary.damage.iter().map(|damage| lead_nowhere(&damage.audit));
-    assert!(good(&output) <= told.sum::<u64>());
+    let told = summary.damage.iter().map(|damage| unresolved_references(&damage.audit));
+    assert!(unresolved(&output) <= told.sum::<u64>());
     Ok(())
 }
 
-/// Asserts that nothing is wrong in an archive but references that lead nowhere;
-/// returns how many.
-fn good(archive: &[u8]) -> u64 {
+/// Asserts that an archive is valid, except for unresolved references; returns their number.
+fn unresolved(archive: &[u8]) -> u64 {
     let report = check::check(Reader::new(archive)).unwrap();
-    let lead_nowhere = lead_nowhere(&report.audit);
+    let lead_nowhere = unresolved_references(&report.audit);
     assert_eq!(report.verdict() == Verdict::Malformed, lead_nowhere > 0, "{report:?}");
     assert_eq!(report.error_count, 0, "{report:?}");
     lead_nowhere
 }
 
-fn lead_nowhere(audit: &Audit) -> u64 {
+fn unresolved_references(audit: &Audit) -> u64 {
     audit.unknown_strings + audit.unknown_threads
 }
 
@@ -141,7 +140,7 @@ fn bytes(words: &[u64]) -> Vec<u8> {
 }
 
 #[test]
-fn without_damage() {
+fn undamaged_archives() {
     analyse(&bytes(&archive())).unwrap();
 }
 
@@ -154,7 +153,7 @@ proptest! {
     ) {
         let mut words = archive();
         for (index, change) in changes {
-            // The first word stays: else it is no archive.
+            // Without its first word it is not an archive.
             let place = 1 + index.index(words.len() - 1);
             words[place] = match change {
                 Damage::Set(value) => value,
@@ -169,7 +168,7 @@ proptest! {
     }
 }
 
-/// What happens to a word.
+/// The damage of a word.
 #[derive(Debug, Clone, Copy)]
 enum Damage {
     Set(u64),

@@ -44,10 +44,10 @@ fn merge(
         say("the archives are from different boots or machines: aligned by wall-clock time");
     }
     for (archive, (path, input)) in inputs.iter().enumerate() {
-        let raised_by = merger.raised_by(archive);
-        if raised_by > 0 {
+        let offset = merger.koid_offset(archive);
+        if offset > 0 {
             let name = path.display();
-            say(&format!("{name} is from another boot: process ids are raised by {raised_by}"));
+            say(&format!("{name} is from another boot: process ids are raised by {offset}"));
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         explained_writing(path, to, merger.add(&name, input.open()?))?;
@@ -75,8 +75,8 @@ fn summarize(files: &[PathBuf], summary: &Summary) {
             "records and arguments of unknown types, copied without a change to their times: {unknown}"
         ));
     }
-    if summary.flows_begun_again > 0 {
-        let number = summary.flows_begun_again;
+    if summary.repeated_flows > 0 {
+        let number = summary.repeated_flows;
         say(&format!("flows that begin in several archives, joined: {number}"));
     }
     for (name, nanos) in &summary.wall_clock_set {

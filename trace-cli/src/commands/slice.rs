@@ -93,8 +93,8 @@ fn summarize(summary: &Summary) {
     if summary.unknown > 0 {
         say(&format!("records of unknown types, kept: {}", summary.unknown));
     }
-    if summary.forgotten > 0 {
-        let number = summary.forgotten;
+    if summary.unpaired > 0 {
+        let number = summary.unpaired;
         say(&format!("durations and operations with an end too far away, kept open: {number}"));
     }
 }

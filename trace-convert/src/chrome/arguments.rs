@@ -1,10 +1,10 @@
-//! Arguments.
+//! Arguments and their values.
 
 use trace_format::{Arguments, Item, Value};
 
 use super::exporter::JsonExporter;
 
-/// The start of a reference to an object, up to its id.
+/// The start of a reference to an object, before its id.
 pub(super) const ID_REF: &str = "{\"id_ref\":";
 
 impl JsonExporter {
@@ -64,31 +64,27 @@ impl JsonExporter {
         self.json.raw("\"");
     }
 
-    /// Adds an argument that is a koid.
     pub(super) fn koid_argument(&mut self, name: &str, koid: u64) {
         self.json.key(name);
         self.koid_value(koid);
     }
 
-    /// Adds an argument that is a string.
     pub(super) fn string_argument(&mut self, name: &str, value: &str) {
         self.json.key(name);
         self.json.string(value);
     }
 
-    /// Adds an argument that is a small number.
     pub(super) fn unsigned_argument(&mut self, name: &str, value: u64) {
         self.json.key(name);
         self.json.safe_unsigned(value);
     }
 
-    /// Adds an argument that is a pointer.
     pub(super) fn pointer_argument(&mut self, name: &str, value: u64) {
         self.json.key(name);
         self.json.hex(value);
     }
 
-    /// Adds the values of a counter. Viewers draw numbers and nothing else.
+    /// Adds the values of a counter. Viewers draw only numbers.
     pub(super) fn counter_values<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {
         self.begin_arguments();
         for argument in arguments {

@@ -1,40 +1,40 @@
-//! Durations of no length.
+//! Durations with length 0.
 
 use std::collections::HashMap;
 
 use trace_format::{EventKind, ThreadKoids};
 
-/// The most threads of which it is remembered what was shown.
+/// The maximum number of threads whose last event is kept.
 const MAX_THREADS: usize = 1 << 16;
 
-/// What begins and ends were shown last on each thread.
+/// The last begin or end of each thread, with the time at which it is written.
 #[derive(Debug, Default)]
 pub(super) struct Begins {
-    last: HashMap<ThreadKoids, Shown>,
+    last: HashMap<ThreadKoids, LastEvent>,
 }
 
-/// A begin or an end. Times are in nanoseconds.
+/// A begin or an end, with times in nanoseconds.
 #[derive(Debug)]
-struct Shown {
+struct LastEvent {
     nanos: u64,
-    /// Where it is shown, not before `nanos`.
+    /// The time at which it is written, not before `nanos`.
     at: u64,
-    /// Where the last begin is shown.
+    /// The time at which the last begin is written.
     begin: u64,
 }
 
 impl Begins {
-    /// Returns the time at which an event is shown. Of a begin and an end at one
-    /// time Perfetto takes the end first: such an end is shown a nanosecond
-    /// later, and so is what follows on its thread at that time.
+    /// Returns the time at which an event is written. If a begin and an end have the same time,
+    /// Perfetto reads the end first. Such an end, and later events of its thread at that time, are
+    /// written one nanosecond later.
     #[inline]
-    pub(super) fn shown_at(&mut self, nanos: u64, thread: ThreadKoids, kind: EventKind) -> u64 {
+    pub(super) fn written_at(&mut self, nanos: u64, thread: ThreadKoids, kind: EventKind) -> u64 {
         use EventKind::{AsyncBegin, AsyncEnd, AsyncInstant, Counter, DurationBegin, DurationEnd};
         match kind {
             DurationBegin | DurationEnd => self.show(nanos, thread, kind == DurationEnd),
             Counter { .. } | AsyncBegin { .. } | AsyncInstant { .. } | AsyncEnd { .. } => nanos,
             _ if self.last.is_empty() => nanos,
-            _ => self.last.get(&thread).map_or(nanos, |last| last.behind(nanos)),
+            _ => self.last.get(&thread).map_or(nanos, |last| last.after(nanos)),
         }
     }
 
@@ -42,8 +42,9 @@ impl Begins {
         if self.last.len() >= MAX_THREADS && !self.last.contains_key(&thread) {
             self.last.clear();
         }
-        let last = self.last.entry(thread).or_insert(Shown { nanos, at: nanos, begin: u64::MAX });
-        let mut at = last.behind(nanos);
+        let last =
+            self.last.entry(thread).or_insert(LastEvent { nanos, at: nanos, begin: u64::MAX });
+        let mut at = last.after(nanos);
         if !is_end {
             last.begin = at;
         } else if at == last.begin {
@@ -54,10 +55,10 @@ impl Begins {
     }
 }
 
-impl Shown {
-    /// Returns where something at `nanos` is shown that comes behind. What is
-    /// earlier is of a chunk that comes late.
-    fn behind(&self, nanos: u64) -> u64 {
+impl LastEvent {
+    /// Returns the time at which a later event at `nanos` is written. An event before `self.nanos`
+    /// belongs to a chunk that was saved late.
+    fn after(&self, nanos: u64) -> u64 {
         match (self.nanos..self.at).contains(&nanos) {
             true => self.at,
             false => nanos,

@@ -1,4 +1,4 @@
-//! What is known of documents in an archive.
+//! JSON documents within an archive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,22 +6,22 @@ use trace_format::Item;
 
 use super::spool::Spool;
 
-/// What is known of documents in the archive.
+/// The documents of an archive.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
-    /// The providers whose records are of a document, with its shift in nanoseconds.
+    /// The providers of documents, with the shift of each document in nanoseconds.
     pub(super) providers: BTreeMap<Option<u32>, u64>,
-    /// The providers whose next counter only shows an event that was carried.
+    /// The providers whose next counter only repeats a carried event for viewers.
     pub(super) shown: BTreeSet<Option<u32>>,
-    /// The form of the document that the archive starts with, if it does.
-    pub(super) whole: Option<Form>,
-    /// An event or member of which more may follow.
+    /// The form of the document, if the archive begins with one.
+    pub(super) restored: Option<Form>,
+    /// An event or member that is not complete yet.
     pub(super) pieces: Option<Pieces>,
-    /// Members to be written behind the events.
+    /// Members that are written after the events.
     pub(super) members: Spool,
 }
 
-/// How the events of a document stand in it.
+/// The layout of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Array,
@@ -35,31 +35,31 @@ pub(super) struct Pieces {
 }
 
 impl Documents {
-    /// Tells whether there are none.
+    /// Returns whether the archive has no document.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.providers.is_empty()
     }
 
-    /// Tells whether the JSON is to be that of a document.
-    pub(super) fn is_whole(&self) -> bool {
-        self.whole.is_some()
+    /// Returns whether the archive begins with a document, which is then restored.
+    pub(super) fn is_restored(&self) -> bool {
+        self.restored.is_some()
     }
 
-    /// Tells whether a record is of a document.
+    /// Returns whether a record belongs to a document.
     #[inline]
     pub(super) fn has(&self, item: &Item<'_>) -> bool {
         self.providers.contains_key(&item.provider.id())
     }
 
-    /// Returns the time of the document, in nanoseconds. Together with other archives it keeps
-    /// the time of these.
+    /// Returns a record's time in its document, in nanoseconds. A document that was merged with
+    /// other archives keeps the merged time.
     pub(super) fn time(&self, item: &Item<'_>, nanos: u64) -> i128 {
-        let shift = self.providers.get(&item.provider.id()).filter(|_| self.is_whole());
+        let shift = self.providers.get(&item.provider.id()).filter(|_| self.is_restored());
         i128::from(nanos) - i128::from(shift.copied().unwrap_or(0))
     }
 
-    /// Takes the shift of a document; `false` if it is none.
+    /// Sets the shift of a document; returns `false` if the digits are malformed.
     pub(super) fn set_shift(&mut self, item: &Item<'_>, digits: &[u8]) -> bool {
         let shift = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
         shift.is_some_and(|shift| self.providers.insert(item.provider.id(), shift).is_some())

@@ -4,7 +4,7 @@ use trace_format::layout::InstantScope;
 use trace_format::{Event, EventKind, Item};
 
 use super::exporter::{Head, JsonExporter};
-use crate::rewrite::{self, tells_ticks};
+use crate::rewrite::{self, has_tick_arguments};
 
 impl JsonExporter {
     #[inline]
@@ -13,7 +13,7 @@ impl JsonExporter {
         let start = item.nanos(event.ticks);
         let nanos = match self.documents.has(item) {
             true => start,
-            false => self.begins.shown_at(start, thread, event.kind),
+            false => self.begins.written_at(start, thread, event.kind),
         };
         self.begin(&Head {
             phase: phase(event.kind),
@@ -29,14 +29,14 @@ impl JsonExporter {
                 self.length(nanos, if end < start { end } else { end.max(nanos) });
                 self.arguments(item, &event.arguments);
             }
-            EventKind::Instant { .. } if tells_ticks(item, event) => {
-                self.particular(event.kind);
-                let mut room = rewrite::room();
-                let record = rewrite::with_nanos(item, &mut room, |ticks| item.nanos(ticks));
+            EventKind::Instant { .. } if has_tick_arguments(item, event) => {
+                self.kind_members(event.kind);
+                let mut buffer = rewrite::argument_buffer();
+                let record = rewrite::with_nanos(item, &mut buffer, |ticks| item.nanos(ticks));
                 self.arguments(item, &record.arguments());
             }
             kind => {
-                self.particular(kind);
+                self.kind_members(kind);
                 self.arguments(item, &event.arguments);
             }
         }
@@ -59,9 +59,9 @@ impl JsonExporter {
         self.counter_values(item, &event.arguments);
     }
 
-    /// Adds what only this kind of event has.
+    /// Adds the members that only this kind of event has.
     #[inline]
-    fn particular(&mut self, kind: EventKind) {
+    fn kind_members(&mut self, kind: EventKind) {
         match kind {
             EventKind::Instant { scope } => self.scope(scope.unwrap_or(InstantScope::Thread)),
             EventKind::AsyncBegin { id }
@@ -70,7 +70,7 @@ impl JsonExporter {
             EventKind::FlowBegin { id } => self.id(id),
             EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
                 self.id(id);
-                // To the duration that it is in, not to the next one.
+                // Binds to the enclosing duration, not to the next one.
                 self.json.raw(",\"bp\":\"e\"");
             }
             _ => {}
@@ -85,7 +85,7 @@ impl JsonExporter {
         });
     }
 
-    /// Of an async operation `id` would be that of all processes.
+    /// Adds an id within the process. The member `id` would be global.
     fn local_id(&mut self, id: u64) {
         self.json.raw(",\"id2\":{\"local\":");
         self.json.hex(id);

@@ -1,4 +1,4 @@
-//! One conversion under way.
+//! The exporter for JSON.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -17,24 +17,24 @@ use super::system::System;
 use crate::export::Exporter;
 use crate::Conversion;
 
-/// One conversion under way.
+/// A conversion to JSON in progress.
 #[derive(Debug, Default)]
 pub(super) struct JsonExporter {
     pub(super) json: Json,
     pub(super) conversion: Conversion,
-    /// The time of the record that had one last, in nanoseconds.
+    /// The time of the last record that has one, in nanoseconds.
     pub(super) nanos: u64,
-    /// Whether a record had a time.
+    /// Whether any record had a time.
     has_time: bool,
     pub(super) threads: Catalog,
-    /// Whether a thread was named without its process.
+    /// Whether the archive names a thread without its process.
     pub(super) has_loose_names: bool,
     /// The CPUs that have a name in the JSON.
     pub(super) named_cpus: BTreeSet<u16>,
     pub(super) turns: Turns<()>,
-    /// Whether the JSON's first bracket is there.
+    /// Whether the first bracket of the JSON was written.
     pub(super) is_started: bool,
-    /// Whether the array of events is.
+    /// Whether the array of events was opened.
     pub(super) has_events: bool,
     pub(super) documents: Documents,
     pub(super) system: System,
@@ -88,8 +88,8 @@ impl JsonExporter {
         self.json.raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     }
 
-    /// Starts the JSON with the first record that is in it; false if `item` is not, or is no more
-    /// than the start.
+    /// Starts the JSON at the first record that appears in it; returns `false` if `item` needs no
+    /// further conversion.
     #[cold]
     fn start_with(&mut self, item: &Item<'_>) -> bool {
         match &item.record {
@@ -131,7 +131,7 @@ impl JsonExporter {
         }
     }
 
-    /// Says in the JSON itself what it lacks.
+    /// Adds the input's statistics and damage.
     fn other_data(&mut self) {
         let Conversion { damage, counter_values_left_out, reversed_durations, .. } =
             &self.conversion;
@@ -162,7 +162,7 @@ impl JsonExporter {
         self.json.raw("}");
     }
 
-    /// Starts a JSON event up to its time.
+    /// Starts a JSON event, including its time.
     #[inline]
     pub(super) fn begin(&mut self, head: &Head<'_>) {
         self.pass(head.nanos);
@@ -170,8 +170,8 @@ impl JsonExporter {
         self.json.micros(head.nanos);
     }
 
-    /// The same for a record without a time: it has that of the record before, or of the first
-    /// record that has one.
+    /// Starts the event of a record without a time. It has the time of the record before, or of the
+    /// first record that has a time.
     pub(super) fn begin_at_last(&mut self, head: &Head<'_>) {
         self.begin_head(head);
         match self.has_time {
@@ -180,7 +180,7 @@ impl JsonExporter {
         }
     }
 
-    /// Takes note of the time of a record.
+    /// Records the time of a record.
     #[inline]
     pub(super) fn pass(&mut self, nanos: u64) {
         if !self.has_time {
@@ -200,7 +200,7 @@ impl JsonExporter {
         self.json.raw(",\"ts\":");
     }
 
-    /// Starts a JSON event up to its thread.
+    /// Starts a JSON event, including its thread.
     #[inline]
     pub(super) fn begin_untimed(&mut self, phase: &str, thread: ThreadKoids) {
         self.begin_event();
@@ -212,7 +212,7 @@ impl JsonExporter {
         self.koid(thread.thread);
     }
 
-    /// Goes to where the next JSON event starts.
+    /// Starts a line for the next JSON event.
     #[inline]
     pub(super) fn begin_event(&mut self) {
         self.json.raw(if self.conversion.events == 0 { "\n" } else { ",\n" });
@@ -231,11 +231,11 @@ impl JsonExporter {
         self.json.raw("}}");
     }
 
-    /// Adds a process or thread.
+    /// Adds the koid of a process or thread.
     ///
-    /// Koids beyond 32 bits are made up. Of those of an application's tracks the low 32 bits tell
-    /// them from threads, and are written as a number: for a string a viewer makes up a number,
-    /// which may be that of a thread.
+    /// Koids above 32 bits are artificial. The low 32 bits of an application's tracks differ from
+    /// all thread ids and are written as a number: viewers replace a string by a number that may be
+    /// a thread id.
     #[inline]
     fn koid(&mut self, koid: u64) {
         if koid <= u64::from(u32::MAX) {
@@ -248,11 +248,11 @@ impl JsonExporter {
     }
 }
 
-/// The upper bits of the koids of an application's tracks: bit 63, and bit 30, which no thread of
-/// Linux has. Bit 31 is 0.
+/// The upper bits of the koids of an application's tracks: bit 63, and bit 30, which is 0 in the
+/// thread ids of Linux. Bit 31 is 0.
 const TRACK: u64 = 1 << 33 | 1;
 
-/// What all JSON events with a time have.
+/// The common members of JSON events with a time.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
     pub(super) phase: &'static str,

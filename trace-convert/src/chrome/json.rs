@@ -1,4 +1,4 @@
-//! JSON as text, piece by piece.
+//! A writer of JSON text.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -6,26 +6,26 @@ use std::ops::Range;
 use data_encoding::BASE64;
 use trace_analyze::MAX_SAFE_INTEGER;
 
-/// How much text waits for the first time, in bytes.
+/// The maximum text that is buffered until the first time is known, in bytes.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 
-/// The size of the pieces that are written, in bytes.
+/// The size of the writes to the output, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
 const NO_FAILURE: &str = "writing strings and numbers to memory does not fail";
 
-/// JSON on its way to an output.
+/// JSON text that is not written to the output yet.
 #[derive(Debug, Default)]
 pub(super) struct Json {
     text: Vec<u8>,
-    /// Where in `text` the keys of the current object are, with quotes.
+    /// The ranges in `text` of the current object's keys, with quotes.
     keys: Vec<Range<usize>>,
-    /// Where in `text` times are missing.
+    /// The places in `text` where times are missing.
     missing_times: Vec<usize>,
 }
 
 impl Json {
-    /// Writes what there is once it is worth it.
+    /// Writes the text if it is large enough.
     #[inline]
     pub(super) fn write_full_pieces(&mut self, output: &mut impl Write) -> io::Result<()> {
         let is_waiting = !self.missing_times.is_empty() && self.text.len() < MAX_WAITING_BYTES;
@@ -35,22 +35,22 @@ impl Json {
         self.write_all(output)
     }
 
-    /// Writes all. Times that are still missing are 0.
+    /// Writes the text. Missing times become 0.
     pub(super) fn write_all(&mut self, output: &mut impl Write) -> io::Result<()> {
         self.fill_times(0);
         output.write_all(&self.text)?;
         self.text.clear();
-        // After one huge record the room for it is not kept.
+        // A huge record must not keep its memory.
         self.text.shrink_to(4 * PIECE_BYTES);
         Ok(())
     }
 
-    /// Leaves out a time until [`Json::fill_times`].
+    /// Marks a place for a time, which [`Json::fill_times`] adds.
     pub(super) fn missing_time(&mut self) {
         self.missing_times.push(self.text.len());
     }
 
-    /// Adds the times that are missing.
+    /// Adds the missing times.
     pub(super) fn fill_times(&mut self, nanos: u64) {
         if self.missing_times.is_empty() {
             return;
@@ -66,13 +66,13 @@ impl Json {
         self.text.extend_from_slice(text.get(from..).unwrap_or_default());
     }
 
-    /// Adds JSON as it is.
+    /// Adds raw JSON.
     #[inline]
     pub(super) fn raw(&mut self, json: &str) {
         self.text.extend_from_slice(json.as_bytes());
     }
 
-    /// Adds a string in quotes, with what needs it escaped.
+    /// Adds a string in quotes, with escapes.
     #[inline]
     pub(super) fn string(&mut self, value: &str) {
         serde_json::to_writer(&mut self.text, value).expect(NO_FAILURE);
@@ -88,7 +88,7 @@ impl Json {
         serde_json::to_writer(&mut self.text, &value).expect(NO_FAILURE);
     }
 
-    /// Adds an integer as a string if it would be rounded as a number.
+    /// Adds an integer, as a string if viewers would round the number.
     pub(super) fn safe_unsigned(&mut self, value: u64) {
         let quote = if value > MAX_SAFE_INTEGER { "\"" } else { "" };
         self.raw(quote);
@@ -96,7 +96,7 @@ impl Json {
         self.raw(quote);
     }
 
-    /// Adds an integer as a string if it would be rounded as a number.
+    /// Adds an integer, as a string if viewers would round the number.
     pub(super) fn safe_signed(&mut self, value: i64) {
         let quote = if value.unsigned_abs() > MAX_SAFE_INTEGER { "\"" } else { "" };
         self.raw(quote);
@@ -104,7 +104,7 @@ impl Json {
         self.raw(quote);
     }
 
-    /// Adds a number, or its name if JSON does not have it.
+    /// Adds a number, or its name if JSON cannot express it.
     pub(super) fn double(&mut self, value: f64) {
         match value {
             _ if value.is_finite() => {
@@ -136,7 +136,7 @@ impl Json {
         self.text.extend_from_slice(&[b'.', a, b, c]);
     }
 
-    /// Adds nanoseconds as microseconds with as many decimals as there are.
+    /// Adds nanoseconds as microseconds without trailing zeros.
     pub(super) fn short_micros(&mut self, nanos: u64) {
         if nanos % 1000 == 0 {
             return self.unsigned(nanos / 1000);
@@ -147,13 +147,13 @@ impl Json {
         }
     }
 
-    /// The same for a time that may be negative.
+    /// Adds nanoseconds, which may be negative, as microseconds without trailing zeros.
     pub(super) fn signed_micros(&mut self, nanos: i128) {
         self.raw(if nanos < 0 { "-" } else { "" });
         self.short_micros(u64::try_from(nanos.unsigned_abs()).unwrap_or(u64::MAX));
     }
 
-    /// Adds a string in quotes that needs no escapes.
+    /// Adds a string that needs no escapes in quotes.
     pub(super) fn plain(&mut self, value: &str) {
         self.raw("\"");
         self.raw(value);
@@ -165,14 +165,14 @@ impl Json {
         self.plain(&BASE64.encode(bytes));
     }
 
-    /// Starts an object whose keys are to be added by [`Json::key`]; no such object within another.
+    /// Starts an object whose keys are added by [`Json::key`]. Such objects cannot be nested.
     #[inline]
     pub(super) fn begin_object(&mut self) {
         self.raw("{");
         self.keys.clear();
     }
 
-    /// Adds a key that the current object does not have yet: `name`, or else `name#2` and so on.
+    /// Adds a unique key of the current object: `name`, or `name#2` and so on if it is taken.
     #[inline]
     pub(super) fn key(&mut self, name: &str) {
         if !self.keys.is_empty() {
@@ -189,7 +189,7 @@ impl Json {
 
     #[cold]
     fn replace_key(&mut self, start: usize, name: &str) {
-        // One of the numbers is free: there are more of them than keys.
+        // Terminates: there are more numbers than keys.
         for number in 2.. {
             self.text.truncate(start);
             self.string(&format!("{name}#{number}"));
@@ -199,7 +199,7 @@ impl Json {
         }
     }
 
-    /// Tells whether the key at the text's end, from `start` on, is there already.
+    /// Returns whether the current object has the key that starts at `start`.
     #[inline]
     fn is_taken(&self, start: usize) -> bool {
         let bytes = |range: Range<usize>| self.text.get(range);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn short_micros_have_no_zeros_at_the_end() {
+    fn short_micros_have_no_trailing_zeros() {
         assert_eq!(text(|json| json.short_micros(0)), "0");
         assert_eq!(text(|json| json.short_micros(5_000_000)), "5000");
         assert_eq!(text(|json| json.short_micros(1_500)), "1.5");
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_that_json_lacks_are_strings() {
+    fn non_finite_doubles_are_strings() {
         assert_eq!(text(|json| json.double(-0.5)), "-0.5");
         assert_eq!(text(|json| json.double(f64::NAN)), r#""NaN""#);
         assert_eq!(text(|json| json.double(f64::INFINITY)), r#""Infinity""#);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_comes_again_is_numbered() {
+    fn repeated_keys_are_numbered() {
         let keys = text(|json| {
             for key in ["a", "a#2", "a", "b", "a"] {
                 json.key(key);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn small_texts_wait_for_more() {
+    fn small_texts_are_buffered() {
         let mut json = Json::default();
         let mut output = Vec::new();
         json.string("x");

@@ -1,4 +1,4 @@
-//! Labels of objects, and blobs.
+//! Objects and blobs.
 
 use trace_format::layout::{BlobType, InstantScope, ObjectType};
 use trace_format::{
@@ -35,7 +35,7 @@ impl JsonExporter {
         self.end_with_arguments();
     }
 
-    /// Names the threads that were named without their process, each in the processes that have it.
+    /// Adds the names of threads without a process, in each process that has the thread.
     pub(super) fn loose_names(&mut self) {
         if !std::mem::take(&mut self.has_loose_names) {
             return;
@@ -112,7 +112,7 @@ impl JsonExporter {
         self.json.base64(payload);
     }
 
-    /// Starts a metadata event up to its arguments.
+    /// Starts a metadata event and its arguments.
     pub(super) fn begin_metadata(&mut self, kind: &str, thread: ThreadKoids) {
         self.begin_untimed("M", thread);
         self.json.raw(",\"name\":\"");

@@ -30,7 +30,7 @@ impl JsonExporter {
         self.begin_profiler("backtrace", item.nanos(backtrace.ticks), thread);
         self.scope(InstantScope::Thread);
         self.json.raw(",\"stack\":[");
-        // JSON has the outermost first. There are 255 at most.
+        // JSON has the outermost frame first. A stack has at most 255 frames.
         let frames: Vec<u64> = backtrace.frames.iter().collect();
         for (place, frame) in frames.iter().rev().enumerate() {
             self.json.raw(if place == 0 { "" } else { "," });

@@ -1,7 +1,7 @@
-//! Documents that were JSON before they were FXT.
+//! Restores JSON documents.
 //!
-//! They come out as they went in: what the archive carries beside its records, see
-//! [`carried`](trace_analyze::carried), goes back to where it was.
+//! An archive that was made of JSON carries what records cannot express, see
+//! [`carried`](trace_analyze::carried). The document is restored from both.
 
 mod event;
 mod overrides;
@@ -16,8 +16,8 @@ use super::exporter::JsonExporter;
 use crate::tef::{is_member, scan};
 use trace_analyze::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE, SHIFT, SHOWN};
 
-/// The most of one event or member that is kept until it is complete, in bytes. It is what the
-/// reader of JSON takes by default, and a bit more.
+/// The maximum size of an event or member, in bytes: slightly more than the JSON reader accepts by
+/// default.
 const MAX_PIECES_BYTES: usize = 257 << 20;
 
 fn is_counter(record: &Record<'_>) -> bool {
@@ -25,7 +25,7 @@ fn is_counter(record: &Record<'_>) -> bool {
 }
 
 impl JsonExporter {
-    /// Starts the JSON if `item` is the start of a document; else that is left to be done.
+    /// Starts a document if the blob is the start of one.
     pub(super) fn start_document<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) -> bool {
         if item.text(blob.name) != DOCUMENT {
             return false;
@@ -38,14 +38,14 @@ impl JsonExporter {
         self.documents.providers.insert(item.provider.id(), 0);
         if !self.is_started {
             self.is_started = true;
-            self.documents.whole = Some(form);
+            self.documents.restored = Some(form);
             self.json.raw(if form == Form::Array { "[" } else { "{" });
             self.has_events = form == Form::Array;
         }
         true
     }
 
-    /// Adds a record of an archive that has documents.
+    /// Converts a record of an archive that has documents.
     #[cold]
     pub(super) fn record_among_documents<'a>(&mut self, item: &Item<'a>) {
         if let Record::String { .. } | Record::Thread { .. } = item.record {
@@ -68,7 +68,7 @@ impl JsonExporter {
     fn document_blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
         let name = item.text(blob.name);
         if name == MORE && blob.blob_type == BlobType::DATA {
-            return self.more(blob.payload);
+            return self.append_piece(blob.payload);
         }
         self.end_pieces();
         let name = match &*name {
@@ -88,7 +88,7 @@ impl JsonExporter {
         self.documents.pieces = Some(Pieces { name, json: blob.payload.to_owned() });
     }
 
-    fn more(&mut self, payload: &[u8]) {
+    fn append_piece(&mut self, payload: &[u8]) {
         match &mut self.documents.pieces {
             Some(pieces) if pieces.json.len() + payload.len() <= MAX_PIECES_BYTES => {
                 pieces.json.extend_from_slice(payload);
@@ -101,7 +101,7 @@ impl JsonExporter {
         }
     }
 
-    /// Writes the event or member whose pieces were collected.
+    /// Adds the event or member whose pieces are complete.
     pub(super) fn end_pieces(&mut self) {
         let Some(Pieces { name, json }) = self.documents.pieces.take() else {
             return;
@@ -125,13 +125,13 @@ impl JsonExporter {
     }
 
     fn member(&mut self, json: &str) {
-        match self.documents.whole {
+        match self.documents.restored {
             Some(Form::Object) if !self.has_events => {
                 self.json.raw("\n");
                 self.json.raw(json);
                 self.json.raw(",");
             }
-            // Of an archive that was merged: an array has no place for it.
+            // Only merged archives: an array cannot have members.
             Some(Form::Array) => {
                 self.begin_event();
                 self.json
@@ -148,7 +148,7 @@ impl JsonExporter {
         }
     }
 
-    /// Starts the array of events, if that is still to be done.
+    /// Starts the array of events if it is not started yet.
     pub(super) fn open_events(&mut self) {
         if !self.has_events {
             self.has_events = true;
@@ -156,9 +156,9 @@ impl JsonExporter {
         }
     }
 
-    /// Ends a document; false if the archive is none.
+    /// Ends the document; returns `false` if the archive does not begin with one.
     pub(super) fn finish_document(&mut self, output: &mut impl Write) -> io::Result<bool> {
-        match self.documents.whole {
+        match self.documents.restored {
             None => return Ok(false),
             Some(Form::Array) => self.json.raw("\n]\n"),
             Some(Form::Object) => {
@@ -172,7 +172,8 @@ impl JsonExporter {
         Ok(true)
     }
 
-    /// Adds the members of documents that were merged with other archives.
+    /// Adds the members of documents that were merged with other archives, and writes all JSON so
+    /// far.
     pub(super) fn members_of_documents(&mut self, output: &mut impl Write) -> io::Result<()> {
         let members = std::mem::take(&mut self.documents.members);
         if !members.is_empty() {

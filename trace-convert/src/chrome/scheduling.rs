@@ -1,7 +1,7 @@
 //! Scheduling records: durations on a thread for each CPU, and lines of ftrace.
 //!
-//! The durations are for viewers that do not read the lines, and are marked as added: on the way
-//! into FXT the lines are what counts.
+//! The durations are for viewers that do not read the lines. They are marked as added, and the
+//! conversion back to FXT reads only the lines.
 
 use trace_format::layout::{InstantScope, ThreadState};
 use trace_format::{Item, ThreadKoids, ThreadWakeup};
@@ -10,8 +10,8 @@ use super::exporter::{Head, JsonExporter};
 use trace_analyze::carried::{ADDED, CPUS};
 use trace_analyze::scheduling::{say_more, waker, Switch, Task, Turn};
 
-/// The number of the thread that stands for CPU 0; the others follow. No thread of Linux has one
-/// like it: Perfetto takes two threads with one number for one.
+/// The thread id of CPU 0. It is beyond the thread ids of Linux, because Perfetto merges threads of
+/// one id.
 const FIRST_CPU: u64 = 0xfffe_0000;
 
 impl JsonExporter {
@@ -49,9 +49,9 @@ impl JsonExporter {
         self.end_with_arguments();
     }
 
-    /// Adds a turn as a duration, or, if its end is not known, as a moment.
+    /// Adds a turn as a duration, or as an instant if its end is unknown.
     fn turn(&mut self, turn: &Turn<()>) {
-        // When it began is not known, or nothing at all is.
+        // The begin is unknown.
         let Some(from) = turn.from else { return };
         self.begin_turn(if turn.to.is_some() { "X" } else { "i" }, turn, from);
         match turn.to {
@@ -61,7 +61,7 @@ impl JsonExporter {
         self.end_turn(turn);
     }
 
-    /// Adds the turns that last to the archive's end.
+    /// Adds the turns that have not ended.
     pub(super) fn open_turns(&mut self) {
         for turn in self.turns.finish() {
             self.open_events();
@@ -103,14 +103,14 @@ impl JsonExporter {
 
     fn name_cpu(&mut self, cpu: u16, thread: ThreadKoids) {
         if self.named_cpus.is_empty() {
-            self.tell("process_name", thread, "name", "CPUs");
-            self.tell("process_labels", thread, "labels", "the same as systemTraceEvents");
+            self.cpu_metadata("process_name", thread, "name", "CPUs");
+            self.cpu_metadata("process_labels", thread, "labels", "the same as systemTraceEvents");
         }
-        self.tell("thread_name", thread, "name", &format!("CPU {cpu}"));
+        self.cpu_metadata("thread_name", thread, "name", &format!("CPU {cpu}"));
         self.named_cpus.insert(cpu);
     }
 
-    fn tell(&mut self, kind: &str, thread: ThreadKoids, key: &str, label: &str) {
+    fn cpu_metadata(&mut self, kind: &str, thread: ThreadKoids, key: &str, label: &str) {
         self.begin_untimed("M", thread);
         self.json.raw(",\"name\":");
         self.json.plain(kind);
@@ -120,10 +120,10 @@ impl JsonExporter {
         self.end_with_arguments();
     }
 
-    /// Says that an event is not one of its own. The lines of ftrace are not in the JSON of a
-    /// document, which may have others.
+    /// Marks an event as added. A restored document may have other lines of ftrace, so that these
+    /// events are its own.
     fn mark(&mut self) {
-        if !self.documents.is_whole() {
+        if !self.documents.is_restored() {
             self.json.raw(",");
             self.json.plain(ADDED);
             self.json.raw(":true");

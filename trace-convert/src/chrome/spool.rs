@@ -1,5 +1,4 @@
-//! Text that has to wait until all events are written: some of it in memory,
-//! more in a temporary file.
+//! Text that is written after the events: in memory up to a limit, then in a temporary file.
 
 use std::io::{self, BufWriter, IntoInnerError, Seek, SeekFrom, Write};
 
@@ -7,14 +6,14 @@ use tempfile::SpooledTempFile;
 
 use crate::error::temporary;
 
-/// So much waits in memory, in bytes.
+/// The maximum size in memory, in bytes.
 const MEMORY_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Spool {
     text: BufWriter<SpooledTempFile>,
     is_empty: bool,
-    /// Why text could not be kept.
+    /// The first error of writing to the temporary file.
     failure: Option<io::Error>,
 }
 
@@ -30,7 +29,7 @@ impl Spool {
         self.is_empty
     }
 
-    /// Adds texts. That they cannot be kept is told by [`Spool::write`].
+    /// Adds texts. [`Spool::write`] returns an error of this.
     pub(super) fn push(&mut self, texts: &[&str]) {
         self.is_empty = false;
         let written = texts.iter().try_for_each(|text| self.text.write_all(text.as_bytes()));
@@ -39,7 +38,7 @@ impl Spool {
         }
     }
 
-    /// Writes all that was added.
+    /// Writes all texts.
     pub(super) fn write(self, output: &mut impl Write) -> io::Result<()> {
         let kept = match self.failure {
             Some(error) => Err(error),
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_comes_out_however_much_it_is() {
+    fn all_texts_are_written() {
         for count in [0, 1, 3, MEMORY_BYTES] {
             let mut spool = Spool::default();
             (0..count).for_each(|_| spool.push(&["a", "bc"]));

@@ -1,6 +1,6 @@
 //! Scheduling records as the text of ftrace, `systemTraceEvents`.
 //!
-//! Viewers draw CPUs from it. It has to stand behind the events, so it waits.
+//! Viewers draw CPUs from it. It follows the events, so that it is spooled.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -10,13 +10,13 @@ use trace_format::layout::ThreadState;
 use super::spool::Spool;
 use trace_analyze::scheduling::Task;
 
-/// The most names of threads that are kept.
+/// The maximum number of thread names.
 const MAX_NAMES: usize = 1 << 16;
 
-/// The priority of a thread of which none is told: what Linux gives to most.
-const USUAL_PRIORITY: i64 = 120;
+/// The priority of a thread whose record has none: Linux's default.
+const DEFAULT_PRIORITY: i64 = 120;
 
-/// The lines of ftrace, as the inside of a JSON string.
+/// The lines of ftrace, as the content of a JSON string.
 #[derive(Debug, Default)]
 pub(super) struct System {
     names: HashMap<u64, Box<str>>,
@@ -24,7 +24,7 @@ pub(super) struct System {
 }
 
 impl System {
-    /// Takes note of the name of a thread, for the lines that follow.
+    /// Records the name of a thread for the following lines.
     pub(super) fn name(&mut self, thread: u64, name: &str) {
         if self.names.len() < MAX_NAMES || self.names.contains_key(&thread) {
             self.names.insert(thread, name.into());
@@ -45,23 +45,24 @@ impl System {
             self.start(outgoing.thread, cpu, nanos),
             self.command(outgoing.thread, cpu),
             outgoing.thread,
-            outgoing.weight.unwrap_or(USUAL_PRIORITY),
+            outgoing.weight.unwrap_or(DEFAULT_PRIORITY),
             letter(state),
             self.command(incoming.thread, cpu),
             incoming.thread,
-            incoming.weight.unwrap_or(USUAL_PRIORITY),
+            incoming.weight.unwrap_or(DEFAULT_PRIORITY),
         );
         self.line(&line);
     }
 
-    /// Of who did it viewers read in one line, and of the rest in another.
+    /// Adds a wakeup. Viewers read the waker in `sched_waking`, and the other fields in
+    /// `sched_wakeup`.
     pub(super) fn wakeup(&mut self, cpu: u16, nanos: u64, turn: Task, waker: Option<u64>) {
         let start = self.start(waker.unwrap_or(0), cpu, nanos);
         let details = format!(
             "comm={} pid={} prio={} target_cpu={cpu:03}",
             self.command(turn.thread, cpu),
             turn.thread,
-            turn.weight.unwrap_or(USUAL_PRIORITY),
+            turn.weight.unwrap_or(DEFAULT_PRIORITY),
         );
         if waker.is_some() {
             self.line(&format!("{start} sched_waking: {details}"));
@@ -69,16 +70,16 @@ impl System {
         self.line(&format!("{start} sched_wakeup: {details}"));
     }
 
-    /// Returns the start of a line: who, where, when.
+    /// Returns the start of a line: command, thread, CPU and time.
     fn start(&self, thread: u64, cpu: u16, nanos: u64) -> String {
         let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
         let command = self.command(thread, cpu);
-        // A line that starts with it is a comment.
+        // A line that starts with `#` is a comment.
         let blank = if command.starts_with('#') { " " } else { "" };
         format!("{blank}{command}-{thread} [{cpu:03}] .... {seconds}.{rest:09}:")
     }
 
-    /// Returns a thread's name as Linux calls it; 0 is the idle thread.
+    /// Returns a thread's command name. Thread 0 is the idle thread.
     pub(super) fn command(&self, thread: u64, cpu: u16) -> String {
         match self.names.get(&thread) {
             Some(name) => name.replace(char::is_control, " "),
@@ -94,7 +95,7 @@ impl System {
         self.lines.push(&[start, inside, "\\n"]);
     }
 
-    /// Writes the member, if there is anything in it.
+    /// Writes the member if it has lines.
     pub(super) fn write(self, output: &mut impl Write) -> io::Result<()> {
         if self.lines.is_empty() {
             return Ok(());
@@ -105,7 +106,7 @@ impl System {
     }
 }
 
-/// Returns the letter that ftrace has for a state.
+/// Returns ftrace's letter for a state.
 fn letter(state: ThreadState) -> char {
     match state {
         ThreadState::SUSPENDED => 'T',

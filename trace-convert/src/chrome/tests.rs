@@ -1,4 +1,4 @@
-//! Each kind of record as the JSON that is expected, and hostile content.
+//! Tests of the JSON for each record type, and of hostile content.
 
 mod hostile;
 mod late;
@@ -36,7 +36,7 @@ fn plain(kind: EventKind) -> String {
     converted(event(kind, Arguments::NONE))
 }
 
-/// What all events of these tests have, with their phase.
+/// Returns the common members of the tests' events, with this phase.
 fn head(phase: &str) -> String {
     format!(r#"{{"ph":"{phase}","pid":12,"tid":34,"cat":"cat","name":"name","ts":1.500"#)
 }
@@ -64,7 +64,7 @@ fn durations() {
 }
 
 #[test]
-fn a_duration_of_no_length_ends_a_nanosecond_later() {
+fn a_duration_of_length_0_ends_a_nanosecond_later() {
     let kinds = [EventKind::DurationBegin, EventKind::FlowBegin { id: 1 }, EventKind::DurationEnd];
     let records = kinds.map(|kind| event(kind, Arguments::NONE));
     let (events, _) = convert_bytes(&archive(&records));
@@ -72,16 +72,16 @@ fn a_duration_of_no_length_ends_a_nanosecond_later() {
     assert_eq!(events[2], head("E").replace("1.500", "1.501") + "}");
 }
 
-/// A viewer sorts by time, and takes ends first.
+/// Viewers sort by time, with ends first.
 #[test]
-fn durations_of_no_length_come_one_after_another() {
+fn durations_of_length_0_do_not_overlap() {
     use EventKind::{DurationBegin as B, DurationComplete, DurationEnd as E, FlowBegin};
     let kinds = [B, E, B, B, E, FlowBegin { id: 1 }, E, DurationComplete { end: 1500 }, B, E];
     let at = |(kind, ticks)| match event(kind, Arguments::NONE) {
         Record::Event(event) => Record::Event(Event { ticks, ..event }),
         record => record,
     };
-    // The last ones are of a chunk that comes late, and behind it all.
+    // The last ones are from a chunk that was saved late, and after all others.
     let records =
         kinds.map(|kind| (kind, 1500)).into_iter().chain([(B, 400), (E, 1502), (B, 1503)]);
     let (events, _) = convert_bytes(&archive(&records.map(at).collect::<Vec<_>>()));
@@ -111,7 +111,7 @@ fn async_events_have_an_id() {
 }
 
 #[test]
-fn flows_are_bound_to_the_durations_they_are_in() {
+fn flows_bind_to_the_enclosing_duration() {
     let id = 0x2a;
     assert_eq!(plain(EventKind::FlowBegin { id }), head("s") + r#","id":"0x2a"}"#);
     assert_eq!(plain(EventKind::FlowStep { id }), head("t") + r#","id":"0x2a","bp":"e"}"#);
@@ -144,7 +144,7 @@ fn counters_have_only_numbers() {
 }
 
 #[test]
-fn an_empty_archive_gives_an_empty_list() {
+fn an_empty_archive_becomes_an_empty_list() {
     let mut json = Vec::new();
     write(Reader::new(&archive(&[])[..]), &mut json).unwrap();
     let expected = concat!(

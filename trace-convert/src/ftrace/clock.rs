@@ -1,14 +1,13 @@
-//! How the clock of ftrace stands to that of the document.
+//! The offset between ftrace's clock and the document's clock.
 
 use super::line::{seconds, Line};
 use super::marker::is_marker;
 
-/// How far the clock of the document is before that of ftrace.
+/// The offset of the document's clock from ftrace's clock, in nanoseconds.
 ///
-/// It is told by markers in the text. `name=ID` stands for the moment of the
-/// document's event `clock_sync` with this id; `parent_ts=SECONDS` is the
-/// document's clock then, 0 if the two are one. Without them both clocks have
-/// the same start. The first of a kind counts, as in Trace Viewer.
+/// Markers in the text set it. `name=ID` is the time of the document's event `clock_sync` with this
+/// id. `parent_ts=SECONDS` is the time of the document's clock, or 0 if both clocks are the same.
+/// Without markers the offset is 0. The first marker of a kind is used, as in Trace Viewer.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Clock {
     by_id: Option<i128>,
@@ -16,8 +15,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Takes note of a line; `time_of` returns the time at which the document
-    /// has the event of an id, in nanoseconds.
+    /// Reads a line, which may be a marker. `time_of` returns the time of the document's event with
+    /// an id, in nanoseconds.
     pub(crate) fn note(&mut self, line: &Line<'_>, time_of: impl Fn(&str) -> Option<u64>) {
         if !is_marker(line) {
             return;
@@ -25,20 +24,20 @@ impl Clock {
         let Some((_, sync)) = line.details.split_once("trace_event_clock_sync: ") else {
             return;
         };
-        let ahead = |time: u64| i128::from(time) - i128::from(line.nanos);
+        let offset = |time: u64| i128::from(time) - i128::from(line.nanos);
         let value = |key| sync.strip_prefix(key).and_then(|rest| rest.split_whitespace().next());
         if let Some(time) = value("name=").and_then(time_of) {
-            self.by_id.get_or_insert(ahead(time));
+            self.by_id.get_or_insert(offset(time));
         }
         if let Some(time) = value("parent_ts=").and_then(seconds) {
-            self.by_time.get_or_insert(if time == 0 { 0 } else { ahead(time) });
+            self.by_time.get_or_insert(if time == 0 { 0 } else { offset(time) });
         }
     }
 
-    /// Returns the time of the document, `shift` nanoseconds later; `None` if that is before 0.
+    /// Returns a time in the document, plus `shift` nanoseconds; `None` if it is negative.
     pub(crate) fn time(self, nanos: u64, shift: u64) -> Option<u64> {
-        let ahead = self.by_id.or(self.by_time).unwrap_or(0);
-        u64::try_from(i128::from(nanos) + ahead + i128::from(shift)).ok()
+        let offset = self.by_id.or(self.by_time).unwrap_or(0);
+        u64::try_from(i128::from(nanos) + offset + i128::from(shift)).ok()
     }
 }
 
@@ -46,7 +45,7 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// Returns what 10 seconds become behind these markers at 5 seconds.
+    /// Returns the document's time at 10 seconds, with these markers at 5 seconds.
     fn time(markers: &[&str]) -> Option<u64> {
         let mut clock = Clock::default();
         for details in markers {
@@ -59,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_shift_it() {
+    fn markers_set_the_offset() {
         let cases: [(&[&str], Option<u64>); 10] = [
             (&[], Some(10_000_000_000)),
             (&["trace_event_clock_sync: parent_ts=0"], Some(10_000_000_000)),
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_before_the_start() {
+    fn negative_times_are_refused() {
         let mut clock = Clock::default();
         let (task, thread, process, cpu, nanos) = ("a", 1, None, 0, 5_000_000_000);
         let details = "trace_event_clock_sync: parent_ts=1.0";

@@ -1,4 +1,4 @@
-//! From ftrace's text to FXT.
+//! The importer for ftrace's text.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,16 +15,16 @@ use super::marker::Marker;
 use super::record::{write, Wakeups};
 use super::scheduler::Scheduled;
 
-/// The most of a line that is looked at, in bytes.
+/// The maximum length of a line, in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
-/// How many lines at the start are looked at to detect the format.
+/// The number of lines that are parsed to detect the format.
 const MAX_HEAD_LINES: usize = 64;
 
-/// The most threads whose name and process are remembered.
+/// The maximum number of threads whose name and process are kept.
 const MAX_THREADS: usize = 1 << 16;
 
-/// Before and behind the text in the HTML of systrace.
+/// The tags around the text in the HTML of systrace.
 const DATA: &str = "<script class=\"trace-data\"";
 const DATA_END: &str = "</script>";
 
@@ -61,16 +61,16 @@ fn is_html(start: &[u8]) -> bool {
     head.starts_with(b"<!doctype html") || head.starts_with(b"<html")
 }
 
-/// What the next line is a part of.
+/// The part of the input that the next line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Region {
     Text,
-    /// A web page, before its first data.
+    /// A web page before its first data.
     Page,
     /// Data in a web page.
     Data,
-    /// A web page, behind data.
-    Behind,
+    /// A web page after data.
+    AfterData,
 }
 
 #[derive(Debug)]
@@ -116,14 +116,14 @@ impl<R> FtraceImporter<R> {
         Self { input, region, line: Vec::new(), is_started: false, threads, wakeups }
     }
 
-    /// Tells whether a line may have an event.
+    /// Returns whether a line may have an event.
     fn has_events(&mut self, line: &str) -> bool {
         match self.region {
             Region::Text => return true,
-            Region::Page | Region::Behind if line.contains(DATA) => self.region = Region::Data,
-            Region::Data if line.contains(DATA_END) => self.region = Region::Behind,
+            Region::Page | Region::AfterData if line.contains(DATA) => self.region = Region::Data,
+            Region::Data if line.contains(DATA_END) => self.region = Region::AfterData,
             Region::Data => return true,
-            Region::Page | Region::Behind => {}
+            Region::Page | Region::AfterData => {}
         }
         false
     }
@@ -151,7 +151,7 @@ impl<R> FtraceImporter<R> {
                 ("ftrace", line.event, kind, Some(details))
             }
         };
-        // An end says nothing of its begin.
+        // An end has no category, so that it closes any begin.
         let category = if kind == EventKind::DurationEnd { "" } else { category };
         let event = Event {
             ticks: line.nanos,
@@ -162,7 +162,7 @@ impl<R> FtraceImporter<R> {
             arguments: argument.as_slice().into(),
         };
         match archive.record(&event.into()) {
-            // Too long for a record.
+            // The arguments are too long for a record.
             Err(WriteError::Encode(_)) => {
                 let record = Record::Event(Event { arguments: Arguments::NONE, ..event });
                 archive.record(&record)
@@ -181,8 +181,8 @@ fn cut(text: &str) -> &str {
 struct Threads(HashMap<u64, (Option<u64>, Box<str>)>);
 
 impl Threads {
-    /// Returns the process of a thread, if it is known. Writes its name, if that or its process has
-    /// changed.
+    /// Returns the process of a thread, if it is known. Writes the thread's name if the name or the
+    /// process has changed.
     fn note(
         &mut self,
         archive: &mut Writer<Vec<u8>>,

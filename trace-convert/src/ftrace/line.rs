@@ -1,17 +1,17 @@
-//! What all events of ftrace have.
+//! The common columns of ftrace's events.
 
-/// The name of a task may have brackets, too: so many are looked at before a
-/// line is given up, each of which takes a look at all of it.
+/// The maximum number of brackets that are tried as the start of the CPU: the name of a task may
+/// have brackets, too.
 const MAX_BRACKETS: usize = 32;
 
 /// A line with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
-    /// The name of the thread that ran.
+    /// The name of the thread.
     pub(crate) task: &'a str,
-    /// The thread that ran, which Linux calls a process.
+    /// The thread, which ftrace calls PID.
     pub(crate) thread: u64,
-    /// Its process, which Linux calls a thread group.
+    /// Its process, which ftrace calls TGID.
     pub(crate) process: Option<u64>,
     pub(crate) cpu: u16,
     pub(crate) nanos: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Returns what a line says; `None` if it is none with an event.
+    /// Parses a line; returns `None` if it has no event.
     pub(crate) fn parse(line: &'a str) -> Option<Self> {
         if line.starts_with('#') {
             return None;
@@ -28,21 +28,21 @@ impl<'a> Line<'a> {
         line.match_indices('[').take(MAX_BRACKETS).find_map(|(place, _)| {
             let (before, rest) = (line.get(..place)?, line.get(place + 1..)?);
             let (cpu, rest) = rest.split_once(']')?;
-            Self::behind_task(task(before)?, cpu.parse().ok()?, rest)
+            Self::after_task(task(before)?, cpu.parse().ok()?, rest)
         })
     }
 
-    fn behind_task(
+    fn after_task(
         (task, thread, process): (&'a str, u64, Option<u64>),
         cpu: u16,
         rest: &'a str,
     ) -> Option<Self> {
         let rest = rest.trim_start();
-        let (first, behind) = rest.split_once(' ')?;
-        // Four or five characters for what was off or on, which old kernels do not have.
+        let (first, after) = rest.split_once(' ')?;
+        // Four or five characters for flags, which old kernels do not print.
         let (time, rest) = match first.strip_suffix(':') {
-            Some(time) => (time, behind),
-            None => behind.trim_start().split_once(": ")?,
+            Some(time) => (time, after),
+            None => after.trim_start().split_once(": ")?,
         };
         let (event, details) = rest.trim_start().split_once(':')?;
         let nanos = nanos(time)?;
@@ -50,7 +50,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Returns the name and the thread of `NAME-PID`, and the process of `(TGID)` behind it.
+/// Parses `NAME-PID (TGID)`.
 fn task(before: &str) -> Option<(&str, u64, Option<u64>)> {
     let before = before.trim_end();
     let (task, process) = match before.strip_suffix(')').and_then(|rest| rest.rsplit_once('(')) {
@@ -59,7 +59,7 @@ fn task(before: &str) -> Option<(&str, u64, Option<u64>)> {
     };
     let (name, thread) = task.rsplit_once('-')?;
     let name = name.trim_start();
-    // Without brackets around it the process is only behind a blank.
+    // The process may also follow without brackets.
     match thread.split_once(' ') {
         None => Some((name, thread.parse().ok()?, process)),
         Some((thread, group)) => {
@@ -68,8 +68,8 @@ fn task(before: &str) -> Option<(&str, u64, Option<u64>)> {
     }
 }
 
-/// Returns seconds with a fraction in nanoseconds, rounded down. A time
-/// without a fraction is a count of something else.
+/// Returns seconds with a fraction in nanoseconds, rounded down. A time without a fraction is not
+/// in seconds.
 fn nanos(seconds: &str) -> Option<u64> {
     let (whole, fraction) = seconds.split_once('.')?;
     let is_number = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -81,7 +81,7 @@ fn nanos(seconds: &str) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part)
 }
 
-/// Returns seconds, of which the fraction may be missing, in nanoseconds.
+/// Returns seconds with or without a fraction in nanoseconds.
 pub(super) fn seconds(text: &str) -> Option<u64> {
     match text.contains('.') {
         true => nanos(text),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event() {
+    fn lines_without_an_event() {
         let lines = [
             "",
             "#",

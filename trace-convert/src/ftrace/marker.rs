@@ -1,14 +1,13 @@
-//! What programs write to `trace_marker` by Android's convention.
+//! Events that programs write to `trace_marker`, in Android's format.
 
 use trace_format::{Argument, EventKind, Value};
 
 use super::line::Line;
 
-/// The events that what is written to `trace_marker` is; the last one in old
-/// kernels.
+/// The names of events from `trace_marker`; the last one in old kernels.
 const MARKERS: [&str; 3] = ["tracing_mark_write", "print", "0"];
 
-/// An event that a program has written.
+/// An event that a program wrote.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Marker<'a> {
     pub(super) process: Option<u64>,
@@ -17,24 +16,24 @@ pub(super) struct Marker<'a> {
     pub(super) value: Option<Argument<'a>>,
 }
 
-/// Tells whether a line was written to `trace_marker`.
+/// Returns whether a line was written to `trace_marker`.
 pub(super) fn is_marker(line: &Line<'_>) -> bool {
     MARKERS.contains(&line.event)
 }
 
 impl<'a> Marker<'a> {
-    /// Returns what a line says; `None` if it is no such event.
+    /// Parses a line; returns `None` if it is not such an event.
     pub(super) fn of(line: &Line<'a>) -> Option<Self> {
         if !is_marker(line) {
             return None;
         }
-        // Some kernels write the function before it.
+        // Some kernels print the function's name first.
         let text = line.details.strip_prefix("tracing_mark_write: ").unwrap_or(line.details);
         let mut parts = text.splitn(2, '|');
         let (letter, rest) = (parts.next()?, parts.next().unwrap_or_default());
         let (process, rest) = rest.split_once('|').unwrap_or((rest, ""));
         let process = process.trim().parse().ok();
-        // A name may have bars.
+        // A name may contain bars.
         let last = || rest.rsplit_once('|');
         let (name, kind, value) = match letter {
             "B" => (rest, EventKind::DurationBegin, None),

@@ -8,15 +8,15 @@ use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError, Wri
 use super::line::Line;
 use super::scheduler::{Scheduled, Task};
 
-/// The most threads whose wakeup is remembered.
+/// The maximum number of threads in [`Wakeups`].
 const MAX_WOKEN: usize = 1 << 16;
 
-/// The threads whose `sched_waking` was met: their `sched_wakeup` is the second half of it.
+/// The threads with a `sched_waking`, which the next `sched_wakeup` of the thread repeats.
 #[derive(Debug, Default)]
 pub(crate) struct Wakeups(HashSet<u64>);
 
 impl Wakeups {
-    /// Tells whether an event says nothing new.
+    /// Returns whether an event repeats the one before.
     pub(crate) fn is_repeated(&mut self, scheduled: &Scheduled<'_>) -> bool {
         if self.0.len() >= MAX_WOKEN {
             self.0.clear();
@@ -35,7 +35,7 @@ impl Wakeups {
     }
 }
 
-/// Writes a scheduling record; with a mark, if it is [`ADDED`] to what carries it.
+/// Writes a scheduling record, which is marked as [`ADDED`] if a document carries it as well.
 pub(crate) fn write(
     writer: &mut Writer<Vec<u8>>,
     ticks: u64,
@@ -63,7 +63,7 @@ pub(crate) fn write(
         Scheduled::Waking { task, cpu } => {
             wakeup(writer, ticks, (task, cpu), line.thread, is_added)
         }
-        // It may be told where an interrupt came in.
+        // The line's thread may be one that an interrupt stopped, not the waker.
         Scheduled::Wakeup { task, cpu } => wakeup(writer, ticks, (task, cpu), 0, is_added),
     }
 }

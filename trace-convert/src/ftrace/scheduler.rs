@@ -4,7 +4,7 @@ use trace_format::layout::ThreadState;
 
 use super::line::Line;
 
-/// A thread as the scheduler's events tell it.
+/// A thread in an event of the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Task<'a> {
     pub(crate) name: &'a str,
@@ -17,14 +17,14 @@ pub(crate) struct Task<'a> {
 pub(crate) enum Scheduled<'a> {
     /// `sched_switch`
     Switch { outgoing: Task<'a>, state: ThreadState, incoming: Task<'a> },
-    /// `sched_waking`, on the CPU of the thread that wakes it up.
+    /// `sched_waking`, on the waker's CPU.
     Waking { task: Task<'a>, cpu: u16 },
-    /// `sched_wakeup` and `sched_wakeup_new`: it is on the list of its CPU.
+    /// `sched_wakeup` and `sched_wakeup_new`, when the task is in its CPU's run queue.
     Wakeup { task: Task<'a>, cpu: u16 },
 }
 
 impl<'a> Scheduled<'a> {
-    /// Returns what a line says of scheduling.
+    /// Parses a scheduling event.
     pub(crate) fn of(line: &Line<'a>) -> Option<Self> {
         match line.event {
             "sched_switch" => switch(line.details),
@@ -37,8 +37,7 @@ impl<'a> Scheduled<'a> {
     }
 }
 
-/// `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2
-/// next_prio=120`
+/// `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120`
 fn switch(details: &str) -> Option<Scheduled<'_>> {
     let Some((before, after)) = details.split_once("==> next_comm=") else {
         return reported_switch(details);
@@ -49,8 +48,7 @@ fn switch(details: &str) -> Option<Scheduled<'_>> {
     Some(Scheduled::Switch { outgoing, state, incoming })
 }
 
-/// `comm=a pid=1 prio=120 success=1 target_cpu=000`; without `success` in
-/// kernels since 4.3.
+/// `comm=a pid=1 prio=120 success=1 target_cpu=000`. Kernels since 4.3 do not print `success`.
 fn woken<'a>(line: &Line<'a>) -> Option<(Task<'a>, u16)> {
     let (task, rest) =
         task(line.details, ["comm=", " pid=", "prio="]).or_else(|| reported_task(line.details))?;
@@ -70,7 +68,7 @@ fn reported_switch(details: &str) -> Option<Scheduled<'_>> {
     Some(Scheduled::Switch { outgoing, state, incoming })
 }
 
-/// `a:1 [120]`, with what follows.
+/// `a:1 [120]`; also returns the text after it.
 fn reported_task(text: &str) -> Option<(Task<'_>, &str)> {
     let (name, rest) = text.rsplit_once(" [")?;
     let (name, thread) = name.rsplit_once(':')?;
@@ -79,8 +77,8 @@ fn reported_task(text: &str) -> Option<(Task<'_>, &str)> {
     Some((Task { name, thread, priority }, rest))
 }
 
-/// Returns the thread at the start of `details`, with what follows. Its name
-/// may have blanks, and what looks like a field.
+/// Returns the thread at the start of `details`, and the text after its name. The name may contain
+/// blanks and text like a field.
 fn task<'a>(details: &'a str, keys: [&str; 3]) -> Option<(Task<'a>, &'a str)> {
     let [name, thread, priority] = keys;
     let (name, rest) = details.strip_prefix(name)?.rsplit_once(thread)?;
@@ -89,12 +87,12 @@ fn task<'a>(details: &'a str, keys: [&str; 3]) -> Option<(Task<'a>, &'a str)> {
     Some((Task { name, thread, priority }, rest))
 }
 
-/// Returns what follows a key.
+/// Returns the value of a key.
 fn field<'a>(fields: &'a str, key: &str) -> Option<&'a str> {
     fields.split_ascii_whitespace().find_map(|field| field.strip_prefix(key))
 }
 
-/// Returns the state that ftrace has letters for, as `R+` or `D|W`.
+/// Returns the state for ftrace's letters, such as `R+` or `D|W`.
 fn state(letters: &str) -> Option<ThreadState> {
     Some(match letters.chars().next()? {
         'R' => ThreadState::RUNNING,
@@ -160,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn as_trace_cmd_reports_them() {
+    fn lines_of_trace_cmd_report() {
         let task = |name, thread| Task { name, thread, priority: 120 };
         let (outgoing, incoming) = (task("a: b [x]", 12), task("swapper/0", 0));
         let state = ThreadState::BLOCKED;
@@ -178,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed() {
+    fn malformed_lines() {
         for details in [
             "",
             "prev_comm=a",

@@ -1,4 +1,4 @@
-//! The clocks of several archives.
+//! The clocks of the merged archives.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -7,22 +7,20 @@ use trace_format::layout::ARTIFICIAL_KOID_BIT;
 use trace_format::{Event, Item, Provider, Reader, Record, TickRate};
 
 use crate::ConvertError;
-use trace_analyze::is_clock_anchor;
-use trace_analyze::Damage;
-use trace_analyze::{arguments, koids};
+use trace_analyze::{arguments, is_clock_anchor, koids, Damage};
 
-/// How far apart boot times of the same boot may be: the wall clock may have
-/// been set a little between two recordings.
+/// The maximum difference between boot times of the same boot: the wall clock may be adjusted
+/// between two recordings.
 const SAME_BOOT_NANOS: u64 = 2_000_000_000;
 
-/// Anchors nearer than this say less of a clock's rate than its archive does.
-const MIN_APART_NANOS: u64 = 1_000_000_000;
+/// The minimum distance of anchors for a clock's rate. Otherwise the archive's rate is more exact.
+const MIN_DISTANCE_NANOS: u64 = 1_000_000_000;
 
-/// A wall clock that goes wrong by less, and by less than a thousandth, was not
-/// set but kept right.
+/// A smaller deviation of the wall clock, or one of less than a thousandth, is an adjustment of its
+/// rate.
 const MIN_SET_NANOS: u64 = 1_000_000;
 
-/// A time in a provider's ticks and in others.
+/// A time in a provider's ticks and in system clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Anchor {
     ticks: u64,
@@ -30,12 +28,12 @@ struct Anchor {
     realtime: u64,
 }
 
-/// What an archive says of its providers' clocks.
+/// The clock anchors of an archive.
 #[derive(Debug, Clone, Default)]
 pub struct Clocks {
     /// The first and the last anchor of each provider.
     anchors: HashMap<Option<u32>, (Anchor, Anchor)>,
-    /// The largest koid of a process or thread that the kernel gave.
+    /// The largest koid that the kernel assigned.
     largest_koid: u64,
 }
 
@@ -52,7 +50,8 @@ impl Clocks {
                 clocks.event(item, event);
             }
             let (process, thread) = koids::named(&item.record);
-            let given = [process, thread].into_iter().flatten().filter(|koid| is_given(*koid));
+            let given =
+                [process, thread].into_iter().flatten().filter(|koid| is_kernel_koid(*koid));
             clocks.largest_koid = given.fold(clocks.largest_koid, u64::max);
         })?;
         Ok(clocks)
@@ -72,7 +71,7 @@ impl Clocks {
         }
     }
 
-    /// Returns when the machine was booted, by the wall clock.
+    /// Returns the boot times by the wall clock, of each provider.
     fn boots(&self) -> impl Iterator<Item = u64> + '_ {
         self.anchors.values().map(|(first, _)| first.realtime.saturating_sub(first.boottime))
     }
@@ -82,10 +81,10 @@ impl Clocks {
 #[derive(Debug)]
 pub(super) struct Timeline {
     archives: Vec<Clocks>,
-    /// What is taken off the wall clock; `None` if times are since boot.
-    realtime_less: Option<u64>,
-    /// What is added to the koids of each archive.
-    raised_by: Vec<u64>,
+    /// The offset that is subtracted from the wall clock; `None` if times are since boot.
+    realtime_offset: Option<u64>,
+    /// The offset of the koids of each archive.
+    koid_offset: Vec<u64>,
 }
 
 impl Timeline {
@@ -95,69 +94,67 @@ impl Timeline {
         let is_one_boot = boots().max().unwrap_or(0) - earliest <= SAME_BOOT_NANOS;
         let anchors = || clocks.iter().flat_map(|clocks| clocks.anchors.values());
         let start = || anchors().map(|(first, _)| first.realtime).min().unwrap_or(0);
-        // The oldest event may be older than the oldest anchor, by a day at most.
+        // Events may precede the first anchor by up to a day.
         let start = || start().saturating_sub(86_400_000_000_000);
-        let realtime_less = (!is_one_boot).then(start);
-        Self { archives: clocks.to_vec(), realtime_less, raised_by: raised_by(clocks) }
+        let realtime_offset = (!is_one_boot).then(start);
+        Self { archives: clocks.to_vec(), realtime_offset, koid_offset: koid_offset(clocks) }
     }
 
-    /// Returns what is added to koids, so that those of several boots differ.
-    pub(super) fn raised_by(&self, archive: usize) -> u64 {
-        self.raised_by.get(archive).copied().unwrap_or(0)
+    pub(super) fn koid_offset(&self, archive: usize) -> u64 {
+        self.koid_offset.get(archive).copied().unwrap_or(0)
     }
 
     pub(super) fn is_realtime(&self) -> bool {
-        self.realtime_less.is_some()
+        self.realtime_offset.is_some()
     }
 
     fn anchors(&self, archive: usize, provider: Option<u32>) -> Option<(Anchor, Anchor)> {
         self.archives.get(archive).and_then(|clocks| clocks.anchors.get(&provider)).copied()
     }
 
-    /// Returns by how much the wall clock was set while a provider was recorded,
-    /// in nanoseconds, if that matters and is more than to keep it right.
+    /// Returns by how many nanoseconds the wall clock was set during a provider's recording, if
+    /// times are of the wall clock and it was set.
     pub(super) fn wall_clock_set(&self, archive: usize, provider: Option<u32>) -> Option<i64> {
-        self.realtime_less?;
+        self.realtime_offset?;
         let (first, last) = self.anchors(archive, provider)?;
-        let apart = last.boottime.wrapping_sub(first.boottime) as i64;
+        let distance = last.boottime.wrapping_sub(first.boottime) as i64;
         let by_wall_clock = last.realtime.wrapping_sub(first.realtime) as i64;
-        let set = by_wall_clock.wrapping_sub(apart);
-        (set.unsigned_abs() > MIN_SET_NANOS + apart.unsigned_abs() / 1000).then_some(set)
+        let set = by_wall_clock.wrapping_sub(distance);
+        (set.unsigned_abs() > MIN_SET_NANOS + distance.unsigned_abs() / 1000).then_some(set)
     }
 
-    pub(super) fn knows(&self, archive: usize, provider: Option<u32>) -> bool {
+    pub(super) fn has_anchors(&self, archive: usize, provider: Option<u32>) -> bool {
         self.anchors(archive, provider).is_some()
     }
 
-    /// Returns how ticks of a provider are to be converted.
+    /// Returns the conversion of a provider's ticks.
     pub(super) fn clock(&self, archive: usize, provider: &Provider) -> Clock {
         let rate = provider.tick_rate();
         let Some((first, last)) = self.anchors(archive, provider.id()) else {
-            return Clock { rate, ticks: 0, nanos: 0, slope: None, raised_by: 0 };
+            return Clock { rate, ticks: 0, nanos: 0, slope: None, koid_offset: 0 };
         };
-        let nanos = |anchor: Anchor| match self.realtime_less {
+        let nanos = |anchor: Anchor| match self.realtime_offset {
             Some(less) => anchor.realtime.saturating_sub(less),
             None => anchor.boottime,
         };
-        // The wall clock may be set in between.
-        let apart = last.boottime.saturating_sub(first.boottime);
-        let is_slope = apart >= MIN_APART_NANOS && last.ticks > first.ticks;
-        let slope = is_slope.then(|| (apart, last.ticks - first.ticks));
+        // The wall clock may be set between the anchors.
+        let distance = last.boottime.saturating_sub(first.boottime);
+        let is_slope = distance >= MIN_DISTANCE_NANOS && last.ticks > first.ticks;
+        let slope = is_slope.then(|| (distance, last.ticks - first.ticks));
         Clock {
             rate,
             ticks: first.ticks,
             nanos: nanos(first),
             slope,
-            raised_by: self.raised_by(archive),
+            koid_offset: self.koid_offset(archive),
         }
     }
 }
 
-/// Returns what is to be added to the koids of each archive: nothing for those
-/// of the first boot, and of an unknown one.
-fn raised_by(clocks: &[Clocks]) -> Vec<u64> {
+/// Returns the offset of the koids of each archive: 0 for the first boot, and for an unknown one.
+fn koid_offset(clocks: &[Clocks]) -> Vec<u64> {
     let largest = clocks.iter().map(|clocks| clocks.largest_koid).max().unwrap_or(0);
-    // Viewers take 32 bits, of which Linux uses 22.
+    // Viewers support 32 bits, and Linux uses 22.
     let unit = (largest.min(1 << 40) + 1).next_power_of_two().max(1 << 22);
     let mut known: Vec<u64> = Vec::new();
     let of = |clocks: &Clocks| {
@@ -172,22 +169,22 @@ fn raised_by(clocks: &[Clocks]) -> Vec<u64> {
     clocks.iter().map(of).collect()
 }
 
-/// Tells whether a koid was given by a kernel to a process or thread.
-fn is_given(koid: u64) -> bool {
+/// Returns whether the kernel assigned a koid to a process or thread.
+fn is_kernel_koid(koid: u64) -> bool {
     koid != 0 && koid & ARTIFICIAL_KOID_BIT == 0
 }
 
-/// How ticks and koids of a provider are to be converted.
+/// The conversion of a provider's ticks and koids.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     rate: TickRate,
-    /// A time in ticks, and the same in nanoseconds.
+    /// A time in ticks, and the same time in nanoseconds.
     ticks: u64,
     nanos: u64,
-    /// So many nanoseconds are so many ticks, if that was measured.
+    /// Nanoseconds and ticks of the same length, if anchors give the rate.
     slope: Option<(u64, u64)>,
-    /// What is added to koids. Those of a provider without anchors stay.
-    raised_by: u64,
+    /// The offset of koids: 0 for a provider without anchors.
+    koid_offset: u64,
 }
 
 impl Clock {
@@ -199,8 +196,8 @@ impl Clock {
     }
 
     pub(super) fn koid(&self, koid: u64) -> u64 {
-        if is_given(koid) {
-            koid.wrapping_add(self.raised_by)
+        if is_kernel_koid(koid) {
+            koid.wrapping_add(self.koid_offset)
         } else {
             koid
         }

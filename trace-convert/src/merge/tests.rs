@@ -9,14 +9,14 @@ use trace_analyze::check::{self, Verdict};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// What a provider's clock is, and when.
+/// A provider's clock and boot time.
 struct Machine {
-    /// When it was booted, in nanoseconds of the wall clock.
+    /// The boot time, in nanoseconds of the wall clock.
     boot: u64,
     ticks_per_second: u64,
     /// The provider's ticks at boot.
     ticks_at_boot: u64,
-    /// By how much the wall clock is set between the anchors.
+    /// The nanoseconds by which the wall clock is set between the anchors.
     set: u64,
 }
 
@@ -43,7 +43,7 @@ impl Machine {
     fn archive(&self, name: &str, begin: u64, end: u64) -> Vec<u8> {
         let mut writer = Writer::new(Vec::new()).unwrap();
         writer.provider(7, "app").unwrap();
-        // The rate is a little wrong, as it is where it was only estimated.
+        // The rate is slightly wrong, like an estimated one.
         writer.initialization(self.ticks_per_second + 1000).unwrap();
         self.anchor(&mut writer, begin - SECOND, 0);
         let kind = EventKind::DurationComplete { end: self.ticks(end) };
@@ -121,7 +121,7 @@ fn archives_of_two_machines() {
     let one = Machine { boot: WALL, ticks_per_second: SECOND, ticks_at_boot: 0, set: 0 };
     let other =
         Machine { boot: WALL - 5000 * SECOND, ticks_per_second: SECOND, ticks_at_boot: 9, set: 0 };
-    // Both at the same time.
+    // Both begin at the same time.
     let archives = [
         one.archive("a", 100 * SECOND, 101 * SECOND),
         other.archive("b", 5100 * SECOND, 5101 * SECOND),
@@ -134,7 +134,7 @@ fn archives_of_two_machines() {
 }
 
 #[test]
-fn without_anchors_times_stay() {
+fn times_without_anchors_are_kept() {
     let records = [Record::from(event("cat", "x", 5, EventKind::DurationComplete { end: 9 }))];
     let archive = crate::testing::archive(&records);
     let (output, summary, _) = merged(&[archive.clone(), archive]);
@@ -143,7 +143,7 @@ fn without_anchors_times_stay() {
 }
 
 #[test]
-fn a_wall_clock_that_is_set() {
+fn a_wall_clock_that_was_set_is_reported() {
     let steady = Machine { boot: WALL, ticks_per_second: SECOND, ticks_at_boot: 0, set: 0 };
     let other = Machine { boot: WALL - 5000 * SECOND, set: 10 * SECOND, ..steady };
     let archives = [
@@ -158,7 +158,7 @@ fn a_wall_clock_that_is_set() {
 }
 
 #[test]
-fn what_is_said_of_a_provider_that_has_written_nothing() {
+fn provider_events_of_a_provider_without_records_are_kept() {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider_event(7, ProviderEvent::BUFFER_FULL).unwrap();
     writer.provider(8, "app").unwrap();
@@ -169,7 +169,7 @@ fn what_is_said_of_a_provider_that_has_written_nothing() {
 }
 
 #[test]
-fn references_that_lead_nowhere() {
+fn unresolved_references_stay_unresolved() {
     let broken = Event {
         thread: Thread::UNKNOWN,
         name: Text::UNKNOWN,
@@ -205,7 +205,7 @@ fn who(archive: &[u8]) -> Vec<(u64, u64, Option<u64>)> {
 }
 
 #[test]
-fn processes_of_another_boot_are_others() {
+fn processes_of_another_boot_get_other_koids() {
     const UNIT: u64 = 1 << 22;
     let one = Machine { boot: WALL, ticks_per_second: SECOND, ticks_at_boot: 0, set: 0 };
     let other = Machine { boot: WALL - 5000 * SECOND, ..one };
@@ -217,7 +217,7 @@ fn processes_of_another_boot_are_others() {
     let koids = [(1, 2, None), (1 + UNIT, 2 + UNIT, None), (1, 2, None)];
     let output = merged(&archives).0;
     assert_eq!(who(&output), koids.map(|koids| [koids; 3]).concat());
-    // What was raised already stays apart from a third.
+    // Merging the result with a third archive keeps the koids distinct.
     let third = Machine { boot: WALL + 5000 * SECOND, ..one };
     let more = [output, third.archive("d", 2 * SECOND, 3 * SECOND)];
     let processes: Vec<u64> = who(&merged(&more).0).iter().map(|who| who.0).collect();
@@ -226,7 +226,7 @@ fn processes_of_another_boot_are_others() {
 }
 
 #[test]
-fn flows_that_begin_twice() {
+fn flows_that_begin_twice_are_counted() {
     let flow = |begins: &[u64], ends: &[u64]| {
         let begins = begins.iter().map(|id| EventKind::FlowBegin { id: *id });
         let kinds = begins.chain(ends.iter().map(|id| EventKind::FlowEnd { id: *id }));
@@ -235,7 +235,7 @@ fn flows_that_begin_twice() {
         crate::testing::archive(&records)
     };
     let (output, summary, _) = merged(&[flow(&[1, 2, 3], &[1]), flow(&[1], &[1, 2])]);
-    assert_eq!(summary.flows_begun_again, 1);
+    assert_eq!(summary.repeated_flows, 1);
     let ids: Vec<u64> = who(&output).iter().filter_map(|who| who.2).collect();
     assert_eq!(ids, [1, 2, 3, 1, 1, 1, 2]);
 }

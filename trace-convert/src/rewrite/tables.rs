@@ -1,7 +1,6 @@
-//! Which indexes of a provider are registered in the new archive.
+//! The indexes of a provider that are registered in the new archive.
 
-/// The places of a page. Tables are in pages: an index takes the memory of its page, not of all
-/// indexes.
+/// The indexes of a page. A table allocates only the pages in use.
 const PAGE: usize = 256;
 
 /// The tables of a provider.
@@ -15,20 +14,20 @@ pub(super) struct Tables {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pages: Vec<Option<Box<[State; PAGE]>>>,
-    /// The indexes with a new meaning since this list was last taken.
+    /// The indexes with a new value since the last [`Table::take_noted`].
     noted: Vec<u16>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
 struct State {
-    /// The present meaning of the index is registered in the new archive.
+    /// The current value of the index is registered in the new archive.
     is_registered: bool,
-    /// The index is in the list.
+    /// The index is in `noted`.
     is_noted: bool,
 }
 
 impl Table {
-    /// Gives an index a new meaning, which is not registered yet.
+    /// Marks an index as having a new value, which is not registered yet.
     pub(super) fn note(&mut self, index: u16) {
         let state = self.state(index);
         state.is_registered = false;
@@ -37,13 +36,13 @@ impl Table {
         }
     }
 
-    /// Makes an index registered; returns whether it was.
+    /// Marks an index as registered; returns whether it was before.
     #[inline]
     pub(super) fn register(&mut self, index: u16) -> bool {
         std::mem::replace(&mut self.state(index).is_registered, true)
     }
 
-    /// Returns the indexes with a new meaning since the last call.
+    /// Returns the indexes with a new value since the last call.
     pub(super) fn take_noted(&mut self) -> Vec<u16> {
         let noted = std::mem::take(&mut self.noted);
         noted.iter().for_each(|index| self.state(*index).is_noted = false);
@@ -66,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_is_registered_once_for_each_meaning() {
+    fn an_index_is_registered_once_for_each_value() {
         let mut table = Table::default();
         assert_eq!([table.register(300), table.register(300)], [false, true]);
         table.note(300);
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_that_of_the_pages_in_use() {
+    fn only_pages_in_use_are_allocated() {
         let mut table = Table::default();
         assert_eq!(table.pages.capacity(), 0);
         table.register(32_767);

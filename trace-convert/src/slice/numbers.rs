@@ -1,26 +1,26 @@
-//! Which records cannot tell by themselves whether they stay.
+//! Numbers for records that are kept or omitted together with others.
 
 use trace_format::{Event, EventKind, Item, Record, Value};
 
 use trace_analyze::carried::{ADDED, EVENT, MORE, SHOWN};
 
-/// Numbers the records that cannot tell by themselves whether they stay, the
-/// same in each pass: begins and ends, and events that are carried whole, with
-/// the record behind that shows them.
+/// Numbers the records whose selection depends on other records, with the same numbers in each
+/// pass: begins and ends, and events that are carried as JSON with the record after them that
+/// repeats them.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     next: usize,
-    /// The provider and number of an event that is carried whole.
+    /// The provider and number of an event that is carried as JSON.
     carried: Option<(Option<u32>, usize)>,
-    /// Whether the counter that comes next shows it.
-    is_shown: bool,
+    /// Whether the next counter repeats this event.
+    is_repeated: bool,
 }
 
 impl Numbers {
     /// Returns the number of a record, if it has one.
     pub(super) fn of(&mut self, item: &Item<'_>) -> Option<usize> {
         let name = match &item.record {
-            // They can come between.
+            // These may be between a carried event and its record.
             Record::String { .. }
             | Record::Thread { .. }
             | Record::Metadata(_)
@@ -34,13 +34,13 @@ impl Numbers {
             EVENT => Some((item.provider.id(), self.new_number())),
             _ => None,
         };
-        self.is_shown = name == SHOWN && self.carried.is_some();
+        self.is_repeated = name == SHOWN && self.carried.is_some();
         self.carried.map(|(_, number)| number)
     }
 
     fn of_other(&mut self, item: &Item<'_>, record: &Record<'_>) -> Option<usize> {
-        // More counters may show the same event.
-        if std::mem::take(&mut self.is_shown) && is_counter(record) {
+        // Several counters may repeat one event.
+        if std::mem::take(&mut self.is_repeated) && is_counter(record) {
             return self.carried.map(|(_, number)| number);
         }
         match (self.carried.take(), record) {
@@ -49,7 +49,7 @@ impl Numbers {
             {
                 Some(number)
             }
-            (_, Record::Event(event)) if is_half(event) => Some(self.new_number()),
+            (_, Record::Event(event)) if is_begin_or_end(event) => Some(self.new_number()),
             _ => None,
         }
     }
@@ -64,7 +64,7 @@ fn is_counter(record: &Record<'_>) -> bool {
     matches!(record, Record::Event(Event { kind: EventKind::Counter { .. }, .. }))
 }
 
-/// Tells whether a record only shows what a blob carries.
+/// Returns whether a record only repeats a carried event for viewers.
 fn is_added(item: &Item<'_>, record: &Record<'_>) -> bool {
     record
         .arguments()
@@ -72,8 +72,8 @@ fn is_added(item: &Item<'_>, record: &Record<'_>) -> bool {
         .any(|argument| argument.value == Value::Bool(true) && item.text(argument.name) == ADDED)
 }
 
-/// Tells whether an event has another half.
-fn is_half(event: &Event<'_>) -> bool {
+/// Returns whether an event is a begin or an end.
+fn is_begin_or_end(event: &Event<'_>) -> bool {
     use EventKind::{AsyncBegin, AsyncEnd, DurationBegin, DurationEnd};
     matches!(event.kind, DurationBegin | DurationEnd | AsyncBegin { .. } | AsyncEnd { .. })
 }

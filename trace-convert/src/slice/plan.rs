@@ -1,4 +1,4 @@
-//! What stays of the records that cannot tell it by themselves.
+//! The first pass: selects records that depend on others.
 
 use std::io::Read;
 
@@ -8,27 +8,26 @@ use super::numbers::Numbers;
 use super::select::{Filter, Selection};
 use crate::ConvertError;
 use trace_analyze::catalog::Catalog;
-use trace_analyze::koids;
 use trace_analyze::pairing::{Edge, Outcome, Pairing, Track};
-use trace_analyze::Damage;
+use trace_analyze::{koids, Damage};
 
-/// The most begins and ends that wait for each other.
+/// The maximum number of begins and ends that wait for their counterpart.
 const MAX_WAITING: usize = 1 << 18;
 
-/// What is to stay of an archive.
+/// The selected records of an archive.
 ///
-/// It takes a bit for each begin, end, and event that is carried whole.
+/// It takes a bit for each begin, end, and event that is carried as JSON.
 #[derive(Debug)]
 pub struct Plan<'s> {
     pub(super) selection: &'s Selection<'s>,
     pub(super) kept: Marks,
-    pub(super) forgotten: u64,
-    /// Processes and threads that were asked for, and are not there.
+    pub(super) unpaired: u64,
+    /// The selected processes and threads that are not in the archive.
     missing: (Vec<u64>, Vec<u64>),
 }
 
 impl<'s> Plan<'s> {
-    /// Reads all of an archive to see what is to stay of it.
+    /// Reads an archive and selects its records.
     ///
     /// # Errors
     ///
@@ -42,20 +41,20 @@ impl<'s> Plan<'s> {
         Ok(planner.finish())
     }
 
-    /// Returns a process that was asked for and is not in the archive.
+    /// Returns a process of the selection that is not in the archive.
     #[must_use]
     pub fn missing_process(&self) -> Option<u64> {
         self.missing.0.first().copied()
     }
 
-    /// Returns a thread that was asked for and is not in the archive.
+    /// Returns a thread of the selection that is not in the archive.
     #[must_use]
     pub fn missing_thread(&self) -> Option<u64> {
         self.missing.1.first().copied()
     }
 }
 
-/// A bit for each number; those that were not set are true.
+/// A bit for each number, which is initially true.
 #[derive(Debug, Default)]
 pub(super) struct Marks(Vec<u64>);
 
@@ -88,7 +87,7 @@ impl<'s> Planner<'s> {
         let koids = |koids: Option<&[u64]>| koids.unwrap_or_default().to_vec();
         let missing = (koids(selection.processes), koids(selection.threads));
         Self {
-            plan: Plan { selection, kept: Marks::default(), forgotten: 0, missing },
+            plan: Plan { selection, kept: Marks::default(), unpaired: 0, missing },
             filter: Filter::new(selection),
             catalog: Catalog::default(),
             numbers: Numbers::default(),
@@ -98,22 +97,22 @@ impl<'s> Planner<'s> {
 
     fn record(&mut self, item: &Item<'_>) {
         self.catalog.note(item);
-        self.note_who(item);
+        self.note_koids(item);
         let Some(number) = self.numbers.of(item) else { return };
         if let Record::Blob(_) = item.record {
-            // It stays, unless the record behind it says otherwise.
+            // A carried event is kept, unless the record after it is omitted.
             return;
         }
-        self.plan.kept.set(number, self.filter.stays(&mut self.catalog, item));
+        self.plan.kept.set(number, self.filter.keeps(&mut self.catalog, item));
         if let Record::Event(event) = &item.record {
             self.event(item, event, number);
         }
     }
 
     fn event(&mut self, item: &Item<'_>, event: &Event<'_>, number: usize) {
-        let is_wanted = self.filter.wants(&mut self.catalog, item, event);
-        // Of flows each event is by itself.
-        let Some(edge) = Edge::of(&mut self.catalog, item, event, (number, is_wanted)) else {
+        let is_selected = self.filter.selects(&mut self.catalog, item, event);
+        // Flow events are selected separately.
+        let Some(edge) = Edge::of(&mut self.catalog, item, event, (number, is_selected)) else {
             return;
         };
         if let Track::Flow { .. } = edge.track {
@@ -121,13 +120,13 @@ impl<'s> Planner<'s> {
         }
         for outcome in self.pairing.push(&self.catalog, edge) {
             let is_begin = matches!(&outcome, Outcome::Unpaired(edge) if !edge.is_end);
-            self.plan.forgotten += u64::from(is_begin);
+            self.plan.unpaired += u64::from(is_begin);
             self.plan.keep(&self.filter, &outcome);
         }
     }
 
-    /// Takes note of who is there of those that were asked for.
-    fn note_who(&mut self, item: &Item<'_>) {
+    /// Removes the record's process and thread from the missing ones.
+    fn note_koids(&mut self, item: &Item<'_>) {
         let (processes, threads) = &mut self.plan.missing;
         if processes.is_empty() && threads.is_empty() {
             return;
@@ -145,15 +144,15 @@ impl<'s> Planner<'s> {
 }
 
 impl Plan<'_> {
-    /// Keeps a begin and its end together, or leaves both out.
+    /// Keeps a begin and its end, or omits both.
     fn keep(&mut self, filter: &Filter<'_>, outcome: &Outcome<(usize, bool)>) {
         let (begin, over) = match outcome {
             Outcome::Pair { begin, end } => (begin, end.nanos),
             Outcome::Cut { begin, over } => (begin, *over),
             Outcome::Unpaired(_) => return,
         };
-        let (number, is_wanted) = begin.value;
-        let is_kept = is_wanted && filter.reaches_in(begin.nanos, over);
+        let (number, is_selected) = begin.value;
+        let is_kept = is_selected && filter.reaches_in(begin.nanos, over);
         self.kept.set(number, is_kept);
         if let Outcome::Pair { end, .. } = outcome {
             self.kept.set(end.value.0, is_kept);

@@ -1,4 +1,4 @@
-//! What is to be in a slice.
+//! The selection of records for a slice.
 
 use std::fmt;
 
@@ -9,20 +9,20 @@ use trace_analyze::carried::PREFIX;
 use trace_analyze::catalog::{Catalog, LabelId};
 use trace_analyze::{is_clock_anchor, Loss};
 
-/// What is to be in a slice.
+/// The selection of records for a slice.
 #[derive(Default)]
 pub struct Selection<'a> {
-    /// From this time on, in nanoseconds of the providers' clocks.
+    /// The first time, in nanoseconds of the providers' clocks.
     pub from: u64,
-    /// Until before this time; `None` for the end.
+    /// The time after the last one; `None` for the archive's end.
     pub to: Option<u64>,
-    /// Which categories; `None` for all.
+    /// Selects categories; `None` for all.
     pub category: Option<&'a dyn Fn(&str) -> bool>,
-    /// Which names of events; `None` for all.
+    /// Selects names of events; `None` for all.
     pub name: Option<&'a dyn Fn(&str) -> bool>,
-    /// Which processes, by koid; `None` for all.
+    /// The koids of processes; `None` for all.
     pub processes: Option<&'a [u64]>,
-    /// Which threads, by koid; `None` for all.
+    /// The koids of threads; `None` for all.
     pub threads: Option<&'a [u64]>,
 }
 
@@ -37,10 +37,10 @@ impl fmt::Debug for Selection<'_> {
     }
 }
 
-/// A selection with what it has said already.
+/// A selection with a cache of its results.
 pub(super) struct Filter<'a> {
     selection: &'a Selection<'a>,
-    /// By label.
+    /// The result for each label.
     labels: Vec<Option<bool>>,
 }
 
@@ -61,9 +61,9 @@ impl<'a> Filter<'a> {
         self.is_before_end(begin) && end.max(begin) >= self.selection.from
     }
 
-    /// Tells whether a record stays, as far as it tells that by itself: what
-    /// begins has no end, and what ends has no begin.
-    pub(super) fn stays(&mut self, catalog: &mut Catalog, item: &Item<'_>) -> bool {
+    /// Returns whether a record is kept by its own properties, as if begins and ends had no
+    /// counterpart.
+    pub(super) fn keeps(&mut self, catalog: &mut Catalog, item: &Item<'_>) -> bool {
         let event = match &item.record {
             Record::Event(event) => event,
             record => return self.record(item, record),
@@ -75,11 +75,11 @@ impl<'a> Filter<'a> {
             _ => self.is_in_time(nanos),
         };
         is_clock_anchor(item, event)
-            || is_in && (Loss::of(item, event).is_some() || self.wants(catalog, item, event))
+            || is_in && (Loss::of(item, event).is_some() || self.selects(catalog, item, event))
     }
 
-    /// Tells whether an event is wanted, whatever its time.
-    pub(super) fn wants(
+    /// Returns whether an event is selected, regardless of its time.
+    pub(super) fn selects(
         &mut self,
         catalog: &mut Catalog,
         item: &Item<'_>,
@@ -94,9 +94,9 @@ impl<'a> Filter<'a> {
         if self.labels.len() <= place {
             self.labels.resize(place + 1, None);
         }
-        let Some(known) = self.labels.get_mut(place) else { return false };
+        let Some(cached) = self.labels.get_mut(place) else { return false };
         let Selection { category, name, .. } = self.selection;
-        *known.get_or_insert_with(|| {
+        *cached.get_or_insert_with(|| {
             category.is_none_or(|category| category(catalog.category(label)))
                 && name.is_none_or(|name| name(catalog.name(label)))
         })
@@ -111,7 +111,7 @@ impl<'a> Filter<'a> {
         self.selection.processes.is_none_or(|processes| processes.contains(&koid))
     }
 
-    /// Tells whether a record that is no event stays.
+    /// Returns whether a record that is not an event is kept.
     fn record(&self, item: &Item<'_>, record: &Record<'_>) -> bool {
         match record {
             Record::KernelObject(_) => return true,
@@ -148,7 +148,7 @@ impl<'a> Filter<'a> {
             Record::Module(module) => process(module.process),
             Record::Mmap(mmap) => process(mmap.process),
             Record::LargeBlob(blob) => blob.event.is_none_or(|event| thread(event.thread)),
-            // Which threads the others are of is not said, or they are of all.
+            // The other records have no thread, or concern all threads.
             _ => true,
         }
     }

@@ -19,7 +19,7 @@ fn event<'a>(koids: ThreadKoids, ticks: u64, name: &'a str, kind: EventKind) -> 
     Event { ticks, thread, category, name, kind, arguments: Arguments::NONE }.into()
 }
 
-/// Returns an archive that is cut between 100 and 200.
+/// Returns an archive that the tests slice from 100 to 200.
 fn archive() -> Vec<u8> {
     let process = KernelObject {
         object_type: ObjectType::PROCESS,
@@ -64,7 +64,7 @@ fn archive() -> Vec<u8> {
     ])
 }
 
-/// Cuts and returns the lines of records that have a time.
+/// Returns the lines of a slice's records with a time.
 fn cut(selection: &Selection<'_>) -> Vec<String> {
     let mut output = Vec::new();
     let plan = Plan::read(Reader::new(&*archive()), selection).unwrap();
@@ -126,7 +126,7 @@ fn by_process_and_name() {
 }
 
 #[test]
-fn all_of_an_archive() {
+fn a_slice_of_everything() {
     let lines = cut(&Selection::default());
     assert_eq!(lines.len(), 21, "{lines:?}");
 }
@@ -161,7 +161,7 @@ fn wholes() -> impl Strategy<Value = Vec<Whole>> {
 
 proptest! {
     #[test]
-    fn halves_stay_together_in_any_order(
+    fn begins_and_ends_stay_together_in_any_order(
         wholes in wholes(),
         order in prop::collection::vec(any::<u32>(), 100),
         from in 0_u64..1000,

@@ -1,4 +1,4 @@
-//! Folded stacks: the time spent in each stack of names.
+//! Folded stacks: the self time of each stack of names.
 
 use std::cmp::Ordering;
 use std::io;
@@ -10,22 +10,21 @@ use super::{frame_name, named, Framed, Stacks, Visitor};
 use trace_analyze::catalog::{Catalog, DenseMap, LabelId};
 use trace_analyze::stats::Grouping;
 
-/// The most durations within one another that a stack has. A line has the names
-/// of all that is around it, so what is n deep takes n * n of them.
+/// The maximum depth of a stack. A line has the names of all frames, so that the output grows with
+/// the square of the depth.
 pub const MAX_DEPTH: usize = 1 << 10;
 
-/// What stands for all that is deeper.
+/// The frame of all deeper durations.
 const DEEPER: &str = "…";
 
-/// The time spent in each stack.
+/// The self time of each stack.
 #[derive(Debug, Default)]
 pub struct Folded {
     names: Catalog,
     nodes: Vec<Node>,
-    /// Places by the one around, counted from 1, and the name.
+    /// The index of each node, by its parent's index + 1 and its name.
     places: DenseMap<u32>,
-    /// How many durations were deeper than [`MAX_DEPTH`]; all that are so in one
-    /// stack count as `…` within it.
+    /// The number of durations deeper than [`MAX_DEPTH`]. Those of one stack are one frame `…`.
     pub deeper: u64,
 }
 
@@ -34,13 +33,13 @@ pub struct Folded {
 struct Node {
     around: Option<u32>,
     name: u32,
-    /// The time spent in it and in nothing within it.
+    /// The self time, in nanoseconds.
     own: u64,
 }
 
 impl Stacks {
-    /// Returns the time spent in each stack; with a grouping, process or thread
-    /// come first.
+    /// Returns the self time of each stack. With a grouping, stacks start with the process or
+    /// thread.
     ///
     /// # Errors
     ///
@@ -63,7 +62,7 @@ impl Stacks {
         Ok(folded)
     }
 
-    /// Returns the frames that are around all of a thread.
+    /// Returns the outermost frames of a thread.
     fn bottom(&self, grouping: Grouping, koids: ThreadKoids) -> Vec<String> {
         let process = || named(koids.process, self.catalog().process_name(koids.process));
         let thread = || named(koids.thread, self.catalog().thread_name(koids));
@@ -76,9 +75,8 @@ impl Stacks {
 }
 
 impl Folded {
-    /// Returns all stacks that time was spent in, and how many nanoseconds, not
-    /// counting what is within them. Names are from the outermost on, with `;`
-    /// between.
+    /// Returns each stack with its self time in nanoseconds, unless that is 0. Names are ordered
+    /// from the outermost one on, separated by `;`.
     pub fn stacks(&self) -> impl Iterator<Item = (String, u64)> + '_ {
         self.nodes.iter().filter(|node| node.own > 0).map(|node| (self.stack(node), node.own))
     }
@@ -91,7 +89,7 @@ impl Folded {
         names.join(";")
     }
 
-    /// Returns the place of a name within what is around it.
+    /// Returns the node of a name below a parent.
     fn within(&mut self, around: Option<u32>, name: u32) -> u32 {
         let key = around.map_or(0, |around| u64::from(around) + 1) << 32 | u64::from(name);
         let next = self.nodes.len() as u32;
@@ -103,10 +101,10 @@ impl Folded {
     }
 }
 
-/// The way up and down the stacks of a thread.
+/// A visitor that adds self times to nodes.
 struct Climb<'a> {
     folded: &'a mut Folded,
-    /// The names of labels.
+    /// The name of each label.
     names: &'a [u32],
     bottom: Option<u32>,
     path: Vec<u32>,

@@ -1,4 +1,4 @@
-//! Stacks in the formats of others.
+//! Stacks as speedscope's JSON and as CSV.
 
 use std::io::{self, Write};
 
@@ -7,12 +7,11 @@ use crate::csv::cell;
 use trace_analyze::catalog::{Catalog, LabelId};
 
 impl Stacks {
-    /// Writes the JSON of speedscope. Times are in nanoseconds since the first
-    /// begin.
+    /// Writes speedscope's JSON. Times are in nanoseconds since the first begin.
     ///
     /// # Errors
     ///
-    /// Writing failed, or reading a temporary file.
+    /// Writing, or reading a temporary file, failed.
     pub fn speedscope(&self, name: &str, mut output: impl Write) -> io::Result<()> {
         let (frames, numbers) = self.frames();
         output
@@ -30,7 +29,7 @@ impl Stacks {
         output.flush()
     }
 
-    /// Returns the frames of speedscope, and the number of each label's.
+    /// Returns the frames of speedscope, and the frame's number for each label.
     fn frames(&self) -> (Vec<String>, Vec<usize>) {
         let mut frames = Vec::new();
         let mut numbers = Vec::with_capacity(self.labels.len());
@@ -65,14 +64,13 @@ impl Stacks {
         output.write_all(b"]}")
     }
 
-    /// Writes a line for each duration, with a heading. Times are in
-    /// nanoseconds of the providers' clocks; durations are in the order in which
-    /// they are over, thread behind thread. What is within a duration takes from
-    /// its `self_ns` up to its end, and nothing of what reaches over it.
+    /// Writes a header and a line for each duration. Times are in nanoseconds of the providers'
+    /// clocks. Lines are ordered by thread and then by end. A child reduces the `self_ns` of its
+    /// parent up to the parent's end.
     ///
     /// # Errors
     ///
-    /// Writing failed, or reading a temporary file.
+    /// Writing, or reading a temporary file, failed.
     pub fn csv(&self, mut output: impl Write) -> io::Result<()> {
         output.write_all(
             b"process,process_name,thread,thread_name,category,name,depth,begin_ns,duration_ns,self_ns\n",

@@ -1,8 +1,7 @@
-//! Durations by thread and in the order of time, more of them than memory holds.
+//! Durations sorted by thread and time, in a temporary file if there are many.
 //!
-//! So many are sorted at a time, and then wait in a temporary file: what is
-//! sorted together is a run. The durations of a thread are those of all runs,
-//! merged.
+//! An external merge sort: a run is sorted in memory and written to the file. Reading merges the
+//! durations of a thread from all runs.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -15,30 +14,29 @@ use super::Duration;
 use crate::error::temporary;
 use trace_analyze::catalog::{LabelId, ThreadId};
 
-/// So many durations are in memory and sorted at a time.
+/// The number of durations in a run.
 const RUN: usize = 1 << 17;
 
-/// What a duration takes in the file, in bytes: begin, end, label.
+/// The size of a duration in the file, in bytes: begin, end, label.
 const BYTES: usize = 8 + 8 + 4;
 
-/// What is read of all runs together at a time, in bytes; no run has less than
-/// the least of these, nor more than the most.
+/// The size of the read buffers of all runs, in bytes, and the minimum and maximum for one run.
 const READ_BYTES: usize = 4 << 20;
 const LEAST_READ: usize = 64 * BYTES;
 const MOST_READ: usize = 2048 * BYTES;
 
-/// Durations by thread, in the order of time; outer ones come first.
+/// Durations ordered by thread and time. Outer ones precede inner ones.
 #[derive(Debug)]
 pub(super) struct Sorted {
-    /// What was pushed last; sorted at the end.
+    /// The durations that are not in the file.
     waiting: Vec<Duration>,
-    room: usize,
+    capacity: usize,
     runs: Vec<Run>,
     file: Option<File>,
     failed: Option<io::Error>,
 }
 
-/// Where the durations of each thread begin; counted in durations.
+/// The start of each thread's durations, counted in durations.
 #[derive(Debug)]
 struct Run {
     begins: Vec<(ThreadId, u64)>,
@@ -47,26 +45,26 @@ struct Run {
 
 impl Default for Sorted {
     fn default() -> Self {
-        Self::with_room(RUN)
+        Self::with_capacity(RUN)
     }
 }
 
 impl Sorted {
-    fn with_room(room: usize) -> Self {
-        Self { waiting: Vec::new(), room, runs: Vec::new(), file: None, failed: None }
+    fn with_capacity(capacity: usize) -> Self {
+        Self { waiting: Vec::new(), capacity, runs: Vec::new(), file: None, failed: None }
     }
 
-    /// Adds a duration. Of those of the same begin and end, the last is outer:
-    /// what is within another is over first.
+    /// Adds a duration. Of durations with the same begin and end, the last one is the outer one,
+    /// because inner ones end first.
     #[inline]
     pub(super) fn push(&mut self, duration: Duration) {
-        if self.waiting.len() >= self.room {
-            self.put_by();
+        if self.waiting.len() >= self.capacity {
+            self.write_run();
         }
         self.waiting.push(duration);
     }
 
-    /// Ends adding.
+    /// Sorts the remaining durations. Returns an error of an earlier [`Sorted::push`].
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.sort();
         match self.failed.take() {
@@ -76,15 +74,15 @@ impl Sorted {
     }
 
     fn sort(&mut self) {
-        // Those that are equal keep their order.
+        // The sort is stable.
         self.waiting.reverse();
-        self.waiting.sort_by_key(|duration| (duration.thread, duration.place()));
+        self.waiting.sort_by_key(|duration| (duration.thread, duration.sort_key()));
     }
 
-    /// Makes a run of what waits, if the file takes it.
+    /// Writes a run to the file.
     #[cold]
     #[inline(never)]
-    fn put_by(&mut self) {
+    fn write_run(&mut self) {
         self.sort();
         if self.failed.is_none() {
             self.failed = self.write().err();
@@ -111,7 +109,7 @@ impl Sorted {
         Ok(())
     }
 
-    /// Gives `look` the durations of a thread.
+    /// Calls `look` for each duration of a thread.
     pub(super) fn each(
         &self,
         thread: ThreadId,
@@ -121,15 +119,15 @@ impl Sorted {
         let mut heads = BinaryHeap::with_capacity(parts.len());
         for (number, part) in parts.iter_mut().enumerate() {
             if let Some(duration) = part.next()? {
-                // Runs that came later have what is outer.
-                heads.push(Reverse((duration.place(), Reverse(number), duration)));
+                // Of equal durations, those of later runs are outer.
+                heads.push(Reverse((duration.sort_key(), Reverse(number), duration)));
             }
         }
         while let Some(mut head) = heads.peek_mut() {
             let Reverse((_, Reverse(number), duration)) = *head;
             look(duration)?;
             match parts.get_mut(number).map_or(Ok(None), Part::next)? {
-                Some(next) => *head = Reverse((next.place(), Reverse(number), next)),
+                Some(next) => *head = Reverse((next.sort_key(), Reverse(number), next)),
                 None => drop(PeekMut::pop(head)),
             }
         }
@@ -138,14 +136,14 @@ impl Sorted {
 
     fn parts(&self, thread: ThreadId) -> Vec<Part<'_>> {
         let ranges: Vec<(u64, u64)> = self.runs.iter().filter_map(|run| run.of(thread)).collect();
-        let room = READ_BYTES / ranges.len().max(1) / BYTES * BYTES;
-        let room = room.clamp(LEAST_READ, MOST_READ);
+        let capacity = READ_BYTES / ranges.len().max(1) / BYTES * BYTES;
+        let capacity = capacity.clamp(LEAST_READ, MOST_READ);
         let part = |(at, end)| Part::File {
             thread,
             file: self.file.as_ref(),
             at,
             end,
-            room,
+            capacity,
             read: Vec::new(),
             place: 0,
         };
@@ -168,13 +166,13 @@ impl Run {
 /// The durations of a thread in one run.
 enum Part<'a> {
     Memory(std::slice::Iter<'a, Duration>),
-    /// From `at` to `end`, counted in durations; read are those before `at`.
+    /// The durations from `at` to `end` that are not read yet, counted in durations.
     File {
         thread: ThreadId,
         file: Option<&'a File>,
         at: u64,
         end: u64,
-        room: usize,
+        capacity: usize,
         read: Vec<u8>,
         place: usize,
     },
@@ -199,10 +197,10 @@ impl Part<'_> {
     #[cold]
     #[inline(never)]
     fn refill(&mut self) -> io::Result<Option<Duration>> {
-        let Self::File { thread, file: Some(file), at, end, room, read, place } = self else {
+        let Self::File { thread, file: Some(file), at, end, capacity, read, place } = self else {
             return Ok(None);
         };
-        let count = (*end - *at).min((*room / BYTES) as u64);
+        let count = (*end - *at).min((*capacity / BYTES) as u64);
         read.resize(count as usize * BYTES, 0);
         file.read_exact_at(read, *at * BYTES as u64).map_err(temporary)?;
         *at += count;
@@ -212,9 +210,9 @@ impl Part<'_> {
 }
 
 impl Duration {
-    /// Returns what durations of a thread are sorted by.
+    /// Returns the sort key of a thread's durations.
     #[inline]
-    fn place(&self) -> (u64, Reverse<u64>) {
+    fn sort_key(&self) -> (u64, Reverse<u64>) {
         (self.begin, Reverse(self.end))
     }
 
@@ -253,10 +251,10 @@ mod tests {
     proptest! {
         #[test]
         fn runs_are_merged_as_if_all_were_in_memory(
-            room in 1..20usize,
+            capacity in 1..20usize,
             pushed in prop::collection::vec((0..4u32, 0..30u64, 0..5u64), 0..200),
         ) {
-            let mut sorted = Sorted::with_room(room);
+            let mut sorted = Sorted::with_capacity(capacity);
             let mut expected: Vec<Vec<Duration>> = vec![Vec::new(); 5];
             for (label, (thread, begin, length)) in (0..).zip(pushed) {
                 let (end, label, place) = (begin + length, LabelId(label), thread as usize);
@@ -266,7 +264,7 @@ mod tests {
             }
             sorted.finish().unwrap();
             for (thread, mut expected) in (0..).zip(expected) {
-                expected.sort_by_key(Duration::place);
+                expected.sort_by_key(Duration::sort_key);
                 prop_assert_eq!(of(&sorted, thread), expected);
             }
         }
@@ -274,7 +272,7 @@ mod tests {
 
     #[test]
     fn long_runs_are_read_in_pieces() {
-        let mut sorted = Sorted::with_room(3 * MOST_READ / BYTES + 1);
+        let mut sorted = Sorted::with_capacity(3 * MOST_READ / BYTES + 1);
         let (label, thread) = (LabelId(7), ThreadId(0));
         let duration = |number| Duration { begin: number, end: number, label, thread };
         let numbers = 0..10 * MOST_READ as u64 / BYTES as u64;

@@ -15,11 +15,11 @@ fn stacks() -> Stacks {
         event(2, 100, "main", DurationComplete { end: 200 }),
         event(2, 110, "a;b", DurationComplete { end: 140 }),
         event(2, 120, "leaf", DurationComplete { end: 130 }),
-        // Behind what is in it.
+        // Follows its child.
         event(2, 155, "leaf", DurationComplete { end: 160 }),
         event(2, 150, "a;b", DurationComplete { end: 170 }),
         event(3, 100, "main", DurationComplete { end: 150 }),
-        // Reaches out.
+        // Outlasts its parent.
         event(3, 140, "leaf", DurationComplete { end: 170 }),
     ];
     Stacks::read(Reader::new(&*crate::testing::archive(&records))).unwrap()
@@ -42,9 +42,9 @@ fn folded_stacks() {
     assert_eq!(threads.iter().map(|(_, nanos)| nanos).sum::<u64>(), 150);
 }
 
-/// A clock of microseconds cannot tell them apart, but the order can.
+/// With a clock of microseconds, only the order distinguishes them.
 #[test]
-fn of_the_same_times_the_first_is_the_outer_one() {
+fn of_equal_durations_the_first_is_the_outer_one() {
     let complete = EventKind::DurationComplete { end: 20 };
     let records = [event(2, 10, "outer", complete), event(2, 10, "inner", complete)];
     let stacks = Stacks::read(Reader::new(&*crate::testing::archive(&records))).unwrap();
@@ -52,9 +52,9 @@ fn of_the_same_times_the_first_is_the_outer_one() {
     assert_eq!(sorted(&folded), [("outer;inner".to_owned(), 10)]);
 }
 
-/// All of them overlap: a line for each would be as long as there are durations.
+/// All of them overlap: without the limit, the output would be quadratic.
 #[test]
-fn what_is_too_deep_is_together() {
+fn stacks_have_a_limited_depth() {
     let depth = MAX_DEPTH as u64;
     let number = 3 * depth;
     let complete = |begin| EventKind::DurationComplete { end: begin + number };
@@ -104,6 +104,6 @@ fn a_line_for_each_duration() {
     assert_eq!(lines.len(), 8);
     assert_eq!(lines[1], "1,,2,,cat,leaf,2,120,10,10");
     assert_eq!(lines[5], "1,,2,,cat,main,0,100,100,50");
-    // Its length, though it reaches out of what is around it.
+    // The full length, although it outlasts its parent.
     assert_eq!(lines[6], "1,,3,,cat,leaf,1,140,30,10");
 }

@@ -1,4 +1,4 @@
-//! Records with a time.
+//! Events, logs and scheduling records.
 
 use std::fmt::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Labels, blobs and the profiler.
+//! Objects, blobs and profiler records.
 
 use std::fmt::{self, Write};
 

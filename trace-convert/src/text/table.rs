@@ -1,4 +1,4 @@
-//! Records about other records.
+//! Metadata, and string and thread records.
 
 use std::fmt::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Lines as they are expected.
+//! Tests of the line for each record type.
 
 use trace_format::layout::{BlobType, InstantScope, ObjectType, ProviderEvent, ThreadState};
 use trace_format::{

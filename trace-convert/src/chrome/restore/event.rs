@@ -1,4 +1,4 @@
-//! Events as they were.
+//! Restores events of documents.
 
 use trace_format::layout::{InstantScope, ObjectType};
 use trace_format::{
@@ -13,7 +13,7 @@ use crate::chrome::json::Json;
 use crate::tef::scan;
 use trace_analyze::arguments;
 
-/// The members that a record has a place for; `None` where it has none.
+/// The members of an event that its record expresses.
 #[derive(Debug, Default)]
 struct Own<'a> {
     phase: &'static str,
@@ -24,7 +24,7 @@ struct Own<'a> {
     nanos: Option<i128>,
     duration: Option<u64>,
     id: Option<u64>,
-    /// What a flow ends at.
+    /// The slice that a flow end binds to.
     binding: Option<&'static str>,
     scope: Option<InstantScope>,
     /// The first argument, `name`, of a name of a process or thread.
@@ -32,18 +32,18 @@ struct Own<'a> {
 }
 
 impl JsonExporter {
-    /// Adds what a record was as JSON; false if it was not JSON.
+    /// Restores the event of a record; returns `false` if the record was not made of an event.
     pub(super) fn restore(&mut self, item: &Item<'_>) -> bool {
         match &item.record {
             Record::Event(event) => self.restore_event(item, event),
             Record::UserspaceObject(object) => self.restore_object(item, object),
             Record::KernelObject(object) => return self.restore_name(item, object),
-            // A document has them as members of events, and as samples.
-            Record::Backtrace(_) => return self.documents.is_whole(),
-            // A document has them as text.
+            // A document has stacks in events, and samples.
+            Record::Backtrace(_) => return self.documents.is_restored(),
+            // A document has scheduling events as text.
             Record::ContextSwitch(_) | Record::ThreadWakeup(_) => {
                 let is_added = Overrides::of(item, &item.record.arguments()).is_added;
-                return is_added && self.documents.is_whole();
+                return is_added && self.documents.is_restored();
             }
             _ => return false,
         }
@@ -130,13 +130,13 @@ impl JsonExporter {
         }
         let present = |key, own: Option<u64>| own.filter(|_| !overrides.is_absent(key));
         let nanos = own.nanos.filter(|_| !overrides.is_absent("ts"));
-        let spoken = |key, text: Option<&'b str>| {
+        let non_empty = |key, text: Option<&'b str>| {
             text.filter(|text| !text.is_empty() && !overrides.is_absent(key))
         };
         self.own(item, "pid", &overrides.process, present("pid", own.process), Json::unsigned);
         self.own(item, "tid", &overrides.thread, present("tid", own.thread), Json::unsigned);
-        self.own(item, "cat", &overrides.category, spoken("cat", own.category), Json::string);
-        self.own(item, "name", &overrides.name, spoken("name", own.name), Json::string);
+        self.own(item, "cat", &overrides.category, non_empty("cat", own.category), Json::string);
+        self.own(item, "name", &overrides.name, non_empty("name", own.name), Json::string);
         self.own(item, "ts", &overrides.timestamp, nanos, Json::signed_micros);
         self.own(
             item,
@@ -160,7 +160,7 @@ impl JsonExporter {
         self.end();
     }
 
-    /// Adds a member as it is carried, else as the record has it.
+    /// Adds a carried member, or else the member that the record expresses.
     fn own<'a, T>(
         &mut self,
         item: &Item<'a>,
@@ -187,7 +187,7 @@ impl JsonExporter {
         }
     }
 
-    /// Adds the members that no record has a place for.
+    /// Adds the members that only arguments carry.
     fn others<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {
         for argument in arguments {
             if let Use::Member(key, value) = Use::of(item, argument) {
@@ -205,7 +205,7 @@ impl JsonExporter {
         }
         let mut is_named = own.phase == "M";
         for argument in list {
-            // It says the process of a thread; only the first can.
+            // The first argument `process` is the thread's process, not a member of `args`.
             if is_named && arguments::named_process(item, argument).is_some() {
                 is_named = false;
                 continue;
@@ -232,10 +232,10 @@ impl JsonExporter {
     #[inline]
     fn carried<'a>(&mut self, item: &Item<'a>, carried: &Carried<'a>) {
         match carried {
-            // What came from JSON as a number is one again, however large.
+            // A number of JSON stays a number, whatever its size.
             Carried::Plain(Value::Int64(value)) => self.json.signed(*value),
             Carried::Plain(Value::Uint64(value)) => self.json.unsigned(*value),
-            // Of JSON only references to objects are pointers.
+            // Only references to objects become pointers.
             Carried::Plain(value @ Value::Pointer(_)) => {
                 self.json.raw(ID_REF);
                 self.value(item, *value);

@@ -1,4 +1,4 @@
-//! What a record carries of the members that it has a place for.
+//! Members that a record carries in addition to its fields.
 
 use std::borrow::Cow;
 
@@ -10,14 +10,14 @@ use trace_analyze::carried::{ABSENT, ADDED, ARGUMENT, EMPTY_ARGS, JSON, PREFIX};
 #[derive(Debug, Clone)]
 pub(super) enum Carried<'a> {
     Plain(Value<'a>),
-    /// A text that is to be JSON.
+    /// JSON text.
     Json(Cow<'a, str>),
 }
 
-/// What an argument is for.
+/// The use of an argument.
 #[derive(Debug)]
 pub(super) enum Use<'a> {
-    /// Something of `args`, with its key.
+    /// A member of `args`, with its key.
     Argument(Cow<'a, str>, Carried<'a>),
     /// A member of the event, with its key.
     Member(Cow<'a, str>, Carried<'a>),
@@ -47,25 +47,25 @@ impl<'a> Use<'a> {
             (ABSENT, Value::String(keys)) => return Self::Absent(item.text(keys)),
             _ => {}
         }
-        if let (Some(key), Some(json)) = (behind(&name, ARGUMENT), text(value)) {
+        if let (Some(key), Some(json)) = (without_prefix(&name, ARGUMENT), text(value)) {
             return Self::Argument(key, Carried::Json(json));
         }
-        if let (Some(key), Some(json)) = (behind(&name, JSON), text(value)) {
+        if let (Some(key), Some(json)) = (without_prefix(&name, JSON), text(value)) {
             return Self::Member(key, Carried::Json(json));
         }
-        Self::Member(behind(&name, PREFIX).unwrap_or_default(), Carried::Plain(value))
+        Self::Member(without_prefix(&name, PREFIX).unwrap_or_default(), Carried::Plain(value))
     }
 }
 
-/// Returns what follows `prefix` in `name`.
-fn behind<'a>(name: &Cow<'a, str>, prefix: &str) -> Option<Cow<'a, str>> {
+/// Returns `name` without `prefix`.
+fn without_prefix<'a>(name: &Cow<'a, str>, prefix: &str) -> Option<Cow<'a, str>> {
     Some(match name {
         Cow::Borrowed(name) => Cow::Borrowed(name.strip_prefix(prefix)?),
         Cow::Owned(name) => Cow::Owned(name.strip_prefix(prefix)?.to_owned()),
     })
 }
 
-/// What a record carries of the members that it has a place for.
+/// Members that a record carries in addition to its fields.
 #[derive(Debug, Default)]
 pub(super) struct Overrides<'a> {
     pub(super) phase: Option<Carried<'a>>,
@@ -95,8 +95,8 @@ impl<'a> Overrides<'a> {
     }
 
     #[inline]
-    fn note(&mut self, what: Use<'a>) {
-        match what {
+    fn note(&mut self, argument: Use<'a>) {
+        match argument {
             Use::Argument(..) | Use::EmptyArgs => self.has_arguments = true,
             Use::Absent(keys) => self.absent = keys,
             Use::Added => self.is_added = true,
@@ -125,7 +125,7 @@ impl<'a> Overrides<'a> {
         })
     }
 
-    /// Tells whether [`Overrides`] has the member with this key.
+    /// Returns whether [`Overrides`] has a field for this key.
     pub(super) fn has_place(key: &str) -> bool {
         Self::default().place(key).is_some()
     }

@@ -1,4 +1,4 @@
-//! Content that nobody sane writes, and archives that are damaged.
+//! Hostile content and damaged archives.
 
 use proptest::prelude::*;
 use trace_format::{
@@ -18,7 +18,7 @@ fn bytes(record: &Record<'_>) -> Vec<u8> {
 }
 
 #[test]
-fn a_cut_archive_gives_complete_json() {
+fn a_cut_archive_becomes_complete_json() {
     let mut input = archive(&[event(EventKind::DurationBegin, Arguments::NONE)]);
     let last = bytes(&event(EventKind::DurationEnd, Arguments::NONE));
     input.extend_from_slice(&last[..last.len() - 3]);
@@ -29,7 +29,7 @@ fn a_cut_archive_gives_complete_json() {
 }
 
 #[test]
-fn records_behind_a_bad_one_are_converted() {
+fn records_after_a_malformed_one_are_converted() {
     let mut input = archive(&[]);
     // An initialization record with a rate of 0.
     input.extend_from_slice(&0x21_u64.to_le_bytes());
@@ -42,7 +42,7 @@ fn records_behind_a_bad_one_are_converted() {
 }
 
 #[test]
-fn unknown_references_are_shown_and_counted_once() {
+fn unresolved_references_are_shown_and_counted_once() {
     let mut input = archive(&[]);
     let mut record = event(EventKind::Instant { scope: None }, Arguments::NONE);
     if let Record::Event(event) = &mut record {
@@ -56,7 +56,7 @@ fn unknown_references_are_shown_and_counted_once() {
 }
 
 #[test]
-fn what_is_no_archive_is_an_error() {
+fn other_formats_are_refused() {
     for input in [&b""[..], b"abc", &[0; 64], b"\x00\x16\x54\x78\x46\x04\x00\x11"] {
         let error = write(Reader::new(input), Vec::new()).unwrap_err();
         assert!(matches!(error, ConvertError::Read(_)), "{error:?}");
@@ -64,7 +64,7 @@ fn what_is_no_archive_is_an_error() {
 }
 
 #[test]
-fn an_output_that_fails_is_an_error() {
+fn output_errors_are_returned() {
     let input = archive(&[]);
     let mut full: &mut [u8] = &mut [0; 10];
     let error = write(Reader::new(&input[..]), &mut full).unwrap_err();
@@ -72,7 +72,7 @@ fn an_output_that_fails_is_an_error() {
 }
 
 #[test]
-fn control_characters_are_in_names_too() {
+fn control_characters_in_names_are_escaped() {
     let mut record = event(EventKind::DurationEnd, Arguments::NONE);
     if let Record::Event(event) = &mut record {
         event.category = Text::Inline(b"\"c\\\n");
@@ -110,7 +110,7 @@ fn kind_of(number: u64) -> EventKind {
 proptest! {
     /// `convert_bytes` parses the JSON.
     #[test]
-    fn any_names_and_values_give_valid_json(
+    fn any_names_and_values_become_valid_json(
         strings in proptest::collection::vec(any::<Vec<u8>>(), 3..10),
         numbers in proptest::collection::vec(any::<u64>(), 10),
     ) {
@@ -128,10 +128,10 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_behind_the_magic_number_give_valid_json(words in proptest::collection::vec(any::<u64>(), 0..200)) {
+    fn any_bytes_after_the_magic_number_become_valid_json(words in proptest::collection::vec(any::<u64>(), 0..200)) {
         let mut input = archive(&[]);
         for word in words {
-            // Small sizes make for more records.
+            // Small sizes lead to more records.
             input.extend_from_slice(&(word & !0xff00).to_le_bytes());
         }
         convert_bytes(&input);

@@ -1,4 +1,4 @@
-//! What later records say about earlier ones.
+//! Records that affect earlier ones.
 
 use trace_format::layout::ObjectType;
 use trace_format::{Arguments, EventKind, KernelObject, Process, Record, UserspaceObject};
@@ -15,7 +15,7 @@ fn instant() -> Record<'static> {
 }
 
 #[test]
-fn objects_before_all_events_have_the_first_time() {
+fn objects_before_all_events_get_the_first_time() {
     let object = |pointer| {
         let (process, name, arguments) = (Process::Inline(12), "a".into(), Arguments::NONE);
         Record::UserspaceObject(UserspaceObject { process, pointer, name, arguments })
@@ -23,7 +23,7 @@ fn objects_before_all_events_have_the_first_time() {
     let lines = converted(&[object(1), object(2), instant()]);
     let times = lines.iter().filter(|line| line.contains("\"ts\":1.500")).count();
     assert_eq!(times, 3, "{lines:#?}");
-    // Without any time there is none to have.
+    // An archive without times.
     assert!(converted(&[object(1)])[0].contains("\"ts\":0.000"));
 }
 

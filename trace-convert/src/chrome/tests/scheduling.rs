@@ -33,7 +33,7 @@ const CPU: &str = concat!(
     "\n",
 );
 
-/// Returns the JSON of these records behind the names of CPU 2.
+/// Returns the JSON of these records, after the names of CPU 2.
 fn on_cpu(records: &[Record<'_>]) -> String {
     let (events, _) = convert_bytes(&archive(records));
     let events = events.into_iter().map(|event| event + "\n").collect::<String>();
@@ -57,7 +57,7 @@ fn turns_are_durations_on_a_cpu() {
         first.into(),
         wakeup.into(),
         switch(1700, 34, ThreadState::BLOCKED, 35).into(),
-        // When 35 went is missing.
+        // The end of thread 35 is missing.
         switch(2000, 36, ThreadState(9), 0).into(),
         switch(2500, 0, ThreadState::RUNNING, 37).into(),
     ];
@@ -78,7 +78,7 @@ fn turns_are_durations_on_a_cpu() {
 
 /// A turn is written at its end, with the time of its start.
 #[test]
-fn what_has_no_time_has_that_of_the_record_before() {
+fn a_record_without_a_time_gets_that_of_the_record_before() {
     let process = Process::Inline(12);
     let (pointer, name, arguments) = (0xa, "object".into(), Arguments::NONE);
     let object = UserspaceObject { process, pointer, name, arguments }.into();
@@ -91,7 +91,7 @@ fn what_has_no_time_has_that_of_the_record_before() {
 }
 
 #[test]
-fn what_is_said_beside_is_said_too() {
+fn other_arguments_become_an_instant() {
     let more = [Argument::new("reason", Value::Int32(7))];
     let idle =
         ContextSwitch { arguments: (&more).into(), ..switch(1500, 34, ThreadState::DEAD, 0) };
@@ -127,7 +127,7 @@ fn legacy_context_switches_have_priorities() {
     assert_eq!(on_cpu(&records), expected);
 }
 
-/// Returns what stands in `systemTraceEvents`.
+/// Returns the member `systemTraceEvents`.
 fn system(records: &[Record<'_>]) -> String {
     let mut json = Vec::new();
     write(Reader::new(&archive(records)[..]), &mut json).unwrap();
@@ -136,7 +136,7 @@ fn system(records: &[Record<'_>]) -> String {
 }
 
 #[test]
-fn scheduling_is_ftrace_too() {
+fn scheduling_becomes_lines_of_ftrace() {
     let named = name_thread("main");
     let weight = [Argument::new("incoming_weight", Value::Int32(7))];
     let switch = ContextSwitch {
@@ -174,7 +174,7 @@ fn scheduling_is_ftrace_too() {
 }
 
 #[test]
-fn more_ftrace_than_is_kept_in_memory() {
+fn many_lines_of_ftrace_are_spooled() {
     let wakeup = ThreadWakeup { ticks: 1600, cpu: 2, thread: 35, arguments: Arguments::NONE };
     let lines = system(&vec![wakeup.into(); 30_000]);
     assert_eq!(lines.lines().count(), 30_001);

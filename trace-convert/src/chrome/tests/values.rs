@@ -41,14 +41,14 @@ fn strings_are_escaped() {
 }
 
 #[test]
-fn keys_that_come_twice_are_told_apart() {
+fn repeated_keys_are_numbered() {
     let list = [Argument::new("k", Value::Int32(1)), Argument::new("k", Value::Int32(2))];
     let json = converted(event(EventKind::DurationEnd, &list));
     assert_eq!(json, head("E") + r##","args":{"k":1,"k#2":2}}"##);
 }
 
 #[test]
-fn made_up_koids_are_strings_but_those_of_tracks() {
+fn artificial_koids_are_strings_except_those_of_tracks() {
     let koids = [(1 << 63 | 5, r#""0x8000000000000005""#), (1 << 63 | 1 << 30 | 5, "1073741829")];
     for (koid, tid) in koids {
         let mut record = event(EventKind::DurationEnd, &[]);

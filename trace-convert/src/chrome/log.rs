@@ -1,4 +1,4 @@
-//! Logs and what happened to providers.
+//! Logs and provider events.
 
 use trace_format::layout::{InstantScope, ProviderEvent};
 use trace_format::{Item, Log, ThreadKoids};
@@ -27,7 +27,7 @@ impl JsonExporter {
             category: "trace",
             name: if is_full { "buffer full" } else { "provider event" },
             nanos: self.nanos,
-            // The record names a provider, and a provider need not be one process.
+            // A provider event has no process: a provider may cover several.
             thread: ThreadKoids::UNKNOWN,
         });
         self.scope(InstantScope::Global);
