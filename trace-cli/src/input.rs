@@ -16,7 +16,7 @@ use trace_format::{ReadError, Reader};
 use trace_protocol::buffer::saved::buffer_path;
 
 use crate::compression::decompress;
-use crate::message::HINT;
+use crate::message::{say, HINT};
 use crate::progress::Watched;
 pub(crate) use selected::open_selected;
 pub(crate) use spill::{copy_to, temporary_file_error, Spill};
@@ -60,6 +60,8 @@ pub(crate) struct Input {
     pub(crate) bytes: Box<dyn Read>,
     /// By how many nanoseconds the times of JSON have to be later so that none is negative.
     pub(crate) shift: u64,
+    /// Whether notes about the input are printed. A second pass prints none.
+    pub(crate) has_notes: bool,
 }
 
 impl Input {
@@ -72,7 +74,7 @@ impl Input {
         let bytes = Box::new(io::Cursor::new(start).chain(input));
         match kind {
             Some(InputKind::Json) => Self::json(path, bytes),
-            _ => Ok(Self { kind, bytes, shift: 0 }),
+            _ => Ok(Self { kind, bytes, shift: 0, has_notes: true }),
         }
     }
 
@@ -81,19 +83,26 @@ impl Input {
         let kind = Some(InputKind::Json);
         if is_file(path) {
             let shift = shift_of(|| open_bytes(path, |file| Box::new(file)));
-            return Ok(Self { kind, bytes, shift });
+            return Ok(Self { kind, bytes, shift, has_notes: true });
         }
         let copy = tempfile::tempfile().with_context(temporary_file_error)?;
         copy_to(path, bytes, &copy, temporary_file_error)?;
         let open = || Ok(copy.try_clone().and_then(|mut copy| copy.rewind().map(|()| copy))?);
         let shift = shift_of(open);
-        Ok(Self { kind, bytes: Box::new(open()?), shift })
+        Ok(Self { kind, bytes: Box::new(open()?), shift, has_notes: true })
     }
 
     /// Returns a reader of the input as an archive. If `lenient`, skips malformed JSON events.
     pub(crate) fn into_reader(self, path: &Path, lenient: bool) -> Result<Reader<Box<dyn Read>>> {
-        let format = self.kind.unwrap_or(InputKind::Fxt).format(lenient, self.shift);
-        let archive = format.open(self.bytes);
+        let archive = match self.kind {
+            Some(InputKind::Json) => {
+                let report_omitted_backtraces =
+                    self.has_notes.then_some(report_omitted_backtraces as fn(u64));
+                let shift = self.shift;
+                tef::Document { lenient, shift, report_omitted_backtraces }.open(self.bytes)
+            }
+            kind => kind.unwrap_or(InputKind::Fxt).format().open(self.bytes),
+        };
         let archive = archive.with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Reader::new(archive))
     }
@@ -111,16 +120,21 @@ impl InputKind {
     const ALL: [Self; 3] = [Self::Fxt, Self::Json, Self::Ftrace];
 
     fn detect(start: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.format(false, 0).detects(start))
+        Self::ALL.into_iter().find(|kind| kind.format().detects(start))
     }
 
-    pub(crate) fn format(self, lenient: bool, shift: u64) -> Box<dyn InputFormat> {
+    pub(crate) fn format(self) -> Box<dyn InputFormat> {
         match self {
             Self::Fxt => Box::new(Fxt),
-            Self::Json => Box::new(tef::Document { lenient, shift }),
+            Self::Json => Box::<tef::Document>::default(),
             Self::Ftrace => Box::new(Ftrace),
         }
     }
+}
+
+/// Prints how many stacks of a JSON document have no backtrace.
+pub(crate) fn report_omitted_backtraces(number: u64) {
+    say(&format!("stacks without a backtrace, because there are too many: {number}"));
 }
 
 /// Returns the shift of a document; what is malformed is reported when it is read.

@@ -78,7 +78,7 @@ fn convert(
 
 /// Converts another format to an archive.
 fn to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
-    let mut archive = InputKind::Ftrace.format(false, 0).open(input.bytes)?;
+    let mut archive = InputKind::Ftrace.format().open(input.bytes)?;
     let mut output = Output::create(&args.output)?;
     input::copy_to(&args.input, &mut archive, &mut output, || cannot_write(&args.output))?;
     output.finish_as(&args.output)?;
@@ -112,8 +112,7 @@ fn document_to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
         say(&format!("{} scheduling records read from systemTraceEvents", summary.scheduling));
     }
     if summary.omitted_backtraces > 0 {
-        let omitted = summary.omitted_backtraces;
-        say(&format!("stacks without a backtrace, because there are too many: {omitted}"));
+        input::report_omitted_backtraces(summary.omitted_backtraces);
     }
     if summary.shift > 0 {
         let nanos = summary.shift;
@@ -131,7 +130,9 @@ fn document_to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
 /// Returns the error for malformed JSON, with a hint.
 fn unreadable(args: &ConvertArgs, error: &JsonError) -> anyhow::Error {
     let advice = match error {
-        JsonError::Malformed { .. } if !args.lenient => "\nhint: skip malformed JSON with --lenient",
+        JsonError::Malformed { .. } if !args.lenient => {
+            "\nhint: skip malformed JSON with --lenient"
+        }
         _ => "",
     };
     let name = args.input.display();

@@ -1,5 +1,6 @@
 //! Inputs that can be read twice.
 
+use std::cell::Cell;
 use std::env;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -8,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use trace_format::Reader;
 
-use super::{is_file, open, open_any, Input, InputKind};
+use super::{is_file, open_any, Input, InputKind};
 use crate::message::HINT;
 use crate::progress::Watched;
 
@@ -18,32 +19,35 @@ pub(crate) struct Spill<'a> {
     path: &'a Path,
     /// The copy, its format and shift. The file has no name: it disappears when this process ends.
     copy: Option<(File, Option<InputKind>, u64)>,
+    /// Whether the next pass prints notes about the input: only the first one does.
+    has_notes: Cell<bool>,
 }
 
 impl<'a> Spill<'a> {
     pub(crate) fn new(path: &'a Path) -> Result<Self> {
         if is_file(path) {
-            return Ok(Self { path, copy: None });
+            return Ok(Self { path, copy: None, has_notes: Cell::new(true) });
         }
-        let Input { kind, bytes, shift } = open_any(path)?;
+        let Input { kind, bytes, shift, has_notes } = open_any(path)?;
         let copy = tempfile::tempfile().with_context(temporary_file_error)?;
         match kind {
             Some(_) => copy_to(path, bytes, &copy, temporary_file_error)?,
             // The first bytes are enough for the error message.
             None => copy_to(path, bytes.take(8), &copy, temporary_file_error)?,
         }
-        Ok(Self { path, copy: Some((copy, kind, shift)) })
+        Ok(Self { path, copy: Some((copy, kind, shift)), has_notes: Cell::new(has_notes) })
     }
 
     /// Returns a reader from the start. A pipe's copy has one reader at a time.
     pub(crate) fn open(&self) -> Result<Reader<Box<dyn Read>>> {
+        let has_notes = self.has_notes.replace(false);
         let Some((copy, kind, shift)) = &self.copy else {
-            return open(self.path);
+            return Input { has_notes, ..open_any(self.path)? }.into_reader(self.path, false);
         };
         let copy = copy.try_clone().and_then(|mut copy| copy.rewind().map(|()| copy));
         let copy = copy.with_context(|| format!("cannot read {}", self.path.display()))?;
         let bytes = Box::new(Watched::new(copy));
-        Input { kind: *kind, bytes, shift: *shift }.into_reader(self.path, false)
+        Input { kind: *kind, bytes, shift: *shift, has_notes }.into_reader(self.path, false)
     }
 }
 

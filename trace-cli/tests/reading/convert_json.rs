@@ -169,3 +169,28 @@ fn outputs_that_cannot_be_written() {
     assert_eq!(run.code, 1);
     assert!(run.stderr.starts_with("trace: cannot read .: is a directory"), "{}", run.stderr);
 }
+
+/// A name is written once for each process, whose number costs a few bytes.
+#[test]
+fn every_command_reports_omitted_backtraces_once() {
+    let event = |pid| format!(r#"{{"ph":"i","ts":1,"pid":{pid},"tid":2,"sf":1}}"#);
+    let events = (1..=3_000).map(event).collect::<Vec<_>>().join(",");
+    let frames = format!(r#"{{"1":{{"name":"{}"}}}}"#, "f".repeat(20_000));
+    let place = Place::new();
+    let json = format!(r#"{{"traceEvents":[{events}],"stackFrames":{frames}}}"#);
+    place.put("in.json", json.as_bytes());
+    for arguments in [
+        &["check", "in.json"][..],
+        &["convert", "in.json", "-o", "out.fxt"],
+        &["convert", "in.json", "-o", "out.pftrace"],
+        &["dump", "in.json"],
+        &["merge", "in.json", "-o", "merged.fxt"],
+        &["slice", "in.json", "-o", "slice.fxt"],
+        &["stats", "in.json"],
+        &["timeline", "in.json", "-o", "out.html"],
+    ] {
+        let run = place.run(arguments);
+        let note = "trace: stacks without a backtrace, because there are too many: ";
+        assert_eq!(run.stderr.matches(note).count(), 1, "{arguments:?}: {}", run.stderr);
+    }
+}

@@ -96,7 +96,7 @@ pub fn to_fxt<R: Read, W: Write>(
     mut output: W,
 ) -> Result<Summary, ConvertError> {
     let mut archive = Writer::new(Vec::new())?;
-    let mut importer = DocumentImporter::new(reader);
+    let mut importer = DocumentImporter::new(reader, None);
     loop {
         let step = importer.step(&mut archive);
         let is_end = !matches!(step, Ok(true));
@@ -118,11 +118,12 @@ pub fn to_fxt<R: Read, W: Write>(
 pub(super) struct DocumentImporter<R> {
     reader: Reader<R>,
     import: Option<Import>,
+    report_omitted_backtraces: Option<fn(u64)>,
 }
 
 impl<R: Read> DocumentImporter<R> {
-    pub(super) fn new(reader: Reader<R>) -> Self {
-        Self { reader, import: None }
+    pub(super) fn new(reader: Reader<R>, report_omitted_backtraces: Option<fn(u64)>) -> Self {
+        Self { reader, import: None, report_omitted_backtraces }
     }
 
     /// Writes the records of the next part of the document; `false` at its end.
@@ -142,6 +143,10 @@ impl<R: Read> DocumentImporter<R> {
                 import.stacks.finish(writer)?;
                 import.summary.omitted_backtraces = import.stacks.omitted;
                 import.summary.before_start = import.time.before_start;
+                if let (Some(report), 1..) = (self.report_omitted_backtraces, import.stacks.omitted)
+                {
+                    report(import.stacks.omitted);
+                }
                 return Ok(false);
             }
         }

@@ -14,6 +14,8 @@ pub struct Document {
     pub lenient: bool,
     /// The nanoseconds that are added to all times; see [`shift`](fn@super::shift).
     pub shift: u64,
+    /// Called at the end of a document with [`omitted_backtraces`](super::Summary::omitted_backtraces), unless that is 0.
+    pub report_omitted_backtraces: Option<fn(u64)>,
 }
 
 impl InputFormat for Document {
@@ -29,6 +31,6 @@ impl InputFormat for Document {
     fn open<'a>(&self, input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
         let limits = Limits { lenient: self.lenient, ..Limits::default() };
         let reader = Reader::with_limits(input, limits).shifted(self.shift);
-        imported(DocumentImporter::new(reader))
+        imported(DocumentImporter::new(reader, self.report_omitted_backtraces))
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Trace {
 /// An archive is converted to Perfetto's format, which can hold all of its data. Other formats that
 /// Perfetto reads are only decompressed.
 pub(super) fn prepare(path: &Path) -> Result<(Trace, u8)> {
-    let Input { kind, bytes: mut input, shift } = input::open_any(path)?;
+    let Input { kind, bytes: mut input, shift, has_notes } = input::open_any(path)?;
     let mut start = Vec::new();
     let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
     read.with_context(|| format!("cannot read {}", path.display()))?;
@@ -43,7 +43,10 @@ pub(super) fn prepare(path: &Path) -> Result<(Trace, u8)> {
     let (mut code, ending) = (exit::OK, if is_json { ".json" } else { ".pftrace" });
     match is_json || is_perfetto {
         true => copy_to(path, input, &content, temporary_file_error)?,
-        false => code = convert(path, Input { kind, bytes: Box::new(input), shift }, &content)?,
+        false => {
+            let input = Input { kind, bytes: Box::new(input), shift, has_notes };
+            code = convert(path, input, &content)?;
+        }
     }
     Ok((Trace { content, name: name(path, ending) }, code))
 }
