@@ -103,8 +103,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Skips a key and its colon.
-    #[inline]
+    /// Skips a key and its colon. Not inlined, so that [`Scanner::string`] is inlined here.
+    #[inline(never)]
     pub(super) fn key(&mut self) -> Result<(Span, bool), Stop> {
         self.expect(b'"', Problem::Key)?;
         let key = self.string()?;

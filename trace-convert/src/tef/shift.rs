@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use memchr::memchr_iter;
+
 use super::error::JsonError;
 use super::event::{Event, Phase};
 use super::reader::{Item, Limits, Reader};
@@ -53,8 +55,8 @@ fn may_be_negative(mut input: impl Read) -> io::Result<bool> {
         };
         let text = block.get(..kept + read).unwrap_or_default();
         let new = text.get(kept..).unwrap_or_default();
-        let mut signs = new.iter().enumerate().filter(|(_, byte)| **byte == b'-');
-        if signs.any(|(at, _)| is_behind_key(text.get(..kept + at).unwrap_or_default())) {
+        let mut signs = memchr_iter(b'-', new);
+        if signs.any(|at| follows_key(text.get(..kept + at).unwrap_or_default())) {
             return Ok(true);
         }
         if read == 0 {
@@ -68,7 +70,7 @@ fn may_be_negative(mut input: impl Read) -> io::Result<bool> {
 }
 
 /// Returns whether a text may end with the key `ts`, a colon and a quote.
-fn is_behind_key(text: &[u8]) -> bool {
+fn follows_key(text: &[u8]) -> bool {
     let near = text.get(text.len().saturating_sub(MAX_BLANK_BYTES)..).unwrap_or_default();
     let value = near.trim_ascii_end();
     let value = value.strip_suffix(b"\"").unwrap_or(value).trim_ascii_end();

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use memchr::{memchr_iter, memrchr};
+
 use super::error::Position;
 
 /// The minimum size of the buffer, in bytes.
@@ -112,10 +114,7 @@ impl<R: Read> Source<R> {
 
 /// Returns the number of line feeds, and the place of the last one.
 fn lines(text: &[u8]) -> (u64, Option<usize>) {
-    // The counts of 255 bytes fit a byte, so that the loop is vectorized.
-    let feeds = |piece: &[u8]| piece.iter().map(|byte| u8::from(*byte == b'\n')).sum::<u8>();
-    let count = text.chunks(255).map(|piece| u64::from(feeds(piece))).sum();
-    (count, text.iter().rposition(|byte| *byte == b'\n'))
+    (memchr_iter(b'\n', text).count() as u64, memrchr(b'\n', text))
 }
 
 #[cfg(test)]
