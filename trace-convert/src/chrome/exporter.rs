@@ -109,6 +109,12 @@ impl JsonExporter {
     pub(super) fn convert(&mut self, item: &Item<'_>) {
         match &item.record {
             Record::Event(event) => self.event(item, event),
+            record => self.convert_other(item, record),
+        }
+    }
+
+    fn convert_other(&mut self, item: &Item<'_>, record: &Record<'_>) {
+        match record {
             Record::Blob(blob) if self.start_document(item, blob) => {}
             Record::Blob(blob) => self.blob(item, blob),
             Record::UserspaceObject(object) => self.userspace_object(item, object),
@@ -123,7 +129,8 @@ impl JsonExporter {
             Record::Metadata(Metadata::ProviderEvent { id, event }) => {
                 self.provider_event(*id, *event);
             }
-            Record::Metadata(_)
+            Record::Event(_)
+            | Record::Metadata(_)
             | Record::Initialization { .. }
             | Record::String { .. }
             | Record::Thread { .. }

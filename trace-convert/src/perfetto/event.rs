@@ -58,9 +58,7 @@ impl PerfettoExporter {
         track: Uuid,
     ) -> TrackEvent {
         let EventRecord { item, event, .. } = *record;
-        let mut track_event = self.labelled(item, (kind, track), (event.category, event.name));
-        track_event.debug_annotations = self.annotations(item, &event.arguments);
-        track_event
+        self.labelled(item, (kind, track), (event.category, event.name), &event.arguments)
     }
 
     #[inline]

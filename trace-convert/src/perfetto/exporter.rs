@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use trace_format::layout::BlobType;
-use trace_format::{Item, Metadata, Record, Text};
+use trace_format::{Arguments, Item, Metadata, Record, Text};
 
 use super::embedded::Embedded;
 use super::message::{DebugAnnotation, Kind, TrackEvent};
@@ -47,24 +47,7 @@ impl Exporter for PerfettoExporter {
         self.objects.note(item);
         match &item.record {
             Record::Event(event) => self.event(item, event),
-            Record::Blob(blob) => self.blob(item, blob),
-            Record::UserspaceObject(object) => self.userspace_object(item, object),
-            Record::KernelObject(object) => self.kernel_object(item, object),
-            Record::LegacyContextSwitch(_) | Record::ContextSwitch(_) => self.context_switch(item),
-            Record::ThreadWakeup(wakeup) => self.thread_wakeup(item, wakeup),
-            Record::Log(log) => self.log(item, log),
-            Record::Module(module) => self.module(item, module),
-            Record::Mmap(mmap) => self.mmap(item, mmap),
-            Record::Backtrace(backtrace) => self.backtrace(item, backtrace),
-            Record::LargeBlob(blob) => self.large_blob(item, blob),
-            Record::Metadata(Metadata::ProviderEvent { id, event }) => {
-                self.provider_event(*id, *event);
-            }
-            Record::Metadata(_)
-            | Record::Initialization { .. }
-            | Record::String { .. }
-            | Record::Thread { .. }
-            | Record::Unknown(_) => {}
+            record => self.other_record(item, record),
         }
     }
 
@@ -90,6 +73,30 @@ impl Exporter for PerfettoExporter {
 }
 
 impl PerfettoExporter {
+    fn other_record(&mut self, item: &Item<'_>, record: &Record<'_>) {
+        match record {
+            Record::Blob(blob) => self.blob(item, blob),
+            Record::UserspaceObject(object) => self.userspace_object(item, object),
+            Record::KernelObject(object) => self.kernel_object(item, object),
+            Record::LegacyContextSwitch(_) | Record::ContextSwitch(_) => self.context_switch(item),
+            Record::ThreadWakeup(wakeup) => self.thread_wakeup(item, wakeup),
+            Record::Log(log) => self.log(item, log),
+            Record::Module(module) => self.module(item, module),
+            Record::Mmap(mmap) => self.mmap(item, mmap),
+            Record::Backtrace(backtrace) => self.backtrace(item, backtrace),
+            Record::LargeBlob(blob) => self.large_blob(item, blob),
+            Record::Metadata(Metadata::ProviderEvent { id, event }) => {
+                self.provider_event(*id, *event);
+            }
+            Record::Event(_)
+            | Record::Metadata(_)
+            | Record::Initialization { .. }
+            | Record::String { .. }
+            | Record::Thread { .. }
+            | Record::Unknown(_) => {}
+        }
+    }
+
     /// Records the time of a record. The first one is the time of the waiting events.
     #[inline]
     pub(super) fn pass(&mut self, nanos: u64) {
@@ -120,22 +127,24 @@ impl PerfettoExporter {
     #[inline]
     pub(super) fn string(&mut self, used_as: Use, item: &Item<'_>, text: Text<'_>) -> u64 {
         let id = self.catalog.text(item, text);
-        self.packets.string(used_as, id, self.catalog.string(id))
+        self.packets.string(used_as, id, || self.catalog.string(id))
     }
 
-    /// Returns an event with the category and name of a record.
+    /// Returns an event with the category, name and arguments of a record.
     #[inline]
-    pub(super) fn labelled(
+    pub(super) fn labelled<'a>(
         &mut self,
-        item: &Item<'_>,
+        item: &Item<'a>,
         (kind, track): (Kind, Uuid),
-        (category, name): (Text<'_>, Text<'_>),
+        (category, name): (Text<'a>, Text<'a>),
+        arguments: &Arguments<'a>,
     ) -> TrackEvent {
         TrackEvent {
             kind: Some(kind as i32),
             track_uuid: Some(track),
             category_iid: Some(self.string(Use::Category, item, category)),
             name_iid: Some(self.string(Use::Name, item, name)),
+            debug_annotations: self.annotations(item, arguments),
             ..TrackEvent::default()
         }
     }
@@ -152,7 +161,7 @@ impl PerfettoExporter {
         TrackEvent {
             kind: Some(Kind::Instant as i32),
             track_uuid: Some(track),
-            category_iid: Some(self.packets.string(Use::Category, id, category)),
+            category_iid: Some(self.packets.string(Use::Category, id, || category)),
             name: Some(name.into()),
             debug_annotations,
             ..TrackEvent::default()

@@ -101,8 +101,8 @@ impl PerfettoExporter {
             Some(event) => self.tracks.thread(item.thread(event.thread)),
             None => self.tracks.named(&mut self.packets, ROOT, "blobs"),
         };
-        let mut instant = self.labelled(item, (Kind::Instant, track), (blob.category, blob.name));
-        instant.debug_annotations = self.annotations(item, &item.record.arguments());
+        let (place, arguments) = ((Kind::Instant, track), item.record.arguments());
+        let mut instant = self.labelled(item, place, (blob.category, blob.name), &arguments);
         instant.debug_annotations.extend(bytes(blob.payload));
         match &blob.event {
             Some(event) => self.timed(item.nanos(event.ticks), instant),

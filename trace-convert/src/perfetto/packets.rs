@@ -46,12 +46,16 @@ pub(super) struct Packets {
 impl Packets {
     /// Returns the interned id of the string with `id` in the catalog.
     #[inline]
-    pub(super) fn string(&mut self, used_as: Use, id: u32, text: &str) -> u64 {
-        let iid = u64::from(id) + 1;
+    pub(super) fn string<'t>(
+        &mut self,
+        used_as: Use,
+        id: u32,
+        text: impl FnOnce() -> &'t str,
+    ) -> u64 {
         if self.interned[used_as as usize].get(id as usize) != Some(&true) {
-            self.intern(used_as, id, text);
+            self.intern(used_as, id, text());
         }
-        iid
+        u64::from(id) + 1
     }
 
     #[cold]
