@@ -117,8 +117,8 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     merger.add("one", Reader::new(archive))?;
     merger.add("other", Reader::new(archive))?;
     let summary = merger.finish()?;
-    let told = summary.damage.iter().map(|damage| unresolved_references(&damage.audit));
-    assert!(unresolved(&output) <= told.sum::<u64>());
+    let counts = summary.damage.iter().map(|damage| unresolved_references(&damage.audit));
+    assert!(unresolved(&output) <= counts.sum::<u64>());
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 mod hostile;
 mod late;
-mod others;
+mod records;
 mod scheduling;
 mod values;
 

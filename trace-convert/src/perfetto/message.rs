@@ -35,7 +35,7 @@ pub(super) struct TrackEvent {
     pub(super) debug_annotations: Vec<DebugAnnotation>,
     #[prost(message, optional, tag = "6")]
     pub(super) legacy_event: Option<LegacyEvent>,
-    /// `TYPE_...`; 0 beside a legacy event.
+    /// `TYPE_...`; 0 for a legacy event.
     #[prost(int32, optional, tag = "9")]
     pub(super) kind: Option<i32>,
     #[prost(uint64, optional, tag = "10")]

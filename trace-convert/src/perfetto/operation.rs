@@ -43,8 +43,8 @@ impl PerfettoExporter {
     }
 }
 
-/// Returns the UUID of an operation's track: a hash of its process, category and id. The highest bit
-/// is set, unlike in the UUIDs of other tracks.
+/// Returns the UUID of an operation's track: a hash of its process, category and id. The highest
+/// bit is set, unlike in the UUIDs of other tracks.
 fn operation_track(record: &EventRecord<'_, '_>, id: u64) -> Uuid {
     let mut hasher = DefaultHasher::new();
     let category = record.item.text(record.event.category);

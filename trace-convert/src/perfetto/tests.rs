@@ -1,7 +1,7 @@
 //! Tests of the packets for each record type.
 
 mod events;
-mod others;
+mod records;
 mod shown;
 
 use trace_format::{Reader, Record};

@@ -14,7 +14,8 @@ pub struct Document {
     pub lenient: bool,
     /// The nanoseconds that are added to all times; see [`shift`](fn@super::shift).
     pub shift: u64,
-    /// Called at the end of a document with [`omitted_backtraces`](super::Summary::omitted_backtraces), unless that is 0.
+    /// Called at the end of a document with
+    /// [`omitted_backtraces`](super::Summary::omitted_backtraces), unless that is 0.
     pub report_omitted_backtraces: Option<fn(u64)>,
 }
 

@@ -5,7 +5,7 @@ use super::value::Text;
 
 /// Returns whether `text` is one member of a document, key and value, other than its events.
 pub(crate) fn is_member(text: &str) -> bool {
-    let mut scanner = Scanner::whole(text);
+    let mut scanner = Scanner::complete(text);
     let Ok((key, is_escaped)) = scanner.key() else {
         return false;
     };

@@ -62,18 +62,18 @@ pub(super) struct Scanner<'a> {
     text: &'a [u8],
     pub(super) at: usize,
     /// Whether the text is complete. Then its end also ends a number.
-    is_whole: bool,
+    is_complete: bool,
 }
 
 impl<'a> Scanner<'a> {
     #[inline]
     pub(super) fn new(text: &'a [u8], at: usize) -> Self {
-        Self { text, at, is_whole: false }
+        Self { text, at, is_complete: false }
     }
 
     /// Starts a complete text.
-    pub(super) fn whole(text: &'a str) -> Self {
-        Self { text: text.as_bytes(), at: 0, is_whole: true }
+    pub(super) fn complete(text: &'a str) -> Self {
+        Self { text: text.as_bytes(), at: 0, is_complete: true }
     }
 
     /// Skips white space, and returns the next byte.
@@ -216,7 +216,7 @@ impl<'a> Scanner<'a> {
             Some(b'0'..=b'9' | b'.' | b'-' | b'+' | b'a'..=b'z' | b'A'..=b'Z') => {
                 self.malformed(Problem::Number)
             }
-            None if !self.is_whole => Err(Stop::More),
+            None if !self.is_complete => Err(Stop::More),
             _ => Ok(Span::new(start, self.at)),
         }
     }
@@ -299,7 +299,7 @@ impl<'a> Scanner<'a> {
 
 /// Returns whether `text` is one JSON value.
 pub(crate) fn is_value(text: &str) -> bool {
-    let mut scanner = Scanner::whole(text);
+    let mut scanner = Scanner::complete(text);
     u32::try_from(text.len()).is_ok()
         && scanner.value().is_ok()
         && scanner.peek() == Err(Stop::More)

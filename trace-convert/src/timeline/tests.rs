@@ -227,16 +227,16 @@ fn loss_is_a_band_on_its_thread() {
 #[test]
 fn idle_threads_are_not_drawn() {
     let weight = |name| [Argument::new(name, Value::Int32(i32::MIN))];
-    let (goes, comes) = (weight("outgoing_weight"), weight("incoming_weight"));
+    let (outgoing, incoming) = (weight("outgoing_weight"), weight("incoming_weight"));
     let switch = |ticks, outgoing_thread, incoming_thread, arguments| {
         let (cpu, outgoing_state) = (3, ThreadState(0));
         ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments }
     };
     let timeline = read(&[
-        switch(10, 99, 34, (&goes).into()).into(),
-        switch(20, 34, 99, (&comes).into()).into(),
-        switch(30, 99, 34, (&goes).into()).into(),
-        switch(40, 34, 99, (&comes).into()).into(),
+        switch(10, 99, 34, (&outgoing).into()).into(),
+        switch(20, 34, 99, (&incoming).into()).into(),
+        switch(30, 99, 34, (&outgoing).into()).into(),
+        switch(40, 34, 99, (&incoming).into()).into(),
     ]);
     assert_eq!(lanes(&timeline, 0), [["thread 34 10..20", "thread 34 30..40"]]);
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, Index};
 use trace_convert::tef::{Item, Limits, Reader, Skipped};
 
-/// Pieces of JSON, whole and not.
+/// Pieces of JSON, complete and incomplete.
 const TOKENS: &[&str] = &[
     "{",
     "}",

@@ -69,9 +69,10 @@ fn losses_are_kept() {
         let mut reader = Reader::new(archive);
         let mut times = Vec::new();
         while let Some(item) = reader.next().unwrap() {
-            let told = item.record.arguments();
-            let told = told.iter().filter(|told| ["from", "to"].contains(&&*item.text(told.name)));
-            times.extend(told.map(|told| item.nanos(told.value.unsigned().unwrap())));
+            let ticks = item.record.arguments();
+            let ticks =
+                ticks.iter().filter(|ticks| ["from", "to"].contains(&&*item.text(ticks.name)));
+            times.extend(ticks.map(|ticks| item.nanos(ticks.value.unsigned().unwrap())));
         }
         times
     };

@@ -18,7 +18,7 @@ fn large(phase: &str, pid: u64, name: &str, millis: u64) -> Value {
 }
 
 /// Returns a document of 10 ms.
-fn whole() -> Value {
+fn original() -> Value {
     let sort =
         json!({"ph": "M", "pid": 1, "name": "process_sort_index", "args": {"sort_index": 3}});
     let mut events = vec![sort];
@@ -38,17 +38,17 @@ fn whole() -> Value {
 
 /// Slices the document and returns the names of its events.
 fn cut(selection: &Selection<'_>) -> Vec<String> {
-    let whole = whole();
-    let archive = archive(whole.to_string().as_bytes()).0;
+    let original = original();
+    let archive = archive(original.to_string().as_bytes()).0;
     let mut output = Vec::new();
     let plan = Plan::read(Reader::new(&*archive), selection).unwrap();
     slice::write(Reader::new(&*archive), &plan, &mut output).unwrap();
     let mut part: Value = serde_json::from_str(&document(&output)).unwrap();
     let events = part["traceEvents"].take();
-    part["traceEvents"] = whole["traceEvents"].clone();
-    assert_eq!(part, whole, "everything except the events is kept");
+    part["traceEvents"] = original["traceEvents"].clone();
+    assert_eq!(part, original, "everything except the events is kept");
     let events = events.as_array().unwrap();
-    assert!(events.iter().all(|event| whole["traceEvents"].as_array().unwrap().contains(event)));
+    assert!(events.iter().all(|event| original["traceEvents"].as_array().unwrap().contains(event)));
     events.iter().map(|event| event["name"].as_str().unwrap().to_owned()).collect()
 }
 

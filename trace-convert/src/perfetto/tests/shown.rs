@@ -29,8 +29,8 @@ pub(super) fn lines(bytes: &[u8]) -> Vec<String> {
 
 impl Strings {
     fn line(&mut self, packet: &TracePacket) -> String {
-        if let Some(told) = &packet.interned_data {
-            self.intern(told);
+        if let Some(data) = &packet.interned_data {
+            self.intern(data);
         }
         if let Some(descriptor) = &packet.track_descriptor {
             return track(descriptor);

@@ -15,7 +15,7 @@ impl Read for Drops<'_> {
     }
 }
 
-/// Returns each item as text, and what was skipped.
+/// Returns each item as text, and the skipped parts.
 fn read(mut reader: Reader<impl Read>) -> Result<(Vec<String>, Skipped), String> {
     let mut items = Vec::new();
     loop {

@@ -1,6 +1,6 @@
 //! Grid lines at round times.
 
-/// The most lines.
+/// The maximum number of lines.
 const MOST: u64 = 12;
 
 const UNITS: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns")];
