@@ -118,3 +118,16 @@ fn a_program_waits_for_a_manager_that_hangs_for_a_second_only() {
     });
     assert_eq!(Run::end_of(child.take().unwrap()).code(), 0);
 }
+
+/// The service thread of the first provider waits for an observer, and outlives the guard.
+#[test]
+fn a_provider_is_refused_while_an_earlier_one_of_its_process_stops() {
+    let session = Session::start("streaming", 1 << 20);
+    let run = Run::of(&mut session.subject(&["restart"]));
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr().contains("an earlier provider has not ended"), "{run:?}");
+    let (archive, _) = session.end();
+    let count = |name| archive.providers.iter().map(|it| it.count(name)).sum::<usize>();
+    assert_eq!(count("while the first provider stops"), 1, "it still records");
+    assert_eq!(count("of the third provider"), 1);
+}

@@ -9,7 +9,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum NotTraced {
-    /// A thread of the tracer could not be started, or its memory not allocated.
+    /// A thread of the tracer could not be started, or its memory not allocated. The error's kind
+    /// is `ResourceBusy` while the service thread of an earlier provider has not ended: try again
+    /// later.
     Start(Arc<io::Error>),
     /// The tracer could not get a file descriptor table of its own. It requires Linux 5.9, or
     /// `/proc`.

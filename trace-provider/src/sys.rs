@@ -12,7 +12,7 @@ mod threads;
 pub(crate) use descriptors::{high, own_table};
 pub(crate) use epoll::{Epoll, Event};
 pub(crate) use files::{allocate, wait_until_writable};
-pub(crate) use futex::{wait_for_change, wake_all};
+pub(crate) use futex::{wait_for_change, wake_one};
 pub(crate) use inotify::{drain, inotify, watch_directory};
 pub(crate) use memory::{map_recorder, map_slots};
 pub(crate) use privileges::{is_privileged, real_user};

@@ -4,9 +4,10 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
+use std::sync::{mpsc, Mutex};
 use std::time::Duration;
 
-use trace_runtime::{trace_enabled, trace_instant};
+use trace_runtime::{trace_enabled, trace_instant, NotTraced, TraceState};
 
 use crate::sys;
 
@@ -33,6 +34,31 @@ pub(crate) fn end(how: &str) {
         "forgotten" => std::mem::forget(trace),
         _ => panic!("expected a way to end, found {how:?}"),
     }
+}
+
+/// Becomes a provider again while an observer of the first one has not returned, and after that.
+pub(crate) fn restart() {
+    let (resume, paused) = mpsc::channel::<()>();
+    let paused = Mutex::new(paused);
+    let observer = trace_runtime::observe(move |state| {
+        if state == TraceState::Stopping {
+            let _dropped = paused.lock().expect("no observer panics").recv();
+        }
+    });
+    drop(crate::init());
+    let second = crate::init();
+    assert!(matches!(second.status(), Err(NotTraced::Start(_))), "{:?}", second.status());
+    trace_instant!("end", "while the first provider stops");
+    drop((second, resume));
+    let third = loop {
+        let trace = crate::init();
+        match trace.status() {
+            Ok(()) => break trace,
+            Err(_) => std::thread::sleep(Duration::from_millis(1)),
+        }
+    };
+    trace_instant!("end", "of the third provider");
+    drop((third, observer));
 }
 
 /// Executes another traced program.

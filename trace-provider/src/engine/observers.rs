@@ -136,8 +136,9 @@ impl Observers {
         })
     }
 
-    /// Begins a provider. Called on a thread of the application.
-    pub(crate) fn begin(&'static self) -> Announcer {
+    /// Begins a provider. `None` if the service thread of an earlier one has not ended. Called on a
+    /// thread of the application.
+    pub(crate) fn begin(&'static self) -> Option<Announcer> {
         self.desk.begin(self)
     }
 

@@ -36,8 +36,7 @@ impl WakeWord {
     /// Wakes the service thread. Works in signal handlers.
     pub(crate) fn wake(&self) {
         self.woken.fetch_add(1, Ordering::Release);
-        // All: a service thread that was asked to end long ago may wait, too.
-        sys::wake_all(&self.woken);
+        sys::wake_one(&self.woken);
     }
 
     /// Wakes the service thread on behalf of a traced thread.

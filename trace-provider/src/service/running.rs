@@ -69,3 +69,62 @@ impl Running {
         self.status
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::sync::mpsc::{channel, Receiver};
+    use std::sync::Mutex;
+
+    use trace_protocol::message::{CategoryInfo, ClockSource};
+
+    use crate::engine::client::RecordClock;
+    use crate::sys;
+
+    use super::*;
+
+    /// A client whose service thread does not end before the sender of `resume` is dropped.
+    #[derive(Debug)]
+    struct Hanging {
+        resume: Mutex<Receiver<()>>,
+    }
+
+    impl Client for Hanging {
+        fn prepare(&self) -> RecordClock {
+            let _dropped = self.resume.lock().unwrap().recv();
+            RecordClock { source: ClockSource::Boottime, ticks: || 1 }
+        }
+
+        fn categories(&self) -> Vec<CategoryInfo> {
+            Vec::new()
+        }
+
+        fn durable_bytes(&self) -> usize {
+            0
+        }
+    }
+
+    #[test]
+    fn a_provider_is_refused_while_the_service_thread_of_an_earlier_one_runs() {
+        let engine: &'static Engine =
+            Box::leak(Box::new(Engine::new(sys::map_recorder().unwrap())));
+        let start = || {
+            let (resume, paused) = channel();
+            let client = Box::new(Hanging { resume: Mutex::new(paused) });
+            let socket = "/nonexistent/trace.sock".into();
+            let config = Config { socket, output: None, ..Config::from_environment() };
+            Running::start(engine, client, config).map(|running| (resume, running))
+        };
+        let (resume, running) = start().unwrap();
+        let first = running.shut_down();
+        let (reason, status) = start().unwrap_err();
+        let NotTraced::Start(error) = &reason else { panic!("{reason}") };
+        assert_eq!(error.kind(), ErrorKind::ResourceBusy);
+        assert!(status.get().is_err() && first.get().is_ok());
+        drop(resume);
+        assert!(first.0.wait_until_ended(Duration::MAX));
+        let (resume, running) = start().unwrap();
+        drop(resume);
+        running.shut_down();
+    }
+}

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use trace_protocol::{counter, slices};
 
 use crate::engine::client::Client;
+use crate::engine::observers::Announcer;
 use crate::engine::wake::{Listener, WakeUps};
 use crate::engine::Engine;
 use crate::not_traced::NotTraced;
@@ -28,21 +29,39 @@ pub(crate) fn spawn(
     config: Config,
     shared: Arc<Shared>,
 ) -> io::Result<()> {
+    // Before all else: until the earlier service thread has ended, it uses the engine.
+    let announcer = engine.observers.begin().ok_or_else(earlier_has_not_ended)?;
     slots::prepare(engine.recorder, config.membarrier)?;
-    let announcer = engine.observers.begin();
     let wake_ups = WakeUps::new(&engine.wake);
     let run = move || {
+        // Dropped after the announcer: a process that has seen the end can start a new provider.
         let _ended = Ended(Arc::clone(&shared));
-        if let Err(error) = sys::own_table() {
-            return shared.report(NotTraced::descriptors(error));
-        }
-        counter::allow();
-        slices::ask_for_short();
-        // Here, since it may read a file, under a number that is this thread's own.
-        let clock = client.prepare();
-        serve(&Service { engine, client, config, clock, announcer, wake_ups, shared });
+        run(engine, client, config, announcer, wake_ups, shared);
     };
     sys::without_signals(|| sys::spawn("trace-service", run)).map(drop)
+}
+
+fn earlier_has_not_ended() -> io::Error {
+    let reason = "the service thread of an earlier provider has not ended";
+    io::Error::new(io::ErrorKind::ResourceBusy, reason)
+}
+
+fn run(
+    engine: &'static Engine,
+    client: Box<dyn Client>,
+    config: Config,
+    announcer: Announcer,
+    wake_ups: WakeUps,
+    shared: Arc<Shared>,
+) {
+    if let Err(error) = sys::own_table() {
+        return shared.report(NotTraced::descriptors(error));
+    }
+    counter::allow();
+    slices::ask_for_short();
+    // Here, since it may read a file, under a number that is this thread's own.
+    let clock = client.prepare();
+    serve(&Service { engine, client, config, clock, announcer, wake_ups, shared });
 }
 
 /// Says that the service thread has ended, when dropped.

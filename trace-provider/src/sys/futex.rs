@@ -18,16 +18,15 @@ pub(crate) fn wait_for_change(word: &AtomicU32, seen: u32, timeout: Option<Durat
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, seen, timeout) };
 }
 
-/// Wakes all threads that wait for the word. Works in signal handlers, and leaves `errno` as it
-/// was.
-pub(crate) fn wake_all(word: &AtomicU32) {
+/// Wakes a thread that waits for the word. Works in signal handlers, and leaves `errno` as it was.
+pub(crate) fn wake_one(word: &AtomicU32) {
     // SAFETY: the C library gives each thread an errno.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the pointer is this thread's errno.
     let saved = unsafe { *errno };
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the call takes the word's address, and reads nothing.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, i32::MAX) };
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
     // SAFETY: as above.
     unsafe { *errno = saved };
 }

@@ -66,15 +66,19 @@ impl CurrentDesk {
         }
     }
 
-    /// Begins a provider. Called on a thread of the application.
-    pub(super) fn begin(&'static self, observed: &'static dyn Observed) -> Announcer {
-        let desk = Arc::new(Desk::default());
+    /// Begins a provider. `None` if the service thread of an earlier one has not ended. Called on a
+    /// thread of the application.
+    pub(super) fn begin(&'static self, observed: &'static dyn Observed) -> Option<Announcer> {
         let mut current = self.0.lock();
+        if current.is_some() {
+            return None;
+        }
+        let desk = Arc::new(Desk::default());
         if observed.is_observed() {
             desk.start_thread(observed);
         }
         *current = Some(Arc::clone(&desk));
-        Announcer { current: self, desk }
+        Some(Announcer { current: self, desk })
     }
 
     /// Forgets the desk of the parent, in a forked child. Only stores.
@@ -83,7 +87,9 @@ impl CurrentDesk {
     }
 }
 
-/// A service thread's way to its observers. They are told nothing more when this is dropped.
+/// A service thread's way to its observers, and its right to the engine: there is one at a time.
+/// Dropped when the service thread has no more to do with the engine. Observers are told nothing
+/// more then.
 #[derive(Debug)]
 pub(crate) struct Announcer {
     current: &'static CurrentDesk,
@@ -99,11 +105,7 @@ impl Announcer {
 
 impl Drop for Announcer {
     fn drop(&mut self) {
-        let mut current = self.current.0.lock();
-        if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, &self.desk)) {
-            *current = None;
-        }
-        drop(current);
+        *self.current.0.lock() = None;
         self.desk.change(|state| state.ended = true);
     }
 }
