@@ -135,12 +135,6 @@ impl Engine {
         self.recorder.forget();
         self.alerts.listen(false);
         self.alerts.forget();
-    }
-
-    /// Makes a forked child forget the locks of its parent. Only stores.
-    pub fn forget_locks(&self) {
-        self.table.forget();
-        self.categories.forget();
         self.observers.forget();
     }
 }

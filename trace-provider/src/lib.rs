@@ -5,6 +5,8 @@
 #[cfg(target_os = "linux")]
 mod engine;
 #[cfg(target_os = "linux")]
+mod generation;
+#[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 mod lock;
 mod not_traced;
@@ -32,6 +34,7 @@ pub use {
     engine::table::{Keep, Table},
     engine::turn::Turn,
     engine::Engine,
+    generation::Generation,
     lock::ProcessLock,
     provider::context::Context,
     provider::reserved::Reserved,

@@ -4,6 +4,8 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::generation::Generation;
+
 /// A lock of one process. A forked child starts with a new one, since its parent may have held the
 /// old one.
 #[derive(Debug)]
@@ -12,7 +14,7 @@ pub struct ProcessLock<T>(AtomicPtr<Owned<T>>);
 /// The lock of a process. It is never freed.
 #[derive(Debug)]
 struct Owned<T> {
-    process: u32,
+    generation: Generation,
     mutex: Mutex<T>,
 }
 
@@ -36,20 +38,20 @@ impl<T: Default> ProcessLock<T> {
 
     fn mutex(&'static self) -> &'static Mutex<T> {
         let mut found = self.0.load(Ordering::Acquire);
-        let process = std::process::id();
+        let generation = Generation::current();
         loop {
             // SAFETY: the pointer is null or came from `Box::into_raw`, and is never freed.
             match unsafe { found.as_ref() } {
                 // A child that took its parent's lock could wait for ever.
-                Some(owned) if owned.process == process => return &owned.mutex,
-                _ => found = self.replace(found, process),
+                Some(owned) if owned.generation == generation => return &owned.mutex,
+                _ => found = self.replace(found, generation),
             }
         }
     }
 
     /// Puts a new lock in the place of another process's. Returns the one that is there then.
-    fn replace(&self, found: *mut Owned<T>, process: u32) -> *mut Owned<T> {
-        let new = Box::into_raw(Box::new(Owned { process, mutex: Mutex::default() }));
+    fn replace(&self, found: *mut Owned<T>, generation: Generation) -> *mut Owned<T> {
+        let new = Box::into_raw(Box::new(Owned { generation, mutex: Mutex::default() }));
         match self.0.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(other) => {
@@ -58,12 +60,6 @@ impl<T: Default> ProcessLock<T> {
                 other
             }
         }
-    }
-
-    /// Makes a forked child forget what its parent has in here, also if the child has the same
-    /// number in another namespace. Only stores.
-    pub fn forget(&self) {
-        self.0.store(null_mut(), Ordering::Relaxed);
     }
 }
 
@@ -76,16 +72,34 @@ impl<T: Default> Default for ProcessLock<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::{in_child, unshare_process_ids};
 
     #[test]
-    fn a_lock_of_another_process_is_replaced() {
+    #[cfg_attr(miri, ignore = "Miri has no fork")]
+    fn a_forked_child_has_a_new_lock() {
         static LOCK: ProcessLock<u32> = ProcessLock::new();
         *LOCK.lock() = 1;
         assert_eq!(*LOCK.lock(), 1);
-        let parents = Owned { process: u32::MAX, mutex: Mutex::new(2) };
-        let held = Box::leak(Box::new(parents));
-        let _held = held.mutex.lock();
-        LOCK.0.store(std::ptr::from_ref(held).cast_mut(), Ordering::Release);
-        assert_eq!(*LOCK.lock(), 0);
+        let _held = LOCK.lock();
+        assert!(LOCK.try_lock().is_none());
+        for _ in 0..2 {
+            assert!(in_child(|| *LOCK.lock() == 0));
+        }
+    }
+
+    /// The child and its parent are the first processes of two PID namespaces.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no fork")]
+    fn a_lock_of_another_process_with_the_same_id_is_replaced() {
+        static LOCK: ProcessLock<u32> = ProcessLock::new();
+        let in_namespace = |run: &dyn Fn() -> bool| {
+            let is_first = || std::process::id() == 1;
+            // Some systems do not permit namespaces.
+            in_child(|| !unshare_process_ids() || in_child(|| is_first() && run()))
+        };
+        assert!(in_namespace(&|| {
+            let _held = LOCK.lock();
+            in_namespace(&|| LOCK.try_lock().is_some())
+        }));
     }
 }

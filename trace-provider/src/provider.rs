@@ -103,7 +103,7 @@ impl Drop for Provider {
     fn drop(&mut self) {
         let running = self.running.take();
         // A forked child has no service thread.
-        if let Some(running) = running.filter(|it| it.process() == std::process::id()) {
+        if let Some(running) = running.filter(|it| it.generation().is_current()) {
             counter::with(|| running.shut_down());
         }
     }

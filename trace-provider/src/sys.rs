@@ -3,6 +3,8 @@
 mod descriptors;
 mod epoll;
 mod files;
+#[cfg(test)]
+mod fork;
 mod futex;
 mod inotify;
 mod memory;
@@ -12,9 +14,11 @@ mod threads;
 pub(crate) use descriptors::{high, own_table};
 pub(crate) use epoll::{Epoll, Event};
 pub(crate) use files::{allocate, wait_until_writable};
+#[cfg(test)]
+pub(crate) use fork::{in_child, in_cloned_child, unshare_process_ids};
 pub(crate) use futex::{wait_for_change, wake_one};
 pub(crate) use inotify::{drain, inotify, watch_directory};
-pub(crate) use memory::{map_recorder, map_slots};
+pub(crate) use memory::{map_generation, map_recorder, map_slots};
 pub(crate) use privileges::{is_privileged, real_user};
 pub(crate) use threads::{own_thread_name, spawn, without_signals};
 

@@ -198,11 +198,6 @@ pub(crate) fn name_recording_thread(thread: u32, kernel: &mut dyn FnMut() -> boo
     given || kernel()
 }
 
-/// Makes a forked child forget its parent's names. Only stores.
-pub(crate) fn forget() {
-    NAMES.forget();
-}
-
 /// Forgets the name of the thread with this id when it ends. A thread that forks has another id in
 /// the child.
 struct Ending(Cell<u32>);

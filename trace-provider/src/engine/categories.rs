@@ -79,11 +79,6 @@ impl Categories {
         let categories = unsafe { self.current.load(Ordering::Acquire).as_ref() };
         categories.is_some_and(|categories| categories.matches(category))
     }
-
-    /// Makes a forked child forget the lock that its parent may have held. Only stores.
-    pub(crate) fn forget(&self) {
-        self.kept.forget();
-    }
 }
 
 impl Kept {

@@ -152,7 +152,6 @@ impl Observers {
     pub(crate) fn forget(&self) {
         self.state.store(STOPPED, Ordering::SeqCst);
         self.places().for_each(|place| place.telling.store(0, Ordering::SeqCst));
-        self.desk.forget();
     }
 }
 

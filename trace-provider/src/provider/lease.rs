@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::engine::Engine;
+use crate::generation::Generation;
 use crate::lock::ProcessLock;
 use crate::sys;
 
@@ -14,7 +15,7 @@ static FREE: ProcessLock<Vec<&'static Engine>> = ProcessLock::new();
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) engine: &'static Engine,
-    process: u32,
+    generation: Generation,
 }
 
 impl Lease {
@@ -23,14 +24,14 @@ impl Lease {
         let free = FREE.lock().pop();
         let engine = free.map_or_else(make, Ok)?;
         engine.alerts.reset();
-        Ok(Arc::new(Self { engine, process: std::process::id() }))
+        Ok(Arc::new(Self { engine, generation: Generation::current() }))
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         // A forked child makes engines of its own.
-        if self.process == std::process::id() {
+        if self.generation.is_current() {
             FREE.lock().push(self.engine);
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::engine::client::Client;
 use crate::engine::Engine;
+use crate::generation::Generation;
 use crate::not_traced::NotTraced;
 use crate::service::config::Config;
 use crate::service::status::Status;
@@ -18,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Running {
     engine: &'static Engine,
-    process: u32,
+    generation: Generation,
     /// How long the end waits for the service thread; for ever where it writes an archive, which
     /// depends on no other process.
     patience: Duration,
@@ -46,13 +47,13 @@ impl Running {
             return Err((reason, status));
         }
         status.0.wait_until_settled(patience);
-        Ok(Self { engine, process: std::process::id(), patience, status })
+        Ok(Self { engine, generation: Generation::current(), patience, status })
     }
 
-    /// Returns the process that started it. A forked child has only a copy.
+    /// Returns the generation of the process that started it. A forked child has only a copy.
     #[must_use]
-    pub fn process(&self) -> u32 {
-        self.process
+    pub fn generation(&self) -> Generation {
+        self.generation
     }
 
     /// Returns what came of it.
@@ -105,6 +106,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri has no pages that are wiped on fork")]
     fn a_provider_is_refused_while_the_service_thread_of_an_earlier_one_runs() {
         let engine: &'static Engine =
             Box::leak(Box::new(Engine::new(sys::map_recorder().unwrap())));

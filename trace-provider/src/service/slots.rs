@@ -4,15 +4,16 @@ use std::io;
 
 use trace_protocol::buffer::producer::Recorder;
 
+use crate::generation::Generation;
 use crate::sys;
 
-/// Makes a recorder ready: with slots, and its process's number.
+/// Makes a recorder ready: with slots, and epochs that its process has not inherited.
 ///
 /// # Errors
 /// As for [`add_slots`], if there is no slot at all.
 pub(crate) fn prepare(recorder: &'static Recorder, membarrier: bool) -> io::Result<()> {
     if !recorder.is_provided() {
-        recorder.provide(std::process::id(), membarrier);
+        recorder.provide(Generation::current().number(), membarrier);
     }
     match add_slots(recorder) {
         Err(error) if recorder.has_no_slots() => Err(error),

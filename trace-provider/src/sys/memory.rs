@@ -1,6 +1,7 @@
 //! Memory that lives as long as the process.
 
 use std::io;
+use std::sync::atomic::AtomicU32;
 
 use trace_protocol::buffer::producer::{Recorder, Slot};
 
@@ -22,9 +23,28 @@ pub(crate) fn map_slots(count: usize) -> io::Result<&'static [Slot]> {
 pub(crate) fn map_recorder() -> io::Result<&'static Recorder> {
     // SAFETY: a recorder is atomics of numbers and pointers, for which zeros are valid; they mean
     // that it records nothing.
-    let recorder: &[Recorder] = unsafe { map_zeroed(1) }?;
-    advise(recorder, libc::MADV_WIPEONFORK)?;
-    recorder.first().ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    unsafe { map_wiped_on_fork() }
+}
+
+/// Returns a number that is 0, on a page that the kernel wipes in forked children. An error where
+/// it cannot (before Linux 4.14).
+pub(crate) fn map_generation() -> io::Result<&'static AtomicU32> {
+    if cfg!(miri) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    // SAFETY: zeros are a valid number.
+    unsafe { map_wiped_on_fork() }
+}
+
+/// Maps memory for a value, on pages that the kernel wipes in forked children.
+///
+/// # Safety
+/// All-zero bytes are a valid `T`.
+unsafe fn map_wiped_on_fork<T>() -> io::Result<&'static T> {
+    // SAFETY: by the contract.
+    let value: &[T] = unsafe { map_zeroed(1) }?;
+    advise(value, libc::MADV_WIPEONFORK)?;
+    value.first().ok_or_else(|| io::ErrorKind::OutOfMemory.into())
 }
 
 /// Maps memory for `count` values.

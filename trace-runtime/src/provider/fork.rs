@@ -3,15 +3,16 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::current::CURRENT;
-use crate::point::registry;
-use crate::{names, sites, sys, thread, ENGINE, RECORDER};
+use trace_provider::Generation;
 
-/// The process that all of this is of; 0 before the first call of [`notice`], [`CLEARING`] while a
-/// child clears what it inherited.
+use crate::point::registry;
+use crate::{sites, sys, thread, ENGINE, RECORDER};
+
+/// The generation of the process that all of this is of; 0 before the first call of [`notice`],
+/// [`CLEARING`] while a child clears what it inherited.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// No process has this number.
+/// No process has this generation.
 const CLEARING: u32 = u32::MAX;
 
 /// The number of times that handlers were installed in this process or one that it was forked from:
@@ -21,7 +22,7 @@ static INSTALLED: AtomicU32 = AtomicU32::new(0);
 /// Finds out whether this is a child of a fork that ran no handlers, such as a bare `clone`, and
 /// then does what they would have done.
 pub(super) fn notice() {
-    let this = std::process::id();
+    let this = Generation::current().number();
     loop {
         let known = PROCESS.load(Ordering::Acquire);
         if known == this {
@@ -58,9 +59,6 @@ pub(super) fn install_handlers(at_exit: extern "C" fn()) {
 extern "C" fn in_child() {
     // SAFETY: the child has one thread, which is this one.
     unsafe { clear() };
-    ENGINE.forget_locks();
-    names::forget();
-    CURRENT.forget();
 }
 
 /// Makes a forked child record nothing. Only stores. What the child's own locks protect stays.

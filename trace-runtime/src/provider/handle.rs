@@ -1,9 +1,7 @@
 //! The guard that applications hold, and the one provider of a process.
 
-use std::process;
-
 use trace_protocol::thread_id;
-use trace_provider::{is_here, Config, Running, Status};
+use trace_provider::{is_here, Config, Generation, Running, Status};
 
 use super::application::Application;
 use super::current::{deliver, OnMessage, Provider, CURRENT};
@@ -17,9 +15,9 @@ use crate::{recorder, thread, Clock, NotTraced, ENGINE, RECORDER};
 #[derive(Debug)]
 #[must_use = "the process is a provider until this is dropped: bind it, as in `let _trace = init();`"]
 pub struct Trace {
-    /// The process whose provider it counts for; 0, which is none, if there could be no provider,
-    /// or if an observer called.
-    process: u32,
+    /// The process whose provider it counts for. `None` if there could be no provider, or if an
+    /// observer called.
+    generation: Option<Generation>,
     status: Status,
 }
 
@@ -28,7 +26,7 @@ impl Trace {
         if is_here() {
             // An observer's, which is told only while there is a provider. Who made that may be
             // waiting for this thread.
-            return Self { process: 0, status: Status::default() };
+            return Self { generation: None, status: Status::default() };
         }
         fork::notice();
         let mut current = CURRENT.lock();
@@ -41,9 +39,9 @@ impl Trace {
         };
         let trace = match &found {
             Ok(Provider { running, .. }) => {
-                Self { process: running.process(), status: running.status().clone() }
+                Self { generation: Some(running.generation()), status: running.status().clone() }
             }
-            Err(status) => Self { process: 0, status: status.clone() },
+            Err(status) => Self { generation: None, status: status.clone() },
         };
         *current = found.ok();
         drop(current);
@@ -70,7 +68,7 @@ impl Trace {
 
 impl Drop for Trace {
     fn drop(&mut self) {
-        if self.process != process::id() {
+        if !self.generation.is_some_and(Generation::is_current) {
             // A forked child drops its parent's guard.
             return;
         }
@@ -110,9 +108,7 @@ fn start(config: Config, clock: Clock, on_message: Option<OnMessage>) -> Result<
 extern "C" fn at_exit() {
     thread::leave_trace_point();
     if let Some(mut current) = CURRENT.try_lock() {
-        // A child of a fork that ran no handlers has its parent's.
-        let own = |provider: &Provider| provider.running.process() == process::id();
-        if let Some(provider) = current.take().filter(own) {
+        if let Some(provider) = current.take() {
             let (status, on_message) = provider.shut_down();
             deliver(&status, on_message);
         }

@@ -5,23 +5,31 @@ use crate::sync::Ordering;
 use crate::sys::membarrier;
 
 use super::durable::DurableWriter;
-use super::recorder::{is_recording, Recorder, STOPPED};
+use super::recorder::{is_recording, Recorder, SLOW, STOPPED};
 use super::session::Session;
 use super::slot::Slot;
 use std::time::Duration;
 
-/// Where the epochs of a process begin, so that a forked child shares none with its parent.
+/// Epochs of a process, so that a forked child has none of its parent's.
 const EPOCHS_PER_PROCESS: u64 = 1 << 38;
 
+/// Processes that have different epochs: those of the last one are below [`SLOW`].
+const MOST_PROCESSES: u32 = 1 << 23;
+
+const _: () = assert!((MOST_PROCESSES as u64 + 1) * EPOCHS_PER_PROCESS < SLOW);
+
 impl Recorder {
-    /// Gives the recorder the number of its process, once, before the first [`Recorder::start`].
+    /// Prepares the recorder, once, before the first [`Recorder::start`]. Epochs start at a number
+    /// that depends on `process`. It is not 0, and no process from which this one has inherited
+    /// memory has the same number.
     ///
     /// With `asymmetric` false, or where the kernel has no `membarrier`, every trace point takes a
     /// slower path with a full fence.
     pub fn provide(&self, process: u32, asymmetric: bool) {
         let asymmetric = asymmetric && membarrier::register();
         self.asymmetric.store(u64::from(asymmetric), Ordering::Relaxed);
-        self.last.store(u64::from(process) * EPOCHS_PER_PROCESS, Ordering::Relaxed);
+        let process = u64::from(process.wrapping_sub(1) % MOST_PROCESSES) + 1;
+        self.last.store(process * EPOCHS_PER_PROCESS, Ordering::Relaxed);
     }
 
     /// Whether [`Recorder::provide`] was called.

@@ -80,11 +80,6 @@ impl CurrentDesk {
         *current = Some(Arc::clone(&desk));
         Some(Announcer { current: self, desk })
     }
-
-    /// Forgets the desk of the parent, in a forked child. Only stores.
-    pub(super) fn forget(&self) {
-        self.0.forget();
-    }
 }
 
 /// A service thread's way to its observers, and its right to the engine: there is one at a time.

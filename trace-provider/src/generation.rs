@@ -1,0 +1,91 @@
+//! How a forked child differs from its parent.
+
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use once_cell::race::OnceRef;
+
+use crate::sys;
+
+/// The generation of a process: higher than that of each process from which it has inherited
+/// memory.
+///
+/// A process id does not have this property: the first process of a PID namespace has the id 1, and
+/// so has the first one of a namespace in it. The kernel also reuses the ids of dead processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Generation(u32);
+
+/// The generation of this process, on a page that the kernel wipes in forked children: 0 in a child
+/// that has not drawn it yet. [`NO_PAGE`] if the kernel cannot wipe it (before Linux 4.14).
+static CURRENT: OnceRef<'static, AtomicU32> = OnceRef::new();
+
+/// In [`CURRENT`] of a process whose generation is its process id.
+static NO_PAGE: AtomicU32 = AtomicU32::new(0);
+
+/// The highest generation of this process and of those from which it has inherited memory.
+static HIGHEST: AtomicU32 = AtomicU32::new(0);
+
+impl Generation {
+    /// Returns the generation of this process. Only the first call makes system calls, if the
+    /// kernel is Linux 4.14 or later.
+    #[must_use]
+    pub fn current() -> Self {
+        let current = CURRENT.get_or_init(|| sys::map_generation().unwrap_or(&NO_PAGE));
+        if ptr::eq(current, &NO_PAGE) {
+            return Self(std::process::id());
+        }
+        // Relaxed: the number gives access to no other memory.
+        match current.load(Ordering::Relaxed) {
+            0 => Self::draw(current),
+            drawn => Self(drawn),
+        }
+    }
+
+    fn draw(current: &AtomicU32) -> Self {
+        // Before this generation is stored anywhere, so that a child draws a higher one.
+        let next = HIGHEST.fetch_add(1, Ordering::SeqCst) + 1;
+        let drawn = current.compare_exchange(0, next, Ordering::SeqCst, Ordering::Relaxed);
+        Self(drawn.map_or_else(|by_another_thread| by_another_thread, |_| next))
+    }
+
+    /// Returns whether this is the generation of this process.
+    #[must_use]
+    pub fn is_current(self) -> bool {
+        self == Self::current()
+    }
+
+    /// Returns the generation as a number. It is not 0.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::{in_child, in_cloned_child};
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no fork")]
+    fn each_process_has_another_generation() {
+        let own = Generation::current();
+        assert!(own.is_current() && own.number() != 0);
+        assert!(in_child(|| {
+            let of_child = Generation::current();
+            !own.is_current()
+                && of_child.is_current()
+                && in_cloned_child(|| !own.is_current() && !of_child.is_current())
+        }));
+        assert!(own.is_current());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no fork")]
+    fn the_threads_of_a_process_have_one_generation() {
+        assert!(in_child(|| {
+            let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(Generation::current)).collect();
+            threads.into_iter().all(|thread| thread.join().unwrap().is_current())
+        }));
+    }
+}
