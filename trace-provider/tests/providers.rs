@@ -329,3 +329,42 @@ fn a_forked_child_writes_nothing() {
     );
     assert!(lines.iter().all(|line| line.starts_with("parent")) && lines.len() == 2, "{lines:?}");
 }
+
+/// Ends a child that blocks, on a thread that blocks all signals.
+fn end_after_10_seconds() {
+    let mut alarm = std::mem::MaybeUninit::uninit();
+    // SAFETY: the call fills the set.
+    unsafe { libc::sigemptyset(alarm.as_mut_ptr()) };
+    // SAFETY: the set was filled above.
+    unsafe { libc::sigaddset(alarm.as_mut_ptr(), libc::SIGALRM) };
+    // SAFETY: as above.
+    unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, alarm.as_ptr(), std::ptr::null_mut()) };
+    // SAFETY: an alarm without a handler ends the process.
+    unsafe { libc::alarm(10) };
+}
+
+/// The thread of the observer is the only one of the child.
+#[test]
+fn a_forked_child_that_returns_from_an_observer_ends() {
+    let (sender, statuses) = mpsc::channel();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("observed.fxt");
+    let provider = Provider::builder("test").output(&path).connect().unwrap();
+    let observer = provider.observe(move |state| {
+        if state != TraceState::Stopping {
+            return;
+        }
+        // SAFETY: the child has a copy of this thread, and the C library keeps the allocator
+        // usable.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            return end_after_10_seconds();
+        }
+        let mut status = -1;
+        // SAFETY: the child is this process's; `status` is a valid place.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        sender.send(status).unwrap();
+    });
+    drop((provider, observer));
+    assert_eq!(statuses.try_iter().collect::<Vec<_>>(), [0]);
+}

@@ -1,69 +1,76 @@
 //! Functions that are called when tracing starts and stops.
 //!
-//! The list takes no lock, so that a forked child finds it whole: it keeps its parent's observers.
+//! The list has no lock, because a forked child keeps its parent's observers.
 
+#[cfg(test)]
+mod tests;
 mod thread;
 
-pub use thread::is_here;
 pub(crate) use thread::Announcer;
 
+use std::cell::Cell;
 use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicU8, Ordering};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU8, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
-use trace_protocol::thread_id;
-
+use crate::generation::Generation;
 use crate::TraceState;
 
-use self::thread::{CurrentDesk, Observed};
+use self::thread::{CurrentMailbox, Observed};
 
-/// What is told when.
 type Callback = Box<dyn Fn(TraceState) + Send + Sync>;
 
 const STOPPED: u8 = TraceState::Stopped as u8;
 const STARTED: u8 = TraceState::Started as u8;
 const STOPPING: u8 = TraceState::Stopping as u8;
 
-/// The observers of a provider, and the state that they know.
+thread_local! {
+    /// The entry whose observer the thread runs, or null. A thread that forks in an observer has it
+    /// in the child, too.
+    static RUNNING: Cell<*const Entry> = const { Cell::new(null()) };
+}
+
+/// The observers of a provider.
 #[derive(Debug)]
 pub(crate) struct Observers {
-    /// The state that was told last, as a number. Rules: stored by the service thread, and in a
-    /// forked child.
+    /// The state of tracing, as a number. Rules: stored by the service thread, and in a forked
+    /// child.
     state: AtomicU8,
-    /// The place that was made last.
+    /// The last entry that was added.
     ///
-    /// Rules: pushed to with compare and exchange; nothing is ever taken away.
-    places: AtomicPtr<Place>,
-    desk: CurrentDesk,
+    /// Rules: replaced by compare and exchange. Entries are never removed.
+    entries: AtomicPtr<Entry>,
+    mailbox: CurrentMailbox,
 }
 
-/// A place for an observer, which is used again when its observer has gone.
+/// An entry of the list. A new observer uses an entry whose observer was dropped.
 #[derive(Debug)]
-struct Place {
-    /// Who is told, or null. Rules: set by who finds it null, and set back by that observer's
-    /// guard.
+struct Entry {
+    /// The observer, or null. The pointer owns a count of the `Arc`.
+    ///
+    /// Rules: stored if it is null, and taken by the guard of that observer.
     callback: AtomicPtr<Callback>,
-    /// The thread that is telling, or 0. It is stored before `callback` is read; who takes the
-    /// callback away reads it after that.
-    telling: AtomicU64,
-    /// A callback that was taken away while it ran, for the thread that runs it to free.
-    left: AtomicPtr<Callback>,
-    before: *const Place,
+    /// The generation of the process of which a thread loads or runs `callback`, or 0.
+    ///
+    /// Rules: stored by that thread before it loads `callback`, and reset by it. A guard takes its
+    /// callback, and then waits while this is the generation of its own process. A forked child
+    /// does not wait for its parent's generation, because it may not have that thread.
+    caller: AtomicU32,
+    previous: *const Entry,
 }
 
-/// Has a function called when tracing starts and stops, until this is dropped.
-#[must_use = "nothing is told any more when this is dropped"]
+/// Keeps a function registered that is called when tracing starts and stops.
+#[must_use = "the function is not called any more when this is dropped"]
 pub struct Observer {
-    place: &'static Place,
-    callback: *mut Callback,
+    entry: &'static Entry,
 }
 
-// SAFETY: the pointer is to a callback that is `Send` and `Sync`, and is only used to take it out
-// of its place.
+// SAFETY: the entry's callback is `Send` and `Sync`, its other fields are atomics or never change.
 unsafe impl Send for Observer {}
-// SAFETY: as above; a shared reference gives access to nothing.
+// SAFETY: as above.
 unsafe impl Sync for Observer {}
 
 impl fmt::Debug for Observer {
@@ -72,17 +79,23 @@ impl fmt::Debug for Observer {
     }
 }
 
+/// Returns whether the calling thread runs an observer, for which a service thread may be waiting.
+#[must_use]
+pub fn is_here() -> bool {
+    !RUNNING.get().is_null()
+}
+
 impl Observers {
     pub(crate) const fn new() -> Self {
         Self {
             state: AtomicU8::new(STOPPED),
-            places: AtomicPtr::new(null_mut()),
-            desk: CurrentDesk::new(),
+            entries: AtomicPtr::new(null_mut()),
+            mailbox: CurrentMailbox::new(),
         }
     }
 
-    /// The state that was told last. `is_recording` is false in a child of a fork that ran no
-    /// handlers: it has its parent's state, and records nothing.
+    /// Returns the state of tracing. `is_recording` is false in a forked child, which has its
+    /// parent's state until a fork handler has run.
     pub(crate) fn state(&self, is_recording: bool) -> TraceState {
         match self.state.load(Ordering::SeqCst) {
             STARTED if is_recording => TraceState::Started,
@@ -91,126 +104,126 @@ impl Observers {
         }
     }
 
-    /// Has `told` called until the guard is dropped.
+    /// Calls `observer` when the state changes, until the guard is dropped.
     pub(crate) fn observe(
         &'static self,
-        told: impl Fn(TraceState) + Send + Sync + 'static,
+        observer: impl Fn(TraceState) + Send + Sync + 'static,
     ) -> Observer {
-        let callback = Box::into_raw(Box::new(Box::new(told) as Callback));
-        let free = self.places().find(|place| {
-            place
+        let callback = Arc::into_raw(Arc::new(Box::new(observer) as Callback)).cast_mut();
+        let free = self.entries().find(|entry| {
+            entry
                 .callback
                 .compare_exchange(null_mut(), callback, Ordering::SeqCst, Ordering::SeqCst)
                 .is_ok()
         });
-        let place = free.unwrap_or_else(|| self.add(callback));
-        self.desk.start_thread(self);
-        Observer { place, callback }
+        let entry = free.unwrap_or_else(|| self.add(callback));
+        self.mailbox.start_thread(self);
+        Observer { entry }
     }
 
-    fn add(&self, callback: *mut Callback) -> &'static Place {
-        let place = Box::leak(Box::new(Place {
+    fn add(&self, callback: *mut Callback) -> &'static Entry {
+        let entry = Box::leak(Box::new(Entry {
             callback: AtomicPtr::new(callback),
-            telling: AtomicU64::new(0),
-            left: AtomicPtr::new(null_mut()),
-            before: self.places.load(Ordering::Acquire),
+            caller: AtomicU32::new(0),
+            previous: self.entries.load(Ordering::Acquire),
         }));
-        while let Err(before) = self.places.compare_exchange(
-            place.before.cast_mut(),
-            place,
+        while let Err(previous) = self.entries.compare_exchange(
+            entry.previous.cast_mut(),
+            entry,
             Ordering::SeqCst,
             Ordering::Acquire,
         ) {
-            place.before = before;
+            entry.previous = previous;
         }
-        place
+        entry
     }
 
-    fn places(&self) -> impl Iterator<Item = &'static Place> {
-        let mut next = self.places.load(Ordering::SeqCst).cast_const();
+    fn entries(&self) -> impl Iterator<Item = &'static Entry> {
+        let mut next = self.entries.load(Ordering::SeqCst).cast_const();
         std::iter::from_fn(move || {
             // SAFETY: a pointer in the list is null or came from `Box::leak`.
-            let place = unsafe { next.as_ref() }?;
-            next = place.before;
-            Some(place)
+            let entry = unsafe { next.as_ref() }?;
+            next = entry.previous;
+            Some(entry)
         })
     }
 
     /// Begins a provider. `None` if the service thread of an earlier one has not ended. Called on a
     /// thread of the application.
     pub(crate) fn begin(&'static self) -> Option<Announcer> {
-        self.desk.begin(self)
+        self.mailbox.begin(self)
     }
 
     /// Enters a state, and waits until all observers have returned. Service thread only.
     pub(crate) fn enter(&self, state: TraceState, announcer: &Announcer) {
         self.state.store(state as u8, Ordering::SeqCst);
-        announcer.tell(state);
+        announcer.announce(state);
     }
 
-    /// Makes a forked child forget what its parent was doing. Only stores.
+    /// Resets the state in a forked child. Only stores.
     pub(crate) fn forget(&self) {
         self.state.store(STOPPED, Ordering::SeqCst);
-        self.places().for_each(|place| place.telling.store(0, Ordering::SeqCst));
     }
 }
 
 impl Observed for Observers {
-    fn is_observed(&self) -> bool {
-        self.places().any(|place| !place.callback.load(Ordering::SeqCst).is_null())
+    fn has_observers(&self) -> bool {
+        self.entries().any(|entry| !entry.callback.load(Ordering::SeqCst).is_null())
     }
 
-    fn tell_all(&self, state: TraceState) {
-        self.places().for_each(|place| place.tell(state));
+    fn notify_all(&self, state: TraceState) {
+        let generation = Generation::current();
+        // If an observer forks and returns in the child, the child does not call the next one.
+        let entries = self.entries().take_while(|_| generation.is_current());
+        entries.for_each(|entry| entry.run(state, generation));
     }
 }
 
-/// The calling thread, of this process: a forked child has the number of its parent's thread where
-/// that was telling.
-fn this_thread() -> u64 {
-    u64::from(std::process::id()) << 32 | u64::from(thread_id::ask_kernel())
-}
-
-impl Place {
-    /// Whether a thread of this process is telling.
-    fn is_telling(&self) -> bool {
-        self.telling.load(Ordering::SeqCst) >> 32 == u64::from(std::process::id())
-    }
-
-    fn tell(&self, state: TraceState) {
-        self.telling.store(this_thread(), Ordering::SeqCst);
-        // SAFETY: the pointer is null or came from `Box::into_raw`. Who takes it away during the
-        // call below frees it after `telling` is 0 again, or, on this thread, leaves it in `left`,
-        // which is freed behind the call.
-        if let Some(callback) = unsafe { self.callback.load(Ordering::SeqCst).as_ref() } {
-            let told = catch_unwind(AssertUnwindSafe(|| callback(state)));
-            // Its drop could panic again.
-            std::mem::forget(told);
+impl Entry {
+    /// Calls the observer, if there is one. One thread of a process does this at a time.
+    fn run(&self, state: TraceState, generation: Generation) {
+        self.caller.store(generation.number(), Ordering::SeqCst);
+        if let Some(callback) = self.callback() {
+            RUNNING.set(self);
+            let result = catch_unwind(AssertUnwindSafe(move || callback(state)));
+            RUNNING.set(null());
+            // A panic's payload could panic when it is dropped.
+            std::mem::forget(result);
         }
-        self.telling.store(0, Ordering::SeqCst);
-        free(self.left.swap(null_mut(), Ordering::SeqCst));
+        // If the observer has forked, another thread of the child may have stored its generation.
+        let (own, none) = (generation.number(), 0);
+        let _reset = self.caller.compare_exchange(own, none, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// Returns the callback, with a count for the caller. `self.caller` is stored already.
+    fn callback(&self) -> Option<Arc<Callback>> {
+        let callback = self.callback.load(Ordering::SeqCst);
+        if callback.is_null() {
+            return None;
+        }
+        // SAFETY: the pointer came from `Arc::into_raw`, and its count still exists: a guard that
+        // takes it after the load finds `caller`, and waits. A child that does not wait has no
+        // thread in here, because threads fork in callbacks.
+        unsafe { Arc::increment_strong_count(callback) };
+        // SAFETY: as above, with the count of the line before.
+        Some(unsafe { Arc::from_raw(callback) })
+    }
+
+    /// Whether a thread of this process may have the callback, and is not the calling one.
+    fn is_used_elsewhere(&self) -> bool {
+        !std::ptr::eq(RUNNING.get(), self)
+            && self.caller.load(Ordering::SeqCst) == Generation::current().number()
     }
 }
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        // Nobody but this guard takes this callback away.
-        self.place.callback.store(null_mut(), Ordering::SeqCst);
-        if self.place.telling.load(Ordering::SeqCst) == this_thread() {
-            self.place.left.store(self.callback, Ordering::SeqCst);
-            return;
-        }
-        while self.place.is_telling() {
+        let callback = self.entry.callback.swap(null_mut(), Ordering::SeqCst);
+        while self.entry.is_used_elsewhere() {
             std::thread::sleep(Duration::from_micros(100));
         }
-        free(self.callback);
-    }
-}
-
-fn free(callback: *mut Callback) {
-    if !callback.is_null() {
-        // SAFETY: the pointer came from `Box::into_raw`, was taken out of its place by its guard,
-        // which is dropped once, and nobody that has seen it there is still in it.
-        drop(unsafe { Box::from_raw(callback) });
+        // SAFETY: the pointer came from `Arc::into_raw`. Only this guard takes it out of the entry,
+        // and a thread that still runs the callback has a count of its own.
+        drop(unsafe { Arc::from_raw(callback) });
     }
 }

@@ -1,68 +1,56 @@
-//! The thread on which observers are called.
+//! The thread that calls observers.
 //!
-//! Observers are functions of the application and use its descriptors, which the service thread
-//! does not have. So they have a thread that an application's thread has started, where there are
-//! observers.
+//! Observers are functions of the application and use its file descriptors, which the service
+//! thread does not have. So a thread of the application starts this thread, if there are observers.
 
-use std::cell::Cell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::generation::Generation;
 use crate::lock::ProcessLock;
 use crate::sys;
 use crate::TraceState;
 
-/// What has observers.
+/// A list of observers.
 pub(super) trait Observed: Sync {
-    /// Whether there is an observer.
-    fn is_observed(&self) -> bool;
+    /// Whether the list has an observer.
+    fn has_observers(&self) -> bool;
 
     /// Calls all observers.
-    fn tell_all(&self, state: TraceState);
+    fn notify_all(&self, state: TraceState);
 }
 
-/// The desk of a provider, while its service thread runs.
+/// The mailbox of a provider, from its start until its service thread has ended.
 ///
-/// Rules: locked for moments only, and never while an observer runs.
+/// Rules: locked for a few instructions, and never while an observer runs.
 #[derive(Debug)]
-pub(super) struct CurrentDesk(ProcessLock<Option<Arc<Desk>>>);
+pub(super) struct CurrentMailbox(ProcessLock<Option<Arc<Mailbox>>>);
 
-thread_local! {
-    static IS_OBSERVER: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether the calling thread is one on which observers are called, for which a service thread may
-/// be waiting.
-#[must_use]
-pub fn is_here() -> bool {
-    IS_OBSERVER.get()
-}
-
-/// Where the service thread leaves a state for the observers' thread.
+/// The state that the service thread sends to the observers' thread.
 #[derive(Debug, Default)]
-struct Desk {
-    state: Mutex<State>,
+struct Mailbox {
+    contents: Mutex<Contents>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Contents {
     has_thread: bool,
-    /// What observers are to be told, until they have been.
+    /// The state to call observers with, until all of them have returned.
     request: Option<TraceState>,
-    /// The provider has ended.
-    ended: bool,
+    /// The service thread has ended.
+    has_ended: bool,
 }
 
-impl CurrentDesk {
+impl CurrentMailbox {
     pub(super) const fn new() -> Self {
         Self(ProcessLock::new())
     }
 
-    /// Starts the thread for a new observer, if a service thread runs. Called on a thread of the
+    /// Starts the thread for a new observer, if there is a provider. Called on a thread of the
     /// application.
     pub(super) fn start_thread(&'static self, observed: &'static dyn Observed) {
-        if let Some(desk) = &*self.0.lock() {
-            desk.start_thread(observed);
+        if let Some(mailbox) = &*self.0.lock() {
+            mailbox.start_thread(observed);
         }
     }
 
@@ -73,98 +61,103 @@ impl CurrentDesk {
         if current.is_some() {
             return None;
         }
-        let desk = Arc::new(Desk::default());
-        if observed.is_observed() {
-            desk.start_thread(observed);
+        let mailbox = Arc::new(Mailbox::default());
+        if observed.has_observers() {
+            mailbox.start_thread(observed);
         }
-        *current = Some(Arc::clone(&desk));
-        Some(Announcer { current: self, desk })
+        *current = Some(Arc::clone(&mailbox));
+        Some(Announcer { current: self, mailbox })
     }
 }
 
-/// A service thread's way to its observers, and its right to the engine: there is one at a time.
-/// Dropped when the service thread has no more to do with the engine. Observers are told nothing
-/// more then.
+/// The service thread's access to its observers, and its right to use the engine: an engine has one
+/// announcer at a time. The service thread drops it after its last use of the engine.
 #[derive(Debug)]
 pub(crate) struct Announcer {
-    current: &'static CurrentDesk,
-    desk: Arc<Desk>,
+    current: &'static CurrentMailbox,
+    mailbox: Arc<Mailbox>,
 }
 
 impl Announcer {
-    /// Tells the observers a state, and waits until all of them have returned. Service thread only.
-    pub(super) fn tell(&self, state: TraceState) {
-        self.desk.tell(state);
+    /// Has the observers called, and waits until all of them have returned. Service thread only.
+    pub(super) fn announce(&self, state: TraceState) {
+        self.mailbox.send(state);
     }
 }
 
 impl Drop for Announcer {
     fn drop(&mut self) {
         *self.current.0.lock() = None;
-        self.desk.change(|state| state.ended = true);
+        self.mailbox.change(|contents| contents.has_ended = true);
     }
 }
 
-impl Desk {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl Mailbox {
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut Contents)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
-    fn wait_while(&self, condition: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+    fn wait_while(&self, condition: impl Fn(&Contents) -> bool) -> MutexGuard<'_, Contents> {
         self.changed
-            .wait_while(self.lock(), |state| condition(state))
+            .wait_while(self.lock(), |contents| condition(contents))
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the thread, with every signal blocked, unless it is there. Its stack has the usual
-    /// size, since it runs functions of the application.
+    /// Starts the thread with every signal blocked, unless it runs already. Its stack has the usual
+    /// size, because it runs functions of the application.
     fn start_thread(self: &Arc<Self>, observed: &'static dyn Observed) {
         if std::mem::replace(&mut self.lock().has_thread, true) {
             return;
         }
-        let running = Running { desk: Arc::clone(self), observed };
-        let thread = std::thread::Builder::new().name("trace-observer".to_owned());
-        // If there is no thread, `running` is dropped, and nobody waits for it.
-        let _started = sys::without_signals(|| thread.spawn(move || running.serve()));
+        let thread = ObserverThread { mailbox: Arc::clone(self), observed };
+        let builder = std::thread::Builder::new().name("trace-observer".to_owned());
+        // If the system has no thread, `thread` is dropped, and the service thread does not wait.
+        let _started = sys::without_signals(|| builder.spawn(move || thread.serve()));
     }
 
-    fn tell(&self, told: TraceState) {
+    fn send(&self, state: TraceState) {
         if !self.lock().has_thread {
             return;
         }
-        self.change(|state| state.request = Some(told));
-        drop(self.wait_while(|state| state.has_thread && state.request.is_some()));
+        self.change(|contents| contents.request = Some(state));
+        drop(self.wait_while(|contents| contents.has_thread && contents.request.is_some()));
+    }
+
+    /// Waits for a state. `None` if the service thread has ended.
+    fn receive(&self) -> Option<TraceState> {
+        let is_empty = |contents: &Contents| contents.request.is_none() && !contents.has_ended;
+        self.wait_while(is_empty).request
     }
 }
 
-/// Says that the thread has ended, however it did, when dropped.
-struct Running {
-    desk: Arc<Desk>,
+/// The thread that calls observers. Its end is reported when this is dropped.
+struct ObserverThread {
+    mailbox: Arc<Mailbox>,
     observed: &'static dyn Observed,
 }
 
-impl Running {
+impl ObserverThread {
     fn serve(self) {
-        IS_OBSERVER.set(true);
-        loop {
-            let request = {
-                let state = self.desk.wait_while(|state| state.request.is_none() && !state.ended);
-                let Some(request) = state.request else { return };
-                request
-            };
-            self.observed.tell_all(request);
-            self.desk.change(|state| state.request = None);
+        let generation = Generation::current();
+        while let Some(state) = self.mailbox.receive() {
+            self.observed.notify_all(state);
+            if !generation.is_current() {
+                // An observer has forked and returned in the child, whose only thread this is. The
+                // mailbox is the parent's, and may be locked.
+                return std::mem::forget(self);
+            }
+            self.mailbox.change(|contents| contents.request = None);
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for ObserverThread {
     fn drop(&mut self) {
-        self.desk.change(|state| state.has_thread = false);
+        self.mailbox.change(|contents| contents.has_thread = false);
     }
 }
