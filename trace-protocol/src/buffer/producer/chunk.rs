@@ -222,23 +222,6 @@ impl Slot {
         self.set_named(0);
         self.ends.clear();
     }
-
-    /// [`Slot::while_current`] with a full fence, for writers that no `membarrier` reaches.
-    pub(super) fn while_current_fenced(
-        &self,
-        recorder: &Recorder,
-        epoch: u64,
-        turn: impl FnOnce(),
-    ) -> bool {
-        self.while_busy(|| {
-            fence(Ordering::SeqCst);
-            let current = recorder.epoch.load(Ordering::Relaxed) == epoch;
-            if current {
-                turn();
-            }
-            current
-        })
-    }
 }
 
 /// Words of a duration end: 2, or 3 with an argument.

@@ -87,16 +87,18 @@ impl Slot {
     /// Whether `epoch` is the recorder's; if so, runs `turn` while the rolling buffer of that epoch
     /// cannot be handed over.
     ///
-    /// `turn` stores to the buffer and does nothing else.
+    /// `fence` is [`light_fence`], or a full fence for writers that no `membarrier` reaches. `turn`
+    /// stores to the buffer and does nothing else.
     #[inline(always)]
     pub(super) fn while_current(
         &self,
         recorder: &Recorder,
         epoch: u64,
+        fence: impl FnOnce(),
         turn: impl FnOnce(),
     ) -> bool {
         self.while_busy(|| {
-            light_fence();
+            fence();
             let current = recorder.epoch.load(Ordering::Relaxed) == epoch;
             if current {
                 turn();

@@ -6,7 +6,7 @@ use core::ptr;
 use trace_format::layout::{event, record, EventType, StringRef};
 
 use crate::buffer::header::BufferingMode;
-use crate::sync::Ordering;
+use crate::sync::{fence, light_fence, Ordering};
 
 use super::publish::Word;
 use super::recorder::{Recorder, SLOW};
@@ -92,7 +92,7 @@ impl OpenScope {
         recorder: &Recorder,
         clock: impl Fn() -> u64,
     ) {
-        if !slot.while_current(recorder, self.epoch, || self.turn(clock(), argument)) {
+        if !slot.while_current(recorder, self.epoch, light_fence, || self.turn(clock(), argument)) {
             self.end_late(slot, recorder, &clock, argument);
         }
     }
@@ -124,7 +124,9 @@ impl OpenScope {
     ) {
         let epoch = self.epoch & !SLOW;
         let fenced = self.epoch != epoch;
-        if fenced && slot.while_current_fenced(recorder, epoch, || self.turn(clock(), argument)) {
+        let turn = || self.turn(clock(), argument);
+        let full_fence = || fence(Ordering::SeqCst);
+        if fenced && slot.while_current(recorder, epoch, full_fence, turn) {
             return;
         }
         let recording =
