@@ -17,7 +17,7 @@ const WORDS: usize = 4;
 /// Index of the owner's word; [`WORDS`] where it is not known.
 static OWNER_WORD: AtomicUsize = AtomicUsize::new(WORDS);
 
-/// Which of the words hold a thread's id, as far as one thread can tell.
+/// The words that may hold a thread's id, as one thread has found them.
 pub type Candidates = [bool; WORDS];
 
 /// Which words hold the id of the calling thread.

@@ -7,10 +7,10 @@ use trace_protocol::buffer::producer::Recorder;
 use crate::generation::Generation;
 use crate::sys;
 
-/// Makes a recorder ready: with slots, and epochs that its process has not inherited.
+/// Prepares a recorder with slots, and with epochs that its process has not inherited.
 ///
 /// # Errors
-/// As for [`add_slots`], if there is no slot at all.
+/// As for [`add_slots`], if the recorder has no slot.
 pub(crate) fn prepare(recorder: &'static Recorder, membarrier: bool) -> io::Result<()> {
     if !recorder.is_provided() {
         recorder.provide(Generation::current().number(), membarrier);
@@ -21,13 +21,14 @@ pub(crate) fn prepare(recorder: &'static Recorder, membarrier: bool) -> io::Resu
     }
 }
 
-/// Maps slots for more threads ahead of need: a traced thread makes no system call for its slot.
+/// Maps slots for more threads in advance, because a traced thread makes no system call for its
+/// slot.
 ///
 /// # Errors
-/// What mmap says, as where the process locks its memory and has reached the limit. Threads without
-/// a slot then lose their records.
+/// The error of mmap, for example if the process has reached its limit of locked memory. Threads
+/// without a slot lose their records.
 pub(crate) fn add_slots(recorder: &Recorder) -> io::Result<()> {
-    while let Some(count) = recorder.slots_wanted() {
+    while let Some(count) = recorder.missing_slots() {
         recorder.add_slots(sys::map_slots(count)?);
     }
     Ok(())

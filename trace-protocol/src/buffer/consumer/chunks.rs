@@ -6,7 +6,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// A copy of a rolling buffer as it was when it was copied.
 ///
-/// Once it is made, the provider may be told that its buffer is saved.
+/// After the copy, the manager may report to the provider that the buffer is saved.
 #[derive(Debug)]
 pub struct RawSave {
     /// The contents of its chunks, one after another.

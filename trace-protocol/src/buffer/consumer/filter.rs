@@ -27,7 +27,7 @@ pub(super) struct Filter {
     pub(super) events_by_category: Vec<u64>,
     /// Events by category, where the category is in the record.
     pub(super) inline_categories: BTreeMap<Box<str>, u64>,
-    /// Registered strings, to tell loss records and categories by their names.
+    /// Registered strings, to recognize loss records and categories by their names.
     pub(super) strings: Vec<Option<Box<str>>>,
     /// The last header that was found good and says all there is to say about its record.
     plain: u64,

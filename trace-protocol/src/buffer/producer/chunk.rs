@@ -21,7 +21,7 @@ use super::slot::Slot;
 impl Slot {
     /// Units that this slot's next chunk should have: more for a thread that fills its chunks,
     /// fewer for one that does not.
-    pub(super) fn units_wanted(&self, epoch: u64) -> u32 {
+    pub(super) fn preferred_units(&self, epoch: u64) -> u32 {
         let units = self.units.load(Ordering::Relaxed);
         let filled = self.chunk_epoch() == epoch;
         (if filled { units.saturating_mul(2) } else { units / 2 }).max(1)
@@ -217,8 +217,8 @@ impl Slot {
         self.sequence.store(sequence + (sequence & 1), Ordering::Release);
     }
 
-    /// Forgets the name and the ends that the slot has from an earlier recording.
-    pub(super) fn forget_told(&self) {
+    /// Discards the name and the ends of an earlier recording.
+    pub(super) fn forget_recording(&self) {
         self.set_named(0);
         self.ends.clear();
     }

@@ -39,8 +39,8 @@ impl Recorder {
 
     /// Returns how many slots [`Recorder::add_slots`] should add now; `None` if enough are free.
     /// Service thread only.
-    pub fn slots_wanted(&self) -> Option<usize> {
-        self.pool.wanted().map(|count| count as usize)
+    pub fn missing_slots(&self) -> Option<usize> {
+        self.pool.missing().map(|count| count as usize)
     }
 
     /// Adds slots for more threads. Service thread only.
@@ -107,7 +107,7 @@ impl Recorder {
     /// returns. `None` without a session.
     pub fn start(&self) -> Option<u32> {
         let session = self.installed()?;
-        self.slots().for_each(Slot::forget_told);
+        self.slots().for_each(Slot::forget_recording);
         self.slotless.forget();
         let epoch = self.last.load(Ordering::Relaxed) + 1;
         let rolling = session.layout.rolling_buffers() as u64;

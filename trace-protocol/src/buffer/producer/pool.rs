@@ -81,7 +81,7 @@ impl Pool {
 
     /// Returns how many slots the next segment has, if free slots are running low. One thread at a
     /// time asks this and adds them.
-    pub(super) fn wanted(&self) -> Option<u32> {
+    pub(super) fn missing(&self) -> Option<u32> {
         let (capacity, held) = (self.capacity.load(Ordering::Relaxed), self.held());
         let low = capacity - held.min(capacity) < held.max(SPARE);
         if !low {
@@ -251,7 +251,7 @@ mod tests {
         let mut sizes = Vec::new();
         let mut held = Vec::new();
         for _ in 0..5000 {
-            while let Some(count) = pool.wanted() {
+            while let Some(count) = pool.missing() {
                 sizes.push(count);
                 pool.add(slots(count as usize));
             }

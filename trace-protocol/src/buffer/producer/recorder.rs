@@ -40,7 +40,7 @@ pub(super) const STOPPED: u64 = 1 << 63;
 /// path.
 pub(super) const SLOW: u64 = 1 << 62;
 
-/// What becomes of a record that found no room.
+/// Handles a record if the buffer is full.
 pub(super) type Full = fn(&Recorder, &Slot, &Session, LossReason);
 
 /// Slots that a thread looks at once a switch, to find that all threads have left a rolling buffer.
@@ -130,8 +130,8 @@ impl Recorder {
         is_recording(self.epoch.load(Ordering::Relaxed))
     }
 
-    /// A number that tells one recording from another: that of the recording under way, or of the
-    /// last one; 0 before the first.
+    /// Returns the number of the current or last recording; 0 before the first. Each recording has
+    /// another number.
     ///
     /// Exact while the caller has a [`Reservation`](super::Reservation) open, whose recording it
     /// then is; at other times a recording may begin or end right behind the question.
@@ -233,7 +233,7 @@ impl Recorder {
         if least > total {
             return Reserved::Full(LossReason::TooLarge);
         }
-        let wanted = slot.units_wanted(epoch).min(session.most_units()).max(least);
+        let preferred = slot.preferred_units(epoch).min(session.most_units()).max(least);
         let allocation = self.allocation.load(Ordering::Acquire);
         let ahead = ((allocation >> 32) as u32).wrapping_sub(epoch as u32);
         if ahead != 0 {
@@ -243,7 +243,7 @@ impl Recorder {
             return Reserved::Moved;
         }
         let first = allocation as u32;
-        let units = wanted.min(total - first);
+        let units = preferred.min(total - first);
         if units < least {
             return self.switch(session, epoch, allocation);
         }

@@ -142,14 +142,14 @@ impl OpenScope {
         }
     }
 
-    /// The begin is in the archive, or on its way to it: its end follows.
+    /// The begin is, or will be, in the archive: its end follows.
     fn write_end(&self, slot: &Slot, recorder: &Recorder, now: u64, argument: Option<u64>) {
         let header = self.header_of(EventType::DurationEnd, 2, argument);
         slot.write_end(recorder, [header, now, argument.unwrap_or(0)]);
     }
 
-    /// The begin may be overwritten: the whole scope is told again, without the arguments of its
-    /// begin.
+    /// The begin may be overwritten: a record of the complete scope follows, without the arguments
+    /// of its begin.
     fn write_complete(&self, slot: &Slot, recorder: &Recorder, now: u64, argument: Option<u64>) {
         let header = self.header_of(EventType::DurationComplete, 4, argument);
         let Some(open) = slot.open(recorder, record::Size::get(header) as usize) else { return };

@@ -18,8 +18,8 @@ use super::publish::Word;
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Slot {
-    /// Odd while the owner writes. Each trace point adds 2, so that the service thread can tell one
-    /// from the next.
+    /// Odd while the owner writes. Each trace point adds 2, so that the service thread can
+    /// distinguish one from the next.
     pub(super) sequence: AtomicU64,
     /// The epoch of the chunk, with [`SLOW`](super::recorder::SLOW) where each trace point has to
     /// take the slow path; 0 without a chunk.
