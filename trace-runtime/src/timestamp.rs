@@ -1,4 +1,4 @@
-//! Moments in the clock of the trace, also those that another clock told.
+//! Times of the trace's clock, also converted from other clocks.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -6,17 +6,15 @@ use once_cell::race::OnceBox;
 
 use trace_protocol::clock;
 
-/// A moment in the clock of the trace: what [`trace_at!`](crate::trace_at) takes.
+/// A time of the trace's clock, for [`trace_at!`](crate::trace_at).
 ///
-/// [`Timestamp::now`] costs one read of the CPU's counter. A moment that another clock told is
-/// converted: that reads both clocks now, and the rate between them is measured from
-/// [`init`](crate::init) on. It is right within a microsecond for moments since `init`; for earlier
-/// ones the error grows as the measured time is shorter than the one that is told, by about as many
-/// microseconds as that is times longer. Conversions cost about half a microsecond; in signal
-/// handlers they are allowed after `init`.
+/// [`Timestamp::now`] costs one read of the CPU's counter. The conversion from another clock reads
+/// both clocks, and uses the rate between them that is measured since [`init`](crate::init). The
+/// error is below a microsecond for times since `init`. An earlier time that is n times as far away
+/// as `init` has an error of about n microseconds. A conversion costs about half a microsecond. It
+/// works in signal handlers after `init`.
 ///
-/// The clock of the trace begins when the machine starts: an earlier moment becomes that one, tick
-/// 0, without a word.
+/// The trace's clock starts with the machine: an earlier time becomes tick 0.
 ///
 /// `init` also decides which clock that of the trace is: what was read or converted before may be
 /// of another one.
@@ -116,17 +114,17 @@ fn first() -> &'static Pair {
     })
 }
 
-/// What `read` says, and the ticks at that moment.
+/// Returns the ticks at the time of `read`, and its result.
 fn paired<T>(read: impl Fn() -> T) -> (u64, T) {
     let once = || {
         let before = clock::ticks();
-        let told = read();
-        (clock::ticks().saturating_sub(before), before, told)
+        let time = read();
+        (clock::ticks().saturating_sub(before), before, time)
     };
     let tries = (1..TRIES).map(|_| once());
-    let (span, before, told) =
+    let (span, before, time) =
         tries.fold(once(), |best, next| if next.0 < best.0 { next } else { best });
-    (before + span / 2, told)
+    (before + span / 2, time)
 }
 
 /// Nanoseconds ahead, or, where it is not ahead, behind.
@@ -164,7 +162,7 @@ mod tests {
         assert_eq!(scaled(1000, i128::MAX, (30, 10)), u64::MAX);
     }
 
-    /// All clocks tell the same moment within the time that reading them takes.
+    /// All clocks have the same time, within the time that it takes to read them.
     #[test]
     fn clocks_agree() {
         prepare();
@@ -176,9 +174,9 @@ mod tests {
         let first = first();
         let (now, nanos) = paired(clock::kernel_nanoseconds);
         let tolerance = scaled(0, 20_000, (now - first.ticks, nanos - first.nanos));
-        for told in [Timestamp::from_boottime(boottime), instant.into(), system.into()] {
-            assert!(told.ticks() + tolerance >= least, "{told:?} {least}");
-            assert!(told.ticks() <= most + tolerance, "{told:?} {most}");
+        for time in [Timestamp::from_boottime(boottime), instant.into(), system.into()] {
+            assert!(time.ticks() + tolerance >= least, "{time:?} {least}");
+            assert!(time.ticks() <= most + tolerance, "{time:?} {most}");
         }
     }
 

@@ -21,7 +21,7 @@ use crate::tracks::koid_of;
 /// In the trace it is a thread whose koid has bit 63 set, as none of the system's has, and a number
 /// that counts the tracks of the process, whatever their ids are: no two tracks have the same. Some
 /// viewers know only the low 32 bits of a koid: these have bit 30 set, so that they are no thread
-/// of Linux's either, which numbers them up to 2²², and tell the first 2³⁰ tracks apart.
+/// of Linux's either, which numbers them up to 2²², and differ for the first 2³⁰ tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Track {
     koid: u64,

@@ -47,8 +47,8 @@ impl Made {
     }
 }
 
-/// Bits of a track's number below the bit that tells the low half of its koid from a thread of
-/// Linux's.
+/// Bits of a track's number below the bit that distinguishes the low half of its koid from a Linux
+/// thread id.
 const LOW_BITS: u32 = 30;
 
 /// The koid of the track with this number, which is below 2⁶²: another one for each.

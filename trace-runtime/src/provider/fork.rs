@@ -1,5 +1,4 @@
-//! Forked children: they record nothing, write nothing to their parent's buffer, and may become
-//! providers of their own.
+//! Forked children. They do not write to their parent's buffer, and may become providers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,8 +7,8 @@ use trace_provider::Generation;
 use crate::point::registry;
 use crate::{sites, sys, thread, ENGINE, RECORDER};
 
-/// The generation of the process that all of this is of; 0 before the first call of [`notice`],
-/// [`CLEARING`] while a child clears what it inherited.
+/// The generation of the process whose state this is; 0 before the first call of [`notice`],
+/// [`CLEARING`] while a child clears the inherited state.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// No process has this generation.
@@ -19,8 +18,7 @@ const CLEARING: u32 = u32::MAX;
 /// 0 or 1.
 static INSTALLED: AtomicU32 = AtomicU32::new(0);
 
-/// Finds out whether this is a child of a fork that ran no handlers, such as a bare `clone`, and
-/// then does what they would have done.
+/// Clears the inherited state in a child of a fork without handlers, such as a bare `clone`.
 pub(super) fn notice() {
     let this = Generation::current().number();
     loop {
@@ -29,7 +27,7 @@ pub(super) fn notice() {
             return;
         }
         if known == CLEARING {
-            // Another thread is about to be done.
+            // Another thread clears the state.
             std::thread::yield_now();
         } else if PROCESS
             .compare_exchange(known, CLEARING, Ordering::Acquire, Ordering::Relaxed)
