@@ -1,15 +1,15 @@
-//! What the threads that write records share with their provider's service thread.
+//! The state that writing threads share with their provider's service thread.
 //!
 //! | module | subject |
 //! |---|---|
-//! | `access` | one recording, for who makes records by hand |
-//! | `table` | strings and threads, and what else is in the durable buffer |
-//! | `categories` | the categories that are recorded |
+//! | `access` | access to one recording, to write encoded records |
+//! | `table` | string table, thread table, and the other contents of the durable buffer |
+//! | `categories` | selected categories |
 //! | `wake` | waking the service thread |
-//! | `alert` | alerts that are to be sent |
-//! | `observers` | functions that are called when tracing starts and stops |
-//! | `client`, `turn` | what the service thread asks of the owner of trace points |
-//! | `names` | the names that the kernel knows threads by |
+//! | `alert` | raised alerts |
+//! | `observers` | callbacks for the start and stop of tracing |
+//! | `client`, `turn` | interface to the owner of the trace points |
+//! | `names` | the kernel's thread names |
 
 pub(crate) mod access;
 pub(crate) mod alert;
@@ -41,8 +41,8 @@ use crate::TraceState;
 /// The state of a provider that lives as long as the process: a static, or memory that is never
 /// freed.
 ///
-/// A provider is started on it, and another one when that has ended. What trace points read for
-/// each record is in the recorder, which is the owner's: inlined code reaches a static fastest.
+/// One provider at a time uses it. The state that trace points read for each record is in the
+/// recorder, which belongs to the owner: inlined code reaches a static fastest.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) recorder: &'static Recorder,
@@ -53,15 +53,15 @@ pub struct Engine {
     pub(crate) observers: Observers,
     /// The string table of the recording, `None` without a buffer.
     ///
-    /// The service thread fills it when a session starts. Other threads may add to it while
-    /// recording goes on; no trace point touches it.
+    /// The service thread fills it when a session starts. Other threads may add to it during the
+    /// recording. No trace point uses it.
     table: ProcessLock<Option<Table>>,
-    /// The string ref of the key `process`, in the recording under way.
+    /// The string ref of the key `process` in the current recording.
     process_key: AtomicU16,
 }
 
 impl Engine {
-    /// An engine that records nothing yet.
+    /// Returns an engine that does not record.
     #[must_use]
     pub const fn new(recorder: &'static Recorder) -> Self {
         Self {
@@ -76,51 +76,53 @@ impl Engine {
         }
     }
 
-    /// Returns the string table, locked: `None` inside where there is no buffer.
+    /// Locks the string table. It is `None` without a buffer.
     ///
-    /// Waits for other threads that are in here, which takes them no longer than a pass over all
-    /// trace points. Not for signal handlers.
+    /// Other threads hold the lock for a pass over all trace points at most. Not for signal
+    /// handlers.
     pub fn table(&'static self) -> MutexGuard<'static, Option<Table>> {
         self.table.lock()
     }
 
-    /// Wakes the service thread on behalf of a traced thread, if that may make system calls. Works
-    /// in signal handlers.
+    /// Wakes the service thread from a traced thread, if traced threads may make system calls.
+    /// Works in signal handlers.
     pub fn notify(&self) {
         self.wake.notify();
     }
 
-    /// Says whether traced threads may make no system call. The service thread then looks every
-    /// tenth of a second by itself.
+    /// Sets whether system calls are forbidden to traced threads. If they are, the service thread
+    /// polls every tenth of a second.
     pub fn set_silent(&self, silent: bool) {
         self.wake.set_silent(silent);
     }
 
-    /// Whether `category` is being recorded.
+    /// Returns whether `category` is recorded.
     pub fn is_category_enabled(&self, category: &str) -> bool {
         self.recorder.is_recording() && self.categories.matches(category)
     }
 
-    /// What tracing does now. Costs two loads.
+    /// Returns the state of tracing. Costs two loads.
     pub fn state(&self) -> TraceState {
         self.observers.state(self.recorder.is_recording())
     }
 
-    /// Has `told` called when tracing starts, when it is about to stop, and when it has stopped,
+    /// Calls `observer` when tracing starts, when it is about to stop, and when it has stopped,
     /// until the guard is dropped.
-    pub fn observe(&'static self, told: impl Fn(TraceState) + Send + Sync + 'static) -> Observer {
-        self.observers.observe(told)
+    pub fn observe(
+        &'static self,
+        observer: impl Fn(TraceState) + Send + Sync + 'static,
+    ) -> Observer {
+        self.observers.observe(observer)
     }
 
-    /// Raises an alert whose name is known at run time only, while anything is recorded. Returns
-    /// whether it is going to be sent.
+    /// Raises an alert with a name of run time during a recording. Returns whether it will be sent.
     ///
-    /// Works in signal handlers, takes no lock and allocates nothing.
+    /// Works in signal handlers, takes no lock and does not allocate.
     pub fn raise_alert(&self, name: &str) -> bool {
         self.recorder.is_recording() && self.alerts.raise(name, &self.wake)
     }
 
-    /// Returns the string ref of the key `process`, in the recording under way.
+    /// Returns the string ref of the key `process` in the current recording.
     pub fn process_key(&self) -> StringRef {
         StringRef::from_bits(self.process_key.load(Ordering::Relaxed))
     }
@@ -129,8 +131,7 @@ impl Engine {
         self.process_key.store(key.bits(), Ordering::Relaxed);
     }
 
-    /// Makes a forked child forget what its parent recorded, as far as it may only by stores. Also
-    /// for a child that notices late.
+    /// Resets the state that a forked child has from its parent's recording. Only stores.
     pub fn clear(&self) {
         self.recorder.forget();
         self.alerts.listen(false);

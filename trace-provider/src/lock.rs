@@ -1,4 +1,4 @@
-//! A lock that a forked child finds free.
+//! A lock that is free in a forked child.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::generation::Generation;
 
-/// A lock of one process. A forked child starts with a new one, since its parent may have held the
-/// old one.
+/// A lock of one process. A forked child starts with a new lock and a default value, because a
+/// thread of its parent may hold the old lock.
 #[derive(Debug)]
 pub struct ProcessLock<T>(AtomicPtr<Owned<T>>);
 
@@ -19,19 +19,19 @@ struct Owned<T> {
 }
 
 impl<T: Default> ProcessLock<T> {
-    /// A lock of no process yet.
+    /// Returns a lock that no process has used yet.
     #[must_use]
     pub const fn new() -> Self {
         Self(AtomicPtr::new(null_mut()))
     }
 
-    /// Waits for other threads that hold it. Allocates the first time in a process, and is not for
-    /// signal handlers.
+    /// Locks, and waits for other threads. The first call in a process allocates. Not for signal
+    /// handlers.
     pub fn lock(&'static self) -> MutexGuard<'static, T> {
         self.mutex().lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the lock if no other thread holds it.
+    /// Locks, if no other thread holds the lock.
     pub fn try_lock(&'static self) -> Option<MutexGuard<'static, T>> {
         self.mutex().try_lock().ok()
     }
@@ -42,20 +42,20 @@ impl<T: Default> ProcessLock<T> {
         loop {
             // SAFETY: the pointer is null or came from `Box::into_raw`, and is never freed.
             match unsafe { found.as_ref() } {
-                // A child that took its parent's lock could wait for ever.
+                // A child could wait for ever for its parent's lock.
                 Some(owned) if owned.generation == generation => return &owned.mutex,
                 _ => found = self.replace(found, generation),
             }
         }
     }
 
-    /// Puts a new lock in the place of another process's. Returns the one that is there then.
+    /// Replaces the lock of another process by a new one. Returns the current lock.
     fn replace(&self, found: *mut Owned<T>, generation: Generation) -> *mut Owned<T> {
         let new = Box::into_raw(Box::new(Owned { generation, mutex: Mutex::default() }));
         match self.0.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(other) => {
-                // SAFETY: `new` came from `Box::into_raw` just above, and nobody else has seen it.
+                // SAFETY: `new` came from `Box::into_raw` just above, and no other thread has it.
                 drop(unsafe { Box::from_raw(new) });
                 other
             }

@@ -13,7 +13,7 @@ pub enum NotTraced {
     /// is `ResourceBusy` while the service thread of an earlier provider has not ended: try again
     /// later.
     Start(Arc<io::Error>),
-    /// The tracer could not get a file descriptor table of its own. It requires Linux 5.9, or
+    /// The tracer could not create its own file descriptor table. It requires Linux 5.9, or
     /// `/proc`.
     Descriptors(Arc<io::Error>),
     /// The manager runs as a user that this process does not accept. See `Builder::manager_uid`.

@@ -1,4 +1,4 @@
-//! Providers that are values: several in a process, without trace points.
+//! Providers without trace points. A process may have several.
 
 pub(crate) mod context;
 pub(crate) mod lease;
@@ -23,20 +23,19 @@ use crate::{NotTraced, TraceState};
 /// A provider, until it is dropped.
 ///
 /// A process may have several. Each has a connection to the manager, a buffer and a service thread
-/// of its own. In a forked child it records nothing.
+/// of its own. It does not record in a forked child.
 #[derive(Debug)]
 pub struct Provider {
-    /// `None` once it is dropped.
+    /// `None` after the drop.
     running: Option<Running>,
     lease: Arc<Lease>,
     clock: RecordClock,
     about_machine: bool,
 }
 
-/// Chooses what a [`Provider`] is. What is not chosen comes from the environment, as for
-/// applications.
+/// The options of a [`Provider`]. The environment has the defaults, as for applications.
 #[derive(Clone, Debug)]
-#[must_use = "nothing happens before `connect`"]
+#[must_use = "the process is not a provider before `connect`"]
 pub struct Builder {
     config: Config,
     clock: Option<ClockSource>,
@@ -44,55 +43,56 @@ pub struct Builder {
     durable_bytes: usize,
 }
 
-/// Bytes of the durable buffer for strings, threads and names, unless the builder chooses another
-/// number.
+/// The default number of bytes for strings, threads and names in the durable buffer.
 const DURABLE_BYTES: usize = 64 << 10;
 
 impl Provider {
-    /// Begins to build a provider with this name, of which at most 100 bytes count.
+    /// Returns a builder for a provider with this name. At most 100 bytes of it are used.
     pub fn builder(name: impl Into<String>) -> Builder {
         let config = Config { name: Some(name.into()), ..Config::from_environment() };
         Builder { config, clock: None, categories: Vec::new(), durable_bytes: DURABLE_BYTES }
     }
 
-    /// Returns a writer. Its records are those of the calling thread, unless they say otherwise.
+    /// Returns a writer for the calling thread. A record may name another thread.
     #[must_use]
     pub fn writer(&self) -> Writer {
         Writer::new(Arc::clone(&self.lease), self.clock, self.about_machine)
     }
 
-    /// Returns what tracing does now. Costs two loads.
+    /// Returns the state of tracing. Costs two loads.
     #[must_use]
     pub fn state(&self) -> TraceState {
         self.lease.engine.state()
     }
 
-    /// Has `told` called when tracing starts, when it is about to stop, and when it has stopped,
+    /// Calls `observer` when tracing starts, when it is about to stop, and when it has stopped,
     /// until the guard is dropped.
     ///
-    /// It is called on a thread of its own. A session counts as started when all observers have
-    /// returned, and records that are written before that are in the trace.
-    pub fn observe(&self, told: impl Fn(TraceState) + Send + Sync + 'static) -> ProviderObserver {
-        let observer = self.lease.engine.observe(told);
+    /// A separate thread calls it. A session has started when all observers have returned. Records
+    /// that they write are in the trace.
+    pub fn observe(
+        &self,
+        observer: impl Fn(TraceState) + Send + Sync + 'static,
+    ) -> ProviderObserver {
+        let observer = self.lease.engine.observe(observer);
         ProviderObserver { _observer: observer, _lease: Arc::clone(&self.lease) }
     }
 
-    /// Sends an alert to the manager, while anything is recorded. Returns whether it is going to be
-    /// sent: its name has 1 to 14 bytes, and there are 64 different names at most.
+    /// Sends an alert to the manager during a recording. Returns whether it will be sent. Its name
+    /// has 1 to 14 bytes, and there are 64 different names at most.
     pub fn raise_alert(&self, name: &str) -> bool {
         self.lease.engine.raise_alert(name)
     }
 
-    /// Returns the reason if this provider cannot be traced, and `Ok` if it is traced, or will be
-    /// when a manager appears.
+    /// Returns `Ok` if this provider is traced, or will be when a manager appears.
     ///
     /// # Errors
-    /// [`NotTraced`] says what is missing, or who is refused.
+    /// The reason why this provider is not traced.
     pub fn status(&self) -> Result<(), NotTraced> {
         self.running.as_ref().map_or(Ok(()), |running| running.status().get())
     }
 
-    /// Takes the messages for the program's user, such as where the archive is.
+    /// Takes the messages for the program's user, such as the path of the archive.
     #[must_use]
     pub fn take_messages(&self) -> Vec<String> {
         self.running.as_ref().map_or_else(Vec::new, |running| running.status().take_messages())
@@ -109,7 +109,7 @@ impl Drop for Provider {
     }
 }
 
-/// Keeps a function called; see [`Provider::observe`].
+/// Keeps a function registered; see [`Provider::observe`].
 #[derive(Debug)]
 #[must_use = "the function is not called any more when this is dropped"]
 pub struct ProviderObserver {
@@ -118,16 +118,15 @@ pub struct ProviderObserver {
 }
 
 impl Builder {
-    /// Declares a category. One that is not declared can be recorded too; the manager does not list
-    /// it.
+    /// Declares a category, so that the manager lists it. Others can also be recorded.
     pub fn category(mut self, name: impl Into<String>, description: impl Into<String>) -> Self {
         let (name, description) = (name.into(), description.into());
         self.categories.push(CategoryInfo { name, description });
         self
     }
 
-    /// Records no other categories than these, whatever a session asks for: names, `prefix*`, and
-    /// `-name` or `-prefix*` to leave some out.
+    /// Allows only these categories, whatever a session requests: names, `prefix*`, and `-name` or
+    /// `-prefix*` to exclude some.
     pub fn categories<T: Into<String>>(mut self, patterns: impl IntoIterator<Item = T>) -> Self {
         self.config.categories = patterns.into_iter().map(Into::into).collect();
         self
@@ -139,7 +138,8 @@ impl Builder {
         self
     }
 
-    /// Accepts a manager that runs as this user, beside root and the real user of this process.
+    /// Also accepts a manager that runs as this user, beside root and the real user of this
+    /// process.
     pub fn manager_uid(mut self, uid: u32) -> Self {
         self.config.manager_uid = Some(uid);
         self
@@ -151,7 +151,7 @@ impl Builder {
         self
     }
 
-    /// With [`Builder::output`]: sets about how many bytes the buffer has.
+    /// With [`Builder::output`]: sets the approximate size of the buffer in bytes.
     pub fn buffer_size(mut self, bytes: usize) -> Self {
         self.config.buffer_size = bytes;
         self
@@ -163,33 +163,33 @@ impl Builder {
         self
     }
 
-    /// Sets the clock of the records' times. Without it, that is the CPU's counter if it has one
-    /// rate on all cores, and else `CLOCK_BOOTTIME`.
+    /// Sets the clock of the records. The default is the CPU's counter if it has one rate on all
+    /// cores, and else `CLOCK_BOOTTIME`.
     pub fn clock(mut self, source: ClockSource) -> Self {
         self.clock = Some(source);
         self
     }
 
-    /// Sets about how many bytes of the durable buffer are needed for strings, threads and names.
+    /// Sets the approximate number of bytes for strings, threads and names in the durable buffer.
     pub fn durable_bytes(mut self, bytes: usize) -> Self {
         self.durable_bytes = bytes;
         self
     }
 
-    /// Lets records be about the whole machine: scheduling records can be written.
+    /// Permits records about the whole machine, such as scheduling records.
     ///
-    /// A manager takes them, and the processes that records name, only from providers that its user
-    /// has allowed that.
+    /// A manager accepts them, and the processes that records name, only from providers that its
+    /// user permits.
     pub fn about_machine(mut self) -> Self {
         self.config.about_machine = true;
         self
     }
 
-    /// Makes this process a provider. If a manager answers, and a session is running, this returns
-    /// when it has started; without a manager at once.
+    /// Makes this process a provider. If a manager has a session, this returns when the provider
+    /// has started. Without a manager it returns at once.
     ///
     /// # Errors
-    /// If threads or memory are missing.
+    /// If the system has no threads or memory.
     pub fn connect(self) -> Result<Provider, NotTraced> {
         let lease = Lease::take().map_err(NotTraced::start)?;
         let clock = record_clock(self.clock.unwrap_or_else(preferred_clock));
@@ -201,7 +201,7 @@ impl Builder {
             _lease: Arc::clone(&lease),
         };
         let config = self.config.with_absolute_paths();
-        // It waits for a limited time, for which the standard library reads the counter.
+        // For the limited wait, the standard library reads the counter.
         match counter::with(|| Running::start(lease.engine, Box::new(client), config)) {
             Ok(running) => Ok(Provider { running: Some(running), lease, clock, about_machine }),
             Err((reason, _)) => Err(reason),
@@ -224,13 +224,13 @@ fn record_clock(source: ClockSource) -> RecordClock {
     RecordClock { source, ticks }
 }
 
-/// What the builder declares of a provider.
+/// The provider's declarations from the builder.
 #[derive(Debug)]
 struct Declared {
     clock: RecordClock,
     categories: Vec<CategoryInfo>,
     durable_bytes: usize,
-    /// The service thread uses the engine, too.
+    /// The service thread uses the engine.
     _lease: Arc<Lease>,
 }
 

@@ -1,21 +1,21 @@
-//! The service thread: all that a provider does, threads that write records do not.
+//! The service thread: all work of a provider but the writing of records.
 //!
 //! | module | subject |
 //! |---|---|
 //! | `running` | a provider from its start to its end |
 //! | `thread` | the service thread |
-//! | `status` | what the service thread and the rest of the process exchange |
-//! | `config`, `environment` | choices of the program, and of the environment |
-//! | `wait`, `backoff` | waiting for a manager to appear |
+//! | `status` | state that the service thread shares with the application |
+//! | `config`, `environment` | options of the program and of the environment |
+//! | `wait`, `backoff` | waiting for a manager |
 //! | `link` | a connection to a manager |
 //! | `registration` | the message that registers a provider |
 //! | `session` | a manager's session |
-//! | `received` | checks of what a manager sends |
+//! | `received` | checks of a manager's messages |
 //! | `alert_sender` | sending alerts |
 //! | `output`, `files` | tracing into a file without a manager |
-//! | `active` | a buffer that is recorded into, and its rolling buffers' hand-over |
-//! | `recording` | start and stop |
-//! | `slots` | slots for the threads that write |
+//! | `active` | the buffer of a recording, and the hand-over of its rolling buffers |
+//! | `recording` | start and stop of a recording |
+//! | `slots` | slots for writing threads |
 
 pub(crate) mod active;
 pub(crate) mod alert_sender;
@@ -50,7 +50,7 @@ use crate::service::active::Active;
 use crate::service::config::Config;
 use crate::service::status::Shared;
 
-/// The service thread's own.
+/// The state of a service thread.
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) engine: &'static Engine,
@@ -59,43 +59,43 @@ pub(crate) struct Service {
     pub(crate) announcer: Announcer,
     pub(crate) wake_ups: WakeUps,
     pub(crate) shared: Arc<Shared>,
-    /// Dropped last: it may hold the engine's lease.
+    /// Dropped last, because it may have the engine's lease.
     pub(crate) client: Box<dyn Client>,
 }
 
 impl Service {
-    /// Makes `mapping` the buffer that is recorded into.
+    /// Makes `mapping` the buffer of recordings. `None` if the recorder has a buffer.
     pub(crate) fn record_into(&self, mapping: WriteMapping, layout: Layout) -> Option<Active<'_>> {
         Active::new(self.engine, &*self.client, &self.announcer, self.clock, mapping, layout)
     }
 
-    /// Waits until this thread has been woken since this returned last, or for `timeout`, if there
-    /// is one.
+    /// Waits until this thread is woken, or for `timeout`, if there is one. A wake-up since the
+    /// last return counts.
     pub(crate) fn wait(&self, timeout: Option<Duration>) {
         self.wake_ups.wait(timeout);
     }
 
-    /// Whether the provider is to end.
+    /// Returns whether the provider must end.
     pub(crate) fn is_quitting(&self) -> bool {
         self.shared.is_quitting()
     }
 
-    /// Says that it is decided whether the first events are recorded.
+    /// Reports that it is decided whether the first events are recorded.
     pub(crate) fn settle(&self) {
         self.shared.settle();
     }
 
-    /// Keeps the reason why this process is not traced.
+    /// Stores the reason why this process is not traced.
     pub(crate) fn report(&self, reason: NotTraced) {
         self.shared.report(reason);
     }
 
-    /// Forgets the reason: the process is traced, or about to be.
-    pub(crate) fn is_accepted(&self) {
-        self.shared.forget_reason();
+    /// Clears the reason, because a manager has accepted the process.
+    pub(crate) fn report_acceptance(&self) {
+        self.shared.clear_reason();
     }
 
-    /// Keeps a message for the application.
+    /// Stores a message for the application.
     pub(crate) fn note(&self, message: String) {
         self.shared.note(message);
     }

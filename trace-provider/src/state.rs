@@ -3,7 +3,7 @@
 /// The state of tracing in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TraceState {
-    /// Nothing is recorded.
+    /// Trace points do not record.
     Stopped,
     /// Trace points record.
     Started,

@@ -1,4 +1,4 @@
-//! The few system calls that the standard library has no name for, by subject.
+//! System calls that the standard library does not have, by subject.
 
 mod descriptors;
 mod epoll;
@@ -25,16 +25,16 @@ pub(crate) use threads::{own_thread_name, spawn, without_signals};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-/// The descriptor that a system call has returned, or the call's error.
+/// Returns the descriptor that a system call has returned, or the call's error.
 fn owned(fd: RawFd) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just returned this descriptor, and no other owner has it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// The result of a system call that returns -1 if it fails.
+/// Returns the result of a system call, or the call's error if it is -1.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     match result {
         -1 => Err(io::Error::last_os_error()),

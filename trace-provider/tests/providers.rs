@@ -1,4 +1,4 @@
-//! Providers that are values, recorded into files of their own.
+//! Providers without trace points, each with an output file.
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
@@ -34,7 +34,7 @@ fn line(item: &trace_format::Item<'_>) -> Option<String> {
     }
 }
 
-/// Reads an archive, which refers to nothing that is missing.
+/// Reads an archive. All refs in it are registered.
 fn lines(path: &Path) -> Vec<String> {
     let mut reader = Reader::new(std::fs::File::open(path).unwrap());
     let (mut lines, mut audit) = (Vec::new(), Audit::default());
@@ -46,7 +46,7 @@ fn lines(path: &Path) -> Vec<String> {
     lines
 }
 
-/// What a provider writes while it records into a file.
+/// Returns the records that `write` writes to an output file.
 fn recorded(
     choose: impl FnOnce(trace_provider::Builder) -> trace_provider::Builder,
     write: impl FnOnce(&Provider, &mut Context<'_>),
@@ -113,7 +113,7 @@ fn categories_that_are_off_are_not_written() {
     assert_eq!(lines.len(), 1);
 }
 
-/// What the collector would refuse is refused at once.
+/// Records that the collector would refuse are refused at once.
 #[test]
 fn records_of_other_owners_are_refused() {
     let switch = Record::from(ContextSwitch {
@@ -170,9 +170,9 @@ fn providers_of_one_process_are_independent() {
     assert_eq!((count("second", "one"), count("second", "two")), (0, 4));
 }
 
-/// A provider that follows another one uses its memory, and none of its refs.
+/// A later provider reuses the memory of an earlier one, but not its refs.
 #[test]
-fn a_later_provider_starts_anew() {
+fn a_later_provider_has_no_refs_of_an_earlier_one() {
     for round in 0..5 {
         let name = format!("round {round}");
         let lines = recorded(
@@ -232,7 +232,7 @@ fn words_are_reserved_and_committed() {
 
 /// A caller that does not commit leaves the writer usable.
 #[test]
-fn words_that_are_not_committed_are_given_back() {
+fn uncommitted_words_are_abandoned() {
     let lines = recorded(
         |builder| builder,
         |_, context| {
@@ -259,10 +259,10 @@ fn more_words_than_a_record_has_are_refused() {
     assert_eq!(lines.len(), 1, "{lines:?}");
 }
 
-/// Observers are told the end, in which they can still write.
+/// Observers can write records before the end.
 #[test]
 fn observers_follow_the_recording() {
-    let (told, states) = mpsc::channel();
+    let (sender, states) = mpsc::channel();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("observed.fxt");
     let provider = Provider::builder("test").output(&path).connect().unwrap();
@@ -271,7 +271,7 @@ fn observers_follow_the_recording() {
         let mut writer = writer.lock().unwrap();
         let context = writer.context();
         let wrote = context.is_some_and(|mut context| context.instant("test", "observed", &[]));
-        let _received = told.send((state, wrote));
+        let _received = sender.send((state, wrote));
     });
     drop(provider);
     drop(observer);
@@ -280,9 +280,9 @@ fn observers_follow_the_recording() {
     assert_eq!(lines(&path).iter().filter(|line| line.starts_with("observed")).count(), 1);
 }
 
-/// The service thread may not have seen a writer that lives for a moment only.
+/// The service thread may not find a writer that exists for a short time.
 #[test]
-fn a_writer_of_a_moment_has_the_name_of_its_thread() {
+fn a_short_writer_has_the_name_of_its_thread() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("named.fxt");
     let provider = Provider::builder("test").output(&path).connect().unwrap();
@@ -305,7 +305,7 @@ fn a_writer_of_a_moment_has_the_name_of_its_thread() {
     assert_eq!(names, ["a moment"]);
 }
 
-/// A forked child is no provider, and its copy of one does no harm.
+/// A forked child is not a provider. It can use its copy of one without effect.
 #[test]
 fn a_forked_child_writes_nothing() {
     let lines = recorded(

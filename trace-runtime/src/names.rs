@@ -1,8 +1,8 @@
 //! Names that the application gives: to its threads, its tracks and itself.
 //!
-//! They go to the durable buffer of every recording, so that no wrap overwrites them. That has no
-//! room to spare: the first name of an object is written at once, and of those that follow the one
-//! that it has when the service thread looks next, or at the end.
+//! They are written to the durable buffer of every recording, so that no wrap overwrites them. That
+//! buffer is small: the first name of an object is written at once. Later, the service thread
+//! periodically writes the current name if it has changed.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -37,11 +37,11 @@ struct Names {
     threads: HashMap<u32, Box<str>>,
     process: Option<Box<str>>,
     tracks: Tracks,
-    /// What the durable buffer has a name of, the last one or an older one.
-    told: HashSet<Object>,
-    /// What has a name that is yet to be written.
+    /// Objects that have a name in the durable buffer, the current or an older one.
+    written: HashSet<Object>,
+    /// Objects whose current name is not written yet.
     pending: HashSet<Object>,
-    /// The contents of the durable buffer that `told` is about.
+    /// The number of the durable buffer's contents that `written` refers to.
     contents: u64,
 }
 
@@ -56,97 +56,96 @@ impl Names {
         }
     }
 
-    /// Tells a recording under way the name of `object`, which is new: at once if it is the first
-    /// one.
+    /// Records the new name of `object`: at once if it is the first one.
     fn note(&mut self, object: Object) {
         let mut table = ENGINE.table();
-        let recording = table.as_mut().filter(|table| table.is_wanted());
+        let recording = table.as_mut().filter(|table| table.is_recording());
         let first = recording.filter(|table| {
-            self.turn_to(table);
-            !self.told.contains(&object)
+            self.follow(table);
+            !self.written.contains(&object)
         });
         if !first.is_some_and(|table| self.write(object, table, Keep::Eighth)) {
             self.pending.insert(object);
         }
     }
 
-    /// Writes the name of `object`. Returns whether it found room.
+    /// Writes the name of `object`. Returns false if the durable buffer is full.
     fn write(&mut self, object: Object, table: &mut Table, keep: Keep) -> bool {
         let mut words = Vec::new();
         let encoded = self.name(object).map(|name| encode_name(&mut words, object, name));
         if !matches!(encoded, Some(Ok(()))) {
-            // An object that has gone.
+            // The object does not exist any more.
             return true;
         }
         let written = table.append_name(&words, keep).is_some();
         if written {
-            self.told.insert(object);
+            self.written.insert(object);
             self.pending.remove(&object);
         }
         written
     }
 
-    /// Forgets what was told if the durable buffer is another one than then, or empty again.
-    fn turn_to(&mut self, table: &Table) {
+    /// Resets `written` if the durable buffer is new or was cleared.
+    fn follow(&mut self, table: &Table) {
         if self.contents != table.contents() {
             self.contents = table.contents();
-            self.told.clear();
+            self.written.clear();
         }
     }
 
-    /// Tells a new recording all names but those of threads, which are told as the threads are
-    /// found recording.
-    fn tell_all(&mut self, table: &mut Table) {
-        self.turn_to(table);
-        let (told, tracks) =
-            (&self.told, self.tracks.all().map(|(number, _)| Object::Thread(koid_of(number))));
+    /// Writes all names to a new recording, but those of threads: a thread's name is written when
+    /// the thread records.
+    fn write_all(&mut self, table: &mut Table) {
+        self.follow(table);
+        let (written, tracks) =
+            (&self.written, self.tracks.all().map(|(number, _)| Object::Thread(koid_of(number))));
         let known = self.process.iter().map(|_| Object::Process).chain(tracks);
-        self.pending.extend(known.filter(|object| !told.contains(object)));
+        self.pending.extend(known.filter(|object| !written.contains(object)));
         self.pending.retain(|object| match object {
-            Object::Thread(koid) if number_of(*koid).is_none() => told.contains(object),
+            Object::Thread(koid) if number_of(*koid).is_none() => written.contains(object),
             _ => true,
         });
-        self.tell_pending(table, Keep::Eighth);
+        self.write_pending(table, Keep::Eighth);
     }
 
-    /// Writes names that are yet to be written, until one finds no room.
-    fn tell_pending(&mut self, table: &mut Table, keep: Keep) {
+    /// Writes pending names until the durable buffer is full.
+    fn write_pending(&mut self, table: &mut Table, keep: Keep) {
         let pending: Vec<Object> = self.pending.iter().copied().collect();
         let _all = pending.into_iter().all(|object| self.write(object, table, keep));
     }
 
-    /// Writes what is yet to be written of a recording that is over. Returns how many names found
-    /// no room.
-    fn tell_last(&mut self, table: &mut Table) -> u64 {
+    /// Writes pending names at the end of a recording. Returns how many are omitted because the
+    /// durable buffer is full.
+    fn write_last(&mut self, table: &mut Table) -> u64 {
         let pending: Vec<Object> = self.pending.iter().copied().collect();
         let unwritten =
             pending.into_iter().filter(|object| !self.write(*object, table, Keep::Little));
         unwritten.count() as u64
     }
 
-    /// Writes the name that a thread was given, if it was and the recording has none. Returns
-    /// whether it was given one.
-    fn tell_thread(&mut self, thread: u32, table: &mut Table) -> bool {
-        self.turn_to(table);
+    /// Writes the application's name of a thread, if there is one and it is not written. Returns
+    /// whether there is one.
+    fn write_thread(&mut self, thread: u32, table: &mut Table) -> bool {
+        self.follow(table);
         let object = Object::Thread(thread.into());
         if !self.threads.contains_key(&thread) {
             return false;
         }
-        if !self.told.contains(&object) && !self.write(object, table, Keep::Eighth) {
+        if !self.written.contains(&object) && !self.write(object, table, Keep::Eighth) {
             self.pending.insert(object);
         }
         true
     }
 
-    /// Forgets a thread that ends, and writes its name if the recording has it not.
+    /// Removes a thread that ends, and writes its name if it is pending.
     fn end_thread(&mut self, thread: u32) {
         let object = Object::Thread(thread.into());
         let slot = thread::attached().filter(|slot| RECORDER.is_recording() && !slot.is_named());
         if slot.is_some() || self.pending.contains(&object) {
-            if let Some(table) = ENGINE.table().as_mut().filter(|table| table.is_wanted()) {
-                self.turn_to(table);
+            if let Some(table) = ENGINE.table().as_mut().filter(|table| table.is_recording()) {
+                self.follow(table);
                 if self.threads.contains_key(&thread) && !self.write(object, table, Keep::Eighth) {
-                    table.leave_off_names(1);
+                    table.count_omitted_names(1);
                 }
             }
             if let Some(slot) = slot {
@@ -154,7 +153,7 @@ impl Names {
             }
         }
         self.threads.remove(&thread);
-        self.told.remove(&object);
+        self.written.remove(&object);
         self.pending.remove(&object);
     }
 }
@@ -173,19 +172,19 @@ fn with_table<T>(act: impl FnOnce(&mut Names, &mut Table) -> T) -> Option<T> {
 
 /// Writes all names to a new recording.
 pub(crate) fn begin() {
-    with_table(Names::tell_all);
+    with_table(Names::write_all);
 }
 
 /// Writes the names that were changed, if there is much room.
 pub(crate) fn serve() {
-    with_table(|names, table| names.tell_pending(table, Keep::Half));
+    with_table(|names, table| names.write_pending(table, Keep::Half));
 }
 
 /// Writes the last names of a recording, and counts those that found no room.
 pub(crate) fn end() {
     with_table(|names, table| {
-        let unwritten = names.tell_last(table);
-        table.leave_off_names(unwritten);
+        let unwritten = names.write_last(table);
+        table.count_omitted_names(unwritten);
     });
 }
 
@@ -194,7 +193,7 @@ pub(crate) fn end() {
 pub(crate) fn name_recording_thread(thread: u32, kernel: &mut dyn FnMut() -> bool) -> bool {
     // Locked until the name is recorded, so that no younger one comes before it.
     let mut names = names();
-    let given = ENGINE.table().as_mut().is_some_and(|table| names.tell_thread(thread, table));
+    let given = ENGINE.table().as_mut().is_some_and(|table| names.write_thread(thread, table));
     given || kernel()
 }
 
@@ -261,7 +260,7 @@ fn add_track(names: &mut Names, id: Option<u64>, name: &str) -> u64 {
     number
 }
 
-/// Bytes of the durable buffer that the names take which a new recording is told.
+/// Returns the number of bytes that the names need in the durable buffer.
 pub(crate) fn hint() -> usize {
     const BESIDE_THE_NAME: usize = 48;
     names().tracks.all().map(|(_, name)| BESIDE_THE_NAME + name.len()).sum()

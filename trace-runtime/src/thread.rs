@@ -117,7 +117,7 @@ extern "C" fn thread_ends(slot: *mut libc::c_void) {
     // SAFETY: the value of the key is the `&'static Slot` that `attach` stored, found above to be
     // this thread's.
     let slot = unsafe { &*slot.cast_const().cast::<Slot>() };
-    trace_provider::tell_own(&ENGINE, slot);
+    trace_provider::write_own_name(&ENGINE, slot);
     SLOT.set(ptr::null());
     RECORDER.detach(slot);
 }

@@ -1,4 +1,4 @@
-//! Access to one recording of an engine, for who makes records by hand.
+//! Access to one recording of an engine, to write encoded records.
 
 use std::sync::atomic::Ordering;
 
@@ -10,8 +10,7 @@ use trace_protocol::buffer::producer::{Reservation, Slot};
 use crate::engine::table::Table;
 use crate::engine::Engine;
 
-/// A recording. It holds nothing up: once the recording is over, nothing is registered and nothing
-/// written.
+/// A recording. It does not delay the end of the recording: after that, all calls fail.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     engine: &'static Engine,
@@ -19,8 +18,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Returns access to the recording under way; `None` while nothing is recorded. Costs two
-    /// loads.
+    /// Returns access to the current recording, or `None` if there is none. Costs two loads.
     #[must_use]
     pub fn acquire(engine: &'static Engine) -> Option<Self> {
         let recording = engine.recorder.recording();
@@ -39,33 +37,33 @@ impl Access {
         self.recording
     }
 
-    /// Whether the recording is still under way. Costs two loads.
+    /// Returns whether the recording is still current. Costs two loads.
     #[must_use]
     pub fn is_current(self) -> bool {
         let now = Self::acquire(self.engine);
         now.is_some_and(|now| now.recording == self.recording)
     }
 
-    /// Returns the ref of a text, which is registered if it is new. Takes a lock.
+    /// Returns the ref of a text, and registers the text if it is new. Takes a lock.
     #[must_use]
     pub fn register_string(self, text: &str) -> Option<StringRef> {
         self.with_table(|table| table.intern(cut_str(text, MAX_STRING_BYTES)))
     }
 
-    /// Returns the ref of a thread, which is registered if it is new. Takes a lock.
+    /// Returns the ref of a thread, and registers the thread if it is new. Takes a lock.
     #[must_use]
     pub fn register_thread(self, koids: ThreadKoids) -> Option<ThreadRef> {
         self.with_table(|table| table.register_thread(koids))
     }
 
-    /// Writes a record to the durable buffer, if it leaves room for strings. Takes a lock.
+    /// Writes a record to the durable buffer, if it leaves enough space for strings. Takes a lock.
     #[must_use]
     pub fn write_durable(self, record: &[u64], policy: IdentityPolicy) -> bool {
         self.is_valid(record, policy)
             && self.with_table(|table| table.append_durable(record)).is_some()
     }
 
-    /// Writes one whole record on the thread that holds the slot, if the collector would take it.
+    /// Writes a record on the thread that owns the slot, if the collector accepts such a record.
     /// Takes no lock and makes no system call.
     pub fn write(self, slot: Option<&Slot>, record: &[u64], policy: IdentityPolicy) -> bool {
         let Some((header, payload)) = record.split_first() else { return false };
@@ -82,14 +80,14 @@ impl Access {
         true
     }
 
-    /// Reserves room for a record of so many words on the thread that holds the slot. `None` for
-    /// more words than a record can have.
+    /// Reserves a record of `words` words on the thread that owns the slot. `None` for more words
+    /// than a record can have.
     pub(crate) fn reserve(self, slot: &Slot, words: usize) -> Option<Reservation<'_>> {
         if words as u64 > MAX_LARGE_RECORD_WORDS {
             return None;
         }
         let open = slot.open(self.engine.recorder, words.max(1))?;
-        // Asked again: now that the slot is busy, the recording does not end.
+        // Checked again: while the slot is busy, the recording does not end.
         if self.engine.recorder.recording() != self.recording {
             open.abandon();
             return None;
@@ -103,8 +101,8 @@ impl Access {
 
     fn with_table<T>(self, act: impl FnOnce(&mut Table) -> Option<T>) -> Option<T> {
         let mut table = self.engine.table();
-        // Asked with the lock held: who ends or begins a recording waits for it before the table
-        // changes.
-        table.as_mut().filter(|table| table.is_wanted() && self.is_current()).and_then(act)
+        // Checked under the lock: the service thread takes it before it changes the table at the
+        // start or end of a recording.
+        table.as_mut().filter(|table| table.is_recording() && self.is_current()).and_then(act)
     }
 }

@@ -1,5 +1,5 @@
 //! Raised alerts that are not sent yet: counts in statics of their owners, and a fixed number of
-//! slots for names that are known only at run time.
+//! slots for names of run time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ impl AlertCount {
         Self(AtomicU64::new(0))
     }
 
-    /// Increments the count. Returns whether it was zero, and the service thread must be woken.
+    /// Increments the count. Returns whether it was zero: the caller then wakes the service thread.
     pub fn raise(&self) -> bool {
         // Release: records written before the alert are visible to the thread that sends it.
         self.0.fetch_add(1, Ordering::Release) == 0
@@ -55,7 +55,7 @@ impl AlertCount {
     }
 }
 
-/// The alerts of a provider with names that are known only at run time.
+/// The alerts of a provider with names of run time.
 #[derive(Debug)]
 pub(crate) struct NamedAlerts {
     slots: [Slot; 64],
@@ -138,7 +138,7 @@ impl NamedAlerts {
         found.is_some()
     }
 
-    /// Forgets the names, and what was raised. The caller is the only user of the engine.
+    /// Forgets the names and clears the counts. The caller is the only user of the engine.
     pub(crate) fn reset(&self) {
         self.forget();
         for slot in &self.slots {

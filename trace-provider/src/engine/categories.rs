@@ -1,4 +1,4 @@
-//! The categories that are recorded.
+//! Selected categories.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -7,46 +7,45 @@ use trace_protocol::categories::CategorySet;
 use crate::engine::problem::Problem;
 use crate::lock::ProcessLock;
 
-/// The categories of a provider's recordings, for questions at run time.
+/// The selected categories of a provider's recordings, for checks at run time.
 #[derive(Debug)]
 pub(crate) struct Categories {
-    /// Those of the recording under way, or of the last one. Null, or one of `kept`: never freed,
-    /// since a traced thread may be looking at it.
-    current: AtomicPtr<Wanted>,
-    /// Every set that was ever recorded.
+    /// The selection of the current or last recording. Null, or one of `kept`: never freed, because
+    /// a traced thread may read it.
+    current: AtomicPtr<SelectedCategories>,
+    /// The selections of all recordings.
     kept: ProcessLock<Kept>,
 }
 
-/// Bytes of all sets that are kept, so that no manager can fill the program's memory with them.
+/// The most bytes of all selections, so that a manager cannot fill the program's memory.
 const MOST_BYTES: usize = 4 << 20;
 
 #[derive(Debug, Default)]
 struct Kept {
-    sets: Vec<&'static Wanted>,
+    selections: Vec<&'static SelectedCategories>,
     bytes: usize,
 }
 
-/// The categories that are recorded: those that a session asks for, of those that the application
-/// allows.
+/// The categories that a session requests, of those that the application allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    asked: CategorySet,
+pub(crate) struct SelectedCategories {
+    requested: CategorySet,
     allowed: CategorySet,
 }
 
-impl Wanted {
-    pub(crate) fn new(asked: CategorySet, allowed: CategorySet) -> Self {
-        Self { asked, allowed }
+impl SelectedCategories {
+    pub(crate) fn new(requested: CategorySet, allowed: CategorySet) -> Self {
+        Self { requested, allowed }
     }
 
     pub(crate) fn matches(&self, category: &str) -> bool {
-        self.asked.matches(category) && self.allowed.matches(category)
+        self.requested.matches(category) && self.allowed.matches(category)
     }
 
-    /// About as many bytes as it takes.
+    /// Returns the approximate size in bytes.
     fn bytes(&self) -> usize {
-        let patterns = self.asked.patterns().iter().chain(self.allowed.patterns());
-        // Each is there twice, as a text and as a pattern.
+        let patterns = self.requested.patterns().iter().chain(self.allowed.patterns());
+        // A set has each pattern twice: as text and parsed.
         let texts: usize = patterns.map(|text| 2 * (text.len() + size_of::<[String; 2]>())).sum();
         size_of::<Self>() + texts
     }
@@ -57,39 +56,38 @@ impl Categories {
         Self { current: AtomicPtr::new(std::ptr::null_mut()), kept: ProcessLock::new() }
     }
 
-    /// Makes these the categories that [`Categories::matches`] looks at. Service thread only.
+    /// Sets the selection that [`Categories::matches`] checks. Service thread only.
     ///
-    /// Keeps each set once, for as long as the process lives: there are as many as different sets
-    /// were asked for.
+    /// Keeps each different selection once, until the process ends.
     ///
     /// # Errors
-    /// If too many were asked for.
-    pub(crate) fn remember(&'static self, wanted: &Wanted) -> Result<(), Problem> {
+    /// If the selections become too large.
+    pub(crate) fn select(&'static self, selected: &SelectedCategories) -> Result<(), Problem> {
         let mut kept = self.kept.lock();
-        let found = kept.sets.iter().copied().find(|kept| *kept == wanted);
-        let wanted =
-            found.or_else(|| kept.keep(wanted)).ok_or("it asks for too many categories")?;
-        self.current.store(std::ptr::from_ref(wanted).cast_mut(), Ordering::Release);
+        let found = kept.selections.iter().copied().find(|kept| *kept == selected);
+        let selected =
+            found.or_else(|| kept.keep(selected)).ok_or("it requests too many categories")?;
+        self.current.store(std::ptr::from_ref(selected).cast_mut(), Ordering::Release);
         Ok(())
     }
 
-    /// Whether `category` is one of the last recording's.
+    /// Returns whether the current or last recording selected `category`.
     pub(crate) fn matches(&self, category: &str) -> bool {
-        // SAFETY: the pointer is null or that of a set that is kept for ever.
+        // SAFETY: the pointer is null or refers to a selection that is never freed.
         let categories = unsafe { self.current.load(Ordering::Acquire).as_ref() };
         categories.is_some_and(|categories| categories.matches(category))
     }
 }
 
 impl Kept {
-    fn keep(&mut self, wanted: &Wanted) -> Option<&'static Wanted> {
-        self.bytes += wanted.bytes();
+    fn keep(&mut self, selected: &SelectedCategories) -> Option<&'static SelectedCategories> {
+        self.bytes += selected.bytes();
         if self.bytes > MOST_BYTES {
-            self.bytes -= wanted.bytes();
+            self.bytes -= selected.bytes();
             return None;
         }
-        let new: &'static Wanted = Box::leak(Box::new(wanted.clone()));
-        self.sets.push(new);
+        let new: &'static SelectedCategories = Box::leak(Box::new(selected.clone()));
+        self.selections.push(new);
         Some(new)
     }
 }
@@ -99,30 +97,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_that_come_again_are_kept_once() {
+    fn equal_selections_are_kept_once() {
         static CATEGORIES: Categories = Categories::new();
-        let wanted =
-            |pattern: &str| Wanted::new(CategorySet::new(&[pattern]), CategorySet::default());
-        let mut known = std::collections::HashSet::new();
-        for turn in 0..10 {
-            let wanted = wanted(if turn % 2 == 0 { "kept-once" } else { "kept-too" });
-            CATEGORIES.remember(&wanted).unwrap();
-            known.insert(CATEGORIES.current.load(Ordering::Acquire));
+        let mut kept = std::collections::HashSet::new();
+        for round in 0..10 {
+            let pattern = if round % 2 == 0 { "even" } else { "odd" };
+            let requested = CategorySet::new(&[pattern]);
+            let selected = SelectedCategories::new(requested, CategorySet::default());
+            CATEGORIES.select(&selected).unwrap();
+            kept.insert(CATEGORIES.current.load(Ordering::Acquire));
         }
-        assert_eq!(known.len(), 2);
+        assert_eq!(kept.len(), 2);
     }
 
-    /// A manager that asks for other categories again and again fills no memory.
+    /// A manager cannot fill the memory by requests for different categories.
     #[test]
-    fn only_so_many_sets_are_kept() {
+    fn the_size_of_all_selections_is_bounded() {
         static CATEGORIES: Categories = Categories::new();
-        let wanted = |number: usize| {
+        let selected = |number: usize| {
             let pattern = format!("{number}{}", "x".repeat(60 << 10));
-            Wanted::new(CategorySet::new(&[pattern]), CategorySet::default())
+            SelectedCategories::new(CategorySet::new(&[pattern]), CategorySet::default())
         };
         let refused =
-            (0..100).find(|number| CATEGORIES.remember(&wanted(*number)).is_err()).unwrap();
+            (0..100).find(|number| CATEGORIES.select(&selected(*number)).is_err()).unwrap();
         assert!(refused > 10, "{refused}");
-        CATEGORIES.remember(&wanted(0)).unwrap();
+        CATEGORIES.select(&selected(0)).unwrap();
     }
 }

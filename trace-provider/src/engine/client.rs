@@ -1,4 +1,4 @@
-//! The owner of the trace points, or of whatever else writes records through an engine.
+//! The owner of trace points, or of other code that writes records through an engine.
 
 use std::fmt;
 use std::iter;
@@ -12,48 +12,48 @@ use crate::engine::table::Table;
 /// The clock of a provider's records.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordClock {
-    /// What the archive says of it.
+    /// The clock's type, for the archive.
     pub source: ClockSource,
-    /// Reads it. Called on threads that write records, in signal handlers too.
+    /// Reads the clock. Called on threads that write records, also in signal handlers.
     pub ticks: fn() -> u64,
 }
 
-/// What a service thread asks of the owner of the trace points, on the service thread.
+/// The owner of trace points. The service thread calls its methods.
 ///
-/// That has file descriptors of its own, and every signal blocked.
+/// The service thread has its own file descriptors, and blocks every signal.
 pub trait Client: fmt::Debug + Send + Sync {
-    /// Prepares what is needed before the first recording. Returns the clock of the records.
+    /// Prepares the first recording. Returns the clock of the records.
     fn prepare(&self) -> RecordClock;
 
-    /// Returns the categories that it has.
+    /// Returns the categories of the trace points.
     fn categories(&self) -> Vec<CategoryInfo>;
 
-    /// Returns about how many bytes of the durable buffer it needs.
+    /// Returns the approximate number of bytes that strings and names need in the durable buffer.
     fn durable_bytes(&self) -> usize;
 
-    /// Forgets what is left from before a recording, such as alerts.
+    /// Discards the state of an earlier recording, such as alerts.
     fn forget(&self) {}
 
-    /// Turns all trace points on or off, as the table says.
+    /// Turns the trace points of the selected categories on, and all others off.
     fn turn(&self, _table: &mut Table) {}
 
-    /// A recording is about to begin, and the trace points are on: writes names to its durable
-    /// buffer.
+    /// Writes names to the durable buffer. Called when the trace points are on, before a recording
+    /// starts.
     fn begin(&self) {}
 
-    /// A recording goes on: writes names that have changed.
+    /// Writes names that have changed. Called repeatedly during a recording.
     fn serve(&self) {}
 
-    /// A recording has ended, but for its durable buffer: writes the last names.
+    /// Writes the last names. Called after a recording, while its durable buffer still exists.
     fn end(&self) {}
 
-    /// Names a thread, or has `kernel` write the name that the kernel knows it by. Returns whether
-    /// it has a name.
+    /// Writes the name of a thread, or calls `kernel` to write the kernel's name of it. Returns
+    /// whether the thread has a name.
     fn name_thread(&self, _thread: u32, kernel: &mut dyn FnMut() -> bool) -> bool {
         kernel()
     }
 
-    /// Returns the alerts that it counts and that are raised.
+    /// Returns the raised alerts of the trace points.
     fn alerts(&self) -> Box<dyn Iterator<Item = (AlertName, &'static AlertCount)>> {
         Box::new(iter::empty())
     }

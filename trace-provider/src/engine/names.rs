@@ -1,8 +1,8 @@
-//! The names of threads: kernel object records that tie a thread to its name and process.
+//! The names of threads: kernel object records with a thread's koid, name and process.
 //!
-//! A thread's name costs a system call, so no trace point asks for it. The service thread reads the
-//! names of the threads that it finds recording, now and then; a thread that ends before that
-//! writes its own name on its way out.
+//! Reading a thread's name takes a system call, so no trace point does it. The service thread
+//! reads the names of recording threads periodically. A thread that ends earlier writes its own
+//! name when it ends.
 
 use trace_format::encode::{self, EncodeError, WordSink};
 use trace_format::layout::ObjectType;
@@ -34,17 +34,17 @@ pub fn thread_object(
     encode::append(words, &Record::from(object))
 }
 
-/// The name of a thread of this process, while it lives.
+/// Returns the name of a thread of this process, if the thread exists.
 pub(crate) fn of_living_thread(thread: u32) -> Option<String> {
     let name = std::fs::read(format!("/proc/self/task/{thread}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }
 
-/// Writes the calling thread's name to its own chunk, unless it is told already. Called as the
+/// Writes the calling thread's name to its own chunk, if it is not recorded yet. Called when the
 /// thread ends.
 ///
-/// Allocates nothing: the record is built in place.
-pub fn tell_own(engine: &Engine, slot: &Slot) {
+/// Does not allocate: the record is built on the stack.
+pub fn write_own_name(engine: &Engine, slot: &Slot) {
     if slot.is_named() || !engine.recorder.is_recording() {
         return;
     }
@@ -53,30 +53,30 @@ pub fn tell_own(engine: &Engine, slot: &Slot) {
     let Some(text) = name.get(..length).and_then(|name| std::str::from_utf8(name).ok()) else {
         return;
     };
-    let mut record = OnStack::default();
+    let mut record = StackBuffer::default();
     if thread_object(engine, &mut record, slot.thread().into(), text).is_ok() {
         slot.write(engine.recorder, record.words());
         slot.set_named(slot.thread());
     }
 }
 
-/// Room for the record of a thread with the longest name, of 15 bytes, without allocating.
+/// A buffer on the stack for the record of a thread with the longest name, which has 15 bytes.
 #[derive(Default)]
-struct OnStack {
+struct StackBuffer {
     words: [u64; 6],
     used: usize,
 }
 
-impl OnStack {
+impl StackBuffer {
     fn words(&self) -> &[u64] {
         self.words.get(..self.used).unwrap_or(&[])
     }
 }
 
-impl WordSink for OnStack {
+impl WordSink for StackBuffer {
     fn reserve(&mut self, words: usize) -> Option<&mut [u64]> {
-        let room = self.words.get_mut(self.used..)?.get_mut(..words)?;
+        let reserved = self.words.get_mut(self.used..)?.get_mut(..words)?;
         self.used += words;
-        Some(room)
+        Some(reserved)
     }
 }

@@ -56,7 +56,7 @@ struct Entry {
     /// The generation of the process of which a thread loads or runs `callback`, or 0.
     ///
     /// Rules: stored by that thread before it loads `callback`, and reset by it. A guard takes its
-    /// callback, and then waits while this is the generation of its own process. A forked child
+    /// callback, and then waits while this is the generation of the process. A forked child
     /// does not wait for its parent's generation, because it may not have that thread.
     caller: AtomicU32,
     previous: *const Entry,
@@ -81,7 +81,7 @@ impl fmt::Debug for Observer {
 
 /// Returns whether the calling thread runs an observer, for which a service thread may be waiting.
 #[must_use]
-pub fn is_here() -> bool {
+pub fn is_inside_observer() -> bool {
     !RUNNING.get().is_null()
 }
 
@@ -223,7 +223,7 @@ impl Drop for Observer {
             std::thread::sleep(Duration::from_micros(100));
         }
         // SAFETY: the pointer came from `Arc::into_raw`. Only this guard takes it out of the entry,
-        // and a thread that still runs the callback has a count of its own.
+        // and a thread that still runs the callback has another count.
         drop(unsafe { Arc::from_raw(callback) });
     }
 }

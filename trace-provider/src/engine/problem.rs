@@ -1,4 +1,4 @@
-//! What is wrong with what a manager sends.
+//! Violations of the protocol by a manager.
 
-/// The problem, for a message that begins with the manager.
+/// The violation, for a message whose subject is the manager.
 pub(crate) type Problem = &'static str;

@@ -1,7 +1,7 @@
 //! The string table of the recording, and the durable buffer that holds it.
 //!
 //! The service thread fills it when a session starts. Threads of the application may add to it
-//! while recording goes on, for trace points that are made at run time; no trace point touches it.
+//! during the recording, for trace points that are created at run time. No trace point uses it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU16, AtomicU64, AtomicU8, Ordering};
@@ -15,15 +15,15 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
 use trace_protocol::buffer::producer::{DurableWriter, LossStrings, CHUNK_THREAD};
 
-use crate::engine::categories::Wanted;
+use crate::engine::categories::SelectedCategories;
 use crate::engine::turn::Turn;
 
-/// How often a durable buffer was begun.
+/// The number of durable buffers so far in this process. A cleared buffer counts again.
 static CONTENTS: AtomicU64 = AtomicU64::new(0);
 
-/// What records may refer to in the recording under way, for who may not wait for the table's lock.
+/// The last refs of the current recording, for threads that must not wait for the table's lock.
 ///
-/// Rules: stored with the lock held; lower again in another recording only.
+/// Rules: stored under the lock. They decrease only between recordings.
 #[derive(Debug)]
 pub(crate) struct LastRefs {
     /// The last index of a string.
@@ -48,23 +48,21 @@ impl Registered for LastRefs {
     }
 }
 
-/// Words of the durable buffer that strings leave free, for what has to be said when there are too
-/// many of them.
+/// Words of the durable buffer that are reserved for reports of omissions.
 const RESERVED_WORDS: usize = 64;
 
-/// How much of the durable buffer names leave free.
+/// The part of the durable buffer that a name must leave free.
 #[derive(Clone, Copy, Debug)]
 pub enum Keep {
-    /// For the names of other objects, where an object has one already.
+    /// For the names of other objects, if this object has a recorded name.
     Half,
     /// For strings, without which trace points are off.
     Eighth,
-    /// Nothing but losses follows.
+    /// For reports of losses, which are the only records that follow.
     Little,
 }
 
-/// Strings that records refer to by their index, and what else has to survive in the durable
-/// buffer.
+/// The string table and the thread table, and the durable buffer, which has their records.
 #[derive(Debug)]
 pub struct Table {
     durable: DurableWriter,
@@ -72,21 +70,21 @@ pub struct Table {
     clock: fn() -> u64,
     refs: &'static LastRefs,
     indices: HashMap<Box<str>, u16>,
-    /// Threads by process and thread, with their index.
+    /// The index of each thread, by process and thread.
     threads: HashMap<(u64, u64), u8>,
-    /// What is being recorded; `None` while nothing is.
-    wanted: Option<Wanted>,
-    /// Sites that are off because one of their strings found no room.
-    left_off: u64,
-    /// Names that found no room.
-    names_left_off: u64,
-    /// What tells the contents of the durable buffer from other ones.
+    /// The categories of the current recording, or `None`.
+    selected: Option<SelectedCategories>,
+    /// The number of sites that are off because the table is full.
+    disabled_sites: u64,
+    /// The number of names that are not recorded because the durable buffer is full.
+    omitted_names: u64,
+    /// The number of the contents of the durable buffer.
     contents: u64,
 }
 
 impl Table {
-    /// An empty table in the durable buffer of `mapping`, and what losses are told with, which is
-    /// registered first.
+    /// Returns a table in the durable buffer of `mapping`, with the strings of loss records, which
+    /// are registered first.
     pub(crate) fn new(
         mapping: WriteMapping,
         layout: Layout,
@@ -101,9 +99,9 @@ impl Table {
             refs,
             indices: HashMap::new(),
             threads: HashMap::new(),
-            wanted: None,
-            left_off: 0,
-            names_left_off: 0,
+            selected: None,
+            disabled_sites: 0,
+            omitted_names: 0,
             contents: next_contents(),
         };
         let strings = table.register_loss_strings();
@@ -121,12 +119,12 @@ impl Table {
         self.indices.clear();
         self.threads.clear();
         self.publish_last();
-        // Registered first and in the same order as at the beginning, they have the same refs.
+        // They have the same refs as before, because they are registered first again.
         self.register_loss_strings();
     }
 
-    /// The ref of `text`, which is registered if it is new; `None` if the table or the durable
-    /// buffer is full.
+    /// Returns the ref of `text`, and registers `text` if it is new. `None` if the table or the
+    /// durable buffer is full.
     pub fn intern(&mut self, text: &str) -> Option<StringRef> {
         if text.is_empty() {
             return Some(StringRef::EMPTY);
@@ -146,8 +144,8 @@ impl Table {
         Some(StringRef::indexed(index))
     }
 
-    /// The ref of a thread, which is registered if it is new; `None` if the table or the durable
-    /// buffer is full.
+    /// Returns the ref of a thread, and registers the thread if it is new. `None` if the table or
+    /// the durable buffer is full.
     pub fn register_thread(&mut self, koids: ThreadKoids) -> Option<ThreadRef> {
         let key = (koids.process, koids.thread);
         if let Some(index) = self.threads.get(&key) {
@@ -163,7 +161,7 @@ impl Table {
         Some(ThreadRef::indexed(index))
     }
 
-    /// The last index of a thread: that of chunks' own thread, or of one that was registered.
+    /// Returns the last index of a thread. The first one is the owner of a chunk.
     fn last_thread(&self) -> u8 {
         CHUNK_THREAD.bits().saturating_add(u8::try_from(self.threads.len()).unwrap_or(u8::MAX))
     }
@@ -174,51 +172,51 @@ impl Table {
         self.refs.thread.store(self.last_thread(), Ordering::Relaxed);
     }
 
-    /// Writes a record to the durable buffer, if it has room.
+    /// Writes a record to the durable buffer, if it is not full.
     pub(crate) fn append(&mut self, record: &Record<'_>) -> Option<()> {
         let mut words = Vec::new();
         encode::append(&mut words, record).ok()?;
         self.durable.append(&words).ok()
     }
 
-    /// Sets what is recorded from now on.
-    pub(crate) fn want(&mut self, wanted: Option<Wanted>) {
-        self.wanted = wanted;
+    /// Sets the categories that are recorded from now on.
+    pub(crate) fn select(&mut self, selected: Option<SelectedCategories>) {
+        self.selected = selected;
     }
 
-    /// Whether something is recorded.
-    pub fn is_wanted(&self) -> bool {
-        self.wanted.is_some()
+    /// Returns whether categories are selected: during a recording, and while it starts and stops.
+    pub fn is_recording(&self) -> bool {
+        self.selected.is_some()
     }
 
-    /// Turns `site` on if its category is recorded, and off if not.
+    /// Turns `site` on if its category is selected, and off if not.
     pub fn turn(&mut self, site: &impl Turn) {
         let category = site.category();
-        let wanted = self
-            .wanted
+        let is_selected = self
+            .selected
             .as_ref()
-            .is_some_and(|wanted| category.is_empty() || wanted.matches(&category));
-        if !wanted {
+            .is_some_and(|selected| category.is_empty() || selected.matches(&category));
+        if !is_selected {
             site.turn_off();
         } else if site.turn_on(&mut |text| self.intern(text)).is_none() {
-            self.left_off += 1;
+            self.disabled_sites += 1;
         }
     }
 
-    /// Says in the trace that sites are off because their strings found no room.
-    pub(crate) fn tell_left_off(&mut self) {
-        let number = std::mem::take(&mut self.left_off);
-        self.tell(Omission::TracePoints, number);
+    /// Reports in the trace the sites that are off because the table is full.
+    pub(crate) fn report_disabled_sites(&mut self) {
+        let number = std::mem::take(&mut self.disabled_sites);
+        self.report_omission(Omission::TracePoints, number);
     }
 
-    /// Says in the trace that names of threads, tracks and the process are missing.
-    pub(crate) fn tell_names_left_off(&mut self) {
-        let number = std::mem::take(&mut self.names_left_off);
-        self.tell(Omission::Names, number);
+    /// Reports in the trace the names of threads, tracks and the process that are missing.
+    pub(crate) fn report_omitted_names(&mut self) {
+        let number = std::mem::take(&mut self.omitted_names);
+        self.report_omission(Omission::Names, number);
     }
 
-    /// Says in the trace that `number` of something are left out, if they are.
-    pub fn tell(&mut self, what: Omission, number: u64) {
+    /// Reports in the trace that `number` items are missing, if it is not 0.
+    pub fn report_omission(&mut self, omission: Omission, number: u64) {
         if number == 0 {
             return;
         }
@@ -228,14 +226,14 @@ impl Table {
             ticks: (self.clock)(),
             thread: Thread::Inline(ThreadKoids::new(process, process)),
             category: LossStrings::CATEGORY.into(),
-            name: what.event().into(),
+            name: omission.event().into(),
             kind: EventKind::Instant { scope: Some(InstantScope::Process) },
             arguments: (&arguments).into(),
         };
         let _full = self.append(&Record::from(event));
     }
 
-    /// Writes the name of something, if it leaves room enough for what matters more.
+    /// Writes the name of an object, if it leaves enough of the durable buffer free.
     pub fn append_name(&mut self, record: &[u64], keep: Keep) -> Option<()> {
         let all = self.layout.durable_size() / 8;
         let kept = match keep {
@@ -243,27 +241,27 @@ impl Table {
             Keep::Eighth => all / 8,
             Keep::Little => RESERVED_WORDS,
         };
-        let room = self.durable.room().checked_sub(kept)?;
-        (record.len() < room).then(|| self.durable.append(record).ok())?
+        let free = self.durable.room().checked_sub(kept)?;
+        (record.len() < free).then(|| self.durable.append(record).ok())?
     }
 
-    /// Writes a record to the durable buffer, if it leaves room for strings.
+    /// Writes a record to the durable buffer, if it leaves enough space for strings.
     pub(crate) fn append_durable(&mut self, record: &[u64]) -> Option<()> {
         self.append_name(record, Keep::Eighth)
     }
 
-    /// Counts names that found no room, and that nobody writes later.
-    pub fn leave_off_names(&mut self, number: u64) {
-        self.names_left_off += number;
+    /// Counts names that are not recorded because the durable buffer is full.
+    pub fn count_omitted_names(&mut self, number: u64) {
+        self.omitted_names += number;
     }
 
-    /// A number that the contents of the durable buffer have until it is emptied, and no others
-    /// have in this process.
+    /// Returns the number of the durable buffer's contents. It is unique in the process, and
+    /// changes when the buffer is cleared.
     pub fn contents(&self) -> u64 {
         self.contents
     }
 
-    /// The durable buffer.
+    /// Returns the durable buffer.
     pub(crate) fn durable(&mut self) -> &mut DurableWriter {
         &mut self.durable
     }

@@ -1,7 +1,8 @@
 //! Waking the service thread.
 //!
-//! A traced thread has no descriptor of the tracer's, so it wakes the service thread by a word in
-//! memory. Descriptors are waited for by a thread of its own, which then changes the word, too.
+//! A traced thread does not have the tracer's file descriptors, so it wakes the service thread by a
+//! word in memory. Another thread waits for the descriptors, and changes the word when one is
+//! ready.
 
 use std::cell::Cell;
 use std::io;
@@ -21,10 +22,10 @@ use crate::sys::{self, Epoll, Event};
 pub(crate) struct WakeWord {
     /// The number of times that the service thread was woken.
     ///
-    /// Rules: increased by all threads, behind the store of what there is to do; read by the
-    /// service thread, before it looks for that.
+    /// Rules: incremented by any thread after it has stored a request. The service thread reads it
+    /// before it looks for requests.
     woken: AtomicU32,
-    /// Traced threads may make no system call. Rules: stored before the first recording.
+    /// System calls are forbidden to traced threads. Rules: stored before the first recording.
     is_silent: AtomicBool,
 }
 
@@ -39,10 +40,10 @@ impl WakeWord {
         sys::wake_one(&self.woken);
     }
 
-    /// Wakes the service thread on behalf of a traced thread.
+    /// Wakes the service thread from a traced thread.
     ///
     /// If the kernel kills traced threads for system calls, as strict seccomp does, the service
-    /// thread notices by itself, within [`NAMES_INTERVAL`](crate::service::active::NAMES_INTERVAL).
+    /// thread polls every [`NAMES_INTERVAL`](crate::service::active::NAMES_INTERVAL).
     pub(crate) fn notify(&self) {
         if self.is_silent.load(Ordering::Relaxed) {
             self.woken.fetch_add(1, Ordering::Release);
@@ -51,7 +52,7 @@ impl WakeWord {
         }
     }
 
-    /// Says whether traced threads may make no system call.
+    /// Sets whether system calls are forbidden to traced threads.
     pub(crate) fn set_silent(&self, silent: bool) {
         self.is_silent.store(silent, Ordering::Relaxed);
     }
@@ -75,15 +76,15 @@ impl WakeUps {
         Self { word, seen: Cell::new(word.woken.load(Ordering::Acquire)) }
     }
 
-    /// Waits until somebody has called [`WakeWord::wake`] since this returned last, or for
-    /// `timeout`, if there is one. May return earlier.
+    /// Waits for a call of [`WakeWord::wake`] after this function returned last, or for `timeout`,
+    /// if there is one. May return earlier.
     pub(crate) fn wait(&self, timeout: Option<Duration>) {
         sys::wait_for_change(&self.word.woken, self.seen.get(), timeout);
         self.seen.set(self.word.woken.load(Ordering::Acquire));
     }
 }
 
-/// A thread that wakes the service thread when something arrives at one of its descriptors, until
+/// A thread that wakes the service thread when a file descriptor becomes readable. It ends when
 /// this is dropped.
 #[derive(Debug)]
 pub(crate) struct Listener {
@@ -105,14 +106,14 @@ impl Listener {
         Ok(Self { epoll, thread: Some(thread) })
     }
 
-    /// Listens to this descriptor, too, until it is closed. What has arrived is to be read to its
-    /// end: the thread wakes nobody for what is left.
+    /// Adds a descriptor, until it is closed. The caller must read all data: only new data wake the
+    /// service thread.
     pub(crate) fn watch(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
         self.epoll.watch(descriptor)
     }
 
-    /// Listens to this descriptor no more. Needed before it is closed if another process may have
-    /// the same open file.
+    /// Removes a descriptor. Required before it is closed if another process may have the same open
+    /// file.
     pub(crate) fn forget(&self, descriptor: BorrowedFd<'_>) {
         self.epoll.forget(descriptor);
     }

@@ -1,4 +1,4 @@
-//! Access to a recording, for who writes records.
+//! Access to a recording, to write records.
 
 use trace_format::encode;
 use trace_format::layout::{cut_str, InstantScope, ThreadKoids, MAX_STRING_BYTES};
@@ -10,11 +10,11 @@ use crate::engine::access::Access;
 use crate::provider::reserved::Reserved;
 use crate::provider::writer::Writer;
 
-/// Access to the recording under way.
+/// Access to the current recording.
 ///
-/// It holds nothing up: the recording can end, and another one begin. Then nothing is registered
-/// and nothing written, and [`Context::is_current`] is false. String and thread refs belong to the
-/// recording: drop them with the context.
+/// It does not delay the end of the recording. After that all calls fail, and
+/// [`Context::is_current`] is false. String and thread refs belong to the recording: drop them with
+/// the context.
 #[derive(Debug)]
 pub struct Context<'w> {
     writer: &'w mut Writer,
@@ -26,8 +26,8 @@ pub struct Context<'w> {
 const MAX_ARGUMENTS: usize = 15;
 
 impl Writer {
-    /// Returns access to the recording under way; `None` while nothing is recorded, or if there is
-    /// no memory for this writer yet.
+    /// Returns access to the current recording. `None` if there is none, or if this writer has no
+    /// memory yet.
     pub fn context(&mut self) -> Option<Context<'_>> {
         let (slot, access) = self.enter()?;
         Some(Context { writer: self, slot, access })
@@ -35,16 +35,16 @@ impl Writer {
 }
 
 impl Context<'_> {
-    /// The thread of the writer: registered already, in every recording.
+    /// The thread of the writer. It is registered in every recording.
     pub const THIS_THREAD: Thread = Thread::Indexed(CHUNK_THREAD.bits());
 
-    /// Whether the recording is still under way.
+    /// Returns whether the recording is still current.
     #[must_use]
     pub fn is_current(&self) -> bool {
         self.access.is_current()
     }
 
-    /// Whether `category` is being recorded.
+    /// Returns whether `category` is recorded.
     #[must_use]
     pub fn is_enabled(&self, category: &str) -> bool {
         self.writer.is_enabled(category)
@@ -62,12 +62,12 @@ impl Context<'_> {
         self.writer.engine.recorder.mode().unwrap_or_default()
     }
 
-    /// Returns a text as records refer to it: its index in the string table, or the text itself if
-    /// the table is full. Takes a lock the first time for a text.
+    /// Returns a text for a record: its index in the string table, or the text itself if the table
+    /// is full. Takes a lock for a new text.
     pub fn string<'t>(&mut self, text: &'t str) -> Text<'t> {
         let text = cut_str(text, MAX_STRING_BYTES);
         let index = match self.writer.strings.get(text) {
-            Some(known) => known.index(),
+            Some(reference) => reference.index(),
             None => self.register(text),
         };
         index.map_or(Text::Inline(text.as_bytes()), Text::Indexed)
@@ -79,19 +79,19 @@ impl Context<'_> {
         reference.index()
     }
 
-    /// Returns a thread as records refer to it: its index in the thread table, or its koids if the
-    /// table is full. Takes a lock: keep it for the recording.
+    /// Returns a thread for a record: its index in the thread table, or its koids if the table is
+    /// full. Takes a lock: keep the result during the recording.
     ///
-    /// A manager puts the provider's own process in place of `process`, unless the provider may
-    /// write about the machine.
+    /// A manager replaces `process` by the provider's own process, unless the provider may write
+    /// about the machine.
     pub fn thread(&mut self, process: u64, thread: u64) -> Thread {
         let koids = ThreadKoids::new(process, thread);
         let reference = self.access.register_thread(koids);
         reference.map_or(Thread::Inline(koids), |reference| Thread::Indexed(reference.bits()))
     }
 
-    /// Writes a sample of a counter's values now, if its category is recorded. `id` tells counters
-    /// with the same name apart.
+    /// Writes a sample of a counter now, if its category is recorded. `id` distinguishes counters
+    /// with the same name.
     pub fn counter(
         &mut self,
         category: &str,
@@ -102,14 +102,13 @@ impl Context<'_> {
         self.event(category, name, EventKind::Counter { id }, values)
     }
 
-    /// Writes a moment, if its category is recorded.
+    /// Writes an instant event now, if its category is recorded.
     pub fn instant(&mut self, category: &str, name: &str, arguments: &[(&str, Value<'_>)]) -> bool {
         let scope = Some(InstantScope::Thread);
         self.event(category, name, EventKind::Instant { scope }, arguments)
     }
 
-    /// Writes an operation that began at `start`, in ticks, and ends now, if its category is
-    /// recorded.
+    /// Writes a duration from `start`, in ticks, until now, if its category is recorded.
     pub fn duration(
         &mut self,
         category: &str,
@@ -134,7 +133,7 @@ impl Context<'_> {
     }
 
     /// Writes an event of another thread or at another time, like [`Context::event`]. Arguments
-    /// beyond 15 are left out.
+    /// after the 15th are ignored.
     pub fn event_at(
         &mut self,
         ticks: u64,
@@ -160,9 +159,9 @@ impl Context<'_> {
 
     /// Writes a record of any type that a provider may write. Returns whether it was recorded.
     ///
-    /// What the manager would refuse is refused here: refs that are not registered, text that is
-    /// not UTF-8, metadata, scheduling records of a provider that is not about the machine, and
-    /// records that register something. If there is no room, the record is counted as lost.
+    /// Refuses the records that a manager would refuse: unregistered refs, text that is not UTF-8,
+    /// metadata, scheduling records of a provider that is not about the machine, and string and
+    /// thread records. If the buffer is full, the record is counted as lost.
     pub fn write(&mut self, record: &Record<'_>) -> bool {
         let mut words = std::mem::take(&mut self.writer.words);
         words.clear();
@@ -176,17 +175,17 @@ impl Context<'_> {
         self.access.write(Some(self.slot), record, self.writer.policy)
     }
 
-    /// Reserves room for a record of so many words, which the caller fills and commits without
-    /// delay. For records at a high rate: nothing is checked before the manager does it.
+    /// Reserves a record of `words` words, which the caller fills and commits without delay. For
+    /// records at a high rate: only the manager checks the record.
     ///
-    /// `None` if the recording is over, if a record cannot have so many words, and if there is no
-    /// room: the record is counted as lost.
+    /// `None` if the recording is over, if a record cannot have so many words, and if the buffer is
+    /// full: the record is counted as lost.
     pub fn reserve(&mut self, words: usize) -> Option<Reserved<'_>> {
         self.access.reserve(self.slot, words).map(Reserved::new)
     }
 
-    /// Writes a record to the durable buffer, where no later record overwrites it, such as the name
-    /// of an object. Returns whether it was recorded. Takes a lock.
+    /// Writes a record to the durable buffer, which is never overwritten. For example, the name of
+    /// an object. Returns whether it was recorded. Takes a lock.
     pub fn write_durable(&mut self, record: &Record<'_>) -> bool {
         let mut words = Vec::new();
         encode::append(&mut words, record).is_ok()

@@ -1,4 +1,4 @@
-//! Engines for providers that are values: memory that is never freed, but used again.
+//! Engines of providers without trace points. Their memory is never freed, but reused.
 
 use std::io;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use crate::generation::Generation;
 use crate::lock::ProcessLock;
 use crate::sys;
 
-/// The engines that no provider uses.
+/// The free engines.
 static FREE: ProcessLock<Vec<&'static Engine>> = ProcessLock::new();
 
-/// An engine, until the provider, its service thread and all its writers have gone.
+/// The use of an engine by a provider, its service thread and its writers.
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub(crate) engine: &'static Engine,
@@ -19,10 +19,10 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Takes an engine that nobody uses, or makes one.
+    /// Takes a free engine, or creates one.
     pub(crate) fn take() -> io::Result<Arc<Self>> {
         let free = FREE.lock().pop();
-        let engine = free.map_or_else(make, Ok)?;
+        let engine = free.map_or_else(create, Ok)?;
         engine.alerts.reset();
         Ok(Arc::new(Self { engine, generation: Generation::current() }))
     }
@@ -30,13 +30,13 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // A forked child makes engines of its own.
+        // A forked child creates its own engines.
         if self.generation.is_current() {
             FREE.lock().push(self.engine);
         }
     }
 }
 
-fn make() -> io::Result<&'static Engine> {
+fn create() -> io::Result<&'static Engine> {
     Ok(Box::leak(Box::new(Engine::new(sys::map_recorder()?))))
 }

@@ -1,15 +1,14 @@
-//! Room for a record that the caller fills.
+//! A reserved record that the caller fills.
 
 use std::sync::atomic::AtomicU64;
 
 use trace_protocol::buffer::producer::Reservation;
 
-/// Room for one record of the writer that it borrows. It is given back if it is dropped without
-/// [`Reserved::commit`].
+/// A reserved record of the writer that it borrows. Without [`Reserved::commit`] it is abandoned.
 #[derive(Debug)]
-#[must_use = "nothing is recorded without a commit"]
+#[must_use = "a record without a commit is discarded"]
 pub struct Reserved<'w> {
-    /// `None` once it is committed.
+    /// `None` after the commit.
     open: Option<Reservation<'w>>,
 }
 
@@ -18,13 +17,13 @@ impl<'w> Reserved<'w> {
         Self { open: Some(open) }
     }
 
-    /// The words of the record, with the header's at 0, which [`Reserved::commit`] stores.
+    /// Returns the words of the record. [`Reserved::commit`] stores the header in the first one.
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
         self.open.as_ref().map_or(&[], Reservation::words)
     }
 
-    /// Makes the record visible: from here on it survives whatever happens to the process.
+    /// Makes the record visible. It then survives the death of the process.
     pub fn commit(mut self, header: u64) {
         if let Some(open) = self.open.take() {
             open.commit(header);

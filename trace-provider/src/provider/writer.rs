@@ -10,24 +10,24 @@ use trace_protocol::thread_id;
 
 use crate::engine::access::Access;
 use crate::engine::client::RecordClock;
-use crate::engine::names::tell_own;
+use crate::engine::names::write_own_name;
 use crate::engine::Engine;
 use crate::provider::lease::Lease;
 
 /// Writes the records of a thread.
 ///
-/// It may go to another thread; its records stay those of the thread that made it.
+/// It can move to another thread. Its records still belong to the thread that created it.
 #[derive(Debug)]
 pub struct Writer {
     pub(crate) engine: &'static Engine,
     pub(crate) clock: RecordClock,
     pub(crate) policy: IdentityPolicy,
-    /// `None` before the first record, and where there is no memory for one.
+    /// `None` before the first record, and if the system has no memory.
     pub(crate) slot: Option<&'static Slot>,
-    /// Strings that are in the table of the recording with this number.
+    /// Strings in the table of the recording `strings_of`.
     pub(crate) strings: HashMap<Box<str>, StringRef>,
     strings_of: u64,
-    /// A record that is being made.
+    /// A buffer for the record that is written.
     pub(crate) words: Vec<u64>,
     thread: u32,
     _lease: Arc<Lease>,
@@ -52,7 +52,7 @@ impl Writer {
         }
     }
 
-    /// Whether `category` is being recorded.
+    /// Returns whether `category` is recorded.
     #[must_use]
     pub fn is_enabled(&self, category: &str) -> bool {
         self.engine.is_category_enabled(category)
@@ -64,7 +64,7 @@ impl Writer {
         (self.clock.ticks)()
     }
 
-    /// Makes the writer ready for the recording under way. Returns its slot, and the recording.
+    /// Prepares the writer for the current recording. Returns its slot, and the recording.
     pub(crate) fn enter(&mut self) -> Option<(&'static Slot, Access)> {
         let access = Access::acquire(self.engine)?;
         if self.slot.is_none() {
@@ -93,8 +93,8 @@ impl Drop for Writer {
     fn drop(&mut self) {
         if let Some(slot) = self.slot {
             if self.thread == thread_id::ask_kernel() {
-                // The service thread may not have seen this thread yet.
-                tell_own(self.engine, slot);
+                // The service thread may not have named this thread yet.
+                write_own_name(self.engine, slot);
             }
             self.engine.recorder.detach(slot);
         }

@@ -1,5 +1,5 @@
-//! A buffer that is recorded into: its rolling buffers are handed over one after another, and its
-//! threads get names.
+//! The buffer of a recording: hands its rolling buffers over one after another, and records the
+//! names of its threads.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
 
-use crate::engine::categories::Wanted;
+use crate::engine::categories::SelectedCategories;
 use crate::engine::client::{Client, RecordClock};
 use crate::engine::observers::Announcer;
 use crate::engine::Engine;
@@ -16,28 +16,28 @@ use crate::service::slots::add_slots;
 use crate::sys;
 use crate::TraceState;
 
-/// How often the service thread looks for new threads while it records.
+/// The interval at which the service thread looks for new threads during a recording.
 pub(crate) const NAMES_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long a turn of the service thread waits for threads to leave a rolling buffer.
+/// The longest wait for threads to leave a rolling buffer in one turn of the service thread.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// A buffer of the recorder, and how far it has been handed over.
+/// The recorder's buffer, and the progress of its hand-over.
 #[derive(Debug)]
 pub(crate) struct Active<'a> {
     engine: &'static Engine,
     recording: Recording<'a>,
     announcer: &'a Announcer,
     layout: Layout,
-    /// The oldest wrap that is not handed over yet.
+    /// The oldest wrapped count that is not handed over yet.
     next: u32,
     started: bool,
-    /// When changed names were recorded last.
+    /// The time at which changed names were recorded last.
     named: Instant,
 }
 
 impl<'a> Active<'a> {
-    /// Makes `mapping` the recorder's buffer. `None` if the recorder has one already.
+    /// Makes `mapping` the recorder's buffer. `None` if the recorder has a buffer.
     pub(crate) fn new(
         engine: &'static Engine,
         client: &'a dyn Client,
@@ -55,22 +55,22 @@ impl<'a> Active<'a> {
         Some(Self { engine, recording, announcer, layout, next: 0, started: false, named })
     }
 
-    /// Starts recording `categories`, from an empty durable buffer if `clear`. Does nothing while
-    /// it records.
-    pub(crate) fn start(&mut self, categories: &Wanted, clear: bool) {
+    /// Starts recording `categories`, with a cleared durable buffer if `clear`. Does nothing during
+    /// a recording.
+    pub(crate) fn start(&mut self, categories: &SelectedCategories, clear: bool) {
         if self.started {
             return;
         }
         if clear {
             self.recording.clear();
         }
-        // Not what is current now: threads may have filled that one already.
+        // Not the current one: threads may have filled the first one already.
         self.next = self.recording.start(categories).unwrap_or(0);
         self.started = true;
         self.enter(TraceState::Started);
     }
 
-    /// Stops recording. Returns whether it was.
+    /// Stops recording. Returns whether there was a recording.
     pub(crate) fn stop(&mut self) -> bool {
         if self.started {
             self.enter(TraceState::Stopping);
@@ -85,7 +85,7 @@ impl<'a> Active<'a> {
         self.engine.observers.enter(state, self.announcer);
     }
 
-    /// What happens when a rolling buffer is full.
+    /// Returns what happens when a rolling buffer is full.
     pub(crate) fn mode(&self) -> BufferingMode {
         self.layout.mode()
     }
@@ -94,37 +94,38 @@ impl<'a> Active<'a> {
         self.started
     }
 
-    /// Bytes of the durable buffer that are written.
+    /// Returns the number of bytes that are written to the durable buffer.
     pub(crate) fn durable_end(&self) -> u64 {
         self.recording.durable_end()
     }
 
-    /// The next wrap that threads have left for good, if there is one: to be saved in streaming
-    /// mode, and free otherwise. The same one until [`Active::hand_over`].
+    /// Returns the next wrapped count whose rolling buffer is full and has no writers, if there is
+    /// one: to be saved in streaming mode, and free otherwise. The same one until
+    /// [`Active::hand_over`].
     pub(crate) fn next_full(&self) -> Option<u32> {
         let wrapped_count = self.next;
         if !self.started || self.engine.recorder.current()? <= wrapped_count {
             return None;
         }
         if !self.engine.recorder.quiesce(PATIENCE) {
-            // A thread is held up in a trace point. It is looked for again at the next turn.
+            // A thread is preempted in a trace point. The next turn checks it again.
             return None;
         }
         Some(wrapped_count)
     }
 
-    /// Says that the wrap of [`Active::next_full`] is handed over.
+    /// Marks the wrapped count of [`Active::next_full`] as handed over.
     pub(crate) fn hand_over(&mut self) {
         self.next += 1;
     }
 
-    /// Says that the rolling buffer of this wrap may be written again.
+    /// Marks the rolling buffer of this wrapped count as free.
     pub(crate) fn mark_saved(&self, wrapped_count: u32) {
         self.engine.recorder.mark_saved(wrapped_count);
     }
 
-    /// In circular mode a rolling buffer is free as soon as its threads have left it: all that are
-    /// full, after one look at the threads.
+    /// Frees full rolling buffers without writers, in circular mode: all of them after one check of
+    /// the threads.
     pub(crate) fn recycle(&mut self) {
         if self.mode() != BufferingMode::Circular || !self.started {
             return;
@@ -138,23 +139,23 @@ impl<'a> Active<'a> {
         }
     }
 
-    /// Says in the trace that `number` of something are left out, if they are.
-    pub(crate) fn tell(&mut self, what: Omission, number: u64) {
-        self.recording.tell(what, number);
+    /// Reports in the trace that `number` items are missing, if it is not 0.
+    pub(crate) fn report_omission(&mut self, omission: Omission, number: u64) {
+        self.recording.report_omission(omission, number);
     }
 
-    /// Hands the current rolling buffer over, although it is not full.
+    /// Hands the current rolling buffer over before it is full.
     pub(crate) fn flush(&self) {
         self.engine.recorder.flush();
     }
 
-    /// Provides slots for more threads, and records the names of threads that have none yet, and
-    /// from time to time those that were changed.
+    /// Adds slots for more threads, and records the names of new threads, and periodically the
+    /// changed names.
     pub(crate) fn serve_threads(&mut self) {
         if !self.started {
             return;
         }
-        // Where there is no memory, threads without a slot count what they lose.
+        // Without memory, threads without a slot count their losses.
         let _added = add_slots(self.engine.recorder);
         self.engine.recorder.report_slotless();
         self.name_threads();
@@ -169,13 +170,14 @@ impl<'a> Active<'a> {
         }
         if self.named.elapsed() >= NAMES_INTERVAL {
             self.named = Instant::now();
-            self.recording.tell_names();
+            self.recording.write_changed_names();
         }
     }
 }
 
-/// Has a large buffer's pages made present beside the recording, which does not wait for it. The
-/// thread blocks all signals, as the calling one does. Without it trace points take the faults.
+/// Populates the pages of a large buffer on another thread, because the recording does not wait for
+/// it. The thread blocks all signals, as the calling one does. Without it, trace points take the
+/// page faults.
 fn populate_rest(mapping: WriteMapping) {
     let _beside = sys::spawn("trace-populate", move || mapping.populate_rest());
 }

@@ -1,4 +1,4 @@
-//! Sending alerts: each as often as it was raised, at a rate that no manager takes for a flood.
+//! Sends alerts: each as often as it was raised, at a limited rate.
 
 use std::time::{Duration, Instant};
 
@@ -9,14 +9,14 @@ use crate::engine::client::Client;
 use crate::engine::Engine;
 use crate::service::active::NAMES_INTERVAL;
 
-/// Alerts sent in an interval; others wait. A manager cuts off who sends 200,000 packets in a
+/// The most alerts in an interval. A manager disconnects a provider that sends 200,000 packets in a
 /// second.
 const MOST: u32 = 5_000;
 
-/// In which the service thread looks by itself for what waits.
+/// The interval at which the service thread polls for pending alerts.
 const INTERVAL: Duration = NAMES_INTERVAL;
 
-/// How often alerts were sent of late.
+/// Sends alerts, and counts those of the current interval.
 #[derive(Debug)]
 pub(crate) struct AlertSender<'a> {
     engine: &'static Engine,
@@ -25,12 +25,12 @@ pub(crate) struct AlertSender<'a> {
     sent: u32,
 }
 
-/// What became of a packet.
+/// The result of sending a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum SendResult {
     Sent,
-    /// There is no room for it now.
-    Later,
+    /// The socket is full.
+    Full,
     Closed,
 }
 
@@ -43,27 +43,27 @@ impl<'a> AlertSender<'a> {
         self.client.alerts().chain(self.engine.alerts.raised())
     }
 
-    /// Sends what was raised, as far as `send` takes it and the interval has room; the rest waits.
-    /// `None` if nobody listens any more.
-    pub(crate) fn send(&mut self, mut send: impl FnMut(AlertName) -> Answer) -> Option<()> {
+    /// Sends raised alerts until the socket is full or the interval's limit is reached. `None` if
+    /// the connection is closed.
+    pub(crate) fn send(&mut self, mut send: impl FnMut(AlertName) -> SendResult) -> Option<()> {
         if self.since.elapsed() >= INTERVAL {
             *self = Self::new(self.engine, self.client);
         }
         loop {
             let mut any = false;
-            // One of each, so that none waits for many of another.
+            // One of each name in turn, so that a frequent alert does not delay others.
             for (name, count) in self.raised() {
                 if self.sent == MOST {
                     return Some(());
                 }
                 if count.take() {
                     match send(name) {
-                        Answer::Sent => (any, self.sent) = (true, self.sent + 1),
-                        Answer::Later => {
+                        SendResult::Sent => (any, self.sent) = (true, self.sent + 1),
+                        SendResult::Full => {
                             count.put_back();
                             return Some(());
                         }
-                        Answer::Closed => return None,
+                        SendResult::Closed => return None,
                     }
                 }
             }
@@ -73,9 +73,9 @@ impl<'a> AlertSender<'a> {
         }
     }
 
-    /// Sends what was raised up to now, an interval's worth at most. Returns how many alerts are
-    /// not sent.
-    pub(crate) fn send_last(&mut self, send: impl FnMut(AlertName) -> Answer) -> Option<u64> {
+    /// Sends the alerts that are raised now, up to the limit of an interval. Returns the number of
+    /// unsent alerts.
+    pub(crate) fn send_last(&mut self, send: impl FnMut(AlertName) -> SendResult) -> Option<u64> {
         *self = Self::new(self.engine, self.client);
         self.send(send)?;
         let rest: u64 = self.raised().map(|(_, count)| count.take_all()).sum();

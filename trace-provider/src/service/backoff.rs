@@ -1,11 +1,11 @@
-//! How long a provider waits before it goes back to a manager that gave it no session.
+//! The wait before the next connection to a manager that has not started a session.
 
 use std::time::Duration;
 
-/// How long it waits before it goes back to a manager that has hung up without a session.
+/// The wait after a connection without a session.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often that wait doubles while the manager refuses this provider: to about a minute.
+/// How often the wait doubles while the manager refuses this provider: up to about a minute.
 const MOST_DOUBLINGS: u32 = 6;
 
 /// The result of a connection to a manager.
@@ -14,27 +14,26 @@ pub(crate) enum Outcome {
     /// There was a session.
     Served,
     /// There was no session.
-    Nothing,
-    /// The manager has no room for this provider.
+    NoSession,
+    /// The manager has refused this provider.
     Refused,
 }
 
 /// The wait between two connections.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
-    /// Refusals in a row.
+    /// The number of consecutive refusals.
     refusals: u32,
 }
 
 impl Backoff {
-    /// Returns how long to wait after a connection with this outcome; `None` for not at all.
+    /// Returns the wait after a connection with this outcome. `None` for no wait.
     ///
-    /// A manager that takes nobody in is asked again later, and one that has no room less and less
-    /// often.
+    /// The wait doubles with each refusal.
     pub(crate) fn after(&mut self, outcome: Outcome) -> Option<Duration> {
         self.refusals = match outcome {
             Outcome::Refused => (self.refusals + 1).min(MOST_DOUBLINGS),
-            Outcome::Served | Outcome::Nothing => 0,
+            Outcome::Served | Outcome::NoSession => 0,
         };
         (outcome != Outcome::Served).then(|| RECONNECT_INTERVAL * (1 << self.refusals))
     }
@@ -53,8 +52,8 @@ mod tests {
         };
         let refused = waits(&mut backoff, &[Outcome::Refused; 8]);
         assert_eq!(refused, [2, 4, 8, 16, 32, 64, 64, 64].map(Some));
-        let others = [Outcome::Nothing, Outcome::Nothing, Outcome::Refused, Outcome::Served];
-        assert_eq!(waits(&mut backoff, &others), [Some(1), Some(1), Some(2), None]);
+        let outcomes = [Outcome::NoSession, Outcome::NoSession, Outcome::Refused, Outcome::Served];
+        assert_eq!(waits(&mut backoff, &outcomes), [Some(1), Some(1), Some(2), None]);
         assert_eq!(
             waits(&mut backoff, &[Outcome::Refused]),
             [Some(2)],

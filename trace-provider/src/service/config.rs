@@ -1,4 +1,4 @@
-//! What may be chosen of a provider.
+//! The options of a provider.
 
 use std::path::PathBuf;
 
@@ -6,46 +6,46 @@ use trace_protocol::categories::CategorySet;
 use trace_protocol::mode::BufferingMode;
 use trace_protocol::socket::default_socket_path_from;
 
-use crate::service::environment::{chosen, variable};
+use crate::service::environment::{parse_variable, variable};
 use crate::sys;
 
-/// The choices of a provider. Those that are not made come from the environment.
+/// The options of a provider. The environment has the defaults.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The provider's name; without one that of the process. At most 100 bytes of it count.
+    /// The provider's name, or `None` for the name of the process. At most 100 bytes are used.
     pub name: Option<String>,
-    /// The patterns of the categories that may be recorded; none for all.
+    /// The patterns of the categories that the application allows. All categories if it is empty.
     pub categories: Vec<String>,
     /// The manager's socket.
     pub socket: PathBuf,
-    /// The archive of a provider that does without a manager.
+    /// The archive of a provider without a manager.
     pub output: Option<PathBuf>,
-    /// With an output: about how many bytes the buffer has.
+    /// The approximate size of the buffer in bytes, for an output.
     pub buffer_size: usize,
-    /// With an output: what happens when the buffer is full.
+    /// The buffering mode, for an output.
     pub mode: BufferingMode,
-    /// Another user than root and this process's whose manager is accepted.
+    /// The user of an accepted manager, beside root and the user of this process.
     pub manager_uid: Option<u32>,
-    /// Records may be about other processes and processors.
+    /// Permits records about other processes, and about CPUs.
     pub about_machine: bool,
-    /// Whether the kernel's `membarrier` is used.
+    /// Uses the kernel's `membarrier`.
     pub membarrier: bool,
-    /// What cannot be understood of the environment.
+    /// Messages about invalid variables of the environment.
     pub messages: Vec<String>,
 }
 
-/// Bytes of the buffer where nothing else is said.
+/// The default size of the buffer, in bytes.
 const DEFAULT_BUFFER_SIZE: usize = 16 << 20;
 
 impl Config {
-    /// Returns the environment's choices, and defaults for the others.
+    /// Returns the options of the environment, with defaults.
     #[must_use]
     pub fn from_environment() -> Self {
         let mut messages = Vec::new();
         let categories = variable("TRACE_CATEGORIES").and_then(|list| list.into_string().ok());
-        let size = chosen("TRACE_BUFFER_SIZE", "bytes, as 16M", bytes, &mut messages);
+        let size = parse_variable("TRACE_BUFFER_SIZE", "bytes, as 16M", bytes, &mut messages);
         let modes = "oneshot, circular or streaming";
-        let mode = chosen("TRACE_BUFFERING_MODE", modes, named_mode, &mut messages);
+        let mode = parse_variable("TRACE_BUFFERING_MODE", modes, named_mode, &mut messages);
         Self {
             name: None,
             categories: split(&categories.unwrap_or_default()),
@@ -60,7 +60,7 @@ impl Config {
         }
     }
 
-    /// Makes the paths absolute: the process may change its directory before they are used.
+    /// Makes the paths absolute, because the process may change its working directory.
     #[must_use]
     pub fn with_absolute_paths(mut self) -> Self {
         self.socket = absolute(self.socket);
@@ -68,7 +68,7 @@ impl Config {
         self
     }
 
-    /// Whether a manager that runs as this user may record this process.
+    /// Returns whether a manager that runs as this user may record this process.
     pub(crate) fn accepts_manager_of(&self, uid: u32) -> bool {
         uid == 0 || uid == sys::real_user() || Some(uid) == self.manager_uid
     }
@@ -95,7 +95,7 @@ fn named_mode(name: &str) -> Option<BufferingMode> {
     }
 }
 
-/// Bytes, with `K`, `M` or `G` for powers of 1024.
+/// Parses a size in bytes, with `K`, `M` or `G` for powers of 1024.
 fn bytes(text: &str) -> Option<usize> {
     let (number, shift) = match text.as_bytes().last()? {
         b'K' | b'k' => (&text[..text.len() - 1], 10),
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_units() {
+    fn sizes_can_have_units() {
         assert_eq!(bytes("4096"), Some(4096));
         assert_eq!(bytes("16M"), Some(16 << 20));
         assert_eq!(bytes("2g"), Some(2 << 30));

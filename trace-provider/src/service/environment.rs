@@ -1,14 +1,14 @@
-//! The environment, as far as it may choose anything.
+//! Variables of the environment.
 
 use std::env;
 use std::ffi::OsString;
 
 use crate::sys;
 
-/// The value of a variable, if it is set and not empty.
+/// Returns the value of a variable, if it is set and not empty.
 ///
-/// A program with more privileges than its caller (set-user-ID and the like) has none: its caller
-/// has set them, and would choose the files that it writes.
+/// Always `None` for a program with more privileges than its caller, such as a set-user-ID program:
+/// the caller would choose the files that it writes.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     if sys::is_privileged() {
         return None;
@@ -16,8 +16,8 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The choice of a variable of the environment; a message if that cannot be understood.
-pub fn chosen<T>(
+/// Returns the parsed value of a variable. Adds a message if it is invalid.
+pub fn parse_variable<T>(
     name: &str,
     expected: &str,
     parse: impl Fn(&str) -> Option<T>,

@@ -1,9 +1,8 @@
-//! The files of a process that traces itself: its own alone, while it lives.
+//! The files of a process that traces itself. It has exclusive use of them.
 //!
-//! Children inherit `TRACE_OUTPUT`, and so two processes may be told to write the same archive. Who
-//! comes first gets it, and holds a lock on its buffer that ends with the process; another one
-//! writes beside it, under a name with its process id. The same holds where another user has
-//! taken the names beside the archive: see [`trace_protocol::file`].
+//! Children inherit `TRACE_OUTPUT`, so two processes may have the same archive path. The first one
+//! locks its buffer's file until it ends. The other one writes to a path with its process id. The
+//! same happens if another user owns the names beside the archive: see [`trace_protocol::file`].
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -21,26 +20,26 @@ use trace_protocol::words::as_bytes;
 
 use crate::sys;
 
-/// Names that are tried for what a killed process left.
+/// The most names that are tried for the files of a killed process.
 const NAMES_ASIDE: u32 = 100;
 
-/// Where a process that traces itself writes.
+/// The output of a process that traces itself.
 #[derive(Debug)]
 pub(crate) enum Files {
-    /// Files that survive it.
+    /// Files, which survive the process.
     Own(Own),
-    /// A device or a pipe, in order as the records come. The buffer is lost with the process.
+    /// A device or a pipe. The buffer is lost with the process.
     Stream(File),
 }
 
-/// The files of an archive that no other process writes.
+/// The files of an archive. No other process writes to them.
 #[derive(Debug)]
 pub(crate) struct Own {
     archive: NewFile,
     buffer: Buffer,
 }
 
-/// The buffer's file. Dropped, it is removed, unless it is kept for `trace recover`.
+/// The buffer's file. It is removed when this is dropped, unless it is kept for `trace recover`.
 #[derive(Debug)]
 struct Buffer {
     directory: Directory,
@@ -50,8 +49,8 @@ struct Buffer {
 }
 
 impl Files {
-    /// Claims what `path` names, or a name like it if that is taken. What the user needs to know of
-    /// that goes to `note`.
+    /// Creates the files for `path`, or for a similar path if it is in use. `note` receives
+    /// messages for the user.
     pub(crate) fn find(path: &Path, note: &dyn Fn(String)) -> io::Result<Self> {
         match Target::find(path)? {
             Target::File(place) => Own::new(&place, note).map(Self::Own),
@@ -63,7 +62,7 @@ impl Files {
         node.open_nonblocking().map(high).map(Self::Stream)
     }
 
-    /// Makes the buffer, with its memory or its blocks allocated, so that no store to it fails.
+    /// Creates the buffer, with its memory or blocks allocated, so that stores to it do not fail.
     pub(crate) fn create_buffer(&mut self, layout: &Layout) -> io::Result<WriteMapping> {
         match self {
             Self::Own(own) => own.create_buffer(layout),
@@ -75,8 +74,7 @@ impl Files {
         }
     }
 
-    /// Appends records to the archive. `gives_up` says whether a pipe that is full is waited for no
-    /// longer than a second.
+    /// Appends records to the archive. Waits for a full pipe, for a second at most if `gives_up`.
     pub(crate) fn append(&self, bytes: &[u8], gives_up: impl Fn() -> bool) -> io::Result<()> {
         match self {
             Self::Own(own) => (&**own.archive.file()).write_all(bytes),
@@ -84,7 +82,7 @@ impl Files {
         }
     }
 
-    /// Replaces bytes that were appended. What went to a stream stays as it is.
+    /// Replaces bytes of the archive. Does nothing for a stream.
     pub(crate) fn patch(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         match self {
             Self::Own(own) => own.archive.file().write_all_at(bytes, offset),
@@ -92,7 +90,7 @@ impl Files {
         }
     }
 
-    /// Gives the archive its name and removes the buffer.
+    /// Renames the archive and removes the buffer.
     pub(crate) fn finish(self) -> io::Result<()> {
         match self {
             Self::Own(own) => own.finish(),
@@ -105,11 +103,11 @@ impl Own {
     fn new(place: &Place, note: &dyn Fn(String)) -> io::Result<Self> {
         let id = std::process::id().to_string();
         let random = random_name(OsStr::new(&id), "");
-        let others = [OsStr::new(&id), &random].map(|suffix| with_suffix(place.name(), suffix));
+        let suffixed = [OsStr::new(&id), &random].map(|suffix| with_suffix(place.name(), suffix));
         if let Some(own) = Self::take(place.clone(), note)? {
             return Ok(own);
         }
-        for name in others {
+        for name in suffixed {
             let other = place.clone().with_name(name);
             let path = other.path();
             if let Some(own) = Self::take(other, note)? {
@@ -125,12 +123,12 @@ impl Own {
         Err(io::Error::new(io::ErrorKind::AlreadyExists, reason))
     }
 
-    /// Creates the files of the archive `place`. `None` if one of their names is taken.
+    /// Creates the files of the archive `place`. `None` if one of their names is in use.
     fn take(place: Place, note: &dyn Fn(String)) -> io::Result<Option<Self>> {
         let [buffer, partial] = names(place.name());
         let claimed = match place.directory().claim(&buffer)? {
             Claim::Leftover(_locked) => {
-                set_leftovers_aside(&place, note)?;
+                rename_leftovers(&place, note)?;
                 place.directory().claim(&buffer)?
             }
             claimed => claimed,
@@ -165,28 +163,28 @@ impl Own {
 impl Drop for Buffer {
     fn drop(&mut self) {
         if !self.is_kept {
-            // Best effort: what stays behind is set aside next time.
+            // Best effort: the next process renames a remaining file.
             let _ = self.directory.remove(&self.name);
         }
     }
 }
 
-/// Moves a descriptor to where the application's own do not come.
+/// Moves a descriptor to a high number, which the application is not likely to use.
 fn high(file: File) -> File {
     File::from(sys::high(file.into()))
 }
 
-/// The names of the buffer and of the partial archive of an archive.
+/// Returns the names of the buffer and of the partial archive.
 fn names(archive: &OsStr) -> [OsString; 2] {
     let archive = Path::new(archive);
     [buffer_path(archive), partial_path(archive)].map(Into::into)
 }
 
-/// Gives what a killed process left under this name another one, so that it can still be recovered.
-fn set_leftovers_aside(place: &Place, note: &dyn Fn(String)) -> io::Result<()> {
+/// Renames the files of a killed process, so that `trace recover` can use them.
+fn rename_leftovers(place: &Place, note: &dyn Fn(String)) -> io::Result<()> {
     let directory = place.directory();
     let [buffer, partial] = names(place.name());
-    // Without the beginning of its archive a buffer is of no use.
+    // A buffer without the start of its archive cannot be recovered.
     if directory.open_own(&partial).is_err() {
         return directory.remove(&buffer);
     }
@@ -210,7 +208,7 @@ fn set_leftovers_aside(place: &Place, note: &dyn Fn(String)) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes to a pipe that never makes this thread wait for longer than it is told to.
+/// Writes to a stream. Waits while it is full, for a second at most if `gives_up`.
 fn write_to_stream(
     mut file: &File,
     mut bytes: &[u8],
@@ -238,7 +236,7 @@ fn wait_for_reader(file: &File, gives_up: impl Fn() -> bool) -> io::Result<()> {
     }
 }
 
-/// `out.fxt` as `out-1234.fxt`.
+/// Adds a suffix to the stem of a name: `out.fxt` becomes `out-1234.fxt`.
 fn with_suffix(name: &OsStr, suffix: &OsStr) -> OsString {
     let name = Path::new(name);
     let mut suffixed = OsString::from(name.file_stem().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! A connection to a manager, from registering to its end.
+//! A connection to a manager, from the registration to its end.
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,13 +17,13 @@ use crate::service::session::Session;
 use crate::service::Service;
 use crate::sys;
 
-/// Messages that are not understood before the manager is refused.
+/// The most unknown messages of a connection.
 const MOST_UNKNOWN: u32 = 16;
 
-/// Bytes of a refusal's reason that are kept.
+/// The most bytes of a refusal's reason.
 const MOST_REASON: usize = 200;
 
-/// How often the socket is read in a turn.
+/// The most reads of the socket in a turn.
 const READS_AT_ONCE: usize = 16;
 
 /// A connection to a manager.
@@ -32,12 +32,12 @@ pub(crate) struct Link<'a> {
     listener: &'a Listener,
     socket: Socket,
     decoder: Decoder<ToProvider>,
-    /// Came with bytes of a message that is not whole yet.
+    /// Descriptors that came with bytes of an incomplete message.
     descriptors: Vec<OwnedFd>,
     session: Option<Session<'a>>,
-    /// There was a session.
+    /// A session has begun.
     served: bool,
-    /// Messages that were not understood.
+    /// The number of unknown messages.
     unknown: u32,
     /// The manager has refused this provider.
     refused: bool,
@@ -58,7 +58,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Serves until the manager hangs up, or the provider is to end. Returns what came of it.
+    /// Serves the connection until the manager closes it, or the provider must end.
     pub(crate) fn serve(mut self) -> Outcome {
         if let Err(Closed(Some(problem))) = self.serve_until_closed() {
             let socket = self.service.config.socket.clone();
@@ -68,13 +68,13 @@ impl<'a> Link<'a> {
         match (self.served, self.refused) {
             (_, true) => Outcome::Refused,
             (true, false) => Outcome::Served,
-            (false, false) => Outcome::Nothing,
+            (false, false) => Outcome::NoSession,
         }
     }
 
     fn serve_until_closed(&mut self) -> Result<(), Closed> {
         self.socket.set_nonblocking(true);
-        self.listener.watch(self.socket.as_fd()).map_err(|_| Closed::GONE)?;
+        self.listener.watch(self.socket.as_fd()).map_err(|_| Closed::BY_MANAGER)?;
         self.send(&register(self.service))?;
         while !self.service.is_quitting() {
             if !self.turn()? {
@@ -86,7 +86,7 @@ impl<'a> Link<'a> {
         Ok(())
     }
 
-    /// Does what there is to do. Returns whether there is more.
+    /// Handles messages and does the work of the session. Returns whether there is more.
     fn turn(&mut self) -> Result<bool, Closed> {
         let more = self.receive_messages()?;
         match self.session.as_mut() {
@@ -95,8 +95,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Sends a message whole. A manager that does not read has a second to do so, and then is done
-    /// with.
+    /// Sends a message. Fails if the manager does not read for a second.
     fn send(&self, message: &ToManager) -> Result<(), Closed> {
         let bytes = message.encode();
         let mut rest = bytes.as_slice();
@@ -104,30 +103,31 @@ impl<'a> Link<'a> {
             match self.socket.send(rest, &[]) {
                 Ok(sent) => rest = rest.get(sent..).unwrap_or(&[]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    sys::wait_until_writable(self.socket.as_fd()).map_err(|_| Closed::GONE)?;
+                    sys::wait_until_writable(self.socket.as_fd())
+                        .map_err(|_| Closed::BY_MANAGER)?;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(Closed::GONE),
+                Err(_) => return Err(Closed::BY_MANAGER),
             }
         }
         Ok(())
     }
 
-    /// Reads and handles what the manager has sent. Returns whether there may be more.
+    /// Reads and handles messages of the manager. Returns whether there may be more.
     fn receive_messages(&mut self) -> Result<bool, Closed> {
         let mut buffer = [0; 4096];
         for _ in 0..READS_AT_ONCE {
             match self.socket.recv_with_fds(&mut buffer, &mut self.descriptors) {
-                Ok(0) => return Err(Closed::GONE),
-                Ok(received) => self.take(buffer.get(..received).unwrap_or(&[]))?,
+                Ok(0) => return Err(Closed::BY_MANAGER),
+                Ok(received) => self.decode(buffer.get(..received).unwrap_or(&[]))?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                Err(_) => return Err(Closed::GONE),
+                Err(_) => return Err(Closed::BY_MANAGER),
             }
         }
         Ok(true)
     }
 
-    fn take(&mut self, untrusted: &[u8]) -> Result<(), Closed> {
+    fn decode(&mut self, untrusted: &[u8]) -> Result<(), Closed> {
         self.decoder.feed(untrusted);
         while let Some(message) = self.decoder.next_message() {
             match message {
@@ -135,9 +135,9 @@ impl<'a> Link<'a> {
                 Err(error) if error.is_fatal() => {
                     return Err(Closed::because("a message is too long"))
                 }
-                // A younger manager may know more messages.
+                // A later version of the manager may have more messages.
                 Err(_) if self.unknown < MOST_UNKNOWN => self.unknown += 1,
-                Err(_) => return Err(Closed::because("it sends messages that are not known")),
+                Err(_) => return Err(Closed::because("it sends unknown messages")),
             }
         }
         if !self.decoder.is_inside_message() {
@@ -186,7 +186,7 @@ impl<'a> Link<'a> {
     }
 
     fn initialize(&mut self, initialize: Initialize) -> Result<(), Closed> {
-        // Those of the next message may have come with the end of this one.
+        // Descriptors of the next message may have come with the end of this one.
         let own = DESCRIPTORS.min(self.descriptors.len());
         let mut descriptors = self.descriptors.drain(..own);
         let (Some(memory), Some(packets)) = (descriptors.next(), descriptors.next()) else {
@@ -194,17 +194,17 @@ impl<'a> Link<'a> {
         };
         drop(descriptors);
         if self.session.is_some() {
-            // One session at a time: the second one's buffer is not ours.
+            // A provider has one session at a time, and ignores others.
             return Ok(());
         }
         check_patterns(&initialize.categories)?;
         let packets = packet_socket(packets)?;
         let (mapping, layout) = map_buffer(memory, initialize.mode)?;
         packets.set_nonblocking(true);
-        self.listener.watch(packets.as_fd()).map_err(|_| Closed::GONE)?;
+        self.listener.watch(packets.as_fd()).map_err(|_| Closed::BY_MANAGER)?;
         self.served = true;
         self.refused = false;
-        self.service.is_accepted();
+        self.service.report_acceptance();
         let (engine, client) = (self.service.engine, &*self.service.client);
         let active = self.service.record_into(mapping, layout);
         let active = active.ok_or(Closed::because("this process records already"))?;

@@ -1,16 +1,15 @@
 //! Tracing into a file, without a manager.
 //!
 //! ```text
-//! app.fxt.buffer    the buffer, mapped: survives the process
-//! app.fxt.partial   the archive so far: its opening, and what was saved in streaming mode
-//! app.fxt           the archive, once the process has ended in an orderly way
+//! app.fxt.buffer    the mapped buffer, which survives the process
+//! app.fxt.partial   the first part of the archive: its opening, and saved rolling buffers (streaming)
+//! app.fxt           the archive, after the provider has ended
 //! ```
 //!
-//! A device or a pipe gets the archive as it grows; then the buffer is memory.
+//! An archive that is a device or a pipe is written as it grows. The buffer is then memory.
 //!
-//! After a kill the first two are left, from which `trace recover app.fxt` makes the third. The
-//! buffer's header says how much of the partial archive counts, so that a save which the kill
-//! interrupted is done again and not twice.
+//! After a kill, `trace recover app.fxt` makes the third from the first two. The buffer's header
+//! has the valid length of the partial archive: a save that the kill interrupted is repeated.
 
 use std::io;
 use std::path::Path;
@@ -23,7 +22,7 @@ use trace_protocol::buffer::saved::SavedMark;
 use trace_protocol::categories::CategorySet;
 use trace_protocol::words::as_bytes;
 
-use crate::engine::categories::Wanted;
+use crate::engine::categories::SelectedCategories;
 use crate::not_traced::NotTraced;
 use crate::service::active::{Active, NAMES_INTERVAL};
 use crate::service::files::Files;
@@ -45,9 +44,9 @@ pub(crate) fn run(service: &Service, path: &Path) {
 
 struct Output<'a> {
     files: Files,
-    /// Bytes of the partial archive.
+    /// The length of the partial archive in bytes.
     length: u64,
-    /// Byte of the partial archive at which the ticks per second are.
+    /// The byte offset of the ticks per second in the partial archive.
     rate_at: u64,
     first: ClockSample,
     identity: Identity,
@@ -55,7 +54,7 @@ struct Output<'a> {
     collector: Collector,
     mark: SavedMark,
     words: Vec<u64>,
-    /// The first error while saving; what comes after it is not written.
+    /// The first error of a save. Nothing is saved after it.
     failed: Option<io::Error>,
 }
 
@@ -95,13 +94,13 @@ impl<'a> Output<'a> {
             failed: None,
         };
         output.open(service)?;
-        let wanted = Wanted::new(config.category_set(), CategorySet::default());
-        service.engine.categories.remember(&wanted).map_err(io::Error::other)?;
-        output.active.start(&wanted, false);
+        let selected = SelectedCategories::new(config.category_set(), CategorySet::default());
+        service.engine.categories.select(&selected).map_err(io::Error::other)?;
+        output.active.start(&selected, false);
         Ok(output)
     }
 
-    /// Writes what the archive says before the first record.
+    /// Writes the records that precede those of the provider.
     fn open(&mut self, service: &Service) -> io::Result<()> {
         let start = ClockSample::now();
         let rate = start.rate_since(&self.first, self.identity.clock);
@@ -114,7 +113,7 @@ impl<'a> Output<'a> {
         self.append(0, service)
     }
 
-    /// Saves rolling buffers, measures the clock and names threads, until the provider ends.
+    /// Saves rolling buffers, measures the clock and records thread names, until the provider ends.
     fn record(&mut self, service: &Service) {
         service.settle();
         while !service.is_quitting() {
@@ -140,7 +139,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Writes out `words`; from here on the partial archive holds the wraps before `saved`.
+    /// Appends `words` to the partial archive, which then has the wrapped counts before `saved`.
     fn append(&mut self, saved: u32, service: &Service) -> io::Result<()> {
         let bytes = as_bytes(&self.words);
         self.files.append(bytes, || service.is_quitting())?;
@@ -150,7 +149,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Corrects the ticks per second, which are the better known the longer the session lasts.
+    /// Updates the ticks per second. A longer session has a smaller error.
     fn write_rate(&self) -> io::Result<()> {
         match ClockSample::now().rate_since(&self.first, self.identity.clock) {
             Some(rate) if rate != 0 => self.files.patch(&rate.to_le_bytes(), self.rate_at),
@@ -158,7 +157,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Completes the archive and gives it its name.
+    /// Completes the archive and renames it.
     fn finish(mut self) -> io::Result<()> {
         self.active.stop();
         if let Some(error) = self.failed.take() {

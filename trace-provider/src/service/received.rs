@@ -1,4 +1,4 @@
-//! Checking what a manager sends: nothing in it can end the program, or make it grow without limit.
+//! Checks of a manager's messages: none of them can end the program, or make it grow without limit.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,15 +11,15 @@ use trace_protocol::socket::{MemoryFile, Socket};
 use crate::engine::problem::Problem;
 use crate::sys;
 
-/// The connection is of no use any more.
+/// The connection must be closed.
 #[derive(Debug)]
 pub(crate) struct Closed(pub(crate) Option<Problem>);
 
 impl Closed {
-    /// The manager has gone.
-    pub(crate) const GONE: Self = Self(None);
+    /// The manager has closed the connection, or does not read.
+    pub(crate) const BY_MANAGER: Self = Self(None);
 
-    /// The manager is refused.
+    /// The manager has violated the protocol.
     pub(crate) fn because(problem: Problem) -> Self {
         Self(Some(problem))
     }
@@ -31,14 +31,14 @@ impl From<Problem> for Closed {
     }
 }
 
-/// The descriptors of a message: buffer and packet socket.
+/// The number of descriptors of a message: buffer and packet socket.
 pub(crate) const DESCRIPTORS: usize = 2;
 
-/// The most patterns for categories in a session, and bytes of all of them.
+/// The most category patterns of a session, and the most bytes of all of them.
 const MOST_PATTERNS: usize = 4096;
 const MOST_PATTERN_BYTES: usize = 64 << 10;
 
-/// Maps the manager's buffer, if it is one in this mode.
+/// Maps the manager's buffer. Fails if it is not a buffer in this mode.
 pub(crate) fn map_buffer(
     memory: OwnedFd,
     mode: BufferingMode,
@@ -48,7 +48,7 @@ pub(crate) fn map_buffer(
         return Err("its buffer is not sealed memory");
     }
     let found = file.metadata().map_err(|_| "its buffer cannot be examined")?;
-    // Memory that is there already: this process cannot be made to fill it.
+    // The manager has allocated the memory, so it cannot make this process allocate it.
     if found.blocks() < found.len().div_ceil(512) {
         return Err("its buffer has no memory");
     }
@@ -62,12 +62,12 @@ pub(crate) fn map_buffer(
     Ok((mapping, layout))
 }
 
-/// Takes the manager's end of a packet socket, if it is one.
+/// Takes the packet socket. Fails if it is another type of socket.
 pub(crate) fn packet_socket(socket: OwnedFd) -> Result<Socket, Problem> {
     Socket::from_packets(sys::high(socket)).map_err(|_| "its packet socket is not one")
 }
 
-/// Whether a session may ask for these categories.
+/// Checks the size of a session's category patterns.
 pub(crate) fn check_patterns(patterns: &[String]) -> Result<(), Problem> {
     let bytes: usize = patterns.iter().map(String::len).sum();
     if patterns.len() > MOST_PATTERNS || bytes > MOST_PATTERN_BYTES {

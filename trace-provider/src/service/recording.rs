@@ -1,5 +1,4 @@
-//! Recording into a buffer: what a session's start and stop do to trace points, strings and the
-//! recorder.
+//! The start and stop of a recording: trace points, strings and the recorder.
 
 use std::time::Duration;
 
@@ -9,25 +8,25 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
 use trace_protocol::buffer::producer::Session;
 
-use crate::engine::categories::Wanted;
+use crate::engine::categories::SelectedCategories;
 use crate::engine::client::{Client, RecordClock};
 use crate::engine::names;
 use crate::engine::table::{Keep, Table};
 use crate::engine::Engine;
 
-/// The buffer of an engine, recorded into between [`Recording::start`] and [`Recording::stop`].
-/// There is one at a time.
+/// The buffer of an engine. Threads write to it between [`Recording::start`] and
+/// [`Recording::stop`]. There is one at a time.
 #[derive(Debug)]
 pub(crate) struct Recording<'a> {
     engine: &'static Engine,
     client: &'a dyn Client,
 }
 
-/// How long the end of a recording waits for threads to leave their trace points.
+/// The longest wait for threads to leave their trace points at the end of a recording.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl<'a> Recording<'a> {
-    /// Makes `mapping` the recorder's buffer. `None` if the recorder has one already.
+    /// Makes `mapping` the recorder's buffer. `None` if the recorder has a buffer.
     pub(crate) fn begin(
         engine: &'static Engine,
         client: &'a dyn Client,
@@ -53,65 +52,64 @@ impl<'a> Recording<'a> {
         self.engine.table().as_mut().map(act)
     }
 
-    /// Empties the durable buffer, and with it the string table.
+    /// Clears the durable buffer and the string table.
     pub(crate) fn clear(&mut self) {
         self.with_table(Table::clear);
     }
 
-    /// Turns on the trace points of `categories`, which are remembered already, and begins to
-    /// record.
+    /// Turns on the trace points of `categories`, which the engine has selected, and starts
+    /// recording.
     ///
-    /// Returns the wrapped count that begins.
-    pub(crate) fn start(&mut self, categories: &Wanted) -> Option<u32> {
-        // What was raised before is none of this recording's.
+    /// Returns the first wrapped count.
+    pub(crate) fn start(&mut self, categories: &SelectedCategories) -> Option<u32> {
+        // Earlier alerts do not belong to this recording.
         self.engine.alerts.forget();
         self.client.forget();
         self.with_table(|table| {
             let key = table.intern("process").unwrap_or(StringRef::EMPTY);
             self.engine.set_process_key(key);
-            table.want(Some(categories.clone()));
+            table.select(Some(categories.clone()));
             self.client.turn(table);
-            table.tell_left_off();
+            table.report_disabled_sites();
         });
-        // Behind the strings, without which trace points are off.
+        // After the strings, because trace points without them are off.
         self.client.begin();
         self.engine.recorder.start()
     }
 
-    /// Ends recording, and writes the ends of scopes that found no room. The trace points stay as
-    /// they are until they are off.
+    /// Stops recording, turns the trace points off, and writes the pending ends of scopes.
     pub(crate) fn stop(&mut self) {
         self.engine.recorder.stop(PATIENCE);
-        // Nothing is stopped twice.
-        if self.with_table(|table| table.is_wanted()).unwrap_or(false) {
+        // A second stop does nothing.
+        if self.with_table(|table| table.is_recording()).unwrap_or(false) {
             self.client.end();
         }
         self.with_table(|table| {
-            table.want(None);
+            table.select(None);
             self.client.turn(table);
-            table.tell_left_off();
-            table.tell_names_left_off();
+            table.report_disabled_sites();
+            table.report_omitted_names();
             self.engine.recorder.write_last_ends(table.durable());
         });
     }
 
-    /// Says in the trace that `number` of something are left out, if they are.
-    pub(crate) fn tell(&mut self, what: Omission, number: u64) {
-        self.with_table(|table| table.tell(what, number));
+    /// Reports in the trace that `number` items are missing, if it is not 0.
+    pub(crate) fn report_omission(&mut self, omission: Omission, number: u64) {
+        self.with_table(|table| table.report_omission(omission, number));
     }
 
-    /// Bytes of the durable buffer that are written.
+    /// Returns the number of bytes that are written to the durable buffer.
     pub(crate) fn durable_end(&self) -> u64 {
         self.with_table(|table| table.durable().end()).unwrap_or(0)
     }
 
-    /// Records the names that were changed, if there is much room.
-    pub(crate) fn tell_names(&mut self) {
+    /// Records the changed names, if enough of the durable buffer is free.
+    pub(crate) fn write_changed_names(&mut self) {
         self.client.serve();
     }
 
-    /// Records the name of a thread: the one that the client gives it, or the kernel's. Returns
-    /// whether it has one.
+    /// Records the name of a thread: the client's, or else the kernel's. Returns whether the thread
+    /// has a name.
     pub(crate) fn name_thread(&mut self, thread: u32) -> bool {
         self.client.name_thread(thread, &mut || self.name_by_kernel(thread))
     }
@@ -122,7 +120,7 @@ impl<'a> Recording<'a> {
         if names::thread_object(self.engine, &mut words, thread.into(), &name).is_ok() {
             self.with_table(|table| {
                 if table.append_name(&words, Keep::Eighth).is_none() {
-                    table.leave_off_names(1);
+                    table.count_omitted_names(1);
                 }
             });
         }

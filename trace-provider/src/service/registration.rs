@@ -1,10 +1,10 @@
-//! What a provider says of itself when it registers.
+//! The registration of a provider.
 
 use trace_protocol::message::{Register, ToManager};
 
 use crate::service::Service;
 
-/// The message that registers this process.
+/// Returns the message that registers this process.
 pub(crate) fn register(service: &Service) -> ToManager {
     let process_name = process_name();
     ToManager::Register(Register {
@@ -16,14 +16,14 @@ pub(crate) fn register(service: &Service) -> ToManager {
     })
 }
 
-/// The name of this process, as `ps` shows it.
+/// Returns the name of this process, as `ps` shows it.
 pub(crate) fn process_name() -> String {
     let name = std::fs::read("/proc/self/comm").unwrap_or_default();
     String::from_utf8_lossy(name.trim_ascii_end()).into_owned()
 }
 
-/// Bytes of the durable buffer that this provider wants: what its client asks for, and the names of
-/// a few hundred threads.
+/// Returns the number of bytes that this provider needs in the durable buffer: those of its client,
+/// and the names of a few hundred threads.
 pub(crate) fn durable_hint(service: &Service) -> u64 {
     const THREAD_NAMES: usize = 16 << 10;
     (service.client.durable_bytes() + THREAD_NAMES) as u64

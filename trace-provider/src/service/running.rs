@@ -11,8 +11,8 @@ use crate::service::config::Config;
 use crate::service::status::Status;
 use crate::service::thread;
 
-/// How long the start waits for a manager that is there, and the end of a provider for its service
-/// thread.
+/// The longest wait for a connected manager at the start of a provider, and for the service thread
+/// at its end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A provider whose service thread runs.
@@ -20,18 +20,18 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct Running {
     engine: &'static Engine,
     generation: Generation,
-    /// How long the end waits for the service thread; for ever where it writes an archive, which
-    /// depends on no other process.
+    /// The longest wait for the end of the service thread. Not limited if it writes an archive,
+    /// which depends on no other process.
     patience: Duration,
     status: Status,
 }
 
 impl Running {
-    /// Starts the service thread and waits until it is decided whether the first events are
+    /// Starts the service thread, and waits until it is decided whether the first events are
     /// recorded.
     ///
     /// # Errors
-    /// If there can be no provider, the reason, and the status, which has messages too.
+    /// If the service thread cannot start: the reason, and the status, which has messages.
     pub fn start(
         engine: &'static Engine,
         client: Box<dyn Client>,
@@ -50,19 +50,19 @@ impl Running {
         Ok(Self { engine, generation: Generation::current(), patience, status })
     }
 
-    /// Returns the generation of the process that started it. A forked child has only a copy.
+    /// Returns the generation of the process that started the provider. A forked child has a copy.
     #[must_use]
     pub fn generation(&self) -> Generation {
         self.generation
     }
 
-    /// Returns what came of it.
+    /// Returns the status of the provider.
     #[must_use]
     pub fn status(&self) -> &Status {
         &self.status
     }
 
-    /// Ends recording: what was recorded reaches the archive.
+    /// Stops the provider. All committed records reach the archive.
     pub fn shut_down(self) -> Status {
         self.status.0.quit();
         self.engine.wake.wake();

@@ -1,4 +1,4 @@
-//! A session of the manager, in which this provider has a buffer.
+//! A session of the manager. It begins when the manager sends the buffer.
 
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -11,15 +11,15 @@ use trace_protocol::message::{BufferDisposition, StartOptions};
 use trace_protocol::packet::{Packet, PACKET_SIZE, PACKET_VERSION};
 use trace_protocol::socket::Socket;
 
-use crate::engine::categories::Wanted;
+use crate::engine::categories::SelectedCategories;
 use crate::engine::client::Client;
 use crate::engine::Engine;
 use crate::service::active::Active;
-use crate::service::alert_sender::{AlertSender, Answer};
+use crate::service::alert_sender::{AlertSender, SendResult};
 use crate::service::received::{check_patterns, Closed};
 use crate::sys;
 
-/// Packets that are read in a turn.
+/// The most packets that are read in a turn.
 const PACKETS_AT_ONCE: usize = 64;
 
 pub(crate) struct Session<'a> {
@@ -28,7 +28,7 @@ pub(crate) struct Session<'a> {
     pub(crate) packets: Socket,
     categories: Vec<String>,
     alerts: AlertSender<'a>,
-    /// The wraps that the manager has been asked to save, and has not.
+    /// The wrapped counts that the manager was requested to save, and has not saved.
     saving: Range<u32>,
 }
 
@@ -44,17 +44,18 @@ impl<'a> Session<'a> {
         Self { engine, active, packets, categories, alerts, saving: 0..0 }
     }
 
-    /// Starts to record the categories that the session and the application both choose.
+    /// Starts recording the categories that the session requests and the application allows.
     pub(crate) fn start(&mut self, options: &StartOptions, own: CategorySet) -> Result<(), Closed> {
         let mut patterns = self.categories.clone();
         if patterns.iter().any(|pattern| !pattern.starts_with('-')) {
-            // Where none is asked for, all are wanted; more cannot be asked for.
+            // Without such a pattern, the session selects all categories, and these would restrict
+            // it.
             patterns.extend(options.additional_categories.iter().cloned());
         }
         check_patterns(&patterns)?;
-        let categories = Wanted::new(CategorySet::new(&patterns), own);
+        let categories = SelectedCategories::new(CategorySet::new(&patterns), own);
         if !self.active.is_started() {
-            self.engine.categories.remember(&categories)?;
+            self.engine.categories.select(&categories)?;
             self.saving = 0..0;
         }
         self.engine.alerts.listen(true);
@@ -71,7 +72,7 @@ impl<'a> Session<'a> {
         self.send(Packet::Stopped)
     }
 
-    /// Ends the session. The manager has gone if it does not take what is left.
+    /// Ends the session. A manager that does not take the last alerts has closed the connection.
     pub(crate) fn end(mut self) {
         if self.active.stop() {
             let _sent = self.send_last_alerts();
@@ -79,7 +80,7 @@ impl<'a> Session<'a> {
         self.engine.alerts.listen(false);
     }
 
-    /// Does what there is to do without a message. Returns whether there is more.
+    /// Does the work that no message requests. Returns whether there is more.
     pub(crate) fn work(&mut self) -> Result<bool, Closed> {
         let more = self.receive_packets()?;
         // Before alerts, which could fill the packet socket.
@@ -89,20 +90,20 @@ impl<'a> Session<'a> {
         Ok(more)
     }
 
-    /// Takes packets of the manager. Returns whether there may be more of them.
+    /// Handles packets of the manager. Returns whether there may be more of them.
     fn receive_packets(&mut self) -> Result<bool, Closed> {
         let mut buffer = [0; PACKET_SIZE + 1];
         for _ in 0..PACKETS_AT_ONCE {
             match self.packets.recv(&mut buffer) {
-                // A manager that has closed the packet socket ends the session by a message.
+                // If the manager has closed the packet socket, a message ends the session.
                 Ok(0) | Err(_) => return Ok(false),
-                Ok(length) => self.take_packet(buffer.get(..length).unwrap_or(&[]))?,
+                Ok(length) => self.handle_packet(buffer.get(..length).unwrap_or(&[]))?,
             }
         }
         Ok(true)
     }
 
-    fn take_packet(&mut self, untrusted: &[u8]) -> Result<(), Closed> {
+    fn handle_packet(&mut self, untrusted: &[u8]) -> Result<(), Closed> {
         if untrusted.len() != PACKET_SIZE {
             return Err(Closed::because("a packet has the wrong length"));
         }
@@ -115,8 +116,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Hands over the rolling buffers that are full. Those that the packet socket has no room for
-    /// are handed over at a later turn.
+    /// Hands over the full rolling buffers. If the packet socket is full, the others follow in a
+    /// later turn.
     fn hand_over(&mut self) -> Result<(), Closed> {
         self.active.recycle();
         if self.active.mode() != BufferingMode::Streaming {
@@ -126,9 +127,9 @@ impl<'a> Session<'a> {
             let durable_data_end = self.active.durable_end();
             let packet = Packet::SaveBuffer { wrapped_count, durable_data_end };
             match send(&self.packets, packet) {
-                Answer::Sent => self.active.hand_over(),
-                Answer::Later => return Ok(()),
-                Answer::Closed => return Err(Closed::GONE),
+                SendResult::Sent => self.active.hand_over(),
+                SendResult::Full => return Ok(()),
+                SendResult::Closed => return Err(Closed::BY_MANAGER),
             }
             let first = if self.saving.is_empty() { wrapped_count } else { self.saving.start };
             self.saving = first..wrapped_count + 1;
@@ -136,45 +137,47 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Sends the alerts that were raised, or as many of them as the manager takes now.
+    /// Sends the raised alerts, or as many of them as the manager takes now.
     fn send_alerts(&mut self) -> Result<(), Closed> {
         if !self.active.is_started() {
             return Ok(());
         }
         let packets = &self.packets;
-        self.alerts.send(|alert| send(packets, Packet::Alert(alert))).ok_or(Closed::GONE)
+        self.alerts.send(|alert| send(packets, Packet::Alert(alert))).ok_or(Closed::BY_MANAGER)
     }
 
-    /// Sends what was raised up to the end of the recording, and says in the trace how many are not
-    /// sent.
+    /// Sends the alerts that were raised before the end of the recording, and reports the unsent
+    /// ones in the trace.
     fn send_last_alerts(&mut self) -> Result<(), Closed> {
         let packets = &self.packets;
         let unsent = self.alerts.send_last(|alert| send_patiently(packets, Packet::Alert(alert)));
-        self.active.tell(Omission::Alerts, unsent.ok_or(Closed::GONE)?);
+        self.active.report_omission(Omission::Alerts, unsent.ok_or(Closed::BY_MANAGER)?);
         Ok(())
     }
 
-    /// Sends a packet. A manager that does not read has a second to do so, and then is done with.
+    /// Sends a packet. Fails if the manager does not read for a second.
     fn send(&self, packet: Packet) -> Result<(), Closed> {
         match send_patiently(&self.packets, packet) {
-            Answer::Sent => Ok(()),
-            Answer::Later | Answer::Closed => Err(Closed::GONE),
+            SendResult::Sent => Ok(()),
+            SendResult::Full | SendResult::Closed => Err(Closed::BY_MANAGER),
         }
     }
 }
 
-/// Sends a packet, and waits for a second at most if the socket is full.
-fn send_patiently(packets: &Socket, packet: Packet) -> Answer {
+/// Sends a packet. Waits for a second at most if the socket is full.
+fn send_patiently(packets: &Socket, packet: Packet) -> SendResult {
     match send(packets, packet) {
-        Answer::Later if sys::wait_until_writable(packets.as_fd()).is_ok() => send(packets, packet),
-        answer => answer,
+        SendResult::Full if sys::wait_until_writable(packets.as_fd()).is_ok() => {
+            send(packets, packet)
+        }
+        result => result,
     }
 }
 
-fn send(packets: &Socket, packet: Packet) -> Answer {
+fn send(packets: &Socket, packet: Packet) -> SendResult {
     match packets.send(&packet.encode(), &[]) {
-        Ok(PACKET_SIZE) => Answer::Sent,
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Answer::Later,
-        _ => Answer::Closed,
+        Ok(PACKET_SIZE) => SendResult::Sent,
+        Err(error) if error.kind() == ErrorKind::WouldBlock => SendResult::Full,
+        _ => SendResult::Closed,
     }
 }

@@ -1,11 +1,11 @@
-//! What the service thread and the rest of the process tell one another.
+//! State that the service thread shares with the application.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::not_traced::NotTraced;
 
-/// What the service thread and the rest of the process tell one another.
+/// The state that the service thread shares with the application.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     state: Mutex<State>,
@@ -16,16 +16,16 @@ pub(crate) struct Shared {
 struct State {
     /// It is decided whether the first events are recorded.
     settled: bool,
-    /// The service thread is asked to end.
+    /// The service thread must end.
     quit: bool,
     ended: bool,
     /// Why the process is not traced.
     reason: Option<NotTraced>,
-    /// For the application, which has not been given them yet.
+    /// Messages that the application has not taken yet.
     messages: Vec<String>,
 }
 
-/// Messages that are kept for the application; those that come later are left out.
+/// The most messages that are stored for the application. Later ones are dropped.
 const MOST_MESSAGES: usize = 16;
 
 impl State {
@@ -52,39 +52,39 @@ impl Shared {
         drop(waited);
     }
 
-    /// Says that it is decided whether the first events are recorded.
+    /// Reports that it is decided whether the first events are recorded.
     pub(crate) fn settle(&self) {
         self.change(|state| state.settled = true);
     }
 
-    /// Says that the service thread has ended.
+    /// Reports the end of the service thread.
     pub(crate) fn end(&self) {
         self.change(|state| (state.settled, state.ended) = (true, true));
     }
 
-    /// Whether the service thread is asked to end.
+    /// Returns whether the service thread must end.
     pub(crate) fn is_quitting(&self) -> bool {
         self.lock().quit
     }
 
-    /// Keeps the reason why the process is not traced.
+    /// Stores the reason why the process is not traced, and a message with it.
     pub(crate) fn report(&self, reason: NotTraced) {
         let mut state = self.lock();
         state.note(format!("this process is not traced: {reason}"));
         state.reason = Some(reason);
     }
 
-    /// Forgets the reason.
-    pub(crate) fn forget_reason(&self) {
+    /// Clears the reason.
+    pub(crate) fn clear_reason(&self) {
         self.lock().reason = None;
     }
 
-    /// Keeps a message for the application.
+    /// Stores a message for the application.
     pub(crate) fn note(&self, message: String) {
         self.lock().note(message);
     }
 
-    /// Asks the service thread to end.
+    /// Requests the end of the service thread.
     pub(crate) fn quit(&self) {
         self.change(|state| state.quit = true);
     }
@@ -94,28 +94,27 @@ impl Shared {
         self.wait_until(patience, |state| state.settled);
     }
 
-    /// Waits until the service thread has ended. Returns whether it has.
+    /// Waits for the end of the service thread. Returns whether it has ended.
     pub(crate) fn wait_until_ended(&self, patience: Duration) -> bool {
         self.wait_until(patience, |state| state.ended);
         self.lock().ended
     }
 }
 
-/// What came of a provider, also when it has ended.
+/// The status of a provider. It remains after the end of the provider.
 #[derive(Clone, Debug, Default)]
 pub struct Status(pub(crate) Arc<Shared>);
 
 impl Status {
-    /// Returns the reason if this process cannot be traced, and `Ok` if it is a provider: it is
-    /// traced, or will be when a manager appears.
+    /// Returns `Ok` if this process is a provider: it is traced, or will be when a manager appears.
     ///
     /// # Errors
-    /// [`NotTraced`] says what is missing, or who is refused.
+    /// The reason why this process is not traced.
     pub fn get(&self) -> Result<(), NotTraced> {
         self.0.lock().reason.clone().map_or(Ok(()), Err)
     }
 
-    /// Takes the messages for the program's user that have come since this was called last.
+    /// Takes the messages for the program's user since the last call.
     #[must_use]
     pub fn take_messages(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock().messages)

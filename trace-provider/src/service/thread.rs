@@ -1,6 +1,6 @@
-//! The service thread: all that a provider does, threads that write records do not.
+//! The service thread.
 //!
-//! It has a descriptor table of its own ([`sys::own_table`]), and so runs no function of the
+//! It has its own file descriptor table ([`sys::own_table`]), so it calls no function of the
 //! application.
 
 use std::io;
@@ -21,7 +21,7 @@ use crate::service::Service;
 use crate::service::{output, slots, wait};
 use crate::sys;
 
-/// Makes ready what the threads that write need, and starts the service thread with every signal
+/// Prepares the engine for writing threads, and starts the service thread with every signal
 /// blocked.
 pub(crate) fn spawn(
     engine: &'static Engine,
@@ -29,12 +29,12 @@ pub(crate) fn spawn(
     config: Config,
     shared: Arc<Shared>,
 ) -> io::Result<()> {
-    // Before all else: until the earlier service thread has ended, it uses the engine.
+    // First, because an earlier service thread uses the engine until it has ended.
     let announcer = engine.observers.begin().ok_or_else(earlier_has_not_ended)?;
     slots::prepare(engine.recorder, config.membarrier)?;
     let wake_ups = WakeUps::new(&engine.wake);
     let run = move || {
-        // Dropped after the announcer: a process that has seen the end can start a new provider.
+        // Dropped after the announcer, so that a new provider can start once the end is reported.
         let _ended = Ended(Arc::clone(&shared));
         run(engine, client, config, announcer, wake_ups, shared);
     };
@@ -59,12 +59,12 @@ fn run(
     }
     counter::allow();
     slices::ask_for_short();
-    // Here, since it may read a file, under a number that is this thread's own.
+    // Here, because it may open a file: the descriptor table is this thread's own.
     let clock = client.prepare();
     serve(&Service { engine, client, config, clock, announcer, wake_ups, shared });
 }
 
-/// Says that the service thread has ended, when dropped.
+/// Reports the end of the service thread when it is dropped.
 struct Ended(Arc<Shared>);
 
 impl Drop for Ended {
@@ -80,7 +80,7 @@ fn serve(service: &Service) {
     }
 }
 
-/// Serves one manager after another, and waits without polling where there is none.
+/// Serves one manager after another. Waits without polling while there is none.
 fn serve_managers(service: &Service) {
     let listener = match Listener::start(&service.engine.wake) {
         Ok(listener) => listener,

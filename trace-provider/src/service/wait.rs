@@ -1,5 +1,4 @@
-//! Waiting for a manager to appear, without polling: the kernel tells when something is made in the
-//! socket's directory.
+//! Waiting for a manager without polling: inotify reports new files in the socket's directory.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,10 +12,10 @@ use crate::not_traced::NotTraced;
 use crate::service::Service;
 use crate::sys;
 
-/// How often to look for a manager where the kernel cannot tell.
-const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+/// The interval between attempts to connect if inotify is not available.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Connects to the manager, as soon as there is one. `None` if the provider is to end.
+/// Waits for a manager and connects to it. `None` if the provider must end.
 pub(crate) fn for_manager(service: &Service, listener: &Listener) -> Option<Socket> {
     if let Ok(socket) = connect(service) {
         return Some(socket);
@@ -28,13 +27,12 @@ pub(crate) fn for_manager(service: &Service, listener: &Listener) -> Option<Sock
         if let Some(inotify) = inotify {
             watch_nearest_directory(inotify, &service.config.socket);
         }
-        // Watched first, then tried: a socket that appears in between is not missed.
+        // After the watch, so that a socket which appears in between is found.
         if let Ok(socket) = connect(service) {
             return Some(socket);
         }
-        // Where the kernel tells nothing (a user may have too many inotify instances), a look now
-        // and then has to do.
-        service.wait(inotify.is_none().then_some(LOOK_INTERVAL));
+        // A user may have too many inotify instances.
+        service.wait(inotify.is_none().then_some(POLL_INTERVAL));
         if let Some(inotify) = inotify {
             sys::drain(inotify);
         }
@@ -42,7 +40,7 @@ pub(crate) fn for_manager(service: &Service, listener: &Listener) -> Option<Sock
     None
 }
 
-/// Connects to a manager that this process accepts.
+/// Connects to the manager. Fails if this process does not accept its user.
 fn connect(service: &Service) -> io::Result<Socket> {
     let path = &service.config.socket;
     let socket = Socket::from(sys::high(Socket::connect(path)?.into()));
@@ -60,10 +58,10 @@ fn watched_inotify(listener: &Listener) -> io::Result<OwnedFd> {
     Ok(inotify)
 }
 
-/// Watches the directory of the socket, or the nearest one above it that exists.
+/// Watches the directory of the socket, or the nearest existing one above it.
 fn watch_nearest_directory(inotify: BorrowedFd<'_>, path: &Path) {
-    // Deeper directories may be made while one above them is about to be watched: tried again until
-    // nothing deeper can be.
+    // A deeper directory may be created before the one above it is watched: repeated until the
+    // result is the same.
     let mut watched = None;
     loop {
         let nearest =
@@ -75,7 +73,7 @@ fn watch_nearest_directory(inotify: BorrowedFd<'_>, path: &Path) {
     }
 }
 
-/// The directories above a file, the nearest first.
+/// Returns the directories above a file, the nearest first.
 fn directories(path: &Path) -> impl Iterator<Item = &Path> {
     let named = |directory: &Path| !directory.as_os_str().is_empty();
     path.ancestors()

@@ -6,19 +6,19 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use super::descriptors::high;
 use super::{check, owned};
 
-/// Descriptors that are waited for, and an event of its own that ends the wait.
+/// A set of descriptors to wait for, and an event that ends the wait.
 #[derive(Debug)]
 pub(crate) struct Epoll {
     epoll: OwnedFd,
     end: OwnedFd,
 }
 
-/// What [`Epoll::wait`] found.
+/// The result of [`Epoll::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A descriptor has become readable, or was hung up.
+    /// A descriptor has become readable, or its peer has closed it.
     Ready,
-    /// [`Epoll::end`] was called, or no more can be waited for.
+    /// [`Epoll::end`] was called, or the wait has failed.
     End,
 }
 
@@ -36,14 +36,13 @@ impl Epoll {
         Ok(this)
     }
 
-    /// Waits for this descriptor, too, until it is closed. There is one event whenever something
-    /// arrives, and none for what is left unread.
+    /// Adds a descriptor, until it is closed. New data cause one event, and unread data none.
     pub(crate) fn watch(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         self.add(fd, READY)
     }
 
-    /// Waits for this descriptor no more. Needed before it is closed if another process may have
-    /// the same open file.
+    /// Removes a descriptor. Required before it is closed if another process may have the same open
+    /// file.
     pub(crate) fn forget(&self, fd: BorrowedFd<'_>) {
         let _watched = self.control(libc::EPOLL_CTL_DEL, fd, READY);
     }
@@ -63,7 +62,7 @@ impl Epoll {
     /// Waits for the next event.
     pub(crate) fn wait(&self) -> Event {
         let mut found = [libc::epoll_event { events: 0, u64: READY }; 8];
-        // SAFETY: there is room for as many events as are asked for.
+        // SAFETY: the buffer has space for as many events as the call may store.
         let number = unsafe {
             libc::epoll_wait(self.epoll.as_raw_fd(), found.as_mut_ptr(), found.len() as i32, -1)
         };
@@ -78,7 +77,7 @@ impl Epoll {
         Event::Ready
     }
 
-    /// Has the one that waits find [`Event::End`].
+    /// Ends the wait with [`Event::End`].
     pub(crate) fn end(&self) {
         let one = 1u64;
         // SAFETY: the eight bytes are those of `one`; the descriptor is non-blocking.

@@ -1,4 +1,4 @@
-//! Directories that change, [inotify(7)](https://man7.org/linux/man-pages/man7/inotify.7.html).
+//! Changes of directories, [inotify(7)](https://man7.org/linux/man-pages/man7/inotify.7.html).
 
 use std::ffi::CString;
 use std::io;
@@ -9,13 +9,13 @@ use std::path::Path;
 use super::descriptors::high;
 use super::{check, owned};
 
-/// A new inotify instance, non-blocking.
+/// Returns a new non-blocking inotify instance.
 pub(crate) fn inotify() -> io::Result<OwnedFd> {
     // SAFETY: inotify_init1 takes an integer.
     owned(unsafe { libc::inotify_init1(libc::IN_CLOEXEC | libc::IN_NONBLOCK) }).map(high)
 }
 
-/// Watches a directory for what is made in it or moved into it, and for its own end.
+/// Watches a directory for new files, and for its own removal.
 pub(crate) fn watch_directory(inotify: BorrowedFd<'_>, directory: &Path) -> io::Result<()> {
     const EVENTS: u32 = libc::IN_CREATE
         | libc::IN_MOVED_TO
@@ -29,10 +29,10 @@ pub(crate) fn watch_directory(inotify: BorrowedFd<'_>, directory: &Path) -> io::
     check(watch).map(drop)
 }
 
-/// Takes all events that an inotify instance has so far; which they were does not matter.
+/// Reads and discards all events of an inotify instance.
 pub(crate) fn drain(inotify: BorrowedFd<'_>) {
     let mut events = [0u8; 4096];
-    // SAFETY: there is room for as many bytes as are asked for.
+    // SAFETY: the buffer has as many bytes as the call may store.
     while unsafe { libc::read(inotify.as_raw_fd(), events.as_mut_ptr().cast(), events.len()) } > 0 {
     }
 }

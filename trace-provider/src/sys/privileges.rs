@@ -1,14 +1,14 @@
-//! Whose program this is.
+//! The privileges and the user of the process.
 
-/// Whether the program runs with privileges that its caller does not have: set-user-ID,
+/// Returns whether the program has privileges that its caller does not have: set-user-ID,
 /// set-group-ID, or file capabilities (`AT_SECURE`, getauxval(3)).
 pub(crate) fn is_privileged() -> bool {
     // SAFETY: getauxval takes an integer.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// The real user of the process.
+/// Returns the real user of the process.
 pub(crate) fn real_user() -> u32 {
-    // SAFETY: getuid takes nothing and cannot fail.
+    // SAFETY: getuid has no arguments and cannot fail.
     unsafe { libc::getuid() }
 }

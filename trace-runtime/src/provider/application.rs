@@ -1,4 +1,4 @@
-//! What the service thread asks of the application's trace points.
+//! The application's trace points, as the service thread uses them.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::point::registry;
 use crate::point::sections::categories;
 use crate::{names, sites, timestamp, value, Clock, ENGINE};
 
-/// Bytes of the durable buffer for strings of trace points that are made at run time.
+/// Bytes of the durable buffer for strings of trace points that are created at run time.
 const AT_RUN_TIME: usize = 48 << 10;
 
 /// The trace points of this process, and its names.
 #[derive(Debug)]
 pub(super) struct Application {
     pub(super) clock: Clock,
-    /// What the thread that called `init` found out of its id.
+    /// The candidates for the thread id of the thread that called `init`.
     pub(super) candidates: Candidates,
 }
 
@@ -38,7 +38,7 @@ impl Client for Application {
         RecordClock { source, ticks: clock::ticks }
     }
 
-    /// Those of trace points, with the descriptions of those that are declared.
+    /// Returns the categories of trace points, with the descriptions of declared ones.
     fn categories(&self) -> Vec<CategoryInfo> {
         let mut known: BTreeMap<String, &str> =
             sites::categories().into_iter().map(|name| (name, "")).collect();
@@ -53,7 +53,8 @@ impl Client for Application {
             .collect()
     }
 
-    /// Its strings, those of trace points that it makes at run time, and the names of its tracks.
+    /// Counts the strings of all trace points, also of those that are created at run time, and the
+    /// names of tracks.
     fn durable_bytes(&self) -> usize {
         let strings: usize =
             sites::texts().into_iter().map(|text| 8 + text.len().next_multiple_of(8)).sum();
@@ -80,7 +81,7 @@ impl Client for Application {
     fn end(&self) {
         names::end();
         if let Some(table) = ENGINE.table().as_mut() {
-            table.tell(Omission::Strings, value::take_cut());
+            table.report_omission(Omission::Strings, value::take_cut());
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use trace_protocol::mode::BufferingMode;
-use trace_provider::{chosen, Config};
+use trace_provider::{parse_variable, Config};
 
 use super::current::OnMessage;
 use super::handle::Trace;
@@ -26,7 +26,7 @@ impl Builder {
     pub(super) fn from_environment() -> Self {
         let mut config = Config::from_environment();
         let clocks = "counter, boottime, syscall or coarse";
-        let clock = chosen("TRACE_CLOCK", clocks, named_clock, &mut config.messages);
+        let clock = parse_variable("TRACE_CLOCK", clocks, named_clock, &mut config.messages);
         Self { config, on_message: None, clock }
     }
 

@@ -1,16 +1,16 @@
-//! The guard that applications hold, and the one provider of a process.
+//! The guard of an application, and the provider of its process.
 
 use trace_protocol::thread_id;
-use trace_provider::{is_here, Config, Generation, Running, Status};
+use trace_provider::{is_inside_observer, Config, Generation, Running, Status};
 
 use super::application::Application;
 use super::current::{deliver, OnMessage, Provider, CURRENT};
 use super::fork;
 use crate::{recorder, thread, Clock, NotTraced, ENGINE, RECORDER};
 
-/// Keeps this process a trace provider; the end of the last one ends that.
+/// Keeps this process a trace provider until the last guard is dropped.
 ///
-/// Hold it to the end of `main`. What was recorded is in the archive even if the process ends
+/// Keep it to the end of `main`. Committed records are in the archive even if the process ends
 /// without dropping it.
 #[derive(Debug)]
 #[must_use = "the process is a provider until this is dropped: bind it, as in `let _trace = init();`"]
@@ -23,9 +23,9 @@ pub struct Trace {
 
 impl Trace {
     pub(super) fn new(config: Config, clock: Option<Clock>, on_message: Option<OnMessage>) -> Self {
-        if is_here() {
-            // An observer's, which is told only while there is a provider. Who made that may be
-            // waiting for this thread.
+        if is_inside_observer() {
+            // An observer is called while the process is a provider. The thread that starts or ends
+            // the provider may be waiting for this thread.
             return Self { generation: None, status: Status::default() };
         }
         fork::notice();
@@ -53,7 +53,7 @@ impl Trace {
     /// traced, or will be when a manager appears.
     ///
     /// # Errors
-    /// [`NotTraced`] says what is missing, or who is refused.
+    /// The reason why this process is not traced.
     ///
     /// ```
     /// let trace = trace_runtime::init();
@@ -86,10 +86,10 @@ impl Drop for Trace {
     }
 }
 
-/// Makes ready what trace points need, and starts the service thread.
+/// Prepares trace points, and starts the service thread.
 ///
 /// # Errors
-/// If there can be no provider, the status that has the reason.
+/// The status with the reason, if the service thread cannot start.
 fn start(config: Config, clock: Clock, on_message: Option<OnMessage>) -> Result<Provider, Status> {
     fork::install_handlers(at_exit);
     thread::prepare();

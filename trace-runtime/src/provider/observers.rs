@@ -4,7 +4,7 @@ pub use trace_provider::Observer;
 
 use crate::{TraceState, ENGINE};
 
-/// What tracing does now. Costs one load.
+/// Returns the state of tracing. Costs one load.
 ///
 /// ```
 /// use trace_runtime::{trace_state, TraceState};
@@ -16,22 +16,22 @@ pub fn trace_state() -> TraceState {
     ENGINE.state()
 }
 
-/// Has `told` called when tracing starts, when it is about to stop, and when it has stopped, until
+/// Calls `observer` when tracing starts, when it is about to stop, and when it has stopped, until
 /// the guard is dropped.
 ///
-/// It is called on a thread of the observers' own, `trace-observer`, which has the application's
-/// file descriptors, and every signal blocked. A session counts as started when all observers have
-/// returned from [`TraceState::Started`], and until then [`init`](crate::init) does not return;
-/// what they record then is in the trace, and so is what they record in [`TraceState::Stopping`].
-/// Meanwhile no buffer is saved: be quick. It must not drop the guard of `init`, which would wait
-/// for that thread; a call of `init` in it does nothing. If it panics, the panic ends there, unless
-/// panics abort, and it is told again the next time. It is not told the state that it finds:
-/// [`trace_state`] says that.
+/// The thread `trace-observer` calls it. This thread has the application's file descriptors, and
+/// blocks every signal. A session has started when all observers have returned from
+/// [`TraceState::Started`]; [`init`](crate::init) does not return before. Events that they record
+/// then, or in [`TraceState::Stopping`], are in the trace. No buffer is saved while an observer
+/// runs: it must return quickly. It must not drop the guard of `init`, which would wait for this
+/// thread. A call of `init` in an observer does nothing. A panic is caught, unless panics abort,
+/// and the observer is called again at the next change. It is not called with the current state:
+/// [`trace_state`] returns that.
 ///
-/// When the guard has been dropped `told` is not running any more, unless the guard is dropped by
-/// it.
+/// The drop of the guard waits until `observer` has returned, unless `observer` itself drops the
+/// guard.
 ///
-/// A forked child keeps the observers; they are told when the child is traced itself.
+/// A forked child keeps the observers. They are called when the child is traced itself.
 ///
 /// ```
 /// use trace_runtime::{trace_instant, TraceState};
@@ -43,6 +43,6 @@ pub fn trace_state() -> TraceState {
 /// });
 /// # drop(observer);
 /// ```
-pub fn observe(told: impl Fn(TraceState) + Send + Sync + 'static) -> Observer {
-    ENGINE.observe(told)
+pub fn observe(observer: impl Fn(TraceState) + Send + Sync + 'static) -> Observer {
+    ENGINE.observe(observer)
 }

@@ -60,7 +60,7 @@ fn an_observer_can_drop_itself_and_is_freed_when_it_returns() {
     for _ in 0..2 {
         OBSERVERS.notify_all(TraceState::Started);
         assert_eq!(Arc::strong_count(&value), 1);
-        assert!(!OBSERVERS.has_observers() && !is_here());
+        assert!(!OBSERVERS.has_observers() && !is_inside_observer());
     }
     assert_eq!(COUNTS.load(Ordering::SeqCst), 2, "one call, in which both counts exist");
 }
