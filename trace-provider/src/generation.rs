@@ -48,6 +48,14 @@ impl Generation {
         Self(drawn.map_or_else(|by_another_thread| by_another_thread, |_| next))
     }
 
+    /// Discards the inherited generation in a forked child, in case the page was not wiped: some
+    /// emulators ignore that advice. Only stores, for fork handlers.
+    pub fn forget() {
+        if let Some(current) = CURRENT.get() {
+            current.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Returns whether this is the generation of this process.
     #[must_use]
     pub fn is_current(self) -> bool {
@@ -78,6 +86,16 @@ mod tests {
                 && in_cloned_child(|| !own.is_current() && !of_child.is_current())
         }));
         assert!(own.is_current());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no pages that are wiped on fork")]
+    fn a_forgotten_generation_is_not_drawn_again() {
+        assert!(in_child(|| {
+            let inherited = Generation::current();
+            Generation::forget();
+            !inherited.is_current()
+        }));
     }
 
     #[test]

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! app.fxt.buffer    the mapped buffer, which survives the process
-//! app.fxt.partial   the first part of the archive: its opening, and saved rolling buffers (streaming)
+//! app.fxt.partial   the archive so far: its opening, and the saved rolling buffers (streaming)
 //! app.fxt           the archive, after the provider has ended
 //! ```
 //!
 //! An archive that is a device or a pipe is written as it grows. The buffer is then memory.
 //!
-//! After a kill, `trace recover app.fxt` makes the third from the first two. The buffer's header
+//! After a kill, `trace recover app.fxt` makes `app.fxt` from the first two. The buffer's header
 //! has the valid length of the partial archive: a save that the kill interrupted is repeated.
 
 use std::io;

@@ -55,6 +55,7 @@ pub(super) fn install_handlers(at_exit: extern "C" fn()) {
 /// Runs in a forked child before anything else. Only stores, since the parent's locks may be
 /// held.
 extern "C" fn in_child() {
+    Generation::forget();
     // SAFETY: the child has one thread, which is this one.
     unsafe { clear() };
 }
