@@ -1,4 +1,4 @@
-//! What an archive says of a provider behind its records.
+//! The records of an archive that follow those of a provider.
 
 use trace_format::layout::InstantScope;
 use trace_format::notes::{self, Omission};
@@ -7,12 +7,12 @@ use trace_format::record::{Argument, Value};
 use super::{anchor, buffer_full, instant, loss, ClockSample, Identity, Loss};
 use crate::buffer::consumer::{Collector, Unreported};
 
-/// What became of a provider's records.
+/// The results of collecting a provider's records.
 #[derive(Debug, Clone)]
 pub struct Closing {
-    /// Records that were lost, over the whole session.
+    /// The number of lost records in the session.
     pub dropped: u64,
-    /// How many of them its own events report.
+    /// The number of losses that the provider's events report.
     pub told: u64,
     /// Records that were refused, for any reason.
     pub refused: u64,
@@ -32,12 +32,12 @@ impl Closing {
     /// The reason of losses whose report is in a part of the trace that is missing itself.
     pub const REASON: &'static str = "reason not known: its report is missing";
 
-    /// What `collector` found of a provider that began at `from` and ended at `to`, of which
-    /// `told_before` losses were told earlier.
-    pub fn of(collector: &Collector, told_before: u64, from: u64, to: u64) -> Self {
+    /// Returns the results of `collector` for a provider that began at `from` and ended at `to`.
+    /// Earlier records report `reported_before` losses.
+    pub fn of(collector: &Collector, reported_before: u64, from: u64, to: u64) -> Self {
         Self {
             dropped: collector.dropped(),
-            told: told_before.saturating_add(collector.stats().told_losses),
+            told: reported_before.saturating_add(collector.stats().told_losses),
             refused: collector.stats().rejections(),
             unreported: collector.unreported(),
             overwritten: collector.stats().overwritten,

@@ -77,9 +77,9 @@ impl SaveSlot {
         self.mapping.words()[END].store(end, Ordering::Release);
     }
 
-    /// Says what the provider's loss records before this copy account for.
-    pub fn set_told(&self, told: u64) {
-        self.mapping.words()[TOLD].store(told, Ordering::Release);
+    /// Stores the number of losses that the provider's records before this copy report.
+    pub fn set_told(&self, number: u64) {
+        self.mapping.words()[TOLD].store(number, Ordering::Release);
     }
 
     /// The same place, to read.
@@ -146,9 +146,10 @@ impl SlotReader {
         self.word(END) <= archived
     }
 
-    /// What the provider's loss records before this copy account for, if they were read.
+    /// Returns the number of losses that the provider's records before this copy report, if they
+    /// were read.
     pub fn told(&self) -> Option<u64> {
-        Some(self.word(TOLD)).filter(|told| *told != UNKNOWN)
+        Some(self.word(TOLD)).filter(|number| *number != UNKNOWN)
     }
 
     /// The chunks of the copy.
