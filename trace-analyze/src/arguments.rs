@@ -33,8 +33,8 @@ pub fn unsigned<'a>(item: &Item<'a>, value: Value<'a>) -> Option<u64> {
     }
 }
 
-/// Returns a value as JSON: integers that JavaScript would round, pointers and koids as strings, and
-/// of a blob the number of its bytes.
+/// Returns a value as JSON: integers that JavaScript would round, pointers and koids as strings,
+/// and of a blob the number of its bytes.
 #[must_use]
 pub fn to_json(item: &Item<'_>, value: Value<'_>) -> Json {
     match value {
