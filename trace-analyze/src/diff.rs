@@ -254,6 +254,8 @@ struct Rows<'a> {
     /// Of the 99th percentile.
     tail: Option<Estimate>,
     is_minor: bool,
+    /// Whether it is joined with others in an archive of the side that has no such row.
+    is_joined: bool,
 }
 
 /// Looks at all of an archive, to compare it.
@@ -276,6 +278,7 @@ pub fn compare(before: &[Report], after: &[Report], options: &Options) -> Vec<Ch
     for (kind, row) in after.iter().flat_map(rows_of) {
         rows.entry((kind, &row.category, &row.name)).or_default().after.push(row);
     }
+    mark_joined(&mut rows, before, after);
     let runs = (before.len(), after.len());
     let tick = clock::tick(before.iter().chain(after));
     rows.iter_mut().for_each(|((kind, ..), rows)| rows.estimate(*kind, runs, tick, options));
@@ -296,6 +299,15 @@ pub fn compare(before: &[Report], after: &[Report], options: &Options) -> Vec<Ch
     let mut changes: Vec<Change> = rows.into_iter().map(judged).collect();
     changes.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     changes
+}
+
+/// Marks the rows that may have had values on the side that has none now.
+fn mark_joined(rows: &mut BTreeMap<Key<'_>, Rows<'_>>, before: &[Report], after: &[Report]) {
+    for ((_, category, name), rows) in rows.iter_mut() {
+        let has_joined = |report: &Report| report.joined.contains(category, name);
+        rows.is_joined = rows.before.is_empty() && before.iter().any(has_joined)
+            || rows.after.is_empty() && after.iter().any(has_joined);
+    }
 }
 
 /// Marks the rows that have little of the time.
@@ -372,6 +384,7 @@ impl Rows<'_> {
 
     fn verdict(&self, level: f64, options: &Options) -> Verdict {
         match (&self.before[..], &self.after[..], &self.estimate) {
+            _ if self.is_joined => Verdict::Unclear,
             ([], ..) => Verdict::New,
             (_, [], _) => Verdict::Gone,
             (.., None) => Verdict::Unclear,

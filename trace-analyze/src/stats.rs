@@ -24,6 +24,7 @@
 mod collector;
 mod counters;
 mod distribution;
+mod joined;
 mod json;
 mod sample;
 mod table;
@@ -40,6 +41,7 @@ use crate::Damage;
 use collector::Collector;
 pub use counters::CounterRow;
 pub use distribution::Distribution;
+pub use joined::JoinedNames;
 pub use json::PERCENTILES;
 pub(crate) use sample::Sample;
 
@@ -111,6 +113,8 @@ pub struct Report {
     pub unpaired_operations: Unpaired,
     /// Flows of which one half is there.
     pub unpaired_flows: Unpaired,
+    /// Names without a row, of the archives that [`diff`](crate::diff) reads.
+    pub joined: JoinedNames,
     /// What is missing.
     pub damage: Damage,
 }

@@ -349,3 +349,40 @@ fn archives_are_read_with_times() {
         assert!((change.median.unwrap().change - 0.05).abs() < 0.001);
     }
 }
+
+/// The names that have no row are those with the least time. They are neither new nor gone.
+#[test]
+fn names_beyond_the_limit_are_joined() {
+    let archive = |names: u64, short: u64| {
+        let mut writer = Writer::new(Vec::new()).unwrap();
+        let mut ticks = 0;
+        let mut duration = |name: &str, nanos| {
+            let thread = Thread::Inline(ThreadKoids::new(1, 1));
+            let (category, name, arguments) = ("app".into(), name.into(), Arguments::NONE);
+            let kind = EventKind::DurationComplete { end: ticks + nanos };
+            let event = Event { ticks, thread, category, name, kind, arguments };
+            ticks += nanos;
+            writer.record(&event.into()).unwrap();
+        };
+        duration("first", 1_000_000);
+        duration("short", short);
+        (0..names).for_each(|number| duration(&format!("name {number}"), 1000 + number));
+        duration("last", 1_000_000);
+        duration("short", short);
+        read(Reader::new(&writer.into_inner()[..])).unwrap()
+    };
+    let (before, after) = (archive(70_000, 1), archive(10, 1_000_000));
+    assert_eq!(
+        (before.durations.len() as u64 + before.joined.len(), after.joined.len()),
+        (70_003, 0)
+    );
+    assert!(before.durations.len() <= 1 << 16 && before.durations.len() >= 1 << 15);
+    assert!(before.joined.nanos() > 1000 * before.joined.len());
+    let least = before.durations.iter().map(|row| row.lengths.sum()).min().unwrap();
+    assert!(least > 30_000, "{least}");
+    let changes = compare(&[before], &[after], &Options::default());
+    let verdict = |name| changes.iter().find(|change| change.name == name).unwrap().verdict;
+    assert_eq!((verdict("first"), verdict("last")), (Verdict::Unclear, Verdict::Unclear));
+    assert_eq!((verdict("short"), verdict("name 69999")), (Verdict::Unclear, Verdict::Gone));
+    assert_eq!(verdict("name 1"), Verdict::Minor);
+}

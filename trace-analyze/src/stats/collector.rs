@@ -4,7 +4,7 @@ use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
 
 use super::counters::Counters;
 use super::table::{Groups, Table};
-use super::{Grouping, Report};
+use super::{Grouping, JoinedNames, Report};
 use crate::catalog::Catalog;
 use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
 use crate::schedule::Schedule;
@@ -139,7 +139,12 @@ impl<'s> Collector<'s> {
         let operations = self.operations.finish(&mut self.found.groups, catalog);
         let flows = self.flows.finish(&mut self.found.groups, catalog);
         let groups = &self.found.groups;
+        let mut joined = JoinedNames::default();
+        for table in [&self.found.durations, &operations.rows, &flows.rows] {
+            table.add_joined(catalog, &mut joined);
+        }
         Report {
+            joined,
             categories: catalog.categories(),
             durations: self.found.durations.into_rows(groups, catalog),
             operations: operations.rows.into_rows(groups, catalog),

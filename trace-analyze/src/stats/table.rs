@@ -1,10 +1,11 @@
 //! Rows by category and name, and by process or thread.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use trace_format::ThreadKoids;
 
-use super::{Distribution, Group, Grouping, Row, Sample};
+use super::{Distribution, Group, Grouping, JoinedNames, Row, Sample};
 use crate::catalog::{Catalog, DenseMap, LabelId};
 use crate::pairing::Edge;
 
@@ -61,27 +62,49 @@ impl Groups {
     }
 }
 
+/// The most rows with samples. An archive with more names is read in bounded memory.
+const MAX_SAMPLED: usize = 1 << 16;
+
+/// The place of the row that joined names share.
+const JOINED: u32 = 0;
+
 /// Rows of one kind.
 #[derive(Debug, Default)]
 pub(super) struct Table {
+    /// The place of each row.
     ids: DenseMap<u32>,
     rows: Vec<Entry>,
+    /// Whether rows have samples. Rows with the least total time are then joined.
     is_sampled: bool,
+    has_joined: bool,
 }
 
 /// A row without its names.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Entry {
-    group: u32,
-    label: LabelId,
+    /// Group and label.
+    key: u64,
     pub(super) lengths: Distribution,
     pub(super) self_nanos: u64,
     pub(super) on_cpu_nanos: Option<u64>,
     pub(super) sample: Option<Sample>,
 }
 
+impl Entry {
+    fn group(&self) -> u32 {
+        (self.key >> 32) as u32
+    }
+
+    fn label(&self) -> LabelId {
+        label_of(self.key)
+    }
+}
+
+fn label_of(key: u64) -> LabelId {
+    LabelId(key as u32)
+}
+
 impl Table {
-    /// With samples, if they are wanted.
     pub(super) fn new(is_sampled: bool) -> Self {
         Self { is_sampled, ..Self::default() }
     }
@@ -93,7 +116,7 @@ impl Table {
         let next = self.rows.len() as u32;
         let id = *self.ids.entry(key).or_insert(next);
         if id == next {
-            self.new_row(group, label);
+            return self.new_row(key);
         }
         self.rows.get_mut(id as usize).expect("`ids` has places in `rows` only")
     }
@@ -109,24 +132,59 @@ impl Table {
     }
 
     #[cold]
-    fn new_row(&mut self, group: u32, label: LabelId) {
-        let lengths = Distribution::default();
+    fn new_row(&mut self, key: u64) -> &mut Entry {
+        if self.is_sampled && self.rows.len() >= MAX_SAMPLED {
+            self.join_rows();
+            self.ids.insert(key, self.rows.len() as u32);
+        }
         let sample = self.is_sampled.then(Sample::default);
-        self.rows.push(Entry { group, label, lengths, self_nanos: 0, on_cpu_nanos: None, sample });
+        self.rows.push(Entry { key, sample, ..Entry::default() });
+        self.rows.last_mut().expect("a row was added")
     }
 
-    /// Returns all rows with their names; those that took longest first.
+    /// Joins the half of the rows that has the least total time. A joined name stays joined, so
+    /// that the other rows are complete.
+    fn join_rows(&mut self) {
+        let mut joined = Entry::default();
+        if self.has_joined {
+            joined = self.rows.swap_remove(JOINED as usize);
+        }
+        self.has_joined = true;
+        self.rows.sort_unstable_by_key(|row| Reverse(row.lengths.sum()));
+        for row in self.rows.drain(MAX_SAMPLED / 2..) {
+            self.ids.insert(row.key, JOINED);
+            joined.lengths.extend(&row.lengths);
+        }
+        self.rows.insert(JOINED as usize, joined);
+        for (place, row) in self.rows.iter().enumerate().skip(1) {
+            self.ids.insert(row.key, place as u32);
+        }
+    }
+
+    /// Adds the names that share a row to `joined`.
+    pub(super) fn add_joined(&self, catalog: &Catalog, joined: &mut JoinedNames) {
+        let Some(row) = self.rows.first().filter(|_| self.has_joined) else { return };
+        let labels = self.ids.iter().filter(|(_, place)| **place == JOINED);
+        let names = labels.map(|(key, _)| label_of(*key));
+        joined.add(
+            names.map(|label| (catalog.category(label), catalog.name(label))),
+            row.lengths.sum(),
+        );
+    }
+
+    /// Returns all rows with their names, but for joined ones; those that took longest first.
     pub(super) fn into_rows(self, groups: &Groups, catalog: &Catalog) -> Vec<Row> {
         let row = |entry: Entry| Row {
-            category: catalog.category(entry.label).to_owned(),
-            name: catalog.name(entry.label).to_owned(),
-            group: groups.group(entry.group, catalog),
+            category: catalog.category(entry.label()).to_owned(),
+            name: catalog.name(entry.label()).to_owned(),
+            group: groups.group(entry.group(), catalog),
             lengths: entry.lengths,
             self_nanos: entry.self_nanos,
             on_cpu_nanos: entry.on_cpu_nanos,
             sample: entry.sample.unwrap_or_default(),
         };
-        let mut rows: Vec<Row> = self.rows.into_iter().map(row).collect();
+        let rows = self.rows.into_iter().skip(usize::from(self.has_joined));
+        let mut rows: Vec<Row> = rows.map(row).collect();
         rows.sort_by(|a, b| {
             let key = |row: &Row| (row.lengths.sum(), row.lengths.count());
             let names = || (&a.category, &a.name).cmp(&(&b.category, &b.name));

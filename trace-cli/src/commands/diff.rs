@@ -41,7 +41,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     let (reports_before, reports_after) = (read_all(before)?, read_all(after)?);
     let changes = diff::compare(&reports_before, &reports_after, &options(args));
     table::print(&match args.json {
-        true => json(args, &changes)?,
+        true => json(args, &changes, reports_before.iter().chain(&reports_after))?,
         false => text(args, &changes),
     })?;
     let paths = before.iter().chain(after);
@@ -107,6 +107,10 @@ fn warn(path: &Path, report: &Report) -> u8 {
     damage::warn_counts(path, &damage::of_durations(&report.oddities));
     damage::warn_counts(path, &damage::of_operations(&report.unpaired_operations));
     damage::warn_counts(path, &damage::of_flows(&report.unpaired_flows));
+    damage::warn_counts(
+        path,
+        &[("names with the least total time, not compared", report.joined.len())],
+    );
     damage::warn(path, &report.damage)
 }
 
@@ -153,11 +157,21 @@ fn warn_if_slower(args: &DiffArgs, changes: &[Change]) -> u8 {
     }
 }
 
-fn json(args: &DiffArgs, changes: &[Change]) -> Result<String> {
+fn json<'a>(
+    args: &DiffArgs,
+    changes: &[Change],
+    reports: impl Iterator<Item = &'a Report>,
+) -> Result<String> {
     let rows: Vec<Value> = changes.iter().map(Change::to_json).collect();
     let (over, doubtful) = (over(args, changes).len(), doubtful(args, changes));
-    let report = json!({ "changes": rows, "over": over, "may_be_over": doubtful });
+    let mut report = json!({ "changes": rows, "over": over, "may_be_over": doubtful });
+    report["not_compared"] = reports.map(not_compared).collect();
     Ok(serde_json::to_string_pretty(&report)? + "\n")
+}
+
+/// Returns the names of an archive that have no row.
+fn not_compared(report: &Report) -> Value {
+    json!({ "names": report.joined.len(), "total_ns": report.joined.nanos() })
 }
 
 fn text(args: &DiffArgs, changes: &[Change]) -> String {

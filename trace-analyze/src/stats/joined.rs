@@ -1,0 +1,50 @@
+//! Names without a row.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The names with the least total time, if an archive has too many names to compare.
+#[derive(Debug, Clone, Default)]
+pub struct JoinedNames {
+    /// Hashes of categories and names, sorted. A name takes 8 bytes.
+    hashes: Vec<u64>,
+    nanos: u64,
+}
+
+impl JoinedNames {
+    /// Returns how many categories and names there are.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.hashes.len() as u64
+    }
+
+    /// Returns whether all names have a row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
+    /// Returns the total time of their durations, operations and flows, in nanoseconds.
+    #[must_use]
+    pub fn nanos(&self) -> u64 {
+        self.nanos
+    }
+
+    /// Returns whether a name is one of them.
+    pub(crate) fn contains(&self, category: &str, name: &str) -> bool {
+        self.hashes.binary_search(&hash(category, name)).is_ok()
+    }
+
+    pub(super) fn add<'a>(&mut self, names: impl Iterator<Item = (&'a str, &'a str)>, nanos: u64) {
+        self.hashes.extend(names.map(|(category, name)| hash(category, name)));
+        self.hashes.sort_unstable();
+        self.hashes.dedup();
+        self.nanos = self.nanos.saturating_add(nanos);
+    }
+}
+
+/// Returns the same number for the same name of any archive.
+fn hash(category: &str, name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (category, name).hash(&mut hasher);
+    hasher.finish()
+}
