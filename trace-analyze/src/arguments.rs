@@ -1,4 +1,4 @@
-//! What arguments of records say by convention.
+//! Arguments with a conventional name or type.
 
 use serde_json::Value as Json;
 use trace_format::{Argument, Arguments, Item, KernelObject, Value};
@@ -15,7 +15,7 @@ pub fn named<'a>(
     named.map(|argument| argument.value)
 }
 
-/// Returns the argument with this name that is an integer, and not negative.
+/// Returns the value of the first argument with this name that is an integer and not negative.
 pub fn named_unsigned<'a>(
     item: &'a Item<'_>,
     arguments: &Arguments<'a>,
@@ -24,8 +24,8 @@ pub fn named_unsigned<'a>(
     named(item, arguments, name).find_map(|value| unsigned(item, value))
 }
 
-/// Returns an integer that is not negative. An archive that was JSON has those
-/// beyond 2^53 as strings.
+/// Returns an integer that is not negative. Archives made of JSON have integers beyond 2^53 as
+/// strings.
 pub fn unsigned<'a>(item: &Item<'a>, value: Value<'a>) -> Option<u64> {
     match value {
         Value::String(text) => item.text(text).parse().ok(),
@@ -55,12 +55,12 @@ pub fn to_json(item: &Item<'_>, value: Value<'_>) -> Json {
     }
 }
 
-/// Returns the process of a kernel object that is a thread, if an argument names it.
+/// Returns the process of a thread's kernel object, if an argument has it.
 pub fn process_of<'a>(item: &Item<'a>, object: &KernelObject<'a>) -> Option<u64> {
     object.arguments.iter().find_map(|argument| named_process(item, argument))
 }
 
-/// Returns the process of a thread, if this argument names it.
+/// Returns the value of an argument, if that is the process of a thread.
 pub fn named_process<'a>(item: &Item<'a>, argument: Argument<'a>) -> Option<u64> {
     match argument.value {
         Value::Koid(koid) if item.text(argument.name) == "process" => Some(koid),

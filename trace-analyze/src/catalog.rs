@@ -1,9 +1,8 @@
 //! Small numbers for the names and threads of an archive.
 //!
-//! What looks at every event of an archive has no time to compare strings: a
-//! [`Catalog`] gives each pair of category and name, and each thread of a
-//! provider, a number, and looks a string up only when its index in the
-//! provider's table has come to mean something else.
+//! To compare strings for each event takes too long. A [`Catalog`] numbers pairs of category and
+//! name, and threads of a provider. It looks at a string only if the string's index has a new
+//! meaning in the provider's table.
 
 mod hash;
 mod registry;
@@ -19,31 +18,30 @@ use registry::Registry;
 use strings::Strings;
 use tables::Tables;
 
-/// A category with a name; counts from 0 in the order of appearance.
+/// The number of a category and name, from 0 in the order of appearance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LabelId(pub u32);
 
-/// A thread as one provider writes it; counts from 0 in the order of
-/// appearance.
+/// The number of a provider's thread, from 0 in the order of appearance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadId(pub u32);
 
 impl ThreadId {
-    /// Returns the number as a place in a list.
+    /// Returns the number as an index.
     pub fn place(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The names and threads that an archive has had so far.
+/// The names and threads in an archive so far.
 ///
-/// Memory grows with how many different ones there are, not with the archive.
+/// Memory grows with their number, not with the length of the archive.
 #[derive(Debug, Default)]
 pub struct Catalog {
     strings: Strings,
+    /// The category and name of each label.
     labels: Vec<(u32, u32)>,
     label_ids: DenseMap<LabelId>,
-    /// What each thread is.
     threads: Vec<ThreadKoids>,
     thread_ids: HashMap<(usize, ThreadKoids), ThreadId>,
     tables: Tables,
@@ -51,8 +49,8 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Takes note of what a record that is no event says about later ones, and
-    /// of the names of processes and threads. All records must go through here.
+    /// Updates the tables and the names of processes and threads. It must get each record of the
+    /// archive.
     #[inline]
     pub fn note(&mut self, item: &Item<'_>) {
         if !matches!(item.record, Record::Event(_)) {
@@ -70,7 +68,7 @@ impl Catalog {
         }
     }
 
-    /// The same, and takes note of the threads of events and logs.
+    /// Like [`Catalog::note`], and numbers the threads of events and logs.
     #[inline]
     pub fn note_threads(&mut self, item: &Item<'_>) {
         match &item.record {
@@ -80,7 +78,7 @@ impl Catalog {
         }
     }
 
-    /// Returns the number of a category and a name of `item`'s record.
+    /// Returns the number of a category and name in `item`'s record.
     #[inline]
     pub fn label(&mut self, item: &Item<'_>, category: Text<'_>, name: Text<'_>) -> LabelId {
         let category = self.text(item, category);
@@ -96,7 +94,7 @@ impl Catalog {
         id
     }
 
-    /// Returns the number of a thread of `item`'s record.
+    /// Returns the number of a thread in `item`'s record.
     #[inline]
     pub fn thread(&mut self, item: &Item<'_>, thread: Thread) -> ThreadId {
         if let Thread::Indexed(index) = thread {
@@ -122,8 +120,7 @@ impl Catalog {
         id
     }
 
-    /// Returns the number of a string of `item`'s record, the same for equal
-    /// strings.
+    /// Returns the number of a string in `item`'s record. Equal strings have one number.
     #[inline]
     pub fn text(&mut self, item: &Item<'_>, text: Text<'_>) -> u32 {
         if let Text::Indexed(index) = text {
@@ -143,18 +140,17 @@ impl Catalog {
         id
     }
 
-    /// Returns the number of a string that need not be of the archive.
+    /// Returns the number of a string, which need not be in the archive.
     pub fn intern(&mut self, string: &str) -> u32 {
         self.strings.intern(string)
     }
 
-    /// Returns about how much memory the strings take, in bytes.
+    /// Returns the approximate memory of the strings in bytes.
     pub fn string_bytes(&self) -> usize {
         self.strings.bytes()
     }
 
-    /// Returns the number of a category and a name that [`Catalog::intern`]
-    /// has given numbers.
+    /// Returns the number of a category and name with numbers of [`Catalog::intern`].
     #[inline]
     pub fn label_of(&mut self, category: u32, name: u32) -> LabelId {
         let key = u64::from(category) << 32 | u64::from(name);
@@ -169,7 +165,7 @@ impl Catalog {
         self.strings.iter()
     }
 
-    /// Returns category and name of all labels, in the order of their numbers.
+    /// Returns the categories and names of all labels, in the order of their numbers.
     pub fn labels(&self) -> &[(u32, u32)] {
         &self.labels
     }
@@ -202,14 +198,14 @@ impl Catalog {
         self.threads.get(thread.place()).copied().unwrap_or(ThreadKoids::UNKNOWN)
     }
 
-    /// Returns the name of a process, empty if the archive has none.
+    /// Returns the name of a process, or an empty string if it has none.
     #[must_use]
     pub fn process_name(&self, process: u64) -> &str {
         self.registry.process(process)
     }
 
-    /// Returns the threads that have a name which the archive gives without a process, in each
-    /// process that has such a thread; if none has, in process 0.
+    /// Returns the threads whose name the archive has without their process, in each process with
+    /// such a thread. If no process has one, the process is 0.
     pub fn loose_names(&self) -> impl Iterator<Item = (ThreadKoids, &str)> {
         let threads: BTreeSet<ThreadKoids> = self.threads.iter().copied().collect();
         let loose = threads.into_iter().filter(|koids| self.registry.is_loose(koids.thread));
@@ -220,7 +216,7 @@ impl Catalog {
         loose.into_iter().map(|koids| (koids, self.thread_name(koids)))
     }
 
-    /// Returns the name of a thread, empty if the archive has none.
+    /// Returns the name of a thread, or an empty string if it has none.
     #[must_use]
     pub fn thread_name(&self, koids: ThreadKoids) -> &str {
         self.registry.thread(koids)

@@ -1,4 +1,4 @@
-//! Whether an archive is well-formed, and what it lacks.
+//! Checks whether an archive is well-formed and complete.
 
 mod json;
 mod providers;
@@ -8,29 +8,25 @@ mod tally;
 
 use std::io::Read;
 
-use trace_format::audit::Audit;
-use trace_format::layout::ProviderEvent;
-use trace_format::notes::Omitted;
-use trace_format::{Item, Metadata, ReadError, Reader, Record};
+use trace_format::{Item, ReadError, Reader, Record};
 
-use crate::loss::{self, Loss};
+use crate::{loss, Damage};
 use providers::Providers;
 pub use report::{Dropped, OpenScope, ProviderReport, Report, Verdict};
 use scopes::Scopes;
 use tally::Tally;
 
-/// The most errors that a report has the text of.
+/// The most errors in a report. Further ones are counted.
 const MAX_ERRORS: usize = 10;
 
-/// Goes through all of an archive.
+/// Checks an archive.
 ///
-/// Memory depends on how many names of durations there are, and on how many
-/// providers, threads and reasons for loss, up to a limit beyond which they are
-/// counted together.
+/// Memory grows with the number of names of durations, and of providers, threads and reasons for
+/// loss, up to limits.
 ///
 /// # Errors
 ///
-/// Reading failed. An input that is no archive is a report, not an error.
+/// Reading failed. An input that is not an archive is a report, not an error.
 pub fn check<R: Read>(mut reader: Reader<R>) -> Result<Report, ReadError> {
     let mut checker = Checker::default();
     loop {
@@ -44,12 +40,10 @@ pub fn check<R: Read>(mut reader: Reader<R>) -> Result<Report, ReadError> {
     Ok(checker.report(&reader))
 }
 
-/// What was found so far.
 #[derive(Debug, Default)]
 struct Checker {
-    audit: Audit,
+    damage: Damage,
     events: u64,
-    buffers_full: u64,
     buffers_overwritten: u64,
     errors: Vec<String>,
     no_archive: Option<ReadError>,
@@ -57,37 +51,20 @@ struct Checker {
     providers: Providers,
     scopes: Scopes,
     dropped: Tally,
-    dropped_total: u64,
-    omitted: Omitted,
 }
 
 impl Checker {
     fn item(&mut self, item: &Item<'_>) {
-        self.audit.item(item);
         self.providers.count(item);
         self.scopes.record(item);
-        match &item.record {
-            Record::Event(event) => {
-                self.events += 1;
-                if let Some(loss) = Loss::of(item, event) {
-                    self.loss(item, &loss);
-                }
-                loss::add_omitted(&mut self.omitted, item, event);
-                self.buffers_overwritten += loss::overwritten(item, event).unwrap_or(0);
-            }
-            Record::Metadata(Metadata::ProviderEvent {
-                event: ProviderEvent::BUFFER_FULL, ..
-            }) => {
-                self.buffers_full += 1;
-            }
-            _ => {}
+        if let Some(loss) = self.damage.item(item) {
+            self.providers.add_loss(item, loss.number);
+            self.dropped.add(item.provider.id(), &loss);
         }
-    }
-
-    fn loss(&mut self, item: &Item<'_>, loss: &Loss<'_>) {
-        self.dropped_total = self.dropped_total.saturating_add(loss.number);
-        self.providers.add_loss(item, loss.number);
-        self.dropped.add(item.provider.id(), loss);
+        if let Record::Event(event) = &item.record {
+            self.events += 1;
+            self.buffers_overwritten += loss::overwritten(item, event).unwrap_or(0);
+        }
     }
 
     fn error(&mut self, error: ReadError) {
@@ -104,17 +81,13 @@ impl Checker {
         let scopes = self.scopes.finish();
         Report {
             bytes: reader.offset(),
-            stats: reader.stats(),
-            audit: self.audit,
+            damage: Damage { stats: reader.stats(), ..self.damage },
             events: self.events,
             error_count: self.error_count,
             errors: self.errors,
             no_archive: self.no_archive,
             providers: self.providers.report(reader),
-            buffers_full: self.buffers_full,
             buffers_overwritten: self.buffers_overwritten,
-            records_dropped: self.dropped_total,
-            omitted: self.omitted,
             dropped: self.dropped.into_rows(),
             ends_without_begin: scopes.count.ends,
             open_scopes: scopes.open_scopes,
@@ -123,7 +96,7 @@ impl Checker {
     }
 }
 
-/// Returns an error with what is behind it.
+/// Returns an error with its source.
 fn message(error: &ReadError) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),

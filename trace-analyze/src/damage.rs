@@ -1,4 +1,4 @@
-//! What is missing in an archive, or cannot be read of it.
+//! Missing and unreadable data of an archive.
 
 use std::io::Read;
 
@@ -9,42 +9,41 @@ use trace_format::{EventKind, Item, Metadata, ReadError, Reader, Record, Stats};
 
 use crate::{loss, Loss};
 
-/// What is missing in an archive, or cannot be read of it.
+/// Missing and unreadable data of an archive.
 #[derive(Debug, Default)]
 pub struct Damage {
-    /// What was read.
+    /// The reader's counts.
     pub stats: Stats,
-    /// The references to strings and threads that lead nowhere.
+    /// The references to unknown strings and threads.
     pub audit: Audit,
-    /// Records that are missing, of which the archive tells itself.
+    /// The dropped records that the archive reports.
     pub records_dropped: u64,
-    /// How often the archive says that a provider's buffer was full.
+    /// The number of full buffers that the archive reports.
     pub buffers_full: u64,
-    /// What else is missing, by [`Omission`](trace_format::notes::Omission).
+    /// Other missing data, by [`Omission`](trace_format::notes::Omission).
     pub omitted: Omitted,
-    /// The first malformed record, or one beyond the reader's limit. All of
-    /// them are counted in `stats`.
+    /// The first malformed record, or one beyond the reader's limit. `stats` counts all of them.
     pub first_bad_record: Option<ReadError>,
-    /// Why the rest of the archive could not be read.
+    /// The error after which the archive could not be read.
     pub cut: Option<ReadError>,
 }
 
 impl Damage {
-    /// Tells whether all that the archive is could be read, and all that it
-    /// refers to was there.
+    /// Returns whether the archive could be read to its end, without malformed records and unknown
+    /// references.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         let Audit { unknown_strings, unknown_threads, .. } = self.audit;
         self.cut.is_none() && self.stats.bad_records + unknown_strings + unknown_threads == 0
     }
 
-    /// Tells whether nothing is missing either.
+    /// Returns whether the archive is readable and complete.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.is_readable() && self.missing().is_empty()
     }
 
-    /// Returns what is missing, as the archive reports itself.
+    /// Returns the missing data that the archive reports.
     #[must_use]
     pub fn missing(&self) -> Missing {
         Missing {
@@ -54,7 +53,7 @@ impl Damage {
         }
     }
 
-    /// Reads all of an archive; `look` sees every record that can be read.
+    /// Reads an archive to its end. `look` gets every readable record.
     ///
     /// # Errors
     ///
@@ -69,8 +68,7 @@ impl Damage {
         })
     }
 
-    /// Reads an archive to its end, or to the first error of `look`, which sees every record that
-    /// can be read.
+    /// Reads an archive to its end or to the first error of `look`, which gets every readable record.
     ///
     /// # Errors
     ///
@@ -94,48 +92,46 @@ impl Damage {
         Ok(damage)
     }
 
-    /// Takes note of what is missing according to a record, or to what it
-    /// refers to.
+    /// Counts the missing data that a record reports, and its unknown references. Returns the loss
+    /// that it reports.
     #[inline]
-    fn item(&mut self, item: &Item<'_>) {
+    pub(crate) fn item<'a>(&mut self, item: &Item<'a>) -> Option<Loss<'a>> {
         self.audit.item(item);
-        let is_note = match &item.record {
+        let is_report = match &item.record {
             Record::Event(event) => matches!(event.kind, EventKind::Instant { .. }),
             record => matches!(record, Record::Metadata(_)),
         };
-        if is_note {
-            self.note(item);
-        }
+        is_report.then(|| self.report(item)).flatten()
     }
 
-    /// Takes note of what a record of the tracing system itself says.
-    fn note(&mut self, item: &Item<'_>) {
+    fn report<'a>(&mut self, item: &Item<'a>) -> Option<Loss<'a>> {
         match &item.record {
             Record::Event(event) => {
-                if let Some(loss) = Loss::of(item, event) {
-                    self.records_dropped = self.records_dropped.saturating_add(loss.number);
-                }
                 loss::add_omitted(&mut self.omitted, item, event);
+                let loss = Loss::of(item, event)?;
+                self.records_dropped = self.records_dropped.saturating_add(loss.number);
+                Some(loss)
             }
             Record::Metadata(Metadata::ProviderEvent {
                 event: ProviderEvent::BUFFER_FULL, ..
             }) => {
                 self.buffers_full += 1;
+                None
             }
-            _ => {}
+            _ => None,
         }
     }
 
-    /// Takes note of damage; an error that is more than that is passed on.
+    /// Keeps an error. Returns it if the input is not an archive.
     fn read_error(&mut self, error: ReadError) -> Result<(), ReadError> {
         if error.is_input_error() {
             return Err(error);
         }
-        let place = match error.is_fatal() {
+        let first = match error.is_fatal() {
             true => &mut self.cut,
             false => &mut self.first_bad_record,
         };
-        place.get_or_insert(error);
+        first.get_or_insert(error);
         Ok(())
     }
 }

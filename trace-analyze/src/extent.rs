@@ -1,23 +1,24 @@
-//! When an archive starts and ends, and who is in it.
+//! The time span of an archive, and its processes and threads.
 
 use std::collections::BTreeSet;
 use std::io::Read;
 
 use trace_format::layout::ObjectType;
-use trace_format::{Event, EventKind, Item, ReadError, Reader, Record};
+use trace_format::{EventKind, ReadError, Reader, Record};
 
+pub use crate::own::is_own;
 use crate::Damage;
 
 /// The most names of each kind.
 const MAX_NAMES: usize = 1 << 20;
 
-/// When an archive starts and ends, and who is in it.
+/// The time span of an archive, and its processes and threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Extent {
-    /// The earliest time of an event, in nanoseconds of its provider's clock;
-    /// `None` if there is no event.
+    /// The earliest time of an event, in nanoseconds of its provider's clock, or `None` if there is no
+    /// event.
     pub start: Option<u64>,
-    /// The latest time of an event or an end.
+    /// The latest begin or end of an event.
     pub end: Option<u64>,
     /// Koids of processes with their names.
     pub processes: Vec<(u64, String)>,
@@ -25,8 +26,8 @@ pub struct Extent {
     pub threads: Vec<(u64, String)>,
 }
 
-/// Reads all of an archive to see how far it goes. The tracing system's own
-/// events, of the category `trace`, do not count.
+/// Reads the extent of an archive. The tracing system's own events, of the category `trace`, are
+/// ignored.
 ///
 /// # Errors
 ///
@@ -61,11 +62,6 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
     })?;
     let (processes, threads) = (processes.into_iter().collect(), threads.into_iter().collect());
     Ok(Extent { start, end, processes, threads })
-}
-
-/// Tells whether an event is what the tracing system says of itself.
-pub fn is_own(item: &Item<'_>, event: &Event<'_>) -> bool {
-    matches!(event.kind, EventKind::Instant { .. }) && item.text(event.category) == "trace"
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Formats that can be read as archives.
 //!
-//! Every analysis reads FXT. An [`InputFormat`] opens another format as a stream of it: records are
-//! made as they are read, so that memory does not grow with the input, and nothing is written
-//! between. An importer implements [`Importer`] and opens itself with [`imported`]; the example
-//! `importer.rs` has one for a made-up format.
+//! Every analysis reads FXT. An [`InputFormat`] opens another format as a stream of FXT. It makes
+//! records while they are read: memory does not grow with the input, and there is no temporary file.
+//! A format implements [`Importer`] and opens it with [`imported`]. The example `importer.rs` imports a
+//! made-up format.
 
 use std::io::{self, Read};
 
@@ -11,15 +11,15 @@ use trace_format::decode;
 use trace_format::layout::MAGIC_WORD;
 use trace_format::{WriteError, Writer};
 
-/// How much is imported at once, in bytes of FXT.
-const PIECE_BYTES: usize = 64 << 10;
+/// The bytes of FXT that are made at once.
+const PART_BYTES: usize = 64 << 10;
 
 /// A format that can be read as an archive.
 pub trait InputFormat {
     /// Returns its name.
     fn name(&self) -> &'static str;
 
-    /// Tells whether a file is of this format, by its first bytes.
+    /// Returns whether a file has this format, by its first bytes.
     fn detects(&self, start: &[u8]) -> bool;
 
     /// Opens an input of this format as a stream of FXT.
@@ -49,10 +49,10 @@ impl InputFormat for Fxt {
     }
 }
 
-/// Makes records of another format, piece by piece.
+/// Converts another format to records, in parts.
 pub trait Importer {
-    /// Writes the records of the next piece of the input, which may be none; returns `false` at its
-    /// end.
+    /// Writes the records of the next part of the input, if it has any. Returns `false` at the end of
+    /// the input.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ pub trait Importer {
 ///
 /// # Errors
 ///
-/// Only what an archive in memory returns, which is none.
+/// None today: the archive is in memory.
 pub fn imported<'a>(importer: impl Importer + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let archive = Writer::new(Vec::new()).map_err(into_io)?;
     Ok(Box::new(Imported { importer, archive, at: 0, end: None }))
@@ -79,22 +79,22 @@ pub fn into_io(error: WriteError) -> io::Error {
     }
 }
 
-/// An archive that is made as it is read.
+/// An archive that is made while it is read.
 struct Imported<I> {
     importer: I,
     archive: Writer<Vec<u8>>,
-    /// How much of the archive's bytes was read.
+    /// The number of bytes of `archive` that were read.
     at: usize,
-    /// What follows these bytes, once the importer has ended.
+    /// The result after these bytes, once the importer has ended.
     end: Option<io::Result<usize>>,
 }
 
 impl<I: Importer> Imported<I> {
-    /// Imports the next bytes.
+    /// Makes the next bytes.
     fn fill(&mut self) {
         self.archive.output_mut().clear();
         self.at = 0;
-        while self.end.is_none() && self.archive.output_mut().len() < PIECE_BYTES {
+        while self.end.is_none() && self.archive.output_mut().len() < PART_BYTES {
             match self.importer.import(&mut self.archive) {
                 Ok(true) => {}
                 Ok(false) => self.end = Some(Ok(0)),
@@ -105,17 +105,17 @@ impl<I: Importer> Imported<I> {
 }
 
 impl<I: Importer> Read for Imported<I> {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.archive.output_mut().len() {
             if let Some(end) = &mut self.end {
                 return std::mem::replace(end, Ok(0));
             }
             self.fill();
         }
-        let count = self.archive.output_mut().get(self.at..).unwrap_or_default().read(room)?;
+        let count = self.archive.output_mut().get(self.at..).unwrap_or_default().read(buffer)?;
         self.at += count;
         match count {
-            0 if !room.is_empty() => self.read(room),
+            0 if !buffer.is_empty() => self.read(buffer),
             count => Ok(count),
         }
     }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use crate::testing::event;
 
-    /// Makes so many events, and fails then, or ends.
+    /// Makes this number of events, then fails if the second field is set.
     struct Events(u64, bool);
 
     impl Importer for Events {
@@ -154,15 +154,15 @@ mod tests {
     }
 
     #[test]
-    fn records_are_read_as_they_are_made() {
+    fn records_are_read_while_they_are_made() {
         for number in [0, 1, 10_000] {
-            // The magic number; and the tables, once there is an event.
+            // The magic number, and the tables if there is an event.
             let tables = 1 + 3 * u64::from(number > 0);
             assert!(
                 matches!(read(Events(number, false)), (records, None) if records == number + tables)
             );
             let (records, error) = read(Events(number, true));
-            assert_eq!(records, number + tables, "what stands before an error is read");
+            assert_eq!(records, number + tables, "records before an error are read");
             assert!(matches!(error, Some(ReadError::Io { .. })));
         }
     }

@@ -1,9 +1,9 @@
-//! The processes and threads that records name.
+//! The processes and threads that records introduce.
 
 use trace_format::layout::ObjectType;
 use trace_format::{Event, Record, Thread, ThreadKoids};
 
-/// Returns the process and the thread that a record introduces, or names inline.
+/// Returns the process and the thread that a record introduces or has inline.
 pub fn named(record: &Record<'_>) -> (Option<u64>, Option<u64>) {
     let of = |koids: ThreadKoids| (Some(koids.process), Some(koids.thread));
     match record {

@@ -4,17 +4,16 @@
 //! - [`stats`] counts durations, operations, flows, counters and instants, with percentiles.
 //! - [`diff`] compares the statistics of archives.
 //! - [`critical`] follows the critical path of an operation or a flow.
-//! - [`extent`] returns when an archive starts and ends, and the names in it.
-//! - [`schedule`] returns when threads were on a processor.
+//! - [`extent`] returns the times between which an archive has events, and its processes and threads.
+//! - [`schedule`] returns the time that threads spent on a processor.
 //! - [`input`] opens other formats as archives.
-//! - [`spans`] puts whole durations together, for an analysis of your own.
+//! - [`spans`] assembles durations from their records, for an analysis of your own.
 //!
-//! All of them read an archive as a stream of [`Item`](trace_format::Item)s, in memory that does
-//! not depend on its length but on how many names and threads there are. [`critical`] reads it more
-//! than once, and holds what a process did during the operation that it follows.
+//! All of them read an archive as a stream of [`Item`](trace_format::Item)s. Memory grows with the
+//! number of names and threads, not with the length of the archive. [`critical`] reads an archive
+//! several times, and holds the operations that the chosen one started.
 #![forbid(unsafe_code)]
 
-mod anchor;
 pub mod arguments;
 pub mod carried;
 pub mod catalog;
@@ -28,6 +27,7 @@ pub mod input;
 pub mod koids;
 mod loss;
 pub mod objects;
+mod own;
 pub mod pairing;
 pub mod schedule;
 pub mod scheduling;
@@ -37,7 +37,7 @@ pub mod stats;
 #[cfg(test)]
 mod testing;
 
-pub use anchor::is_clock_anchor;
 pub use damage::Damage;
 pub use exact::{exact, MAX_SAFE_INTEGER};
 pub use loss::Loss;
+pub use own::is_clock_anchor;

@@ -1,37 +1,32 @@
-//! Records that are missing, as an archive tells it.
+//! Missing data, as events of the tracing system report it.
 
 use std::borrow::Cow;
 
-use trace_format::notes::{Omission, Omitted, CATEGORY, OVERWRITTEN, RECORDS_DROPPED};
-use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
+use trace_format::notes::{Omission, Omitted, OVERWRITTEN, RECORDS_DROPPED};
+use trace_format::{Event, Item, ThreadKoids, Value};
 
 use crate::arguments;
+use crate::own::is_own;
 
 /// Records that a thread could not write, from an event `records dropped` of
 /// the category `trace`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss<'a> {
-    /// Whose records they are.
+    /// The thread.
     pub thread: ThreadKoids,
-    /// Why they are missing; empty if the event does not say.
+    /// The reason, or an empty string if the event has none.
     pub reason: Cow<'a, str>,
-    /// How many they are.
+    /// The number of records.
     pub number: u64,
 }
 
 impl<'a> Loss<'a> {
-    /// Returns what `event`, which is of `item`, says is missing; `None` if it
-    /// is about something else.
+    /// Returns the loss that an event of `item` reports, or `None` if it reports none.
     #[must_use]
     #[inline]
     pub fn of(item: &Item<'a>, event: &Event<'a>) -> Option<Self> {
-        if !matches!(event.kind, EventKind::Instant { .. }) {
-            return None;
-        }
-        if item.text(event.name) != RECORDS_DROPPED || item.text(event.category) != CATEGORY {
-            return None;
-        }
-        Some(Self::from_arguments(item, event))
+        let is_loss = is_own(item, event) && item.text(event.name) == RECORDS_DROPPED;
+        is_loss.then(|| Self::from_arguments(item, event))
     }
 
     fn from_arguments(item: &Item<'a>, event: &Event<'a>) -> Self {
@@ -48,29 +43,26 @@ impl<'a> Loss<'a> {
     }
 }
 
-/// Returns how many rolling buffers of a circular buffer `event` says were
-/// overwritten; `None` if it is about something else.
+/// Returns the number of overwritten rolling buffers that an event reports, or `None` if it reports
+/// none.
 #[inline]
 pub(crate) fn overwritten(item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
-    let is_instant = matches!(event.kind, EventKind::Instant { .. });
-    if !is_instant || item.text(event.name) != OVERWRITTEN || item.text(event.category) != CATEGORY
-    {
-        return None;
-    }
-    event.arguments.iter().find_map(|argument| arguments::unsigned(item, argument.value))
+    let is_overwritten = is_own(item, event) && item.text(event.name) == OVERWRITTEN;
+    is_overwritten.then(|| first_number(item, event)).flatten()
 }
 
-/// Adds what `event` says was left out without a record being dropped.
+/// Adds the omitted data that an event reports.
 #[inline]
 pub(crate) fn add_omitted(omitted: &mut Omitted, item: &Item<'_>, event: &Event<'_>) {
-    let is_instant = matches!(event.kind, EventKind::Instant { .. });
-    if !is_instant || item.text(event.category) != CATEGORY {
+    if !is_own(item, event) {
         return;
     }
     let Some(omission) = Omission::of_event(&item.text(event.name)) else { return };
-    let number =
-        event.arguments.iter().find_map(|argument| arguments::unsigned(item, argument.value));
     if let Some(sum) = omitted.get_mut(omission as usize) {
-        *sum = sum.saturating_add(number.unwrap_or(0));
+        *sum = sum.saturating_add(first_number(item, event).unwrap_or(0));
     }
+}
+
+fn first_number(item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
+    event.arguments.iter().find_map(|argument| arguments::unsigned(item, argument.value))
 }

@@ -8,12 +8,12 @@ use trace_format::{Item, Record, Value};
 /// The most objects of each kind.
 const MAX_OBJECTS: usize = 1 << 18;
 
-/// How much of a name is kept. A small record can refer to a long one.
+/// The most bytes of a name. A small record can refer to a long name.
 const MAX_NAME_BYTES: usize = 256;
 
-/// The names of the objects that an archive has had so far.
+/// The names of the objects in an archive so far.
 ///
-/// A pointer means an object of its process, a koid one of the machine.
+/// A pointer is an object of its process, a koid one of the machine.
 #[derive(Debug, Default)]
 pub struct Objects {
     /// By process and pointer.
@@ -22,7 +22,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Takes note of a record. All records must go through here.
+    /// Adds the object of a record. It must get each record of the archive.
     #[inline]
     pub fn note(&mut self, item: &Item<'_>) {
         if let Record::UserspaceObject(_) | Record::KernelObject(_) = item.record {
@@ -62,7 +62,7 @@ impl Objects {
         }
     }
 
-    /// Tells whether a value of a record refers to an object that is neither process nor thread.
+    /// Returns whether a value of a record refers to an object that is neither process nor thread.
     #[inline]
     pub fn is_object(&self, item: &Item<'_>, value: Value<'_>) -> bool {
         let is_task = |koid| match self.kernel.get(&koid) {
@@ -77,7 +77,7 @@ impl Objects {
     }
 }
 
-/// Returns the process of a record; 0 if it is of none.
+/// Returns the process of a record, or 0 if it has none.
 fn process(item: &Item<'_>) -> u64 {
     match &item.record {
         Record::Event(event) => item.thread(event.thread).process,

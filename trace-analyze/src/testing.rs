@@ -4,8 +4,7 @@ use trace_format::{Arguments, Event, EventKind, Record, Thread, ThreadKoids, Wri
 
 pub(crate) const THREAD: ThreadKoids = ThreadKoids::new(12, 34);
 
-/// Returns the archive of one provider, 1 `app`, with a tick for each
-/// nanosecond and these records.
+/// Returns an archive of provider 1, `app`, with these records. A tick is a nanosecond.
 pub(crate) fn archive(records: &[Record<'_>]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider(1, "app").unwrap();

@@ -125,7 +125,7 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
 /// Asserts that an archive is valid, except for unresolved references; returns their number.
 fn unresolved(archive: &[u8]) -> u64 {
     let report = check::check(Reader::new(archive)).unwrap();
-    let lead_nowhere = unresolved_references(&report.audit);
+    let lead_nowhere = unresolved_references(&report.damage.audit);
     assert_eq!(report.verdict() == Verdict::Malformed, lead_nowhere > 0, "{report:?}");
     assert_eq!(report.error_count, 0, "{report:?}");
     lead_nowhere

@@ -98,7 +98,7 @@ fn in_pieces(archive: &[u8], size: usize) -> Vec<String> {
 
 fn checked(archive: &[u8], dump: &Dump) {
     let report = check::check(Reader::new(archive)).expect("memory can be read");
-    assert_eq!((report.stats, report.audit), (dump.stats, dump.audit));
+    assert_eq!((report.damage.stats, report.damage.audit), (dump.stats, dump.audit));
     assert_eq!((report.events, report.error_count), (dump.events, dump.errors));
     let of_providers: u64 = report.providers.iter().map(|provider| provider.events).sum();
     assert_eq!(of_providers, dump.events, "each event has a provider");
@@ -106,6 +106,6 @@ fn checked(archive: &[u8], dump: &Dump) {
         .providers
         .iter()
         .fold(0, |sum: u64, provider| sum.saturating_add(provider.records_dropped));
-    assert_eq!(losses, report.records_dropped, "each loss has a provider");
+    assert_eq!(losses, report.damage.records_dropped, "each loss has a provider");
     assert!(report.to_json().is_object());
 }

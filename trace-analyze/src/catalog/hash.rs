@@ -1,13 +1,12 @@
-//! Hashing of numbers that this crate has given itself.
+//! Hashing of numbers that this crate assigns.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose keys are made of small numbers, counted from 0, which no file
-/// can choose so that they collide.
+/// A map whose keys consist of small numbers, counted from 0. A file cannot choose them to collide.
 pub type DenseMap<V> = HashMap<u64, V, BuildHasherDefault<DenseHasher>>;
 
-/// Spreads a number over all bits.
+/// Distributes a number over all bits.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct DenseHasher(u64);
 
@@ -25,8 +24,8 @@ impl Hasher for DenseHasher {
 
     #[inline]
     fn write_u64(&mut self, number: u64) {
-        // The golden ratio, odd; folded, because the table looks at high and
-        // low bits and a key's parts are in both.
+        // The golden ratio, odd. Folded, because the table uses high and low bits, and both have
+        // parts of the key.
         let product = u128::from(self.0 ^ number) * 0x9e37_79b9_7f4a_7c15;
         self.0 = (product >> 64) as u64 ^ product as u64;
     }

@@ -10,17 +10,17 @@ use crate::arguments;
 /// The most names of each kind.
 const MAX_NAMES: usize = 1 << 20;
 
-/// How much of a name is remembered. A small record can refer to a long one.
+/// The most bytes of a name. A small record can refer to a long name.
 const MAX_NAME_BYTES: usize = 256;
 
-/// The names of processes and threads, as far as they were told.
+/// The names of processes and threads so far.
 #[derive(Debug, Default)]
 pub(super) struct Registry {
     processes: HashMap<u64, Box<str>>,
     threads: HashMap<u64, Vec<ThreadName>>,
 }
 
-/// A thread's name, with the process that it is told to be of.
+/// A thread's process, if the archive has it, and name.
 type ThreadName = (Option<u64>, Box<str>);
 
 impl Registry {
@@ -42,20 +42,19 @@ impl Registry {
         }
         let names = self.threads.entry(thread).or_default();
         names.retain(|(of, _)| *of != process);
-        // Koids are unique on a machine: two processes with the same one are
-        // rare, and come of archives that were put together.
+        // Koids are unique on a machine. Only merged archives have one in several processes.
         if names.len() < 8 {
             names.push((process, name.into()));
         }
     }
 
-    /// Tells whether a thread was named without its process.
+    /// Returns whether a thread has a name without its process.
     pub(super) fn is_loose(&self, thread: u64) -> bool {
         let names = self.threads.get(&thread);
         names.is_some_and(|names| names.iter().any(|(of, _)| of.is_none()))
     }
 
-    /// Returns the threads that were named without their process.
+    /// Returns the threads that have a name without their process.
     pub(super) fn loose(&self) -> impl Iterator<Item = u64> + '_ {
         self.threads.keys().copied().filter(|thread| self.is_loose(*thread))
     }

@@ -1,22 +1,22 @@
-//! Different strings, each with a number.
+//! Numbers of strings.
 
 use std::hash::{BuildHasher, RandomState};
 
 use super::DenseMap;
 
-/// What a string takes beside its bytes.
+/// The memory of a string beside its bytes.
 const OVERHEAD_BYTES: usize = 40;
 
-/// Different strings, numbered from 0 in the order of appearance. All are in one allocation,
-/// because an archive can have millions of short ones.
+/// Different strings, numbered from 0 in the order of appearance. They share one allocation, because
+/// an archive can have millions of short ones.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     text: String,
-    /// Where each string ends in `text`.
+    /// The end of each string in `text`.
     ends: Vec<usize>,
-    /// Numbers by hash; of two strings with the same one the second has the next key.
+    /// Numbers by hash. If two strings have one hash, the second has the next key.
     ids: DenseMap<u32>,
-    /// Its key is random, so that strings cannot be chosen to collide.
+    /// Its key is random, so that a file cannot choose strings that collide.
     hasher: RandomState,
 }
 
@@ -50,7 +50,7 @@ impl Strings {
         (0..self.ends.len()).map(|id| self.get(id as u32).unwrap_or_default())
     }
 
-    /// Returns about how much memory they take.
+    /// Returns the approximate memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.text.len() + self.ends.len() * OVERHEAD_BYTES
     }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_of_one_hash_are_told_apart() {
+    fn strings_of_one_hash_have_different_numbers() {
         let mut strings = Strings::default();
         strings.intern("a");
         let key = strings.hasher.hash_one("b");

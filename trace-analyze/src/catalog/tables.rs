@@ -1,4 +1,4 @@
-//! What the indexes of each provider mean now, in numbers of the catalog.
+//! The current string and thread tables of each provider, as numbers of the catalog.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use trace_format::Provider;
 
 use super::ThreadId;
 
-/// Stands for an index that has not been looked up.
+/// The entry of an index that was not looked up.
 const NONE: u32 = u32::MAX;
 
 /// The tables of all providers.
@@ -15,7 +15,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Tables {
     list: Vec<Table>,
     by_id: HashMap<Option<u32>, usize>,
-    /// The provider of the record before, with its place in the list.
+    /// The provider of the previous record, and its place in `list`.
     last: Option<(Option<u32>, usize)>,
 }
 
@@ -26,7 +26,7 @@ impl Tables {
         self.list.get_mut(place).expect("`place_of` returns places in the list only")
     }
 
-    /// Returns where in the list a provider is.
+    /// Returns the place of a provider in `list`.
     #[inline]
     pub(super) fn place_of(&mut self, provider: &Provider) -> usize {
         match self.last {
@@ -47,8 +47,7 @@ impl Tables {
     }
 }
 
-/// The tables of one provider; an index that is not there has not been looked
-/// up.
+/// The tables of one provider.
 #[derive(Debug)]
 pub(super) struct Table {
     texts: Vec<u32>,

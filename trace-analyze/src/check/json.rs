@@ -9,6 +9,7 @@ impl Report {
     /// Returns the report as a JSON object, for programs.
     #[must_use]
     pub fn to_json(&self) -> Value {
+        let (stats, audit) = (&self.damage.stats, &self.damage.audit);
         json!({
             "verdict": match self.verdict() {
                 Verdict::Complete => "complete",
@@ -16,21 +17,21 @@ impl Report {
                 Verdict::Malformed => "malformed",
             },
             "bytes": self.bytes,
-            "records": self.stats.records,
+            "records": stats.records,
             "events": self.events,
-            "bad_records": self.stats.bad_records,
-            "unknown_records": self.stats.unknown_records,
-            "notes": self.stats.notes().collect::<Vec<_>>(),
-            "unknown_arguments": self.audit.unknown_arguments,
-            "saturated_times": self.audit.saturated_times,
-            "unknown_strings": self.audit.unknown_strings,
-            "unknown_threads": self.audit.unknown_threads,
+            "bad_records": stats.bad_records,
+            "unknown_records": stats.unknown_records,
+            "notes": stats.notes().collect::<Vec<_>>(),
+            "unknown_arguments": audit.unknown_arguments,
+            "saturated_times": audit.saturated_times,
+            "unknown_strings": audit.unknown_strings,
+            "unknown_threads": audit.unknown_threads,
             "error_count": self.error_count,
             "errors": self.errors,
             "providers": self.providers.iter().map(provider).collect::<Vec<_>>(),
-            "buffers_full": self.buffers_full,
+            "buffers_full": self.damage.buffers_full,
             "buffers_overwritten": self.buffers_overwritten,
-            "records_dropped": self.records_dropped,
+            "records_dropped": self.damage.records_dropped,
             "not_recorded": not_recorded(self),
             "dropped": self.dropped.iter().map(dropped).collect::<Vec<_>>(),
             "ends_without_begin": self.ends_without_begin,
@@ -40,10 +41,14 @@ impl Report {
     }
 }
 
-/// What is missing beside records, as the summary of a recording has it.
+/// Returns missing data other than records, with the keys of the summary of a recording.
 fn not_recorded(report: &Report) -> serde_json::Map<String, Value> {
-    let omissions = report.missing().omissions().collect::<Vec<_>>();
-    omissions.into_iter().map(|(what, number)| (what.as_str().to_owned(), number.into())).collect()
+    report
+        .damage
+        .missing()
+        .omissions()
+        .map(|(what, number)| (what.as_str().to_owned(), number.into()))
+        .collect()
 }
 
 fn provider(provider: &ProviderReport) -> Value {

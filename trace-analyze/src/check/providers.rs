@@ -10,13 +10,13 @@ use super::ProviderReport;
 /// Counts by provider. The reader limits how many providers there are.
 #[derive(Debug, Default)]
 pub(super) struct Providers {
-    /// By id; the name is filled in last.
+    /// By id. The names are added last.
     counts: HashMap<Option<u32>, ProviderReport>,
 }
 
 impl Providers {
     pub(super) fn count(&mut self, item: &Item<'_>) {
-        // These two are of the archive, whatever comes before them.
+        // These two belong to the archive, not to the provider before them.
         use Metadata::{MagicNumber, ProviderEvent};
         if let Record::Metadata(MagicNumber | ProviderEvent { .. }) = item.record {
             return;

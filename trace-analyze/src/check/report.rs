@@ -1,78 +1,68 @@
-//! What a check has found.
+//! The result of a check.
 
-use trace_format::audit::Audit;
-use trace_format::notes::{Missing, Omitted};
-use trace_format::{ReadError, Stats, ThreadKoids};
+use trace_format::{ReadError, ThreadKoids};
 
-/// What a check has found.
+use crate::Damage;
+
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How much of the archive was read, in bytes.
+    /// The number of bytes that were read.
     pub bytes: u64,
-    /// What the reader has counted.
-    pub stats: Stats,
-    /// The references that lead nowhere.
-    pub audit: Audit,
+    /// Missing and unreadable data, but for the errors.
+    pub damage: Damage,
     /// Event records.
     pub events: u64,
-    /// How much is wrong.
+    /// The number of errors.
     pub error_count: u64,
-    /// What is wrong, the first 10.
+    /// The first 10 errors.
     pub errors: Vec<String>,
-    /// Why the input is no archive at all, if it is none; also among `errors`.
+    /// The error if the input is not an archive, which is also one of `errors`.
     pub no_archive: Option<ReadError>,
-    /// All providers, in the order of their first records; before them, if
-    /// there are such records, whoever wrote those before the first section.
+    /// All providers in the order of their first records. If there are records before the first
+    /// section, these come first, without an id.
     pub providers: Vec<ProviderReport>,
-    /// How often the archive says that something happened to a provider; the
-    /// format knows of nothing but full buffers.
-    pub buffers_full: u64,
-    /// Rolling buffers that younger ones overwrote, as circular recording does: what was before
-    /// them is not in the archive.
+    /// Rolling buffers that circular recording overwrote with newer ones.
     pub buffers_overwritten: u64,
-    /// Records that are missing, of which the archive tells itself.
-    pub records_dropped: u64,
-    /// What else is missing, by [`Omission`](trace_format::notes::Omission).
-    pub omitted: Omitted,
     /// The dropped records by provider, thread and reason.
     pub dropped: Vec<Dropped>,
-    /// Duration ends on threads with no duration begun.
+    /// Ends of durations without a begin.
     pub ends_without_begin: u64,
-    /// How many durations have begun and not ended.
+    /// Durations without an end.
     pub open_scope_count: u64,
-    /// Those durations, the first 1000.
+    /// The first 1000 durations without an end.
     pub open_scopes: Vec<OpenScope>,
 }
 
-/// What there is of one provider.
+/// The counts of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProviderReport {
-    /// Its id; `None` stands for whoever wrote before the first section.
+    /// Its id, or `None` for records before the first section.
     pub id: Option<u32>,
-    /// Its name, empty if there is none.
+    /// Its name, or an empty string if it has none.
     pub name: String,
     /// Records of any kind.
     pub records: u64,
     /// Event records.
     pub events: u64,
-    /// Records that are missing.
+    /// Dropped records.
     pub records_dropped: u64,
 }
 
-/// Records that one thread could not write for one reason.
+/// Records that a thread dropped for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
-    /// The provider; `None` in what was counted together.
+    /// The provider, or `None` for rows beyond the limit.
     pub provider: Option<u32>,
     /// The thread.
     pub thread: ThreadKoids,
     /// The reason.
     pub reason: String,
-    /// How many records.
+    /// The number of records.
     pub number: u64,
 }
 
-/// A duration that has begun and not ended.
+/// A duration without an end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenScope {
     /// Its thread.
@@ -81,41 +71,30 @@ pub struct OpenScope {
     pub category: String,
     /// Its name.
     pub name: String,
-    /// When it began, in nanoseconds of its provider's clock.
+    /// The time of its begin, in nanoseconds of its provider's clock.
     pub nanos: u64,
 }
 
-/// How an archive is.
+/// The state of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Well-formed, and nothing is missing.
     Complete,
-    /// Well-formed, and it reports itself that data is missing.
+    /// Well-formed, but it reports missing data.
     Lossy,
     /// Not well-formed.
     Malformed,
 }
 
 impl Report {
-    /// Returns what is missing, as the archive reports itself.
-    #[must_use]
-    pub fn missing(&self) -> Missing {
-        Missing {
-            records: self.records_dropped,
-            buffers_full: self.buffers_full,
-            omitted: self.omitted,
-        }
-    }
-
-    /// Returns the worst that can be said of the archive.
+    /// Returns the state of the archive.
     ///
-    /// Open scopes and records of unknown types are neither wrong nor a loss.
+    /// Durations without an end and records of unknown types are neither errors nor losses.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let unknown = self.audit.unknown_strings + self.audit.unknown_threads;
-        if self.error_count + unknown > 0 {
+        if self.error_count > 0 || !self.damage.is_readable() {
             Verdict::Malformed
-        } else if !self.missing().is_empty() {
+        } else if !self.damage.is_none() {
             Verdict::Lossy
         } else {
             Verdict::Complete

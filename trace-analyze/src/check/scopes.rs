@@ -1,4 +1,4 @@
-//! Durations that have begun and not ended.
+//! Durations without an end.
 
 use trace_format::layout::cut_str;
 use trace_format::{EventKind, Item, Record, ThreadKoids};
@@ -7,16 +7,16 @@ use super::OpenScope;
 use crate::catalog::{Catalog, LabelId};
 use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
 
-/// The most begins and ends that wait for each other. Beyond, they are counted.
+/// The most begins and ends that wait for each other. Further ones are counted.
 const MAX_WAITING: usize = 1 << 17;
 
-/// How much of a name is told. A small record can refer to a long one.
+/// The most bytes of a name. A small record can refer to a long name.
 const MAX_NAME_BYTES: usize = 256;
 
 /// The most open scopes in a report.
 const MAX_REPORTED: usize = 1000;
 
-/// Durations that have begun and not ended.
+/// Finds durations without an end.
 #[derive(Debug)]
 pub(super) struct Scopes {
     catalog: Catalog,
@@ -24,21 +24,21 @@ pub(super) struct Scopes {
     lost: Lost,
 }
 
-/// What has not ended, and what has not begun.
+/// The durations without an end, and the number of those and of ends without a begin.
 #[derive(Debug)]
 pub(super) struct OpenScopes {
-    /// The first of the open scopes, by time.
+    /// The first by time.
     pub(super) open_scopes: Vec<OpenScope>,
     pub(super) count: Unpaired,
 }
 
-/// Begins and ends without the other one.
+/// Begins without an end, and ends without a begin.
 #[derive(Debug, Default)]
 struct Lost {
-    /// The first of the begins by time, after [`Lost::keep_first`].
+    /// The first begins by time, after [`Lost::keep_first`].
     begins: Vec<(u64, ThreadKoids, LabelId)>,
     count: Unpaired,
-    /// How many of the begins were given up because too many waited.
+    /// The begins that were given up because too many waited.
     given_up: u64,
 }
 
@@ -64,12 +64,12 @@ impl Scopes {
         }
     }
 
-    /// Returns what is left at the end of the archive.
+    /// Returns the open scopes at the end of the archive.
     pub(super) fn finish(self) -> OpenScopes {
         let Self { catalog, pairing, mut lost } = self;
         pairing.finish(&catalog).for_each(|outcome| lost.add(outcome));
         lost.keep_first();
-        // The ends of begins that were given up.
+        // These ends belong to begins that were given up.
         let late = lost.given_up.min(lost.count.ends);
         let count = Unpaired { begins: lost.count.begins - late, ends: lost.count.ends - late };
         let text = |text| cut_str(text, MAX_NAME_BYTES).to_owned();

@@ -1,4 +1,4 @@
-//! Losses, added up.
+//! Sums of losses.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use trace_format::ThreadKoids;
 use super::Dropped;
 use crate::Loss;
 
-/// The most rows; what does not fit is one more row.
+/// The most rows. Further losses share one more row.
 const MAX_ROWS: usize = 4096;
 
-/// How much of a reason is remembered.
+/// The most bytes of a reason.
 const MAX_REASON_BYTES: usize = 256;
 
 /// Provider, process koid, thread koid and reason.

@@ -1,4 +1,4 @@
-//! What is said of good, lossy and malformed archives.
+//! Reports on complete, lossy and malformed archives.
 
 use trace_format::layout::ProviderEvent;
 use trace_format::notes::Omission;
@@ -46,7 +46,7 @@ fn losses_are_summed_by_thread_and_reason() {
     let forty = [reason, Argument::new("number", Value::Uint64(40))];
     let report = checked(&archive(&[loss(&seven), loss(&forty)]));
     assert_eq!(report.verdict(), Verdict::Lossy);
-    assert_eq!(report.records_dropped, 47);
+    assert_eq!(report.damage.records_dropped, 47);
     assert_eq!(report.providers[0].records_dropped, 47);
     let [row] = &report.dropped[..] else { panic!("{:?}", report.dropped) };
     assert_eq!((row.provider, row.reason.as_str(), row.number), (Some(1), "buffer full", 47));
@@ -58,14 +58,14 @@ fn a_full_buffer_is_a_loss() {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider(1, "app").unwrap();
     writer.provider_event(1, ProviderEvent::BUFFER_FULL).unwrap();
-    // Of whatever else happens to a provider, nothing is known.
+    // The format defines no other event.
     writer.provider_event(1, ProviderEvent(1)).unwrap();
     let report = checked(&writer.into_inner());
-    assert_eq!((report.verdict(), report.buffers_full), (Verdict::Lossy, 1));
+    assert_eq!((report.verdict(), report.damage.buffers_full), (Verdict::Lossy, 1));
 }
 
 #[test]
-fn what_was_left_out_is_missing() {
+fn omitted_data_is_missing() {
     for omission in Omission::ALL {
         let number = [Argument::new(Omission::NUMBER, Value::Uint64(39_375))];
         let mut record = loss(&number);
@@ -74,7 +74,7 @@ fn what_was_left_out_is_missing() {
         }
         let report = checked(&archive(&[record]));
         assert_eq!(report.verdict(), Verdict::Lossy);
-        assert_eq!(report.missing().omissions().collect::<Vec<_>>(), [(omission, 39_375)]);
+        assert_eq!(report.damage.missing().omissions().collect::<Vec<_>>(), [(omission, 39_375)]);
         assert_eq!(report.to_json()["not_recorded"][omission.as_str()], 39_375);
     }
 }
@@ -87,8 +87,7 @@ fn at(ticks: u64, kind: EventKind) -> Record<'static> {
     record
 }
 
-/// A track's events are of two threads, and the chunk of the later one is
-/// first.
+/// Two threads have the events of a track, and the chunk of the later one is first.
 #[test]
 fn tracks_of_two_threads_have_no_open_scopes() {
     let report = checked(&archive(&[
@@ -101,7 +100,7 @@ fn tracks_of_two_threads_have_no_open_scopes() {
 }
 
 #[test]
-fn ends_are_of_begins_before_them() {
+fn an_end_belongs_to_an_earlier_begin() {
     let report = checked(&archive(&[
         at(5, EventKind::DurationEnd),
         at(30, EventKind::DurationBegin),
@@ -112,9 +111,8 @@ fn ends_are_of_begins_before_them() {
     assert_eq!(report.open_scopes[0].nanos, 30);
 }
 
-/// As for everybody else who puts durations together.
 #[test]
-fn ends_are_of_begins_with_their_name() {
+fn an_end_belongs_to_a_begin_of_its_name() {
     let named = |ticks, name, kind| match at(ticks, kind) {
         Record::Event(event) => Record::Event(Event { name: Text::from(name), ..event }),
         record => record,
@@ -132,7 +130,7 @@ fn ends_are_of_begins_with_their_name() {
 }
 
 #[test]
-fn open_scopes_are_named_and_no_loss() {
+fn open_scopes_are_listed_and_not_a_loss() {
     let report = checked(&archive(&[
         at(1400, EventKind::DurationEnd),
         event(EventKind::DurationBegin, Arguments::NONE),
@@ -145,7 +143,7 @@ fn open_scopes_are_named_and_no_loss() {
 }
 
 #[test]
-fn open_scopes_beyond_what_is_remembered_are_counted() {
+fn open_scopes_beyond_the_limit_are_counted() {
     let begins = |thread: u64| {
         Record::Event(Event {
             ticks: thread,
@@ -163,7 +161,7 @@ fn open_scopes_beyond_what_is_remembered_are_counted() {
 }
 
 #[test]
-fn unknown_references_make_it_malformed() {
+fn unknown_references_make_an_archive_malformed() {
     let mut input = archive(&[]);
     let mut record = event(EventKind::DurationEnd, Arguments::NONE);
     if let Record::Event(event) = &mut record {
@@ -175,11 +173,11 @@ fn unknown_references_make_it_malformed() {
     input.extend_from_slice(&encode::to_bytes(&words));
     let report = checked(&input);
     assert_eq!(report.verdict(), Verdict::Malformed);
-    assert_eq!((report.audit.unknown_strings, report.audit.unknown_threads), (1, 1));
+    assert_eq!((report.damage.audit.unknown_strings, report.damage.audit.unknown_threads), (1, 1));
 }
 
 #[test]
-fn what_is_no_archive_is_malformed() {
+fn another_file_is_malformed() {
     let report = checked(b"GIF89a..");
     assert_eq!(report.verdict(), Verdict::Malformed);
     assert_eq!(report.errors, ["not a trace: it starts with 0x2e2e613938464947"]);
@@ -197,7 +195,7 @@ fn a_cut_archive_is_malformed() {
 }
 
 #[test]
-fn only_the_first_errors_have_a_text() {
+fn the_first_errors_have_a_message() {
     let mut input = archive(&[]);
     for _ in 0..12 {
         // A string record that is shorter than its string.
@@ -208,7 +206,7 @@ fn only_the_first_errors_have_a_text() {
 }
 
 #[test]
-fn json_has_it_all() {
+fn json_has_all_parts() {
     let forty = [Argument::new("number", Value::Uint64(40))];
     let begin = event(EventKind::DurationBegin, Arguments::NONE);
     let json = checked(&archive(&[loss(&forty), begin])).to_json();

@@ -46,7 +46,7 @@ fn text(report: &Report) -> String {
         .to_owned(),
         format!(
             "{} bytes, {} records, {} events",
-            report.bytes, report.stats.records, report.events
+            report.bytes, report.damage.stats.records, report.events
         ),
     ];
     providers(report, &mut lines);
@@ -69,16 +69,17 @@ fn providers(report: &Report, lines: &mut Vec<String>) {
 }
 
 fn damage(report: &Report, lines: &mut Vec<String>) {
-    lines.extend(report.stats.notes().map(str::to_owned));
+    let (stats, audit) = (&report.damage.stats, &report.damage.audit);
+    lines.extend(stats.notes().map(str::to_owned));
     lines.extend(report.errors.iter().map(|error| format!("error: {error}")));
     let more = report.error_count.saturating_sub(report.errors.len() as u64);
     let counts = [
         ("more errors", more),
-        ("references to unknown strings", report.audit.unknown_strings),
-        ("references to unknown threads", report.audit.unknown_threads),
-        ("records of unknown types", report.stats.unknown_records),
-        (notes::UNKNOWN_ARGUMENTS, report.audit.unknown_arguments),
-        (notes::SATURATED, report.audit.saturated_times),
+        ("references to unknown strings", audit.unknown_strings),
+        ("references to unknown threads", audit.unknown_threads),
+        ("records of unknown types", stats.unknown_records),
+        (notes::UNKNOWN_ARGUMENTS, audit.unknown_arguments),
+        (notes::SATURATED, audit.saturated_times),
         ("durations without a begin", report.ends_without_begin),
     ];
     push_counts(&counts, lines);
@@ -87,12 +88,12 @@ fn damage(report: &Report, lines: &mut Vec<String>) {
 fn losses(report: &Report, lines: &mut Vec<String>) {
     let counts = [
         ("overwritten older buffers", report.buffers_overwritten),
-        ("full buffers", report.buffers_full),
-        ("dropped records", report.records_dropped),
+        ("full buffers", report.damage.buffers_full),
+        ("dropped records", report.damage.records_dropped),
     ];
     push_counts(&counts, lines);
     let omitted: Vec<_> =
-        report.missing().omissions().map(|(what, number)| (what.event(), number)).collect();
+        report.damage.missing().omissions().map(|(what, number)| (what.event(), number)).collect();
     push_counts(&omitted, lines);
     for row in &report.dropped {
         let provider = row.provider.map_or("-".to_owned(), |id| id.to_string());

@@ -165,7 +165,7 @@ fn provider_events_of_a_provider_without_records_are_kept() {
     writer.record(&event("cat", "x", 5, EventKind::DurationBegin).into()).unwrap();
     let (output, summary, _) = merged(&[writer.into_inner()]);
     assert_eq!((summary.providers, summary.damage[0].buffers_full), (2, 1));
-    assert_eq!(check::check(Reader::new(&*output)).unwrap().buffers_full, 1);
+    assert_eq!(check::check(Reader::new(&*output)).unwrap().damage.buffers_full, 1);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn unresolved_references_stay_unresolved() {
     let archive = crate::testing::archive(&[broken.into()]);
     let verdict = |archive: &[u8]| {
         let report = check::check(Reader::new(archive)).unwrap();
-        (report.verdict(), report.audit.unknown_strings, report.audit.unknown_threads)
+        (report.verdict(), report.damage.audit.unknown_strings, report.damage.audit.unknown_threads)
     };
     assert_eq!(verdict(&archive), (Verdict::Malformed, 1, 1));
     assert_eq!(verdict(&merged(std::slice::from_ref(&archive)).0), (Verdict::Malformed, 1, 1));

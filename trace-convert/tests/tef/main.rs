@@ -26,7 +26,7 @@ pub(crate) fn archive(json: &[u8]) -> (Vec<u8>, tef::Summary) {
     let shift = tef::shift(tef::Limits::default(), || Ok(json)).unwrap_or(0);
     let summary = tef::to_fxt(tef::Reader::new(json).shifted(shift), &mut archive).unwrap();
     let report = check::check(Reader::new(&archive[..])).unwrap();
-    assert_eq!(report.stats.bad_records, 0, "{report:?}");
+    assert_eq!(report.damage.stats.bad_records, 0, "{report:?}");
     (archive, summary)
 }
 

@@ -61,7 +61,7 @@ fn losses_are_kept() {
     let again = again(&native);
     for archive in [&native, &again] {
         let report = check::check(Reader::new(&archive[..])).unwrap();
-        assert_eq!((report.records_dropped, report.buffers_overwritten), (LARGE + 3, 5));
+        assert_eq!((report.damage.records_dropped, report.buffers_overwritten), (LARGE + 3, 5));
         assert!(report.dropped.iter().any(|dropped| dropped.reason == "buffer full"));
     }
     // Ticks in arguments are converted as well.

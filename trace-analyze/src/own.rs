@@ -1,0 +1,16 @@
+//! Events of the tracing system itself.
+
+use trace_format::notes::{CATEGORY, CLOCK_ANCHOR};
+use trace_format::{Event, EventKind, Item};
+
+/// Returns whether the tracing system itself wrote an event.
+#[inline]
+pub fn is_own(item: &Item<'_>, event: &Event<'_>) -> bool {
+    matches!(event.kind, EventKind::Instant { .. }) && item.text(event.category) == CATEGORY
+}
+
+/// Returns whether an event is a clock anchor, which relates the clock of the archive to others.
+#[must_use]
+pub fn is_clock_anchor(item: &Item<'_>, event: &Event<'_>) -> bool {
+    is_own(item, event) && item.text(event.name) == CLOCK_ANCHOR
+}
