@@ -22,7 +22,8 @@ pub const EMPTY_ARGS: &str = "tef:args";
 /// commas.
 pub const ABSENT: &str = "tef:absent";
 
-/// The process whose threads are CPUs. Linux has no such pid; it is the largest that viewers accept.
+/// The process whose threads are CPUs. Linux has no such pid; it is the largest that viewers
+/// accept.
 pub const CPUS: u64 = u32::MAX as u64;
 
 /// An argument: the record was added for viewers and is not part of the document. A member of an

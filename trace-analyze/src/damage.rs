@@ -68,7 +68,8 @@ impl Damage {
         })
     }
 
-    /// Reads an archive to its end or to the first error of `look`, which gets every readable record.
+    /// Reads an archive to its end or to the first error of `look`, which gets every readable
+    /// record.
     ///
     /// # Errors
     ///

@@ -15,8 +15,8 @@ const MAX_NAMES: usize = 1 << 20;
 /// The time span of an archive, and its processes and threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Extent {
-    /// The earliest time of an event, in nanoseconds of its provider's clock, or `None` if there is no
-    /// event.
+    /// The earliest time of an event, in nanoseconds of its provider's clock, or `None` if there is
+    /// no event.
     pub start: Option<u64>,
     /// The latest begin or end of an event.
     pub end: Option<u64>,

@@ -1,9 +1,9 @@
 //! Formats that can be read as archives.
 //!
 //! Every analysis reads FXT. An [`InputFormat`] opens another format as a stream of FXT. It makes
-//! records while they are read: memory does not grow with the input, and there is no temporary file.
-//! A format implements [`Importer`] and opens it with [`imported`]. The example `importer.rs` imports a
-//! made-up format.
+//! records while they are read: memory does not grow with the input, and there is no temporary
+//! file. A format implements [`Importer`] and opens it with [`imported`]. The example `importer.rs`
+//! imports a made-up format.
 
 use std::io::{self, Read};
 
@@ -51,8 +51,8 @@ impl InputFormat for Fxt {
 
 /// Converts another format to records, in parts.
 pub trait Importer {
-    /// Writes the records of the next part of the input, if it has any. Returns `false` at the end of
-    /// the input.
+    /// Writes the records of the next part of the input, if it has any. Returns `false` at the end
+    /// of the input.
     ///
     /// # Errors
     ///

@@ -4,7 +4,8 @@
 //! - [`stats`] counts durations, operations, flows, counters and instants, with percentiles.
 //! - [`diff`] compares the statistics of archives.
 //! - [`critical`] follows the critical path of an operation or a flow.
-//! - [`extent`] returns the times between which an archive has events, and its processes and threads.
+//! - [`extent`] returns the times between which an archive has events, and its processes and
+//!   threads.
 //! - [`schedule`] returns the time that threads spent on a processor.
 //! - [`input`] opens other formats as archives.
 //! - [`spans`] assembles durations from their records, for an analysis of your own.

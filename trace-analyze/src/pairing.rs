@@ -1,16 +1,15 @@
-//! Which begins and ends belong together.
+//! Pairs of begins and ends.
 //!
-//! An end belongs to the innermost open begin of its category and name on its [`Track`]. Either may
-//! be empty, as where a format lets an end do without: then it matches any.
+//! An end belongs to the innermost open begin of its category and name on its [`Track`]. Some
+//! formats have ends without a category or a name: an empty one matches any.
 //!
-//! The events of a track can be of several threads, whose records stand in the archive in any
-//! order: an end can come before its begin, and an id that is used again can have its second end
+//! Several threads can write the events of a track, and the archive has the records of threads in
+//! any order. An end can come before its begin, and if an id is used again, its second end can come
 //! before its first. So a [`Pairing`] collects begins and ends and pairs them in the order of time.
-//! When there are too many it pairs the older half: what is nearer in the archive than that is
-//! paired as if the archive were in order.
+//! If there are too many, it pairs the older half.
 //!
-//! [`spans`](crate::spans), which also nests complete events and computes self times, decides by
-//! the same [`begin_of`].
+//! [`spans`](crate::spans), which also nests complete events and computes self times, uses the same
+//! [`begin_of`].
 
 mod open;
 mod outcomes;
@@ -21,13 +20,12 @@ use crate::catalog::{Catalog, LabelId};
 pub use open::OpenBegins;
 pub use outcomes::Outcome;
 
-/// How far down the begin of an end is looked for: an end whose begin is not
-/// there must not cost as much as there are open ones.
+/// The most open begins that are searched for the begin of an end. Without a limit, each end
+/// without a begin would search all of them.
 pub const MAX_SEARCH: usize = 1 << 10;
 
-/// Returns where among the open begins, from the outermost on, the one is that
-/// an end belongs to. `label` returns the label of a begin, and `None` for
-/// anything else that may be open.
+/// Returns the place of an end's begin in `open`, which has the outermost one first. `label`
+/// returns the label of a begin, and `None` for other elements.
 #[inline]
 pub fn begin_of<T>(
     catalog: &Catalog,
@@ -39,14 +37,14 @@ pub fn begin_of<T>(
     innermost(open, |open| label(open).is_some_and(|begin| pattern.matches(begin)))
 }
 
-/// Returns the place of the innermost one that matches, of those that are near.
+/// Returns the place of the innermost match.
 #[inline]
 fn innermost<T>(open: &[T], matches: impl Fn(&T) -> bool) -> Option<usize> {
     let inside = open.iter().rev().take(MAX_SEARCH).position(matches)?;
     Some(open.len() - 1 - inside)
 }
 
-/// What an end says about its begin.
+/// The begins that an end matches.
 #[derive(Debug)]
 struct Pattern<'a> {
     catalog: &'a Catalog,
@@ -63,7 +61,7 @@ impl<'a> Pattern<'a> {
         Self { catalog, end, any_category, any_name }
     }
 
-    /// Tells whether a begin with this label may be that of the end.
+    /// Returns whether the end may belong to a begin with this label.
     #[inline]
     fn matches(&self, begin: LabelId) -> bool {
         begin == self.end || ((self.any_category || self.any_name) && self.matches_in_part(begin))
@@ -76,7 +74,7 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// Where begins and ends are paired.
+/// A set of begins and ends that can be paired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Track {
     /// Durations of a thread, which are nested.
@@ -95,7 +93,7 @@ pub enum Track {
     },
 }
 
-/// A begin or an end, with a value of the user's.
+/// A begin or an end, with a value of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge<T> {
     /// Its track.
@@ -106,14 +104,14 @@ pub struct Edge<T> {
     pub label: LabelId,
     /// Whether it is an end.
     pub is_end: bool,
-    /// What goes with it.
+    /// The caller's value.
     pub value: T,
-    /// Its number, which grows along the archive.
+    /// Its number in the archive.
     number: u32,
 }
 
 impl<T> Edge<T> {
-    /// Returns the edge that an event is; `None` if it neither begins nor ends anything by itself.
+    /// Returns the edge of an event, or `None` if the event is neither a begin nor an end.
     pub fn of(catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>, value: T) -> Option<Self> {
         let koids = || item.thread(event.thread);
         let operation = |id| Track::Operation { process: koids().process, id };
@@ -134,9 +132,9 @@ impl<T> Edge<T> {
 /// Begins without an end, and ends without a begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Unpaired {
-    /// Begins that have not ended.
+    /// Begins without an end.
     pub begins: u64,
-    /// Ends whose begin is not there.
+    /// Ends without a begin.
     pub ends: u64,
 }
 
@@ -160,33 +158,34 @@ pub struct Pairing<T> {
 }
 
 impl<T: Copy> Pairing<T> {
-    /// Keeps at most so many edges; of those that find no other one, a quarter as many.
+    /// Creates a pairing that holds at most `max_waiting` edges, and a quarter as many unpaired
+    /// ones.
     #[must_use]
     pub fn new(max_waiting: usize) -> Self {
         Self { waiting: Vec::new(), max_waiting, next: 0, found: Vec::new() }
     }
 
-    /// Takes the next edge of the archive; returns what is decided by that. Edges that are given up
-    /// because too many wait are [`Outcome::Unpaired`].
+    /// Adds the next edge of the archive, and returns the outcomes that are certain. An edge that
+    /// is given up, because too many wait, is [`Outcome::Unpaired`].
     #[inline]
     pub fn push(&mut self, catalog: &Catalog, edge: Edge<T>) -> std::vec::Drain<'_, Outcome<T>> {
         self.waiting.push(Edge { number: self.next, ..edge });
         self.next = self.next.wrapping_add(1);
         if self.waiting.len() >= self.max_waiting {
-            self.make_room(catalog);
+            self.pair_older(catalog);
         }
         self.found.drain(..)
     }
 
-    /// Returns the rest, at the end of the archive.
+    /// Returns the remaining outcomes, at the end of the archive.
     pub fn finish(mut self, catalog: &Catalog) -> impl Iterator<Item = Outcome<T>> + use<'_, T> {
         sort(&mut self.waiting);
         outcomes::of_sorted(catalog, self.waiting)
     }
 
-    /// Pairs the older half. With what is newer, an end can still come whose begin is there.
+    /// Pairs the older half. The newest unpaired edges stay, because their other end may come.
     #[cold]
-    fn make_room(&mut self, catalog: &Catalog) {
+    fn pair_older(&mut self, catalog: &Catalog) {
         let newer = split_off_newer(&mut self.waiting, self.max_waiting / 2);
         sort(&mut self.waiting);
         let mut unpaired = Vec::new();
@@ -202,12 +201,12 @@ impl<T: Copy> Pairing<T> {
     }
 }
 
-/// Sorts by track and time; edges of one time stay in the order of the archive.
+/// Sorts by track and time. Edges of one time stay in the order of the archive.
 fn sort<T>(edges: &mut [Edge<T>]) {
     edges.sort_unstable_by_key(|edge| (edge.track, edge.nanos, edge.number));
 }
 
-/// Returns the `count` newest, and leaves the others.
+/// Splits off the `count` newest edges.
 fn split_off_newer<T>(edges: &mut Vec<Edge<T>>, count: usize) -> Vec<Edge<T>> {
     let older = edges.len().saturating_sub(count);
     if older < edges.len() {

@@ -1,4 +1,4 @@
-//! When threads were on a processor, from scheduling records.
+//! The time that threads spent on a processor, from scheduling records.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -8,14 +8,13 @@ use trace_format::{Item, ReadError, Reader};
 use crate::scheduling::{Switch, Turns};
 use crate::Damage;
 
-/// The most times on a processor that are kept.
+/// The most turns that are kept.
 const MAX_TURNS: usize = 8 << 20;
 
-/// When threads were on a processor.
+/// The times at which threads were on a processor.
 ///
-/// Times are in nanoseconds; the clock of the provider of the scheduling
-/// records and those of the others must have started together, as they do on
-/// one machine.
+/// Times are in nanoseconds. The clock of the provider of scheduling records and the clocks of
+/// other providers must have started together, as on one machine.
 #[derive(Debug, Default)]
 pub struct Schedule {
     threads: HashMap<u64, Vec<OnCpu>>,
@@ -24,12 +23,12 @@ pub struct Schedule {
     turns: usize,
 }
 
-/// A time on a processor.
+/// A turn of a thread on a processor.
 #[derive(Debug, Clone, Copy)]
 struct OnCpu {
     from: u64,
     to: u64,
-    /// The sum of the turns before this one.
+    /// The sum of earlier turns.
     before: u64,
 }
 
@@ -46,15 +45,14 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// Tells whether there was more than is kept: [`Schedule::on_cpu`] then
-    /// knows nothing.
+    /// Returns whether there are too many turns. [`Schedule::on_cpu`] then returns `None`.
     #[must_use]
     pub fn is_too_long(&self) -> bool {
         self.turns > MAX_TURNS
     }
 
-    /// Returns how many nanoseconds between two times a thread was on a
-    /// processor; `None` if there is no scheduling record about it.
+    /// Returns the nanoseconds between two times that a thread was on a processor, or `None` if it
+    /// has no turns.
     #[must_use]
     pub fn on_cpu(&self, thread: u64, from: u64, to: u64) -> Option<u64> {
         let turns = self.threads.get(&thread)?;
@@ -64,7 +62,7 @@ impl Schedule {
     fn record(&mut self, item: &Item<'_>) {
         let Some(switch) = Switch::of(item) else { return };
         let start = *self.start.get_or_insert(switch.nanos);
-        // Without an end, what happened between is missing.
+        // A turn without an end lacks a switch.
         if let Some((turn, (to, _))) =
             self.running.push(&switch, ()).and_then(|turn| Some((turn, turn.to?)))
         {
@@ -80,7 +78,7 @@ impl Schedule {
         self.threads.entry(thread).or_default().push(OnCpu { from, to: to.max(from), before: 0 });
     }
 
-    /// Puts the turns in order and adds them up.
+    /// Sorts the turns and adds them up.
     fn finish(&mut self) {
         for turn in self.running.finish() {
             self.turn(turn.task.thread, turn.from.unwrap_or(0), u64::MAX);
@@ -89,8 +87,8 @@ impl Schedule {
             self.threads.clear();
         }
         for turns in self.threads.values_mut() {
-            // That one ran since the start is a guess, which must not reach into
-            // what is known: nothing runs twice at a time.
+            // A turn from the start is a guess. It must not overlap others, because a thread runs
+            // on one processor at a time.
             turns.sort_by_key(|turn| (turn.to, turn.from));
             let (mut last, mut sum) = (0, 0u64);
             for turn in turns {
@@ -103,7 +101,7 @@ impl Schedule {
     }
 }
 
-/// Returns how many nanoseconds of the turns are before `time`.
+/// Returns the nanoseconds of the turns before `time`.
 fn until(turns: &[OnCpu], time: u64) -> u64 {
     let place = turns.partition_point(|turn| turn.from < time);
     let turn = place.checked_sub(1).and_then(|place| turns.get(place));
@@ -132,7 +130,7 @@ mod tests {
             switch(120, 1, 0, 7),
             switch(130, 1, 7, 9),
             switch(150, 0, 8, 7),
-            // That 8 came on is missing: it is not known since when.
+            // The switch to 8 is missing.
             switch(160, 1, 8, 0),
             switch(180, 0, 7, 0),
         ];
@@ -145,13 +143,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_runs_twice_at_a_time() {
+    fn turns_of_a_thread_do_not_overlap() {
         let records = [
             switch(0, 0, 9, 7),
             switch(500, 0, 7, 9),
-            // Since when it ran there is not known.
+            // The switch to 7 is missing.
             switch(1000, 1, 7, 3),
-            // Those of two clocks that disagree.
+            // Two processors claim the thread at one time.
             switch(1100, 2, 9, 7),
             switch(1150, 3, 9, 7),
         ];

@@ -1,4 +1,4 @@
-//! Scheduling records: switches of CPUs from one thread to another, and the turns between them.
+//! Scheduling records: switches of CPUs between threads, and turns of threads on CPUs.
 
 use std::collections::HashMap;
 
@@ -8,20 +8,20 @@ use trace_format::{Arguments, Item, Record, ThreadKoids, Value};
 use crate::arguments;
 use crate::carried::ADDED;
 
-/// The weight that says that a processor is idle.
+/// The weight of an idle processor.
 const IDLE: i64 = i32::MIN as i64;
 
 /// A thread that a CPU runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
-    /// 0 if it is none: the processor is idle.
+    /// Its koid, or 0 if the processor is idle.
     pub thread: u64,
-    /// Of Linux's threads the priority.
+    /// Its weight; its priority on Linux.
     pub weight: Option<i64>,
 }
 
 impl Task {
-    /// `name` is that of the argument with the weight.
+    /// Returns a task. `name` is the name of the argument with its weight.
     pub fn of(item: &Item<'_>, thread: u64, arguments: &Arguments<'_>, name: &str) -> Self {
         let weight = arguments::named(item, arguments, name).find_map(|value| match value {
             Value::Int32(value) => Some(value.into()),
@@ -36,28 +36,28 @@ impl Task {
     }
 }
 
-/// A CPU, with the provider whose records are about it.
+/// A CPU, with the provider of its records.
 pub type Cpu = (Option<u32>, u16);
 
-/// A change of the thread that a CPU runs.
+/// A switch of a CPU from one thread to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
     /// The CPU.
     pub cpu: Cpu,
-    /// When, in nanoseconds.
+    /// The time in nanoseconds.
     pub nanos: u64,
     /// The thread that ran.
     pub outgoing: Task,
-    /// The state of that thread from now on.
+    /// The new state of that thread.
     pub state: ThreadState,
     /// The thread that runs now.
     pub incoming: Task,
-    /// Both threads, if the record names their processes.
+    /// Both threads, if the record has their processes.
     pub koids: Option<(ThreadKoids, ThreadKoids)>,
 }
 
 impl Switch {
-    /// Returns the switch that `item`'s record is, if it is one.
+    /// Returns the switch of a record, or `None` if the record is not a switch.
     #[must_use]
     pub fn of(item: &Item<'_>) -> Option<Self> {
         match &item.record {
@@ -93,32 +93,32 @@ impl Switch {
     }
 }
 
-/// A time of a thread on a CPU.
+/// A turn of a thread on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn<T> {
     /// The CPU.
     pub cpu: Cpu,
-    /// The thread, never that of an idle CPU.
+    /// The thread. An idle CPU has no turn.
     pub task: Task,
-    /// The thread's process, if it is known.
+    /// The thread's process, if the switch has it.
     pub process: Option<u64>,
-    /// Since when, in nanoseconds; `None` if that is before the CPU's first switch.
+    /// The begin in nanoseconds, or `None` if it is before the CPU's first switch.
     pub from: Option<u64>,
-    /// Until when, with the thread's state from then on; `None` if that is missing.
+    /// The end in nanoseconds, with the thread's new state, or `None` if the switch is missing.
     pub to: Option<(u64, ThreadState)>,
-    /// What goes with the switch at its begin.
+    /// The caller's value of the switch at its begin.
     pub value: T,
 }
 
-/// Puts turns together from the switches of each CPU in the order of time.
+/// Assembles turns from the switches of each CPU, in the order of time.
 #[derive(Debug, Default)]
 pub struct Turns<T> {
     running: HashMap<Cpu, Turn<T>>,
 }
 
 impl<T: Copy + Default> Turns<T> {
-    /// Takes the next switch; returns the turn that it ends. If the thread that goes is not the one
-    /// that came, what happened between is missing, and so is the turn's end.
+    /// Adds the next switch, and returns the turn that it ends. If the outgoing thread is not the
+    /// last incoming one, a switch is missing, and the turn has no end.
     pub fn push(&mut self, switch: &Switch, value: T) -> Option<Turn<T>> {
         let Switch { cpu, nanos, outgoing, state, incoming, koids } = *switch;
         let processes = koids.map(|(outgoing, incoming)| (outgoing.process, incoming.process));
@@ -137,7 +137,7 @@ impl<T: Copy + Default> Turns<T> {
         Some(turn).filter(|turn| turn.task.thread != 0)
     }
 
-    /// Returns the turns that have not ended, by CPU.
+    /// Returns the turns without an end, by CPU.
     pub fn finish(&mut self) -> Vec<Turn<T>> {
         let running = self.running.drain().map(|(_, turn)| turn);
         let mut open: Vec<Turn<T>> = running.filter(|turn| turn.task.thread != 0).collect();
@@ -146,7 +146,7 @@ impl<T: Copy + Default> Turns<T> {
     }
 }
 
-/// Returns the thread that woke the other one up, if the record says so.
+/// Returns the thread that woke up the thread of a record, if the record has it.
 pub fn waker(item: &Item<'_>, arguments: &Arguments<'_>) -> Option<u64> {
     arguments::named(item, arguments, "waker").find_map(|value| match value {
         Value::Koid(koid) => Some(koid),
@@ -154,8 +154,8 @@ pub fn waker(item: &Item<'_>, arguments: &Arguments<'_>) -> Option<u64> {
     })
 }
 
-/// Tells whether the arguments say more than is said here.
-pub fn say_more(item: &Item<'_>, arguments: &Arguments<'_>) -> bool {
+/// Returns whether there are arguments that this module does not read.
+pub fn has_other_arguments(item: &Item<'_>, arguments: &Arguments<'_>) -> bool {
     const KNOWN: [&str; 5] = ["outgoing_weight", "incoming_weight", "weight", "waker", ADDED];
     arguments.iter().any(|argument| !KNOWN.contains(&&*item.text(argument.name)))
 }

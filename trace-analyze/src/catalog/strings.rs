@@ -7,8 +7,8 @@ use super::DenseMap;
 /// The memory of a string beside its bytes.
 const OVERHEAD_BYTES: usize = 40;
 
-/// Different strings, numbered from 0 in the order of appearance. They share one allocation, because
-/// an archive can have millions of short ones.
+/// Different strings, numbered from 0 in the order of appearance. They share one allocation,
+/// because an archive can have millions of short ones.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     text: String,

@@ -1,11 +1,11 @@
-//! Begins that are open, for streams that are in order: each end finds its begin at once.
+//! Open begins, for streams in the order of time, where each end comes after its begin.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use super::innermost;
 
-/// The begins on each track that have not ended.
+/// The begins on each track without an end so far.
 #[derive(Debug)]
 pub struct OpenBegins<K, T> {
     open: HashMap<K, Vec<T>>,
@@ -14,13 +14,13 @@ pub struct OpenBegins<K, T> {
 }
 
 impl<K: Hash + Eq, T> OpenBegins<K, T> {
-    /// Keeps at most so many begins; others are not found again.
+    /// Creates a set that keeps at most `max_count` begins.
     #[must_use]
     pub fn new(max_count: usize) -> Self {
         Self { open: HashMap::new(), count: 0, max_count }
     }
 
-    /// Takes a begin; returns whether it is kept.
+    /// Adds a begin, and returns whether it is kept.
     pub fn begin(&mut self, track: K, begin: T) -> bool {
         let is_kept = self.count < self.max_count;
         if is_kept {
@@ -36,8 +36,8 @@ impl<K: Hash + Eq, T> OpenBegins<K, T> {
         open.get(innermost(open, matches)?)
     }
 
-    /// Takes the innermost open begin of a track that matches; returns it, with the number of
-    /// begins within it, which stay open.
+    /// Removes the innermost open begin of a track that matches. Returns it, with the number of
+    /// begins in it, which stay open.
     pub fn end(&mut self, track: &K, matches: impl Fn(&T) -> bool) -> Option<(T, usize)> {
         let open = self.open.get_mut(track)?;
         let place = innermost(open, matches)?;
@@ -50,19 +50,19 @@ impl<K: Hash + Eq, T> OpenBegins<K, T> {
         Some((begin, inside))
     }
 
-    /// Takes the innermost open begins of a track.
+    /// Removes the `number` innermost open begins of a track.
     pub fn cut(&mut self, track: &K, number: usize) {
         for _ in 0..number {
             self.end(track, |_| true);
         }
     }
 
-    /// Forgets the open begins of a track.
+    /// Removes all open begins of a track.
     pub fn forget(&mut self, track: &K) {
         self.count -= self.open.remove(track).map_or(0, |open| open.len());
     }
 
-    /// Returns the number of open begins of a track, of which [`MAX_SEARCH`](super::MAX_SEARCH) are
+    /// Returns the number of open begins of a track. [`MAX_SEARCH`](super::MAX_SEARCH) of them are
     /// searched for the begin of an end.
     #[must_use]
     pub fn depth(&self, track: &K) -> usize {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_has_the_innermost_begin_that_matches() {
+    fn an_end_takes_the_innermost_begin_that_matches() {
         let mut open = OpenBegins::new(3);
         for begin in ["a", "b", "a"] {
             assert!(open.begin(1, begin));

@@ -1,4 +1,4 @@
-//! Pairing of the edges of one track after the other.
+//! Pairing of sorted edges, one track after the other.
 
 use std::collections::VecDeque;
 use std::iter;
@@ -6,7 +6,7 @@ use std::iter;
 use super::{begin_of, Edge, Pattern, Track};
 use crate::catalog::Catalog;
 
-/// What becomes of begins and ends.
+/// The result for a begin, an end, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome<T> {
     /// A begin with its end.
@@ -16,18 +16,18 @@ pub enum Outcome<T> {
         /// The end, not before it.
         end: Edge<T>,
     },
-    /// A begin whose end is missing: a duration around it has ended.
+    /// A begin without an end, in a duration that has ended.
     Cut {
         /// The begin.
         begin: Edge<T>,
-        /// When the duration around it has ended, in nanoseconds.
+        /// The time of the end of the duration around it, in nanoseconds.
         over: u64,
     },
     /// A begin without an end, or an end without a begin.
     Unpaired(Edge<T>),
 }
 
-/// Returns what becomes of edges that are sorted, one track at a time.
+/// Returns the outcomes of edges that are sorted by track and time.
 pub(super) fn of_sorted<T: Copy>(
     catalog: &Catalog,
     edges: Vec<Edge<T>>,
@@ -55,7 +55,7 @@ fn pair<T: Copy>(
     let (mut open, mut ends): (Vec<Edge<T>>, Vec<Edge<T>>) = Default::default();
     for edge in edges {
         if !edge.is_end {
-            // An end can stand before a begin of the same time, of another thread.
+            // An end can precede a begin of another thread at the same time.
             let is_its = |end: &&Edge<T>| {
                 end.nanos == edge.nanos && Pattern::new(catalog, end.label).matches(edge.label)
             };

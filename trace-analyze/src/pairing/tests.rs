@@ -7,7 +7,7 @@ const OPERATION: Track = Track::Operation { process: 1, id: 2 };
 const FLOW: Track = Track::Flow { id: 7 };
 
 #[test]
-fn what_an_end_leaves_out_matches_any() {
+fn an_empty_category_or_name_of_an_end_matches_any() {
     let mut catalog = Catalog::default();
     let mut label = |category, name| {
         let (category, name) = (catalog.intern(category), catalog.intern(name));
@@ -27,13 +27,13 @@ fn what_an_end_leaves_out_matches_any() {
         let found = begin_of(&catalog, end, &open, |label| Some(*label));
         assert_eq!(found, place, "{}:{}", catalog.category(end), catalog.name(end));
     }
-    // What is no begin is passed over.
+    // Elements that are not begins are skipped.
     let found = begin_of(&catalog, open[3], &open, |label| (*label == open[0]).then_some(*label));
     assert_eq!(found, Some(0));
 }
 
 /// An edge is a name, a time, and whether it is an end. Returns pairs and cuts, sorted, and the
-/// edges without another one.
+/// number of unpaired edges.
 fn paired(
     max_waiting: usize,
     track: Track,
@@ -62,7 +62,7 @@ fn paired(
 const NONE: Unpaired = Unpaired { begins: 0, ends: 0 };
 
 #[test]
-fn in_any_order() {
+fn edges_in_any_order_are_paired_by_time() {
     for track in [THREAD, OPERATION, FLOW] {
         let edges = [("a", 30, true), ("a", 10, false), ("a", 40, true), ("a", 30, false)];
         assert_eq!(paired(100, track, &edges), (vec![(10, 30), (30, 40)], NONE));
@@ -78,7 +78,7 @@ fn in_any_order() {
 }
 
 #[test]
-fn inside_of_what_has_ended() {
+fn begins_in_an_ended_duration_are_cut() {
     let edges = [("a", 1, false), ("b", 2, false), ("a", 3, true), ("b", 4, true)];
     let unpaired = Unpaired { begins: 0, ends: 1 };
     assert_eq!(paired(100, THREAD, &edges), (vec![(1, 3), (2, 3)], unpaired));
@@ -92,7 +92,7 @@ fn the_oldest_of_too_many_are_given_up() {
     let (pairs, unpaired) = paired(16, OPERATION, &edges);
     assert_eq!(pairs.len() as u64 + unpaired.begins, 100);
     assert!(pairs.ends_with(&[(98, 102), (99, 101)]), "{pairs:?}");
-    // What ends soon is found all the same.
+    // Short operations are still paired.
     let nested = |at: u64| [("a", 2 * at + 1, true), ("a", 2 * at, false)];
     let edges: Vec<_> = (0..100).flat_map(nested).collect();
     let (pairs, unpaired) = paired(16, THREAD, &edges);
@@ -101,8 +101,8 @@ fn the_oldest_of_too_many_are_given_up() {
 }
 
 proptest! {
-    /// Operations one after another on four ids, each end on any thread, and
-    /// the threads' chunks in any order.
+    /// Consecutive operations with four ids. Each begin and end is on any thread, and the chunks of
+    /// the threads are in any order.
     #[test]
     fn the_order_of_chunks_does_not_matter(
         operations in prop::collection::vec((0..4u64, 1..9u64, 1..9u64, 0..3u64, 0..3u64), 1..60),

@@ -8,7 +8,7 @@ use trace_format::{Item, ThreadKoids, ThreadWakeup};
 
 use super::exporter::{Head, JsonExporter};
 use trace_analyze::carried::{ADDED, CPUS};
-use trace_analyze::scheduling::{say_more, waker, Switch, Task, Turn};
+use trace_analyze::scheduling::{has_other_arguments, waker, Switch, Task, Turn};
 
 /// The thread id of CPU 0. It is beyond the thread ids of Linux, because Perfetto merges threads of
 /// one id.
@@ -24,7 +24,7 @@ impl JsonExporter {
         }
         self.pass(nanos);
         let arguments = item.record.arguments();
-        if say_more(item, &arguments) {
+        if has_other_arguments(item, &arguments) {
             self.begin_on_cpu("i", "context switch", cpu, nanos);
             self.scope(InstantScope::Thread);
             self.begin_arguments();
