@@ -1,25 +1,25 @@
-//! The critical path of an async operation or a flow: what it waited for, and
-//! what ran meanwhile.
+//! The critical path of an async operation or a flow: the durations that ran for it, and its waits.
 //!
 //! # Operations
 //!
-//! The path is followed from the operation's end backwards. While one of its
-//! polls ran (a duration with its id as the argument `task`, as traced futures
-//! have it), that is on the path. Between two polls it waited: for the last to
-//! be over of the operations whose `parent` it is, if one was over by the end of
-//! the poll that the wait led to; else for the one that was polled longest in
-//! that poll, as are those that it polls itself. That one's own path takes the
-//! place of the wait. What is left is waiting for something that is not in the
-//! archive: a timer, the network, a processor.
+//! The path starts at the operation's end and goes back to its begin. The operation's polls are on
+//! the path: durations with its id as the argument `task`, as traced futures have it. Between two
+//! polls the operation waited for one of its children, the operations with its id as the argument
+//! `parent`:
+//!
+//! 1. for the last child that ended, if one ended by the end of the second poll,
+//! 2. else for the child that was polled longest during the second poll.
+//!
+//! The child's path replaces the wait. The other waits are for events that are not in the archive:
+//! a timer, the network, a processor.
 //!
 //! # Flows
 //!
-//! The path goes from the flow's begin over its steps to its end. From each of
-//! them on, the innermost duration around it runs; when that is over, the flow
-//! waits for the next.
+//! The path goes from the flow's begin over its steps to its end. At each of these points, the
+//! innermost duration around the point runs. After its end, the flow waits for the next point.
 //!
-//! An archive is read three times. Memory grows with the number of different
-//! names, and with how many operations the one has made.
+//! An archive is read three times. Memory grows with the number of names, and with the number of
+//! operations that the chosen one started.
 
 mod choose;
 mod flow;
@@ -34,22 +34,38 @@ pub use choose::{slowest, Choice, Chosen, Found};
 /// A part of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// When it began, in nanoseconds of the clock.
+    /// The time of its begin, in nanoseconds.
     pub from: u64,
-    /// When it was over.
+    /// The time of its end.
     pub to: u64,
-    /// How many operations are around that which it is of.
+    /// The number of operations around its own one.
     pub depth: usize,
-    /// The category of what ran or waited.
+    /// The category of the duration or operation.
     pub category: String,
-    /// The name of what ran or waited.
+    /// The name of the duration or operation.
     pub name: String,
-    /// Where it ran; `None` if it waited.
+    /// The thread that ran, or `None` for a wait.
     pub thread: Option<ThreadKoids>,
 }
 
-/// Returns the path of what was chosen, without gaps, in the order of time.
-/// `open` opens the archive again from its start.
+impl Segment {
+    /// Adds a segment, unless it has no length.
+    fn push(
+        segments: &mut Vec<Self>,
+        (from, to): (u64, u64),
+        depth: usize,
+        (category, name): (&str, &str),
+        thread: Option<ThreadKoids>,
+    ) {
+        if from < to {
+            let (category, name) = (category.to_owned(), name.to_owned());
+            segments.push(Self { from, to, depth, category, name, thread });
+        }
+    }
+}
+
+/// Returns the path of an operation or a flow, without gaps and in the order of time. `open` opens
+/// the archive again from its start.
 ///
 /// # Errors
 ///

@@ -1,37 +1,30 @@
-//! Durations put together from begin, end and complete events.
+//! Durations assembled from begin, end and complete events.
 //!
-//! An archive has the events of a thread in pieces: a duration is one complete
-//! event, or a begin and an end with anything between them; a complete event
-//! stands where its duration begins (as our own archives have it) or where it
-//! ends, behind all that is in it (as other programs write it); a buffer's
-//! chunks can be out of order. [`Spans`] makes whole durations of them, with
-//! the time in each that no inner duration takes, in one pass.
+//! The records of a thread can come in any order. A complete event stands where its duration
+//! begins, as in our own archives, or where it ends, after all inner durations, as other programs
+//! write it. The chunks of a buffer can be out of order. [`Spans`] assembles durations in one pass,
+//! with their self time: the time that no inner duration takes.
 //!
-//! # How
+//! # Method
 //!
-//! Each thread of each provider is by itself: its times are ticks of one clock. If the provider
-//! says that its clock has another rate from now on, what is open by then ends with the old one,
-//! without an end. Its events pass through a window that puts them in the order of time, and then
-//! over a stack of the durations that are open there. A duration that comes behind what is in it
-//! takes over the closed durations that it encloses; their lengths are kept for that.
+//! Threads of a provider are independent: the times of each are ticks of one clock. If the provider
+//! changes the rate of its clock, open durations end without an end. A window sorts the events of a
+//! thread by time, and a stack has its open durations. If a complete event comes after its inner
+//! durations, it takes their lengths from a list of closed durations.
 //!
-//! # What is exact
+//! # Precision
 //!
-//! - Times, always.
-//! - The self time, if events are out of order by less than 8192 events of
-//!   their thread, and complete events that stand behind what is in them have
-//!   less than 200,000 durations directly in them. Beyond that, a duration
-//!   that is out of order may count for the wrong one around it, and lengths
-//!   are kept for groups of neighbours; [`Oddities::misplaced`] counts what
-//!   may be wrong.
+//! - Times are exact.
+//! - The self time is exact if events are out of order by less than 8192 events of their thread,
+//!   and complete events after their inner durations have less than 200,000 of them. Beyond that, a
+//!   duration may count for a wrong outer one, and neighbours share one length;
+//!   [`Oddities::misplaced`] counts the durations that may be wrong.
 //!
-//! # What is odd
+//! # Unpaired events
 //!
-//! An end belongs to the innermost open begin of the same category and name,
-//! among the 1024 innermost; where its category or its name is empty, any will
-//! do. Begins inside that one have lost their end. What has lost its other half,
-//! before the archive's start, behind its end, or in a gap, has no length: it is
-//! counted and left out.
+//! An end belongs to the innermost open begin of its category and name, among the 1024 innermost.
+//! An empty category or name matches any. Begins inside that one have no end. Begins without an
+//! end, and ends without a begin, are counted and skipped.
 
 mod pending;
 mod thread;
@@ -42,8 +35,7 @@ use trace_format::{Event, EventKind, Item, Record, ThreadKoids, TickRate};
 use crate::catalog::{Catalog, LabelId, ThreadId};
 use thread::ThreadSpans;
 
-/// The most durations whose lengths are kept for one that may enclose them, on
-/// all threads together.
+/// The most closed durations that are kept for a later one around them, on all threads.
 const MAX_PENDING: usize = 1 << 20;
 
 /// The most events in the windows of all threads.
@@ -56,27 +48,27 @@ pub struct Span {
     pub label: LabelId,
     /// Its thread, of [`Spans::catalog`].
     pub thread: ThreadId,
-    /// The same thread.
+    /// Its thread's koids.
     pub koids: ThreadKoids,
     /// The clock of its times.
     pub rate: TickRate,
-    /// When it began, in ticks of its thread's clock.
+    /// The time of its begin, in ticks of its thread's clock.
     pub begin: u64,
-    /// When it ended, not before it began.
+    /// The time of its end, not before the begin.
     pub end: u64,
-    /// How much of it no duration directly in it takes, in ticks.
+    /// The time that no inner duration takes, in ticks.
     pub self_ticks: u64,
 }
 
 impl Span {
-    /// Returns how long it took, in nanoseconds, rounded to the nearest.
+    /// Returns its length in nanoseconds, rounded to the nearest.
     #[inline]
     #[must_use]
     pub fn nanos(&self) -> u64 {
         self.rate.length_to_nanos(self.end - self.begin)
     }
 
-    /// Returns how much of that no duration directly in it takes.
+    /// Returns its self time in nanoseconds.
     #[inline]
     #[must_use]
     pub fn self_nanos(&self) -> u64 {
@@ -84,21 +76,20 @@ impl Span {
     }
 }
 
-/// What did not fit together, in events.
+/// The number of unpaired and malformed events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Oddities {
-    /// Begins whose end is not there.
+    /// Begins without an end.
     pub begins_without_end: u64,
-    /// Ends whose begin is not there.
+    /// Ends without a begin.
     pub ends_without_begin: u64,
-    /// Complete events that end before they begin; taken as of length 0.
+    /// Complete events that end before they begin. Their length is 0.
     pub reversed: u64,
-    /// Durations so far out of order that the self time of what is around
-    /// them may be wrong.
+    /// Durations so far out of order that the self time of the durations around them may be wrong.
     pub misplaced: u64,
 }
 
-/// Puts durations together.
+/// Assembles durations.
 ///
 /// # Examples
 ///
@@ -126,7 +117,7 @@ pub struct Spans {
     done: Done,
 }
 
-/// What is complete.
+/// Completed durations, and counts.
 #[derive(Debug, Default)]
 struct Done {
     spans: Vec<Span>,
@@ -134,19 +125,19 @@ struct Done {
 }
 
 impl Spans {
-    /// Returns the names and threads of what went through here.
+    /// Returns the names and threads so far.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
 
-    /// Returns the same to number more names.
+    /// Returns the names and threads so far, for a caller that numbers more of them.
     pub fn catalog_mut(&mut self) -> &mut Catalog {
         &mut self.catalog
     }
 
-    /// Takes the next record of the archive, of any type; returns the durations that are complete
-    /// by now, in no particular order.
+    /// Adds the next record of the archive, of any type. Returns the durations that are complete
+    /// now, in no particular order.
     #[inline]
     pub fn record(&mut self, item: &Item<'_>) -> std::vec::Drain<'_, Span> {
         match &item.record {
@@ -187,14 +178,14 @@ impl Spans {
         }
         self.waiting += 1;
         if spans.push(entry) || self.waiting > MAX_WAITING {
-            self.make_room(thread);
+            self.advance(thread);
         }
     }
 
-    /// Moves events out of a full window, or out of all of them.
+    /// Empties half of a full window, or of all windows if they have too many events.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, thread: ThreadId) {
+    fn advance(&mut self, thread: ThreadId) {
         if self.waiting > MAX_WAITING {
             for spans in &mut self.threads {
                 spans.advance(&self.catalog, &mut self.done);
@@ -210,7 +201,7 @@ impl Spans {
         }
     }
 
-    /// Returns the rest, at the end of the archive.
+    /// Returns the remaining durations, at the end of the archive.
     pub fn finish(&mut self) -> std::vec::Drain<'_, Span> {
         for spans in &mut self.threads {
             spans.finish(&self.catalog, &mut self.done);
@@ -218,7 +209,7 @@ impl Spans {
         self.done.spans.drain(..)
     }
 
-    /// Returns what did not fit together so far.
+    /// Returns the number of unpaired and malformed events so far.
     #[must_use]
     pub fn oddities(&self) -> Oddities {
         self.done.oddities

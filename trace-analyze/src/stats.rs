@@ -1,25 +1,22 @@
-//! How often things happened, how long they took, and how that is spread.
+//! Counts, totals and percentiles.
 //!
-//! | what       | a row for each                            | the values                        |
-//! |------------|-------------------------------------------|-----------------------------------|
-//! | durations  | category and name                         | from begin to end, see [`spans`](crate::spans) |
-//! | async      | category and name                         | from begin to end of the operation with the same process, category, name and id |
-//! | flows      | category and name                         | from the flow's begin to its end: same category, name and id |
-//! | counters   | category, name, id and series             | what was counted                  |
-//! | instants   | category and name                         | none, they are counted            |
+//! | rows       | one for each                  | values                                          |
+//! |------------|-------------------------------|-------------------------------------------------|
+//! | durations  | category and name             | from begin to end, see [`spans`](crate::spans)  |
+//! | async      | category and name             | from begin to end of the operation with the same process, category, name and id |
+//! | flows      | category and name             | from begin to end of the flow with the same category, name and id |
+//! | counters   | category, name, id and series | the counter's values                            |
+//! | instants   | category and name             | none, they are counted                          |
 //!
-//! A begin and its end are paired by time: their records may stand in the
-//! archive in any order.
+//! Begins and ends are paired by time: their records may be in any order.
 //!
-//! With [`Grouping`] there are such rows for each process or thread: that of
-//! the beginning.
+//! [`Grouping`] separates the rows by the process or thread of the begin.
 //!
-//! Percentiles are values that occurred: the smallest one that at least so many
-//! percent of all values do not exceed. Of more than 2048 values in a row they
-//! are kept in 256 classes for each power of two, so that a percentile is right
+//! A percentile is the smallest value that at least this share of all values does not exceed. A row
+//! with more than 2048 values has 256 classes for each power of two, so that a percentile is right
 //! within 0.2 %. Minimum, maximum, sum and mean are exact.
 //!
-//! Memory grows with how many rows there are, and with what is open at once.
+//! Memory grows with the number of rows, and of open durations, operations and flows.
 
 mod collector;
 mod counters;
@@ -45,82 +42,80 @@ pub use joined::JoinedNames;
 pub use json::PERCENTILES;
 pub(crate) use sample::Sample;
 
-/// What has rows of its own.
+/// The separation of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Grouping {
-    /// All processes and threads are taken together.
+    /// A row has all processes and threads.
     #[default]
     Together,
-    /// Each process.
+    /// A row has one process.
     Process,
-    /// Each thread.
+    /// A row has one thread.
     Thread,
 }
 
-/// What happened on whose part.
+/// A process, or a thread of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Group {
-    /// The process, and with [`Grouping::Thread`] the thread, else 0.
+    /// The process and the thread. The thread is 0 with [`Grouping::Process`].
     pub koids: ThreadKoids,
-    /// The process's name, empty if the archive has none.
+    /// The process's name, or an empty string if it has none.
     pub process_name: String,
-    /// The thread's name, empty if the archive has none.
+    /// The thread's name, or an empty string if it has none.
     pub thread_name: String,
 }
 
-/// What has one category and name.
+/// The durations, operations, flows or instants of a category and name.
 #[derive(Debug, Clone, Default)]
 pub struct Row {
     /// The category.
     pub category: String,
     /// The name.
     pub name: String,
-    /// On whose part; `None` with [`Grouping::Together`].
+    /// The process or thread, or `None` with [`Grouping::Together`].
     pub group: Option<Group>,
-    /// How long they took, in nanoseconds.
+    /// The lengths in nanoseconds.
     pub lengths: Distribution,
-    /// Of durations, how much of that no duration directly in them takes.
+    /// The self time of durations: the time that no inner duration takes.
     pub self_nanos: u64,
-    /// Of durations, how much of it they were on a processor; `None` if
-    /// that is not known.
+    /// The time of durations on a processor, or `None` without scheduling records.
     pub on_cpu_nanos: Option<u64>,
-    /// Some of them with their times, of those that [`diff`](crate::diff) reads.
+    /// A sample of the lengths with their times, for [`diff`](crate::diff).
     pub(crate) sample: Sample,
 }
 
-/// What an archive's events have in common.
+/// The statistics of an archive.
 #[derive(Debug, Default)]
 pub struct Report {
     /// The categories of all events.
     pub categories: BTreeSet<String>,
     /// Durations on threads.
     pub durations: Vec<Row>,
-    /// Operations across threads.
+    /// Async operations.
     pub operations: Vec<Row>,
     /// Flows.
     pub flows: Vec<Row>,
     /// Series of counters.
     pub counters: Vec<CounterRow>,
-    /// Values of counters that are no numbers.
+    /// Values of counters that are not numbers.
     pub counter_values_left_out: u64,
     /// Instants; their lengths are all 0.
     pub instants: Vec<Row>,
-    /// Context switches, which [`Schedule::read`] makes something of.
+    /// Context switches, which [`Schedule::read`] uses.
     pub context_switches: u64,
-    /// What of the durations did not fit together.
+    /// Unpaired and malformed durations.
     pub oddities: Oddities,
-    /// Operations of which one half is there.
+    /// Begins of operations without an end, and ends without a begin.
     pub unpaired_operations: Unpaired,
-    /// Flows of which one half is there.
+    /// Begins of flows without an end, and ends without a begin.
     pub unpaired_flows: Unpaired,
     /// Names without a row, of the archives that [`diff`](crate::diff) reads.
     pub joined: JoinedNames,
-    /// What is missing.
+    /// Missing and unreadable data.
     pub damage: Damage,
 }
 
-/// Looks at all of an archive. With a schedule, durations have their time on a
-/// processor.
+/// Returns the statistics of an archive. With a schedule, durations have their time on a processor.
 ///
 /// # Errors
 ///
@@ -133,7 +128,7 @@ pub fn collect<R: Read>(
     run(reader, Collector::new(grouping, schedule, false))
 }
 
-/// The same of all threads together, with samples.
+/// Returns the statistics of all threads together, with samples.
 pub(crate) fn sampled<R: Read>(reader: Reader<R>) -> Result<Report, ReadError> {
     run(reader, Collector::new(Grouping::Together, None, true))
 }

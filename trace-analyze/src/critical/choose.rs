@@ -1,4 +1,4 @@
-//! Which operation or flow is looked at.
+//! The choice of an operation or a flow.
 
 use std::io::Read;
 
@@ -11,16 +11,16 @@ use crate::Damage;
 /// The most begins and ends that wait for each other.
 pub(super) const MAX_WAITING: usize = 1 << 20;
 
-/// Which operations or flows come into question; all if nothing is said.
+/// The operations or flows to choose from. The default is all operations.
 #[derive(Default)]
 pub struct Choice<'a> {
-    /// Flows, not operations.
+    /// Whether to choose a flow instead of an operation.
     pub flows: bool,
-    /// Which categories.
+    /// Returns whether a category is selected.
     pub category: Option<&'a dyn Fn(&str) -> bool>,
-    /// Which names.
+    /// Returns whether a name is selected.
     pub name: Option<&'a dyn Fn(&str) -> bool>,
-    /// Only this id.
+    /// The selected id.
     pub id: Option<u64>,
 }
 
@@ -35,16 +35,16 @@ impl std::fmt::Debug for Choice<'_> {
 
 impl Choice<'_> {
     fn admits(&self, catalog: &Catalog, label: LabelId, id: u64) -> bool {
-        self.id.is_none_or(|wanted| wanted == id)
+        self.id.is_none_or(|selected| selected == id)
             && self.category.is_none_or(|category| category(catalog.category(label)))
             && self.name.is_none_or(|name| name(catalog.name(label)))
     }
 }
 
-/// An operation or a flow that was chosen.
+/// A chosen operation or flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
-    /// It is a flow.
+    /// Whether it is a flow.
     pub is_flow: bool,
     /// Its category.
     pub category: String,
@@ -54,28 +54,27 @@ pub struct Chosen {
     pub id: u64,
     /// The process of its begin.
     pub process: u64,
-    /// When it began, in nanoseconds of the clock.
+    /// The time of its begin, in nanoseconds.
     pub begin: u64,
-    /// When it ended.
+    /// The time of its end.
     pub end: u64,
 }
 
-/// What came into question.
+/// The result of a choice.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// What took longest, if anything has a begin and an end.
+    /// The longest operation or flow with a begin and an end.
     pub slowest: Option<Chosen>,
-    /// What has only one of them.
+    /// Begins without an end, and ends without a begin.
     pub unpaired: Unpaired,
-    /// What is missing in the archive.
+    /// Missing and unreadable data.
     pub damage: Damage,
 }
 
 /// Length, begin with id and process, and end in nanoseconds.
 type Longest = (u64, Edge<(u64, u64)>, u64);
 
-/// Returns the operation or flow that took longest of those that come into
-/// question.
+/// Returns the longest of the selected operations or flows.
 ///
 /// # Errors
 ///

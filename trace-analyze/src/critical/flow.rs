@@ -27,21 +27,21 @@ pub(super) fn points<R: Read>(chosen: &Chosen, reader: Reader<R>) -> Result<Vec<
             return;
         };
         let nanos = item.nanos(event.ticks);
-        // An end may do without category and name, as in [`pairing`](crate::pairing).
+        // An end can have an empty category or name, as in [`pairing`](crate::pairing).
         let is_end = matches!(event.kind, EventKind::FlowEnd { .. });
         let is_same = |text: &str, of: &str| text == of || (is_end && text.is_empty());
-        let is_its = id == chosen.id
+        let is_point = id == chosen.id
             && (chosen.begin..=chosen.end).contains(&nanos)
             && is_same(&item.text(event.name), &chosen.name)
             && is_same(&item.text(event.category), &chosen.category);
-        if is_its {
+        if is_point {
             points.push(Point { nanos, koids: item.thread(event.thread) });
         }
     })?;
     Ok(points)
 }
 
-/// Returns what ran and what was waited for between the points.
+/// Returns the durations and waits between the points.
 pub(super) fn path<R: Read>(
     chosen: &Chosen,
     points: Vec<Point>,
@@ -61,22 +61,23 @@ pub(super) fn path<R: Read>(
             let to = span.rate.to_nanos(span.end).min(next.nanos);
             let (category, name) =
                 (spans.catalog().category(span.label), spans.catalog().name(span.label));
-            push(&mut segments, from, to, (category, name), Some(point.koids));
+            Segment::push(&mut segments, (from, to), 0, (category, name), Some(point.koids));
             from = to.max(from);
         }
-        push(&mut segments, from, next.nanos, (&chosen.category, &chosen.name), None);
+        let label = (&*chosen.category, &*chosen.name);
+        Segment::push(&mut segments, (from, next.nanos), 0, label, None);
     }
     Ok(segments)
 }
 
 /// The shortest duration around each point, on its thread.
 ///
-/// A tree over the points by thread and time: a duration is kept where all
-/// points below are in it, so that one around many takes no longer.
+/// A tree over the points, by thread and time. A duration is kept at the nodes whose points are all
+/// in it, so that a duration around many points takes no longer.
 struct Innermost {
     points: Vec<Point>,
-    /// The root is at 1, what is below `n` at `2n` and `2n + 1`, and the points at
-    /// the end.
+    /// The shortest duration of each node. The root is at 1, the children of `n` are at `2n` and
+    /// `2n + 1`, and the points are at the end.
     nearest: Vec<Option<Span>>,
 }
 
@@ -107,13 +108,13 @@ impl Innermost {
 
     fn keep(&mut self, place: usize, span: &Span) {
         if let Some(nearest) = self.nearest.get_mut(place) {
-            if nearest.is_none_or(|known| span.nanos() < known.nanos()) {
+            if nearest.is_none_or(|nearest| span.nanos() < nearest.nanos()) {
                 *nearest = Some(*span);
             }
         }
     }
 
-    /// Returns the points with what is around them.
+    /// Returns the points with the durations around them.
     fn into_points(self) -> impl Iterator<Item = (Point, Option<Span>)> {
         let places = self.points.len()..;
         iter::zip(self.points, places).map(move |(point, place)| {
@@ -121,19 +122,6 @@ impl Innermost {
             let around = above.filter_map(|place| *self.nearest.get(place)?);
             (point, around.min_by_key(Span::nanos))
         })
-    }
-}
-
-fn push(
-    segments: &mut Vec<Segment>,
-    from: u64,
-    to: u64,
-    label: (&str, &str),
-    thread: Option<ThreadKoids>,
-) {
-    if from < to {
-        let (category, name) = (label.0.to_owned(), label.1.to_owned());
-        segments.push(Segment { from, to, depth: 0, category, name, thread });
     }
 }
 
@@ -159,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_innermost_is_the_shortest_around(
+        fn the_innermost_duration_is_the_shortest_one(
             points in prop::collection::vec((0..3u64, 0..40u64), 0..20),
             spans in prop::collection::vec((0..3u64, 0..40u64, 0..20u64), 0..30),
         ) {
@@ -178,9 +166,9 @@ mod tests {
         }
     }
 
-    /// Each duration must not look at all points in it.
+    /// The time must not grow with durations times points.
     #[test]
-    fn very_many_durations_around_very_many_points() {
+    fn many_durations_around_many_points() {
         let number = 200_000;
         let point = |nanos| Point { koids: ThreadKoids::new(1, 0), nanos };
         let mut innermost = Innermost::new((0..number).map(point).collect());

@@ -1,7 +1,9 @@
 //! The path of an async operation.
 //!
-//! An archive can have millions of operations at a time. Only those that the one has made, and
-//! those that they have made, are held.
+//! An archive can have millions of operations at a time. Only the descendants of the chosen one are
+//! held.
+
+mod follow;
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -15,23 +17,17 @@ use crate::catalog::{Catalog, LabelId};
 use crate::pairing::{Edge, Outcome, Pairing};
 use crate::Damage;
 
-/// The most operations within one another that a path goes into.
-const MAX_DEPTH: usize = 64;
-
-/// The most segments of a path; what is before them is one wait.
-const MAX_SEGMENTS: usize = 1 << 20;
-
-/// An operation of the time that is looked at.
+/// An operation that began during the chosen one.
 #[derive(Debug)]
 struct Operation {
     label: LabelId,
     begin: u64,
     end: Option<u64>,
-    /// Its polls by their end.
+    /// Its polls, by end.
     polls: Vec<Poll>,
-    /// The places of the operations whose parent it is, by their end.
+    /// The places of its children, by end.
     children: Vec<usize>,
-    /// Their polls by their begin, with their places.
+    /// The polls of its children with their places, by begin.
     polls_of_children: Vec<(Poll, usize)>,
 }
 
@@ -42,16 +38,16 @@ struct Poll {
     thread: ThreadKoids,
 }
 
-/// Operations of one process. Their events may come in any order.
+/// The operations of one process. Their events may come in any order.
 #[derive(Debug)]
 struct Operations {
-    /// The ids of the operations that are held.
+    /// The ids of the chosen operation and its descendants.
     family: HashSet<u64>,
     catalog: Catalog,
     list: Vec<Operation>,
     /// Places by id.
     places: HashMap<u64, usize>,
-    /// Ids of operations, when they began, and the ids of their parents.
+    /// The id, the begin and the parent's id of each operation with a parent.
     parents: Vec<(u64, u64, u64)>,
     pairing: Pairing<u64>,
     polls: Vec<(u64, Poll)>,
@@ -85,14 +81,13 @@ impl Operation {
         Self { label, begin, end: None, polls, children, polls_of_children }
     }
 
-    /// Returns when it was over, if that is in the time.
+    /// Returns its end, or the last time if it has none.
     fn end(&self) -> u64 {
         self.end.unwrap_or(u64::MAX)
     }
 }
 
-/// Returns the ids of the operation, of those that it has made, of those that they have made, and
-/// so on.
+/// Returns the ids of the chosen operation and its descendants.
 pub(super) fn family<R: Read>(
     chosen: &Chosen,
     reader: Reader<R>,
@@ -115,7 +110,7 @@ pub(super) fn family<R: Read>(
     Ok(family)
 }
 
-/// Tells whether an event is of the process of the chosen operation, and not behind its end.
+/// Returns whether an event is of the chosen operation's process, and not after its end.
 fn is_meanwhile(chosen: &Chosen, item: &Item<'_>, event: &Event<'_>) -> bool {
     item.thread(event.thread).process == chosen.process && item.nanos(event.ticks) <= chosen.end
 }
@@ -151,13 +146,10 @@ impl Operations {
             EventKind::AsyncEnd { id } if nanos >= chosen.begin => self.edge(item, event, id),
             EventKind::DurationComplete { end } => {
                 let (begin, end) = (nanos, item.nanos(end).max(nanos));
-                if end >= chosen.begin {
-                    if let Some(task) = arguments::named_unsigned(item, &event.arguments, "task") {
-                        if self.family.contains(&task) {
-                            self.polls.push((task, Poll { begin, end, thread }));
-                        }
-                    }
-                }
+                let task = || arguments::named_unsigned(item, &event.arguments, "task");
+                let task = (end >= chosen.begin).then(task).flatten();
+                let task = task.filter(|task| self.family.contains(task));
+                self.polls.extend(task.map(|task| (task, Poll { begin, end, thread })));
             }
             _ => {}
         }
@@ -177,7 +169,7 @@ impl Operations {
         }
     }
 
-    /// Takes an operation. Others with the same id are parts of it: the last end counts.
+    /// Adds an operation. Operations of one id are parts of one: the last end counts.
     fn operation(&mut self, begin: &Edge<u64>, end: Option<u64>) {
         let next = self.list.len();
         let place = *self.places.entry(begin.value).or_insert(next);
@@ -191,7 +183,7 @@ impl Operations {
         operation.end = operation.end.max(end);
     }
 
-    /// Puts together what belongs together.
+    /// Adds polls and children to their operations.
     fn finish(&mut self) {
         let pairing = std::mem::replace(&mut self.pairing, Pairing::new(0));
         let outcomes: Vec<_> = pairing.finish(&self.catalog).collect();
@@ -233,103 +225,6 @@ impl Operations {
         polls.sort_by_key(|(poll, _)| poll.begin);
         if let Some(operation) = self.list.get_mut(place) {
             (operation.children, operation.polls_of_children) = (children, polls);
-        }
-    }
-
-    /// Follows an operation from the end of a time to its begin; the segments
-    /// come in that order.
-    fn follow(&self, place: usize, time: (u64, u64), depth: usize, segments: &mut Vec<Segment>) {
-        let Some(operation) = self.list.get(place) else { return };
-        let (from, mut now) = time;
-        while now > from && segments.len() < MAX_SEGMENTS {
-            let before = operation.polls.partition_point(|poll| poll.begin < now);
-            // Polls of one operation do not overlap: the last to begin is it.
-            let poll = before.checked_sub(1).and_then(|place| operation.polls.get(place));
-            let poll = poll.filter(|poll| poll.end > from);
-            if let Some(poll) = poll.filter(|poll| poll.end >= now) {
-                let begin = poll.begin.max(from);
-                self.push(operation.label, (begin, now), depth, Some(poll.thread), segments);
-                now = begin;
-                continue;
-            }
-            let waits_from = poll.map_or(from, |poll| poll.end.max(from));
-            now = self.wait(operation, (waits_from, now), depth, segments);
-        }
-        self.push(operation.label, (from, now), depth, None, segments);
-    }
-
-    /// Follows what an operation waited for between two of its polls; returns
-    /// when that began.
-    fn wait(
-        &self,
-        operation: &Operation,
-        time: (u64, u64),
-        depth: usize,
-        segments: &mut Vec<Segment>,
-    ) -> u64 {
-        let (from, to) = time;
-        let child = self.awaited(operation, time).filter(|_| depth < MAX_DEPTH);
-        let Some((place, child)) = child else {
-            self.push(operation.label, (from, to), depth, None, segments);
-            return from;
-        };
-        let end = child.end().min(to);
-        self.push(operation.label, (end, to), depth, None, segments);
-        let begin = child.begin.clamp(from, end);
-        self.follow(place, (begin, end), depth + 1, segments);
-        // A child without length would be found again.
-        if begin == to {
-            self.push(operation.label, (from, to), depth, None, segments);
-            return from;
-        }
-        begin
-    }
-
-    /// Returns the operation that one waited for: of those that it has made,
-    /// the last to be over by the end of the poll behind the wait, which is
-    /// where children that are polled by it come to their end; else the one
-    /// that has the longest poll within that poll.
-    ///
-    /// Only what is over, or polled, within that poll is looked at in vain.
-    fn awaited(&self, operation: &Operation, time: (u64, u64)) -> Option<(usize, &Operation)> {
-        let (from, to) = time;
-        let next = operation.polls.partition_point(|poll| poll.begin < to);
-        let next = operation.polls.get(next).filter(|poll| poll.begin == to);
-        let woken = next.map_or(to, |poll| poll.end);
-        let child = |place: &usize| self.list.get(*place).map(|child| (*place, child));
-
-        let over = operation
-            .children
-            .partition_point(|place| child(place).is_some_and(|(_, child)| child.end() <= woken));
-        let over = operation.children.iter().take(over).rev().filter_map(child);
-        let mut over = over.take_while(|(_, child)| child.end() > from);
-        if let Some(last) = over.find(|(_, child)| child.begin < to) {
-            return Some(last);
-        }
-
-        let polls = &operation.polls_of_children;
-        let polls = polls.iter().skip(polls.partition_point(|(poll, _)| poll.begin < to));
-        let polled = polls
-            .take_while(|(poll, _)| poll.begin < woken)
-            .filter(|(poll, _)| poll.begin < poll.end && poll.end <= woken)
-            .filter_map(|(poll, place)| Some((poll.end - poll.begin, child(place)?)))
-            .filter(|(_, (_, child))| child.end() > from && child.begin < to);
-        polled.max_by_key(|(length, _)| *length).map(|(_, child)| child)
-    }
-
-    fn push(
-        &self,
-        label: LabelId,
-        time: (u64, u64),
-        depth: usize,
-        thread: Option<ThreadKoids>,
-        segments: &mut Vec<Segment>,
-    ) {
-        let (from, to) = time;
-        if from < to {
-            let category = self.catalog.category(label).to_owned();
-            let name = self.catalog.name(label).to_owned();
-            segments.push(Segment { from, to, depth, category, name, thread });
         }
     }
 }

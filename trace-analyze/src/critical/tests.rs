@@ -52,15 +52,15 @@ fn an_operation_waits_for_the_last_of_its_children() {
         event(5, 170, "request", DurationComplete { end: 180 }, &one),
         event(5, 180, "request", AsyncEnd { id: 1 }, &[]),
     ];
-    // The records of one thread may stand before those of another.
-    let mut other_way = records.to_vec();
-    other_way.sort_by_key(|record| match record {
+    // The records of one thread may come before those of another.
+    let mut other_order = records.to_vec();
+    other_order.sort_by_key(|record| match record {
         Record::Event(event) => std::cmp::Reverse(event.thread == THREAD_6),
         _ => std::cmp::Reverse(false),
     });
-    let other_way = followed(&other_way, &Choice::default());
+    let other_order = followed(&other_order, &Choice::default());
     let (chosen, lines) = followed(&records, &Choice::default());
-    assert_eq!(other_way, (chosen.clone(), lines.clone()));
+    assert_eq!(other_order, (chosen.clone(), lines.clone()));
     assert_eq!((chosen.name.as_str(), chosen.id), ("request", 1));
     assert_eq!(
         lines,
@@ -123,7 +123,7 @@ fn a_flow_may_end_without_a_name() {
 }
 
 #[test]
-fn a_child_that_is_polled_by_its_parent_is_what_that_waited_for() {
+fn an_operation_waits_for_the_child_that_it_polls() {
     let id = |key, value| [Argument::new(key, Value::Uint64(value))];
     let (one, two, three) = (id("task", 1), id("task", 2), id("task", 3));
     let of_one = id("parent", 1);
@@ -134,10 +134,10 @@ fn a_child_that_is_polled_by_its_parent_is_what_that_waited_for() {
         event(5, 101, "left", DurationComplete { end: 104 }, &two),
         event(5, 105, "right", AsyncBegin { id: 3 }, &of_one),
         event(5, 105, "right", DurationComplete { end: 106 }, &three),
-        // `right` is woken, and not over.
+        // `right` is polled and does not end.
         event(5, 120, "both", DurationComplete { end: 130 }, &one),
         event(5, 121, "right", DurationComplete { end: 129 }, &three),
-        // Now `left` is woken and over.
+        // `left` is polled and ends.
         event(5, 150, "both", DurationComplete { end: 160 }, &one),
         event(5, 151, "left", DurationComplete { end: 155 }, &two),
         event(5, 155, "left", AsyncEnd { id: 2 }, &[]),
@@ -153,9 +153,9 @@ fn a_child_that_is_polled_by_its_parent_is_what_that_waited_for() {
     assert_eq!(followed(&records, &Choice::default()).1, expected);
 }
 
-/// What an accept loop does; each wait must not look at all connections.
+/// Such as an accept loop. A wait must not search all connections.
 #[test]
-fn an_operation_with_very_many_children() {
+fn an_operation_with_many_children() {
     let id = |key, value| [Argument::new(key, Value::Uint64(value))];
     let (task, parent, number) = (id("task", 1), id("parent", 1), 100_000);
     let mut records = vec![event(5, 0, "main", AsyncBegin { id: 1 }, &[])];

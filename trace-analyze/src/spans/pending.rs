@@ -1,9 +1,9 @@
-//! The lengths of closed durations, for one that encloses them and comes later.
+//! The lengths of closed durations, for a later one around them.
 
-/// The most that an insertion moves.
+/// The most elements that an insertion moves.
 const MAX_MOVED: usize = 1 << 13;
 
-/// A closed duration, or a group of neighbours that were put together.
+/// A closed duration, or a group of neighbours.
 #[derive(Debug, Clone, Copy)]
 struct Closed {
     begin: u64,
@@ -12,8 +12,7 @@ struct Closed {
     ticks: u64,
 }
 
-/// Closed durations with nothing known around them but what is open; none
-/// overlaps another, and they are in the order of time.
+/// Closed durations without a closed one around them, in the order of time. They do not overlap.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     list: Vec<Closed>,
@@ -24,13 +23,13 @@ impl Pending {
         self.list.len()
     }
 
-    /// Returns the time of the last one's begin.
+    /// Returns the begin of the last one.
     #[inline]
     pub(super) fn last_begin(&self) -> Option<u64> {
         self.list.last().map(|closed| closed.begin)
     }
 
-    /// Puts a duration in place of all that are in it; it is the last one.
+    /// Replaces the durations within the new, last one.
     #[inline]
     pub(super) fn close(&mut self, begin: u64, end: u64) {
         while self.last_begin().is_some_and(|last| last >= begin) {
@@ -39,26 +38,25 @@ impl Pending {
         self.list.push(Closed { begin, end, ticks: end - begin });
     }
 
-    /// Returns the sum of the lengths of those from `begin` on that end by
-    /// `end`.
+    /// Returns the sum of the lengths from `begin` to `end`.
     pub(super) fn sum(&self, begin: u64, end: u64) -> u64 {
         let closed = self.list.get(self.range(begin, end)).unwrap_or_default();
         closed.iter().map(|closed| closed.ticks).sum()
     }
 
-    /// Puts a duration in place of those that are in it, anywhere.
+    /// Replaces the durations within a new one at any place.
     pub(super) fn insert(&mut self, begin: u64, end: u64) {
         let closed = Closed { begin, end, ticks: end - begin };
         self.list.splice(self.range(begin, end), [closed]);
     }
 
-    /// Tells whether a duration that begins or ends at `at` would cut a group.
+    /// Returns whether a duration that begins or ends at `at` would cut a group.
     pub(super) fn cuts(&self, at: u64) -> bool {
         let place = self.list.partition_point(|closed| closed.end <= at);
         self.list.get(place).is_some_and(|closed| closed.begin < at)
     }
 
-    /// Tells whether `at` is so long ago that inserting there takes too long.
+    /// Returns whether `at` is so early that an insertion there takes too long.
     pub(super) fn is_far(&self, at: u64) -> bool {
         let place = self.list.len().saturating_sub(MAX_MOVED);
         place > 0 && self.list.get(place).is_some_and(|closed| closed.begin >= at)
@@ -70,9 +68,8 @@ impl Pending {
         from..to.max(from)
     }
 
-    /// Puts neighbours together, all but the newest quarter, so that less than
-    /// two thirds of them stay. `borders` are the times, in order, at which
-    /// open durations begin: no group reaches over one.
+    /// Groups pairs of neighbours, but for the newest quarter. Less than two thirds of the elements
+    /// remain. `borders` are the begins of open durations, in order. No group extends over one.
     pub(super) fn compact(&mut self, mut borders: impl Iterator<Item = u64>) {
         let older = self.list.len() - self.list.len() / 4;
         let newer = self.list.split_off(older);
@@ -113,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_of_what_is_enclosed() {
+    fn a_sum_has_the_enclosed_durations() {
         let pending = of(&[(0, 2), (3, 5), (7, 8)]);
         assert_eq!(pending.sum(0, 8), 5);
         assert_eq!(pending.sum(1, 8), 3);
@@ -122,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_do_not_reach_over_borders() {
+    fn groups_do_not_extend_over_borders() {
         let list: Vec<(u64, u64)> = (0..16).map(|i| (10 * i, 10 * i + 4)).collect();
         let mut pending = of(&list);
         pending.compact([10, 50].into_iter());

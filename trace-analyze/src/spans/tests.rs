@@ -3,7 +3,7 @@ use trace_format::{Arguments, Event, EventKind, Reader, Thread, ThreadKoids, Wri
 
 use super::*;
 
-/// A duration with what is in it.
+/// A duration with its inner durations.
 #[derive(Debug, Clone)]
 struct Tree {
     name: u8,
@@ -12,7 +12,7 @@ struct Tree {
     inner: Vec<Tree>,
 }
 
-/// Begin, end, name, and the time that nothing in it takes.
+/// Begin, end, name and self time.
 type Row = (u64, u64, u8, u64);
 
 fn tree() -> impl Strategy<Value = Tree> {
@@ -29,7 +29,7 @@ fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// How a duration stands in the archive.
+/// The records of a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     AtBegin,
@@ -37,7 +37,7 @@ enum Style {
     Pair,
 }
 
-/// Writes down a tree's events and what should become of them; returns its end.
+/// Adds a tree's events, and the rows that they should become. Returns the tree's end.
 fn lay(
     tree: &Tree,
     start: u64,
@@ -53,7 +53,7 @@ fn lay(
     for inner in &tree.inner {
         let end = lay(inner, now, styles, &mut inner_events, rows);
         taken += end - now;
-        // A gap, so that not all touch.
+        // A gap between some durations.
         now = end + tree.after % 2;
     }
     let end = now + tree.after;
@@ -126,13 +126,12 @@ fn check(trees: &[Tree], mut styles: impl FnMut() -> Style) {
     }
     rows.sort_unstable();
     let (found, oddities) = assembled(&archive(&events));
-    // Where durations of length 0 or of the same extent meet, which of them is
-    // the outer one is anyone's guess.
+    // Any of several durations with one extent, or of length 0, may be the outer one.
     assert_eq!(totals(&found), totals(&rows), "{events:?}");
     assert_eq!(oddities, Oddities::default());
 }
 
-/// Rows with the same extent taken together.
+/// Sums the rows of one extent.
 fn totals(rows: &[Row]) -> Vec<(u64, u64, u64, u64)> {
     let mut totals: Vec<(u64, u64, u64, u64)> = Vec::new();
     for (begin, end, _, own) in rows {
@@ -163,14 +162,14 @@ proptest! {
         check(&trees, || Style::Pair);
     }
 
-    /// Also where durations touch, or begin or end together.
+    /// Also durations that touch, or have the same begin or end.
     #[test]
-    fn all_ways(trees in prop::collection::vec(tree(), 1..4), seed in any::<u64>()) {
+    fn mixed_styles(trees in prop::collection::vec(tree(), 1..4), seed in any::<u64>()) {
         check(&trees, mixed(seed));
     }
 }
 
-/// Returns a tree without durations that touch, so that all is told apart.
+/// Returns a tree without durations that touch: each has one possible place.
 fn spread(depth: u64, width: u64) -> Tree {
     let inner = match depth {
         0 => Vec::new(),
@@ -179,7 +178,7 @@ fn spread(depth: u64, width: u64) -> Tree {
     Tree { name: (depth % 4) as u8, before: 3, after: 5, inner }
 }
 
-/// Returns one of the ways for each duration.
+/// Returns a pseudorandom style for each duration.
 fn mixed(mut number: u64) -> impl FnMut() -> Style {
     move || {
         number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -188,12 +187,12 @@ fn mixed(mut number: u64) -> impl FnMut() -> Style {
 }
 
 #[test]
-fn the_ways_mixed() {
+fn mixed_styles_of_separate_durations() {
     check(&[spread(4, 6), spread(2, 3)], mixed(0));
 }
 
 #[test]
-fn a_duration_behind_more_than_a_window_of_inner_ones() {
+fn a_duration_after_more_inner_ones_than_a_window_has() {
     let inner: Vec<Tree> = (0..50_000).map(|_| spread(1, 1)).collect();
     let outer = Tree { name: 0, before: 1, after: 1, inner };
     check(&[spread(1, 2), outer.clone()], || Style::AtEnd);
@@ -217,14 +216,14 @@ fn chunks_out_of_order() {
 }
 
 #[test]
-fn what_has_lost_its_other_half_is_counted() {
+fn unpaired_events_are_counted() {
     use EventKind::{DurationBegin, DurationComplete, DurationEnd};
     let events = [
         (5, 3, DurationEnd),
         (10, 0, DurationBegin),
         (20, 1, DurationBegin),
         (22, 2, DurationComplete { end: 24 }),
-        // `b` has lost its end; what was in it is in `a`.
+        // `b` has no end, so its inner duration is in `a`.
         (30, 0, DurationEnd),
         (40, 0, DurationBegin),
         (45, 2, DurationComplete { end: 44 }),
@@ -237,7 +236,7 @@ fn what_has_lost_its_other_half_is_counted() {
 }
 
 #[test]
-fn deep_nesting_has_an_end() {
+fn nesting_is_limited() {
     let mut events: Vec<(u64, u8, EventKind)> =
         (0..20_000).map(|at| (at, 0, EventKind::DurationBegin)).collect();
     events.extend((0..20_000).map(|at| (30_000 + at, 0, EventKind::DurationEnd)));
@@ -253,8 +252,8 @@ fn times_have_the_rate_of_their_record() {
     writer.provider(1, "app").unwrap();
     for rate in [1_000_000_000, 1_000_000] {
         writer.initialization(rate).unwrap();
-        let whole = EventKind::DurationComplete { end: 3000 };
-        for (ticks, kind) in [(1000, EventKind::DurationBegin), (2000, whole)] {
+        let complete = EventKind::DurationComplete { end: 3000 };
+        for (ticks, kind) in [(1000, EventKind::DurationBegin), (2000, complete)] {
             writer.record(&event(ticks, 0, kind)).unwrap();
         }
     }
@@ -271,7 +270,6 @@ fn times_have_the_rate_of_their_record() {
     assert_eq!(found, [(2000, 1000), (2_000_000, 1_000_000)]);
 }
 
-/// The last tick of all is a time like others.
 #[test]
 fn a_duration_that_ends_at_the_last_tick() {
     use EventKind::{DurationBegin, DurationComplete, DurationEnd};

@@ -1,5 +1,7 @@
 //! The durations of one thread.
 
+mod late;
+
 use trace_format::{ThreadKoids, TickRate};
 
 use super::pending::Pending;
@@ -8,11 +10,10 @@ use super::{Done, Span};
 use crate::catalog::{Catalog, LabelId, ThreadId};
 use crate::pairing::{begin_of, MAX_SEARCH};
 
-/// The most durations that are open at once; begins beyond it are only
-/// counted.
+/// The most open durations. Further begins are counted.
 const MAX_DEPTH: usize = 16 << 10;
 
-/// Of fewer than this no lengths are put together.
+/// The least closed durations that are grouped.
 const MIN_COMPACT: usize = 1 << 10;
 
 /// The durations of one thread.
@@ -23,33 +24,38 @@ pub(super) struct ThreadSpans {
     rate: TickRate,
     window: Window,
     open: Vec<Open>,
-    /// Begins that did not fit in `open`.
+    /// Begins beyond [`MAX_DEPTH`].
     beyond: u64,
     pending: Pending,
-    /// The latest time that any event so far began or ended at.
+    /// The latest begin or end so far.
     latest: u64,
 }
 
-/// A duration around whatever comes next.
+/// An open duration.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     begin: u64,
-    /// When it ends, `u64::MAX` if that is not known.
+    /// Its end, or `u64::MAX` if that is unknown.
     end: u64,
-    /// A begin whose end has not come.
+    /// A begin without an end so far.
     is_begin: bool,
-    /// When it or one around it ends.
+    /// The earliest end of this duration and those around it.
     limit: u64,
-    /// The sum of the lengths of durations directly in it; for those with a
-    /// known end from their begin on.
+    /// The sum of the lengths of durations directly in it. Open ones count if their end is known.
     inner: u64,
     label: LabelId,
 }
 
 impl Open {
-    /// Tells whether it, or one around it, is over when `entry` begins. If that
-    /// is at the same time, the end of a begin may still come, and what takes
-    /// no time, or has no end yet, may belong in it.
+    /// Returns the duration of a complete event, with the time that inner ones take.
+    fn complete(entry: Entry, limit: u64, inner: u64) -> Self {
+        let Entry { at: begin, end, label, .. } = entry;
+        Self { begin, end, is_begin: false, limit, inner, label }
+    }
+
+    /// Returns whether it, or one around it, has ended when `entry` begins. If both are at one
+    /// time, the end of a begin may still come, and `entry` may belong in it if `entry` takes no
+    /// time or has no end yet.
     #[inline]
     fn is_over(&self, entry: &Entry) -> bool {
         let may_hold = || self.is_begin && (entry.end == entry.at || entry.kind == Kind::Begin);
@@ -75,7 +81,7 @@ impl ThreadSpans {
         self.rate
     }
 
-    /// Takes an event; tells whether it is time to [`ThreadSpans::advance`].
+    /// Adds an event, and returns whether the window is full.
     #[inline]
     pub(super) fn push(&mut self, entry: Entry) -> bool {
         self.window.push(entry)
@@ -89,14 +95,14 @@ impl ThreadSpans {
         self.pending.len()
     }
 
-    /// Goes on with the older half of the events that wait.
+    /// Processes the older half of the window.
     pub(super) fn advance(&mut self, catalog: &Catalog, done: &mut Done) {
         let mut window = std::mem::take(&mut self.window);
         window.older_half().for_each(|entry| self.entry(catalog, entry, done));
         self.window = window;
     }
 
-    /// Goes on to the end.
+    /// Processes the remaining events, and closes all durations.
     pub(super) fn finish(&mut self, catalog: &Catalog, done: &mut Done) {
         let mut window = std::mem::take(&mut self.window);
         window.all().for_each(|entry| self.entry(catalog, entry, done));
@@ -106,12 +112,12 @@ impl ThreadSpans {
         done.oddities.begins_without_end += std::mem::take(&mut self.beyond);
     }
 
-    /// Gives memory back that a full window has taken.
+    /// Frees memory of the window.
     pub(super) fn shrink(&mut self) {
         self.window.shrink();
     }
 
-    /// Keeps fewer lengths of closed durations.
+    /// Groups the lengths of closed durations.
     pub(super) fn compact(&mut self) {
         if self.pending.len() >= MIN_COMPACT {
             self.pending.compact(self.open.iter().map(|open| open.begin));
@@ -137,7 +143,7 @@ impl ThreadSpans {
         }
     }
 
-    /// Closes what is over when `entry` begins.
+    /// Closes the durations that have ended when `entry` begins.
     #[inline]
     fn close_before(&mut self, entry: &Entry, done: &mut Done) {
         while self.open.last().is_some_and(|last| last.is_over(entry)) {
@@ -151,29 +157,29 @@ impl ThreadSpans {
         let Some(open) = self.open.pop() else { return };
         if open.is_begin {
             done.oddities.begins_without_end += 1;
-            // What is in it is in the one around it.
+            // Its inner durations belong to the one around it.
             if let Some(around) = self.around(self.open.len(), open.begin) {
                 around.inner = around.inner.saturating_add(open.inner);
             }
             return;
         }
         match self.pending.last_begin() {
-            // One that began as it ended was closed before it.
+            // A duration that began at its end was closed before it.
             Some(last) if last >= open.end => self.pending.insert(open.begin, open.end),
             _ => self.pending.close(open.begin, open.end),
         }
-        done.spans.push(self.span(&open));
+        done.spans.push(self.span(open));
     }
 
     #[inline]
-    fn span(&self, open: &Open) -> Span {
-        let Open { begin, end, inner, label, .. } = *open;
+    fn span(&self, open: Open) -> Span {
+        let Open { begin, end, inner, label, .. } = open;
         let self_ticks = (end - begin).saturating_sub(inner);
         let Self { thread, koids, rate, .. } = *self;
         Span { label, thread, koids, rate, begin, end, self_ticks }
     }
 
-    /// Opens a duration inside all that are open.
+    /// Opens a duration inside all open ones.
     #[inline]
     fn open_last(&mut self, entry: Entry, done: &mut Done) {
         let Entry { at: begin, end, label, kind } = entry;
@@ -200,108 +206,14 @@ impl ThreadSpans {
         }
     }
 
-    /// Takes a duration whose place is not to be found.
+    /// Completes a duration without a place among the others.
     fn give_up(&self, entry: Entry, done: &mut Done) {
-        let Entry { at: begin, end, label, .. } = entry;
         done.oddities.misplaced += 1;
-        done.spans.push(self.span(&Open {
-            begin,
-            end,
-            is_begin: false,
-            limit: end,
-            inner: 0,
-            label,
-        }));
+        done.spans.push(self.span(Open::complete(entry, entry.end, 0)));
     }
 
-    /// Takes a duration that does not begin behind everything else: one that
-    /// stands behind what is in it, or one of a clock that stood still.
-    fn start_late(&mut self, entry: Entry, done: &mut Done) {
-        let Entry { at, end, kind, .. } = entry;
-        if kind == Kind::Begin {
-            return self.begin_late(entry, done);
-        }
-        if at == self.latest {
-            self.close_before_but_at(&entry, done);
-        }
-        let encloses = |open: &Open| open.begin > at || (open.begin == at && open.limit < end);
-        let inside = self.open.iter().rev().take(MAX_SEARCH).position(|open| !encloses(open));
-        let inside = inside.unwrap_or(self.open.len());
-        if inside >= MAX_SEARCH || self.open.len() >= MAX_DEPTH {
-            return self.give_up(entry, done);
-        }
-        let around = self.open.len() - inside;
-        match self.open.get(around).copied() {
-            Some(inner) if inner.begin < end => self.enclose(around, inner, entry, done),
-            None if end > self.latest => self.open_late(entry, done),
-            _ => self.close_late(around, entry, done),
-        }
-    }
-
-    /// Takes a begin that is not later than everything else.
-    fn begin_late(&mut self, entry: Entry, done: &mut Done) {
-        if entry.at == self.latest {
-            self.close_before(&entry, done);
-        } else {
-            done.oddities.misplaced += 1;
-        }
-        self.open_last(entry, done);
-    }
-
-    /// Closes what is over when `entry` begins, unless it also begins there: it
-    /// may belong in `entry`.
-    fn close_before_but_at(&mut self, entry: &Entry, done: &mut Done) {
-        while self.open.last().is_some_and(|last| last.is_over(entry) && last.begin < entry.at) {
-            self.close_last(done);
-        }
-    }
-
-    /// Puts a duration around `inner`, which is at `place` among the open ones.
-    fn enclose(&mut self, place: usize, inner: Open, entry: Entry, done: &mut Done) {
-        let Entry { at: begin, end, label, .. } = entry;
-        done.oddities.misplaced += u64::from(self.pending.cuts(begin));
-        let inner_ticks = if inner.is_begin { 0 } else { inner.end - inner.begin };
-        let taken = self.pending.sum(begin, inner.begin).saturating_add(inner_ticks);
-        let limit = self.take_over(place, begin, end, taken);
-        self.open.insert(place, Open { begin, end, is_begin: false, limit, inner: taken, label });
-        let mut limit = limit;
-        for open in self.open.iter_mut().skip(place + 1) {
-            limit = limit.min(open.end);
-            open.limit = limit;
-        }
-    }
-
-    /// Opens a duration inside all that are open, around closed ones.
-    fn open_late(&mut self, entry: Entry, done: &mut Done) {
-        let Entry { at: begin, end, label, .. } = entry;
-        done.oddities.misplaced += u64::from(self.pending.cuts(begin));
-        let taken = self.pending.sum(begin, end);
-        let limit = self.take_over(self.open.len(), begin, end, taken);
-        self.open.push(Open { begin, end, is_begin: false, limit, inner: taken, label });
-    }
-
-    /// Takes a duration that is over.
-    fn close_late(&mut self, place: usize, entry: Entry, done: &mut Done) {
-        let Entry { at: begin, end, label, .. } = entry;
-        // Cut: a duration of a group, or one that is closed and around this.
-        if self.pending.cuts(begin) || self.pending.cuts(end) || self.pending.is_far(end) {
-            return self.give_up(entry, done);
-        }
-        let taken = self.pending.sum(begin, end);
-        self.take_over(place, begin, end, taken);
-        self.pending.insert(begin, end);
-        done.spans.push(self.span(&Open {
-            begin,
-            end,
-            is_begin: false,
-            limit: end,
-            inner: taken,
-            label,
-        }));
-    }
-
-    /// Moves `taken` from the duration around `place` into a new one in it;
-    /// returns the new one's limit.
+    /// Moves the inner time `taken` from the duration around `place` into a new one in it. Returns
+    /// the new one's limit.
     fn take_over(&mut self, place: usize, begin: u64, end: u64, taken: u64) -> u64 {
         let Some(around) = self.around(place, begin) else { return end };
         let within = end.min(around.end).saturating_sub(begin);
@@ -309,8 +221,7 @@ impl ThreadSpans {
         end.min(around.limit)
     }
 
-    /// Returns what is around a duration at `place`: not what is over when it
-    /// begins.
+    /// Returns the duration around one at `place` that begins at `begin`. Ended ones are skipped.
     #[inline]
     fn around(&mut self, place: usize, begin: u64) -> Option<&mut Open> {
         let outer = self.open.get_mut(..place).unwrap_or_default();
@@ -337,11 +248,11 @@ impl ThreadSpans {
         self.latest = self.latest.max(entry.at);
         self.take_over(self.open.len(), open.begin, open.end, 0);
         self.pending.close(open.begin, open.end);
-        done.spans.push(self.span(&open));
+        done.spans.push(self.span(open));
     }
 
-    /// Returns how many of the durations above the begin at `place` are around
-    /// it: they begin with it, and are not over when it ends.
+    /// Returns the number of durations above the begin at `place` that are around it: they begin at
+    /// the same time, and end later.
     fn outer(&self, place: usize, end: u64) -> usize {
         let Some((begin, above)) = self.open.get(place..).and_then(<[Open]>::split_first) else {
             return 0;
@@ -350,8 +261,8 @@ impl ThreadSpans {
         above.iter().take_while(is_outer).count()
     }
 
-    /// Moves the begin at `place` into the durations above it, the last
-    /// ones that are open. What is in them by now is in it.
+    /// Moves the begin at `place` into the durations above it, which are the last open ones. Their
+    /// inner durations become its own.
     fn move_in(&mut self, place: usize) {
         let Some([begin, first, ..]) = self.open.get(place..) else { return };
         let (begin, first) = (*begin, *first);

@@ -1,16 +1,16 @@
-//! The newest events of a thread, put in the order of their times.
+//! The newest events of a thread, sorted by time.
 
 use crate::catalog::LabelId;
 
-/// The most events in a window; when it is full, the older half leaves it.
+/// The most events in a window. If it is full, its older half is processed.
 const EVENTS: usize = 16 << 10;
 
-/// An event that a duration is made of.
+/// An event of a duration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     /// Its time, in ticks.
     pub(super) at: u64,
-    /// When it ends; of a begin `u64::MAX`.
+    /// The time of its end, or `u64::MAX` for a begin.
     pub(super) end: u64,
     pub(super) label: LabelId,
     pub(super) kind: Kind,
@@ -30,7 +30,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Adds an event; tells whether the window is full then.
+    /// Adds an event, and returns whether the window is full.
     #[inline]
     pub(super) fn push(&mut self, entry: Entry) -> bool {
         self.unsorted |= self.entries.last().is_some_and(|last| last.at > entry.at);
@@ -42,25 +42,25 @@ impl Window {
         self.entries.len()
     }
 
-    /// Hands over the older half, in order.
+    /// Removes the older half, in order.
     pub(super) fn older_half(&mut self) -> std::vec::Drain<'_, Entry> {
         self.sort();
         let half = self.entries.len().div_ceil(2);
         self.entries.drain(..half)
     }
 
-    /// Hands over all, in order.
+    /// Removes all events, in order.
     pub(super) fn all(&mut self) -> std::vec::Drain<'_, Entry> {
         self.sort();
         self.entries.drain(..)
     }
 
-    /// Gives memory back that is not needed now.
+    /// Frees unused memory.
     pub(super) fn shrink(&mut self) {
         self.entries.shrink_to_fit();
     }
 
-    /// Sorts by time; events of the same time keep their order.
+    /// Sorts by time. Events of one time keep their order.
     fn sort(&mut self) {
         if std::mem::take(&mut self.unsorted) {
             self.entries.sort_by_key(|entry| entry.at);

@@ -1,4 +1,4 @@
-//! One pass over an archive.
+//! Collects statistics in one pass over an archive.
 
 use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
 
@@ -10,11 +10,10 @@ use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
 use crate::schedule::Schedule;
 use crate::spans::{Span, Spans};
 
-/// What was found so far.
 #[derive(Debug)]
 pub(super) struct Collector<'s> {
     spans: Spans,
-    found: Found<'s>,
+    durations: Durations<'s>,
     instants: Table,
     operations: Linked,
     flows: Linked,
@@ -22,25 +21,25 @@ pub(super) struct Collector<'s> {
     context_switches: u64,
 }
 
-/// The most begins and ends of operations that wait for each other, and as many of flows.
+/// The most begins and ends of operations that wait for each other. Flows have the same limit.
 const MAX_WAITING: usize = 1 << 20;
 
-/// Operations or flows.
+/// Collects operations or flows.
 #[derive(Debug)]
 struct Linked {
     pairing: Pairing<ThreadKoids>,
-    found: FoundLinks,
+    found: LinkRows,
 }
 
 #[derive(Debug)]
-struct FoundLinks {
+struct LinkRows {
     rows: Table,
     unpaired: Unpaired,
 }
 
 impl Linked {
     fn new(is_sampled: bool) -> Self {
-        let found = FoundLinks { rows: Table::new(is_sampled), unpaired: Unpaired::default() };
+        let found = LinkRows { rows: Table::new(is_sampled), unpaired: Unpaired::default() };
         Self { pairing: Pairing::new(MAX_WAITING), found }
     }
 
@@ -49,14 +48,14 @@ impl Linked {
         outcomes.for_each(|outcome| self.found.add(groups, &outcome));
     }
 
-    fn finish(mut self, groups: &mut Groups, catalog: &Catalog) -> FoundLinks {
+    fn finish(mut self, groups: &mut Groups, catalog: &Catalog) -> LinkRows {
         let outcomes = self.pairing.finish(catalog);
         outcomes.for_each(|outcome| self.found.add(groups, &outcome));
         self.found
     }
 }
 
-impl FoundLinks {
+impl LinkRows {
     fn add(&mut self, groups: &mut Groups, outcome: &Outcome<ThreadKoids>) {
         match outcome {
             Outcome::Pair { begin, end } => self.rows.link(groups, begin, end.nanos),
@@ -65,11 +64,10 @@ impl FoundLinks {
     }
 }
 
-/// What durations are added to.
 #[derive(Debug)]
-struct Found<'s> {
+struct Durations<'s> {
     groups: Groups,
-    durations: Table,
+    rows: Table,
     schedule: Option<&'s Schedule>,
 }
 
@@ -82,7 +80,7 @@ impl<'s> Collector<'s> {
         let groups = Groups::new(grouping);
         Self {
             spans: Spans::default(),
-            found: Found { groups, durations: Table::new(is_sampled), schedule },
+            durations: Durations { groups, rows: Table::new(is_sampled), schedule },
             instants: Table::default(),
             operations: Linked::new(is_sampled),
             flows: Linked::new(is_sampled),
@@ -93,8 +91,8 @@ impl<'s> Collector<'s> {
 
     #[inline]
     pub(super) fn record(&mut self, item: &Item<'_>) {
-        let found = &mut self.found;
-        self.spans.record(item).for_each(|span| found.span(&span));
+        let durations = &mut self.durations;
+        self.spans.record(item).for_each(|span| durations.add(&span));
         match &item.record {
             Record::Event(event) => match event.kind {
                 EventKind::DurationBegin
@@ -110,7 +108,7 @@ impl<'s> Collector<'s> {
     fn other_event(&mut self, item: &Item<'_>, event: &Event<'_>, kind: EventKind) {
         let thread = item.thread(event.thread);
         let catalog = self.spans.catalog_mut();
-        let groups = &mut self.found.groups;
+        let groups = &mut self.durations.groups;
         match kind {
             EventKind::Instant { .. } => {
                 let group = groups.of(thread);
@@ -133,20 +131,20 @@ impl<'s> Collector<'s> {
     }
 
     pub(super) fn report(mut self) -> Report {
-        let found = &mut self.found;
-        self.spans.finish().for_each(|span| found.span(&span));
+        let durations = &mut self.durations;
+        self.spans.finish().for_each(|span| durations.add(&span));
         let catalog = self.spans.catalog();
-        let operations = self.operations.finish(&mut self.found.groups, catalog);
-        let flows = self.flows.finish(&mut self.found.groups, catalog);
-        let groups = &self.found.groups;
+        let operations = self.operations.finish(&mut self.durations.groups, catalog);
+        let flows = self.flows.finish(&mut self.durations.groups, catalog);
+        let groups = &self.durations.groups;
         let mut joined = JoinedNames::default();
-        for table in [&self.found.durations, &operations.rows, &flows.rows] {
+        for table in [&self.durations.rows, &operations.rows, &flows.rows] {
             table.add_joined(catalog, &mut joined);
         }
         Report {
             joined,
             categories: catalog.categories(),
-            durations: self.found.durations.into_rows(groups, catalog),
+            durations: self.durations.rows.into_rows(groups, catalog),
             operations: operations.rows.into_rows(groups, catalog),
             flows: flows.rows.into_rows(groups, catalog),
             counter_values_left_out: self.counters.left_out,
@@ -161,11 +159,11 @@ impl<'s> Collector<'s> {
     }
 }
 
-impl Found<'_> {
+impl Durations<'_> {
     #[inline]
-    fn span(&mut self, span: &Span) {
+    fn add(&mut self, span: &Span) {
         let group = self.groups.of(span.koids);
-        let row = self.durations.row(group, span.label);
+        let row = self.rows.row(group, span.label);
         row.lengths.add(span.nanos());
         if let Some(sample) = &mut row.sample {
             sample.add(span.rate.to_nanos(span.begin), span.nanos());

@@ -9,20 +9,20 @@ use super::Group;
 use crate::carried;
 use crate::catalog::{Catalog, LabelId};
 
-/// One series of a counter.
+/// A series of a counter.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CounterRow {
     /// The category.
     pub category: String,
     /// The counter's name.
     pub name: String,
-    /// Tells counters with the same name apart.
+    /// The counter's id, which separates counters of one name.
     pub id: u64,
     /// The series.
     pub series: String,
-    /// On whose part; `None` if all are taken together.
+    /// The process, or `None` with [`Grouping::Together`](super::Grouping::Together).
     pub group: Option<Group>,
-    /// How many values there are.
+    /// The number of values.
     pub count: u64,
     /// The earliest value.
     pub first: f64,
@@ -32,7 +32,7 @@ pub struct CounterRow {
     pub min: f64,
     /// The largest value.
     pub max: f64,
-    /// The mean of the values, whatever the times between them.
+    /// The mean of the values, not weighted by time.
     pub mean: f64,
 }
 
@@ -47,8 +47,7 @@ struct Key {
 #[derive(Debug, Clone, Copy)]
 struct Series {
     count: u64,
-    /// The earliest and the latest, each with its time: the archive may have
-    /// them in any order.
+    /// The earliest and the latest value, with their times. The archive may have them in any order.
     first: (u64, f64),
     last: (u64, f64),
     min: f64,
@@ -60,7 +59,7 @@ struct Series {
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     series: HashMap<Key, Series>,
-    /// How many values are no numbers.
+    /// The number of values that are not numbers.
     pub(super) left_out: u64,
 }
 
@@ -119,12 +118,9 @@ impl Counters {
             mean: series.sum / series.count as f64,
         };
         let mut rows: Vec<CounterRow> = self.series.into_iter().map(row).collect();
-        rows.sort_by(|a, b| {
-            let key = |row: &CounterRow| {
-                let koids = row.group.as_ref().map(|group| group.koids);
-                (row.category.clone(), row.name.clone(), row.id, row.series.clone(), koids)
-            };
-            key(a).cmp(&key(b))
+        rows.sort_by_cached_key(|row| {
+            let koids = row.group.as_ref().map(|group| group.koids);
+            (row.category.clone(), row.name.clone(), row.id, row.series.clone(), koids)
         });
         rows
     }

@@ -1,13 +1,13 @@
-//! How values are spread.
+//! The distribution of values.
 
-/// The most values that are kept as they are.
+/// The most values that are kept exactly.
 const MAX_EXACT: usize = 2048;
 
 /// The number of classes for each power of two, and its logarithm.
 const CLASSES: usize = 256;
 const CLASS_BITS: u32 = 8;
 
-/// How values are spread.
+/// The distribution of values.
 #[derive(Debug, Clone)]
 pub struct Distribution {
     count: u64,
@@ -19,10 +19,10 @@ pub struct Distribution {
 
 #[derive(Debug, Clone)]
 enum Values {
-    /// In the order of their coming.
+    /// In the order of the archive.
     Exact(Vec<u64>),
-    /// How many there are in each class. Page 0 has the numbers below 256, page
-    /// p those from 256 << (p - 1) to below the double of it.
+    /// The count of each class. Page 0 has the values below 256, page p those from 256 << (p - 1)
+    /// to below 256 << p.
     Classes(Pages),
 }
 
@@ -55,7 +55,7 @@ impl Distribution {
         }
     }
 
-    /// Adds a value of those that are too many to be kept as they are.
+    /// Adds a value beyond those that are kept exactly.
     #[cold]
     #[inline(never)]
     fn classify(&mut self, value: u64) {
@@ -75,7 +75,7 @@ impl Distribution {
         self.values = Values::Classes(pages);
     }
 
-    /// Adds all values of another one.
+    /// Adds all values of another distribution.
     pub(crate) fn extend(&mut self, other: &Self) {
         if let Values::Exact(values) = &other.values {
             return values.iter().for_each(|value| self.add(*value));
@@ -87,7 +87,7 @@ impl Distribution {
         self.max = self.max.max(other.max);
     }
 
-    /// Returns how many values there are.
+    /// Returns the number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -99,27 +99,27 @@ impl Distribution {
         u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
 
-    /// Returns the mean, rounded down; 0 if there are no values.
+    /// Returns the mean, rounded down, or 0 without values.
     #[must_use]
     pub fn mean(&self) -> u64 {
         let mean = self.sum.checked_div(u128::from(self.count)).unwrap_or(0);
         u64::try_from(mean).unwrap_or(u64::MAX)
     }
 
-    /// Returns the smallest value; 0 if there are none.
+    /// Returns the smallest value, or 0 without values.
     #[must_use]
     pub fn min(&self) -> u64 {
         self.min.min(self.max)
     }
 
-    /// Returns the largest value; 0 if there are none.
+    /// Returns the largest value, or 0 without values.
     #[must_use]
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Returns the smallest value that at least a share of `quantile` of all
-    /// values, in 0 to 1, does not exceed; 0 if there are none.
+    /// Returns the smallest value that at least a share of `quantile`, in 0 to 1, of all values
+    /// does not exceed, or 0 without values.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> u64 {
         let rank = (quantile * self.count as f64 - 1e-9).ceil().max(1.0) as u64;
@@ -131,8 +131,7 @@ impl Distribution {
         found.map_or(self.max, |(value, _)| value)
     }
 
-    /// Returns the values in order, each with how often it occurred; where
-    /// there are classes, the middle of each.
+    /// Returns the values in order, each with its count. A class has its middle as its value.
     #[must_use]
     pub fn classes(&self) -> Vec<(u64, u64)> {
         match &self.values {
@@ -145,14 +144,10 @@ impl Distribution {
                 let pages = pages.iter().enumerate();
                 let pages = pages.filter_map(|(page, counts)| Some((page, counts.as_ref()?)));
                 let classes = pages.flat_map(|(page, counts)| {
-                    counts.iter().enumerate().map(move |(class, count)| (page, class, *count))
+                    let middle = move |class| middle(page, class).clamp(self.min, self.max);
+                    counts.iter().enumerate().map(move |(class, count)| (middle(class), *count))
                 });
-                classes
-                    .filter(|(_, _, count)| *count > 0)
-                    .map(|(page, class, count)| {
-                        (middle(page, class).clamp(self.min, self.max), count)
-                    })
-                    .collect()
+                classes.filter(|(_, count)| *count > 0).collect()
             }
         }
     }
@@ -215,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn some_and_more() {
+    fn a_sum_of_distributions_has_all_values() {
         let values = |count: u64| (0..count).map(|number| number * number);
         for (some, more) in [(10, 20), (10, 5000), (5000, 10), (5000, 5000)] {
             let mut sum = of(values(some));

@@ -5,7 +5,7 @@ use serde_json::{json, Map, Value};
 use super::{CounterRow, Group, Report, Row};
 use crate::exact;
 
-/// The percentiles that are told, with what they are called.
+/// The reported percentiles, with their names.
 pub const PERCENTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 

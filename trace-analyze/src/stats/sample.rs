@@ -1,10 +1,10 @@
-//! Lengths with their times: all of them, or some from everywhere.
+//! Samples of lengths with their times.
 
-/// The most that are kept.
+/// The most lengths in a sample.
 const MOST: usize = 1 << 14;
 
-/// Lengths with their times. Of more than 16384 a half is kept, of more than the
-/// double a quarter, and so on.
+/// Lengths with their times. Of more than 16,384 lengths a half is kept, of more than twice as many
+/// a quarter, and so on.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sample {
     seen: u64,
@@ -23,8 +23,8 @@ impl Sample {
     /// Adds what began at a time and took so long, both in nanoseconds.
     #[inline]
     pub(crate) fn add(&mut self, begin: u64, length: u64) {
-        // Multiples of the golden ratio: every second one would be all of one
-        // kind where two kinds take turns.
+        // Multiples of the golden ratio: if two kinds of lengths alternate, every second length
+        // would be of one kind.
         let turn = self.seen.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.seen += 1;
         if self.kept.len() == MOST {
@@ -37,7 +37,7 @@ impl Sample {
         }
     }
 
-    /// Returns times and lengths, in the order of time.
+    /// Returns times and lengths, sorted by time.
     pub(crate) fn in_order(&self) -> Vec<(u64, u64)> {
         let mut kept: Vec<_> = self.kept.iter().map(|kept| (kept.begin, kept.length)).collect();
         kept.sort_unstable();
@@ -50,10 +50,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_of_everywhere_are_kept() {
+    fn lengths_of_each_kind_and_time_are_kept() {
         for count in [0, 1, 16_384, 16_385, 100_000, 1_000_000] {
             let mut sample = Sample::default();
-            // Two kinds take turns, and come in the wrong order.
+            // Two kinds alternate, and times decrease.
             (0..count).rev().for_each(|begin| sample.add(begin, begin % 2));
             let kept = sample.in_order();
             assert!(kept.len() as u64 >= count.min(8000) && kept.len() <= MOST, "{count}");

@@ -9,13 +9,13 @@ use super::{Distribution, Group, Grouping, JoinedNames, Row, Sample};
 use crate::catalog::{Catalog, DenseMap, LabelId};
 use crate::pairing::Edge;
 
-/// Numbers for processes or threads.
+/// Numbers of processes or threads.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     grouping: Grouping,
     list: Vec<ThreadKoids>,
     ids: HashMap<ThreadKoids, u32>,
-    /// The thread that was asked for last.
+    /// The last thread, with its number.
     last: Option<(ThreadKoids, u32)>,
 }
 
@@ -24,7 +24,7 @@ impl Groups {
         Self { grouping, ..Self::default() }
     }
 
-    /// Returns the number of the group that a thread is in.
+    /// Returns the number of a thread's group.
     #[inline]
     pub(super) fn of(&mut self, koids: ThreadKoids) -> u32 {
         match (self.grouping, self.last) {
@@ -118,7 +118,7 @@ impl Table {
         if id == next {
             return self.new_row(key);
         }
-        self.rows.get_mut(id as usize).expect("`ids` has places in `rows` only")
+        self.rows.get_mut(id as usize).expect("`ids` has places of `rows` only")
     }
 
     /// Adds an operation or a flow to its row.
@@ -172,7 +172,7 @@ impl Table {
         );
     }
 
-    /// Returns all rows with their names, but for joined ones; those that took longest first.
+    /// Returns all rows with their names, but for joined ones. The longest total time comes first.
     pub(super) fn into_rows(self, groups: &Groups, catalog: &Catalog) -> Vec<Row> {
         let row = |entry: Entry| Row {
             category: catalog.category(entry.label()).to_owned(),

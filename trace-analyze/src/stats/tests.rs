@@ -26,13 +26,9 @@ fn report(archive: &[u8], grouping: Grouping) -> Report {
 /// Count, total and self time of each duration.
 fn summary(report: &Report) -> Vec<(&str, u64, u64, u64)> {
     let row = |row: &'_ Row| (row.lengths.count(), row.lengths.sum(), row.self_nanos);
-    let rows = report.durations.iter();
-    let mut rows: Vec<_> = rows
-        .map(|r| {
-            let (count, total, own) = row(r);
-            (r.name.as_str(), count, total, own)
-        })
-        .collect();
+    let rows = report.durations.iter().map(|duration| (duration.name.as_str(), row(duration)));
+    let mut rows: Vec<_> =
+        rows.map(|(name, (count, total, own))| (name, count, total, own)).collect();
     rows.sort_unstable();
     rows
 }
@@ -40,7 +36,7 @@ fn summary(report: &Report) -> Vec<(&str, u64, u64, u64)> {
 const THREAD: (u64, u64) = (1, 2);
 
 #[test]
-fn an_end_may_do_without_a_category_or_a_name() {
+fn an_end_may_have_an_empty_category_or_name() {
     let end = |ticks, category, name| {
         let mut end = event(THREAD, ticks, name, DurationEnd);
         end.category = Text::from(category);
@@ -75,7 +71,7 @@ fn durations_of_two_threads() {
 }
 
 #[test]
-fn providers_have_clocks_and_tables_of_their_own() {
+fn providers_have_separate_clocks_and_tables() {
     let mut writer = Writer::new(Vec::new()).unwrap();
     for (provider, rate) in [(1, 1_000_000_000), (2, 1_000_000)] {
         writer.provider(provider, "app").unwrap();
@@ -96,7 +92,7 @@ fn operations_flows_and_instants() {
     let events = [
         event(THREAD, 10, "op", AsyncBegin { id: 1 }),
         event((1, 3), 11, "op", AsyncBegin { id: 2 }),
-        // Another thread's records may stand before.
+        // Records of another thread may come before.
         event((1, 6), 99, "late", AsyncEnd { id: 5 }),
         event(THREAD, 90, "late", AsyncBegin { id: 5 }),
         // The same id in another process is another operation, but the same flow.
@@ -122,7 +118,7 @@ fn operations_flows_and_instants() {
 fn counters_have_a_row_for_each_series() {
     let values = [[1.5, -2.0], [4.5, f64::NAN]];
     let series = |name, value| Argument::new(name, Value::Double(value));
-    // What is carried from JSON is no series.
+    // Data of JSON is not a series.
     let arguments = values.map(|[a, b]| [series("a", a), series("b", b), series("tef:id", 7.0)]);
     let events: Vec<Event<'_>> = arguments
         .iter()
@@ -171,7 +167,7 @@ fn groups_have_names() {
     assert_eq!(json["complete"], true);
 }
 
-/// Readers take numbers for floats: they would round those of tracks.
+/// Readers convert numbers to floats, and would round the koids of tracks.
 #[test]
 fn large_ids_are_strings() {
     let track = (1 << 53, 1 << 63 | 1);
@@ -213,7 +209,7 @@ fn time_on_a_processor() {
 }
 
 #[test]
-fn loss_is_told() {
+fn losses_are_reported() {
     let arguments = [Argument::new("number", Value::Uint64(40))];
     let mut dropped = event(THREAD, 1, "records dropped", Instant { scope: None });
     dropped.category = "trace".into();
@@ -227,13 +223,13 @@ fn loss_is_told() {
     assert!(json["cut"].as_str().unwrap().starts_with("the trace ends within the record"));
 }
 
-/// Random durations that nest: each interval is cut out of one before.
+/// Random nested durations: each one is in an earlier one.
 fn nested() -> impl Strategy<Value = Vec<(u64, u64, usize)>> {
     let cuts =
         prop::collection::vec((any::<prop::sample::Index>(), 1..20u64, 1..20u64, 0..3usize), 1..60);
     cuts.prop_map(|cuts| {
         let mut spans = vec![(1, 1_000_001, 0)];
-        // The free room in each: inner durations are put behind one another.
+        // The free time in each, for the next inner duration.
         let mut free = vec![(2u64, 1_000_000u64)];
         for (index, gap, share, name) in cuts {
             let parent = index.index(spans.len());
@@ -251,7 +247,7 @@ fn nested() -> impl Strategy<Value = Vec<(u64, u64, usize)>> {
 }
 
 proptest! {
-    /// Everything against a computation that compares all with all.
+    /// Against a computation that compares all pairs.
     #[test]
     fn same_as_by_brute_force(spans in nested(), at_end in any::<bool>()) {
         let names = ["a", "b", "c"];
@@ -285,7 +281,7 @@ proptest! {
     }
 }
 
-/// Ticks of a duration that are in no other one within it.
+/// Returns the self time of a duration.
 fn self_time(of: &(u64, u64, usize), all: &[(u64, u64, usize)]) -> u64 {
     let within = |span: &&(u64, u64, usize)| *span != of && of.0 <= span.0 && span.1 <= of.1;
     let inner: Vec<_> = all.iter().filter(within).collect();

@@ -1,0 +1,111 @@
+//! The path through operations that were read.
+
+use trace_format::ThreadKoids;
+
+use super::{Operation, Operations};
+use crate::catalog::LabelId;
+use crate::critical::Segment;
+
+/// The most operations within one another on a path.
+const MAX_DEPTH: usize = 64;
+
+/// The most segments of a path. The time before them is one wait.
+const MAX_SEGMENTS: usize = 1 << 20;
+
+impl Operations {
+    /// Follows an operation from the end of a time to its begin, and adds segments in that order.
+    pub(super) fn follow(
+        &self,
+        place: usize,
+        time: (u64, u64),
+        depth: usize,
+        segments: &mut Vec<Segment>,
+    ) {
+        let Some(operation) = self.list.get(place) else { return };
+        let (from, mut now) = time;
+        while now > from && segments.len() < MAX_SEGMENTS {
+            let before = operation.polls.partition_point(|poll| poll.begin < now);
+            // Polls of one operation do not overlap.
+            let poll = before.checked_sub(1).and_then(|place| operation.polls.get(place));
+            let poll = poll.filter(|poll| poll.end > from);
+            if let Some(poll) = poll.filter(|poll| poll.end >= now) {
+                let begin = poll.begin.max(from);
+                self.push(operation.label, (begin, now), depth, Some(poll.thread), segments);
+                now = begin;
+                continue;
+            }
+            let waits_from = poll.map_or(from, |poll| poll.end.max(from));
+            now = self.wait(operation, (waits_from, now), depth, segments);
+        }
+        self.push(operation.label, (from, now), depth, None, segments);
+    }
+
+    /// Follows the child that an operation waited for between two of its polls. Returns the child's
+    /// begin.
+    fn wait(
+        &self,
+        operation: &Operation,
+        time: (u64, u64),
+        depth: usize,
+        segments: &mut Vec<Segment>,
+    ) -> u64 {
+        let (from, to) = time;
+        let child = self.awaited(operation, time).filter(|_| depth < MAX_DEPTH);
+        let Some((place, child)) = child else {
+            self.push(operation.label, (from, to), depth, None, segments);
+            return from;
+        };
+        let end = child.end().min(to);
+        self.push(operation.label, (end, to), depth, None, segments);
+        let begin = child.begin.clamp(from, end);
+        self.follow(place, (begin, end), depth + 1, segments);
+        // A child without length would be found for ever.
+        if begin == to {
+            self.push(operation.label, (from, to), depth, None, segments);
+            return from;
+        }
+        begin
+    }
+
+    /// Returns the child that an operation waited for: the last one that ended by the end of the
+    /// poll after the wait, else the one with the longest poll within that poll.
+    ///
+    /// The search covers the children that ended, or were polled, within that poll.
+    fn awaited(&self, operation: &Operation, time: (u64, u64)) -> Option<(usize, &Operation)> {
+        let (from, to) = time;
+        let next = operation.polls.partition_point(|poll| poll.begin < to);
+        let next = operation.polls.get(next).filter(|poll| poll.begin == to);
+        let woken = next.map_or(to, |poll| poll.end);
+        let child = |place: &usize| self.list.get(*place).map(|child| (*place, child));
+
+        let ended = operation
+            .children
+            .partition_point(|place| child(place).is_some_and(|(_, child)| child.end() <= woken));
+        let ended = operation.children.iter().take(ended).rev().filter_map(child);
+        let mut ended = ended.take_while(|(_, child)| child.end() > from);
+        if let Some(last) = ended.find(|(_, child)| child.begin < to) {
+            return Some(last);
+        }
+
+        let polls = &operation.polls_of_children;
+        let polls = polls.iter().skip(polls.partition_point(|(poll, _)| poll.begin < to));
+        let polled = polls
+            .take_while(|(poll, _)| poll.begin < woken)
+            .filter(|(poll, _)| poll.begin < poll.end && poll.end <= woken)
+            .filter_map(|(poll, place)| Some((poll.end - poll.begin, child(place)?)))
+            .filter(|(_, (_, child))| child.end() > from && child.begin < to);
+        polled.max_by_key(|(length, _)| *length).map(|(_, child)| child)
+    }
+
+    fn push(
+        &self,
+        label: LabelId,
+        time: (u64, u64),
+        depth: usize,
+        thread: Option<ThreadKoids>,
+        segments: &mut Vec<Segment>,
+    ) {
+        let label = (self.catalog.category(label), self.catalog.name(label));
+        Segment::push(segments, time, depth, label, thread);
+    }
+}
