@@ -1,12 +1,12 @@
-//! The clock's resolution, as the lengths show it.
+//! The clock's resolution, estimated from lengths.
 
 use crate::stats::{Report, Row};
 
-/// Only lengths below this are looked at: a distribution keeps them exactly.
+/// The limit of the lengths that are used: a distribution keeps shorter ones exactly.
 const MAX_LENGTH: u64 = 512;
 
-/// The largest resolution that is assumed, in nanoseconds. No clock in use is coarser, and few
-/// different lengths show nothing.
+/// The largest resolution in nanoseconds. No clock in use is coarser, and few different lengths are
+/// no evidence.
 const MAX_TICK: u64 = 100;
 
 /// Returns the largest difference that rounding alone makes between two lengths, in nanoseconds.
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_lengths_are_the_clocks() {
+    fn steps_of_lengths_are_steps_of_the_clock() {
         assert_eq!(of([20, 20, 30, 50]), 11);
         assert_eq!(of([421, 430, 431, 440, 441, 461]), 10);
         assert_eq!(of(100..200), 3);

@@ -1,4 +1,4 @@
-//! How much longer a row takes, and how sure that is. All changes are logarithms of ratios.
+//! Estimates of changes, with their errors. All changes are logarithms of ratios.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -7,24 +7,30 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 pub(super) struct Estimate {
     /// The change of the median.
     pub(super) change: f64,
-    /// The change of the shortest durations, if that has to agree.
+    /// The change of the shortest durations, if it has to agree.
     pub(super) shortest: Option<f64>,
-    /// The standard error of the change, and the degrees of freedom that it is known with.
+    /// The standard error of the change, and its degrees of freedom.
     pub(super) error: f64,
     pub(super) freedom: f64,
-    /// The interval reaches so far at least: a tick of the clock, or what single runs differ by.
+    /// The least distance to either end of the interval: a tick of the clock, or the noise of
+    /// single runs.
     pub(super) least: f64,
-    /// The interval reaches so far at most: the machine alone changes no run by more.
+    /// The largest distance: the machine alone changes no run by more.
     pub(super) most: f64,
 }
 
-/// A change of so many robust deviations is more than noise, if it is also more than what the
-/// machine does to single runs.
+/// The robust deviations beyond which a change is more than noise, if it also exceeds the noise of
+/// single runs.
 const HUGE: f64 = 4.0;
 
 impl Estimate {
-    /// Bounds the interval if the median `change` exceeds both what the machine does, if that is
-    /// known, and the values' robust deviation: noise of a machine is bounded, not normal.
+    /// Returns an estimate without a bound.
+    pub(super) fn new(change: f64, error: f64, freedom: f64) -> Self {
+        Self { change, shortest: None, error, freedom, least: 0.0, most: f64::INFINITY }
+    }
+
+    /// Bounds the interval if the median `change` exceeds both the noise of the machine,
+    /// `allowance`, and the values' robust deviation: noise of a machine is bounded, not normal.
     pub(super) fn bounded(self, change: f64, deviation: f64, allowance: Option<f64>) -> Self {
         match allowance.map(|allowance| allowance.max(HUGE * deviation)) {
             Some(most) if change.abs() > most => Self { change, most, ..self },
@@ -32,13 +38,13 @@ impl Estimate {
         }
     }
 
-    /// Makes the interval reach so far at least.
+    /// Extends the interval by at least `least` to either side.
     pub(super) fn at_least(self, least: f64) -> Self {
         Self { least, ..self }
     }
 
-    /// Returns the probability of at least this change by chance alone. The bound has no part in
-    /// it, or a bounded row would raise the level of all other rows.
+    /// Returns the probability of at least this change by chance. It ignores the bound, or a
+    /// bounded row would raise the level of all other rows.
     pub(super) fn p(&self) -> f64 {
         let shortest = self.shortest.unwrap_or(self.change);
         let is_small = self.change.abs() <= self.least || shortest.abs() <= self.least;
@@ -64,7 +70,8 @@ impl Estimate {
     }
 }
 
-/// Returns how many standard errors a value exceeds, on either side, with a probability of `p`.
+/// Returns the number of standard errors that a value exceeds with a probability of `p`, on either
+/// side.
 pub(super) fn t_quantile(p: f64, freedom: f64) -> f64 {
     let distribution = StudentsT::new(0.0, 1.0, freedom);
     distribution.map_or(f64::INFINITY, |distribution| -distribution.inverse_cdf(p / 2.0))
@@ -108,7 +115,7 @@ mod tests {
 
     /// Against scipy.stats.t.ppf and scipy.stats.t.sf.
     #[test]
-    fn the_interval_is_students() {
+    fn the_interval_is_that_of_students_t_test() {
         assert!((t_quantile(0.01, 8.0) - 3.355_387_331_333_395).abs() < 1e-6);
         assert!((t_quantile(0.0005, 4.5) - 8.919892).abs() < 1e-4);
         let (low, high) = ESTIMATE.interval(0.01);
@@ -117,19 +124,19 @@ mod tests {
     }
 
     #[test]
-    fn bounds_hold_whatever_the_error() {
+    fn bounds_do_not_depend_on_the_error() {
         let tick = Estimate { error: 0.0, least: 0.6, ..ESTIMATE };
         assert_eq!((tick.p(), tick.interval(0.01)), (1.0, (0.5 - 0.6, 0.5 + 0.6)));
         let huge = Estimate { error: 10.0, most: 0.4, ..ESTIMATE };
         assert_eq!(huge.interval(0.01), (0.5 - 0.4, 0.5 + 0.4));
-        assert!(huge.p() > 0.9, "the bound is no probability");
+        assert!(huge.p() > 0.9, "the bound does not change the probability");
     }
 
     #[test]
-    fn shortest_durations_that_stay_make_doubt() {
-        let stays = Estimate { shortest: Some(0.05), error: 0.01, least: 0.3, ..ESTIMATE };
-        assert_eq!((stays.p(), stays.interval(0.01)), (1.0, (0.05 - 0.3, 0.8)));
-        let moves = Estimate { shortest: Some(0.4), ..stays };
-        assert!(moves.p() < 1e-9 && (moves.interval(0.01).0 - 0.1).abs() < 1e-9);
+    fn unchanged_shortest_durations_widen_the_interval() {
+        let unchanged = Estimate { shortest: Some(0.05), error: 0.01, least: 0.3, ..ESTIMATE };
+        assert_eq!((unchanged.p(), unchanged.interval(0.01)), (1.0, (0.05 - 0.3, 0.8)));
+        let changed = Estimate { shortest: Some(0.4), ..unchanged };
+        assert!(changed.p() < 1e-9 && (changed.interval(0.01).0 - 0.1).abs() < 1e-9);
     }
 }

@@ -1,8 +1,8 @@
-//! Many rows at once: the level at which each of them is judged.
+//! The significance level of each row of many.
 
-/// Returns the probability by which the intervals of rows may miss, so that at most a share of
-/// `significance` of all rows found is found by chance (Benjamini and Hochberg 1995; Benjamini and
-/// Yekutieli 2005 for intervals). An interval of this level excludes zero in exactly these rows.
+/// Returns the level of intervals with which at most a share of `significance` of the rows found
+/// are found by chance (Benjamini and Hochberg 1995; Benjamini and Yekutieli 2005 for intervals).
+/// An interval of this level excludes zero in exactly these rows.
 pub(super) fn level(p_values: &[f64], significance: f64) -> f64 {
     let mut sorted = p_values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn with_nothing_found_all_share_the_level() {
+    fn without_a_finding_all_rows_share_the_level() {
         assert_eq!(level(&[0.5; 10], 0.01), 0.001);
         assert_eq!(level(&[], 0.01), 0.01);
         assert_eq!(level(&[0.0; 10], 0.01), 0.01);

@@ -1,14 +1,14 @@
-//! How many runs would show whether a row changed.
+//! The number of runs that would make a row clear.
 
 use super::estimate::{t_quantile, Estimate};
 use super::runs::MIN_RUNS;
 use super::Options;
 
-/// More runs than this are no advice.
+/// The most runs to advise.
 const MOST_RUNS: usize = 1000;
 
-/// Returns how many runs a side make the row clear, if its change and the deviation of runs stay as
-/// they are; `None` if no reasonable number does.
+/// Returns the number of runs a side that makes the row clear if its change and the deviation of
+/// runs stay as they are, or `None` if it exceeds [`MOST_RUNS`].
 pub(super) fn runs_needed(
     estimate: &Estimate,
     runs: (usize, usize),
@@ -23,7 +23,7 @@ pub(super) fn runs_needed(
         let half = (t_quantile(level, freedom) * error).max(estimate.least);
         options.is_clear(estimate.change, (estimate.change - half, estimate.change + half))
     };
-    // Ever more runs make ever narrower intervals.
+    // More runs make narrower intervals.
     let (mut unclear, mut clear) = (MIN_RUNS - 1, MOST_RUNS);
     if !is_clear(clear) {
         return None;
@@ -40,21 +40,23 @@ mod tests {
     use super::*;
 
     fn needed(change: f64, error: f64, least: f64) -> Option<usize> {
-        let most = f64::INFINITY;
-        let estimate = Estimate { change, shortest: None, error, freedom: 8.0, least, most };
+        let estimate = Estimate::new(change, error, 8.0).at_least(least);
         runs_needed(&estimate, (5, 5), 0.01, &Options::default())
     }
 
-    /// Runs that differ by 5 %, of which an error of 2 % is left of ten.
+    /// Runs that differ by 5 %: ten of them have an error of 2 %.
     #[test]
-    fn as_many_as_the_interval_needs() {
+    fn the_interval_excludes_no_change_with_this_number() {
         let error = 0.05 * (2.0_f64 / 5.0).sqrt();
         let runs = needed(0.05, error, 0.0).unwrap();
         let half = |runs: usize| {
             t_quantile(0.01, (2 * runs - 2) as f64) * 0.05 * (2.0 / runs as f64).sqrt()
         };
         assert!(half(runs) < 0.05 && half(runs - 1) >= 0.05, "{runs}");
-        assert!(needed(0.0, error, 0.0).unwrap() > runs, "the threshold is nearer");
+        assert!(
+            needed(0.0, error, 0.0).unwrap() > runs,
+            "the distance to the threshold is smaller"
+        );
         assert_eq!(needed(0.05, 0.0, 0.0), Some(MIN_RUNS));
     }
 

@@ -1,21 +1,21 @@
-//! Cases in which real comparisons failed before, each as small as it may be.
+//! Minimal cases of real comparisons that failed before.
 
 use super::tests::{report, row, Noise, SECOND};
 use super::*;
 
-/// Returns the verdicts on a name, with the options that users get.
+/// Returns the verdict on a name with default options.
 fn verdict(before: &[Report], after: &[Report], name: &str) -> Verdict {
     let changes = compare(before, after, &Options::default());
     changes.iter().find(|change| change.name == name).map(|change| change.verdict).unwrap()
 }
 
-/// Returns a row of noisy lengths, which differ by a tenth or so.
+/// Returns a row of noisy lengths with a deviation of 10 %.
 fn noisy(noise: &mut Noise, name: &str, nanos: u64, count: usize, scale: f64) -> Row {
     let lengths: Vec<f64> = (0..count).map(|_| scale * (0.1 * noise.normal()).exp()).collect();
     row(name, nanos, &lengths)
 }
 
-/// Returns rows beside those that are looked at.
+/// Returns rows beside the compared one.
 fn others(noise: &mut Noise, number: usize, nanos: u64) -> Vec<Row> {
     let scale = |number| 1e3 * f64::from(1 << (number % 8));
     (0..number)
@@ -36,7 +36,7 @@ fn a_27_fold_slow_down_in_11_ms() {
     assert_eq!(verdict(&run(1, 561.0), &run(2, 561.0), "work"), Verdict::Unclear);
 }
 
-/// Five runs a side, of which the first one found cold caches, with 36 other rows.
+/// Five runs a side with 36 other rows. The first run has cold caches.
 #[test]
 fn a_cold_first_run_hides_no_large_slow_down() {
     let runs = |seed, factor: f64, cold: f64| -> Vec<Report> {
@@ -62,7 +62,7 @@ fn a_cold_first_run_hides_no_large_slow_down() {
     }
 }
 
-/// 20 ns then 30 ns, by a clock with a resolution of 10 ns, in one run and in five.
+/// 20 ns, then 30 ns, by a clock with a resolution of 10 ns.
 #[test]
 fn a_tick_of_the_clock_is_no_change() {
     let run = |length: f64, count: usize| {
@@ -83,23 +83,23 @@ fn a_tick_of_the_clock_is_no_change() {
 type Sides = ([f64; 9], [f64; 9]);
 
 /// Medians of nine real runs a side, in microseconds. A neighbor on the same core makes a run take
-/// 1.5 times as long, as it did of two in nine before and of one in nine after.
+/// 1.5 times as long: two in nine runs before, and one in nine after.
 #[test]
 fn a_machine_with_two_speeds_hides_no_large_slow_down() {
-    const ALWAYS: Sides = (
+    const SAME: Sides = (
         [27.1, 28.7, 40.9, 27.0, 27.0, 27.4, 28.8, 27.2, 43.9],
         [27.3, 27.2, 28.4, 27.6, 27.6, 27.5, 27.2, 27.1, 40.1],
     );
-    const TOLD: Sides = (
+    const DOUBLED: Sides = (
         [27.1, 28.7, 40.9, 27.0, 27.0, 27.4, 28.8, 27.2, 44.0],
         [54.5, 54.3, 56.8, 59.9, 55.5, 54.9, 54.2, 54.1, 83.1],
     );
-    const WHOLE: Sides = (
+    const LONGER: Sides = (
         [54.4, 57.7, 82.6, 54.2, 54.3, 55.1, 57.8, 54.7, 88.6],
         [82.2, 81.8, 85.5, 96.1, 90.5, 82.7, 81.7, 81.5, 139.5],
     );
     let runs = |of: fn(&Sides) -> [f64; 9]| -> Vec<Report> {
-        let medians = [("always", of(&ALWAYS)), ("told", of(&TOLD)), ("whole", of(&WHOLE))];
+        let medians = [("same", of(&SAME)), ("doubled", of(&DOUBLED)), ("longer", of(&LONGER))];
         let rows = |run: usize| {
             let row = |(name, medians): &(&str, [f64; 9])| {
                 row(name, SECOND / 20, &[medians[run] * 1e3; 1000])
@@ -109,8 +109,8 @@ fn a_machine_with_two_speeds_hides_no_large_slow_down() {
         (0..9).map(rows).collect()
     };
     let (before, after) = (runs(|sides| sides.0), runs(|sides| sides.1));
-    assert_eq!(verdict(&before, &after, "told"), Verdict::Slower);
-    assert_eq!(verdict(&before, &after, "whole"), Verdict::Slower);
-    assert_ne!(verdict(&before, &after, "always"), Verdict::Slower);
-    assert_ne!(verdict(&before, &after, "always"), Verdict::Faster);
+    assert_eq!(verdict(&before, &after, "doubled"), Verdict::Slower);
+    assert_eq!(verdict(&before, &after, "longer"), Verdict::Slower);
+    assert_ne!(verdict(&before, &after, "same"), Verdict::Slower);
+    assert_ne!(verdict(&before, &after, "same"), Verdict::Faster);
 }

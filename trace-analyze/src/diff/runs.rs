@@ -1,72 +1,71 @@
-//! Several runs against several: each run is one value, the logarithm of its median.
+//! Several runs a side: the value of a run is the logarithm of its median.
 
 use super::estimate::{logarithm, mean, median, variance, Estimate};
 use crate::stats::Distribution;
 
-/// With fewer runs on a side nothing can be said.
+/// The least runs a side for an estimate.
 pub(super) const MIN_RUNS: usize = 3;
 
-/// Of so many runs on a side, one may be left out.
+/// The runs a side of which one may be excluded.
 const RUNS_FOR_AN_OUTLIER: usize = 5;
 
-/// A run so many robust deviations off is an outlier.
+/// The robust deviations beyond which a run is an outlier.
 const OUTLYING: f64 = 5.0;
 
-/// A machine has no two speeds that differ by as much, as a logarithm: threefold.
+/// The logarithm of 3. The speeds of a machine differ less.
 const SPEEDS: f64 = 1.0986;
 
-/// The sides are apart if there are so many robust deviations between them, and such a share of the
-/// machine's noise.
+/// The sides are apart if the distance between them exceeds these robust deviations, and this share
+/// of the machine's noise.
 const DISTANT: f64 = 3.0;
 const APART: f64 = 0.25;
 
-/// Runs never agree better than so, whatever a few of them show.
+/// The least deviation of runs. A few runs can agree by chance.
 const LEAST_DEVIATION: f64 = 0.003;
 
-/// How many degrees of freedom the usual deviation of all rows adds to that of a row at most.
+/// The most degrees of freedom that the usual deviation of all rows adds to that of a row.
 const SHARED_FREEDOM: f64 = 16.0;
 
-/// How many of them each independent row brings.
+/// The degrees of freedom of an independent row.
 const FREEDOM_OF_ROW: f64 = 2.0;
 
-/// A row whose variance is so many times the usual one keeps its own.
+/// The multiple of the usual variance beyond which a row keeps its own.
 const NOISY: f64 = 4.0;
 
-/// The least rows that show what is usual.
+/// The least rows with a usual deviation.
 const MIN_ROWS: usize = 4;
 
-/// What a run says of a row.
+/// The value of a row in a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run {
     /// The logarithm of a quantile.
     pub(super) value: f64,
-    /// Its standard error, by the durations within the run alone.
+    /// Its standard error from the durations within the run.
     pub(super) error: f64,
 }
 
 impl Run {
     pub(super) fn new(durations: &Distribution, quantile: f64) -> Self {
         let at = |quantile: f64| logarithm(durations.quantile(quantile.clamp(0.0, 1.0)));
-        // So much of the durations lies between the quantile and its true place.
+        // The standard error of the quantile's rank, as a share of the durations.
         let share = (quantile * (1.0 - quantile) / durations.count() as f64).sqrt();
         Self { value: at(quantile), error: (at(quantile + share) - at(quantile - share)) / 2.0 }
     }
 }
 
-/// Compares runs; `None` if they are too few. A difference of `allowance` is more than the machine
-/// makes, but only if the row has enough durations.
+/// Compares runs. `allowance` is the noise of the machine, if the row has enough durations for a
+/// bound. Returns `None` if the runs are too few.
 pub(super) fn compare(before: &[Run], after: &[Run], allowance: Option<f64>) -> Option<Estimate> {
     if before.len().min(after.len()) < MIN_RUNS {
         return None;
     }
-    let values = |runs: &[Run]| runs.iter().map(|run| run.value).collect::<Vec<f64>>();
     let (values_before, values_after) = (values(before), values(after));
     let sides = Sides::new(&values_before, &values_after);
     let (least_before, least_after) = (least_variance(before), least_variance(after));
     let kept_before = sides.without_outliers(&values_before);
     let kept_after = sides.without_outliers(&values_after);
     let estimate = welch((&kept_before, least_before), (&kept_after, least_after));
-    // Where sides overlap, or nearly so, the machine makes such differences.
+    // If sides overlap, or nearly so, the machine may cause the difference.
     let apart = distance(&kept_before, &kept_after);
     let allowance =
         allowance.filter(|allowance| apart > (DISTANT * sides.deviation).max(APART * allowance));
@@ -74,24 +73,24 @@ pub(super) fn compare(before: &[Run], after: &[Run], allowance: Option<f64>) -> 
     Some(estimate.bounded(sides.after - sides.before, deviation, allowance))
 }
 
-/// Returns how far the runs of one side are above those of the other one; negative if they overlap.
+/// Returns the distance between the runs of both sides, which is negative if they overlap.
 fn distance(before: &[f64], after: &[f64]) -> f64 {
     let least = |runs: &[f64]| runs.iter().copied().fold(f64::INFINITY, f64::min);
     let most = |runs: &[f64]| runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     (least(after) - most(before)).max(least(before) - most(after))
 }
 
-/// Returns the variance that a side has at least. Medians of durations of two lengths jump from one
-/// to the other, which a few runs may not show.
+/// Returns the least variance of a side. If durations have two lengths, the median is either, which
+/// a few runs may not show.
 fn least_variance(runs: &[Run]) -> f64 {
     median(runs.iter().map(|run| run.error.powi(2))).max(LEAST_DEVIATION.powi(2))
 }
 
-/// What is usual on both sides.
+/// The medians of both sides, and their deviation.
 struct Sides {
     before: f64,
     after: f64,
-    /// The deviation of runs from the median of their side, by the median of its absolute values.
+    /// The standard deviation of runs, from the median absolute deviation.
     deviation: f64,
 }
 
@@ -103,14 +102,14 @@ impl Sides {
         };
         let all = [off(before, medians[0]), off(after, medians[1])].concat();
         let count = all.len() as f64;
-        // 1.4826 makes it the standard deviation of normal values; two medians take two of them.
+        // The factor 1.4826 holds for normal values. The two medians take two degrees of freedom.
         let deviation = 1.4826 * median(all) * count / (count - 2.0);
         let [before, after] = medians;
         Self { before, after, deviation: deviation.max(LEAST_DEVIATION) }
     }
 
-    /// Leaves out one run in five if it is like neither side. Where the sides differ by more than
-    /// [`SPEEDS`], being like the other side is no sign of a machine with two speeds.
+    /// Removes one run in five if it is far from both sides. If the sides differ by more than
+    /// [`SPEEDS`], the distance from its own side is enough: a machine has no such two speeds.
     fn without_outliers(&self, runs: &[f64]) -> Vec<f64> {
         let middle = median(runs.iter().copied());
         let is_huge = (self.after - self.before).abs() > SPEEDS;
@@ -122,35 +121,27 @@ impl Sides {
         let mut kept = runs.to_vec();
         kept.sort_unstable_by(|a, b| (b - middle).abs().total_cmp(&(a - middle).abs()));
         kept.retain(|run| {
-            let goes = spare > 0 && is_outlier(*run);
-            spare -= usize::from(goes);
-            !goes
+            let is_removed = spare > 0 && is_outlier(*run);
+            spare -= usize::from(is_removed);
+            !is_removed
         });
         kept
     }
 }
 
-/// Returns the difference of means, with the error and freedom of Welch's test. Each side has a
-/// least variance.
+/// Returns the difference of means, with the error and the degrees of freedom of Welch's t-test.
+/// Each side has a least variance.
 fn welch((before, least_before): (&[f64], f64), (after, least_after): (&[f64], f64)) -> Estimate {
     let square = |runs: &[f64], least: f64| variance(runs).max(least) / runs.len() as f64;
     let (a, b) = (square(before, least_before), square(after, least_after));
     let freedom = |runs: &[f64]| (runs.len() - 1) as f64;
     let freedom = (a + b).powi(2) / (a * a / freedom(before) + b * b / freedom(after));
-    Estimate {
-        change: mean(after) - mean(before),
-        shortest: None,
-        error: (a + b).sqrt(),
-        freedom,
-        least: 0.0,
-        most: f64::INFINITY,
-    }
+    Estimate::new(mean(after) - mean(before), (a + b).sqrt(), freedom)
 }
 
-/// Returns how far each run is from the mean of its side, in units of the row's deviation. An
-/// outlier is not.
+/// Returns the distance of each run from the mean of its side, in units of the row's deviation. The
+/// distance of an outlier is 0.
 pub(super) fn deviations(before: &[Run], after: &[Run]) -> Vec<f64> {
-    let values = |runs: &[Run]| runs.iter().map(|run| run.value).collect::<Vec<f64>>();
     let (before, after) = (values(before), values(after));
     let sides = Sides::new(&before, &after);
     let of_side = |runs: &[f64]| -> Vec<f64> {
@@ -163,12 +154,16 @@ pub(super) fn deviations(before: &[Run], after: &[Run]) -> Vec<f64> {
     all.iter().map(|run| run / scale).collect()
 }
 
+fn values(runs: &[Run]) -> Vec<f64> {
+    runs.iter().map(|run| run.value).collect()
+}
+
 fn norm(values: &[f64]) -> f64 {
     values.iter().map(|value| value.powi(2)).sum::<f64>().sqrt()
 }
 
-/// Returns to how many independent rows the rows amount: to one if all deviate alike, because of
-/// the machine.
+/// Returns the effective number of independent rows: 1 if all deviate alike, because of the
+/// machine.
 fn independent(rows: &[&[f64]]) -> f64 {
     let runs = rows.iter().map(|row| row.len()).max().unwrap_or(0);
     let complete: Vec<_> = rows.iter().filter(|row| row.len() == runs).collect();
@@ -178,8 +173,9 @@ fn independent(rows: &[&[f64]]) -> f64 {
     (all / norm(&common).powi(2).max(f64::MIN_POSITIVE)).max(1.0)
 }
 
-/// A few runs know their deviation badly, so that it is averaged with the usual one of all rows,
-/// unless it is clearly larger. What is common to all rows shows nothing about each of them.
+/// Averages the deviation of each row with the usual one of all rows, unless it is clearly larger,
+/// because a few runs estimate it badly. Deviations that all rows share are no evidence about a
+/// row.
 pub(super) fn share_deviations<'a>(rows: impl Iterator<Item = (&'a [f64], &'a mut Estimate)>) {
     let (deviations, estimates): (Vec<&[f64]>, Vec<&mut Estimate>) = rows.unzip();
     if estimates.len() < MIN_ROWS {
@@ -225,7 +221,7 @@ mod tests {
         assert!(compared(&[1.0; 3], &[2.0; 3], None).unwrap().p() < 1e-6);
     }
 
-    /// Half of the durations take twice as long as the others: the median is one or the other.
+    /// Half of the durations take twice as long as the others: the median is either length.
     #[test]
     fn a_median_between_two_lengths_is_uncertain() {
         let run = |more: u64| {
@@ -246,7 +242,7 @@ mod tests {
     const CALM: [f64; 5] = [1.0, 1.01, 0.99, 1.02, 0.98];
 
     #[test]
-    fn one_run_in_five_is_left_out_if_it_is_like_neither_side() {
+    fn one_run_in_five_is_removed_if_it_is_far_from_both_sides() {
         let near = |by: f64| CALM.map(|run| run + by);
         let with = |outlier: f64| [outlier, 1.01, 0.99, 1.02, 0.98];
         assert_eq!(outliers(&CALM, &near(0.3)), [0, 0]);

@@ -1,21 +1,21 @@
-//! How often verdicts are right, by simulated runs of which the truth is known.
+//! The share of right verdicts, by simulated runs.
 
 use super::tests::{report, row, Noise, SECOND};
 use super::*;
 
-/// What a machine does to a run beside normal noise.
+/// The effect of a machine on a run, beside normal noise.
 #[derive(Debug, Clone, Copy)]
 enum Machine {
     Calm,
     /// Durations drift by 20 %, correlated for a quarter of a run, and across runs.
     Drift,
-    /// With this probability, a run takes so many times as long: another speed, or a busy neighbor.
+    /// With this probability, a run takes this factor as long: another speed, or a busy neighbor.
     Speeds(f64, f64),
-    /// One run in five a side takes up to three times as long, each row its own.
+    /// One run in five a side takes up to three times as long, by another factor for each row.
     Outlier,
 }
 
-/// A comparison of programs of which one row has changed, or none.
+/// A comparison of programs with one changed row, or none.
 #[derive(Debug, Clone, Copy)]
 struct Model {
     machine: Machine,
@@ -26,7 +26,7 @@ struct Model {
     spread: f64,
     /// The deviation of a row from run to run.
     deviation: f64,
-    /// How long a run takes.
+    /// The length of a run.
     nanos: u64,
 }
 
@@ -70,10 +70,10 @@ impl Model {
 
     /// Returns the machine's state at each duration of a run.
     fn drifts(&self, noise: &mut Noise, drift: &mut f64) -> Vec<f64> {
-        let keeps = 1.0 - 4.0 / self.count as f64;
-        let share = (1.0 - keeps * keeps).sqrt();
+        let decay = 1.0 - 4.0 / self.count as f64;
+        let share = (1.0 - decay * decay).sqrt();
         let mut next = || {
-            *drift = keeps * *drift + share * noise.normal();
+            *drift = decay * *drift + share * noise.normal();
             if matches!(self.machine, Machine::Drift) {
                 0.2 * *drift
             } else {
@@ -83,8 +83,8 @@ impl Model {
         (0..self.count).map(|_| next()).collect()
     }
 
-    /// Returns the share of comparisons that call the changed row slower, and of those that call
-    /// any other row slower or faster.
+    /// Returns the shares of comparisons that call the changed row slower, and any other row slower
+    /// or faster.
     fn found(&self, factor: f64, trials: u64) -> (f64, f64) {
         let (mut hits, mut alarms) = (0, 0);
         for seed in 1..=trials {
@@ -105,15 +105,15 @@ impl Model {
     }
 }
 
-/// One row of twenty: with fewer rows, more.
+/// One row of twenty changes. With fewer rows, more changes are found.
 #[test]
 fn five_percent_are_found_in_five_runs() {
     let (found, alarms) = MODEL.found(1.05, 60);
     assert!(found >= 0.95 && alarms <= 0.02, "{found} {alarms}");
 }
 
-/// Also where the machine makes larger differences than the change. But an outlier before the
-/// change that takes as long as all after it may be a machine of two speeds.
+/// Also if the machine causes larger differences. But an outlier before the change that takes as
+/// long as the runs after it may be a machine of two speeds.
 #[test]
 fn twice_as_long_is_always_found() {
     let model = Model { count: 30, ..MODEL };
@@ -134,9 +134,9 @@ fn one_run_a_side_shows_twice_as_long_also_in_11_ms() {
     }
 }
 
-/// An outlying run is for several runs to show: one run may be that.
+/// Only several runs show an outlying run.
 #[test]
-fn machines_are_not_programs() {
+fn noise_of_a_machine_is_not_a_change() {
     let cases = [
         (Machine::Calm, 1),
         (Machine::Drift, 1),

@@ -1,20 +1,20 @@
-//! One run against one: the run is cut into stretches of time, and each is one value, the logarithm
+//! One run a side: the run is cut into stretches of time. The value of a stretch is the logarithm
 //! of its median.
 
 use super::estimate::{logarithm, mean, median, variance, Estimate};
 use crate::stats::Sample;
 
-/// A run is cut into so many stretches at most, and at least.
+/// The most and the least stretches of a run.
 const MOST_STRETCHES: usize = 64;
 const LEAST_STRETCHES: usize = 3;
 
 /// The least lengths in a stretch.
 const MIN_IN_STRETCH: usize = 2;
 
-/// Compares one run with another, each stretch with the same one of the other run, since a program
-/// often does the same in the same order. Correlation is looked for down to `large` stretches. A
-/// change of `allowance` is more than the machine makes, if nearly all stretches have it. `None`
-/// if there are too few durations.
+/// Compares each stretch with the same one of the other run, because programs often do the same in
+/// the same order. Correlation is searched with `large` stretches at least. `allowance` is the
+/// noise of the machine, if the row has enough durations for a bound. Returns `None` if there are
+/// too few durations.
 pub(super) fn compare(
     before: &Sample,
     after: &Sample,
@@ -28,20 +28,17 @@ pub(super) fn compare(
     }
     let pairs = medians(&before, stretches).zip(medians(&after, stretches));
     let changes: Vec<f64> = pairs.map(|(before, after)| after - before).collect();
+    let error = error(changes.clone(), large);
     let estimate = Estimate {
-        change: mean(&changes),
         shortest: Some(shortest(&after) - shortest(&before)),
-        error: error(changes.clone(), large),
-        freedom: (stretches - 1) as f64,
-        least: 0.0,
-        most: f64::INFINITY,
+        ..Estimate::new(mean(&changes), error, (stretches - 1) as f64)
     };
     let change = median(changes.iter().copied());
     let deviation = 1.4826 * median(changes.iter().map(|stretch| (stretch - change).abs()));
     Some(estimate.bounded(change, deviation, allowance))
 }
 
-/// Returns the standard error of the mean: the largest with ever longer stretches.
+/// Returns the largest standard error of the mean with ever longer stretches.
 fn error(mut changes: Vec<f64>, large: usize) -> f64 {
     let mut error = error_of_series(&changes);
     while changes.len() > large {
@@ -51,7 +48,7 @@ fn error(mut changes: Vec<f64>, large: usize) -> f64 {
     error
 }
 
-/// Returns the standard error of the mean of values that follow one another, and may be correlated.
+/// Returns the standard error of the mean of consecutive values, which may be correlated.
 fn error_of_series(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = mean(values);
@@ -61,7 +58,7 @@ fn error_of_series(values: &[f64]) -> f64 {
     if variance == 0.0 {
         return 0.0;
     }
-    // The correlation of a value with the next one. Few values show too little of it.
+    // The correlation of a value with the next one. Few values underestimate it.
     let correlation = products / (variance * (count - 1.0));
     let correlation = (correlation + (1.0 + 3.0 * correlation) / count).clamp(0.0, 0.99);
     let independent = count * (1.0 - correlation) / (1.0 + correlation);
@@ -72,7 +69,7 @@ fn error_of_series(values: &[f64]) -> f64 {
     }
 }
 
-/// Returns the logarithm of the median of each of so many stretches, all with as many lengths.
+/// Returns the logarithm of the median of each stretch. Stretches have equal numbers of lengths.
 fn medians(run: &[(u64, u64)], stretches: usize) -> impl Iterator<Item = f64> + '_ {
     (0..stretches).map(move |number| {
         let place = |number| run.len() * number / stretches;
@@ -105,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn correlated_values_are_less_sure() {
+    fn correlated_values_have_a_larger_error() {
         let turns: Vec<f64> = (0..32).map(|number| f64::from(number % 2)).collect();
         let halves: Vec<f64> = (0..32).map(|number| f64::from(number / 16)).collect();
         assert!((error_of_series(&turns) - 0.508 / 32f64.sqrt()).abs() < 1e-3);
@@ -121,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_few_is_fair() {
+    fn the_median_of_an_even_number_is_between_two() {
         let run = [(0, 10), (1, 1000), (2, 10), (3, 50), (4, 1000)];
         let found: Vec<f64> = medians(&run, 2).map(f64::exp).collect();
         assert!((found[0] - 100.0).abs() < 1e-9 && (found[1] - 50.0).abs() < 1e-9, "{found:?}");

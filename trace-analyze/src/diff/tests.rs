@@ -3,7 +3,7 @@ use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
 
 pub(super) const SECOND: u64 = 1_000_000_000;
 
-/// Numbers that look random, the same in every run.
+/// A pseudorandom generator, with the same numbers in every run.
 pub(super) struct Noise(pub(super) u64);
 
 impl Noise {
@@ -14,7 +14,7 @@ impl Noise {
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Returns a normal number.
+    /// Returns a normally distributed number.
     pub(super) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.next().max(1e-300).ln()).sqrt();
         radius * (self.next() * std::f64::consts::TAU).cos()
@@ -27,7 +27,7 @@ impl Noise {
     }
 }
 
-/// Returns a row of so many lengths, which begin evenly in `nanos`.
+/// Returns a row of lengths, which begin evenly in `nanos`.
 pub(super) fn row(name: &str, nanos: u64, lengths: &[f64]) -> Row {
     let mut row = Row { name: name.to_owned(), category: "app".to_owned(), ..Row::default() };
     let step = nanos / lengths.len().max(1) as u64;
@@ -42,8 +42,8 @@ pub(super) fn report(durations: Vec<Row>) -> Report {
     Report { durations, ..Report::default() }
 }
 
-/// Returns what a program's run came to: 20 names with some thousand noisy
-/// lengths each. Those named in `slower` take that much longer.
+/// Returns the run of a program: 20 names with some thousand noisy lengths each. `slower` has
+/// factors for some of them.
 fn run(seed: u64, slower: &[(&str, f64)]) -> Report {
     let mut noise = Noise(seed);
     let mut of_number = |number: u32| {
@@ -57,26 +57,26 @@ fn run(seed: u64, slower: &[(&str, f64)]) -> Report {
     report((0..20).map(&mut of_number).collect())
 }
 
-/// Returns a run in which lengths hang together: what waits in a queue takes as
-/// long as those before it, and the machine is slower at times.
+/// Returns a run with correlated lengths: a request in a queue takes about as long as the ones
+/// before it, and the machine is slower at times.
 fn waiting(seed: u64, factor: f64) -> Report {
     let mut noise = Noise(seed);
-    let mut queue = |keeps: f64| {
-        let share = (1.0 - keeps * keeps).sqrt();
+    let mut queue = |decay: f64| {
+        let share = (1.0 - decay * decay).sqrt();
         let mut level = noise.normal() / share;
         let mut length = || {
-            level = keeps * level + noise.normal();
+            level = decay * level + noise.normal();
             1e6 * factor * (0.4 * level * share).exp()
         };
         let lengths: Vec<f64> = (0..4000).map(|_| length()).collect();
-        row(&format!("keeps {keeps}"), SECOND, &lengths)
+        row(&format!("decay {decay}"), SECOND, &lengths)
     };
     let durations = [0.9, 0.99].map(&mut queue).into();
     let flows = [0.999, 0.9999].map(&mut queue).into();
     Report { durations, flows, ..Report::default() }
 }
 
-/// Runs that differ by what happens in them only.
+/// For runs without noise of the machine.
 const NO_RUN_NOISE: Options = Options { threshold: 0.03, significance: 0.005, run_noise: 0.0 };
 
 fn judged(before: &Report, after: &Report) -> Vec<(String, Verdict)> {
@@ -88,14 +88,14 @@ fn judged(before: &Report, after: &Report) -> Vec<(String, Verdict)> {
     verdicts
 }
 
-/// Returns what is slower or faster.
+/// Returns the rows that are slower or faster.
 fn found(before: &Report, after: &Report) -> Vec<(String, Verdict)> {
     let is_found = |verdict| matches!(verdict, Verdict::Slower | Verdict::Faster);
     judged(before, after).into_iter().filter(|(_, verdict)| is_found(*verdict)).collect()
 }
 
 #[test]
-fn a_planted_change_of_5_percent_is_found_and_nothing_else() {
+fn only_planted_changes_of_5_percent_are_found() {
     let planted = [("work 19", 1.05), ("work 14", 0.95)];
     let expected =
         [("work 14".to_owned(), Verdict::Faster), ("work 19".to_owned(), Verdict::Slower)];
@@ -117,18 +117,18 @@ fn two_runs_of_one_program_are_not_different() {
 
 /// The Mann-Whitney test of all lengths finds a difference in every pair.
 #[test]
-fn correlated_durations_are_few() {
-    let is_cry = |seed: &u64| {
+fn correlated_durations_are_weak_evidence() {
+    let is_alarm = |seed: &u64| {
         let (before, after) = (waiting(*seed, 1.0), waiting(seed + 1000, 1.0));
         let changes = compare(&[before], &[after], &Options::default());
         changes.iter().any(|change| matches!(change.verdict, Verdict::Slower | Verdict::Faster))
     };
-    let cries = (1..=100).filter(is_cry).count();
-    assert!(cries <= 2, "{cries} of 100 pairs");
-    // What is far beyond that is found all the same.
+    let alarms = (1..=100).filter(is_alarm).count();
+    assert!(alarms <= 2, "{alarms} of 100 pairs");
+    // A large change is found.
     let seen = (1..=20).filter(|seed| {
         let found = found(&waiting(*seed, 1.0), &waiting(seed + 1000, 1.6));
-        found.contains(&("keeps 0.9".to_owned(), Verdict::Slower))
+        found.contains(&("decay 0.9".to_owned(), Verdict::Slower))
     });
     assert!(seen.count() >= 18);
 }
@@ -148,10 +148,9 @@ fn stretches_are_compared_with_the_same_stretches() {
     }
 }
 
-/// Runs of a machine that is slower at one time than at another by more than
-/// what is planted.
+/// The speed of the machine changes between runs by more than the planted change.
 #[test]
-fn several_runs_tell_the_program_from_the_machine() {
+fn several_runs_separate_the_program_from_the_machine() {
     let runs = |seed: u64, factor: f64| {
         let mut noise = Noise(seed);
         let run = |_| {
@@ -180,7 +179,7 @@ fn several_runs_tell_the_program_from_the_machine() {
 }
 
 #[test]
-fn the_costly_comes_first() {
+fn the_change_that_costs_most_comes_first() {
     let after = run(2, &[("work 3", 1.5), ("work 18", 1.2), ("work 10", 0.5)]);
     let changes = compare(&[run(1, &[])], &[after], &NO_RUN_NOISE);
     assert_eq!(changes[0].name, "work 18");
@@ -222,7 +221,7 @@ fn new_gone_unclear_and_minor() {
     assert_eq!(judged(&before, &after), expected.map(|(name, is)| (name.to_owned(), is)));
 }
 
-/// With the default, a run may take 1.6 times as long as another one of the same program.
+/// By default, runs of one program may differ by a factor of 1.6.
 #[test]
 fn one_run_a_side_shows_only_what_exceeds_run_noise() {
     let after = run(2, &[("work 17", 1.5), ("work 18", 2.0)]);
@@ -234,9 +233,9 @@ fn one_run_a_side_shows_only_what_exceeds_run_noise() {
     assert!(of("work 18").is_slower_than(0.2) && !of("work 18").is_slower_than(0.5));
 }
 
-/// Runs of which every fiftieth duration takes ten times as long after.
+/// Every fiftieth duration takes ten times as long after.
 #[test]
-fn a_longer_tail_is_seen_beside_the_median() {
+fn a_longer_tail_is_reported_beside_the_median() {
     let runs = |seed, tail: f64| -> Vec<Report> {
         let mut noise = Noise(seed);
         let mut length = |number| {
@@ -254,7 +253,7 @@ fn a_longer_tail_is_seen_beside_the_median() {
     assert!(changes[0].to_json()["p99_interval"][0].as_f64().unwrap() > 4.0);
 }
 
-/// A row in some runs only is not unclear for ever, and advice is made of the runs that have it.
+/// A row in too few runs is rare. Advice is based on the runs that have the row.
 #[test]
 fn rows_in_some_runs_only() {
     let runs = |seed, present: usize| -> Vec<Report> {
@@ -302,9 +301,9 @@ fn a_tick_of_the_clock_is_no_change_of_the_tail() {
     assert!(p99.low < 0.0 && p99.high > 0.5, "{p99:?}");
 }
 
-/// A row that differs so much that nobody can say is not alike.
+/// A row with large deviations is unclear.
 #[test]
-fn alike_is_only_what_would_have_been_seen() {
+fn a_row_is_alike_only_if_a_change_would_be_found() {
     let wild = |seed| {
         let mut noise = Noise(seed);
         let lengths: Vec<f64> = (0..64).map(|_| 1e6 * (2.0 * noise.normal()).exp()).collect();
@@ -317,7 +316,7 @@ fn alike_is_only_what_would_have_been_seen() {
     assert!(changes.iter().all(|change| change.verdict == Verdict::Alike));
 }
 
-/// Times are of all threads, and of the right beginnings.
+/// Rows have the lengths of all threads.
 #[test]
 fn archives_are_read_with_times() {
     let archive = |percent: u64| {
@@ -350,7 +349,7 @@ fn archives_are_read_with_times() {
     }
 }
 
-/// The names that have no row are those with the least time. They are neither new nor gone.
+/// Joined names are those with the least time. They are neither new nor gone.
 #[test]
 fn names_beyond_the_limit_are_joined() {
     let archive = |names: u64, short: u64| {
