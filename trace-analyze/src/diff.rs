@@ -254,7 +254,7 @@ impl Rows<'_> {
     ) -> Change {
         let verdict = match self.verdict(level, options) {
             Verdict::Unclear if self.is_minor => Verdict::Minor,
-            Verdict::Unclear if self.is_rare(runs) => Verdict::Rare,
+            Verdict::Unclear if !self.is_joined && self.is_rare(runs) => Verdict::Rare,
             verdict => verdict,
         };
         let is_unclear = verdict == Verdict::Unclear;

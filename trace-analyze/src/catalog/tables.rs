@@ -95,8 +95,6 @@ impl Table {
     }
 
     pub(super) fn forget_thread(&mut self, index: u8) {
-        if let Some(entry) = self.threads.get_mut(usize::from(index)) {
-            *entry = NONE;
-        }
+        self.set_thread(index, ThreadId(NONE));
     }
 }

@@ -1,7 +1,7 @@
 //! The path of an async operation.
 //!
-//! An archive can have millions of operations at a time. Only the descendants of the chosen one are
-//! held.
+//! An archive can have millions of operations at a time. Memory has only the chosen one and its
+//! descendants.
 
 mod follow;
 

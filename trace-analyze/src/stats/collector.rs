@@ -28,37 +28,37 @@ const MAX_WAITING: usize = 1 << 20;
 #[derive(Debug)]
 struct Linked {
     pairing: Pairing<ThreadKoids>,
-    found: LinkRows,
+    rows: LinkRows,
 }
 
 #[derive(Debug)]
 struct LinkRows {
-    rows: Table,
+    table: Table,
     unpaired: Unpaired,
 }
 
 impl Linked {
     fn new(is_sampled: bool) -> Self {
-        let found = LinkRows { rows: Table::new(is_sampled), unpaired: Unpaired::default() };
-        Self { pairing: Pairing::new(MAX_WAITING), found }
+        let rows = LinkRows { table: Table::new(is_sampled), unpaired: Unpaired::default() };
+        Self { pairing: Pairing::new(MAX_WAITING), rows }
     }
 
     fn push(&mut self, groups: &mut Groups, catalog: &Catalog, edge: Edge<ThreadKoids>) {
         let outcomes = self.pairing.push(catalog, edge);
-        outcomes.for_each(|outcome| self.found.add(groups, &outcome));
+        outcomes.for_each(|outcome| self.rows.add(groups, &outcome));
     }
 
     fn finish(mut self, groups: &mut Groups, catalog: &Catalog) -> LinkRows {
         let outcomes = self.pairing.finish(catalog);
-        outcomes.for_each(|outcome| self.found.add(groups, &outcome));
-        self.found
+        outcomes.for_each(|outcome| self.rows.add(groups, &outcome));
+        self.rows
     }
 }
 
 impl LinkRows {
     fn add(&mut self, groups: &mut Groups, outcome: &Outcome<ThreadKoids>) {
         match outcome {
-            Outcome::Pair { begin, end } => self.rows.link(groups, begin, end.nanos),
+            Outcome::Pair { begin, end } => self.table.link(groups, begin, end.nanos),
             Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge) => self.unpaired.count(edge),
         }
     }
@@ -138,15 +138,15 @@ impl<'s> Collector<'s> {
         let flows = self.flows.finish(&mut self.durations.groups, catalog);
         let groups = &self.durations.groups;
         let mut joined = JoinedNames::default();
-        for table in [&self.durations.rows, &operations.rows, &flows.rows] {
+        for table in [&self.durations.rows, &operations.table, &flows.table] {
             table.add_joined(catalog, &mut joined);
         }
         Report {
             joined,
             categories: catalog.categories(),
             durations: self.durations.rows.into_rows(groups, catalog),
-            operations: operations.rows.into_rows(groups, catalog),
-            flows: flows.rows.into_rows(groups, catalog),
+            operations: operations.table.into_rows(groups, catalog),
+            flows: flows.table.into_rows(groups, catalog),
             counter_values_left_out: self.counters.left_out,
             counters: self.counters.into_rows(groups, catalog),
             instants: self.instants.into_rows(groups, catalog),
