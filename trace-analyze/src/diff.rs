@@ -37,7 +37,7 @@
 //!
 //! **Many rows.** At most a share of [`Options::significance`] of the rows that are called slower
 //! or faster are so by chance (Benjamini and Hochberg). Rows with less than 0.1 % of the longest
-//! row's time are a group of their own, so that they take no power from the others; such a row is
+//! row's time are a separate group, so that they take no power from the others; such a row is
 //! `minor` instead of unclear. Rows are not selected by their change, because the largest changes
 //! of noisy rows are noise.
 

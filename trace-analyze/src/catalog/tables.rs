@@ -84,14 +84,12 @@ impl Table {
 
     #[inline]
     pub(super) fn thread(&self, index: u8) -> Option<ThreadId> {
-        let id = self.threads.get(usize::from(index)).copied();
-        id.filter(|id| *id != NONE).map(ThreadId)
+        let id = self.threads[usize::from(index)];
+        (id != NONE).then_some(ThreadId(id))
     }
 
     pub(super) fn set_thread(&mut self, index: u8, id: ThreadId) {
-        if let Some(entry) = self.threads.get_mut(usize::from(index)) {
-            *entry = id.0;
-        }
+        self.threads[usize::from(index)] = id.0;
     }
 
     pub(super) fn forget_thread(&mut self, index: u8) {
