@@ -110,8 +110,8 @@ fn memory_does_not_grow_with_the_file() {
     assert!(failures.is_empty(), "memory grows with the file: {failures:?}");
 }
 
-/// `critical-path` holds the name of an operation that ran beside the slowest one. `diff` has rows for the
-/// names with the most time.
+/// `critical-path` holds the name of an operation that ran beside the slowest one. `diff` has rows
+/// for the names with the most time.
 #[test]
 fn names_take_little_memory() {
     let place = tempfile::tempdir().unwrap();
