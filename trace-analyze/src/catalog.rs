@@ -210,9 +210,9 @@ impl Catalog {
         let threads: BTreeSet<ThreadKoids> = self.threads.iter().copied().collect();
         let loose = threads.into_iter().filter(|koids| self.registry.is_loose(koids.thread));
         let mut loose: Vec<ThreadKoids> = loose.collect();
-        let known: BTreeSet<u64> = loose.iter().map(|koids| koids.thread).collect();
+        let in_processes: BTreeSet<u64> = loose.iter().map(|koids| koids.thread).collect();
         let others: BTreeSet<u64> = self.registry.loose().collect();
-        loose.extend(others.difference(&known).map(|thread| ThreadKoids::new(0, *thread)));
+        loose.extend(others.difference(&in_processes).map(|thread| ThreadKoids::new(0, *thread)));
         loose.into_iter().map(|koids| (koids, self.thread_name(koids)))
     }
 

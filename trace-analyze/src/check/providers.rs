@@ -36,12 +36,12 @@ impl Providers {
     }
 
     pub(super) fn report<R: Read>(mut self, reader: &Reader<R>) -> Vec<ProviderReport> {
-        let nobody = self.counts.remove(&None);
+        let before_sections = self.counts.remove(&None);
         let named = reader.providers().map(|provider| {
             let id = provider.id();
             let counts = self.counts.remove(&id).unwrap_or_default();
             ProviderReport { id, name: provider.name().to_owned(), ..counts }
         });
-        nobody.into_iter().chain(named).collect()
+        before_sections.into_iter().chain(named).collect()
     }
 }

@@ -97,10 +97,10 @@ struct Sides {
 impl Sides {
     fn new(before: &[f64], after: &[f64]) -> Self {
         let medians = [median(before.iter().copied()), median(after.iter().copied())];
-        let off = |runs: &[f64], middle: f64| {
+        let distances = |runs: &[f64], middle: f64| {
             runs.iter().map(move |run| (run - middle).abs()).collect::<Vec<f64>>()
         };
-        let all = [off(before, medians[0]), off(after, medians[1])].concat();
+        let all = [distances(before, medians[0]), distances(after, medians[1])].concat();
         let count = all.len() as f64;
         // The factor 1.4826 holds for normal values. The two medians take two degrees of freedom.
         let deviation = 1.4826 * median(all) * count / (count - 2.0);
@@ -146,8 +146,8 @@ pub(super) fn deviations(before: &[Run], after: &[Run]) -> Vec<f64> {
     let sides = Sides::new(&before, &after);
     let of_side = |runs: &[f64]| -> Vec<f64> {
         let kept = sides.without_outliers(runs);
-        let off = |run: &f64| if kept.contains(run) { run - mean(&kept) } else { 0.0 };
-        runs.iter().map(off).collect()
+        let distance = |run: &f64| if kept.contains(run) { run - mean(&kept) } else { 0.0 };
+        runs.iter().map(distance).collect()
     };
     let all = [of_side(&before), of_side(&after)].concat();
     let scale = norm(&all).max(f64::MIN_POSITIVE);

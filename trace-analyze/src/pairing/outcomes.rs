@@ -56,10 +56,10 @@ fn pair<T: Copy>(
     for edge in edges {
         if !edge.is_end {
             // An end can precede a begin of another thread at the same time.
-            let is_its = |end: &&Edge<T>| {
+            let is_end_of = |end: &&Edge<T>| {
                 end.nanos == edge.nanos && Pattern::new(catalog, end.label).matches(edge.label)
             };
-            match ends.last().copied().filter(|end| is_its(&end)) {
+            match ends.last().copied().filter(|end| is_end_of(&end)) {
                 Some(end) => {
                     found.push_back(Outcome::Pair { begin: edge, end });
                     ends.pop();

@@ -57,7 +57,7 @@ impl Open {
     /// time, the end of a begin may still come, and `entry` may belong in it if `entry` takes no
     /// time or has no end yet.
     #[inline]
-    fn is_over(&self, entry: &Entry) -> bool {
+    fn has_ended(&self, entry: &Entry) -> bool {
         let may_hold = || self.is_begin && (entry.end == entry.at || entry.kind == Kind::Begin);
         self.limit < entry.at || (self.limit == entry.at && !may_hold())
     }
@@ -146,7 +146,7 @@ impl ThreadSpans {
     /// Closes the durations that have ended when `entry` begins.
     #[inline]
     fn close_before(&mut self, entry: &Entry, done: &mut Done) {
-        while self.open.last().is_some_and(|last| last.is_over(entry)) {
+        while self.open.last().is_some_and(|last| last.has_ended(entry)) {
             self.close_last(done);
         }
     }

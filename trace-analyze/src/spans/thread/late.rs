@@ -43,7 +43,7 @@ impl ThreadSpans {
     /// Closes the durations that have ended when `entry` begins. One that begins with `entry` stays
     /// open, because it may belong in `entry`.
     fn close_before_but_at(&mut self, entry: &Entry, done: &mut Done) {
-        while self.open.last().is_some_and(|last| last.is_over(entry) && last.begin < entry.at) {
+        while self.open.last().is_some_and(|last| last.has_ended(entry) && last.begin < entry.at) {
             self.close_last(done);
         }
     }
