@@ -129,6 +129,18 @@ fn names_take_little_memory() {
     }
 }
 
+/// Half of the first 65,536 names share a row.
+#[test]
+fn names_that_are_not_compared_are_reported() {
+    let place = tempfile::tempdir().unwrap();
+    archive::write_names(&place.path().join("IN"), 70_000).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trace"));
+    let output = command.args(["diff", "IN", "IN"]).current_dir(place.path()).output().unwrap();
+    let messages = String::from_utf8(output.stderr).unwrap();
+    let message = "IN: names with the least total time, not compared: 32768";
+    assert_eq!(messages.matches(message).count(), 2, "{messages}");
+}
+
 /// What an archive makes a command keep for each provider and blob is bounded.
 #[test]
 fn many_providers_and_blobs_take_little_memory() {
