@@ -8,9 +8,10 @@ mod tally;
 
 use std::io::Read;
 
-use trace_format::{Item, ReadError, Reader, Record};
+use trace_format::{Event, Item, ReadError, Reader, Record};
 
-use crate::{loss, Damage};
+use crate::own::is_own;
+use crate::{loss, Damage, Loss};
 use providers::Providers;
 pub use report::{Dropped, OpenScope, ProviderReport, Report, Verdict};
 use scopes::Scopes;
@@ -57,14 +58,21 @@ impl Checker {
     fn item(&mut self, item: &Item<'_>) {
         self.providers.count(item);
         self.scopes.record(item);
-        if let Some(loss) = self.damage.item(item) {
+        self.damage.item(item);
+        if let Record::Event(event) = &item.record {
+            self.events += 1;
+            if is_own(item, event) {
+                self.own_event(item, event);
+            }
+        }
+    }
+
+    fn own_event(&mut self, item: &Item<'_>, event: &Event<'_>) {
+        if let Some(loss) = Loss::of(item, event) {
             self.providers.add_loss(item, loss.number);
             self.dropped.add(item.provider.id(), &loss);
         }
-        if let Record::Event(event) = &item.record {
-            self.events += 1;
-            self.buffers_overwritten += loss::overwritten(item, event).unwrap_or(0);
-        }
+        self.buffers_overwritten += loss::overwritten(item, event).unwrap_or(0);
     }
 
     fn error(&mut self, error: ReadError) {

@@ -7,6 +7,7 @@ use trace_format::layout::ProviderEvent;
 use trace_format::notes::{Missing, Omitted};
 use trace_format::{EventKind, Item, Metadata, ReadError, Reader, Record, Stats};
 
+use crate::own::is_own;
 use crate::{loss, Loss};
 
 /// Missing and unreadable data of an archive.
@@ -93,33 +94,32 @@ impl Damage {
         Ok(damage)
     }
 
-    /// Counts the missing data that a record reports, and its unknown references. Returns the loss
-    /// that it reports.
+    /// Counts the missing data that a record reports, and its unknown references.
     #[inline]
-    pub(crate) fn item<'a>(&mut self, item: &Item<'a>) -> Option<Loss<'a>> {
+    pub(crate) fn item(&mut self, item: &Item<'_>) {
         self.audit.item(item);
         let is_report = match &item.record {
             Record::Event(event) => matches!(event.kind, EventKind::Instant { .. }),
             record => matches!(record, Record::Metadata(_)),
         };
-        is_report.then(|| self.report(item)).flatten()
+        if is_report {
+            self.report(item);
+        }
     }
 
-    fn report<'a>(&mut self, item: &Item<'a>) -> Option<Loss<'a>> {
+    fn report(&mut self, item: &Item<'_>) {
         match &item.record {
-            Record::Event(event) => {
+            Record::Event(event) if is_own(item, event) => {
                 loss::add_omitted(&mut self.omitted, item, event);
-                let loss = Loss::of(item, event)?;
-                self.records_dropped = self.records_dropped.saturating_add(loss.number);
-                Some(loss)
+                let dropped = Loss::of(item, event).map_or(0, |loss| loss.number);
+                self.records_dropped = self.records_dropped.saturating_add(dropped);
             }
             Record::Metadata(Metadata::ProviderEvent {
                 event: ProviderEvent::BUFFER_FULL, ..
             }) => {
                 self.buffers_full += 1;
-                None
             }
-            _ => None,
+            _ => {}
         }
     }
 

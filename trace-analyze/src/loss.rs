@@ -43,20 +43,15 @@ impl<'a> Loss<'a> {
     }
 }
 
-/// Returns the number of overwritten rolling buffers that an event reports, or `None` if it reports
-/// none.
-#[inline]
+/// Returns the number of overwritten rolling buffers that an own event of the tracing system
+/// reports, or `None` if it reports none.
 pub(crate) fn overwritten(item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
-    let is_overwritten = is_own(item, event) && item.text(event.name) == OVERWRITTEN;
+    let is_overwritten = item.text(event.name) == OVERWRITTEN;
     is_overwritten.then(|| first_number(item, event)).flatten()
 }
 
-/// Adds the omitted data that an event reports.
-#[inline]
+/// Adds the omitted data that an own event of the tracing system reports.
 pub(crate) fn add_omitted(omitted: &mut Omitted, item: &Item<'_>, event: &Event<'_>) {
-    if !is_own(item, event) {
-        return;
-    }
     let Some(omission) = Omission::of_event(&item.text(event.name)) else { return };
     if let Some(sum) = omitted.get_mut(omission as usize) {
         *sum = sum.saturating_add(first_number(item, event).unwrap_or(0));
