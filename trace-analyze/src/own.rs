@@ -6,7 +6,11 @@ use trace_format::{Event, EventKind, Item};
 /// Returns whether the tracing system itself wrote an event.
 #[inline]
 pub fn is_own(item: &Item<'_>, event: &Event<'_>) -> bool {
-    matches!(event.kind, EventKind::Instant { .. }) && item.text(event.category) == CATEGORY
+    matches!(event.kind, EventKind::Instant { .. }) && has_own_category(item, event)
+}
+
+fn has_own_category(item: &Item<'_>, event: &Event<'_>) -> bool {
+    item.text(event.category) == CATEGORY
 }
 
 /// Returns whether an event is a clock anchor, which relates the clock of the archive to others.
