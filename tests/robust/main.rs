@@ -14,6 +14,7 @@ mod forking;
 mod hanging;
 mod hostile_manager;
 mod instruments;
+mod kept_archives;
 mod killing;
 mod locked_memory;
 mod losses;

@@ -199,7 +199,7 @@ fn short_sessions_have_all_records_of_many_threads() {
 fn two_recorders_with_the_same_output_leave_a_whole_archive() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
-    let mut first = record(&[], &output, &["idle"])
+    let mut first = record(&[], &output, &["alert-chatter"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -210,5 +210,7 @@ fn two_recorders_with_the_same_output_leave_a_whole_archive() {
     assert_eq!(Archive::read(&output).only().numbers("instant"), Vec::from_iter(0..1000));
     drop(first.stdin.take());
     assert_eq!(Run::end_of(first).code(), 0);
-    assert!(Archive::read(&output).only().events.is_empty(), "the last one to end has the name");
+    let (last, earlier) = (Archive::read(&output), directory.path().join("out.fxt.old"));
+    assert_eq!(last.only().count("instant"), 0, "the last one to end has the name");
+    assert_eq!(Archive::read(&earlier).only().count("instant"), 1000);
 }

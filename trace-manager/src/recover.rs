@@ -215,7 +215,7 @@ impl RecoverableFiles {
             }
             file.write_all(as_bytes(words))?;
             let bytes = file.stream_position()?;
-            archive.complete()?;
+            archive.complete_with_backup()?;
             directory.remove(&self.buffer)?;
             directory.remove(&self.partial)?;
             Ok(bytes)

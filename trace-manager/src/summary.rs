@@ -51,13 +51,19 @@ pub struct SessionSummary {
     pub snapshots: Vec<SnapshotSummary>,
     /// The configured category patterns.
     pub categories: Vec<String>,
-    /// The archive's size in bytes, or the error if it is not complete.
+    /// The archive's size in bytes, or the error if it is not complete. 0 if it was discarded: by
+    /// the caller, or because it is empty and an earlier one has its name.
     pub archive: Result<u64, ArchiveError>,
     /// The results of the other sinks, in their order.
     pub sinks: Vec<Result<u64, ArchiveError>>,
 }
 
 impl SessionSummary {
+    /// Returns whether only names and strings were recorded.
+    pub fn is_empty(&self) -> bool {
+        self.providers.iter().all(|provider| provider.events == 0 && provider.others == 0)
+    }
+
     /// Returns the number of events in the archive.
     pub fn events(&self) -> u64 {
         self.providers.iter().map(|provider| provider.events).sum()
@@ -117,6 +123,8 @@ pub struct ProviderSummary {
     pub records: u64,
     /// Event records among them.
     pub events: u64,
+    /// Records of other types among them, such as blobs and logs, but not names and strings.
+    pub others: u64,
     /// Bytes in the archive.
     pub bytes: u64,
     /// Records that it dropped because its buffer was full.

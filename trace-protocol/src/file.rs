@@ -10,6 +10,9 @@
 //! | a device, a FIFO or a pipe | written directly: [`Node`] |
 //! | a directory or a socket | an error |
 //!
+//! An archive does not replace an earlier one: that is renamed to `NAME.old`
+//! ([`NewFile::complete_with_backup`]). Its name may have [`Placeholders`].
+//!
 //! The directory may be writable for other users:
 //!
 //! - It is opened once ([`Directory`]), and names are resolved in it by the `*at` calls, so it may
@@ -23,10 +26,12 @@
 
 mod directory;
 mod new_file;
+mod pattern;
 mod target;
 #[cfg(test)]
 mod tests;
 
 pub use directory::{random_name, Claim, Directory};
 pub use new_file::NewFile;
+pub use pattern::{utc, Placeholders, UnknownPlaceholder};
 pub use target::{Node, Place, Target};

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::args::{parse_category, parse_duration, parse_size, parse_trigger, Mode, Trigger};
+use crate::args::{
+    output_name, parse_category, parse_duration, parse_size, parse_trigger, Mode, Trigger,
+};
 
 /// Run a program and record its trace
 ///
 /// Records COMMAND and its children. Without COMMAND, records the programs that
 /// find the session, until Ctrl-C.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_long_help = "\
 Exit status:
   that of COMMAND, or 125 to 127 if recording or COMMAND failed: see `trace --help`
@@ -23,8 +25,11 @@ Examples:
   trace record -m circular -b 64M -- ./server                   # the last moments
   trace record -m circular --trigger slow:snapshot -- ./server  # before trace_alert!(\"slow\")")]
 pub(crate) struct RecordArgs {
-    /// Archive to write; compressed at the end if the name ends in .gz or .zst
-    #[arg(short, long, value_name = "FILE", default_value = "trace.fxt")]
+    /// Archive to write; compressed at the end if the name ends in .gz or .zst. An
+    /// earlier one is renamed to FILE.old; a recording without records leaves it as it
+    /// is. In FILE, %p is the id of this process, %n the name of COMMAND, %t the time
+    /// in UTC, and %% a percent sign
+    #[arg(short, long, value_name = "FILE", default_value = "trace.fxt", value_parser = output_name())]
     pub(crate) output: PathBuf,
 
     /// Select categories: names, `prefix*`, and `-name` or `-prefix*` to exclude,

@@ -4,21 +4,25 @@ mod alert;
 mod child;
 mod compiled_out;
 mod compress;
+mod earlier;
 mod guard;
 mod progress;
 mod socket;
 mod summary;
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result};
 use trace_manager::{
     ArchiveTarget, Manager, SessionConfig, SessionHandle, SessionState, SessionSummary,
 };
+use trace_protocol::file::Placeholders;
 
 use crate::args::Format;
 use crate::cli::RecordArgs;
@@ -28,6 +32,7 @@ use crate::{descriptors, exit};
 
 use alert::CommandAction;
 use child::{Child, StartError};
+use earlier::Earlier;
 use progress::Meter;
 use socket::Place;
 pub(crate) use socket::SOCKET_NAME;
@@ -51,6 +56,7 @@ const JOINING: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
+    let args = &with_output_name(args)?;
     match record(args) {
         Err(error) if !args.command.is_empty() => {
             crate::say(&describe(error.as_ref()));
@@ -60,8 +66,17 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
     }
 }
 
+/// Replaces the placeholders in the name of the archive.
+fn with_output_name(args: &RecordArgs) -> Result<RecordArgs> {
+    let program = args.command.first().and_then(|command| Path::new(command).file_name());
+    let program = program.unwrap_or(OsStr::new("trace"));
+    let values = Placeholders { pid: process::id(), program, time: SystemTime::now() };
+    Ok(RecordArgs { output: values.expand(&args.output)?, ..args.clone() })
+}
+
 fn record(args: &RecordArgs) -> Result<u8> {
     Format::Fxt.refuse_other(&args.output)?;
+    let earlier = Earlier::find(&args.output);
     let place = Place::choose(args)?;
     // This precedes the archive, so that a failure leaves no archive behind.
     let (sender, events) = mpsc::channel();
@@ -101,6 +116,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let summary = end(args, &session)?;
     child.end(then == CommandAction::End);
     summary::print(args, &summary)?;
+    earlier.report(&summary);
     compress_all(args, &summary)?;
     if then == CommandAction::Wait {
         status = wait_for(&mut child, &events);
@@ -121,7 +137,7 @@ fn end(args: &RecordArgs, session: &SessionHandle) -> Result<SessionSummary> {
 /// Compresses the archive and its snapshots, if their names ask for that.
 fn compress_all(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
     let snapshots = summary.snapshots.iter().filter(|snapshot| snapshot.archive.is_ok());
-    if summary.archive.is_ok() {
+    if summary.archive.as_ref().is_ok_and(|bytes| *bytes > 0) {
         compress::if_compressed_name(&args.output)?;
     }
     snapshots.map(|snapshot| snapshot.path.as_path()).try_for_each(compress::if_compressed_name)
@@ -166,7 +182,7 @@ fn code(args: &RecordArgs, summary: &SessionSummary, status: u8) -> u8 {
         return if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED };
     }
     let incomplete = !summary.missing().is_empty()
-        || summary.events() == 0
+        || summary.is_empty()
         || !summary.categories_without_events().is_empty();
     if args.strict && status == exit::OK && incomplete {
         exit::INCOMPLETE

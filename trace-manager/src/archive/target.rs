@@ -15,8 +15,8 @@ use crate::error::{ArchiveError, ManagerError};
 #[derive(Debug)]
 pub enum ArchiveTarget {
     /// A file. It is written as `.NAME.partial` in the same directory, and renamed when it is
-    /// complete, so an older archive stays until then. If the path names a pipe or a device, that
-    /// is written directly.
+    /// complete. An earlier archive is then renamed to `NAME.old`, or stays if the new one is
+    /// empty. If the path names a pipe or a device, that is written directly.
     File(PathBuf),
     /// An open pipe, socket or file, written from its current position.
     Stream(OwnedFd),
@@ -27,6 +27,8 @@ pub enum ArchiveTarget {
 pub(crate) struct ArchiveOutput {
     pub(super) file: Arc<File>,
     naming: Option<NewFile>,
+    /// Whether an earlier file of its name is kept.
+    has_backup: bool,
 }
 
 impl ArchiveOutput {
@@ -39,9 +41,11 @@ impl ArchiveOutput {
         }
     }
 
-    /// Creates a regular file. Fails if the path names a pipe or a device.
+    /// Creates a regular file, which replaces an earlier one. Fails if the path names a pipe or a
+    /// device.
     pub(crate) fn create_file(path: &Path) -> io::Result<Self> {
-        Place::find(path).and_then(Self::create_partial)
+        let output = Place::find(path).and_then(Self::create_partial)?;
+        Ok(Self { has_backup: false, ..output })
     }
 
     fn create(path: &Path) -> io::Result<Self> {
@@ -53,11 +57,11 @@ impl ArchiveOutput {
 
     fn create_partial(place: Place) -> io::Result<Self> {
         let naming = NewFile::findable(place)?;
-        Ok(Self { file: Arc::clone(naming.file()), naming: Some(naming) })
+        Ok(Self { file: Arc::clone(naming.file()), naming: Some(naming), has_backup: true })
     }
 
     fn stream(file: File) -> Self {
-        Self { file: Arc::new(file), naming: None }
+        Self { file: Arc::new(file), naming: None, has_backup: false }
     }
 
     /// Keeps the partial file if the manager ends without an error of its own.
@@ -92,13 +96,17 @@ impl ArchiveOutput {
 
     /// Renames the complete archive to its final name.
     pub(crate) fn complete(self) -> io::Result<()> {
-        self.naming.map_or(Ok(()), NewFile::complete)
+        match self.naming {
+            Some(file) if self.has_backup => file.complete_with_backup(),
+            Some(file) => file.complete(),
+            None => Ok(()),
+        }
     }
 
     /// Keeps the first `bytes`, which are complete records, under the partial name. Removes the
     /// file if `bytes` is 0.
     pub(super) fn abandon(self, bytes: u64, source: io::Error) -> ArchiveError {
-        let Self { file, naming } = self;
+        let Self { file, naming, .. } = self;
         let kept = naming.and_then(|naming| {
             if bytes == 0 || file.set_len(bytes).is_err() {
                 naming.discard();

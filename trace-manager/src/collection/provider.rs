@@ -231,6 +231,7 @@ impl ProviderData {
             name: self.identity.name,
             records: stats.records,
             events: stats.events,
+            others: stats.others,
             bytes: 0,
             dropped: if departure.end.ignores_data() { 0 } else { self.collector.dropped() },
             omitted: stats.omissions().collect(),

@@ -19,6 +19,9 @@ use crate::clock::{counter_rate, sample_after};
 /// The time in which providers leave their buffers. They see at once that the manager has ended.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Bytes of the record that an archive begins with.
+const MAGIC_BYTES: u64 = 8;
+
 /// Completes the archive, if the manager did not.
 pub(super) fn complete(mut state: GuardState) -> GuardOutcome {
     let archive = state.archive.take();
@@ -44,10 +47,19 @@ pub(super) fn complete(mut state: GuardState) -> GuardOutcome {
 /// Renames a completed archive to its final name.
 fn name_archive(archive: NewFile, completed: io::Result<u64>) -> GuardOutcome {
     let (name, partial) = (archive.place().path(), archive.partial_path().unwrap_or_default());
-    match completed.and_then(|missing| archive.complete().map(|()| missing)) {
+    if completed.is_ok() && is_empty(&archive) && archive.place().has_content() {
+        archive.discard();
+        return GuardOutcome::Nothing;
+    }
+    match completed.and_then(|missing| archive.complete_with_backup().map(|()| missing)) {
         Ok(missing) => GuardOutcome::Completed { archive: name, missing },
         Err(source) => GuardOutcome::Failed { partial, source },
     }
+}
+
+/// Returns whether no provider has joined: the archive is only its magic number.
+fn is_empty(archive: &NewFile) -> bool {
+    archive.file().metadata().is_ok_and(|metadata| metadata.len() <= MAGIC_BYTES)
 }
 
 /// Waits until each provider has closed its packet socket: it no longer records then.

@@ -153,9 +153,25 @@ fn an_older_archive_stays_until_the_new_one_is_complete() {
     let stage = Stage::new();
     std::fs::write(stage.archive(), b"older").unwrap();
     let session = stage.start(config(BufferingMode::Oneshot));
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let tracing = provider.enter();
+    tracing.chunk(0, 0, 0);
     assert_eq!(std::fs::read(stage.archive()).unwrap(), b"older");
-    end(&session);
+    session.stop();
+    provider.leave(tracing);
+    session.join().unwrap();
     Archive::open(&stage.archive());
+    assert_eq!(std::fs::read(stage.archive().with_extension("fxt.old")).unwrap(), b"older");
+}
+
+#[test]
+fn an_older_archive_stays_if_the_new_one_is_empty() {
+    let stage = Stage::new();
+    std::fs::write(stage.archive(), b"older").unwrap();
+    let summary = end(&stage.start(config(BufferingMode::Oneshot)));
+    assert_eq!(summary.archive.unwrap(), 0);
+    assert_eq!(std::fs::read(stage.archive()).unwrap(), b"older");
+    assert_eq!(stage.files(), ["out.fxt"]);
 }
 
 #[test]

@@ -138,6 +138,19 @@ impl NewFile {
         Ok(())
     }
 
+    /// Completes the file. A file that has its final name is first renamed to `NAME.old`, as
+    /// perf(1) does, and replaces an older one of that name.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`NewFile::complete`], and of renaming the earlier file.
+    pub fn complete_with_backup(self) -> io::Result<()> {
+        if self.is_there() && self.place.has_content() {
+            self.place.back_up()?;
+        }
+        self.complete()
+    }
+
     /// Keeps the incomplete file when this is dropped.
     pub fn keep(&mut self) {
         self.is_kept = true;

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::directory::Directory;
+use super::directory::{random_name, Directory};
 use crate::sys::files::{self as sys, Status};
 
 /// The maximum number of symbolic links that are followed: that of the kernel.
@@ -110,6 +110,22 @@ impl Place {
     /// Returns the path, for messages.
     pub fn path(&self) -> PathBuf {
         self.directory.path().join(&self.name)
+    }
+
+    /// Returns whether a file that is not empty has the name.
+    pub fn has_content(&self) -> bool {
+        self.directory.look(&self.name).is_ok_and(|status| status.size != 0)
+    }
+
+    /// Renames the file of this name to `NAME.old`, or to another name if `NAME.old` cannot be
+    /// replaced, such as a directory.
+    pub(super) fn back_up(&self) -> io::Result<()> {
+        let mut old = self.name.clone();
+        old.push(".old");
+        self.directory.rename(&self.name, &old).or_else(|_| {
+            old.push(".");
+            self.directory.rename(&self.name, &random_name(&old, ""))
+        })
     }
 }
 

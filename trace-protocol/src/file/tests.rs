@@ -49,6 +49,36 @@ fn write(file: NewFile, content: &str) {
 }
 
 #[test]
+fn an_earlier_file_is_kept_as_old() {
+    let shared = shared();
+    let path = |name: &str| shared.path().join(name);
+    for (content, old) in [("first", None), ("second", Some("first")), ("third", Some("second"))] {
+        let file = NewFile::findable(place(&path("out"))).unwrap();
+        (&**file.file()).write_all(content.as_bytes()).unwrap();
+        file.complete_with_backup().unwrap();
+        assert_eq!(fs::read_to_string(path("out")).unwrap(), content);
+        assert_eq!(fs::read_to_string(path("out.old")).ok().as_deref(), old);
+    }
+    fs::write(path("out"), "").unwrap();
+    NewFile::unnamed(place(&path("out"))).unwrap().complete_with_backup().unwrap();
+    assert_eq!(fs::read_to_string(path("out.old")).unwrap(), "second", "an empty file is not kept");
+}
+
+#[test]
+fn an_earlier_file_is_kept_beside_a_directory_of_its_name() {
+    let shared = shared();
+    let path = |name: &str| shared.path().join(name);
+    fs::create_dir(path("out.old")).unwrap();
+    fs::write(path("out"), "first").unwrap();
+    NewFile::findable(place(&path("out"))).unwrap().complete_with_backup().unwrap();
+    let names = fs::read_dir(shared.path()).unwrap().map(|entry| entry.unwrap().path());
+    let kept = names.filter(|path| fs::read_to_string(path).is_ok_and(|text| text == "first"));
+    let kept: Vec<_> = kept.collect();
+    let [kept] = kept.as_slice() else { panic!("one file: {kept:?}") };
+    assert!(kept.to_str().unwrap().starts_with(path("out.old.").to_str().unwrap()), "{kept:?}");
+}
+
+#[test]
 fn paths_resolve_to_files_nodes_and_errors() {
     let shared = shared();
     let path = |name: &str| shared.path().join(name);

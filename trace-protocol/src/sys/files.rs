@@ -47,6 +47,8 @@ pub(crate) struct Status {
     pub(crate) mode: u32,
     pub(crate) owner: u32,
     pub(crate) links: u64,
+    /// Bytes.
+    pub(crate) size: u64,
 }
 
 impl Status {
@@ -56,6 +58,7 @@ impl Status {
             mode: metadata.mode(),
             owner: metadata.uid(),
             links: metadata.nlink(),
+            size: metadata.size(),
         }
     }
 
@@ -88,6 +91,7 @@ pub(crate) fn look(directory: &File, name: &OsStr) -> io::Result<Status> {
         mode: status.st_mode as u32,
         owner: status.st_uid as u32,
         links: status.st_nlink as u64,
+        size: status.st_size as u64,
     })
 }
 

@@ -90,10 +90,11 @@ impl Files {
         }
     }
 
-    /// Renames the archive and removes the buffer.
-    pub(crate) fn finish(self) -> io::Result<()> {
+    /// Renames the archive and removes the buffer. An archive that is empty does not replace
+    /// another one.
+    pub(crate) fn finish(self, is_empty: bool) -> io::Result<()> {
         match self {
-            Self::Own(own) => own.finish(),
+            Self::Own(own) => own.finish(is_empty),
             Self::Stream(_) => Ok(()),
         }
     }
@@ -152,9 +153,12 @@ impl Own {
         Ok(mapping)
     }
 
-    fn finish(self) -> io::Result<()> {
+    fn finish(self, is_empty: bool) -> io::Result<()> {
         let Self { archive, mut buffer } = self;
-        archive.complete()?;
+        match is_empty && archive.place().has_content() {
+            true => archive.discard(),
+            false => archive.complete_with_backup()?,
+        }
         buffer.is_kept = false;
         Ok(())
     }

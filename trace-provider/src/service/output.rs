@@ -12,14 +12,16 @@
 //! has the valid length of the partial archive: a save that the kill interrupted is repeated.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use trace_protocol::archive::{self, ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::saved::SavedMark;
 use trace_protocol::categories::CategorySet;
+use trace_protocol::file::Placeholders;
 use trace_protocol::words::as_bytes;
 
 use crate::engine::categories::SelectedCategories;
@@ -30,9 +32,10 @@ use crate::service::registration::{durable_hint, process_name};
 use crate::service::Service;
 use crate::sys;
 
-/// Traces this process into `path` until the provider ends.
+/// Traces this process into `path`, a name with placeholders, until the provider ends.
 pub(crate) fn run(service: &Service, path: &Path) {
-    let traced = Output::create(service, path).and_then(|mut output| {
+    let traced = expanded(path).and_then(|path| Output::create(service, &path));
+    let traced = traced.and_then(|mut output| {
         output.record(service);
         output.finish()
     });
@@ -40,6 +43,14 @@ pub(crate) fn run(service: &Service, path: &Path) {
         service.report(NotTraced::Output { path: path.to_owned(), error: Arc::new(error) });
     }
     service.settle();
+}
+
+/// Replaces the placeholders. A forked child has other values than its parent.
+fn expanded(path: &Path) -> io::Result<PathBuf> {
+    let (pid, program) = (std::process::id(), process_name());
+    Placeholders { pid, program: program.as_ref(), time: SystemTime::now() }
+        .expand(path)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))
 }
 
 struct Output<'a> {
@@ -169,6 +180,6 @@ impl<'a> Output<'a> {
         closing.write_now(&mut self.words, &self.identity, &now);
         self.files.append(as_bytes(&self.words), || true)?;
         self.write_rate()?;
-        self.files.finish()
+        self.files.finish(self.collector.stats().is_empty())
     }
 }

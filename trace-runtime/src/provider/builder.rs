@@ -53,7 +53,9 @@ impl Builder {
     /// Traces into this file, without a manager. While the process runs its records are in a buffer
     /// beside it; `trace recover` makes the archive from that if the process was killed. If another
     /// process traces into this file at the time, as the parent of one that inherited
-    /// `TRACE_OUTPUT` does, the name gets this process's id, as in `out-1234.fxt`.
+    /// `TRACE_OUTPUT` does, the name gets this process's id, as in `out-1234.fxt`. An earlier
+    /// archive is renamed to `out.fxt.old`. `%p`, `%n`, `%t` and `%%` in the path are replaced by
+    /// the process's id, its name, the time in UTC, and a percent sign.
     pub fn output(mut self, path: impl Into<PathBuf>) -> Self {
         self.config.output = Some(path.into());
         self

@@ -38,14 +38,17 @@ pub(super) fn print(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
 fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
     let mut text = String::new();
     if let Ok(bytes) = summary.archive {
-        let (events, bytes) = (HumanCount(summary.events()), HumanBytes(bytes));
+        let output = args.output.to_string_lossy();
+        let (events, output) = (HumanCount(summary.events()), visible(&output));
         let seconds = summary.duration.as_secs_f64();
-        let _ = writeln!(
-            text,
-            "{events} {} in {seconds:.3} s, {bytes} in {}",
-            plural(summary.events(), "event", "events"),
-            visible(&args.output.to_string_lossy())
-        );
+        let noun = plural(summary.events(), "event", "events");
+        let _ = match bytes {
+            0 => writeln!(text, "{events} {noun} in {seconds:.3} s, {output} is unchanged"),
+            _ => {
+                let bytes = HumanBytes(bytes);
+                writeln!(text, "{events} {noun} in {seconds:.3} s, {bytes} in {output}")
+            }
+        };
     }
     for provider in &summary.providers {
         let _ = writeln!(text, "  {}", provider_line(provider));
@@ -112,7 +115,7 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
     let mut lines = Vec::new();
     if summary.providers.is_empty() {
         lines.push(no_providers(args));
-    } else if summary.events() == 0 {
+    } else if summary.is_empty() {
         lines.push(no_events(args));
     }
     for category in summary.categories_without_events() {
@@ -184,6 +187,7 @@ fn as_json(args: &RecordArgs, summary: &SessionSummary, advice: &[String]) -> Va
     json!({
         "archive": args.output.to_string_lossy(),
         "bytes": summary.archive.as_ref().ok(),
+        "replaced": summary.archive.as_ref().is_ok_and(|bytes| *bytes > 0),
         "error": summary.archive.as_ref().err().map(ToString::to_string),
         "seconds": summary.duration.as_secs_f64(),
         "events": summary.events(),
@@ -257,6 +261,7 @@ mod tests {
             name: "app".to_owned(),
             records: 1,
             events: 1,
+            others: 0,
             bytes: 16,
             dropped: 0,
             omitted: Vec::new(),

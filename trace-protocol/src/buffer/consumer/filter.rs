@@ -161,7 +161,12 @@ impl Filter {
             Some(RecordType::String) => self.learn_string(record),
             Some(RecordType::Thread) => self.learn_thread(record),
             Some(RecordType::Event) => self.judge_event(record, appended),
-            _ => Verdict::Keep,
+            // Threads and processes are named by kernel objects.
+            Some(RecordType::KernelObject) => Verdict::Keep,
+            _ => {
+                self.stats.others += 1;
+                Verdict::Keep
+            }
         }
     }
 

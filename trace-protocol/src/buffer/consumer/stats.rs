@@ -63,6 +63,8 @@ pub struct Stats {
     pub events: u64,
     /// Records that reached the archive, events with them.
     pub records: u64,
+    /// Records of other types among them, such as blobs and logs, but not names and strings.
+    pub others: u64,
     /// Duration begins among the events.
     pub begins: u64,
     /// Duration ends among the events.
@@ -86,6 +88,11 @@ impl Stats {
     /// Scopes that are open in what was read: begins beyond the ends.
     pub fn open_scopes(&self) -> u64 {
         self.begins.saturating_sub(self.ends)
+    }
+
+    /// Whether only names and strings reached the archive.
+    pub fn is_empty(&self) -> bool {
+        self.events == 0 && self.others == 0
     }
 
     /// What the provider left out, with how many they are; nothing that there is none of.
