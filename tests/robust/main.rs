@@ -26,5 +26,6 @@ mod record_places;
 mod sessions;
 mod signals;
 mod slow_paths;
+mod snapshot_limits;
 mod threads;
 mod unwinding;

@@ -116,23 +116,6 @@ fn archive_in(shared: &Shared) -> PathBuf {
 }
 
 #[test]
-fn snapshots_follow_no_planted_names() {
-    if !is_root() {
-        return;
-    }
-    for what in PLANTS {
-        let shared = Shared::new();
-        plant(&shared, what, &shared.path(".out-snapshot-1.fxt.partial"));
-        let options = ["--trigger", "slow:snapshot"];
-        let role = ["alert-slow", "10", "100", "0"];
-        let run = Run::of(&mut record(&options, &shared.path("out.fxt"), &role));
-        assert_eq!(run.code(), 7, "{what}: {run:?}");
-        assert_eq!(shared.precious(), "precious", "{what}");
-        assert!(shared.path("out-snapshot-1.fxt").is_file(), "{what}: {run:?}");
-    }
-}
-
-#[test]
 fn files_locked_by_others_do_not_block_recording() {
     if !is_root() {
         return;

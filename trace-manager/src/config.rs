@@ -5,6 +5,7 @@ use trace_protocol::buffer::header::{BufferingMode, Layout};
 use crate::error::ManagerError;
 use crate::machine::{ProviderConfig, Timeouts, Trigger, TriggerAction};
 use crate::memory::available_memory;
+use crate::snapshot::SnapshotLimits;
 
 /// The configuration of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct SessionConfig {
     pub timeouts: Timeouts,
     /// The effects of alerts; default none.
     pub triggers: Vec<Trigger>,
+    /// Limits of the snapshots that alerts take.
+    pub snapshots: SnapshotLimits,
 }
 
 impl Default for SessionConfig {
@@ -31,6 +34,7 @@ impl Default for SessionConfig {
             categories: Vec::new(),
             timeouts: Timeouts::default(),
             triggers: Vec::new(),
+            snapshots: SnapshotLimits::default(),
         }
     }
 }

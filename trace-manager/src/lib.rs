@@ -58,4 +58,5 @@ pub use notice::Notice;
 pub use records::Records;
 pub use recover::{recover, RecoverError, Recovered};
 pub use sink::{Ending, Finish, Opening, Sink, SinkRequest};
+pub use snapshot::SnapshotLimits;
 pub use summary::{Progress, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};

@@ -31,7 +31,7 @@ pub use coordinator::{Coordinator, Input, Output, ProviderId};
 pub use save_sequence::SaveRequest;
 pub use session::{Session, SessionAction, SessionEvent, SessionState, TraceeCounts};
 pub use tracee::{Tracee, TraceeAction, TraceeEvent, TraceeState};
-pub use triggers::{Reaction, Trigger, TriggerAction, Triggers, MAX_SNAPSHOTS};
+pub use triggers::{Reaction, Trigger, TriggerAction, Triggers};
 
 use std::fmt;
 use std::time::Duration;

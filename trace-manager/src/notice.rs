@@ -21,19 +21,14 @@ pub enum Notice {
         /// The provider's process.
         pid: u32,
     },
-    /// The snapshot of an alert was written, or failed.
+    /// A snapshot of alerts, or one that the caller requested, was written or failed.
     Snapshot {
         /// Its path.
         path: PathBuf,
-        /// The alerts that caused it.
+        /// The alerts that caused it; none if the caller requested it.
         alerts: Vec<String>,
         /// Its size in bytes, or the error.
         result: Result<u64, String>,
-    },
-    /// An alert has no snapshot, because the limit of snapshots is reached. Sent once.
-    NoMoreSnapshots {
-        /// The alert's name.
-        alert: String,
     },
     /// An alert stops the session.
     Stopping {

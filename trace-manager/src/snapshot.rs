@@ -12,7 +12,9 @@
 //! The session's own archive and collectors are not changed, so neither the guard nor the providers
 //! are involved.
 
-use std::ffi::OsStr;
+mod names;
+mod rotation;
+
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
@@ -20,6 +22,9 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use trace_protocol::words::as_bytes;
+
+pub(crate) use names::SnapshotNames;
+pub use rotation::SnapshotLimits;
 
 use crate::archive::{lower_priority, ArchiveOutput, OffsetReader, Prefix, WriterStatus};
 use crate::category_filter::CategoryFilter;
@@ -58,8 +63,8 @@ pub(crate) struct Contents {
 /// The requester of a snapshot.
 #[derive(Debug)]
 pub(crate) enum Requester {
-    /// The triggers of these alerts.
-    Alerts(Vec<String>),
+    /// The triggers of these alerts, or the caller, who does not wait.
+    Triggers(Vec<String>),
     /// The caller, who waits for the size in bytes.
     Caller(Sender<Result<u64, ManagerError>>),
 }
@@ -68,24 +73,36 @@ pub(crate) enum Requester {
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     jobs: Sender<Snapshot>,
-    /// One item for each finished snapshot of alerts.
+    /// One item for each finished snapshot of triggers.
     finished: Receiver<()>,
-    thread: JoinHandle<Vec<SnapshotSummary>>,
+    thread: JoinHandle<WrittenSnapshots>,
 }
 
 /// The snapshot thread after its last snapshot was queued.
 #[derive(Debug)]
-pub(crate) struct FinishingSnapshots(JoinHandle<Vec<SnapshotSummary>>);
+pub(crate) struct FinishingSnapshots(JoinHandle<WrittenSnapshots>);
+
+/// The snapshots of triggers.
+#[derive(Debug, Default)]
+pub(crate) struct WrittenSnapshots {
+    pub(crate) summaries: Vec<SnapshotSummary>,
+    /// The number of snapshots that were removed because of the limits.
+    pub(crate) removed: u64,
+}
 
 impl Snapshots {
     /// Starts the thread. When a snapshot is finished, it wakes the loop and notifies the caller.
-    pub(crate) fn spawn(waker: Waker, notices: NoticeSender) -> io::Result<Self> {
+    pub(crate) fn spawn(
+        waker: Waker,
+        notices: NoticeSender,
+        limits: SnapshotLimits,
+    ) -> io::Result<Self> {
         let (jobs, to_do) = crossbeam_channel::unbounded();
         let (done, finished) = crossbeam_channel::unbounded();
         let builder = thread::Builder::new().name("trace-snapshot".to_owned());
         let thread = builder.spawn(move || {
             lower_priority();
-            work(&to_do, &done, &waker, &notices)
+            work(&to_do, &done, &waker, &notices, limits)
         })?;
         Ok(Self { jobs, finished, thread })
     }
@@ -96,7 +113,7 @@ impl Snapshots {
         let _ = self.jobs.send(snapshot);
     }
 
-    /// Returns whether another snapshot of alerts is finished.
+    /// Returns whether another snapshot of triggers is finished.
     pub(crate) fn take_finished(&self) -> bool {
         self.finished.try_recv().is_ok()
     }
@@ -108,8 +125,8 @@ impl Snapshots {
 }
 
 impl FinishingSnapshots {
-    /// Waits until all snapshots are written. Returns those of alerts.
-    pub(crate) fn join(self) -> Vec<SnapshotSummary> {
+    /// Waits until all snapshots are written. Returns those of triggers.
+    pub(crate) fn join(self) -> WrittenSnapshots {
         self.0.join().unwrap_or_default()
     }
 }
@@ -119,25 +136,27 @@ fn work(
     done: &Sender<()>,
     waker: &Waker,
     notices: &NoticeSender,
-) -> Vec<SnapshotSummary> {
-    let mut summaries = Vec::new();
+    limits: SnapshotLimits,
+) -> WrittenSnapshots {
+    let mut all = WrittenSnapshots::default();
     for Snapshot { path, requester, contents } in to_do {
         let failed = |source| ManagerError::Snapshot { path: path.clone(), source };
         let written = contents.and_then(|contents| write(&path, contents).map_err(failed));
         match requester {
             // Fails if the caller no longer waits.
             Requester::Caller(reply) => drop(reply.send(written)),
-            Requester::Alerts(alerts) => {
+            Requester::Triggers(alerts) => {
                 let summary = SnapshotSummary { path, alerts, archive: written };
                 notices.send(Notice::of_snapshot(&summary));
-                summaries.push(summary);
+                all.summaries.push(summary);
+                all.removed += limits.enforce(&mut all.summaries);
                 // Fails if the session has ended.
                 let _ = done.send(());
                 waker.wake();
             }
         }
     }
-    summaries
+    all
 }
 
 /// Writes a snapshot. Returns its size in bytes. If it fails, the file is removed.
@@ -191,21 +210,6 @@ fn wait_until_written(status: &WriterStatus, bytes: u64) -> io::Result<()> {
         thread::sleep(POLL_INTERVAL);
     }
     Ok(())
-}
-
-/// Returns the path of a snapshot of `archive`: `trace-snapshot-1.fxt` for `trace.fxt`.
-pub(crate) fn snapshot_path(archive: &Path, number: u32) -> PathBuf {
-    let compressed = |extension: &OsStr| extension == "gz" || extension == "zst";
-    let outer = archive.extension().filter(|extension| compressed(extension));
-    let inner =
-        Path::new(outer.and(archive.file_stem()).or(archive.file_name()).unwrap_or_default());
-    let mut name = inner.file_stem().unwrap_or_default().to_owned();
-    name.push(format!("-snapshot-{number}"));
-    for extension in [inner.extension(), outer].into_iter().flatten() {
-        name.push(".");
-        name.push(extension);
-    }
-    archive.with_file_name(name)
 }
 
 #[cfg(test)]
@@ -262,20 +266,5 @@ mod tests {
         let error = write(&path, contents).unwrap_err();
         assert!(error.to_string().contains("ended early"), "{error}");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "only the archive");
-    }
-
-    #[test]
-    fn snapshots_are_named_after_the_archive() {
-        for (archive, snapshot) in [
-            ("trace.fxt", "trace-snapshot-2.fxt"),
-            ("/a.b/trace", "/a.b/trace-snapshot-2"),
-            ("dir/.fxt", "dir/.fxt-snapshot-2"),
-            ("a.b.fxt", "a.b-snapshot-2.fxt"),
-            ("a.fxt.gz", "a-snapshot-2.fxt.gz"),
-            ("a.gz", "a-snapshot-2.gz"),
-            ("a.fxt.zst", "a-snapshot-2.fxt.zst"),
-        ] {
-            assert_eq!(snapshot_path(Path::new(archive), 2), Path::new(snapshot));
-        }
     }
 }

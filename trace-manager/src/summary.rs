@@ -47,8 +47,10 @@ pub struct SessionSummary {
     pub alerts: BTreeMap<String, u64>,
     /// The alert that stopped the session, if one did.
     pub stopped_by: Option<String>,
-    /// The snapshots of alerts, in order.
+    /// The snapshots of alerts, and those that the caller requested without waiting, in order.
     pub snapshots: Vec<SnapshotSummary>,
+    /// The number of snapshots of alerts that were removed because of the limits.
+    pub snapshots_removed: u64,
     /// The configured category patterns.
     pub categories: Vec<String>,
     /// The archive's size in bytes, or the error if it is not complete. 0 if it was discarded: by
@@ -174,6 +176,7 @@ mod tests {
             name: "app".to_owned(),
             records: 0,
             events: events.iter().map(|(_, number)| number).sum(),
+            others: 0,
             bytes: 0,
             dropped,
             omitted: vec![(Omission::Names, 2)],
@@ -198,6 +201,7 @@ mod tests {
             alerts: BTreeMap::new(),
             stopped_by: None,
             snapshots: Vec::new(),
+            snapshots_removed: 0,
             categories: ["web", "db*", "disk"].map(str::to_owned).to_vec(),
             archive: Ok(0),
             sinks: Vec::new(),

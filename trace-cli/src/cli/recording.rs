@@ -53,9 +53,22 @@ pub(crate) struct RecordArgs {
 
     /// Act on the alert NAME; repeatable. `stop` ends the recording, and COMMAND
     /// continues; `exit` ends both, with status 0; `snapshot` writes the records so
-    /// far to FILE with `-snapshot-1` in its name, then `-snapshot-2`, and so on
+    /// far to FILE with `-snapshot-` and the time in its name, as SIGUSR1 does at once
     #[arg(long = "trigger", value_name = "NAME:ACTION", value_parser = parse_trigger)]
     pub(crate) triggers: Vec<Trigger>,
+
+    /// Keep the newest N snapshots of triggers, and remove older ones
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep: u32,
+
+    /// Start snapshots of triggers at least TIME apart; alerts in between share the next
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    pub(crate) min_interval: Duration,
+
+    /// Remove the oldest snapshots of triggers beyond this total SIZE, but not the
+    /// newest [default: unlimited]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_size: Option<u64>,
 
     /// Continue after COMMAND has ended, until the last recorded program has;
     /// without COMMAND, stop when all programs that joined have ended

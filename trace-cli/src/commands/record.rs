@@ -9,6 +9,7 @@ mod guard;
 mod progress;
 mod socket;
 mod summary;
+mod triggers;
 
 use std::ffi::OsStr;
 use std::io;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use trace_manager::{
     ArchiveTarget, Manager, SessionConfig, SessionHandle, SessionState, SessionSummary,
+    SnapshotLimits,
 };
 use trace_protocol::file::Placeholders;
 
@@ -31,7 +33,7 @@ use crate::message::describe;
 use crate::{descriptors, exit};
 
 use alert::CommandAction;
-use child::{Child, StartError};
+use child::{Child, StartError, SNAPSHOT};
 use earlier::Earlier;
 use progress::Meter;
 use socket::Place;
@@ -163,6 +165,11 @@ fn config(args: &RecordArgs) -> SessionConfig {
         buffer_size: args.buffer_size,
         categories: args.categories.clone(),
         triggers: alert::triggers(args),
+        snapshots: SnapshotLimits {
+            keep: args.keep,
+            min_interval: args.min_interval,
+            max_size: args.max_size.unwrap_or(u64::MAX),
+        },
         ..SessionConfig::default()
     }
 }
@@ -227,6 +234,7 @@ impl Recorder<'_> {
                         return Ending { status, then: CommandAction::Leave };
                     }
                 }
+                Ok(Event::Signal(SNAPSHOT)) => self.session.request_snapshot(),
                 Ok(Event::Signal(signal)) => {
                     if !child.is_running() || !child.forward(signal) {
                         return Ending { status, then: CommandAction::End };
@@ -279,8 +287,10 @@ impl Recorder<'_> {
     /// Waits until the first program joins. Returns false if a signal arrives first.
     fn wait_for_first(&self) -> bool {
         while !self.session.wait_provider(TICK) {
-            if self.events.try_recv().is_ok() {
-                return false;
+            match self.events.try_recv() {
+                Ok(Event::Signal(SNAPSHOT)) => self.session.request_snapshot(),
+                Ok(_) => return false,
+                Err(_) => {}
             }
         }
         true

@@ -4,12 +4,15 @@
 //!            alert: take one               alert: remember it
 //!   Idle ---------------------> Writing ----------------------> Writing, and alerts wait
 //!    ^                            | ^                                    |
-//!    +---------- written ---------+ +---------- written: take one -------+
+//!    +---------- written ---------+ +-- written, interval over: take one +
 //! ```
 //!
-//! Alerts that arrive while a snapshot is written share the next one, which is taken as soon as the
-//! first is written. So each alert has a snapshot that was taken after it, and only one copy of the
-//! buffers exists at a time.
+//! A snapshot takes a while to be written. Alerts that come meanwhile have one together, which is
+//! taken as soon as the first is written: each alert so has one that was taken after it, and there
+//! is never more than one copy of the buffers. Snapshots of alerts start at least an interval
+//! apart. One that the caller requests does not wait for the interval.
+
+use super::Time;
 
 /// The effect of one alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,9 +28,9 @@ pub struct Trigger {
 pub enum TriggerAction {
     /// The session stops and ends, as by [`SessionHandle::stop`](crate::SessionHandle::stop).
     Stop,
-    /// A snapshot of all records so far is written beside the session's archive, with
-    /// `-snapshot-1`, `-snapshot-2` … in its name. The session continues. A session takes at most
-    /// 100.
+    /// An archive of what there is so far is written beside the session's own, with `-snapshot-`
+    /// and the time in its name, and the session goes on.
+    /// [`SnapshotLimits`](crate::SnapshotLimits) apply.
     Snapshot,
 }
 
@@ -36,15 +39,8 @@ pub enum TriggerAction {
 pub enum Reaction {
     /// Take a snapshot, then report [`Triggers::written`].
     Snapshot {
-        /// Its number, from 1.
-        number: u32,
-        /// The alerts that caused it.
+        /// The alerts that it is for; none if the caller requested it.
         alerts: Vec<String>,
-    },
-    /// Report that this alert has no snapshot, because the limit is reached. Returned once.
-    LimitReached {
-        /// The alert.
-        alert: String,
     },
     /// Stop the session.
     Stop {
@@ -53,10 +49,7 @@ pub enum Reaction {
     },
 }
 
-/// The largest number of snapshots of a session.
-pub const MAX_SNAPSHOTS: u32 = 100;
-
-/// The largest number of alerts of one snapshot.
+/// The most names that one snapshot is for.
 const MAX_WAITING: usize = 100;
 
 /// The triggers of a session.
@@ -67,61 +60,71 @@ pub struct Triggers {
     writing: bool,
     /// The alerts of the next snapshot.
     waiting: Vec<String>,
-    taken: u32,
-    limit_reported: bool,
+    /// The caller has requested one.
+    is_requested: bool,
+    min_interval: Time,
+    /// When the next one for alerts may start.
+    next_start: Time,
 }
 
 impl Triggers {
-    /// Creates the triggers of a session. If an alert has several, its snapshot comes first.
-    pub fn new(triggers: Vec<Trigger>) -> Self {
-        Self { triggers, ..Self::default() }
+    /// Makes a session's triggers, with a time between the starts of two snapshots for alerts. Of
+    /// an alert with several triggers, snapshots come first.
+    pub fn new(triggers: Vec<Trigger>, min_interval: Time) -> Self {
+        Self { triggers, min_interval, ..Self::default() }
     }
 
-    /// Handles an alert. Returns the actions, in order.
-    pub fn alert(&mut self, name: &str) -> Vec<Reaction> {
+    /// Takes an alert, returns what to do, in this order.
+    pub fn alert(&mut self, name: &str, now: Time) -> Vec<Reaction> {
         let has = |action| {
             self.triggers.iter().any(|trigger| trigger.alert == name && trigger.action == action)
         };
         let (snapshot, stop) = (has(TriggerAction::Snapshot), has(TriggerAction::Stop));
-        let taken = if snapshot { self.snapshot(name) } else { None };
+        let taken = if snapshot { self.snapshot(name, now) } else { None };
         let stopped = stop.then(|| Reaction::Stop { alert: name.to_owned() });
         taken.into_iter().chain(stopped).collect()
     }
 
-    fn snapshot(&mut self, name: &str) -> Option<Reaction> {
-        if self.taken == MAX_SNAPSHOTS {
-            let reported = std::mem::replace(&mut self.limit_reported, true);
-            return (!reported).then(|| Reaction::LimitReached { alert: name.to_owned() });
-        }
+    /// Takes the caller's request for a snapshot. [`Triggers::next`] starts it.
+    pub fn request(&mut self) {
+        self.is_requested = true;
+    }
+
+    fn snapshot(&mut self, name: &str, now: Time) -> Option<Reaction> {
         if self.waiting.len() < MAX_WAITING && !self.waiting.iter().any(|known| known == name) {
             self.waiting.push(name.to_owned());
         }
-        self.next()
+        self.next(now)
     }
 
-    /// Notes that a snapshot was written or failed. Returns the next action.
-    pub fn written(&mut self) -> Option<Reaction> {
+    /// Takes note that a snapshot has been written, or could not be.
+    pub fn written(&mut self) {
         self.writing = false;
-        self.next()
     }
 
-    fn next(&mut self) -> Option<Reaction> {
-        if self.writing || self.waiting.is_empty() || self.taken == MAX_SNAPSHOTS {
+    /// Returns the snapshot to take now, if there is one.
+    pub fn next(&mut self, now: Time) -> Option<Reaction> {
+        if self.writing {
+            return None;
+        }
+        if std::mem::take(&mut self.is_requested) {
+            self.writing = true;
+            return Some(Reaction::Snapshot { alerts: Vec::new() });
+        }
+        if self.waiting.is_empty() || now < self.next_start {
             return None;
         }
         self.writing = true;
-        self.taken += 1;
-        Some(Reaction::Snapshot { number: self.taken, alerts: std::mem::take(&mut self.waiting) })
+        self.next_start = now.saturating_add(self.min_interval);
+        Some(Reaction::Snapshot { alerts: std::mem::take(&mut self.waiting) })
     }
 
-    /// Returns the number of snapshots so far.
-    pub fn taken(&self) -> u32 {
-        self.taken
-    }
-
-    /// Disables all triggers. Returns the alerts whose snapshot the session's end prevented.
-    pub fn end(&mut self) -> Vec<String> {
+    /// Ends them. Returns the alerts of each snapshot that was not taken because the session ended
+    /// first.
+    pub fn end(&mut self) -> Vec<Vec<String>> {
         self.triggers.clear();
-        std::mem::take(&mut self.waiting)
+        let requested = std::mem::take(&mut self.is_requested).then(Vec::new);
+        let waiting = std::mem::take(&mut self.waiting);
+        requested.into_iter().chain((!waiting.is_empty()).then_some(waiting)).collect()
     }
 }

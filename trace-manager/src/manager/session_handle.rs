@@ -71,6 +71,13 @@ impl SessionHandle {
         reply_receiver.recv().map_err(|_| ManagerError::Ended)?
     }
 
+    /// Requests a snapshot beside the session's archive, with the time in its name. Does not wait:
+    /// [`Notice::Snapshot`] follows.
+    pub fn request_snapshot(&self) {
+        // Fails if the loop has ended, and the session with it.
+        let _ = self.mailbox.send(Command::RequestSnapshot { session: self.number });
+    }
+
     /// Waits for the next notice of the session, for at most `timeout`.
     ///
     /// About a thousand notices can wait for the caller. Further ones are dropped, alerts first.
@@ -106,6 +113,7 @@ impl SessionHandle {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         let ended = ended.ok_or(ManagerError::Ended)?;
         let ended = ended.recv().map_err(|_| ManagerError::Ended)?;
+        let snapshots = ended.snapshots.join();
         Ok(SessionSummary {
             duration: ended.duration,
             providers: ended.providers,
@@ -116,7 +124,8 @@ impl SessionHandle {
             archive: ended.archive.wait(),
             sinks: ended.sinks.into_iter().map(Finish::wait).collect(),
             stopped_by: ended.stopped_by,
-            snapshots: ended.snapshots.join(),
+            snapshots: snapshots.summaries,
+            snapshots_removed: snapshots.removed,
         })
     }
 }

@@ -16,7 +16,8 @@ fn recording(path: &Path) -> Recording {
     let (waker, spares) = (Waker::new().unwrap(), Spares::default());
     let output = ArchiveOutput::create_file(path).unwrap();
     let archive = ArchiveSink::begin(output, None, None, Arc::default(), spares.clone()).unwrap();
-    let snapshots = Snapshots::spawn(waker.clone(), NoticeSender::new().0).unwrap();
+    let snapshots =
+        Snapshots::spawn(waker.clone(), NoticeSender::new().0, Default::default()).unwrap();
     let collection = Collection::new(Finisher::spawn(waker).unwrap(), spares.clone());
     let sinks = Sinks::new(archive, &[], Vec::new(), &spares);
     let config = SessionConfig::default();

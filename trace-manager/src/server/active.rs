@@ -1,8 +1,7 @@
 //! The active session.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use crossbeam_channel::Sender;
 
@@ -11,7 +10,7 @@ use crate::error::ManagerError;
 use crate::machine::{SessionState, Triggers};
 use crate::notice::NoticeSender;
 use crate::recording::{EndedRecording, Recording};
-use crate::snapshot::{snapshot_path, Requester};
+use crate::snapshot::{Requester, SnapshotNames};
 use crate::summary::Progress;
 
 /// The alerts of a session: their effects, and the notices of them.
@@ -19,8 +18,7 @@ use crate::summary::Progress;
 pub(super) struct Alerts {
     pub(super) triggers: Triggers,
     pub(super) notices: NoticeSender,
-    /// The archive's path, as given by the caller.
-    pub(super) path: PathBuf,
+    pub(super) names: SnapshotNames,
 }
 
 /// The active session.
@@ -62,21 +60,17 @@ impl Active {
         }
     }
 
-    pub(super) fn take_snapshot(&mut self, number: u32, alerts: Vec<String>) {
-        let path = snapshot_path(&self.alerts.path, number);
-        self.recording.snapshot(path, Requester::Alerts(alerts));
+    pub(super) fn take_snapshot(&mut self, alerts: Vec<String>) {
+        let path = self.alerts.names.next(SystemTime::now());
+        self.recording.snapshot(path, Requester::Triggers(alerts));
     }
 
     /// Reports the alerts whose snapshot the session's end prevented.
     pub(super) fn end_alerts(&mut self) {
-        let alerts = self.alerts.triggers.end();
-        if !alerts.is_empty() {
-            let path = snapshot_path(&self.alerts.path, self.alerts.triggers.taken() + 1);
-            self.recording.refuse_snapshot(
-                path,
-                Requester::Alerts(alerts),
-                ManagerError::SessionEnded,
-            );
+        for alerts in self.alerts.triggers.end() {
+            let (path, ended) =
+                (self.alerts.names.next(SystemTime::now()), ManagerError::SessionEnded);
+            self.recording.refuse_snapshot(path, Requester::Triggers(alerts), ended);
         }
     }
 }

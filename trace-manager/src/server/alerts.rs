@@ -14,31 +14,39 @@ impl EventLoop {
     /// Handles an alert of a provider.
     pub(super) fn handle_alert(&mut self, id: ProviderId, name: &str) {
         let pid = self.connections.get(&id).map_or(0, |connection| connection.peer.pid);
+        let now = self.now();
         let Some(active) = &mut self.active else { return };
         active.recording.alert(name);
         active.alerts.notices.send(Notice::Alert { name: name.to_owned(), pid });
-        for reaction in active.alerts.triggers.alert(name) {
+        for reaction in active.alerts.triggers.alert(name, now) {
             self.react(reaction);
         }
     }
 
-    /// Takes the snapshot of alerts that waited for another snapshot, if that is finished.
+    /// Takes the snapshot that is due: alerts waited for another one or for the interval, or the
+    /// caller has requested it.
     pub(super) fn next_snapshot(&mut self) {
-        while self.active.as_ref().is_some_and(|active| active.recording.take_finished_snapshot()) {
-            let next = self.active.as_mut().and_then(|active| active.alerts.triggers.written());
-            if let Some(reaction) = next {
-                self.react(reaction);
-            }
+        let now = self.now();
+        let Some(active) = &mut self.active else { return };
+        if active.recording.take_finished_snapshot() {
+            active.alerts.triggers.written();
+        }
+        if let Some(reaction) = active.alerts.triggers.next(now) {
+            self.react(reaction);
+        }
+    }
+
+    /// Handles the caller's request for a snapshot beside the archive.
+    pub(super) fn request_snapshot(&mut self, session: u64) {
+        if let Some(active) = self.active.as_mut().filter(|active| active.number == session) {
+            active.alerts.triggers.request();
         }
     }
 
     fn react(&mut self, reaction: Reaction) {
         let Some(active) = &mut self.active else { return };
         match reaction {
-            Reaction::Snapshot { number, alerts } => active.take_snapshot(number, alerts),
-            Reaction::LimitReached { alert } => {
-                active.alerts.notices.send(Notice::NoMoreSnapshots { alert });
-            }
+            Reaction::Snapshot { alerts } => active.take_snapshot(alerts),
             Reaction::Stop { alert } => {
                 if active.state < SessionState::Stopping {
                     active.recording.stopped_by = Some(alert.clone());

@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Stop { session: u64 },
     /// Write a snapshot, if the session has this number.
     Snapshot { session: u64, path: PathBuf, reply: Sender<Result<u64, ManagerError>> },
+    /// Take a snapshot beside the archive, if it is this session. A notice follows.
+    RequestSnapshot { session: u64 },
     /// Flush the providers' rolling buffers.
     Flush,
     /// End the session, and then the loop.

@@ -20,7 +20,7 @@ use crate::machine::{Input, ProviderConfig, ProviderId, TraceeEvent, Triggers};
 use crate::recording::{union, Recording, Sinks};
 use crate::records::Spares;
 use crate::sink::SinkRequest;
-use crate::snapshot::Snapshots;
+use crate::snapshot::{SnapshotNames, Snapshots};
 
 /// The interval of updates of a session's progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -187,6 +187,7 @@ impl EventLoop {
                 Command::Snapshot { session, path, reply } => {
                     self.caller_snapshot(session, path, reply);
                 }
+                Command::RequestSnapshot { session } => self.request_snapshot(session),
                 Command::Flush => self.dispatch(Input::Flush),
                 Command::Quit => {
                     self.quitting = true;
@@ -207,7 +208,8 @@ impl EventLoop {
         let StartRequest { config, output, sinks, guard, path, notices, discarded, .. } = request;
         let (shared, reply, done) = (request.shared, request.reply, request.done);
         let finisher = Finisher::spawn(self.inbox.waker.clone());
-        let snapshots = Snapshots::spawn(self.inbox.waker.clone(), notices.clone());
+        let limits = config.snapshots;
+        let snapshots = Snapshots::spawn(self.inbox.waker.clone(), notices.clone(), limits);
         let handle = guard.and_then(|guard| GuardHandle::begin(guard, &output));
         let (spares, layout) = (Spares::default(), config.layout(0).ok());
         // The writer is started last: it ends by a command, and the other threads when their
@@ -232,12 +234,12 @@ impl EventLoop {
             categories: union(&config.categories, &sinks),
             ..config.provider_config()
         };
-        let triggers = Triggers::new(config.triggers.clone());
+        let triggers = Triggers::new(config.triggers.clone(), limits.min_interval);
         self.admission.begin_session(layout.map_or(0, |layout| layout.total_size() as u64));
         let outputs = Sinks::new(archive, &config.categories, sinks, &spares);
         let collection = Collection::new(finisher, spares);
         let recording = Recording::begin(config, collection, outputs, snapshots, &mut self.clocks);
-        let alerts = Alerts { triggers, notices, path };
+        let alerts = Alerts { triggers, notices, names: SnapshotNames::new(path) };
         self.active = Some(Active::new(number, recording, alerts, shared, done));
         self.dispatch(Input::Open(provider_config));
         self.dispatch(Input::Start(Default::default()));

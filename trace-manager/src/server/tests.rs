@@ -21,6 +21,7 @@ use crate::machine::{ProviderId, SessionState, Timeouts, TraceeState, Trigger, T
 use crate::machine_providers::MachineProviders;
 use crate::notice::{Notice, NoticeSender};
 use crate::recording::EndedRecording;
+use crate::snapshot::SnapshotLimits;
 use crate::summary::Progress;
 
 const LONG: Duration = Duration::from_secs(20);
@@ -75,6 +76,7 @@ impl Scene {
                 buffer_size: 64 << 10,
                 triggers,
                 timeouts,
+                snapshots: SnapshotLimits { min_interval: Duration::ZERO, ..Default::default() },
                 ..SessionConfig::default()
             },
             output: ArchiveOutput::open(ArchiveTarget::File(path.clone())).unwrap(),

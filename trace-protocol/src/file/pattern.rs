@@ -32,7 +32,7 @@ impl Placeholders<'_> {
                 Some((b'n', rest)) => push(&mut expanded, &file_name(self.program), rest),
                 Some((b't', rest)) => push(&mut expanded, utc(self.time).as_bytes(), rest),
                 Some(_) => return Err(UnknownPlaceholder::starting(part)),
-                // Two percent signs have nothing between them, and the text behind is the next part.
+                // Nothing is between two percent signs. The text behind them is the next part.
                 None => match parts.next() {
                     Some(rest) => push(&mut expanded, b"%", rest),
                     None => return Err(UnknownPlaceholder(None)),

@@ -32,15 +32,11 @@ pub(super) fn triggers(args: &RecordArgs) -> Vec<Trigger> {
 pub(super) fn report(args: &RecordArgs, notice: &Notice) -> Option<CommandAction> {
     match notice {
         Notice::Snapshot { path, alerts, result: Ok(_) } => {
-            crate::say(&format!("{}: snapshot {}", named(alerts), path.display()));
+            crate::say(&format!("{}snapshot {}", prefix(alerts), path.display()));
             None
         }
         Notice::Snapshot { alerts, result: Err(error), .. } => {
-            crate::say(&format!("{}: no snapshot: {error}", named(alerts)));
-            None
-        }
-        Notice::NoMoreSnapshots { alert } => {
-            crate::say(&format!("alert \"{alert}\": no more snapshots, the limit is reached"));
+            crate::say(&format!("{}no snapshot: {error}", prefix(alerts)));
             None
         }
         Notice::Stopping { alert } => Some(stopping(args, alert)),
@@ -59,8 +55,12 @@ fn stopping(args: &RecordArgs, alert: &str) -> CommandAction {
     action
 }
 
-fn named(alerts: &[String]) -> String {
+/// Returns the alerts of a snapshot, before a message about it. A snapshot on demand has none.
+fn prefix(alerts: &[String]) -> String {
+    if alerts.is_empty() {
+        return String::new();
+    }
     let names: Vec<String> = alerts.iter().map(|alert| format!("\"{alert}\"")).collect();
     let what = if names.len() == 1 { "alert" } else { "alerts" };
-    format!("{what} {}", names.join(", "))
+    format!("{what} {}: ", names.join(", "))
 }

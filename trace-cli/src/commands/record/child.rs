@@ -17,6 +17,9 @@ use super::{Event, GRACE};
 use crate::exit;
 use crate::message::describe;
 
+/// The signal that takes a snapshot. It is not forwarded to the command.
+pub(super) const SNAPSHOT: i32 = SIGUSR1;
+
 /// The recorded command, or none.
 #[derive(Debug)]
 pub(super) struct Child {
@@ -33,7 +36,7 @@ pub(super) struct StartError {
 
 /// Sends signals for this process as events.
 pub(super) fn watch_signals(events: Sender<Event>) -> Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2])
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SNAPSHOT, SIGUSR2])
         .context("cannot watch for signals")?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
@@ -93,9 +96,8 @@ impl Child {
             self.signals += 1;
         }
         let from_terminal = matches!(signal, SIGINT | SIGQUIT) && is_in_foreground();
-        if let (Some(pid), false, Some(signal)) =
-            (self.running, from_terminal, Signal::from_raw(signal))
-        {
+        let stays = from_terminal || signal == SNAPSHOT;
+        if let (Some(pid), false, Some(signal)) = (self.running, stays, Signal::from_raw(signal)) {
             // Fails if the command has just ended.
             let _ended = kill_process(pid, signal);
         }

@@ -10,6 +10,7 @@ use trace_convert::visible;
 use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary, Violation};
 
 use super::compiled_out::is_compiled_out;
+use super::triggers;
 use crate::cli::RecordArgs;
 use crate::input::STANDARD;
 use crate::message::{describe, HINT};
@@ -55,6 +56,10 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
     }
     if !summary.alerts.is_empty() {
         let _ = writeln!(text, "  alerts: {}", alerts(summary));
+    }
+    if summary.snapshots_removed > 0 {
+        let noun = plural(summary.snapshots_removed, "snapshot", "snapshots");
+        let _ = writeln!(text, "  {} older {noun} removed", HumanCount(summary.snapshots_removed));
     }
     if summary.archive.is_ok() && summary.events() > 0 && args.output.as_os_str() != STANDARD {
         let path = args.output.to_string_lossy();
@@ -118,6 +123,11 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
     } else if summary.is_empty() {
         lines.push(no_events(args));
     }
+    lines.extend(
+        triggers::not_raised(args, summary)
+            .into_iter()
+            .map(|alert| triggers::advice(&alert, summary)),
+    );
     for category in summary.categories_without_events() {
         lines.push(unmatched::no_event(&category, known(summary)));
     }
@@ -195,7 +205,9 @@ fn as_json(args: &RecordArgs, summary: &SessionSummary, advice: &[String]) -> Va
         "providers": summary.providers.iter().map(provider_json).collect::<Vec<_>>(),
         "alerts": summary.alerts,
         "stopped_by_alert": summary.stopped_by,
+        "triggers_not_raised": triggers::not_raised(args, summary),
         "snapshots": summary.snapshots.iter().map(snapshot_json).collect::<Vec<_>>(),
+        "snapshots_removed": summary.snapshots_removed,
         "refused": summary.refused.iter().map(refusal_json).collect::<Vec<_>>(),
         "refusals": summary.refusals,
         "categories_without_events": summary.categories_without_events(),

@@ -1,69 +1,94 @@
 use super::*;
 
+/// The time between the starts of two snapshots.
+const INTERVAL: Time = Time::from_secs(1);
+
+/// A time after that of any snapshot before.
+const LATER: Time = Time::from_secs(1000);
+
 fn triggers(list: &[(&str, TriggerAction)]) -> Triggers {
     let trigger = |(alert, action): &(&str, TriggerAction)| Trigger {
         alert: (*alert).to_owned(),
         action: *action,
     };
-    Triggers::new(list.iter().map(trigger).collect())
+    Triggers::new(list.iter().map(trigger).collect(), INTERVAL)
 }
 
-fn snapshot(number: u32, alerts: &[&str]) -> Reaction {
+fn snapshot(alerts: &[&str]) -> Reaction {
     let alerts = alerts.iter().map(|alert| (*alert).to_owned()).collect();
-    Reaction::Snapshot { number, alerts }
+    Reaction::Snapshot { alerts }
 }
 
 fn stop(alert: &str) -> Reaction {
     Reaction::Stop { alert: alert.to_owned() }
 }
 
+/// Notes that a snapshot is written, and returns the next one.
+fn written(triggers: &mut Triggers, now: Time) -> Option<Reaction> {
+    triggers.written();
+    triggers.next(now)
+}
+
 #[test]
 fn alerts_without_a_trigger_have_no_effect() {
     let mut triggers = triggers(&[("slow", TriggerAction::Stop)]);
-    assert_eq!(triggers.alert("slo"), []);
-    assert_eq!(triggers.alert("slow"), [stop("slow")]);
+    assert_eq!(triggers.alert("slo", LATER), []);
+    assert_eq!(triggers.alert("slow", LATER), [stop("slow")]);
 }
 
 #[test]
 fn a_snapshot_is_taken_before_the_session_stops() {
     let both = [("slow", TriggerAction::Stop), ("slow", TriggerAction::Snapshot)];
-    assert_eq!(triggers(&both).alert("slow"), [snapshot(1, &["slow"]), stop("slow")]);
+    assert_eq!(triggers(&both).alert("slow", LATER), [snapshot(&["slow"]), stop("slow")]);
 }
 
 #[test]
 fn alerts_during_a_snapshot_share_the_next_one() {
     let mut triggers = triggers(&[("a", TriggerAction::Snapshot), ("b", TriggerAction::Snapshot)]);
-    assert_eq!(triggers.alert("a"), [snapshot(1, &["a"])]);
+    assert_eq!(triggers.alert("a", LATER), [snapshot(&["a"])]);
     for name in ["b", "a", "b", "b"] {
-        assert_eq!(triggers.alert(name), []);
+        assert_eq!(triggers.alert(name, LATER + INTERVAL), []);
     }
-    assert_eq!(triggers.written(), Some(snapshot(2, &["b", "a"])));
-    assert_eq!(triggers.alert("b"), []);
-    assert_eq!(triggers.written(), Some(snapshot(3, &["b"])));
-    assert_eq!(triggers.written(), None);
-    assert_eq!(triggers.alert("a"), [snapshot(4, &["a"])]);
+    assert_eq!(written(&mut triggers, LATER + INTERVAL), Some(snapshot(&["b", "a"])));
+    assert_eq!(triggers.alert("b", LATER + 2 * INTERVAL), []);
+    assert_eq!(written(&mut triggers, LATER + 2 * INTERVAL), Some(snapshot(&["b"])));
+    assert_eq!(written(&mut triggers, LATER + 3 * INTERVAL), None);
+    assert_eq!(triggers.alert("a", LATER + 3 * INTERVAL), [snapshot(&["a"])]);
 }
 
 #[test]
-fn waiting_alerts_are_returned_at_the_end() {
+fn snapshots_of_alerts_start_an_interval_apart() {
     let mut triggers = triggers(&[("a", TriggerAction::Snapshot)]);
-    triggers.alert("a");
-    assert_eq!(triggers.alert("a"), []);
-    assert_eq!(triggers.end(), ["a"]);
-    assert_eq!(triggers.written(), None);
-    assert_eq!(triggers.alert("a"), []);
+    assert_eq!(triggers.alert("a", LATER), [snapshot(&["a"])]);
+    assert_eq!(written(&mut triggers, LATER), None);
+    let early = LATER + INTERVAL - Time::from_nanos(1);
+    assert_eq!(triggers.alert("a", early), []);
+    assert_eq!(triggers.next(early), None);
+    assert_eq!(triggers.next(LATER + INTERVAL), Some(snapshot(&["a"])));
+    assert_eq!(triggers.next(LATER + 9 * INTERVAL), None, "it is still written");
 }
 
 #[test]
-fn the_number_of_snapshots_is_limited() {
+fn a_requested_snapshot_waits_for_the_one_that_is_written_only() {
     let mut triggers = triggers(&[("a", TriggerAction::Snapshot)]);
-    for number in 1..=MAX_SNAPSHOTS {
-        assert_eq!(triggers.alert("a"), [snapshot(number, &["a"])]);
-        assert_eq!(triggers.written(), None);
-    }
-    assert_eq!(triggers.alert("a"), [Reaction::LimitReached { alert: "a".to_owned() }]);
-    assert_eq!(triggers.alert("a"), [], "the limit is reported once");
-    assert_eq!(triggers.written(), None);
+    assert_eq!(triggers.alert("a", LATER), [snapshot(&["a"])]);
+    triggers.request();
+    assert_eq!(triggers.alert("a", LATER), []);
+    assert_eq!(triggers.next(LATER), None);
+    assert_eq!(written(&mut triggers, LATER), Some(snapshot(&[])));
+    assert_eq!(written(&mut triggers, LATER), None);
+    assert_eq!(triggers.next(LATER + INTERVAL), Some(snapshot(&["a"])));
+}
+
+#[test]
+fn snapshots_that_wait_at_the_end_are_returned() {
+    let mut triggers = triggers(&[("a", TriggerAction::Snapshot)]);
+    triggers.alert("a", LATER);
+    assert_eq!(triggers.alert("a", LATER), []);
+    triggers.request();
+    assert_eq!(triggers.end(), [vec![], vec!["a".to_owned()]]);
+    assert_eq!(written(&mut triggers, LATER + INTERVAL), None);
+    assert_eq!(triggers.alert("a", LATER + INTERVAL), []);
 }
 
 #[test]
@@ -72,22 +97,9 @@ fn a_snapshot_has_at_most_a_hundred_alerts() {
     let list: Vec<_> = names.iter().map(|name| (name.as_str(), TriggerAction::Snapshot)).collect();
     let mut triggers = triggers(&list);
     for name in &names {
-        triggers.alert(name);
+        triggers.alert(name, LATER);
     }
-    let Some(Reaction::Snapshot { number: 2, alerts }) = triggers.written() else { panic!() };
+    let next = written(&mut triggers, LATER + INTERVAL);
+    let Some(Reaction::Snapshot { alerts }) = next else { panic!("{next:?}") };
     assert_eq!(alerts, names[1..=100]);
-    assert_eq!(triggers.taken(), 2);
-}
-
-/// The last snapshot may still be written when the limit is reached.
-#[test]
-fn the_limit_includes_the_snapshot_that_is_written() {
-    let mut triggers = triggers(&[("a", TriggerAction::Snapshot)]);
-    for _ in 1..MAX_SNAPSHOTS {
-        triggers.alert("a");
-        triggers.written();
-    }
-    assert_eq!(triggers.alert("a"), [snapshot(MAX_SNAPSHOTS, &["a"])]);
-    assert_eq!(triggers.alert("a"), [Reaction::LimitReached { alert: "a".to_owned() }]);
-    assert_eq!((triggers.written(), triggers.taken()), (None, MAX_SNAPSHOTS));
 }
