@@ -96,6 +96,15 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_option_is_no_command() {
+        let parse = |line: &[&str]| Cli::try_parse_from(["trace", "record"].iter().chain(line));
+        let error = parse(&["--ouput", "x.fxt", "--", "ls"]).unwrap_err().to_string();
+        assert!(error.contains("'--ouput'") && error.contains("'--output'"), "{error}");
+        assert_eq!(record(&["ls", "--ouput", "-x"]).command, ["ls", "--ouput", "-x"]);
+        assert_eq!(record(&["--", "--ouput"]).command, ["--ouput"]);
+    }
+
+    #[test]
     fn triggers_are_repeated() {
         let args = record(&["--trigger", "slow:snapshot", "--trigger=done:exit", "--", "ls"]);
         let alerts: Vec<&str> = args.triggers.iter().map(|trigger| &*trigger.alert).collect();

@@ -35,6 +35,15 @@ pub(crate) fn describe(error: &(dyn Error + 'static)) -> String {
     text + &hints
 }
 
+/// Returns the singular or plural of a noun.
+pub(crate) fn plural<'a>(number: u64, one: &'a str, many: &'a str) -> &'a str {
+    if number == 1 {
+        one
+    } else {
+        many
+    }
+}
+
 /// Returns the kernel's `Permission denied (os error 13)` as `permission denied`.
 fn plain(message: &str) -> String {
     let Some((text, number)) = message.split_once(" (os error ") else {

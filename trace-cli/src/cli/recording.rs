@@ -84,13 +84,22 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Print only warnings and errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// Show progress on the terminal [default: only without COMMAND, which may write to
+    /// the same terminal]
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) progress: bool,
+
     /// Socket where programs find the session [default: private; without COMMAND
     /// $TRACE_SOCKET, $XDG_RUNTIME_DIR/trace/manager.sock or /run/trace/manager.sock]
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 
     /// Program to run, and its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 

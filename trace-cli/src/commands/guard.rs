@@ -11,7 +11,7 @@ use trace_manager::{run_guard, GuardOutcome};
 
 use super::record::SOCKET_NAME;
 use crate::cli::GuardArgs;
-use crate::message::HINT;
+use crate::message::{plural, HINT};
 use crate::{descriptors, exit};
 
 pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
@@ -42,7 +42,8 @@ fn report(outcome: GuardOutcome) -> u8 {
             crate::say(&format!("trace record was killed: the archive {archive} is complete"));
             if missing != 0 {
                 crate::say(&format!(
-                    "{missing} buffers are missing in it, because the disk was too slow"
+                    "{missing} {} missing in it, because the disk was too slow",
+                    plural(missing, "buffer is", "buffers are")
                 ));
             }
             exit::OK

@@ -108,22 +108,27 @@ fn record(args: &RecordArgs) -> Result<u8> {
         } else {
             ""
         };
-        crate::say(&format!(
-            "recording programs that find {}{begin}; Ctrl-C stops",
-            place.path().display()
-        ));
+        let place = place.path().display();
+        note(args, &format!("recording programs that find {place}{begin}; Ctrl-C stops"));
     }
-    let recorder = Recorder { args, session: &session, events: &events, meter: Meter::new() };
+    let recorder = Recorder { args, session: &session, events: &events, meter: Meter::new(args) };
     let Ending { mut status, then } = recorder.run(&mut child);
     let summary = end(args, &session)?;
     child.end(then == CommandAction::End);
     summary::print(args, &summary)?;
-    earlier.report(&summary);
+    earlier.report(args, &summary);
     compress_all(args, &summary)?;
     if then == CommandAction::Wait {
         status = wait_for(&mut child, &events);
     }
     Ok(code(args, &summary, status))
+}
+
+/// Prints a message that `--quiet` suppresses.
+fn note(args: &RecordArgs, message: &str) {
+    if !args.quiet {
+        crate::say(message);
+    }
 }
 
 /// Ends the session, and reports the last alerts.
@@ -222,6 +227,7 @@ impl Recorder<'_> {
         let mut deadline =
             self.args.duration.and_then(|duration| Instant::now().checked_add(duration));
         let mut status = exit::OK;
+        self.meter.show(&self.session.progress());
         loop {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Ended(ended)) => {

@@ -82,6 +82,39 @@ fn a_pipe_without_a_length_is_shown_too() {
     assert!(text.contains("MiB"), "{text:?}");
 }
 
+/// The recorded command writes to the same terminal.
+#[test]
+fn recording_a_command_shows_progress_if_it_is_requested() {
+    let place = Place::new();
+    let with = |options: &[&str]| {
+        let mut command = place.command(&["record"]);
+        command.args(options).args(["--", "sleep", "0.4"]);
+        command.stdout(Stdio::null()).stdin(Stdio::null());
+        shown(command)
+    };
+    let text = with(&[]);
+    assert!(!text.contains('\u{1b}') && text.contains("0 events in"), "{text:?}");
+    let text = with(&["--progress"]);
+    assert!(text.contains("0 programs, 0 events"), "{text:?}");
+    let text = with(&["--quiet"]);
+    assert!(!text.contains("0 events in") && text.contains("nothing was recorded"), "{text:?}");
+}
+
+/// Without a command, no program writes to the terminal.
+#[test]
+fn recording_without_a_command_shows_progress() {
+    let place = Place::new();
+    let with = |options: &[&str]| {
+        let mut command = place.command(&["record", "-d", "0.4s", "--socket", "manager.sock"]);
+        command.args(options).stdout(Stdio::null()).stdin(Stdio::null());
+        shown(command)
+    };
+    let text = with(&[]);
+    assert!(text.contains("0 programs, 0 events") && text.contains("Ctrl-C stops"), "{text:?}");
+    let text = with(&["-q"]);
+    assert!(!text.contains("0 programs") && !text.contains("Ctrl-C stops"), "{text:?}");
+}
+
 /// A command that prints while it reads shows no bar.
 #[test]
 fn no_bar_is_between_lines_on_a_terminal() {

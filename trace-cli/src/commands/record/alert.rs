@@ -32,7 +32,7 @@ pub(super) fn triggers(args: &RecordArgs) -> Vec<Trigger> {
 pub(super) fn report(args: &RecordArgs, notice: &Notice) -> Option<CommandAction> {
     match notice {
         Notice::Snapshot { path, alerts, result: Ok(_) } => {
-            crate::say(&format!("{}snapshot {}", prefix(alerts), path.display()));
+            super::note(args, &format!("{}snapshot {}", prefix(alerts), path.display()));
             None
         }
         Notice::Snapshot { alerts, result: Err(error), .. } => {
@@ -51,7 +51,7 @@ fn stopping(args: &RecordArgs, alert: &str) -> CommandAction {
         (false, true) => (CommandAction::End, "recording ends, and the command is stopped"),
         (false, false) => (CommandAction::Wait, "recording ends, and the command continues"),
     };
-    crate::say(&format!("alert \"{alert}\": {what}"));
+    super::note(args, &format!("alert \"{alert}\": {what}"));
     action
 }
 

@@ -13,7 +13,7 @@ use super::compiled_out::is_compiled_out;
 use super::triggers;
 use crate::cli::RecordArgs;
 use crate::input::STANDARD;
-use crate::message::{describe, HINT};
+use crate::message::{describe, plural, HINT};
 use crate::unmatched;
 
 /// Prints the summary: to standard output as JSON if asked for, else to standard error.
@@ -24,7 +24,7 @@ pub(super) fn print(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
         serde_json::to_writer_pretty(&mut stdout, &as_json(args, summary, &advice))
             .context("cannot write the summary")?;
         writeln!(stdout).context("cannot write the summary")?;
-    } else {
+    } else if !args.quiet {
         for line in as_text(args, summary).lines() {
             crate::say(line);
         }
@@ -68,15 +68,6 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
             writeln!(text, "open it with trace view {path}, or print it with trace dump {path}");
     }
     text
-}
-
-/// Returns the singular or plural noun.
-fn plural<'a>(number: u64, one: &'a str, many: &'a str) -> &'a str {
-    if number == 1 {
-        one
-    } else {
-        many
-    }
 }
 
 fn alerts(summary: &SessionSummary) -> String {
@@ -143,7 +134,8 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
     }
     let more = summary.refusals.saturating_sub(summary.refused.len() as u64);
     if more > 0 {
-        lines.push(format!("{} more programs were not recorded", HumanCount(more)));
+        let programs = plural(more, "program was", "programs were");
+        lines.push(format!("{} more {programs} not recorded", HumanCount(more)));
     }
     lines
 }
