@@ -63,6 +63,23 @@ fn a_program_without_tracing_is_reported() {
 }
 
 #[test]
+fn a_guard_that_is_dropped_at_once_is_reported() {
+    let (run, archive) = run(&[], &["drop-guard"]);
+    assert!(archive.unwrap().only().events.is_empty(), "{run:?}");
+    assert!(run.stderr().contains("while subject was traced, for "), "{run:?}");
+    assert!(run.stderr().contains("hint: keep the guard of init()"), "{run:?}");
+    assert!(!run.stderr().contains("before init()"), "{run:?}");
+}
+
+#[test]
+fn a_scope_that_begins_before_init_is_reported() {
+    let (run, archive) = run(&[], &["late-init"]);
+    assert!(archive.unwrap().only().events.is_empty(), "{run:?}");
+    assert!(run.stderr().contains("hint: a scope that begins before init()"), "{run:?}");
+    assert!(!run.stderr().contains("the guard"), "{run:?}");
+}
+
+#[test]
 fn a_program_whose_tracing_is_compiled_out_is_reported_as_such() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("program");

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use trace_format::encode::append;
 use trace_format::record::{Event, EventKind, Record, Thread};
@@ -68,7 +69,15 @@ pub(crate) fn collector(buffer: &SharedBuffer, layout: Layout) -> Collector {
 pub(crate) fn provider(layout: Layout) -> (ProviderData, Arc<SharedBuffer>) {
     let buffer = buffer(&layout);
     let collector = collector(&buffer, layout);
-    let data = ProviderData::new(identity(), Vec::new(), collector, Arc::clone(&buffer), 5, layout);
+    let data = ProviderData::new(
+        identity(),
+        Vec::new(),
+        collector,
+        Arc::clone(&buffer),
+        5,
+        Duration::ZERO,
+        layout,
+    );
     (data, buffer)
 }
 

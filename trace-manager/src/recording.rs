@@ -148,8 +148,16 @@ impl Recording {
             JoinedProvider { identity: &identity, policy, joined_at, layout, buffer, packets };
         self.outputs.open(&Opening { joined, now, counter_rate: self.estimated_rate });
         let buffer = Arc::clone(buffer);
-        let provider =
-            ProviderData::new(identity, known_categories, collector, buffer, joined_at, layout);
+        let after = self.started.elapsed();
+        let provider = ProviderData::new(
+            identity,
+            known_categories,
+            collector,
+            buffer,
+            joined_at,
+            after,
+            layout,
+        );
         self.collection.join(id, provider);
     }
 

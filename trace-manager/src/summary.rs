@@ -143,6 +143,10 @@ pub struct ProviderSummary {
     pub open_scopes: u64,
     /// Rolling buffers that were overwritten, in circular mode.
     pub overwritten: u32,
+    /// Time from the session's start until it joined.
+    pub joined_after: Duration,
+    /// Time from the session's start until it left.
+    pub left_after: Duration,
     /// Whether it replied to Start.
     pub answered_start: bool,
     /// Whether it replied to Stop.
@@ -185,6 +189,8 @@ mod tests {
             known_categories: Vec::new(),
             open_scopes: 0,
             overwritten: 0,
+            joined_after: Duration::ZERO,
+            left_after: Duration::ZERO,
             answered_start: true,
             answered_stop: true,
             buffer_size: 4096,

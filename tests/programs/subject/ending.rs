@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{mpsc, Mutex};
 use std::time::Duration;
 
-use trace_runtime::{trace_enabled, trace_instant, NotTraced, TraceState};
+use trace_runtime::{trace_enabled, trace_fn, trace_instant, NotTraced, TraceState};
 
 use crate::sys;
 
@@ -59,6 +59,20 @@ pub(crate) fn restart() {
     };
     trace_instant!("end", "of the third provider");
     drop((third, observer));
+}
+
+/// Stops being a provider at once, and continues.
+pub(crate) fn drop_guard() {
+    drop(crate::init());
+    trace_instant!("end", "not recorded");
+    std::thread::sleep(Duration::from_secs(2));
+}
+
+/// Has no scope but its own, which begins before it becomes a provider.
+#[trace_fn]
+pub(crate) fn late_init() {
+    let _trace = crate::init();
+    std::thread::sleep(Duration::from_millis(1100));
 }
 
 /// Executes another traced program.

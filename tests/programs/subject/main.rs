@@ -69,6 +69,8 @@ fn main() {
         "without-own-descriptors" => descriptors::without_own_descriptors(&argument(0)),
         "end" => ending::end(&argument(0)),
         "forge" => forging::forge(),
+        "drop-guard" => ending::drop_guard(),
+        "late-init" => ending::late_init(),
         "exec" => ending::exec_another(),
         "daemon" => ending::daemon(),
         "daemon-parent" => ending::daemon_parent(&argument(0)),

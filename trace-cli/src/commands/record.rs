@@ -6,6 +6,7 @@ mod compiled_out;
 mod compress;
 mod earlier;
 mod guard;
+mod nothing;
 mod progress;
 mod socket;
 mod summary;

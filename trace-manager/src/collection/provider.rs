@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use trace_protocol::archive::{self, ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::{Collector, LiveCopy, RawSave, Rejection, SaveSlot};
@@ -23,6 +24,8 @@ pub(crate) struct ProviderData {
     _buffer: Arc<SharedBuffer>,
     /// The provider's clock when it joined, in ticks.
     joined_at: u64,
+    /// Time from the session's start until it joined.
+    joined_after: Duration,
     layout: Layout,
     copies: VecDeque<BufferCopy>,
 }
@@ -40,6 +43,8 @@ pub(crate) struct Departure {
     pub(crate) end: End,
     pub(crate) answered_start: bool,
     pub(crate) answered_stop: bool,
+    /// Time from the session's start.
+    pub(crate) after: Duration,
 }
 
 /// A copy of a rolling buffer, and the end of the durable data at that time.
@@ -98,6 +103,7 @@ impl ProviderData {
         collector: Collector,
         buffer: Arc<SharedBuffer>,
         joined_at: u64,
+        joined_after: Duration,
         layout: Layout,
     ) -> Self {
         Self {
@@ -106,6 +112,7 @@ impl ProviderData {
             collector,
             _buffer: buffer,
             joined_at,
+            joined_after,
             layout,
             copies: VecDeque::new(),
         }
@@ -240,6 +247,8 @@ impl ProviderData {
             known_categories: self.known_categories,
             open_scopes: stats.open_scopes(),
             overwritten: stats.overwritten,
+            joined_after: self.joined_after,
+            left_after: departure.after,
             answered_start: departure.answered_start,
             answered_stop: departure.answered_stop,
             buffer_size: self.layout.total_size() as u64,

@@ -6,8 +6,12 @@ use crate::machine::End;
 use crate::waker::Waker;
 use trace_protocol::buffer::header::BufferingMode;
 
-const DEPARTURE: Departure =
-    Departure { end: End::Terminated, answered_start: true, answered_stop: true };
+const DEPARTURE: Departure = Departure {
+    end: End::Terminated,
+    answered_start: true,
+    answered_stop: true,
+    after: Duration::ZERO,
+};
 
 fn collection() -> Collection {
     Collection::new(Finisher::spawn(Waker::new().unwrap()).unwrap(), Spares::default())

@@ -66,8 +66,12 @@ fn a_snapshot_waits_for_departed_providers() {
     let mut recording = recording(&directory.path().join("a.fxt"));
     join(&mut recording, 1);
     join(&mut recording, 2);
-    let departure =
-        || Departure { end: End::Terminated, answered_start: true, answered_stop: true };
+    let departure = || Departure {
+        end: End::Terminated,
+        answered_start: true,
+        answered_stop: true,
+        after: Duration::ZERO,
+    };
     recording.finish(1, departure());
     let (reply, replies) = crossbeam_channel::bounded(1);
     let path = directory.path().join("snapshot.fxt");

@@ -19,6 +19,7 @@ use crate::machine::{
     End, Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent,
     Violation,
 };
+use crate::recording::Recording;
 use crate::summary::Refusal;
 
 impl EventLoop {
@@ -43,10 +44,12 @@ impl EventLoop {
             TraceeAction::StartTimedOut => self.publish_progress(Duration::ZERO),
             TraceeAction::Finish(end) => {
                 let tracee = self.coordinator.tracee(id);
+                let recording = self.active.as_ref().map(|active| &active.recording);
                 let departure = Departure {
                     end,
                     answered_start: tracee.is_some_and(Tracee::start_acknowledged),
                     answered_stop: tracee.is_some_and(Tracee::stop_acknowledged),
+                    after: recording.map_or(Duration::ZERO, Recording::elapsed),
                 };
                 self.finish(id, departure);
             }

@@ -13,7 +13,7 @@ use crate::{recorder, thread, Clock, NotTraced, ENGINE, RECORDER};
 /// Keep it to the end of `main`. Committed records are in the archive even if the process ends
 /// without dropping it.
 #[derive(Debug)]
-#[must_use = "the process is a provider until this is dropped: bind it, as in `let _trace = init();`"]
+#[must_use = "the process is a provider until this is dropped: bind it, as in `let _trace = init();`; `let _ = init();` drops it"]
 pub struct Trace {
     /// The process whose provider it counts for. `None` if there could be no provider, or if an
     /// observer called.

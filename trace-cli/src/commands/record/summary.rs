@@ -9,8 +9,7 @@ use serde_json::{json, Value};
 use trace_convert::visible;
 use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary, Violation};
 
-use super::compiled_out::is_compiled_out;
-use super::triggers;
+use super::{nothing, triggers};
 use crate::cli::RecordArgs;
 use crate::input::STANDARD;
 use crate::message::{describe, plural, HINT};
@@ -108,17 +107,8 @@ fn provider_line(provider: &ProviderSummary) -> String {
 
 /// Returns warnings with their hints.
 fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
-    let mut lines = Vec::new();
-    if summary.providers.is_empty() {
-        lines.push(no_providers(args));
-    } else if summary.is_empty() {
-        lines.push(no_events(args));
-    }
-    lines.extend(
-        triggers::not_raised(args, summary)
-            .into_iter()
-            .map(|alert| triggers::advice(&alert, summary)),
-    );
+    let mut lines = Vec::from_iter(nothing::advice(args, summary));
+    lines.extend(triggers::advice(args, summary));
     for category in summary.categories_without_events() {
         lines.push(unmatched::no_event(&category, known(summary)));
     }
@@ -157,26 +147,6 @@ fn misbehavior(provider: &ProviderSummary) -> Option<String> {
         }
         End::Terminated | End::Disconnected => None,
     }
-}
-
-fn no_events(args: &RecordArgs) -> String {
-    let why = match args.categories.is_empty() {
-        true => "no trace point was reached\nhint: bind the guard of init(), as in `let _trace = trace_runtime::init();`",
-        false => "no trace point of these categories was reached",
-    };
-    format!("nothing was recorded: {why}")
-}
-
-fn no_providers(args: &RecordArgs) -> String {
-    let Some(program) = args.command.first() else {
-        return "nothing was recorded: no program found the session".to_owned();
-    };
-    let name = program.to_string_lossy();
-    let name = visible(&name);
-    if is_compiled_out(program) {
-        return format!("nothing was recorded: tracing is compiled out of {name}{HINT}build the program without the feature ntrace of trace-runtime; cargo tree -e features -i trace-runtime shows the crate that enables it");
-    }
-    format!("nothing was recorded: neither {name} nor its children are traced{HINT}build the program with trace-runtime, and call trace_runtime::init()")
 }
 
 /// Returns the categories of the programs, for a hint.
@@ -243,6 +213,8 @@ fn provider_json(provider: &ProviderSummary) -> Value {
         "buffers_overwritten": provider.overwritten,
         "categories": provider.categories,
         "known_categories": provider.known_categories,
+        "joined_after_seconds": provider.joined_after.as_secs_f64(),
+        "left_after_seconds": provider.left_after.as_secs_f64(),
         "answered_start": provider.answered_start,
         "answered_stop": provider.answered_stop,
         "end": provider.end.to_string(),
@@ -274,6 +246,8 @@ mod tests {
             known_categories: Vec::new(),
             open_scopes: 0,
             overwritten: 0,
+            joined_after: Default::default(),
+            left_after: Default::default(),
             answered_start: true,
             answered_stop,
             buffer_size: 4096,

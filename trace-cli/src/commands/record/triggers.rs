@@ -16,13 +16,15 @@ pub(super) fn not_raised(args: &RecordArgs, summary: &SessionSummary) -> Vec<Str
     missing
 }
 
-/// Returns the message about an alert that no program raised.
-pub(super) fn advice(alert: &str, summary: &SessionSummary) -> String {
-    let raised: Vec<String> =
-        summary.alerts.keys().map(|name| format!("\"{}\"", visible(name))).collect();
-    let message = format!("no program raised the alert \"{}\" of --trigger", visible(alert));
-    match raised.is_empty() {
-        true => message,
-        false => format!("{message}{HINT}alerts of this recording: {}", raised.join(", ")),
-    }
+/// Returns messages about alerts that no program raised.
+pub(super) fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
+    let raised = summary.alerts.keys().map(|name| format!("\"{}\"", visible(name)));
+    let hint = match Vec::from_iter(raised).join(", ") {
+        raised if raised.is_empty() => raised,
+        raised => format!("{HINT}alerts of this recording: {raised}"),
+    };
+    let message = |alert: String| {
+        format!("no program raised the alert \"{}\" of --trigger{hint}", visible(&alert))
+    };
+    not_raised(args, summary).into_iter().map(message).collect()
 }

@@ -3,6 +3,7 @@
 use super::*;
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use crate::archive::ArchiveSink;
 use crate::collection::Departure;
@@ -40,7 +41,8 @@ fn free_slots_after(end: End) -> Vec<bool> {
         slot
     };
     let slots: Vec<SaveSlot> = (0..COPIES).map(copy).collect();
-    let departure = Departure { end, answered_start: true, answered_stop: false };
+    let after = Duration::ZERO;
+    let departure = Departure { end, answered_start: true, answered_stop: false, after };
     sink.take(&provider.finish(departure, &spares).records);
     sink.finish(Ending { counter_rate: 1, is_discarded: false, is_empty: false }).wait().unwrap();
     slots.iter().map(|slot| slot.is_free(handle.archived_bytes())).collect()

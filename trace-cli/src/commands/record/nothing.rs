@@ -1,0 +1,88 @@
+//! Why nothing was recorded.
+
+use std::time::Duration;
+
+use trace_convert::visible;
+use trace_manager::{ProviderSummary, SessionSummary};
+
+use super::compiled_out::is_compiled_out;
+use crate::cli::RecordArgs;
+use crate::message::HINT;
+use crate::table::human_nanos;
+
+/// A program that is traced for less time may have dropped its guard at once.
+const SHORT: Duration = Duration::from_millis(10);
+
+/// A program that is traced for a small part of a longer time may have dropped it, too.
+const BRIEF: Duration = Duration::from_secs(1);
+
+const GUARD: &str = "keep the guard of init() until main ends, as in `let _trace = \
+    trace_runtime::init();`: `let _ = …` drops it at once";
+
+const SCOPE: &str = "a scope that begins before init() is not recorded, such as that of \
+    #[trace_fn] on the function that calls init()";
+
+/// Returns the reason if nothing was recorded.
+pub(super) fn advice(args: &RecordArgs, summary: &SessionSummary) -> Option<String> {
+    // Reports the program that was traced for the longest time.
+    match summary.providers.iter().max_by_key(|provider| traced(provider)) {
+        None => Some(no_providers(args)),
+        Some(_) if !summary.is_empty() => None,
+        Some(_) if !args.categories.is_empty() => {
+            Some("nothing was recorded: no trace point of these categories was reached".to_owned())
+        }
+        Some(provider) => Some(no_records(provider, summary.duration)),
+    }
+}
+
+fn no_records(provider: &ProviderSummary, session: Duration) -> String {
+    let traced = traced(provider);
+    let rest = session.saturating_sub(provider.left_after);
+    let (name, time) = (visible(&provider.name), human_nanos(traced.as_nanos() as u64));
+    let reason = "nothing was recorded: no trace point was reached while";
+    format!("{reason} {name} was traced, for {time}{}", hints(traced, rest))
+}
+
+fn traced(provider: &ProviderSummary) -> Duration {
+    provider.left_after.saturating_sub(provider.joined_after)
+}
+
+/// Returns hints for a program that was traced for a time, and not for the rest of the session.
+fn hints(traced: Duration, rest: Duration) -> String {
+    let is_dropped = traced < BRIEF && rest > traced.saturating_mul(10);
+    let guard = (is_dropped || traced < SHORT).then_some(GUARD);
+    let scope = (!is_dropped).then_some(SCOPE);
+    [guard, scope].into_iter().flatten().map(|hint| format!("{HINT}{hint}")).collect()
+}
+
+fn no_providers(args: &RecordArgs) -> String {
+    let Some(program) = args.command.first() else {
+        return "nothing was recorded: no program found the session".to_owned();
+    };
+    let name = program.to_string_lossy();
+    let name = visible(&name);
+    if is_compiled_out(program) {
+        return format!("nothing was recorded: tracing is compiled out of {name}{HINT}build the program without the feature ntrace of trace-runtime; cargo tree -e features -i trace-runtime shows the crate that enables it");
+    }
+    format!("nothing was recorded: neither {name} nor its children are traced{HINT}build the program with trace-runtime, and call trace_runtime::init()")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns whether the guard and scopes before `init()` are named.
+    fn named(traced: u64, rest: u64) -> (bool, bool) {
+        let hints = hints(Duration::from_millis(traced), Duration::from_millis(rest));
+        (hints.contains(GUARD), hints.contains(SCOPE))
+    }
+
+    #[test]
+    fn hints_depend_on_the_time_for_which_a_program_was_traced() {
+        assert_eq!(named(1, 100), (true, false), "the guard was dropped");
+        assert_eq!(named(50, 2000), (true, false), "and the machine was busy");
+        assert_eq!(named(1, 1), (true, true), "a short program");
+        assert_eq!(named(50, 10), (false, true));
+        assert_eq!(named(2000, 100_000), (false, true), "one of several programs");
+    }
+}
