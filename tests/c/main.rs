@@ -8,6 +8,7 @@
 mod harness;
 
 mod events;
+mod installed;
 mod mistakes;
 mod modules;
 mod ntrace;

@@ -26,6 +26,12 @@ fn reader_library() -> &'static Path {
     BUILT.get_or_init(|| build("trace-reader-c", "libtrace_reader_c.a"))
 }
 
+/// Returns the directory of the static libraries.
+pub(crate) fn libraries() -> &'static Path {
+    reader_library();
+    library().parent().expect("it is in a directory")
+}
+
 fn build(package: &str, library: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test knows where it is");
     let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
