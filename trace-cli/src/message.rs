@@ -44,6 +44,11 @@ pub(crate) fn plural<'a>(number: u64, one: &'a str, many: &'a str) -> &'a str {
     }
 }
 
+/// Returns a number with the singular or plural of a noun.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", plural(number, one, many))
+}
+
 /// Returns the kernel's `Permission denied (os error 13)` as `permission denied`.
 fn plain(message: &str) -> String {
     let Some((text, number)) = message.split_once(" (os error ") else {

@@ -6,7 +6,7 @@ use trace_convert::visible;
 use trace_format::notes;
 
 use crate::cli::CheckArgs;
-use crate::message::describe;
+use crate::message::{counted, describe};
 use crate::{exit, input, say, table};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
@@ -45,8 +45,10 @@ fn text(report: &Report) -> String {
         }
         .to_owned(),
         format!(
-            "{} bytes, {} records, {} events",
-            report.bytes, report.damage.stats.records, report.events
+            "{}, {}, {}",
+            counted(report.bytes, "byte", "bytes"),
+            counted(report.damage.stats.records, "record", "records"),
+            counted(report.events, "event", "events")
         ),
     ];
     providers(report, &mut lines);
@@ -62,9 +64,10 @@ fn providers(report: &Report, lines: &mut Vec<String>) {
             Some(id) => format!("provider {id} {:?}", provider.name),
             None => "before the first provider".to_owned(),
         };
-        let (records, events) = (provider.records, provider.events);
+        let records = counted(provider.records, "record", "records");
+        let events = counted(provider.events, "event", "events");
         let dropped = provider.records_dropped;
-        lines.push(format!("{label}: {records} records, {events} events, {dropped} dropped"));
+        lines.push(format!("{label}: {records}, {events}, {dropped} dropped"));
     }
 }
 

@@ -15,7 +15,7 @@ use crate::args::Format;
 use crate::cli::ConvertArgs;
 use crate::damage;
 use crate::input::{Input, InputKind};
-use crate::message::{describe, HINT};
+use crate::message::{counted, describe, HINT};
 use crate::output::{self, Output};
 use crate::{exit, input, say};
 
@@ -155,7 +155,9 @@ pub(super) fn summarize(path: &Path, conversion: &Conversion) -> u8 {
             conversion.reversed_durations,
         ),
     ];
-    say(&format!("{} records converted to {} events", stats.records, conversion.events));
+    let records = counted(stats.records, "record", "records");
+    let events = counted(conversion.events, "event", "events");
+    say(&format!("{records} converted to {events}"));
     let code = damage::warn(path, &conversion.damage);
     for (what, number) in lacks.iter().filter(|(_, number)| *number > 0) {
         say(&format!("{what}: {number}"));

@@ -11,6 +11,7 @@ use crate::args::Format;
 use crate::cli::MergeArgs;
 use crate::damage::{explained, explained_writing};
 use crate::input::Spill;
+use crate::message::counted;
 use crate::output::{self, Output};
 use crate::{damage, exit, say};
 
@@ -69,7 +70,9 @@ fn warn_about_repeated(files: &[PathBuf]) {
 
 fn summarize(files: &[PathBuf], summary: &Summary) {
     let Summary { written, providers, unknown, .. } = summary;
-    say(&format!("{written} records of {providers} providers"));
+    let records = counted(*written, "record", "records");
+    let providers = counted(u64::from(*providers), "provider", "providers");
+    say(&format!("{records} of {providers}"));
     if *unknown > 0 {
         say(&format!(
             "records and arguments of unknown types, copied without a change to their times: {unknown}"

@@ -5,7 +5,7 @@ use trace_manager::recover;
 
 use crate::cli::RecoverArgs;
 use crate::exit;
-use crate::message::HINT;
+use crate::message::{counted, HINT};
 
 pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
     let recovered = recover(&args.file).with_context(|| {
@@ -14,16 +14,17 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
             args.file.display()
         )
     })?;
-    let (archive, bytes, events) = (recovered.archive.display(), recovered.bytes, recovered.events);
-    crate::say(&format!("{archive}: {bytes} bytes, {events} events recovered from the buffer"));
-    for (count, what) in [
-        (recovered.open_scopes, "durations without an end"),
-        (recovered.dropped, "records dropped because the buffer was full"),
-        (recovered.refused, "malformed records, skipped"),
-        (recovered.damaged, "damaged or missing bytes of the partial archive, skipped"),
+    let (archive, bytes) = (recovered.archive.display(), recovered.bytes);
+    let events = counted(recovered.events, "event", "events");
+    crate::say(&format!("{archive}: {bytes} bytes, {events} recovered from the buffer"));
+    for (count, one, many, what) in [
+        (recovered.open_scopes, "duration", "durations", "without an end"),
+        (recovered.dropped, "record", "records", "dropped because the buffer was full"),
+        (recovered.refused, "malformed record", "malformed records", "skipped"),
+        (recovered.damaged, "byte", "bytes", "of the partial archive damaged or missing, skipped"),
     ] {
         if count > 0 {
-            crate::say(&format!("{count} {what}"));
+            crate::say(&format!("{} {what}", counted(count, one, many)));
         }
     }
     Ok(if recovered.is_complete() { exit::OK } else { exit::INCOMPLETE })

@@ -9,6 +9,7 @@ use crate::args::{Format, Moment};
 use crate::cli::SliceArgs;
 use crate::damage::{explained, explained_writing};
 use crate::input::Spill;
+use crate::message::counted;
 use crate::output::{self, Output};
 use crate::{damage, say, unmatched};
 use scan::Scan;
@@ -89,7 +90,8 @@ fn koids(
 }
 
 fn summarize(summary: &Summary) {
-    say(&format!("{} records kept, {} removed", summary.written, summary.left_out));
+    let kept = counted(summary.written, "record", "records");
+    say(&format!("{kept} kept, {} removed", summary.left_out));
     if summary.unknown > 0 {
         say(&format!("records of unknown types, kept: {}", summary.unknown));
     }

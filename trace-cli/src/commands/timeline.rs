@@ -10,7 +10,7 @@ use crate::args::Format;
 use crate::cli::TimelineArgs;
 use crate::damage::explained;
 use crate::input::STANDARD;
-use crate::message::HINT;
+use crate::message::{counted, HINT};
 use crate::output::{self, Output};
 use crate::{damage, input, say};
 
@@ -52,9 +52,9 @@ fn read(args: &TimelineArgs) -> Result<(Timeline, u8)> {
             false => "",
         };
         bail!(
-            "cannot draw {name}: {what}{} events exceed the limit of {}{HINT}extract a part with trace slice \
+            "cannot draw {name}: {what}{} the limit of {}{HINT}extract a part with trace slice \
              {name} --from 1s --to 2s -o part.fxt, or raise --limit",
-            timeline.events + timeline.left_out,
+            counted(timeline.events + timeline.left_out, "event exceeds", "events exceed"),
             args.limit
         );
     }

@@ -7,7 +7,7 @@ use trace_analyze::stats::{self, Row};
 use crate::args::SortBy;
 use crate::cli::TopArgs;
 use crate::damage::explained;
-use crate::message::HINT;
+use crate::message::{counted, HINT};
 use crate::rows;
 use crate::table::{self, human_nanos, Table};
 use crate::{damage, input, say, unmatched};
@@ -36,7 +36,8 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     } else {
         table::print(&text(&report.durations, all))?;
         if rest > 0 {
-            say(&format!("{rest} more rows{HINT}--limit {} shows them", args.limit + rest));
+            let rows = counted(rest as u64, "more row", "more rows");
+            say(&format!("{rows}{HINT}--limit {} shows them", args.limit + rest));
         }
     }
     Ok(code)

@@ -11,8 +11,8 @@ fn check(archive: &[u8]) -> Run {
 #[test]
 fn a_good_archive() {
     let stdout = "well-formed and complete\n\
-                  168 bytes, 9 records, 1 events\n\
-                  provider 1 \"app\": 8 records, 1 events, 0 dropped\n"
+                  168 bytes, 9 records, 1 event\n\
+                  provider 1 \"app\": 8 records, 1 event, 0 dropped\n"
         .to_owned();
     assert_eq!(check(&good()), Run { code: 0, stdout, stderr: String::new() });
 }

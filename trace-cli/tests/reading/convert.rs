@@ -52,7 +52,7 @@ fn a_truncated_archive_is_converted_up_to_its_end() {
     assert_eq!(run.code, 3);
     assert_eq!(
         run.stderr,
-        "trace: 8 records converted to 1 events\n\
+        "trace: 8 records converted to 1 event\n\
          trace: in.fxt: the trace ends within the record at byte 136: 31 of 32 bytes; \
          the records before it are used\n"
     );

@@ -86,17 +86,14 @@ fn other_kinds_are_hinted() {
     let no = |what: &str| format!("trace: in.fxt has no {what}\n");
     let misspelt = "trace: no event of category 'cot'\nhint: the categories are cat\n".to_owned();
     for (line, stderr) in [
-        (
-            &["-n", "job"][..],
-            no("complete selected async operation\nhint: it has 1 flows (--flow)"),
-        ),
+        (&["-n", "job"][..], no("complete selected async operation\nhint: it has 1 flow (--flow)")),
         (
             &["-n", "send"],
-            no("complete selected async operation\nhint: it has 1 durations (trace stats)"),
+            no("complete selected async operation\nhint: it has 1 duration (trace stats)"),
         ),
         (
             &["-n", "read", "--flow"],
-            no("complete selected flow\nhint: it has 1 async operations (without --flow)"),
+            no("complete selected flow\nhint: it has 1 async operation (without --flow)"),
         ),
         (&["--id", "7"], no("complete selected async operation")),
         (&["-c", "cot"], misspelt + &no("complete selected async operation")),
@@ -105,6 +102,6 @@ fn other_kinds_are_hinted() {
         assert_eq!((run.code, run.stderr), (1, stderr), "{line:?}");
     }
     let said = "trace: good.fxt has no complete async operation\n\
-                hint: it has 1 durations (trace stats)\n";
+                hint: it has 1 duration (trace stats)\n";
     assert_eq!(place.run(&["critical-path", "good.fxt"]).stderr, said);
 }

@@ -33,7 +33,7 @@ fn by_time_process_and_thread() {
         place.put("out.fxt", &command.stdout);
         let check = place.run(&["check", "out.fxt"]);
         assert_eq!(check.code, 0, "{check:?}");
-        check.stdout.contains("1 events,")
+        check.stdout.contains("1 event,")
     };
     assert!(kept(&["--from", "1us"]) && !kept(&["--from", "3us"]));
     assert!(kept(&["--from", "@6us", "--to", "@6500ns"]) && !kept(&["--to", "@5us"]));

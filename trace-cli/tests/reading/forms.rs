@@ -26,7 +26,7 @@ fn assert_noted(archive: &[u8], note: &str) {
     for output in ["slice.fxt", "merge.fxt"] {
         let check = place.run(&["check", output]);
         assert!(check.code == 0 && !check.stdout.contains(note), "{check:?}");
-        assert!(check.stdout.contains("1 events"), "{check:?}");
+        assert!(check.stdout.contains("1 event"), "{check:?}");
     }
 }
 

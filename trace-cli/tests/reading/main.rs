@@ -11,6 +11,7 @@ mod dump;
 mod forms;
 mod harness;
 mod pictures;
+mod plurals;
 mod progress;
 mod selection;
 mod stats;

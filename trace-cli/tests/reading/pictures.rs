@@ -130,7 +130,7 @@ fn errors_are_reported() {
     failed(&["timeline", "in.fxt", "-o", "missing/out.svg"], "cannot write missing/out.svg");
     failed(
         &["timeline", "in.fxt", "--limit", "0", "-o", "out.html"],
-        "cannot draw in.fxt: 1 events exceed the limit of 0\nhint: extract a part with trace slice in.fxt",
+        "cannot draw in.fxt: 1 event exceeds the limit of 0\nhint: extract a part with trace slice in.fxt",
     );
     failed(&["convert", "text", "-o", "out.csv"], "cannot read text: not a trace archive");
     failed(&["convert", "in.fxt", "--to", "folded", "-o", "/dev/full"], "no space left on device");

@@ -23,7 +23,7 @@ fn rows_are_selected_split_and_limited() {
     let run = place.run(&["top", "in.fxt", "-n", "outer,poll", "--limit", "1", "--by", "thread"]);
     assert_eq!(run.stdout.lines().count(), 2, "{run:?}");
     assert!(run.stdout.contains("90.9%") && run.stdout.contains("./app (12) / 34"), "{run:?}");
-    assert_eq!(run.stderr, "trace: 1 more rows\nhint: --limit 2 shows them\n");
+    assert_eq!(run.stderr, "trace: 1 more row\nhint: --limit 2 shows them\n");
     let run = place.run(&["top", "in.fxt", "-c", "net", "-n", "poll", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((&json["self_ns"], &json["durations"][0]["name"]), (&2000.into(), &"poll".into()));

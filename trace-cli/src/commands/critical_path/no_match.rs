@@ -6,7 +6,7 @@ use trace_analyze::stats::{self, Grouping, Row};
 use crate::cli::CriticalPathArgs;
 use crate::damage::explained;
 use crate::input::Spill;
-use crate::message::HINT;
+use crate::message::{counted, HINT};
 use crate::unmatched;
 
 /// Returns the error, with a hint about other kinds that the archive has.
@@ -17,13 +17,16 @@ pub(super) fn error(args: &CriticalPathArgs, input: &Spill<'_>) -> Result<anyhow
     let is_selected = |row: &&Row| filter.matches(&row.category, &row.name);
     let count = |rows: &[Row]| rows.iter().filter(is_selected).map(|row| row.lengths.count()).sum();
     let (what, other) = match args.flow {
-        true => ("flow", ("async operations", count(&report.operations), "without --flow")),
-        false => ("async operation", ("flows", count(&report.flows), "--flow")),
+        true => ("flow", ("async operation", count(&report.operations), "without --flow")),
+        false => ("async operation", ("flow", count(&report.flows), "--flow")),
     };
-    let alternatives = [other, ("durations", count(&report.durations), "trace stats")];
+    let alternatives = [other, ("duration", count(&report.durations), "trace stats")];
     let alternatives = alternatives.iter().filter(|(_, number, _): &&(_, u64, _)| *number > 0);
-    let alternatives: Vec<String> =
-        alternatives.map(|(kind, number, way)| format!("{number} {kind} ({way})")).collect();
+    let alternatives: Vec<String> = alternatives
+        .map(|(kind, number, way)| {
+            format!("{} ({way})", counted(*number, kind, &format!("{kind}s")))
+        })
+        .collect();
     let is_all = args.selection.is_all() && args.id.is_none();
     let selected = if is_all { "" } else { "selected " };
     let hint = match args.id.is_some() || alternatives.is_empty() {
