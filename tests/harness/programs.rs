@@ -46,7 +46,8 @@ fn command(program: impl AsRef<OsStr>) -> Command {
     for name in ["SOCKET", "OUTPUT", "CATEGORIES", "BUFFER_SIZE", "BUFFERING_MODE", "CLOCK"] {
         command.env_remove(format!("TRACE_{name}"));
     }
-    command.stdin(Stdio::null());
+    // The user's configuration has no effect on tests.
+    command.env("TRACE_CONFIG", "").stdin(Stdio::null());
     command
 }
 

@@ -5,6 +5,7 @@ mod archives;
 mod pictures;
 mod recording;
 mod selection;
+mod setup;
 
 use clap::{Parser, Subcommand};
 
@@ -14,6 +15,7 @@ pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, MergeArgs, SliceArgs
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs};
 pub(crate) use selection::{Filter, Selection};
+pub(crate) use setup::{CompletionsArgs, ManArgs};
 
 /// The help of `--categories`, which many commands have.
 const CATEGORIES: &str = "Select categories: names, `prefix*`, and `-name` or `-prefix*` to \
@@ -43,6 +45,11 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Dump(DumpArgs),
     Recover(RecoverArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+    /// Environment variables of traced programs and of this command
+    #[command(hide = true, after_long_help = setup::ENVIRONMENT, help_template = "{about}{after-help}\n")]
+    Environment,
     #[command(hide = true)]
     Guard(GuardArgs),
 }

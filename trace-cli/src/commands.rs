@@ -1,12 +1,15 @@
 //! One file for each sub-command. Each returns an exit code of [`crate::exit`].
 
 mod check;
+mod completions;
 mod convert;
 mod critical_path;
 mod diff;
 mod dump;
+mod environment;
 mod flamegraph;
 mod guard;
+mod man;
 mod merge;
 mod record;
 mod recover;
@@ -37,6 +40,9 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Stats(args) => stats::run(args),
         Command::View(args) => view::run(args),
         Command::Recover(args) => recover::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
+        Command::Environment => environment::run(),
         Command::Guard(args) => guard::run(args),
     }
 }

@@ -45,6 +45,11 @@ Examples:
   trace view trace.fxt
   trace stats trace.fxt --sort p99
 
+Defaults:
+  The table [record] of ~/.config/trace/config.toml has defaults of `trace record` by the
+  long names of its options, such as output = 'traces/%n-%t.fxt' or categories = ['net*'].
+  `trace help environment` lists environment variables.
+
 Inputs:
   Commands that read archives also read Chrome JSON and the text of ftrace: trace-cmd report,
   /sys/kernel/tracing/trace and the HTML of systrace. The format is detected. All inputs may

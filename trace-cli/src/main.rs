@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod compression;
 mod damage;
+mod defaults;
 mod descriptors;
 mod exit;
 mod input;
@@ -16,16 +17,25 @@ mod rows;
 mod table;
 mod unmatched;
 
+use std::env;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use message::{describe, say};
 
 fn main() -> ExitCode {
     output::refuse_large_files_with_an_error();
-    let cli = match cli::Cli::try_parse() {
+    let command = match defaults::apply(cli::Cli::command(), env::args_os()) {
+        Ok(command) => command,
+        Err(error) => {
+            say(&describe(error.as_ref()));
+            return exit::USAGE.into();
+        }
+    };
+    let matches = command.try_get_matches();
+    let cli = match matches.and_then(|matches| cli::Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return answer(&error).into(),
     };

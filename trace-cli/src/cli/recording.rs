@@ -19,6 +19,8 @@ use crate::args::{
 Exit status:
   that of COMMAND, or 125 to 127 if recording or COMMAND failed: see `trace --help`
 
+Defaults of options are in ~/.config/trace/config.toml: see `trace --help`
+
 Examples:
   trace record -- ./server --port 80
   trace record -c 'net,disk*,-disk.cache' -d 1.5s -o short.fxt -- ./server

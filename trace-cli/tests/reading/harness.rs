@@ -43,7 +43,8 @@ impl Place {
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trace"));
-        command.current_dir(self.0.path()).args(arguments);
+        // The user's configuration has no effect on tests.
+        command.current_dir(self.0.path()).args(arguments).env("TRACE_CONFIG", "");
         command
     }
 

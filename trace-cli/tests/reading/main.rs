@@ -2,6 +2,7 @@
 
 mod check;
 mod compressed;
+mod config;
 mod convert;
 mod convert_json;
 mod critical_path;
@@ -14,6 +15,7 @@ mod pictures;
 mod plurals;
 mod progress;
 mod selection;
+mod setup;
 mod stats;
 mod top;
 mod view;
