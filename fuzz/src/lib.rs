@@ -12,6 +12,7 @@ mod compression;
 mod draw;
 mod insntrace;
 mod json;
+mod kernel;
 #[path = "../../trace-cli/src/message.rs"]
 #[allow(dead_code)]
 mod message;
@@ -26,4 +27,5 @@ pub use commands::{
 };
 pub use insntrace::{flow, pt};
 pub use json::{fxt, json};
+pub use kernel::kernel;
 pub use xray::{xray, xray_map};

@@ -52,6 +52,9 @@ const TOKENS: &[&[u8]] = &[
     b"\x01\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09",
     b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
     b"xray_instr_map",
+    b"\tfield:__data_loc char[] x;\toffset:8;\tsize:4;\tsigned:0;\n",
+    b"\x1e\0\0\0",
+    b"\x1f\0\0\0",
     b"\xff\xff\xff\xff\xff\xff\xff\xff",
     b"\0\0\0\0\0\0\0\0",
 ];
@@ -74,6 +77,7 @@ targets! {
     flow: "flow", 1;
     xray: "xray", 1;
     xray_map: "xray-map", 1;
+    kernel: "kernel", 1;
     read: "archive", 20;
     stats: "archive", 20;
     critical_path: "archive", 20;

@@ -1,0 +1,47 @@
+//! Formats and pages of the Linux kernel.
+
+use trace_kernel::format::{check_event_header, page_layout, EventFormat};
+use trace_kernel::page::{Page, PageLayout};
+use trace_kernel::ByteOrder;
+
+/// Takes bytes up to the first zero for a format, and the rest for a page: events are within the
+/// page and in its order, and values are within their payload.
+pub fn kernel(bytes: &[u8]) {
+    let mut parts = bytes.splitn(2, |byte| *byte == 0);
+    let text = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+    let page = parts.next().unwrap_or_default();
+    if let Err(error) = check_event_header(&text) {
+        assert!(!error.to_string().is_empty());
+    }
+    let format = EventFormat::parse("fuzz", &text).ok();
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        let usual = PageLayout {
+            order,
+            commit_offset: 8,
+            commit_size: 8,
+            data_offset: 16,
+            page_size: 4096,
+        };
+        let layouts = [Some(usual), page_layout(&text, order).ok()];
+        let pages = layouts.iter().flatten().filter_map(|layout| layout.parse(page).ok());
+        pages.for_each(|page| events(&page, format.as_ref(), order));
+    }
+}
+
+fn events(page: &Page<'_>, format: Option<&EventFormat>, order: ByteOrder) {
+    let mut last = None;
+    for event in page.events() {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => return assert!(!error.to_string().is_empty()),
+        };
+        assert!(last < Some(event.offset));
+        last = Some(event.offset);
+        if let Some(format) = format {
+            let fields = format.common.iter().chain(&format.fields);
+            let data = fields.filter_map(|field| field.bytes(event.payload, order));
+            assert!(data.map(<[u8]>::len).all(|length| length <= event.payload.len()));
+            assert!(format.values(event.payload, order).count() <= format.fields.len());
+        }
+    }
+}
