@@ -2,7 +2,7 @@
 
 use trace_kernel::format::{check_event_header, page_layout, EventFormat};
 use trace_kernel::page::{Page, PageLayout};
-use trace_kernel::ByteOrder;
+use trace_kernel::{ByteOrder, Decoder, Event};
 
 /// Takes bytes up to the first zero for a format, and the rest for a page: events are within the
 /// page and in its order, and values are within their payload.
@@ -13,7 +13,7 @@ pub fn kernel(bytes: &[u8]) {
     if let Err(error) = check_event_header(&text) {
         assert!(!error.to_string().is_empty());
     }
-    let format = EventFormat::parse("fuzz", &text).ok();
+    let format = EventFormat::parse(system(&text), &text).ok();
     for order in [ByteOrder::Little, ByteOrder::Big] {
         let usual = PageLayout {
             order,
@@ -22,13 +22,14 @@ pub fn kernel(bytes: &[u8]) {
             data_offset: 16,
             page_size: 4096,
         };
+        let decoder = Decoder::new(order, format.clone());
         let layouts = [Some(usual), page_layout(&text, order).ok()];
         let pages = layouts.iter().flatten().filter_map(|layout| layout.parse(page).ok());
-        pages.for_each(|page| events(&page, format.as_ref(), order));
+        pages.for_each(|page| events(&page, format.as_ref(), &decoder));
     }
 }
 
-fn events(page: &Page<'_>, format: Option<&EventFormat>, order: ByteOrder) {
+fn events(page: &Page<'_>, format: Option<&EventFormat>, decoder: &Decoder) {
     let mut last = None;
     for event in page.events() {
         let event = match event {
@@ -37,11 +38,25 @@ fn events(page: &Page<'_>, format: Option<&EventFormat>, order: ByteOrder) {
         };
         assert!(last < Some(event.offset));
         last = Some(event.offset);
+        let is_known = format.is_some_and(|format| format.id == event.id);
+        let decoded = decoder.decode(0, &event).event;
+        assert_eq!(is_known, !matches!(decoded, Event::Unknown { .. }));
         if let Some(format) = format {
+            let order = decoder.order();
             let fields = format.common.iter().chain(&format.fields);
             let data = fields.filter_map(|field| field.bytes(event.payload, order));
             assert!(data.map(<[u8]>::len).all(|length| length <= event.payload.len()));
             assert!(format.values(event.payload, order).count() <= format.fields.len());
         }
+    }
+}
+
+/// Returns the system of the events that the decoder has a value for.
+fn system(text: &str) -> &'static str {
+    let systems = ["sched", "task", "irq", "raw_syscalls"];
+    let is_it = |system: &&&str| text.contains(&format!("name: {system}"));
+    match text.contains("name: sys_") {
+        true => "raw_syscalls",
+        false => systems.iter().find(is_it).unwrap_or(&"ftrace"),
     }
 }

@@ -2,7 +2,13 @@
 #![doc = include_str!("../README.md")]
 
 mod byte_order;
+mod decode;
+mod event;
 pub mod format;
 pub mod page;
+mod state;
 
 pub use byte_order::ByteOrder;
+pub use decode::Decoder;
+pub use event::{Entry, Event, Task};
+pub use state::thread_state;

@@ -10,17 +10,6 @@ use trace_kernel::format::{check_event_header, EventFormat, Value};
 use trace_kernel::page::{Missed, RawEvent};
 use trace_kernel::ByteOrder;
 
-/// Returns the events of each CPU.
-fn events(capture: &Capture) -> Vec<Vec<RawEvent<'_>>> {
-    let cpu = |(bytes, _): &(Vec<u8>, u64)| -> Vec<RawEvent<'_>> {
-        let bytes: &'static [u8] = bytes.clone().leak();
-        let pages = bytes.chunks(capture.layout.page_size);
-        let pages = pages.map(|page| capture.layout.parse(page).unwrap());
-        pages.flat_map(|page| page.events().map(Result::unwrap)).collect()
-    };
-    capture.cpus.iter().map(cpu).collect()
-}
-
 /// Compares the fields that the text names, and returns their number.
 fn compare(format: &EventFormat, event: &RawEvent<'_>, line: &Line<'_>) -> usize {
     let values = format.values(event.payload, ByteOrder::NATIVE);
@@ -75,7 +64,8 @@ fn compare_call(format: &EventFormat, event: &RawEvent<'_>, line: &Line<'_>) {
 #[test]
 fn the_kernel_prints_the_same_events() {
     let capture = Capture::read();
-    let events = events(&capture);
+    let events: Vec<Vec<_>> =
+        capture.cpus.iter().map(|cpu| capture.events(cpu).collect()).collect();
     let mut next = vec![0; events.len()];
     let mut compared = BTreeMap::<&str, usize>::new();
     for line in capture.lines() {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use trace_kernel::format::{page_layout, EventFormat};
-use trace_kernel::page::PageLayout;
+use trace_kernel::page::{PageLayout, RawEvent};
 use trace_kernel::ByteOrder;
 
 /// Pages, their formats, and the kernel's text of them.
@@ -53,6 +53,16 @@ impl Capture {
             cpus: cpus.collect(),
             text: text("trace.txt"),
         }
+    }
+
+    /// Returns the events of a CPU.
+    pub(crate) fn events<'a>(
+        &'a self,
+        (bytes, _): &'a (Vec<u8>, u64),
+    ) -> impl Iterator<Item = RawEvent<'a>> {
+        let pages = bytes.chunks(self.layout.page_size);
+        let pages = pages.map(|page| self.layout.parse(page).unwrap());
+        pages.flat_map(|page| page.events().map(Result::unwrap))
     }
 
     /// Returns the lines of the text.

@@ -1,0 +1,71 @@
+//! From payloads to events.
+
+mod kinds;
+mod values;
+
+use std::collections::HashMap;
+
+use crate::byte_order::ByteOrder;
+use crate::event::{Entry, Event};
+use crate::format::{EventFormat, Field};
+use crate::page::RawEvent;
+use kinds::Kind;
+
+/// Decodes the events of one kernel.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    order: ByteOrder,
+    events: HashMap<u16, Known>,
+    /// The field `common_pid`, which all formats have at the same place.
+    thread: Option<Field>,
+}
+
+/// A format with what decodes its events.
+#[derive(Debug)]
+struct Known {
+    format: EventFormat,
+    /// `None` if its events are [`Event::Other`].
+    kind: Option<Kind>,
+}
+
+impl Decoder {
+    /// Creates a decoder for events of these formats.
+    pub fn new(order: ByteOrder, formats: impl IntoIterator<Item = EventFormat>) -> Self {
+        let mut decoder = Self { order, ..Self::default() };
+        for format in formats {
+            if decoder.thread.is_none() {
+                decoder.thread = format.field("common_pid").cloned();
+            }
+            let kind = Kind::of(&format);
+            decoder.events.insert(format.id, Known { format, kind });
+        }
+        decoder
+    }
+
+    /// Returns the byte order of payloads.
+    #[must_use]
+    pub fn order(&self) -> ByteOrder {
+        self.order
+    }
+
+    /// Decodes an event of a CPU. One that is malformed is [`Event::Other`].
+    #[must_use]
+    pub fn decode<'a>(&'a self, cpu: u16, raw: &RawEvent<'a>) -> Entry<'a> {
+        let event = match self.events.get(&raw.id) {
+            Some(known) => self.event(known, raw.payload),
+            None => Event::Unknown { id: raw.id },
+        };
+        Entry { ticks: raw.time, cpu, thread: self.thread(raw.payload), event }
+    }
+
+    fn event<'a>(&self, known: &'a Known, payload: &'a [u8]) -> Event<'a> {
+        let other = Event::Other { format: &known.format, payload };
+        let kind = known.kind.as_ref();
+        kind.and_then(|kind| kind.event(&known.format, payload, self.order)).unwrap_or(other)
+    }
+
+    fn thread(&self, payload: &[u8]) -> u64 {
+        let value = self.thread.as_ref().and_then(|field| field.value(payload, self.order));
+        value.and_then(values::integer).and_then(|thread| thread.try_into().ok()).unwrap_or(0)
+    }
+}
