@@ -27,12 +27,9 @@
 mod clock;
 mod import;
 mod line;
-mod marker;
-mod record;
 mod scheduler;
 
 pub(crate) use clock::Clock;
 pub use import::Ftrace;
 pub(crate) use line::Line;
-pub(crate) use record::{write, Wakeups};
-pub(crate) use scheduler::{Scheduled, Task};
+pub(crate) use scheduler::entry;

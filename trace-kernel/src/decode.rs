@@ -59,7 +59,7 @@ impl Decoder {
     }
 
     fn event<'a>(&self, known: &'a Known, payload: &'a [u8]) -> Event<'a> {
-        let other = Event::Other { format: &known.format, payload };
+        let other = Event::Other { format: &known.format, payload, order: self.order };
         let kind = known.kind.as_ref();
         kind.and_then(|kind| kind.event(&known.format, payload, self.order)).unwrap_or(other)
     }

@@ -2,6 +2,7 @@
 
 use trace_format::layout::ThreadState;
 
+use crate::byte_order::ByteOrder;
 use crate::format::EventFormat;
 
 /// An event with its time and place.
@@ -150,6 +151,8 @@ pub enum Event<'a> {
         format: &'a EventFormat,
         /// Its fields, from the id on.
         payload: &'a [u8],
+        /// The byte order of its fields.
+        order: ByteOrder,
     },
     /// An event without a format.
     Unknown {

@@ -5,10 +5,13 @@ mod byte_order;
 mod decode;
 mod event;
 pub mod format;
+pub mod fxt;
+mod marker;
 pub mod page;
 mod state;
 
 pub use byte_order::ByteOrder;
 pub use decode::Decoder;
 pub use event::{Entry, Event, Task};
+pub use marker::Marker;
 pub use state::thread_state;

@@ -61,12 +61,7 @@ fn text(event: &Event<'_>, line: &Line<'_>) -> Option<String> {
         Event::Rename { thread, name } => {
             let (old, _) = line.details.split_once(" newcomm=")?;
             assert!(old.starts_with(&format!("pid={thread} ")));
-            // The kernel prints a cut character as it is.
-            let cut = if line.details.contains('\u{fffd}') { "\u{fffd}" } else { "" };
-            format!(
-                "{old} newcomm={name}{cut}{}",
-                &line.details[line.details.find(" oom_score_adj")?..]
-            )
+            format!("{old} newcomm={name}{}", &line.details[line.details.find(" oom_score_adj")?..])
         }
         Event::SyscallEnter { number, arguments } => format!("NR {number} ({})", hex(arguments)),
         Event::SyscallExit { number, result } => format!("NR {number} = {result}"),
@@ -95,7 +90,8 @@ fn the_kernel_prints_the_same_values() {
         assert_eq!((entry.ticks, entry.cpu), (line.time, line.cpu as u16));
         assert_eq!(entry.thread, line.thread as u64);
         if let Some(text) = text(&entry.event, &line) {
-            assert_eq!(text, line.details, "{line:?}");
+            // The kernel prints a cut character as it is.
+            assert_eq!(text, line.details.replace('\u{fffd}', ""), "{line:?}");
             *compared.entry(line.event).or_insert(0) += 1;
         }
     }
@@ -144,7 +140,7 @@ fn what_lacks_a_field_is_another_event() {
     decode(format.clone(), &payload, |event| assert!(matches!(event, Event::Switch { .. })));
     decode(format.clone(), &payload[..60], |event| {
         assert!(
-            matches!(event, Event::Other { format, payload } if &*format.name == "sched_switch" && payload.len() == 60)
+            matches!(event, Event::Other { format, payload, .. } if &*format.name == "sched_switch" && payload.len() == 60)
         );
     });
     let mut changed = format;

@@ -1,7 +1,6 @@
 //! The offset between ftrace's clock and the document's clock.
 
 use super::line::{seconds, Line};
-use super::marker::is_marker;
 
 /// The offset of the document's clock from ftrace's clock, in nanoseconds.
 ///
@@ -18,10 +17,9 @@ impl Clock {
     /// Reads a line, which may be a marker. `time_of` returns the time of the document's event with
     /// an id, in nanoseconds.
     pub(crate) fn note(&mut self, line: &Line<'_>, time_of: impl Fn(&str) -> Option<u64>) {
-        if !is_marker(line) {
-            return;
-        }
-        let Some((_, sync)) = line.details.split_once("trace_event_clock_sync: ") else {
+        let Some((_, sync)) =
+            line.marker().unwrap_or_default().split_once("trace_event_clock_sync: ")
+        else {
             return;
         };
         let offset = |time: u64| i128::from(time) - i128::from(line.nanos);

@@ -1,28 +1,21 @@
 //! The importer for ftrace's text.
 
-use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read};
 
 use trace_analyze::input::{imported, into_io, Importer, InputFormat};
-use trace_format::layout::{cut_str, InstantScope, ObjectType, MAX_STRING_BYTES};
-use trace_format::{
-    Argument, Arguments, Event, EventKind, KernelObject, Record, Thread, ThreadKoids, Value,
-    WriteError, Writer,
-};
+use trace_format::layout::{cut_str, InstantScope, MAX_STRING_BYTES};
+use trace_format::{Argument, Event, EventKind, Thread, ThreadKoids, Value, WriteError, Writer};
+use trace_kernel::fxt::{write_event, write_scheduling, Threads, Wakeups};
+use trace_kernel::{self as kernel, Marker};
 
 use super::line::Line;
-use super::marker::Marker;
-use super::record::{write, Wakeups};
-use super::scheduler::Scheduled;
+use super::scheduler::entry;
 
 /// The maximum length of a line, in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// The number of lines that are parsed to detect the format.
 const MAX_HEAD_LINES: usize = 64;
-
-/// The maximum number of threads whose name and process are kept.
-const MAX_THREADS: usize = 1 << 16;
 
 /// The tags around the text in the HTML of systrace.
 const DATA: &str = "<script class=\"trace-data\"";
@@ -129,18 +122,20 @@ impl<R> FtraceImporter<R> {
     }
 
     fn event(&mut self, archive: &mut Writer<Vec<u8>>, line: &Line<'_>) -> Result<(), WriteError> {
-        let marker = Marker::of(line);
+        let marker = line.marker().and_then(Marker::parse);
         let process = line.process.or(marker.and_then(|marker| marker.process));
         let process = self.threads.note(archive, line.thread, process, line.task)?;
-        if let Some(scheduled) = Scheduled::of(line) {
-            let (Scheduled::Switch { incoming: task, .. }
-            | Scheduled::Waking { task, .. }
-            | Scheduled::Wakeup { task, .. }) = scheduled;
-            self.threads.note(archive, task.thread, None, task.name)?;
-            if self.wakeups.is_repeated(&scheduled) {
-                return Ok(());
+        if let Some(entry) = entry(line, line.nanos) {
+            if let kernel::Event::Switch { incoming: task, .. }
+            | kernel::Event::Waking { task, .. }
+            | kernel::Event::Wakeup { task, .. } = entry.event
+            {
+                self.threads.note(archive, task.thread, None, task.name)?;
             }
-            return write(archive, line.nanos, line, scheduled, false);
+            return match self.wakeups.is_repeated(&entry.event) {
+                true => Ok(()),
+                false => write_scheduling(archive, &entry, None),
+            };
         }
         let koids = ThreadKoids::new(process.unwrap_or(0), line.thread);
         let details = Argument::new("details", Value::String(cut(line.details).into()));
@@ -161,54 +156,10 @@ impl<R> FtraceImporter<R> {
             kind,
             arguments: argument.as_slice().into(),
         };
-        match archive.record(&event.into()) {
-            // The arguments are too long for a record.
-            Err(WriteError::Encode(_)) => {
-                let record = Record::Event(Event { arguments: Arguments::NONE, ..event });
-                archive.record(&record)
-            }
-            written => written,
-        }
+        write_event(archive, event)
     }
 }
 
 fn cut(text: &str) -> &str {
     cut_str(text, MAX_STRING_BYTES)
-}
-
-/// The process and the name of each thread.
-#[derive(Debug, Default)]
-struct Threads(HashMap<u64, (Option<u64>, Box<str>)>);
-
-impl Threads {
-    /// Returns the process of a thread, if it is known. Writes the thread's name if the name or the
-    /// process has changed.
-    fn note(
-        &mut self,
-        archive: &mut Writer<Vec<u8>>,
-        thread: u64,
-        process: Option<u64>,
-        name: &str,
-    ) -> Result<Option<u64>, WriteError> {
-        if self.0.len() >= MAX_THREADS && !self.0.contains_key(&thread) {
-            return Ok(process);
-        }
-        let known = self.0.entry(thread).or_default();
-        let process = process.or(known.0);
-        let name = match name {
-            "" | "<...>" => &*known.1,
-            name => cut(name),
-        };
-        if (known.0, &*known.1) == (process, name) {
-            return Ok(process);
-        }
-        if thread != 0 && !name.is_empty() {
-            let argument = process.map(|koid| Argument::new("process", Value::Koid(koid)));
-            let (object_type, arguments) = (ObjectType::THREAD, argument.as_slice().into());
-            let name = name.into();
-            archive.record(&KernelObject { object_type, koid: thread, name, arguments }.into())?;
-        }
-        *known = (process, name.into());
-        Ok(process)
-    }
 }

@@ -4,6 +4,9 @@
 /// have brackets, too.
 const MAX_BRACKETS: usize = 32;
 
+/// The names of events from `trace_marker`; the last one in old kernels.
+const MARKERS: [&str; 3] = ["tracing_mark_write", "print", "0"];
+
 /// A line with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
@@ -30,6 +33,11 @@ impl<'a> Line<'a> {
             let (cpu, rest) = rest.split_once(']')?;
             Self::after_task(task(before)?, cpu.parse().ok()?, rest)
         })
+    }
+
+    /// Returns the text that was written to `trace_marker`.
+    pub(crate) fn marker(&self) -> Option<&'a str> {
+        MARKERS.contains(&self.event).then_some(self.details)
     }
 
     fn after_task(

@@ -1,51 +1,31 @@
 //! Events of the scheduler.
 
-use trace_format::layout::ThreadState;
+use trace_kernel::{thread_state, Entry, Event, Task};
 
 use super::line::Line;
 
-/// A thread in an event of the scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Task<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) thread: u64,
-    pub(crate) priority: i32,
-}
-
-/// An event of the scheduler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scheduled<'a> {
-    /// `sched_switch`
-    Switch { outgoing: Task<'a>, state: ThreadState, incoming: Task<'a> },
-    /// `sched_waking`, on the waker's CPU.
-    Waking { task: Task<'a>, cpu: u16 },
-    /// `sched_wakeup` and `sched_wakeup_new`, when the task is in its CPU's run queue.
-    Wakeup { task: Task<'a>, cpu: u16 },
-}
-
-impl<'a> Scheduled<'a> {
-    /// Parses a scheduling event.
-    pub(crate) fn of(line: &Line<'a>) -> Option<Self> {
-        match line.event {
-            "sched_switch" => switch(line.details),
-            "sched_waking" => woken(line).map(|(task, cpu)| Self::Waking { task, cpu }),
-            "sched_wakeup" | "sched_wakeup_new" => {
-                woken(line).map(|(task, cpu)| Self::Wakeup { task, cpu })
-            }
-            _ => None,
+/// Returns the scheduler's event of a line, with `ticks` as its time.
+pub(crate) fn entry<'a>(line: &Line<'a>, ticks: u64) -> Option<Entry<'a>> {
+    let event = match line.event {
+        "sched_switch" => switch(line.details)?,
+        "sched_waking" => woken(line).map(|(task, cpu)| Event::Waking { task, cpu })?,
+        "sched_wakeup" | "sched_wakeup_new" => {
+            woken(line).map(|(task, cpu)| Event::Wakeup { task, cpu })?
         }
-    }
+        _ => return None,
+    };
+    Some(Entry { ticks, cpu: line.cpu, thread: line.thread, event })
 }
 
 /// `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120`
-fn switch(details: &str) -> Option<Scheduled<'_>> {
+fn switch(details: &str) -> Option<Event<'_>> {
     let Some((before, after)) = details.split_once("==> next_comm=") else {
         return reported_switch(details);
     };
     let (outgoing, rest) = task(before, ["prev_comm=", " prev_pid=", "prev_prio="])?;
     let (incoming, _) = task(after, ["", " next_pid=", "next_prio="])?;
-    let state = state(field(rest, "prev_state=")?)?;
-    Some(Scheduled::Switch { outgoing, state, incoming })
+    let state = thread_state(field(rest, "prev_state=")?)?;
+    Some(Event::Switch { outgoing, state, incoming })
 }
 
 /// `comm=a pid=1 prio=120 success=1 target_cpu=000`. Kernels since 4.3 do not print `success`.
@@ -60,12 +40,12 @@ fn woken<'a>(line: &Line<'a>) -> Option<(Task<'a>, u16)> {
 }
 
 /// `a:1 [120] S ==> b:2 [120]`, as `trace-cmd report` prints it.
-fn reported_switch(details: &str) -> Option<Scheduled<'_>> {
+fn reported_switch(details: &str) -> Option<Event<'_>> {
     let (before, after) = details.split_once(" ==> ")?;
     let (outgoing, rest) = reported_task(before)?;
     let (incoming, _) = reported_task(after)?;
-    let state = state(rest.trim_start())?;
-    Some(Scheduled::Switch { outgoing, state, incoming })
+    let state = thread_state(rest.trim_start())?;
+    Some(Event::Switch { outgoing, state, incoming })
 }
 
 /// `a:1 [120]`; also returns the text after it.
@@ -92,31 +72,22 @@ fn field<'a>(fields: &'a str, key: &str) -> Option<&'a str> {
     fields.split_ascii_whitespace().find_map(|field| field.strip_prefix(key))
 }
 
-/// Returns the state for ftrace's letters, such as `R+` or `D|W`.
-fn state(letters: &str) -> Option<ThreadState> {
-    Some(match letters.chars().next()? {
-        'R' => ThreadState::RUNNING,
-        'T' | 't' => ThreadState::SUSPENDED,
-        'Z' => ThreadState::DYING,
-        'X' | 'x' => ThreadState::DEAD,
-        _ => ThreadState::BLOCKED,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use trace_format::layout::ThreadState;
+
     use super::*;
 
-    fn of<'a>(event: &'a str, details: &'a str) -> Option<Scheduled<'a>> {
+    fn of<'a>(event: &'a str, details: &'a str) -> Option<Event<'a>> {
         let (task, thread, process, cpu, nanos) = ("a", 1, None, 3, 0);
-        Scheduled::of(&Line { task, thread, process, cpu, nanos, event, details })
+        let line = Line { task, thread, process, cpu, nanos, event, details };
+        entry(&line, 0).map(|entry| entry.event)
     }
 
     #[test]
     fn switches() {
         let task = |name, thread, priority| Task { name, thread, priority };
-        let switch =
-            |outgoing, state, incoming| Some(Scheduled::Switch { outgoing, state, incoming });
+        let switch = |outgoing, state, incoming| Some(Event::Switch { outgoing, state, incoming });
         assert_eq!(
             of("sched_switch", "prev_comm=swapper prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=SurfaceFlinger next_pid=178 next_prio=112"),
             switch(task("swapper", 0, 120), ThreadState::RUNNING, task("SurfaceFlinger", 178, 112)),
@@ -149,10 +120,10 @@ mod tests {
     fn wakeups() {
         let task = Task { name: "a b", thread: 7, priority: 120 };
         let details = "comm=a b pid=7 prio=120 success=1 target_cpu=001";
-        assert_eq!(of("sched_wakeup", details), Some(Scheduled::Wakeup { task, cpu: 1 }));
-        assert_eq!(of("sched_wakeup_new", details), Some(Scheduled::Wakeup { task, cpu: 1 }));
+        assert_eq!(of("sched_wakeup", details), Some(Event::Wakeup { task, cpu: 1 }));
+        assert_eq!(of("sched_wakeup_new", details), Some(Event::Wakeup { task, cpu: 1 }));
         let details = "comm=a b pid=7 prio=120";
-        assert_eq!(of("sched_waking", details), Some(Scheduled::Waking { task, cpu: 3 }));
+        assert_eq!(of("sched_waking", details), Some(Event::Waking { task, cpu: 3 }));
         let details = "comm=a b pid=7 prio=120 success=0 target_cpu=001";
         assert_eq!(of("sched_wakeup", details), None);
     }
@@ -164,10 +135,10 @@ mod tests {
         let state = ThreadState::BLOCKED;
         assert_eq!(
             of("sched_switch", "a: b [x]:12 [120] S ==> swapper/0:0 [120]"),
-            Some(Scheduled::Switch { outgoing, state, incoming })
+            Some(Event::Switch { outgoing, state, incoming })
         );
         for details in ["a b:7 [120] success=1 CPU:001", "a b:7 [120]<CANT FAIL> CPU:001"] {
-            let woken = Scheduled::Wakeup { task: task("a b", 7), cpu: 1 };
+            let woken = Event::Wakeup { task: task("a b", 7), cpu: 1 };
             assert_eq!(of("sched_wakeup", details), Some(woken), "{details}");
         }
         for details in ["a:12 [120] S ==> b", "a [120] S ==> b:1 [120]", "a:1 [120] ==> b:1 [x]"] {

@@ -12,11 +12,13 @@ use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value as Fxt,
 use super::fuchsia;
 use super::record::{Kind, Plan};
 use super::{Archive, MAX_NAMED};
-use crate::ftrace::{self, Clock, Line, Scheduled, Task, Wakeups};
+use crate::ftrace::{entry, Clock, Line};
 use crate::tef::event::{Event, Phase};
 use crate::tef::reader::Member;
 use crate::tef::value::Value;
 use trace_analyze::carried::ADDED;
+use trace_kernel::fxt::{write_scheduling, Wakeups};
+use trace_kernel::{Event as KernelEvent, Task};
 
 /// The number of threads in the cache of recent threads.
 const RECENT: usize = 64;
@@ -136,15 +138,15 @@ impl System {
             if let Some(process) = line.process.filter(|_| overview.processes.len() < MAX_NAMED) {
                 overview.processes.insert(line.thread, process);
             }
-            match Scheduled::of(&line) {
-                Some(Scheduled::Switch { outgoing, incoming, .. }) => {
+            match entry(&line, 0).map(|entry| entry.event) {
+                Some(KernelEvent::Switch { outgoing, incoming, .. }) => {
                     overview.name(outgoing);
                     overview.name(incoming);
                 }
-                Some(Scheduled::Waking { task, .. } | Scheduled::Wakeup { task, .. }) => {
+                Some(KernelEvent::Waking { task, .. } | KernelEvent::Wakeup { task, .. }) => {
                     overview.name(task);
                 }
-                None => {}
+                _ => {}
             }
         }
         overview
@@ -191,13 +193,12 @@ impl<'a> Overview<'a> {
 fn records(writer: &mut Archive, text: &str, clock: Clock, shift: u64) -> Result<u64, WriteError> {
     let mut count = 0;
     let mut wakeups = Wakeups::default();
+    let added = Argument::new(ADDED, Fxt::Bool(true));
     for line in text.lines().filter_map(Line::parse) {
-        let (Some(ticks), Some(scheduled)) = (clock.time(line.nanos, shift), Scheduled::of(&line))
-        else {
-            continue;
-        };
-        if !wakeups.is_repeated(&scheduled) {
-            ftrace::write(writer, ticks, &line, scheduled, true)?;
+        let ticks = clock.time(line.nanos, shift);
+        let Some(entry) = ticks.and_then(|ticks| entry(&line, ticks)) else { continue };
+        if !wakeups.is_repeated(&entry.event) {
+            write_scheduling(writer, &entry, Some(added))?;
             count += 1;
         }
     }

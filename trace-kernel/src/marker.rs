@@ -2,33 +2,25 @@
 
 use trace_format::{Argument, EventKind, Value};
 
-use super::line::Line;
-
-/// The names of events from `trace_marker`; the last one in old kernels.
-const MARKERS: [&str; 3] = ["tracing_mark_write", "print", "0"];
-
-/// An event that a program wrote.
+/// An event that a program has written.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Marker<'a> {
-    pub(super) process: Option<u64>,
-    pub(super) name: &'a str,
-    pub(super) kind: EventKind,
-    pub(super) value: Option<Argument<'a>>,
-}
-
-/// Returns whether a line was written to `trace_marker`.
-pub(super) fn is_marker(line: &Line<'_>) -> bool {
-    MARKERS.contains(&line.event)
+pub struct Marker<'a> {
+    /// Its process.
+    pub process: Option<u64>,
+    /// Its name, empty for the end of a duration.
+    pub name: &'a str,
+    /// What happened.
+    pub kind: EventKind,
+    /// The value of a counter.
+    pub value: Option<Argument<'a>>,
 }
 
 impl<'a> Marker<'a> {
-    /// Parses a line; returns `None` if it is not such an event.
-    pub(super) fn of(line: &Line<'a>) -> Option<Self> {
-        if !is_marker(line) {
-            return None;
-        }
+    /// Parses the text of a marker; returns `None` if it does not follow the convention.
+    #[must_use]
+    pub fn parse(text: &'a str) -> Option<Self> {
         // Some kernels print the function's name first.
-        let text = line.details.strip_prefix("tracing_mark_write: ").unwrap_or(line.details);
+        let text = text.strip_prefix("tracing_mark_write: ").unwrap_or(text);
         let mut parts = text.splitn(2, '|');
         let (letter, rest) = (parts.next()?, parts.next().unwrap_or_default());
         let (process, rest) = rest.split_once('|').unwrap_or((rest, ""));
@@ -63,10 +55,8 @@ mod tests {
 
     #[test]
     fn markers() {
-        let of = |details| {
-            let (task, thread, process, cpu, nanos) = ("a", 7, None, 0, 5);
-            let event = "tracing_mark_write";
-            let marker = Marker::of(&Line { task, thread, process, cpu, nanos, event, details })?;
+        let of = |text| {
+            let marker = Marker::parse(text)?;
             Some((marker.process, marker.name, marker.kind))
         };
         assert_eq!(of("B|12|a|b"), Some((Some(12), "a|b", EventKind::DurationBegin)));

@@ -1,82 +1,84 @@
 //! Scheduling records.
 
 use std::collections::HashSet;
+use std::io::Write;
 
-use trace_analyze::carried::ADDED;
 use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError, Writer};
 
-use super::line::Line;
-use super::scheduler::{Scheduled, Task};
+use crate::event::{Entry, Event, Task};
 
 /// The maximum number of threads in [`Wakeups`].
 const MAX_WOKEN: usize = 1 << 16;
 
 /// The threads with a `sched_waking`, which the next `sched_wakeup` of the thread repeats.
 #[derive(Debug, Default)]
-pub(crate) struct Wakeups(HashSet<u64>);
+pub struct Wakeups(HashSet<u64>);
 
 impl Wakeups {
-    /// Returns whether an event repeats the one before.
-    pub(crate) fn is_repeated(&mut self, scheduled: &Scheduled<'_>) -> bool {
+    /// Returns whether an event only repeats a wakeup.
+    pub fn is_repeated(&mut self, event: &Event<'_>) -> bool {
         if self.0.len() >= MAX_WOKEN {
             self.0.clear();
         }
-        match scheduled {
-            Scheduled::Switch { incoming, .. } => {
+        match event {
+            Event::Switch { incoming, .. } => {
                 self.0.remove(&incoming.thread);
                 false
             }
-            Scheduled::Waking { task, .. } => {
+            Event::Waking { task, .. } => {
                 self.0.insert(task.thread);
                 false
             }
-            Scheduled::Wakeup { task, .. } => self.0.remove(&task.thread),
+            Event::Wakeup { task, .. } => self.0.remove(&task.thread),
+            _ => false,
         }
     }
 }
 
-/// Writes a scheduling record, which is marked as [`ADDED`] if a document carries it as well.
-pub(crate) fn write(
-    writer: &mut Writer<Vec<u8>>,
-    ticks: u64,
-    line: &Line<'_>,
-    scheduled: Scheduled<'_>,
-    is_added: bool,
+/// Writes the scheduling record of a switch or a wakeup, with `mark` as its last argument but the
+/// waker. Writes nothing for other events.
+///
+/// # Errors
+///
+/// Writing failed.
+pub fn write_scheduling<W: Write>(
+    writer: &mut Writer<W>,
+    entry: &Entry<'_>,
+    mark: Option<Argument<'_>>,
 ) -> Result<(), WriteError> {
-    match scheduled {
-        Scheduled::Switch { outgoing, state, incoming } => {
-            let arguments = [
+    match entry.event {
+        Event::Switch { outgoing, state, incoming } => {
+            let mut arguments = vec![
                 Argument::new("outgoing_weight", Value::Int32(outgoing.priority)),
                 Argument::new("incoming_weight", Value::Int32(incoming.priority)),
-                Argument::new(ADDED, Value::Bool(true)),
             ];
+            arguments.extend(mark);
             let switch = ContextSwitch {
-                ticks,
-                cpu: line.cpu,
+                ticks: entry.ticks,
+                cpu: entry.cpu,
                 outgoing_state: state,
                 outgoing_thread: outgoing.thread,
                 incoming_thread: incoming.thread,
-                arguments: arguments.get(..2 + usize::from(is_added)).unwrap_or_default().into(),
+                arguments: arguments[..].into(),
             };
             writer.record(&switch.into())
         }
-        Scheduled::Waking { task, cpu } => {
-            wakeup(writer, ticks, (task, cpu), line.thread, is_added)
-        }
-        // The line's thread may be one that an interrupt stopped, not the waker.
-        Scheduled::Wakeup { task, cpu } => wakeup(writer, ticks, (task, cpu), 0, is_added),
+        Event::Waking { task, cpu } => wakeup(writer, entry.ticks, (task, cpu), entry.thread, mark),
+        // The entry's thread may be one that an interrupt stopped, not the waker.
+        Event::Wakeup { task, cpu } => wakeup(writer, entry.ticks, (task, cpu), 0, mark),
+        _ => Ok(()),
     }
 }
 
-fn wakeup(
-    writer: &mut Writer<Vec<u8>>,
+fn wakeup<W: Write>(
+    writer: &mut Writer<W>,
     ticks: u64,
     (task, cpu): (Task<'_>, u16),
     waker: u64,
-    is_added: bool,
+    mark: Option<Argument<'_>>,
 ) -> Result<(), WriteError> {
     let mut arguments = vec![Argument::new("weight", Value::Int32(task.priority))];
-    arguments.extend(is_added.then(|| Argument::new(ADDED, Value::Bool(true))));
+    arguments.extend(mark);
     arguments.extend((waker != 0).then(|| Argument::new("waker", Value::Koid(waker))));
     let arguments = arguments[..].into();
     writer.record(&ThreadWakeup { ticks, cpu, thread: task.thread, arguments }.into())

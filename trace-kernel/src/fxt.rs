@@ -1,0 +1,24 @@
+//! From events of the kernel to records.
+//!
+//! | event | record | category |
+//! |---|---|---|
+//! | switch, wakeup | scheduling record | |
+//! | migration | instant of the thread | `kernel:sched` |
+//! | fork, exec, exit, rename | instant of the thread | `kernel:tasks` |
+//! | name of a thread | kernel object, when name or process change | |
+//! | system call | duration of the thread | `kernel:syscall` |
+//! | interrupt, deferred work | duration of the CPU | `kernel:irq` |
+//! | marker | durations, counters and others by Android's convention, else an instant | `atrace` |
+//! | any other | instant of the thread, with its fields | `kernel:event:SYSTEM/NAME` |
+//! | missed events | instant `records dropped` of the CPU | `trace` |
+
+mod durations;
+mod instants;
+mod scheduling;
+mod threads;
+mod translator;
+
+pub use instants::write_event;
+pub use scheduling::{write_scheduling, Wakeups};
+pub use threads::Threads;
+pub use translator::Translator;

@@ -1,0 +1,157 @@
+//! System calls and interrupts: durations of a begin and an end.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use trace_format::layout::{ObjectType, ARTIFICIAL_KOID_BIT};
+use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value, WriteError, Writer};
+
+use super::instants::{event, write_event};
+
+/// The process whose threads are the CPUs. Viewers use 32 bits of it, and no thread of Linux has an
+/// id as large.
+const CPUS: u64 = ARTIFICIAL_KOID_BIT | 1 << 30;
+
+/// The most durations that are open at a time.
+const MAX_OPEN: usize = 1 << 16;
+
+/// Durations that have begun, by their thread.
+#[derive(Debug, Default)]
+pub(super) struct Durations {
+    open: HashMap<(u64, Kind), Open>,
+    named_cpus: Vec<u16>,
+}
+
+/// What a thread or a CPU does once at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Syscall,
+    Irq,
+    Softirq,
+}
+
+/// A duration that has begun.
+#[derive(Debug)]
+struct Open {
+    place: ThreadKoids,
+    start: u64,
+    number: i64,
+    name: String,
+    arguments: Vec<u64>,
+}
+
+impl Kind {
+    fn category(self) -> &'static str {
+        match self {
+            Self::Syscall => "kernel:syscall",
+            Self::Irq | Self::Softirq => "kernel:irq",
+        }
+    }
+
+    fn number(self) -> &'static str {
+        match self {
+            Self::Syscall => "number",
+            Self::Irq => "irq",
+            Self::Softirq => "vector",
+        }
+    }
+}
+
+impl Durations {
+    /// Begins a duration. One that is open at the same place has lost its end, and is dropped.
+    pub(super) fn begin(
+        &mut self,
+        start: u64,
+        (place, kind): (ThreadKoids, Kind),
+        (number, name): (i64, String),
+        arguments: &[u64],
+    ) {
+        let key = (place.thread, kind);
+        if self.open.len() < MAX_OPEN || self.open.contains_key(&key) {
+            let open = Open { place, start, number, name, arguments: arguments.to_vec() };
+            self.open.insert(key, open);
+        }
+    }
+
+    /// Ends a duration, and writes it if its begin is there.
+    pub(super) fn end<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        end: u64,
+        (place, kind): (ThreadKoids, Kind),
+        number: i64,
+        result: Option<Argument<'_>>,
+    ) -> Result<(), WriteError> {
+        let open = self.open.remove(&(place.thread, kind));
+        open.filter(|open| open.number == number).map_or(Ok(()), |open| {
+            write(writer, (place, kind), &open, EventKind::DurationComplete { end }, result)
+        })
+    }
+
+    /// Drops the durations of a CPU, and of all threads: events are missing.
+    pub(super) fn interrupt(&mut self, cpu: u16) {
+        let cpu = cpu_koids(cpu).thread;
+        self.open.retain(|(thread, kind), _| *kind != Kind::Syscall && *thread != cpu);
+    }
+
+    /// Writes the begins of the durations that are open at the end.
+    pub(super) fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<(), WriteError> {
+        let mut open: Vec<_> = self.open.drain().collect();
+        open.sort_by_key(|(_, open)| open.start);
+        for ((_, kind), open) in &open {
+            write(writer, (open.place, *kind), open, EventKind::DurationBegin, None)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the place of a CPU's interrupts, and names it the first time.
+    pub(super) fn cpu<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        cpu: u16,
+    ) -> Result<ThreadKoids, WriteError> {
+        let koids = cpu_koids(cpu);
+        if self.named_cpus.contains(&cpu) {
+            return Ok(koids);
+        }
+        if self.named_cpus.is_empty() {
+            name(writer, ObjectType::PROCESS, CPUS, "CPUs", &[])?;
+        }
+        self.named_cpus.push(cpu);
+        let process = [Argument::new("process", Value::Koid(CPUS))];
+        name(writer, ObjectType::THREAD, koids.thread, &format!("CPU {cpu}"), &process)?;
+        Ok(koids)
+    }
+}
+
+/// A CPU as a thread.
+fn cpu_koids(cpu: u16) -> ThreadKoids {
+    ThreadKoids::new(CPUS, CPUS + 1 + u64::from(cpu))
+}
+
+fn name<W: Write>(
+    writer: &mut Writer<W>,
+    object_type: ObjectType,
+    koid: u64,
+    name: &str,
+    arguments: &[Argument<'_>],
+) -> Result<(), WriteError> {
+    let (name, arguments) = (name.into(), arguments.into());
+    writer.record(&KernelObject { object_type, koid, name, arguments }.into())
+}
+
+fn write<W: Write>(
+    writer: &mut Writer<W>,
+    (place, kind): (ThreadKoids, Kind),
+    open: &Open,
+    event_kind: EventKind,
+    result: Option<Argument<'_>>,
+) -> Result<(), WriteError> {
+    const NAMES: [&str; 6] = ["arg0", "arg1", "arg2", "arg3", "arg4", "arg5"];
+    let mut arguments = vec![Argument::new(kind.number(), Value::Int64(open.number))];
+    let values = NAMES.into_iter().zip(&open.arguments);
+    arguments.extend(values.map(|(name, value)| Argument::new(name, Value::Uint64(*value))));
+    arguments.extend(result);
+    let labels = (kind.category(), &*open.name);
+    write_event(writer, event(open.start, place, labels, event_kind, &arguments))
+}

@@ -1,0 +1,82 @@
+//! Events without a length.
+
+use std::io::Write;
+
+use trace_format::layout::{cut_str, InstantScope, MAX_ARGUMENTS, MAX_STRING_BYTES};
+use trace_format::{
+    Argument, Arguments, Event, EventKind, Record, Thread, ThreadKoids, Value, WriteError, Writer,
+};
+
+use crate::byte_order::ByteOrder;
+use crate::format::{self, EventFormat};
+
+/// An instant on a thread's track.
+pub(super) const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantScope::Thread) };
+
+/// Writes an event, without its arguments if they make the record too long.
+///
+/// # Errors
+///
+/// Writing failed.
+pub fn write_event<W: Write>(writer: &mut Writer<W>, event: Event<'_>) -> Result<(), WriteError> {
+    match writer.record(&event.into()) {
+        Err(WriteError::Encode(_)) => {
+            writer.record(&Record::Event(Event { arguments: Arguments::NONE, ..event }))
+        }
+        written => written,
+    }
+}
+
+/// Returns an event of a thread.
+pub(super) fn event<'a>(
+    ticks: u64,
+    thread: ThreadKoids,
+    (category, name): (&'a str, &'a str),
+    kind: EventKind,
+    arguments: &'a [Argument<'a>],
+) -> Event<'a> {
+    let name = cut_str(name, MAX_STRING_BYTES).into();
+    let (thread, arguments) = (Thread::Inline(thread), arguments.into());
+    Event { ticks, thread, category: category.into(), name, kind, arguments }
+}
+
+/// Writes an instant with the fields of an event.
+pub(super) fn write_other<W: Write>(
+    writer: &mut Writer<W>,
+    (ticks, thread): (u64, ThreadKoids),
+    format: &EventFormat,
+    payload: &[u8],
+    order: ByteOrder,
+) -> Result<(), WriteError> {
+    let values = format.values(payload, order).take(MAX_ARGUMENTS);
+    let texts: Vec<_> = values.map(|(name, value)| (name, value, hex(value))).collect();
+    let arguments: Vec<_> =
+        texts.iter().map(|(name, value, hex)| argument(name, value, hex)).collect();
+    let category = format!("kernel:event:{}/{}", format.system, format.name);
+    write_event(writer, event(ticks, thread, (&category, &format.name), INSTANT, &arguments))
+}
+
+fn argument<'a>(name: &'a str, value: &format::Value<'a>, hex: &'a str) -> Argument<'a> {
+    let value = match *value {
+        format::Value::Signed(number) => match i32::try_from(number) {
+            Ok(number) => Value::Int32(number),
+            Err(_) => Value::Int64(number),
+        },
+        format::Value::Unsigned(number) => match u32::try_from(number) {
+            Ok(number) => Value::Uint32(number),
+            Err(_) => Value::Uint64(number),
+        },
+        format::Value::Pointer(address) => Value::Pointer(address),
+        format::Value::Text(text) => Value::String(cut_str(text, MAX_STRING_BYTES).into()),
+        format::Value::Bytes(_) => Value::String(cut_str(hex, MAX_STRING_BYTES).into()),
+    };
+    Argument::new(name, value)
+}
+
+/// Returns the digits of bytes, in their order in memory; nothing for other values.
+fn hex(value: format::Value<'_>) -> String {
+    match value {
+        format::Value::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        _ => String::new(),
+    }
+}

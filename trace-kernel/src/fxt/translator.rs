@@ -1,0 +1,237 @@
+//! The state between events and records.
+
+use std::io::Write;
+
+use trace_format::notes::{CATEGORY, RECORDS_DROPPED};
+use trace_format::{Argument, EventKind, ThreadKoids, Value, WriteError, Writer};
+
+use super::durations::{Durations, Kind};
+use super::instants::{event, write_event, write_other, INSTANT};
+use super::scheduling::{write_scheduling, Wakeups};
+use super::threads::Threads;
+use crate::event::{Entry, Event};
+use crate::marker::Marker;
+use crate::page::Missed;
+
+const SCHED: &str = "kernel:sched";
+const TASKS: &str = "kernel:tasks";
+
+/// Writes the records of events, which have to be in the order of time.
+#[derive(Debug, Default)]
+pub struct Translator {
+    threads: Threads,
+    wakeups: Wakeups,
+    durations: Durations,
+}
+
+impl Translator {
+    /// Names a thread.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn name<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        thread: u64,
+        name: &str,
+    ) -> Result<(), WriteError> {
+        self.threads.note(writer, thread, None, name).map(drop)
+    }
+
+    /// Writes the records of an event.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn entry<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        entry: &Entry<'_>,
+    ) -> Result<(), WriteError> {
+        self.names(writer, entry)?;
+        let Entry { ticks, cpu, thread, event } = *entry;
+        let koids = self.threads.koids(thread);
+        match event {
+            Event::Switch { .. } | Event::Waking { .. } | Event::Wakeup { .. } => {
+                match self.wakeups.is_repeated(&event) {
+                    true => Ok(()),
+                    false => write_scheduling(writer, entry, None),
+                }
+            }
+            Event::SyscallEnter { number, arguments } => {
+                let name = format!("syscall {number}");
+                self.durations.begin(ticks, (koids, Kind::Syscall), (number, name), &arguments);
+                Ok(())
+            }
+            Event::SyscallExit { number, result } => {
+                let result = Argument::new("result", Value::Int64(result));
+                self.durations.end(writer, ticks, (koids, Kind::Syscall), number, Some(result))
+            }
+            Event::IrqEnter { .. }
+            | Event::IrqExit { .. }
+            | Event::SoftirqEnter { .. }
+            | Event::SoftirqExit { .. } => {
+                let place = self.durations.cpu(writer, cpu)?;
+                self.interrupt(writer, ticks, place, event)
+            }
+            Event::Other { format, payload, order } => {
+                write_other(writer, (ticks, koids), format, payload, order)
+            }
+            _ => self.instant(writer, entry, koids),
+        }
+    }
+
+    /// Reports events of a CPU that are missing between two times.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn missed<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        cpu: u16,
+        missed: Missed,
+        (from, to): (u64, u64),
+    ) -> Result<(), WriteError> {
+        let (number, reason) = match missed {
+            Missed::None => return Ok(()),
+            Missed::Count(number) => (number, "kernel buffer full"),
+            Missed::Unknown => (1, "kernel buffer full: at least one"),
+        };
+        self.durations.interrupt(cpu);
+        let place = self.durations.cpu(writer, cpu)?;
+        let arguments = [
+            Argument::new("reason", Value::String(reason.into())),
+            Argument::new("number", Value::Uint64(number)),
+            Argument::new("from", Value::Uint64(from)),
+            Argument::new("to", Value::Uint64(to)),
+        ];
+        let labels = (CATEGORY, RECORDS_DROPPED);
+        write_event(writer, event(to, place, labels, INSTANT, &arguments))
+    }
+
+    /// Writes the system calls and interrupts that have not ended.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<(), WriteError> {
+        self.durations.finish(writer)
+    }
+
+    /// Writes the names of the threads of an event, if they are new.
+    fn names<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        entry: &Entry<'_>,
+    ) -> Result<(), WriteError> {
+        let mut note = |thread, process, name: &str| {
+            self.threads.note(writer, thread, process, name).map(drop)
+        };
+        match entry.event {
+            Event::Switch { outgoing, incoming, .. } => {
+                note(outgoing.thread, None, outgoing.name)?;
+                note(incoming.thread, None, incoming.name)
+            }
+            Event::Waking { task, .. }
+            | Event::Wakeup { task, .. }
+            | Event::Migrate { task, .. }
+            | Event::Exit { task } => note(task.thread, None, task.name),
+            Event::Fork { child, name } => note(child, None, name),
+            Event::Rename { thread, name } => note(thread, None, name),
+            Event::NewTask { child, name, is_in_process } => {
+                let parent = self.threads.koids(entry.thread).process;
+                let process = if is_in_process { parent } else { child };
+                self.threads.remove(child);
+                let process = Some(process).filter(|process| *process != 0);
+                self.threads.note(writer, child, process, name).map(drop)
+            }
+            // The process's first thread has its id.
+            Event::Exec { thread, .. } => note(thread, Some(thread), ""),
+            _ => Ok(()),
+        }
+    }
+
+    fn interrupt<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        ticks: u64,
+        place: ThreadKoids,
+        event: Event<'_>,
+    ) -> Result<(), WriteError> {
+        match event {
+            Event::IrqEnter { irq, name } => {
+                self.durations.begin(ticks, (place, Kind::Irq), (irq, name.to_owned()), &[]);
+            }
+            Event::SoftirqEnter { vector, name } => {
+                let name = (vector, name.to_owned());
+                self.durations.begin(ticks, (place, Kind::Softirq), name, &[]);
+            }
+            Event::IrqExit { irq, is_handled } => {
+                let handled = Argument::new("handled", Value::Bool(is_handled));
+                self.durations.end(writer, ticks, (place, Kind::Irq), irq, Some(handled))?;
+            }
+            Event::SoftirqExit { vector } => {
+                self.durations.end(writer, ticks, (place, Kind::Softirq), vector, None)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Writes an event without a length, on the thread that it is about.
+    fn instant<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        entry: &Entry<'_>,
+        koids: ThreadKoids,
+    ) -> Result<(), WriteError> {
+        let ticks = entry.ticks;
+        let mut write = |thread, labels, arguments: &[Argument<'_>]| {
+            write_event(writer, event(ticks, thread, labels, INSTANT, arguments))
+        };
+        match entry.event {
+            Event::Migrate { task, from, to } => {
+                let cpu = |name, cpu: u16| Argument::new(name, Value::Uint32(cpu.into()));
+                let arguments = [cpu("from", from), cpu("to", to)];
+                write(self.threads.koids(task.thread), (SCHED, "migrate"), &arguments)
+            }
+            // `task_newtask` says more than `sched_process_fork`, which may be missing.
+            Event::Fork { child, .. } => {
+                write(koids, (TASKS, "fork"), &[Argument::new("child", Value::Koid(child))])
+            }
+            Event::Exec { thread, file } => {
+                let file = Argument::new("file", Value::String(file.into()));
+                write(self.threads.koids(thread), (TASKS, "exec"), &[file])
+            }
+            Event::Exit { task } => write(self.threads.koids(task.thread), (TASKS, "exit"), &[]),
+            Event::Rename { thread, name } => {
+                let name = Argument::new("name", Value::String(name.into()));
+                write(self.threads.koids(thread), (TASKS, "rename"), &[name])
+            }
+            Event::Marker { text } => marker(writer, ticks, koids, text),
+            Event::Unknown { id } => {
+                let id = Argument::new("id", Value::Uint32(id.into()));
+                write(koids, ("kernel:event", "event without a format"), &[id])
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn marker<W: Write>(
+    writer: &mut Writer<W>,
+    ticks: u64,
+    koids: ThreadKoids,
+    text: &str,
+) -> Result<(), WriteError> {
+    let Some(Marker { process, name, kind, value }) = Marker::parse(text) else {
+        let text = Argument::new("text", Value::String(text.into()));
+        return write_event(writer, event(ticks, koids, ("atrace", "marker"), INSTANT, &[text]));
+    };
+    let koids = ThreadKoids::new(process.unwrap_or(koids.process), koids.thread);
+    // An end has no category, as its begin has one.
+    let category = if kind == EventKind::DurationEnd { "" } else { "atrace" };
+    write_event(writer, event(ticks, koids, (category, name), kind, value.as_slice()))
+}

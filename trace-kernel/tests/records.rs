@@ -1,0 +1,206 @@
+//! Events as records of the trace format.
+
+use trace_format::layout::{InstantScope, ThreadState, ARTIFICIAL_KOID_BIT};
+use trace_format::{EventKind, Reader, Record, Value, Writer};
+use trace_kernel::format::EventFormat;
+use trace_kernel::fxt::Translator;
+use trace_kernel::page::Missed;
+use trace_kernel::{ByteOrder, Entry, Event, Task};
+
+const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantScope::Thread) };
+const CPU_1: u64 = ARTIFICIAL_KOID_BIT | (1 << 30) + 2;
+
+/// Translates events, and returns a line for each record but those of tables.
+fn translated(write: impl FnOnce(&mut Translator, &mut Writer<Vec<u8>>)) -> Vec<String> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    let mut translator = Translator::default();
+    write(&mut translator, &mut writer);
+    translator.finish(&mut writer).unwrap();
+    let archive = writer.into_inner();
+    let mut reader = Reader::new(&*archive);
+    let mut lines = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        let arguments = item.record.arguments();
+        let arguments: Vec<_> = arguments
+            .iter()
+            .map(|argument| {
+                let name = item.text(argument.name);
+                match argument.value {
+                    Value::String(text) => format!("{name}={}", item.text(text)),
+                    Value::Int32(number) => format!("{name}={number}"),
+                    Value::Uint32(number) => format!("{name}={number}"),
+                    Value::Int64(number) => format!("{name}={number}"),
+                    Value::Uint64(number) => format!("{name}={number}"),
+                    Value::Koid(koid) => format!("{name}=#{koid:x}"),
+                    other => format!("{name}={other:?}"),
+                }
+            })
+            .collect();
+        let line = match &item.record {
+            Record::ContextSwitch(it) => format!(
+                "{} cpu {} switch {} {:?} to {}",
+                it.ticks, it.cpu, it.outgoing_thread, it.outgoing_state, it.incoming_thread
+            ),
+            Record::ThreadWakeup(it) => format!("{} cpu {} wakes {}", it.ticks, it.cpu, it.thread),
+            Record::KernelObject(it) => format!("#{:x} is {}", it.koid, item.text(it.name)),
+            Record::Event(it) => {
+                let koids = item.thread(it.thread);
+                let kind = match it.kind {
+                    INSTANT => "instant".to_owned(),
+                    EventKind::DurationComplete { end } => format!("to {end}"),
+                    EventKind::DurationBegin => "begins".to_owned(),
+                    other => format!("{other:?}"),
+                };
+                let (category, name) = (item.text(it.category), item.text(it.name));
+                let (process, thread) = (koids.process, koids.thread);
+                format!("{} {process:x}.{thread:x} {category} {name} {kind}", it.ticks)
+            }
+            _ => continue,
+        };
+        lines.push([vec![line], arguments].concat().join(" "));
+    }
+    lines
+}
+
+/// Translates events at the times 1, 2, … of thread 7 on CPU 1.
+fn records(events: &[Event<'_>]) -> Vec<String> {
+    translated(|translator, writer| {
+        for (ticks, event) in (1..).zip(events) {
+            let entry = Entry { ticks, cpu: 1, thread: 7, event: *event };
+            translator.entry(writer, &entry).unwrap();
+        }
+    })
+}
+
+const A: Task<'_> = Task { name: "a", thread: 7, priority: 120 };
+const B: Task<'_> = Task { name: "b", thread: 8, priority: 98 };
+const IDLE: Task<'_> = Task { name: "swapper/1", thread: 0, priority: 120 };
+
+#[test]
+fn scheduling() {
+    let state = ThreadState::BLOCKED;
+    let events = [
+        Event::Waking { task: B, cpu: 3 },
+        Event::Wakeup { task: B, cpu: 3 },
+        Event::Switch { outgoing: A, state, incoming: B },
+        Event::Wakeup { task: A, cpu: 1 },
+        Event::Migrate { task: A, from: 1, to: 2 },
+        Event::Switch { outgoing: B, state: ThreadState::RUNNING, incoming: IDLE },
+    ];
+    let expected = [
+        "#8 is b",
+        "1 cpu 3 wakes 8 weight=98 waker=#7",
+        "#7 is a",
+        "3 cpu 1 switch 7 ThreadState(3) to 8 outgoing_weight=120 incoming_weight=98",
+        "4 cpu 1 wakes 7 weight=120",
+        "5 0.7 kernel:sched migrate instant from=1 to=2",
+        "6 cpu 1 switch 8 ThreadState(1) to 0 outgoing_weight=98 incoming_weight=120",
+    ];
+    assert_eq!(records(&events), expected);
+}
+
+#[test]
+fn tasks() {
+    let events = [
+        // The process of thread 7 is unknown, so that of its thread 9 is.
+        Event::NewTask { child: 9, name: "a", is_in_process: true },
+        Event::NewTask { child: 8, name: "a", is_in_process: false },
+        Event::Fork { child: 8, name: "a" },
+        Event::Exec { thread: 7, file: "/bin/a" },
+        Event::NewTask { child: 10, name: "a", is_in_process: true },
+        Event::Rename { thread: 10, name: "worker" },
+        Event::Exit { task: B },
+    ];
+    let expected = [
+        "#9 is a",
+        "#8 is a process=#8",
+        "3 0.7 kernel:tasks fork instant child=#8",
+        "4 7.7 kernel:tasks exec instant file=/bin/a",
+        "#a is a process=#7",
+        "#a is worker process=#7",
+        "6 7.a kernel:tasks rename instant name=worker",
+        "#8 is b process=#8",
+        "7 8.8 kernel:tasks exit instant",
+    ];
+    assert_eq!(records(&events), expected);
+}
+
+#[test]
+fn calls_and_interrupts() {
+    let enter = |number| Event::SyscallEnter { number, arguments: [1, 2, 3, 4, 5, u64::MAX] };
+    let events = [
+        // This one began before the trace.
+        Event::SyscallExit { number: 3, result: 0 },
+        enter(1),
+        Event::SoftirqEnter { vector: 1, name: "TIMER" },
+        Event::IrqEnter { irq: 9, name: "disk" },
+        Event::IrqExit { irq: 9, is_handled: true },
+        Event::SoftirqExit { vector: 1 },
+        Event::SyscallExit { number: 1, result: -4 },
+        // An end of another call than the last begin, which has lost its own.
+        enter(2),
+        Event::SyscallExit { number: 5, result: 0 },
+        enter(202),
+    ];
+    let arguments = "arg0=1 arg1=2 arg2=3 arg3=4 arg4=5 arg5=18446744073709551615";
+    let cpu = format!("{:x}.{CPU_1:x}", CPU_1 - 2);
+    let expected = [
+        format!("#{:x} is CPUs", CPU_1 - 2),
+        format!("#{CPU_1:x} is CPU 1 process=#{:x}", CPU_1 - 2),
+        format!("4 {cpu} kernel:irq disk to 5 irq=9 handled=Bool(true)"),
+        format!("3 {cpu} kernel:irq TIMER to 6 vector=1"),
+        format!("2 0.7 kernel:syscall syscall 1 to 7 number=1 {arguments} result=-4"),
+        format!("10 0.7 kernel:syscall syscall 202 begins number=202 {arguments}"),
+    ];
+    assert_eq!(records(&events), expected);
+}
+
+#[test]
+fn markers_and_other_events() {
+    let format = "name: x\nID: 5\nformat:\n\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n\
+        \tfield:u8 b[2];\toffset:4;\tsize:2;\tsigned:0;\n\tfield:char c[];\toffset:6;\tsize:0;\n";
+    let format = EventFormat::parse("sub", format).unwrap();
+    let payload = b"\xfe\xff\xff\xff\xab\x01text\0";
+    let events = [
+        Event::Marker { text: "B|7|work" },
+        Event::Marker { text: "E|7" },
+        Event::Marker { text: "hello" },
+        Event::Other { format: &format, payload, order: ByteOrder::Little },
+        Event::Unknown { id: 77 },
+    ];
+    let expected = [
+        "1 7.7 atrace work DurationBegin",
+        "2 7.7   DurationEnd",
+        "3 0.7 atrace marker instant text=hello",
+        "4 0.7 kernel:event:sub/x x instant a=-2 b=ab01 c=text",
+        "5 0.7 kernel:event event without a format instant id=77",
+    ];
+    let found = records(&events);
+    assert_eq!(found[0].replace("begins", "DurationBegin"), expected[0]);
+    assert_eq!(found[1..], expected[1..]);
+}
+
+#[test]
+fn missing_events() {
+    let lines = translated(|translator, writer| {
+        let mut entry = |translator: &mut Translator, ticks, event| {
+            translator.entry(writer, &Entry { ticks, cpu: 1, thread: 7, event }).unwrap();
+            if ticks == 2 {
+                translator.missed(writer, 1, Missed::None, (2, 5)).unwrap();
+                translator.missed(writer, 1, Missed::Count(30), (2, 5)).unwrap();
+                translator.missed(writer, 1, Missed::Unknown, (5, 6)).unwrap();
+            }
+        };
+        entry(translator, 1, Event::SyscallEnter { number: 1, arguments: [0; 6] });
+        entry(translator, 2, Event::IrqEnter { irq: 9, name: "disk" });
+        // These ends may belong to other begins.
+        entry(translator, 7, Event::IrqExit { irq: 9, is_handled: true });
+        entry(translator, 8, Event::SyscallExit { number: 1, result: 0 });
+    });
+    let cpu = format!("{:x}.{CPU_1:x}", CPU_1 - 2);
+    let expected = [
+        format!("5 {cpu} trace records dropped instant reason=kernel buffer full number=30 from=2 to=5"),
+        format!("6 {cpu} trace records dropped instant reason=kernel buffer full: at least one number=1 from=5 to=6"),
+    ];
+    assert_eq!(lines[2..], expected);
+}
