@@ -1,7 +1,12 @@
 //! Formats and pages of the Linux kernel.
 
+use std::io::Cursor;
+
+use trace_format::Writer;
 use trace_kernel::format::{check_event_header, page_layout, EventFormat};
+use trace_kernel::fxt::Translator;
 use trace_kernel::page::{Page, PageLayout};
+use trace_kernel::trace_dat::TraceDat;
 use trace_kernel::{ByteOrder, Decoder, Event};
 
 /// Takes bytes up to the first zero for a format, and the rest for a page: events are within the
@@ -59,4 +64,26 @@ fn system(text: &str) -> &'static str {
         true => "raw_syscalls",
         false => systems.iter().find(is_it).unwrap_or(&"ftrace"),
     }
+}
+
+/// Takes bytes for a file of trace-cmd. Its records can be written.
+pub fn trace_dat(bytes: &[u8]) {
+    let mut file = match TraceDat::open(Cursor::new(bytes)) {
+        Ok(file) => file,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let mut translator = Translator::default();
+    let mut writer = Writer::new(Vec::new()).expect("memory");
+    loop {
+        match file.next() {
+            Ok(Some(item)) => {
+                let (entry, times) = (item.entry, (item.since, item.entry.ticks));
+                translator.missed(&mut writer, entry.cpu, item.missed, times).expect("a record");
+                translator.entry(&mut writer, &entry).expect("a record");
+            }
+            Ok(None) => break,
+            Err(error) => return assert!(!error.to_string().is_empty()),
+        }
+    }
+    translator.finish(&mut writer).expect("a record");
 }

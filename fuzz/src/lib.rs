@@ -27,5 +27,5 @@ pub use commands::{
 };
 pub use insntrace::{flow, pt};
 pub use json::{fxt, json};
-pub use kernel::kernel;
+pub use kernel::{kernel, trace_dat};
 pub use xray::{xray, xray_map};

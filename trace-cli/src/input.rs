@@ -12,6 +12,7 @@ use anyhow::{anyhow, bail, Context, Result};
 use trace_analyze::input::{Fxt, InputFormat};
 use trace_convert::ftrace::Ftrace;
 use trace_convert::tef::{self, JsonError};
+use trace_convert::trace_dat::TraceDat;
 use trace_format::{ReadError, Reader};
 use trace_protocol::buffer::saved::buffer_path;
 
@@ -114,10 +115,11 @@ pub(crate) enum InputKind {
     Fxt,
     Json,
     Ftrace,
+    TraceDat,
 }
 
 impl InputKind {
-    const ALL: [Self; 3] = [Self::Fxt, Self::Json, Self::Ftrace];
+    const ALL: [Self; 4] = [Self::Fxt, Self::TraceDat, Self::Json, Self::Ftrace];
 
     fn detect(start: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.format().detects(start))
@@ -128,6 +130,7 @@ impl InputKind {
             Self::Fxt => Box::new(Fxt),
             Self::Json => Box::<tef::Document>::default(),
             Self::Ftrace => Box::new(Ftrace),
+            Self::TraceDat => Box::new(TraceDat),
         }
     }
 }

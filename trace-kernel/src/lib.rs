@@ -9,6 +9,7 @@ pub mod fxt;
 mod marker;
 pub mod page;
 mod state;
+pub mod trace_dat;
 
 pub use byte_order::ByteOrder;
 pub use decode::Decoder;

@@ -27,5 +27,6 @@ mod events;
 mod header;
 
 pub use error::{PageError, PageFault};
+pub(crate) use events::Position;
 pub use events::{Events, RawEvent};
 pub use header::{Missed, Page, PageLayout};

@@ -9,8 +9,8 @@ use crate::args::{parse_moment, Format, Moment};
 
 /// Convert between archives, Chrome JSON and other formats
 ///
-/// The format of the input is detected by its content: an archive, Chrome JSON, or the text of
-/// ftrace. JSON that is converted to an archive and back keeps all data.
+/// The format of the input is detected by its content: an archive, Chrome JSON, the text of ftrace,
+/// or a recording of trace-cmd. JSON that is converted to an archive and back keeps all data.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 A complete output appears under its name, an incomplete one never does.
@@ -20,10 +20,10 @@ Examples:
   trace convert trace.fxt -o trace.pftrace      # Perfetto, with what it leaves out of .fxt
   trace convert trace.fxt -o trace.folded       # stacks; also .speedscope.json and .csv
   trace convert chrome.json -o chrome.fxt
-  trace-cmd report | trace convert - -o kernel.pftrace
+  trace convert trace.dat -o kernel.pftrace     # a recording of trace-cmd
   trace convert - -o - < trace.fxt.zst | less")]
 pub(crate) struct ConvertArgs {
-    /// Archive, JSON or ftrace text to read; `-` for standard input
+    /// Archive, JSON, ftrace text or trace.dat to read; `-` for standard input
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 

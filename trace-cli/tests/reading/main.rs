@@ -11,6 +11,7 @@ mod diff;
 mod dump;
 mod forms;
 mod harness;
+mod kernel;
 mod pictures;
 mod plurals;
 mod progress;

@@ -67,6 +67,11 @@ impl<'a> Events<'a> {
         Self { bytes, position, order }
     }
 
+    /// Returns where the next event begins.
+    pub(crate) fn position(&self) -> Position {
+        self.position
+    }
+
     fn step(&mut self) -> Result<Option<RawEvent<'a>>, PageError> {
         while self.position.offset < self.bytes.len() {
             let Position { offset, time } = self.position;

@@ -98,7 +98,11 @@ impl<'a> Page<'a> {
     /// Returns the events, in the order of time.
     #[must_use]
     pub fn events(&self) -> Events<'a> {
-        let position = Position { offset: self.layout.data_offset, time: self.time };
+        self.events_from(Position { offset: self.layout.data_offset, time: self.time })
+    }
+
+    /// Returns the events from a position on.
+    pub(crate) fn events_from(&self, position: Position) -> Events<'a> {
         Events::new(self.bytes, position, self.layout.order)
     }
 }

@@ -1,0 +1,142 @@
+//! A file of trace-cmd: the events of all CPUs in the order of time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{Read, Seek};
+
+use super::compression::Compression;
+use super::cpu::CpuEvents;
+use super::error::TraceDatError;
+use super::fields::Fields;
+use super::metadata::Metadata;
+use super::{version6, version7, MAGIC};
+use crate::byte_order::ByteOrder;
+use crate::decode::Decoder;
+use crate::event::Entry;
+use crate::page::Missed;
+
+/// A file of trace-cmd.
+#[derive(Debug)]
+pub struct TraceDat<R> {
+    input: R,
+    decoder: Decoder,
+    names: Vec<(u64, String)>,
+    clock: String,
+    ticks_per_second: Option<u64>,
+    cpus: Vec<CpuEvents>,
+    /// The time of the next event of each CPU, with its place in `cpus`.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The CPU of the event that was returned last.
+    current: Option<usize>,
+}
+
+/// An event, and events that are missing before it on its CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// The event.
+    pub entry: Entry<'a>,
+    /// Missing events.
+    pub missed: Missed,
+    /// The time of the event before it on its CPU; 0 if there is none.
+    pub since: u64,
+}
+
+impl<R: Read + Seek> TraceDat<R> {
+    /// Reads a file up to its pages.
+    ///
+    /// # Errors
+    ///
+    /// The file is of another format, malformed or truncated.
+    pub fn open(mut input: R) -> Result<Self, TraceDatError> {
+        let (mut metadata, compression) = metadata(&mut input)?;
+        let layout = metadata.layout.ok_or(TraceDatError::Malformed("header: none"))?;
+        let cpus = metadata.cpus.iter().map(|data| CpuEvents::new(data, layout, compression));
+        let cpus = cpus.collect();
+        let decoder = Decoder::new(metadata.order, metadata.formats.drain(..));
+        let Metadata { names, clock, ticks_per_second, .. } = metadata;
+        let heads = BinaryHeap::new();
+        let current = None;
+        let mut file =
+            Self { input, decoder, names, clock, ticks_per_second, cpus, heads, current };
+        (0..file.cpus.len()).try_for_each(|cpu| file.advance(cpu))?;
+        Ok(file)
+    }
+
+    /// Returns the name of the clock, such as `mono`.
+    #[must_use]
+    pub fn clock(&self) -> &str {
+        &self.clock
+    }
+
+    /// Returns the ticks per second of the events' times, or `None` if the clock is not one of
+    /// nanoseconds and the file has no rate for it.
+    #[must_use]
+    pub fn ticks_per_second(&self) -> Option<u64> {
+        match &*self.clock {
+            "x86-tsc" | "counter" | "tsc2nsec" => self.ticks_per_second,
+            _ => Some(1_000_000_000),
+        }
+    }
+
+    /// Returns threads and their names, as they were at the end.
+    pub fn names(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.names.iter().map(|(thread, name)| (*thread, &**name))
+    }
+
+    /// Returns the next event.
+    ///
+    /// # Errors
+    ///
+    /// A page or its compression is malformed, or the file is truncated.
+    #[allow(clippy::should_implement_trait)] // The event borrows from the file.
+    pub fn next(&mut self) -> Result<Option<Item<'_>>, TraceDatError> {
+        if let Some(cpu) = self.current.take() {
+            self.advance(cpu)?;
+        }
+        let Some(Reverse((_, index))) = self.heads.pop() else { return Ok(None) };
+        self.current = Some(index);
+        let cpu = self.cpus.get(index);
+        Ok(cpu.and_then(|cpu| {
+            let (raw, (missed, since)) = cpu.head()?;
+            Some(Item { entry: self.decoder.decode(cpu.cpu, &raw), missed, since })
+        }))
+    }
+
+    fn advance(&mut self, index: usize) -> Result<(), TraceDatError> {
+        let Some(cpu) = self.cpus.get_mut(index) else { return Ok(()) };
+        if let Some(time) = cpu.advance(&mut self.input)? {
+            self.heads.push(Reverse((time, index)));
+        }
+        Ok(())
+    }
+}
+
+fn metadata<R: Read + Seek>(input: &mut R) -> Result<(Metadata, Compression), TraceDatError> {
+    let mut metadata = Metadata::default();
+    let mut fields = Fields::new(&mut *input, ByteOrder::Little);
+    if fields.bytes(MAGIC.len() as u64)? != MAGIC {
+        return Err(TraceDatError::NoMagic);
+    }
+    let version = fields.string()?;
+    metadata.order = match fields.u8()? {
+        0 => ByteOrder::Little,
+        1 => ByteOrder::Big,
+        _ => return Err(TraceDatError::Malformed("byte order")),
+    };
+    fields.order = metadata.order;
+    let (_long_size, _page_size) = (fields.u8()?, fields.u32()?);
+    match &*version {
+        "6" => {
+            version6::read(input, &mut metadata)?;
+            Ok((metadata, Compression::None))
+        }
+        "7" => {
+            let compression = Compression::named(&fields.string()?)?;
+            let _version = fields.string()?;
+            let options = fields.u64()?;
+            version7::read(input, &mut metadata, compression, options)?;
+            Ok((metadata, compression))
+        }
+        _ => Err(TraceDatError::Version(version)),
+    }
+}
