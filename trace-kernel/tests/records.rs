@@ -8,7 +8,7 @@ use trace_kernel::page::Missed;
 use trace_kernel::{ByteOrder, Entry, Event, Task};
 
 const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantScope::Thread) };
-const CPU_1: u64 = ARTIFICIAL_KOID_BIT | (1 << 30) + 2;
+const CPU_1: u64 = ARTIFICIAL_KOID_BIT | ((1 << 30) + 2);
 
 /// Translates events, and returns a line for each record but those of tables.
 fn translated(write: impl FnOnce(&mut Translator, &mut Writer<Vec<u8>>)) -> Vec<String> {
@@ -153,6 +153,26 @@ fn calls_and_interrupts() {
         format!("10 0.7 kernel:syscall syscall 202 begins number=202 {arguments}"),
     ];
     assert_eq!(records(&events), expected);
+}
+
+#[test]
+fn a_thread_ends_in_a_system_call() {
+    let arguments = [0; 6];
+    let events = [
+        Event::SyscallEnter { number: 231, arguments },
+        Event::Exit { task: B },
+        Event::Exit { task: A },
+    ];
+    let lines = records(&events);
+    let zeros = "arg0=0 arg1=0 arg2=0 arg3=0 arg4=0 arg5=0";
+    let expected = [
+        "#8 is b".to_owned(),
+        "2 0.8 kernel:tasks exit instant".to_owned(),
+        "#7 is a".to_owned(),
+        format!("1 0.7 kernel:syscall syscall 231 to 3 number=231 {zeros}"),
+        "3 0.7 kernel:tasks exit instant".to_owned(),
+    ];
+    assert_eq!(lines, expected);
 }
 
 #[test]

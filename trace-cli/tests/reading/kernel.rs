@@ -32,7 +32,9 @@ fn all_records_of_a_recording() {
     // A thread that is woken without `sched_waking` is woken by its creation.
     let wakeups = events("sched_waking") + events("sched_wakeup_new");
     assert!((events("sched_waking")..=wakeups).contains(&records(" thread-wakeup ")));
-    assert!(records("\"marker\"") == 1 && records("\"kernel:event:sched/sched_stat_runtime\"") > 0);
+    assert_eq!(records("\"atrace\" \"marker\" thread {\"text\": \"marker\"}"), 1);
+    let others = records("\"kernel:event:sched/sched_stat_runtime\" \"sched_stat_runtime\" ");
+    assert_eq!(others, events("sched_stat_runtime"));
 }
 
 #[test]

@@ -88,6 +88,20 @@ impl Durations {
         })
     }
 
+    /// Ends the system call in which a thread ends: it does not return.
+    pub(super) fn exit<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        end: u64,
+        thread: u64,
+    ) -> Result<(), WriteError> {
+        let open = self.open.remove(&(thread, Kind::Syscall));
+        open.map_or(Ok(()), |open| {
+            let place = (open.place, Kind::Syscall);
+            write(writer, place, &open, EventKind::DurationComplete { end }, None)
+        })
+    }
+
     /// Drops the durations of a CPU, and of all threads: events are missing.
     pub(super) fn interrupt(&mut self, cpu: u16) {
         let cpu = cpu_koids(cpu).thread;

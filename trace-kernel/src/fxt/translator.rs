@@ -68,6 +68,10 @@ impl Translator {
                 let result = Argument::new("result", Value::Int64(result));
                 self.durations.end(writer, ticks, (koids, Kind::Syscall), number, Some(result))
             }
+            Event::Exit { task } => {
+                self.durations.exit(writer, ticks, task.thread)?;
+                self.instant(writer, entry, koids)
+            }
             Event::IrqEnter { .. }
             | Event::IrqExit { .. }
             | Event::SoftirqEnter { .. }

@@ -6,7 +6,7 @@ use super::error::TraceDatError;
 use crate::byte_order::ByteOrder;
 
 /// The longest string, in bytes.
-const MAX_STRING: u64 = 4096;
+const MAX_STRING: usize = 4096;
 
 /// Reads fields of a file or a section.
 #[derive(Debug)]
@@ -68,8 +68,8 @@ impl<R: Read> Fields<R> {
     /// Reads a string up to its zero.
     pub(super) fn string(&mut self) -> Result<String, TraceDatError> {
         let mut bytes = Vec::new();
-        for byte in self.input.by_ref().take(MAX_STRING).bytes() {
-            match byte? {
+        for _ in 0..MAX_STRING {
+            match self.u8()? {
                 0 => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
                 byte => bytes.push(byte),
             }
