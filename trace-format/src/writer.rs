@@ -147,9 +147,9 @@ impl<W: Write> Writer<W> {
     /// # Errors
     ///
     /// Fails if the output does, and if the record exceeds a limit of the format. Also fails for
-    /// records with an index other than [`Text::UNKNOWN`] and [`Thread::UNKNOWN`], for string and
-    /// thread records, because only the writer assigns indices, and for metadata records, which
-    /// have other methods.
+    /// records with an index other than [`Text::UNKNOWN`] and that of
+    /// [`Thread`](crate::record::Thread), for string and thread records, because only the writer
+    /// assigns indices, and for metadata records, which have other methods.
     pub fn record(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
         if let Some(index) = first_index(record) {
             return Err(EncodeError::Index { index }.into());
