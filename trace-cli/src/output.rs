@@ -10,6 +10,7 @@ use anyhow::{bail, Context, Result};
 use signal_hook::consts::SIGXFSZ;
 use trace_protocol::file::{self, NewFile, Place};
 
+use crate::args::Format;
 use crate::compression::{Compression, Compressor};
 use crate::input::STANDARD;
 use crate::message::{say, HINT};
@@ -44,11 +45,17 @@ pub(crate) fn path_or_default(
         bail!("the output has no name{HINT}name it with -o");
     }
     let name = input.file_name().with_context(|| format!("cannot read {}", input.display()))?;
-    let plain = match Compression::of(Path::new(name)) {
+    let mut plain = match Compression::of(Path::new(name)) {
         Ok(Compression::Gzip | Compression::Zstd) => Path::new(name).with_extension(""),
         _ => PathBuf::from(name),
     };
-    Ok(plain.with_extension(extension))
+    if let Ok(Some(_)) = Format::of(&plain) {
+        plain.set_extension("");
+    }
+    let mut named = plain.into_os_string();
+    named.push(".");
+    named.push(extension);
+    Ok(named.into())
 }
 
 /// Reports the name of a complete output that the user has not chosen.

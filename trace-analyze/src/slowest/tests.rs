@@ -1,4 +1,5 @@
-use trace_format::{Argument, Arguments, Record, Thread, Value};
+use serde_json::json;
+use trace_format::{Argument, Arguments, Event, Record, Thread, Value};
 
 use super::*;
 use EventKind::*;
@@ -65,6 +66,50 @@ fn instances_that_touch_keep_their_arguments() {
         event(31, "step", DurationEnd, &of[3]),
     ];
     assert_eq!(found(&records, 5, ""), ["11 step n=3 n=4", "10 step n=1 n=2"]);
+}
+
+/// Of nested durations of one time, each has the arguments of its own begin and end.
+#[test]
+fn instances_of_one_time_keep_their_arguments() {
+    let of = [1, 2, 3, 4].map(|value| [Argument::new("n", Value::Uint64(value))]);
+    let unnamed_ends = [
+        event(10, "outer", DurationBegin, &of[0]),
+        event(20, "inner", DurationBegin, &of[1]),
+        event(60, "", DurationEnd, &of[2]),
+        event(60, "", DurationEnd, &of[3]),
+    ];
+    assert_eq!(found(&unnamed_ends, 5, ""), ["50 outer n=1 n=4", "40 inner n=2 n=3"]);
+    let recursion = [
+        event(10, "f", DurationBegin, &of[0]),
+        event(10, "f", DurationBegin, &of[1]),
+        event(20, "f", DurationEnd, &of[2]),
+        event(30, "f", DurationEnd, &of[3]),
+    ];
+    assert_eq!(found(&recursion, 5, ""), ["20 f n=1 n=4", "10 f n=2 n=3"]);
+    let equal = [
+        event(10, "f", DurationComplete { end: 20 }, &of[0]),
+        event(10, "f", DurationComplete { end: 20 }, &of[1]),
+    ];
+    let mut lines = found(&equal, 5, "");
+    lines.sort();
+    assert_eq!(lines, ["10 f n=1", "10 f n=2"]);
+}
+
+#[test]
+fn arguments_of_one_name_are_an_array_in_json() {
+    let value = |value: u64| ("n".to_owned(), json!(value));
+    let instance = Instance {
+        category: String::new(),
+        name: String::new(),
+        operation: None,
+        thread: THREAD,
+        process_name: String::new(),
+        thread_name: String::new(),
+        begin_nanos: 0,
+        nanos: 0,
+        arguments: vec![value(1), value(2), value(3)],
+    };
+    assert_eq!(instance.to_json()["arguments"], json!({ "n": [1, 2, 3] }));
 }
 
 #[test]

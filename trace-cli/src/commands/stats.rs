@@ -11,6 +11,7 @@ use trace_analyze::stats::{self, Report};
 use crate::args::SortBy;
 use crate::cli::StatsArgs;
 use crate::damage::explained;
+use crate::input::Spill;
 use crate::rows::sort;
 use crate::table::{self, Table};
 use crate::{damage, input, say, unmatched};
@@ -37,19 +38,20 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
 fn read(args: &StatsArgs) -> Result<Report> {
     let by = args.by.map(Into::into).unwrap_or_default();
     let path = &args.file;
-    let collect = |schedule: Option<&Schedule>| {
-        explained(path, stats::collect(input::open(path)?, by, schedule))
-    };
+    let file = input::is_file(path).then(|| Spill::new(path)).transpose()?;
+    let open = || file.as_ref().map_or_else(|| input::open(path), Spill::open);
+    let collect =
+        |schedule: Option<&Schedule>| explained(path, stats::collect(open()?, by, schedule));
     let report = collect(None)?;
     if report.context_switches == 0 {
         return Ok(report);
     }
     // The schedule of a thread is known only at the end of the archive.
-    if !input::is_file(path) {
+    if file.is_none() {
         say("time on a processor is not computed for a pipe\nhint: pass the archive as a file");
         return Ok(report);
     }
-    let schedule = explained(path, Schedule::read(input::open(path)?))?;
+    let schedule = explained(path, Schedule::read(open()?))?;
     if schedule.is_too_long() {
         say("too many scheduling records to compute the time on a processor");
         return Ok(report);

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
         bail!("{} has no {selected}durations{HINT}trace stats shows all kinds", path.display());
     }
     rows::sort(&mut report.durations, SortBy::Own);
-    let all: u64 = report.durations.iter().map(|row| row.self_nanos).sum();
+    let all: u64 = report.durations.iter().map(|row| row.self_nanos).fold(0, u64::saturating_add);
     let rest = report.durations.len().saturating_sub(args.limit);
     report.durations.truncate(args.limit);
     if args.json {

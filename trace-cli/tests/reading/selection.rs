@@ -64,10 +64,12 @@ fn pictures_are_named_after_the_archive() {
     place.put("in.fxt", &good());
     std::fs::create_dir(place.path("dir")).unwrap();
     place.put("dir/app.2.fxt.gz", &good());
+    place.put("run.1", &good());
     for (arguments, output) in [
         (["timeline", "in.fxt"], "in.timeline.html"),
         (["timeline", "dir/app.2.fxt.gz"], "app.2.timeline.html"),
         (["flamegraph", "in.fxt"], "in.flamegraph.svg"),
+        (["flamegraph", "run.1"], "run.1.flamegraph.svg"),
     ] {
         let run = place.run(&arguments);
         assert_eq!((run.code, run.stderr), (0, format!("trace: written to {output}\n")));

@@ -118,3 +118,12 @@ fn the_slowest_have_arguments_thread_and_time() {
     let run = place.run(&["stats", "in.fxt", "--slowest", "1", "-n", "absent"]);
     assert_eq!(run.stdout, "no such events\n");
 }
+
+#[test]
+fn the_slowest_are_warned_about_as_in_the_table() {
+    let place = Place::new();
+    place.put("in.fxt", &lossy());
+    let run = place.run(&["stats", "in.fxt", "--slowest", "1", "-c", "nat"]);
+    assert!(run.stderr.contains("no event of category 'nat'"), "{run:?}");
+    assert!(run.stderr.contains("durations without an end, skipped: 1"), "{run:?}");
+}

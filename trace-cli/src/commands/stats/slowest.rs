@@ -9,6 +9,7 @@ use crate::cli::StatsArgs;
 use crate::damage::{self, Failed};
 use crate::input::Spill;
 use crate::table::{self, human_nanos, Table};
+use crate::unmatched;
 
 /// Prints the `number` longest instances.
 pub(super) fn run(args: &StatsArgs, number: usize) -> Result<u8> {
@@ -24,6 +25,9 @@ pub(super) fn run(args: &StatsArgs, number: usize) -> Result<u8> {
         }
         false => text(&found.instances),
     })?;
+    unmatched::warn(&filter.categories, &found.categories);
+    damage::warn_counts(&args.file, &damage::of_durations(&found.oddities));
+    damage::warn_counts(&args.file, &damage::of_operations(&found.unpaired));
     Ok(damage::warn(&args.file, &found.damage))
 }
 
