@@ -28,9 +28,9 @@ const STARTED: u8 = TraceState::Started as u8;
 const STOPPING: u8 = TraceState::Stopping as u8;
 
 thread_local! {
-    /// The entry whose observer the thread runs, or null. A thread that forks in an observer has it
-    /// in the child, too.
-    static RUNNING: Cell<*const Entry> = const { Cell::new(null()) };
+    /// The entry whose observer the thread runs, or null, and the generation of the process that
+    /// called the observer. A thread that forks in an observer has both in the child, too.
+    static RUNNING: Cell<(*const Entry, u32)> = const { Cell::new((null(), 0)) };
 }
 
 /// The observers of a provider.
@@ -82,7 +82,7 @@ impl fmt::Debug for Observer {
 /// Returns whether the calling thread runs an observer, for which a service thread may be waiting.
 #[must_use]
 pub fn is_inside_observer() -> bool {
-    !RUNNING.get().is_null()
+    !RUNNING.get().0.is_null()
 }
 
 impl Observers {
@@ -184,9 +184,9 @@ impl Entry {
     fn run(&self, state: TraceState, generation: Generation) {
         self.caller.store(generation.number(), Ordering::SeqCst);
         if let Some(callback) = self.callback() {
-            RUNNING.set(self);
+            RUNNING.set((self, generation.number()));
             let result = catch_unwind(AssertUnwindSafe(move || callback(state)));
-            RUNNING.set(null());
+            RUNNING.set((null(), 0));
             // A panic's payload could panic when it is dropped.
             std::mem::forget(result);
         }
@@ -211,8 +211,10 @@ impl Entry {
 
     /// Whether a thread of this process may have the callback, and is not the calling one.
     fn is_used_elsewhere(&self) -> bool {
-        !std::ptr::eq(RUNNING.get(), self)
-            && self.caller.load(Ordering::SeqCst) == Generation::current().number()
+        let this = Generation::current().number();
+        // A thread that has forked in the observer is not the child's caller of it.
+        RUNNING.get() != (std::ptr::from_ref(self), this)
+            && self.caller.load(Ordering::SeqCst) == this
     }
 }
 

@@ -44,6 +44,43 @@ fn a_forked_child_can_drop_an_observer_that_it_runs_in() {
     assert!(is_kept(|guard| std::thread::spawn(|| drop(guard)).join().unwrap()));
 }
 
+/// A child's own thread calls the observer in which the child was forked.
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no fork")]
+fn a_forked_child_waits_for_its_own_thread_in_the_observer() {
+    static OBSERVERS: Observers = Observers::new();
+    static GUARD: Mutex<Option<Observer>> = Mutex::new(None);
+    static HAS_FORKED: AtomicBool = AtomicBool::new(false);
+    static HAS_ENTERED: AtomicBool = AtomicBool::new(false);
+    static HAS_RETURNED: AtomicBool = AtomicBool::new(false);
+    static WAITED: AtomicBool = AtomicBool::new(false);
+    let observer = OBSERVERS.observe(|_| {
+        if HAS_FORKED.load(Ordering::SeqCst) {
+            HAS_ENTERED.store(true, Ordering::SeqCst);
+            while OBSERVERS.has_observers() {
+                std::thread::yield_now();
+            }
+            // A drop that does not wait returns during this.
+            std::thread::sleep(Duration::from_millis(20));
+            HAS_RETURNED.store(true, Ordering::SeqCst);
+            return;
+        }
+        let waited = in_child(|| {
+            HAS_FORKED.store(true, Ordering::SeqCst);
+            let _caller = std::thread::spawn(|| OBSERVERS.notify_all(TraceState::Started));
+            while !HAS_ENTERED.load(Ordering::SeqCst) {
+                std::thread::yield_now();
+            }
+            drop(GUARD.lock().unwrap().take().unwrap());
+            HAS_RETURNED.load(Ordering::SeqCst)
+        });
+        WAITED.store(waited, Ordering::SeqCst);
+    });
+    *GUARD.lock().unwrap() = Some(observer);
+    OBSERVERS.notify_all(TraceState::Started);
+    assert!(WAITED.load(Ordering::SeqCst));
+}
+
 #[test]
 fn an_observer_can_drop_itself_and_is_freed_when_it_returns() {
     static OBSERVERS: Observers = Observers::new();
