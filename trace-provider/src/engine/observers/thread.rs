@@ -125,7 +125,9 @@ impl Mailbox {
             return;
         }
         self.change(|contents| contents.request = Some(state));
-        drop(self.wait_while(|contents| contents.has_thread && contents.request.is_some()));
+        // A thread that could not start leaves the request. A later thread must not serve it.
+        self.wait_while(|contents| contents.has_thread && contents.request.is_some()).request =
+            None;
     }
 
     /// Waits for a state. `None` if the service thread has ended.
@@ -159,5 +161,34 @@ impl ObserverThread {
 impl Drop for ObserverThread {
     fn drop(&mut self) {
         self.mailbox.change(|contents| contents.has_thread = false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct NoObservers;
+
+    impl Observed for NoObservers {
+        fn has_observers(&self) -> bool {
+            false
+        }
+
+        fn notify_all(&self, _: TraceState) {}
+    }
+
+    /// The system refuses the thread after the service thread has sent a state.
+    #[test]
+    fn a_request_to_a_thread_that_could_not_start_is_removed() {
+        let mailbox = Arc::new(Mailbox::default());
+        mailbox.change(|contents| contents.has_thread = true);
+        let refused = ObserverThread { mailbox: Arc::clone(&mailbox), observed: &NoObservers };
+        std::thread::scope(|scope| {
+            scope.spawn(|| mailbox.send(TraceState::Started));
+            drop(mailbox.wait_while(|contents| contents.request.is_none()));
+            drop(refused);
+        });
+        assert_eq!(mailbox.lock().request, None);
     }
 }
