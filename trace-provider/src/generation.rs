@@ -19,8 +19,12 @@ pub struct Generation(u32);
 /// that has not drawn it yet. [`NO_PAGE`] if the kernel cannot wipe it (before Linux 4.14).
 static CURRENT: OnceRef<'static, AtomicU32> = OnceRef::new();
 
-/// In [`CURRENT`] of a process whose generation is its process id.
+/// In [`CURRENT`] of a process whose generation is made of its process id and this number of forks
+/// with handlers.
 static NO_PAGE: AtomicU32 = AtomicU32::new(0);
+
+/// The bits of a process id (`PID_MAX_LIMIT` is 2²²).
+const PROCESS_ID_BITS: u32 = 22;
 
 /// The highest generation of this process and of those from which it has inherited memory.
 static HIGHEST: AtomicU32 = AtomicU32::new(0);
@@ -30,9 +34,14 @@ impl Generation {
     /// kernel is Linux 4.14 or later.
     #[must_use]
     pub fn current() -> Self {
-        let current = CURRENT.get_or_init(|| sys::map_generation().unwrap_or(&NO_PAGE));
+        Self::of(CURRENT.get_or_init(|| sys::map_generation().unwrap_or(&NO_PAGE)))
+    }
+
+    fn of(current: &AtomicU32) -> Self {
         if ptr::eq(current, &NO_PAGE) {
-            return Self(std::process::id());
+            // The id is not enough: a child in another PID namespace can have its parent's id.
+            let forks = NO_PAGE.load(Ordering::Relaxed);
+            return Self(std::process::id() | (forks << PROCESS_ID_BITS));
         }
         // Relaxed: the number gives access to no other memory.
         match current.load(Ordering::Relaxed) {
@@ -49,10 +58,17 @@ impl Generation {
     }
 
     /// Discards the inherited generation in a forked child, in case the page was not wiped: some
-    /// emulators ignore that advice. Only stores, for fork handlers.
+    /// emulators ignore that advice. Makes no system call, for fork handlers.
     pub fn forget() {
         if let Some(current) = CURRENT.get() {
-            current.store(0, Ordering::Relaxed);
+            Self::forget_in(current);
+        }
+    }
+
+    fn forget_in(current: &AtomicU32) {
+        match ptr::eq(current, &NO_PAGE) {
+            true => _ = NO_PAGE.fetch_add(1, Ordering::Relaxed),
+            false => current.store(0, Ordering::Relaxed),
         }
     }
 
@@ -95,6 +111,16 @@ mod tests {
             let inherited = Generation::current();
             Generation::forget();
             !inherited.is_current()
+        }));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no fork")]
+    fn a_forked_child_with_the_same_id_has_another_generation_without_a_page() {
+        assert!(in_child(|| {
+            let inherited = Generation::of(&NO_PAGE);
+            Generation::forget_in(&NO_PAGE);
+            inherited.number() == std::process::id() && Generation::of(&NO_PAGE) != inherited
         }));
     }
 
