@@ -39,7 +39,7 @@ pub enum NotTraced {
     },
     /// The archive of a process that traces itself cannot be written.
     Output {
-        /// The path of the archive.
+        /// The path of the archive. Its placeholders are replaced, unless one of them is invalid.
         path: PathBuf,
         /// The error of the operating system.
         error: Arc<io::Error>,

@@ -12,7 +12,7 @@ use trace_format::record::{
 use trace_format::Reader;
 use trace_protocol::message::ClockSource;
 use trace_protocol::mode::BufferingMode;
-use trace_provider::{Context, Provider, TraceState};
+use trace_provider::{Context, NotTraced, Provider, TraceState};
 
 /// A record, as a line of text.
 fn line(item: &trace_format::Item<'_>) -> Option<String> {
@@ -185,6 +185,15 @@ fn a_later_provider_has_no_refs_of_an_earlier_one() {
         assert_eq!(lines.len(), 1);
         assert!(lines[0].starts_with(&name));
     }
+}
+
+#[test]
+fn the_path_that_cannot_be_written_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let pattern = directory.path().join("missing/%p.fxt");
+    let provider = Provider::builder("test").output(pattern).connect().unwrap();
+    let Err(NotTraced::Output { path, .. }) = provider.status() else { panic!() };
+    assert_eq!(path, directory.path().join(format!("missing/{}.fxt", std::process::id())));
 }
 
 #[test]

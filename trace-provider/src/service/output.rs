@@ -34,15 +34,23 @@ use crate::sys;
 
 /// Traces this process into `path`, a name with placeholders, until the provider ends.
 pub(crate) fn run(service: &Service, path: &Path) {
-    let traced = expanded(path).and_then(|path| Output::create(service, &path));
-    let traced = traced.and_then(|mut output| {
-        output.record(service);
-        output.finish()
-    });
+    let (path, traced) = match expanded(path) {
+        Ok(path) => {
+            let traced = trace_into(service, &path);
+            (path, traced)
+        }
+        Err(error) => (path.to_owned(), Err(error)),
+    };
     if let Err(error) = traced {
-        service.report(NotTraced::Output { path: path.to_owned(), error: Arc::new(error) });
+        service.report(NotTraced::Output { path, error: Arc::new(error) });
     }
     service.settle();
+}
+
+fn trace_into(service: &Service, path: &Path) -> io::Result<()> {
+    let mut output = Output::create(service, path)?;
+    output.record(service);
+    output.finish()
 }
 
 /// Replaces the placeholders. A forked child has other values than its parent.
