@@ -4,8 +4,11 @@ use std::io::{self, Read};
 
 use super::error::TraceDatError;
 
-/// The most bytes that a part may have. trace-cmd compresses pages in groups of a few hundred KiB.
-const MAX_BYTES: u64 = 256 << 20;
+/// The most bytes that a part may have.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The window that every decoder of zstd supports (RFC 8878), as a power of 2.
+const USUAL_WINDOW: u32 = 23;
 
 /// How parts of a file are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,14 +41,18 @@ impl Compression {
             _ if size > MAX_BYTES => None,
             Self::None => None,
             Self::Zlib => read(flate2::read::ZlibDecoder::new(part), size).ok(),
-            Self::Zstd => {
-                let decoder = ruzstd::decoding::StreamingDecoder::new(part).ok();
-                decoder.and_then(|decoder| read(decoder, size).ok())
-            }
+            Self::Zstd => zstd(part, size).ok(),
         };
         let bytes = bytes.filter(|bytes| bytes.len() as u64 == size);
         bytes.ok_or(TraceDatError::Compressed { offset })
     }
+}
+
+/// The decoder allocates the window before it reads data, so the window is limited by the size.
+fn zstd(part: &[u8], size: u64) -> io::Result<Vec<u8>> {
+    let mut decoder = zstd::Decoder::with_buffer(part)?.single_frame();
+    decoder.window_log_max(size.next_power_of_two().ilog2().max(USUAL_WINDOW))?;
+    read(decoder, size)
 }
 
 /// Reads at most `size` bytes.
@@ -72,5 +79,27 @@ mod tests {
         assert_eq!(found.map(|bytes| bytes.map(|bytes| bytes.len())), expected);
         assert!(Compression::Zlib.decompress(&part[..5], 1000, 5).is_err());
         assert!(Compression::None.decompress(&part, 1000, 5).is_err());
+    }
+    #[test]
+    fn zstd() {
+        let part = zstd::encode_all(&[7; 1000][..], 3).unwrap();
+        let sizes = [1000, 999, 1001, 0, u32::MAX];
+        let expected = [Some(1000), Some(999), None, Some(0), None];
+        let found = sizes.map(|size| Compression::Zstd.decompress(&part, size, 5).ok());
+        assert_eq!(found.map(|bytes| bytes.map(|bytes| bytes.len())), expected);
+        assert!(Compression::Zstd.decompress(&part[..5], 1000, 5).is_err());
+    }
+
+    /// A frame of many blocks, each of which repeats a byte 128 Ki times: 4 bytes become 128 KiB.
+    #[test]
+    fn output_of_zstd_is_limited() {
+        let mut part = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 13 << 3];
+        let block = (128_u32 << 10) << 3 | 1 << 1;
+        part.extend([&block.to_le_bytes()[..3], &[7]].concat().repeat(40_000));
+        let bytes = Compression::Zstd.decompress(&part, 200_000, 5).unwrap();
+        assert!(bytes == vec![7; 200_000] && bytes.capacity() < 1 << 20);
+        // A window of 2 GiB.
+        part[5] = 21 << 3;
+        assert!(Compression::Zstd.decompress(&part, 200_000, 5).is_err());
     }
 }
