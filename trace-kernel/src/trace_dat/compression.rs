@@ -3,9 +3,7 @@
 use std::io::{self, Read};
 
 use super::error::TraceDatError;
-
-/// The most bytes that a part may have.
-const MAX_BYTES: u64 = 64 << 20;
+use super::fields::Fields;
 
 /// The window that every decoder of zstd supports (RFC 8878), as a power of 2.
 const USUAL_WINDOW: u32 = 23;
@@ -29,16 +27,23 @@ impl Compression {
         }
     }
 
-    /// Decompresses a part at this offset of the file, which has `size` bytes then.
-    pub(super) fn decompress(
+    /// Reads a part at this offset of the file, and decompresses it to at most `limit` bytes.
+    pub(super) fn read<R: Read>(
         self,
-        part: &[u8],
-        size: u32,
+        fields: &mut Fields<R>,
+        limit: u64,
         offset: u64,
     ) -> Result<Vec<u8>, TraceDatError> {
-        let size = u64::from(size);
+        let (compressed, size) = (u64::from(fields.u32()?), u64::from(fields.u32()?));
+        if size.max(compressed) > limit {
+            return Err(TraceDatError::TooLarge { offset, limit });
+        }
+        self.decompress(&fields.bytes(compressed)?, size, offset)
+    }
+
+    /// Decompresses a part at this offset of the file, which has `size` bytes then.
+    fn decompress(self, part: &[u8], size: u64, offset: u64) -> Result<Vec<u8>, TraceDatError> {
         let bytes = match self {
-            _ if size > MAX_BYTES => None,
             Self::None => None,
             Self::Zlib => read(flate2::read::ZlibDecoder::new(part), size).ok(),
             Self::Zstd => zstd(part, size).ok(),
@@ -73,7 +78,7 @@ mod tests {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
         encoder.write_all(&[7; 1000]).unwrap();
         let part = encoder.finish().unwrap();
-        let sizes = [1000, 999, 1001, 0, u32::MAX];
+        let sizes = [1000, 999, 1001, 0, u32::MAX.into()];
         let expected = [Some(1000), Some(999), None, Some(0), None];
         let found = sizes.map(|size| Compression::Zlib.decompress(&part, size, 5).ok());
         assert_eq!(found.map(|bytes| bytes.map(|bytes| bytes.len())), expected);
@@ -83,7 +88,7 @@ mod tests {
     #[test]
     fn zstd() {
         let part = zstd::encode_all(&[7; 1000][..], 3).unwrap();
-        let sizes = [1000, 999, 1001, 0, u32::MAX];
+        let sizes = [1000, 999, 1001, 0, u32::MAX.into()];
         let expected = [Some(1000), Some(999), None, Some(0), None];
         let found = sizes.map(|size| Compression::Zstd.decompress(&part, size, 5).ok());
         assert_eq!(found.map(|bytes| bytes.map(|bytes| bytes.len())), expected);

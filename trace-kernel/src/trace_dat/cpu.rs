@@ -10,6 +10,9 @@ use super::metadata::CpuData;
 use crate::byte_order::ByteOrder;
 use crate::page::{Missed, PageLayout, Position, RawEvent};
 
+/// The most bytes of a group of pages. trace-cmd compresses ten pages at a time.
+const MAX_GROUP: u64 = 16 << 20;
+
 /// Reads the events of a CPU, one page after another.
 #[derive(Debug)]
 pub(super) struct CpuEvents {
@@ -47,6 +50,11 @@ impl CpuEvents {
         }
     }
 
+    /// Returns how many bytes of pages are in memory.
+    pub(super) fn memory(&self) -> usize {
+        self.page.capacity() + self.pages.group.capacity()
+    }
+
     /// Returns the event that is next, with events that are missing before it and since when.
     pub(super) fn head(&self) -> Option<(RawEvent<'_>, (Missed, u64))> {
         let Head { time, id, offset, payload } = self.head.clone()?;
@@ -70,7 +78,10 @@ impl CpuEvents {
             }
             match self.pages.next(input)? {
                 Some(page) => self.begin(page)?,
-                None => return Ok(None),
+                None => {
+                    self.page = Vec::new();
+                    return Ok(None);
+                }
             }
         }
     }
@@ -159,6 +170,9 @@ impl Pages {
         let end = self.group.len().min(self.used + self.page_size);
         let page = self.group.get(self.used..end).unwrap_or_default().to_vec();
         self.used = end;
+        if end == self.group.len() {
+            (self.group, self.used) = (Vec::new(), 0);
+        }
         Ok(Some(page))
     }
 
@@ -172,7 +186,7 @@ impl Pages {
             return Ok(false);
         }
         input.seek(SeekFrom::Start(self.next))?;
-        let mut fields = Fields::new(input, self.order);
+        let mut fields = Fields::new(&mut *input, self.order);
         let left = match self.groups {
             Some(left) => left,
             None => {
@@ -181,11 +195,9 @@ impl Pages {
             }
         };
         let Some(left) = left.checked_sub(1) else { return Ok(false) };
-        let (compressed, size) = (fields.u32()?, fields.u32()?);
-        self.group = compression.decompress(&fields.bytes(compressed.into())?, size, self.next)?;
-        self.used = 0;
+        self.group = compression.read(&mut fields, MAX_GROUP, self.next)?;
         self.groups = Some(left);
-        self.next += 8 + u64::from(compressed);
+        self.next = input.stream_position()?;
         Ok(true)
     }
 }

@@ -22,6 +22,15 @@ pub enum TraceDatError {
         /// In bytes from the start of the file.
         offset: u64,
     },
+    /// Data at this place has more bytes than this crate reads at a time.
+    TooLarge {
+        /// In bytes from the start of the file.
+        offset: u64,
+        /// The most bytes that it may have.
+        limit: u64,
+    },
+    /// The pages of all CPUs that are read at a time have more bytes than this.
+    Memory(usize),
     /// A part of the file is malformed.
     Malformed(&'static str),
     /// The kernel's page or event header is unsupported.
@@ -46,6 +55,10 @@ impl fmt::Display for TraceDatError {
             Self::Version(version) => write!(f, "unsupported version {version:?} of trace.dat"),
             Self::Compression(name) => write!(f, "unsupported compression {name:?}"),
             Self::Compressed { offset } => write!(f, "malformed compressed data at {offset}"),
+            Self::TooLarge { offset, limit } => {
+                write!(f, "the data at {offset} has more than {limit} bytes")
+            }
+            Self::Memory(limit) => write!(f, "pages of the CPUs need more than {limit} bytes"),
             Self::Malformed(part) => write!(f, "malformed {part}"),
             Self::Format(error) => error.fmt(f),
             Self::Page { cpu, error } => write!(f, "malformed page of CPU {cpu}: {error}"),

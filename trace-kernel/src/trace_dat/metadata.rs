@@ -1,5 +1,6 @@
 //! The parts of a file before its pages, which both versions have.
 
+use std::collections::HashSet;
 use std::io::Read;
 
 use super::error::TraceDatError;
@@ -7,6 +8,9 @@ use super::fields::Fields;
 use crate::byte_order::ByteOrder;
 use crate::format::{check_event_header, page_layout, EventFormat};
 use crate::page::PageLayout;
+
+/// The most areas of pages in a file: one for each CPU of each buffer.
+const MAX_AREAS: usize = 16_384;
 
 /// What a file has before its pages.
 #[derive(Debug, Default)]
@@ -94,6 +98,32 @@ impl Metadata {
         let names = names.filter_map(|(thread, name)| Some((thread.parse().ok()?, name.into())));
         self.names.extend(names);
         Ok(())
+    }
+
+    /// Adds the areas of a buffer. Memory is proportional to their number, so each CPU has only one.
+    pub(super) fn add_buffer(&mut self, areas: Vec<CpuData>) -> Result<(), TraceDatError> {
+        let mut cpus = HashSet::new();
+        if !areas.iter().all(|area| cpus.insert(area.cpu)) {
+            return Err(TraceDatError::Malformed("buffer: a CPU is repeated"));
+        }
+        self.cpus.extend(areas);
+        match self.cpus.len() <= MAX_AREAS {
+            true => Ok(()),
+            false => Err(TraceDatError::Malformed("buffers: too many CPUs")),
+        }
+    }
+
+    /// Checks that no bytes of the file are pages of two CPUs: they would be decompressed twice.
+    pub(super) fn check_areas(&self) -> Result<(), TraceDatError> {
+        let areas = self.cpus.iter().filter(|area| area.size > 0);
+        let mut areas: Vec<_> = areas.map(|area| (area.offset, area.size)).collect();
+        areas.sort_unstable();
+        let starts = areas.iter().skip(1).map(|(start, _)| start);
+        let mut pairs = areas.iter().zip(starts);
+        match pairs.all(|((offset, size), next)| offset.saturating_add(*size) <= *next) {
+            true => Ok(()),
+            false => Err(TraceDatError::Malformed("buffers: data of CPUs overlap")),
+        }
     }
 
     /// Takes an option.

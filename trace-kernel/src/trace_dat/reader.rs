@@ -15,6 +15,9 @@ use crate::decode::Decoder;
 use crate::event::Entry;
 use crate::page::Missed;
 
+/// The most bytes of pages in memory. 256 CPUs with groups of ten pages of 64 KiB need 176 MiB.
+const MAX_MEMORY: usize = 256 << 20;
+
 /// A file of trace-cmd.
 #[derive(Debug)]
 pub struct TraceDat<R> {
@@ -24,6 +27,8 @@ pub struct TraceDat<R> {
     clock: String,
     ticks_per_second: Option<u64>,
     cpus: Vec<CpuEvents>,
+    /// The bytes of their pages in memory.
+    memory: usize,
     /// The time of the next event of each CPU, with its place in `cpus`.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
     /// The CPU of the event that was returned last.
@@ -49,15 +54,15 @@ impl<R: Read + Seek> TraceDat<R> {
     /// The file is of another format, malformed or truncated.
     pub fn open(mut input: R) -> Result<Self, TraceDatError> {
         let (mut metadata, compression) = metadata(&mut input)?;
+        metadata.check_areas()?;
         let layout = metadata.layout.ok_or(TraceDatError::Malformed("header: none"))?;
         let cpus = metadata.cpus.iter().map(|data| CpuEvents::new(data, layout, compression));
         let cpus = cpus.collect();
         let decoder = Decoder::new(metadata.order, metadata.formats.drain(..));
         let Metadata { names, clock, ticks_per_second, .. } = metadata;
-        let heads = BinaryHeap::new();
-        let current = None;
+        let (heads, current, memory) = (BinaryHeap::new(), None, 0);
         let mut file =
-            Self { input, decoder, names, clock, ticks_per_second, cpus, heads, current };
+            Self { input, decoder, names, clock, ticks_per_second, cpus, memory, heads, current };
         (0..file.cpus.len()).try_for_each(|cpu| file.advance(cpu))?;
         Ok(file)
     }
@@ -104,9 +109,13 @@ impl<R: Read + Seek> TraceDat<R> {
 
     fn advance(&mut self, index: usize) -> Result<(), TraceDatError> {
         let Some(cpu) = self.cpus.get_mut(index) else { return Ok(()) };
-        if let Some(time) = cpu.advance(&mut self.input)? {
-            self.heads.push(Reverse((time, index)));
+        self.memory -= cpu.memory();
+        let time = cpu.advance(&mut self.input)?;
+        self.memory += cpu.memory();
+        if self.memory > MAX_MEMORY {
+            return Err(TraceDatError::Memory(MAX_MEMORY));
         }
+        self.heads.extend(time.map(|time| Reverse((time, index))));
         Ok(())
     }
 }
@@ -134,7 +143,7 @@ fn metadata<R: Read + Seek>(input: &mut R) -> Result<(Metadata, Compression), Tr
             let compression = Compression::named(&fields.string()?)?;
             let _version = fields.string()?;
             let options = fields.u64()?;
-            version7::read(input, &mut metadata, compression, options)?;
+            version7::read(input, &mut metadata, (compression, options))?;
             Ok((metadata, compression))
         }
         _ => Err(TraceDatError::Version(version)),

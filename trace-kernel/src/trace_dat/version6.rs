@@ -60,10 +60,11 @@ fn cpu_data<R: Read>(
     metadata: &mut Metadata,
     cpus: u32,
 ) -> Result<(), TraceDatError> {
+    let mut areas = Vec::new();
     for cpu in 0..cpus {
-        let (offset, size) = (fields.u64()?, fields.u64()?);
         let cpu = cpu.try_into().map_err(|_| TraceDatError::Malformed("number of CPUs"))?;
-        metadata.cpus.push(CpuData { cpu, offset, size, is_compressed: false });
+        let (offset, size) = (fields.u64()?, fields.u64()?);
+        areas.push(CpuData { cpu, offset, size, is_compressed: false });
     }
-    Ok(())
+    metadata.add_buffer(areas)
 }
