@@ -85,5 +85,8 @@ pub fn trace_dat(bytes: &[u8]) {
             Err(error) => return assert!(!error.to_string().is_empty()),
         }
     }
+    for (cpu, missed, times) in file.missed_at_end() {
+        translator.missed(&mut writer, cpu, missed, times).expect("a record");
+    }
     translator.finish(&mut writer).expect("a record");
 }

@@ -47,6 +47,9 @@ impl<R: Read + Seek> Importer for TraceDatImporter<R> {
             self.start(archive)?;
         }
         let Some(item) = self.file.next().map_err(invalid)? else {
+            for (cpu, missed, times) in self.file.missed_at_end() {
+                self.translator.missed(archive, cpu, missed, times).map_err(into_io)?;
+            }
             self.translator.finish(archive).map_err(into_io)?;
             return Ok(false);
         };

@@ -1,5 +1,6 @@
 //! Files of trace-cmd that would need much memory or time.
 
+#[allow(dead_code)] // Other tests use the rest.
 #[path = "common/trace_dat.rs"]
 mod made;
 

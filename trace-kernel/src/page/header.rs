@@ -54,6 +54,17 @@ pub enum Missed {
     Count(u64),
 }
 
+impl Missed {
+    /// Returns the sum.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::None, missed) | (missed, Self::None) => missed,
+            (Self::Count(one), Self::Count(two)) => Self::Count(one.saturating_add(two)),
+            _ => Self::Unknown,
+        }
+    }
+}
+
 impl PageLayout {
     pub(crate) fn is_possible(&self) -> bool {
         self.commit_offset >= 8

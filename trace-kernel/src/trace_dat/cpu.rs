@@ -26,6 +26,8 @@ pub(super) struct CpuEvents {
     head: Option<Head>,
     /// Events that are missing before `head`, since the time of the event before.
     missed: (Missed, u64),
+    /// The time of the last page.
+    page_time: u64,
 }
 
 /// An event of the current page.
@@ -38,8 +40,18 @@ struct Head {
 }
 
 impl CpuEvents {
-    pub(super) fn new(data: &CpuData, layout: PageLayout, compression: Compression) -> Self {
-        Self {
+    /// `layout` is that of the file, for buffers without a page size.
+    pub(super) fn new(
+        data: &CpuData,
+        layout: PageLayout,
+        compression: Compression,
+    ) -> Result<Self, TraceDatError> {
+        let page_size = data.page_size.unwrap_or(layout.page_size);
+        let layout = PageLayout { page_size, ..layout };
+        if !layout.is_possible() {
+            return Err(TraceDatError::Malformed("buffer: page size"));
+        }
+        Ok(Self {
             cpu: data.cpu,
             pages: Pages::new(data, layout, compression),
             layout,
@@ -47,7 +59,8 @@ impl CpuEvents {
             position: None,
             head: None,
             missed: (Missed::None, 0),
-        }
+            page_time: 0,
+        })
     }
 
     /// Returns how many bytes of pages are in memory.
@@ -59,6 +72,20 @@ impl CpuEvents {
     pub(super) fn head(&self) -> Option<(RawEvent<'_>, (Missed, u64))> {
         let Head { time, id, offset, payload } = self.head.clone()?;
         Some((RawEvent { time, id, payload: self.page.get(payload)?, offset }, self.missed))
+    }
+
+    /// Returns the events that are missing after the last event, and between which times.
+    pub(super) fn missed_at_end(&self) -> (Missed, (u64, u64)) {
+        let (missed, since) = self.missed;
+        match self.head {
+            None => (missed, (since, self.page_time.max(since))),
+            Some(_) => (Missed::None, (since, since)),
+        }
+    }
+
+    /// Frees the pages after an error.
+    pub(super) fn clear(&mut self) {
+        (self.page, self.pages.group) = (Vec::new(), Vec::new());
     }
 
     /// Moves to the next event, and returns its time.
@@ -79,7 +106,7 @@ impl CpuEvents {
             match self.pages.next(input)? {
                 Some(page) => self.begin(page)?,
                 None => {
-                    self.page = Vec::new();
+                    self.clear();
                     return Ok(None);
                 }
             }
@@ -89,9 +116,8 @@ impl CpuEvents {
     fn begin(&mut self, bytes: Vec<u8>) -> Result<(), TraceDatError> {
         let cpu = self.cpu;
         let page = self.layout.parse(&bytes).map_err(|error| TraceDatError::Page { cpu, error })?;
-        if page.missed != Missed::None {
-            self.missed.0 = page.missed;
-        }
+        self.missed.0 = self.missed.0.and(page.missed);
+        self.page_time = page.time;
         self.position = Some(page.events().position());
         self.page = bytes;
         Ok(())

@@ -32,6 +32,8 @@ pub(super) struct CpuData {
     pub(super) offset: u64,
     pub(super) size: u64,
     pub(super) is_compressed: bool,
+    /// The bytes of a page, if the file has them for the buffer.
+    pub(super) page_size: Option<usize>,
 }
 
 /// The options that both versions have, by their numbers in either.

@@ -33,6 +33,8 @@ pub struct TraceDat<R> {
     heads: BinaryHeap<Reverse<(u64, usize)>>,
     /// The CPU of the event that was returned last.
     current: Option<usize>,
+    /// The first error of a CPU, which is returned after the events of the others.
+    error: Option<TraceDatError>,
 }
 
 /// An event, and events that are missing before it on its CPU.
@@ -57,13 +59,22 @@ impl<R: Read + Seek> TraceDat<R> {
         metadata.check_areas()?;
         let layout = metadata.layout.ok_or(TraceDatError::Malformed("header: none"))?;
         let cpus = metadata.cpus.iter().map(|data| CpuEvents::new(data, layout, compression));
-        let cpus = cpus.collect();
+        let cpus = cpus.collect::<Result<_, _>>()?;
         let decoder = Decoder::new(metadata.order, metadata.formats.drain(..));
         let Metadata { names, clock, ticks_per_second, .. } = metadata;
-        let (heads, current, memory) = (BinaryHeap::new(), None, 0);
-        let mut file =
-            Self { input, decoder, names, clock, ticks_per_second, cpus, memory, heads, current };
-        (0..file.cpus.len()).try_for_each(|cpu| file.advance(cpu))?;
+        let mut file = Self {
+            input,
+            decoder,
+            names,
+            clock,
+            ticks_per_second,
+            cpus,
+            memory: 0,
+            heads: BinaryHeap::new(),
+            current: None,
+            error: None,
+        };
+        (0..file.cpus.len()).for_each(|cpu| file.advance(cpu));
         Ok(file)
     }
 
@@ -78,8 +89,10 @@ impl<R: Read + Seek> TraceDat<R> {
     #[must_use]
     pub fn ticks_per_second(&self) -> Option<u64> {
         match &*self.clock {
-            "x86-tsc" | "counter" | "tsc2nsec" => self.ticks_per_second,
-            _ => Some(1_000_000_000),
+            "" | "local" | "global" | "uptime" | "perf" | "mono" | "mono_raw" | "boot" | "tai" => {
+                Some(1_000_000_000)
+            }
+            _ => self.ticks_per_second,
         }
     }
 
@@ -88,7 +101,17 @@ impl<R: Read + Seek> TraceDat<R> {
         self.names.iter().map(|(thread, name)| (*thread, &**name))
     }
 
-    /// Returns the next event.
+    /// Returns the events that are missing after the last event of a CPU: the CPU, their number,
+    /// and between which times. [`next`](Self::next) has returned all events before.
+    pub fn missed_at_end(&self) -> impl Iterator<Item = (u16, Missed, (u64, u64))> + '_ {
+        self.cpus.iter().filter_map(|cpu| {
+            let (missed, times) = cpu.missed_at_end();
+            (missed != Missed::None).then_some((cpu.cpu, missed, times))
+        })
+    }
+
+    /// Returns the next event. After an error of a CPU, the events of the others are returned
+    /// before the error.
     ///
     /// # Errors
     ///
@@ -96,9 +119,11 @@ impl<R: Read + Seek> TraceDat<R> {
     #[allow(clippy::should_implement_trait)] // The event borrows from the file.
     pub fn next(&mut self) -> Result<Option<Item<'_>>, TraceDatError> {
         if let Some(cpu) = self.current.take() {
-            self.advance(cpu)?;
+            self.advance(cpu);
         }
-        let Some(Reverse((_, index))) = self.heads.pop() else { return Ok(None) };
+        let Some(Reverse((_, index))) = self.heads.pop() else {
+            return self.error.take().map_or(Ok(None), Err);
+        };
         self.current = Some(index);
         let cpu = self.cpus.get(index);
         Ok(cpu.and_then(|cpu| {
@@ -107,16 +132,22 @@ impl<R: Read + Seek> TraceDat<R> {
         }))
     }
 
-    fn advance(&mut self, index: usize) -> Result<(), TraceDatError> {
-        let Some(cpu) = self.cpus.get_mut(index) else { return Ok(()) };
+    fn advance(&mut self, index: usize) {
+        let Some(cpu) = self.cpus.get_mut(index) else { return };
         self.memory -= cpu.memory();
-        let time = cpu.advance(&mut self.input)?;
-        self.memory += cpu.memory();
-        if self.memory > MAX_MEMORY {
-            return Err(TraceDatError::Memory(MAX_MEMORY));
+        let time = cpu.advance(&mut self.input);
+        let time = match self.memory + cpu.memory() > MAX_MEMORY {
+            true => Err(TraceDatError::Memory(MAX_MEMORY)),
+            false => time,
+        };
+        match time {
+            Ok(time) => self.heads.extend(time.map(|time| Reverse((time, index)))),
+            Err(error) => {
+                cpu.clear();
+                self.error.get_or_insert(error);
+            }
         }
-        self.heads.extend(time.map(|time| Reverse((time, index))));
-        Ok(())
+        self.memory += cpu.memory();
     }
 }
 

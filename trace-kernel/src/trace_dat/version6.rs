@@ -64,7 +64,7 @@ fn cpu_data<R: Read>(
     for cpu in 0..cpus {
         let cpu = cpu.try_into().map_err(|_| TraceDatError::Malformed("number of CPUs"))?;
         let (offset, size) = (fields.u64()?, fields.u64()?);
-        areas.push(CpuData { cpu, offset, size, is_compressed: false });
+        areas.push(CpuData { cpu, offset, size, is_compressed: false, page_size: None });
     }
     metadata.add_buffer(areas)
 }

@@ -110,14 +110,15 @@ impl<R: Read + Seek> Sections<'_, R> {
     fn buffer(&mut self, metadata: &mut Metadata, data: &[u8]) -> Result<(), TraceDatError> {
         let mut fields = Fields::new(data, self.order);
         let (offset, _name, clock) = (fields.u64()?, fields.string()?, fields.string()?);
-        let (_page_size, cpus) = (fields.u32()?, fields.u32()?);
+        let (page_size, cpus) = (fields.u32()? as usize, fields.u32()?);
+        let page_size = Some(page_size).filter(|size| *size > 0);
         let (_, flags) = self.header(offset)?;
         let is_compressed = flags & COMPRESSED != 0;
         let mut areas = Vec::new();
         for _ in 0..cpus {
             let (cpu, offset, size) = (fields.u32()?, fields.u64()?, fields.u64()?);
             let cpu = cpu.try_into().map_err(|_| TraceDatError::Malformed("number of a CPU"))?;
-            areas.push(CpuData { cpu, offset, size, is_compressed });
+            areas.push(CpuData { cpu, offset, size, is_compressed, page_size });
         }
         let (is_first, clock) = (metadata.cpus.is_empty(), chosen(&clock));
         metadata.add_buffer(areas)?;
