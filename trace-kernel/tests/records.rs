@@ -155,6 +155,62 @@ fn calls_and_interrupts() {
     assert_eq!(records(&events), expected);
 }
 
+/// The exit of `rt_sigreturn` has the number -1.
+#[test]
+fn a_system_call_ends_without_its_number() {
+    let events = [
+        Event::SyscallEnter { number: 15, arguments: [0; 6] },
+        Event::SyscallExit { number: -1, result: 3 },
+        Event::IrqEnter { irq: 9, name: "disk" },
+        Event::IrqExit { irq: -1, is_handled: true },
+    ];
+    let zeros = "arg0=0 arg1=0 arg2=0 arg3=0 arg4=0 arg5=0";
+    let expected = format!("1 0.7 kernel:syscall syscall 15 to 2 number=15 {zeros} result=3");
+    let lines = records(&events);
+    assert_eq!((&lines[0], lines.len()), (&expected, 3));
+}
+
+/// Only `task_newtask` reports the process of a new thread.
+#[test]
+fn the_process_of_a_reused_thread_id() {
+    let events = [
+        Event::NewTask { child: 8, name: "a", is_in_process: false },
+        Event::Fork { child: 8, name: "a" },
+        Event::Rename { thread: 8, name: "b" },
+        Event::Fork { child: 8, name: "c" },
+        Event::Rename { thread: 8, name: "d" },
+    ];
+    let expected = [
+        "#8 is a process=#8",
+        "2 0.7 kernel:tasks fork instant child=#8",
+        "#8 is b process=#8",
+        "3 8.8 kernel:tasks rename instant name=b",
+        "#8 is c",
+        "4 0.7 kernel:tasks fork instant child=#8",
+        "#8 is d",
+        "5 0.8 kernel:tasks rename instant name=d",
+    ];
+    assert_eq!(records(&events), expected);
+}
+
+#[test]
+fn names_of_formats_are_cut() {
+    let name = "n".repeat(40_000);
+    let format =
+        format!("name: {name}\nID: 5\nformat:\n\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n");
+    let format = EventFormat::parse("sub", &format).unwrap();
+    let event = Event::Other { format: &format, payload: b"", order: ByteOrder::Little };
+    let lines = records(&[event; 10]);
+    assert!(lines.len() == 10 && lines[9].starts_with("10 0.7 kernel:event:sub/nnn"));
+    // Labels within the limit are written once.
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for ticks in 1..=10 {
+        let entry = Entry { ticks, cpu: 1, thread: 7, event };
+        Translator::default().entry(&mut writer, &entry).unwrap();
+    }
+    assert!(writer.into_inner().len() < 100_000);
+}
+
 #[test]
 fn a_thread_ends_in_a_system_call() {
     let arguments = [0; 6];

@@ -57,9 +57,10 @@ impl File {
 }
 
 type Events = Vec<(u64, u16, Missed, u64)>;
+type AtEnd = Vec<(u16, Missed, (u64, u64))>;
 
 /// Returns the events of a file with what is missing before them, the end, and the error.
-fn read(bytes: &[u8]) -> (Events, Vec<(u16, Missed, (u64, u64))>, Option<String>) {
+fn read(bytes: &[u8]) -> (Events, AtEnd, Option<String>) {
     let mut file = TraceDat::open(Cursor::new(bytes)).unwrap();
     let mut events = Vec::new();
     let error = loop {

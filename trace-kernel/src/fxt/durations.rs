@@ -15,6 +15,9 @@ const CPUS: u64 = ARTIFICIAL_KOID_BIT | 1 << 30;
 /// The most durations that are open at a time.
 const MAX_OPEN: usize = 1 << 16;
 
+/// The number at the exit of `rt_sigreturn`.
+const NO_SYSCALL: i64 = -1;
+
 /// Durations that have begun, by their thread.
 #[derive(Debug, Default)]
 pub(super) struct Durations {
@@ -73,7 +76,7 @@ impl Durations {
         }
     }
 
-    /// Ends a duration, and writes it if its begin is there.
+    /// Ends a duration, and writes it if its begin is there. [`NO_SYSCALL`] ends any system call.
     pub(super) fn end<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
@@ -83,7 +86,8 @@ impl Durations {
         result: Option<Argument<'_>>,
     ) -> Result<(), WriteError> {
         let open = self.open.remove(&(place.thread, kind));
-        open.filter(|open| open.number == number).map_or(Ok(()), |open| {
+        let is_any = kind == Kind::Syscall && number == NO_SYSCALL;
+        open.filter(|open| is_any || open.number == number).map_or(Ok(()), |open| {
             write(writer, (place, kind), &open, EventKind::DurationComplete { end }, result)
         })
     }

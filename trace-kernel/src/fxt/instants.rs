@@ -35,9 +35,9 @@ pub(super) fn event<'a>(
     kind: EventKind,
     arguments: &'a [Argument<'a>],
 ) -> Event<'a> {
-    let name = cut_str(name, MAX_STRING_BYTES).into();
+    let [category, name] = [category, name].map(|text| cut_str(text, MAX_STRING_BYTES).into());
     let (thread, arguments) = (Thread::Inline(thread), arguments.into());
-    Event { ticks, thread, category: category.into(), name, kind, arguments }
+    Event { ticks, thread, category, name, kind, arguments }
 }
 
 /// Writes an instant with the fields of an event.

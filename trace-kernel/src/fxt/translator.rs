@@ -1,5 +1,6 @@
 //! The state between events and records.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use trace_format::notes::{CATEGORY, RECORDS_DROPPED};
@@ -16,12 +17,17 @@ use crate::page::Missed;
 const SCHED: &str = "kernel:sched";
 const TASKS: &str = "kernel:tasks";
 
+/// The most threads that wait for their `sched_process_fork`.
+const MAX_CREATED: usize = 1 << 16;
+
 /// Writes the records of events, which have to be in the order of time.
 #[derive(Debug, Default)]
 pub struct Translator {
     threads: Threads,
     wakeups: Wakeups,
     durations: Durations,
+    /// Threads with a `task_newtask`, which `sched_process_fork` follows.
+    created: HashSet<u64>,
 }
 
 impl Translator {
@@ -142,12 +148,19 @@ impl Translator {
             | Event::Wakeup { task, .. }
             | Event::Migrate { task, .. }
             | Event::Exit { task } => note(task.thread, None, task.name),
-            Event::Fork { child, name } => note(child, None, name),
+            Event::Fork { child, name } => {
+                // The id may be that of a thread that has ended, if `task_newtask` is not there.
+                if !self.created.remove(&child) {
+                    self.threads.remove(child);
+                }
+                self.threads.note(writer, child, None, name).map(drop)
+            }
             Event::Rename { thread, name } => note(thread, None, name),
             Event::NewTask { child, name, is_in_process } => {
                 let parent = self.threads.koids(entry.thread).process;
                 let process = if is_in_process { parent } else { child };
                 self.threads.remove(child);
+                self.remember(child);
                 let process = Some(process).filter(|process| *process != 0);
                 self.threads.note(writer, child, process, name).map(drop)
             }
@@ -155,6 +168,13 @@ impl Translator {
             Event::Exec { thread, .. } => note(thread, Some(thread), ""),
             _ => Ok(()),
         }
+    }
+
+    fn remember(&mut self, created: u64) {
+        if self.created.len() >= MAX_CREATED {
+            self.created.clear();
+        }
+        self.created.insert(created);
     }
 
     fn interrupt<W: Write>(
