@@ -3,12 +3,15 @@
 //! The pages of a CPU are one after another in a file, so all of it has to be there before the
 //! events of all CPUs can be put in the order of time. It waits in a temporary file.
 
-use std::io::{self, Read, Seek};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 
 use trace_analyze::input::{imported, into_io, Importer, InputFormat};
 use trace_format::{Log, Thread, ThreadKoids, Writer};
 use trace_kernel::fxt::Translator;
-use trace_kernel::trace_dat::{TraceDat as File, TraceDatError, MAGIC};
+use trace_kernel::trace_dat::{self, TraceDatError, MAGIC};
+
+use crate::error::temporary;
 
 /// A file of trace-cmd as an input.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,17 +27,31 @@ impl InputFormat for TraceDat {
     }
 
     fn open<'a>(&self, mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
-        let mut copy = tempfile::tempfile()?;
+        let mut copy = Copy(tempfile::tempfile().map_err(temporary)?);
         io::copy(&mut input, &mut copy)?;
-        copy.rewind()?;
-        let file = File::open(io::BufReader::new(copy)).map_err(invalid)?;
+        let Copy(mut copy) = copy;
+        copy.rewind().map_err(temporary)?;
+        let file = trace_dat::TraceDat::open(io::BufReader::new(copy)).map_err(invalid)?;
         let (translator, is_started, message) = (Translator::default(), false, None);
         imported(TraceDatImporter { file, translator, is_started, message })
     }
 }
 
+/// A temporary file, whose errors differ from those of the input.
+struct Copy(File);
+
+impl Write for Copy {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(temporary)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(temporary)
+    }
+}
+
 struct TraceDatImporter<R> {
-    file: File<R>,
+    file: trace_dat::TraceDat<R>,
     translator: Translator,
     is_started: bool,
     /// A log message at the time of the first event.

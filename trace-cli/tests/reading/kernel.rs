@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::harness::Place;
+use crate::harness::{Place, Run};
 
 /// Returns the path of a file of `trace-kernel`'s tests.
 fn file(name: &str) -> String {
@@ -57,4 +57,13 @@ fn a_truncated_recording() {
         assert!(run.stderr.contains("cannot read cut.dat: the file is truncated"), "{run:?}");
     }
     assert_eq!(place.names(), ["cut.dat"]);
+}
+
+#[test]
+fn no_place_for_the_temporary_file() {
+    let place = Place::new();
+    let mut process = place.command(&["convert", &file("v6.dat"), "-o", "out.fxt"]);
+    let run = Run::of(process.env("TMPDIR", "/missing").output().unwrap());
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stderr.contains("a temporary file in /missing"), "{run:?}");
 }
