@@ -102,7 +102,7 @@ impl Metadata {
         Ok(())
     }
 
-    /// Adds the areas of a buffer. Memory is proportional to their number, so each CPU has only one.
+    /// Adds the areas of a buffer. Each CPU has one, as memory is proportional to their number.
     pub(super) fn add_buffer(&mut self, areas: Vec<CpuData>) -> Result<(), TraceDatError> {
         let mut cpus = HashSet::new();
         if !areas.iter().all(|area| cpus.insert(area.cpu)) {
