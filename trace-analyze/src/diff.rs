@@ -30,7 +30,8 @@
 //! times as far for operations and flows, which wait for each other. The shortest quarter of the
 //! durations has to agree, because other programs lengthen some durations but rarely all.
 //!
-//! A row in fewer than 3 of several runs of a side is `rare` instead of unclear.
+//! A row in fewer than 3 of several runs of a side is `rare` instead of unclear, unless another run
+//! has joined its name with others, because the archive has too many names.
 //!
 //! **Clock.** The clock's tick is found in the shortest durations. An interval is never narrower
 //! than a tick.
@@ -89,7 +90,7 @@ struct Rows<'a> {
     /// The estimate for the 99th percentile.
     tail: Option<Estimate>,
     is_minor: bool,
-    /// Whether it is joined with others on the side that has no such row.
+    /// Whether a run without the row has joined its name with others.
     is_joined: bool,
 }
 
@@ -136,12 +137,12 @@ pub fn compare(before: &[Report], after: &[Report], options: &Options) -> Vec<Ch
     changes
 }
 
-/// Marks the rows whose name is joined with others on a side.
+/// Marks the rows whose name is joined with others in a run.
 fn mark_joined(rows: &mut BTreeMap<Key<'_>, Rows<'_>>, before: &[Report], after: &[Report]) {
     for ((_, category, name), rows) in rows.iter_mut() {
         let has_joined = |report: &Report| report.joined.contains(category, name);
-        rows.is_joined = rows.before.is_empty() && before.iter().any(has_joined)
-            || rows.after.is_empty() && after.iter().any(has_joined);
+        rows.is_joined = rows.before.len() < before.len() && before.iter().any(has_joined)
+            || rows.after.len() < after.len() && after.iter().any(has_joined);
     }
 }
 
@@ -219,7 +220,7 @@ impl Rows<'_> {
 
     fn verdict(&self, level: f64, options: &Options) -> Verdict {
         match (&self.before[..], &self.after[..], &self.estimate) {
-            _ if self.is_joined => Verdict::Unclear,
+            (.., None) if self.is_joined => Verdict::Unclear,
             ([], ..) => Verdict::New,
             (_, [], _) => Verdict::Gone,
             (.., None) => Verdict::Unclear,
@@ -229,6 +230,7 @@ impl Rows<'_> {
 
     fn runs_needed(&self, runs: (usize, usize), level: f64, options: &Options) -> Option<usize> {
         match (runs, &self.estimate) {
+            (_, None) if self.is_joined => None,
             ((1, 1), _) | (_, None) => Some(ADVISED_RUNS),
             (_, Some(estimate)) => plan::runs_needed(estimate, self.runs(), level, options),
         }

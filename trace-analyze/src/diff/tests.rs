@@ -1,4 +1,5 @@
 use super::*;
+use crate::stats::JoinedNames;
 use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
 
 pub(super) const SECOND: u64 = 1_000_000_000;
@@ -349,26 +350,33 @@ fn archives_are_read_with_times() {
     }
 }
 
+/// Returns an archive of durations one after the other.
+fn archive<'a>(durations: impl IntoIterator<Item = (&'a str, u64)>) -> Report {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    let mut ticks = 0;
+    for (name, nanos) in durations {
+        let thread = Thread::Inline(ThreadKoids::new(1, 1));
+        let (category, name, arguments) = ("app".into(), name.into(), Arguments::NONE);
+        let kind = EventKind::DurationComplete { end: ticks + nanos };
+        let event = Event { ticks, thread, category, name, kind, arguments };
+        ticks += nanos;
+        writer.record(&event.into()).unwrap();
+    }
+    read(Reader::new(&writer.into_inner()[..])).unwrap()
+}
+
+fn names(number: u64) -> Vec<String> {
+    (0..number).map(|number| format!("name {number}")).collect()
+}
+
 /// Joined names are those with the least time. They are neither new nor gone.
 #[test]
 fn names_beyond_the_limit_are_joined() {
-    let archive = |names: u64, short: u64| {
-        let mut writer = Writer::new(Vec::new()).unwrap();
-        let mut ticks = 0;
-        let mut duration = |name: &str, nanos| {
-            let thread = Thread::Inline(ThreadKoids::new(1, 1));
-            let (category, name, arguments) = ("app".into(), name.into(), Arguments::NONE);
-            let kind = EventKind::DurationComplete { end: ticks + nanos };
-            let event = Event { ticks, thread, category, name, kind, arguments };
-            ticks += nanos;
-            writer.record(&event.into()).unwrap();
-        };
-        duration("first", 1_000_000);
-        duration("short", short);
-        (0..names).for_each(|number| duration(&format!("name {number}"), 1000 + number));
-        duration("last", 1_000_000);
-        duration("short", short);
-        read(Reader::new(&writer.into_inner()[..])).unwrap()
+    let archive = |number: u64, short: u64| {
+        let names = names(number);
+        let names = names.iter().zip(1000..).map(|(name, nanos)| (&name[..], nanos));
+        let first = [("first", 1_000_000), ("short", short)];
+        archive(first.into_iter().chain(names).chain([("last", 1_000_000), ("short", short)]))
     };
     let (before, after) = (archive(70_000, 1), archive(10, 1_000_000));
     assert_eq!(
@@ -384,4 +392,22 @@ fn names_beyond_the_limit_are_joined() {
     assert_eq!((verdict("first"), verdict("last")), (Verdict::Unclear, Verdict::Unclear));
     assert_eq!((verdict("short"), verdict("name 69999")), (Verdict::Unclear, Verdict::Gone));
     assert_eq!(verdict("name 1"), Verdict::Minor);
+}
+
+/// A run without a row has the name if it is joined there.
+#[test]
+fn a_name_that_some_runs_joined_is_not_rare() {
+    let names = names(1 << 16);
+    let many = names.iter().map(|name| (&name[..], 2000));
+    let joined = archive([("work", 1000)].into_iter().chain(many).chain([("last", 1)])).joined;
+    assert!(joined.contains("app", "work"));
+    let run = |has_row: bool| Report {
+        joined: if has_row { JoinedNames::default() } else { joined.clone() },
+        ..report(has_row.then(|| row("work", SECOND, &[1e6; 100])).into_iter().collect())
+    };
+    let verdict = |before: [bool; 5]| {
+        compare(&before.map(run), &[true; 5].map(run), &Options::default())[0].verdict
+    };
+    assert_eq!(verdict([true, true, false, false, false]), Verdict::Unclear);
+    assert_eq!(verdict([true, true, true, true, false]), Verdict::Alike);
 }
