@@ -92,6 +92,9 @@ struct Rows<'a> {
     is_minor: bool,
     /// Whether a run without the row has joined its name with others.
     is_joined: bool,
+    /// The total time of the runs that joined the name but where it took much time, before and
+    /// after.
+    joined_nanos: (u64, u64),
 }
 
 /// Reads an archive to compare it.
@@ -109,10 +112,12 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Report, ReadError> {
 pub fn compare(before: &[Report], after: &[Report], options: &Options) -> Vec<Change> {
     let mut rows: BTreeMap<Key<'_>, Rows<'_>> = BTreeMap::new();
     for (kind, row) in before.iter().flat_map(rows_of) {
-        rows.entry((kind, &row.category, &row.name)).or_default().before.push(row);
+        let rows = rows.entry((kind, &row.category, &row.name)).or_default();
+        push(&mut rows.before, &mut rows.joined_nanos.0, row);
     }
     for (kind, row) in after.iter().flat_map(rows_of) {
-        rows.entry((kind, &row.category, &row.name)).or_default().after.push(row);
+        let rows = rows.entry((kind, &row.category, &row.name)).or_default();
+        push(&mut rows.after, &mut rows.joined_nanos.1, row);
     }
     mark_joined(&mut rows, before, after);
     let runs = (before.len(), after.len());
@@ -135,6 +140,14 @@ pub fn compare(before: &[Report], after: &[Report], options: &Options) -> Vec<Ch
     let mut changes: Vec<Change> = rows.into_iter().map(change).collect();
     changes.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
     changes
+}
+
+/// Adds a row with lengths to the list, or the total time of a joined name to the sum.
+fn push<'a>(rows: &mut Vec<&'a Row>, joined_nanos: &mut u64, row: &'a Row) {
+    match row.joined_nanos {
+        0 => rows.push(row),
+        nanos => *joined_nanos = joined_nanos.saturating_add(nanos),
+    }
 }
 
 /// Marks the rows whose name is joined with others in a run.
@@ -212,10 +225,12 @@ impl Rows<'_> {
 
     /// Returns the total time in a run, of the side that has more.
     fn total(&self, runs: (usize, usize)) -> f64 {
-        let of = |rows: &[&Row], runs: usize| {
-            rows.iter().map(|row| row.lengths.sum() as f64).sum::<f64>() / runs.max(1) as f64
+        let of = |rows: &[&Row], joined_nanos: u64, runs: usize| {
+            let nanos = rows.iter().map(|row| row.lengths.sum() as f64).sum::<f64>();
+            (nanos + joined_nanos as f64) / runs.max(1) as f64
         };
-        of(&self.before, runs.0).max(of(&self.after, runs.1))
+        let joined = self.joined_nanos;
+        of(&self.before, joined.0, runs.0).max(of(&self.after, joined.1, runs.1))
     }
 
     fn verdict(&self, level: f64, options: &Options) -> Verdict {

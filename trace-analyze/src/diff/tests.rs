@@ -394,6 +394,22 @@ fn names_beyond_the_limit_are_joined() {
     assert_eq!(verdict("name 1"), Verdict::Minor);
 }
 
+/// A name takes most of its time after it was joined, in both archives.
+#[test]
+fn a_joined_name_with_much_time_is_unclear() {
+    let run = |nanos: u64| {
+        let names = names(1 << 16);
+        let once = names.iter().map(|name| (&name[..], 2000));
+        archive([("handler", 1000)].into_iter().chain(once).chain([("handler", nanos); 1000]))
+    };
+    let changes = compare(&[run(1_000_000)], &[run(2_000_000)], &Options::default());
+    let handler = changes.iter().find(|change| change.name == "handler").expect("a row");
+    assert_eq!((handler.verdict, handler.runs_needed), (Verdict::Unclear, None));
+    assert!(handler.may_be_slower_than(0.05));
+    let is_unclear = |change: &&Change| change.verdict == Verdict::Unclear;
+    assert_eq!(changes.iter().filter(is_unclear).count(), 1);
+}
+
 /// A run without a row has the name if it is joined there.
 #[test]
 fn a_name_that_some_runs_joined_is_not_rare() {

@@ -113,7 +113,7 @@ impl<'s> Collector<'s> {
             EventKind::Instant { .. } => {
                 let group = groups.of(thread);
                 let label = catalog.label(item, event.category, event.name);
-                self.instants.row(group, label).lengths.add(0);
+                self.instants.add(group, label, 0);
             }
             EventKind::Counter { id } => {
                 let group = groups.of(ThreadKoids::new(thread.process, 0));
@@ -163,8 +163,7 @@ impl Durations<'_> {
     #[inline]
     fn add(&mut self, span: &Span) {
         let group = self.groups.of(span.koids);
-        let row = self.rows.row(group, span.label);
-        row.lengths.add(span.nanos());
+        let row = self.rows.add(group, span.label, span.nanos());
         if let Some(sample) = &mut row.sample {
             sample.add(span.rate.to_nanos(span.begin), span.nanos());
         }

@@ -1,8 +1,9 @@
-//! Names without a row.
+//! Names without lengths.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The names with the least total time, if an archive has too many names to compare.
+/// The names without lengths, if an archive has too many names to compare. They had the least total
+/// time when they were joined.
 #[derive(Debug, Clone, Default)]
 pub struct JoinedNames {
     /// Hashes of categories and names, sorted. A name takes 8 bytes.
@@ -17,7 +18,7 @@ impl JoinedNames {
         self.hashes.len() as u64
     }
 
-    /// Returns whether all names have a row.
+    /// Returns whether all names have lengths.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()

@@ -65,8 +65,8 @@ impl Groups {
 /// The most rows with samples. An archive with more names is read in bounded memory.
 const MAX_SAMPLED: usize = 1 << 16;
 
-/// The place of the row that joined names share.
-const JOINED: u32 = 0;
+/// The least names with a row after others are joined.
+const MIN_SAMPLED: usize = MAX_SAMPLED / 2;
 
 /// Rows of one kind.
 #[derive(Debug, Default)]
@@ -76,7 +76,10 @@ pub(super) struct Table {
     rows: Vec<Entry>,
     /// Whether rows have samples. Rows with the least total time are then joined.
     is_sampled: bool,
-    has_joined: bool,
+    /// The total time of each joined name.
+    joined: DenseMap<u64>,
+    /// The row that joined names share.
+    shared: Entry,
 }
 
 /// A row without its names.
@@ -88,6 +91,8 @@ pub(super) struct Entry {
     pub(super) self_nanos: u64,
     pub(super) on_cpu_nanos: Option<u64>,
     pub(super) sample: Option<Sample>,
+    /// The total time, if the name is joined.
+    joined_nanos: u64,
 }
 
 impl Entry {
@@ -109,70 +114,83 @@ impl Table {
         Self { is_sampled, ..Self::default() }
     }
 
-    /// Returns the row for a group and a label.
+    /// Adds a length to the row for a group and a label. Returns the row.
     #[inline]
-    pub(super) fn row(&mut self, group: u32, label: LabelId) -> &mut Entry {
+    pub(super) fn add(&mut self, group: u32, label: LabelId, length: u64) -> &mut Entry {
         let key = u64::from(group) << 32 | u64::from(label.0);
-        let next = self.rows.len() as u32;
-        let id = *self.ids.entry(key).or_insert(next);
-        if id == next {
-            return self.new_row(key);
-        }
-        self.rows.get_mut(id as usize).expect("`ids` has places of `rows` only")
+        let row = match self.ids.get(&key) {
+            Some(id) => self.rows.get_mut(*id as usize).expect("`ids` has places of `rows` only"),
+            None => self.other_row(key, length),
+        };
+        row.lengths.add(length);
+        row
     }
 
     /// Adds an operation or a flow to its row.
     pub(super) fn link(&mut self, groups: &mut Groups, begin: &Edge<ThreadKoids>, end: u64) {
-        let row = self.row(groups.of(begin.value), begin.label);
         let length = end.saturating_sub(begin.nanos);
-        row.lengths.add(length);
+        let row = self.add(groups.of(begin.value), begin.label, length);
         if let Some(sample) = &mut row.sample {
             sample.add(begin.nanos, length);
         }
     }
 
-    #[cold]
+    /// Returns the row of a joined name, or a new one.
+    #[inline(never)]
+    fn other_row(&mut self, key: u64, length: u64) -> &mut Entry {
+        match self.joined.get_mut(&key) {
+            Some(nanos) => {
+                *nanos = nanos.saturating_add(length);
+                &mut self.shared
+            }
+            None => self.new_row(key),
+        }
+    }
+
     fn new_row(&mut self, key: u64) -> &mut Entry {
         if self.is_sampled && self.rows.len() >= MAX_SAMPLED {
             self.join_rows();
-            self.ids.insert(key, self.rows.len() as u32);
         }
+        self.ids.insert(key, self.rows.len() as u32);
         let sample = self.is_sampled.then(Sample::default);
         self.rows.push(Entry { key, sample, ..Entry::default() });
         self.rows.last_mut().expect("a row was added")
     }
 
-    /// Joins the half of the rows that has the least total time. A joined name stays joined, so
-    /// that the other rows are complete.
+    /// Joins the half of the rows that has the least total time so far. A joined name stays joined,
+    /// so that the other rows are complete.
     fn join_rows(&mut self) {
-        let mut joined = Entry::default();
-        if self.has_joined {
-            joined = self.rows.swap_remove(JOINED as usize);
-        }
-        self.has_joined = true;
         self.rows.sort_unstable_by_key(|row| Reverse(row.lengths.sum()));
-        for row in self.rows.drain(MAX_SAMPLED / 2..) {
-            self.ids.insert(row.key, JOINED);
-            joined.lengths.extend(&row.lengths);
-        }
-        self.rows.insert(JOINED as usize, joined);
-        for (place, row) in self.rows.iter().enumerate().skip(1) {
-            self.ids.insert(row.key, place as u32);
-        }
+        let joined = self.rows.drain(MIN_SAMPLED..);
+        self.joined.extend(joined.map(|row| (row.key, row.lengths.sum())));
+        self.ids.clear();
+        self.ids.extend(self.rows.iter().zip(0..).map(|(row, place)| (row.key, place)));
     }
 
     /// Adds the names that share a row to `joined`.
     pub(super) fn add_joined(&self, catalog: &Catalog, joined: &mut JoinedNames) {
-        let Some(row) = self.rows.first().filter(|_| self.has_joined) else { return };
-        let labels = self.ids.iter().filter(|(_, place)| **place == JOINED);
-        let names = labels.map(|(key, _)| label_of(*key));
+        let names = self.joined.keys().map(|key| label_of(*key));
         joined.add(
             names.map(|label| (catalog.category(label), catalog.name(label))),
-            row.lengths.sum(),
+            self.joined.values().fold(0, |sum, nanos| sum.saturating_add(*nanos)),
         );
     }
 
-    /// Returns all rows with their names, but for joined ones. The longest total time comes first.
+    /// Returns the joined names with more time than the last of the [`MIN_SAMPLED`] rows that have
+    /// the most. These are the names that took most of their time after they were joined.
+    fn long_joined(&self) -> Vec<(u64, u64)> {
+        let mut totals: Vec<u64> = self.rows.iter().map(|row| row.lengths.sum()).collect();
+        totals.sort_unstable_by_key(|nanos| Reverse(*nanos));
+        let least = totals.get(MIN_SAMPLED - 1).copied().unwrap_or(0);
+        let joined = self.joined.iter().map(|(key, nanos)| (*key, *nanos));
+        let mut long: Vec<_> = joined.filter(|(_, nanos)| *nanos > least).collect();
+        long.sort_unstable_by_key(|(_, nanos)| Reverse(*nanos));
+        long.truncate(MIN_SAMPLED);
+        long
+    }
+
+    /// Returns all rows with their names. Joined names have one, without lengths, if they took much
+    /// time. The longest total time comes first.
     pub(super) fn into_rows(self, groups: &Groups, catalog: &Catalog) -> Vec<Row> {
         let row = |entry: Entry| Row {
             category: catalog.category(entry.label()).to_owned(),
@@ -182,9 +200,11 @@ impl Table {
             self_nanos: entry.self_nanos,
             on_cpu_nanos: entry.on_cpu_nanos,
             sample: entry.sample.unwrap_or_default(),
+            joined_nanos: entry.joined_nanos,
         };
-        let rows = self.rows.into_iter().skip(usize::from(self.has_joined));
-        let mut rows: Vec<Row> = rows.map(row).collect();
+        let long = self.long_joined().into_iter();
+        let long = long.map(|(key, nanos)| Entry { key, joined_nanos: nanos, ..Entry::default() });
+        let mut rows: Vec<Row> = self.rows.into_iter().chain(long).map(row).collect();
         rows.sort_by(|a, b| {
             let key = |row: &Row| (row.lengths.sum(), row.lengths.count());
             let names = || (&a.category, &a.name).cmp(&(&b.category, &b.name));

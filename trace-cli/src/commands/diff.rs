@@ -107,11 +107,29 @@ fn warn(path: &Path, report: &Report) -> u8 {
     damage::warn_counts(path, &damage::of_durations(&report.oddities));
     damage::warn_counts(path, &damage::of_operations(&report.unpaired_operations));
     damage::warn_counts(path, &damage::of_flows(&report.unpaired_flows));
-    damage::warn_counts(
-        path,
-        &[("names with the least total time, not compared", report.joined.len())],
-    );
+    warn_of_names(path, report);
     damage::warn(path, &report.damage)
+}
+
+/// Reports the names that are not compared, because an archive has too many.
+fn warn_of_names(path: &Path, report: &Report) {
+    damage::warn_counts(path, &[("too many names, not compared", report.joined.len())]);
+    let (names, nanos) = long_joined(report);
+    if names > 0 {
+        say(&format!(
+            "{}: names with much time, not compared: {names}, {} in total{HINT}list them with --all, \
+             extract them with `trace slice -c` or `-n`",
+            path.display(),
+            human_nanos(nanos)
+        ));
+    }
+}
+
+/// Returns the number and total time of the rows that have no lengths, but much time.
+fn long_joined(report: &Report) -> (u64, u64) {
+    let rows = report.durations.iter().chain(&report.operations).chain(&report.flows);
+    let joined = rows.map(|row| row.joined_nanos).filter(|nanos| *nanos > 0);
+    joined.fold((0, 0), |(names, sum), nanos| (names + 1, sum.saturating_add(nanos)))
 }
 
 /// Reports if nothing can be compared, so that it is not taken for success.
@@ -169,9 +187,14 @@ fn json<'a>(
     Ok(serde_json::to_string_pretty(&report)? + "\n")
 }
 
-/// Returns the names of an archive that have no row.
+/// Returns the names of an archive that are not compared, and those with much time among them.
 fn not_compared(report: &Report) -> Value {
-    json!({ "names": report.joined.len(), "total_ns": report.joined.nanos() })
+    let (names, nanos) = long_joined(report);
+    json!({
+        "names": report.joined.len(),
+        "total_ns": report.joined.nanos(),
+        "long": { "names": names, "total_ns": nanos },
+    })
 }
 
 fn text(args: &DiffArgs, changes: &[Change]) -> String {
