@@ -1,6 +1,6 @@
 //! Names and limits of snapshots, snapshots on demand, and triggers that have no effect.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -46,17 +46,34 @@ fn a_flapping_alert_has_one_snapshot_in_an_interval() {
     assert!(run.stdout().contains("\"slow\": 60"), "{run:?}");
 }
 
+/// Records five alerts. Each one follows when the snapshot of the one before is there.
+fn alerts_with_a_snapshot_each(options: &[&str]) -> (TempDir, Run, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let options = [&["--json", "--trigger", "slow:snapshot"], options].concat();
+    let mut command = record(&options, &directory.path().join("out.fxt"), &["alert-on-input"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut seen = Vec::new();
+    for number in 1..=5 {
+        child.stdin.as_mut().unwrap().write_all(b".").unwrap();
+        wait_until("there is a new snapshot", || {
+            seen.extend(snapshots(&directory).into_iter().find(|path| !seen.contains(path)));
+            seen.len() == number
+        });
+    }
+    (directory, Run::end_of(child), seen.pop().unwrap())
+}
+
 #[test]
 fn the_newest_snapshots_are_kept() {
     for (options, most) in [(["--keep", "2"], 2), (["--max-size", "1"], 1)] {
         let options = [&options[..], &["--min-interval", "1ns"]].concat();
-        let (directory, run) = flapping(&options, "300");
-        let snapshots = snapshots(&directory);
-        assert_eq!(snapshots.len(), most, "{run:?}");
-        let newest = Archive::read(snapshots.last().unwrap()).only().count("before");
-        assert!(newest > 1, "{newest}: {run:?}");
-        assert!(!run.stdout().contains("\"snapshots_removed\": 0"), "{run:?}");
-        assert_eq!(run.stdout().matches("out-snapshot-").count(), most, "{run:?}");
+        let (directory, run, newest) = alerts_with_a_snapshot_each(&options);
+        assert_eq!(snapshots(&directory).len(), most, "{run:?}");
+        assert_eq!(Archive::read(&newest).only().count("before"), 5, "{run:?}");
+        let json: serde_json::Value = serde_json::from_str(&run.stdout()).unwrap();
+        assert_eq!(json["snapshots_removed"], 5 - most, "{run:?}");
+        assert_eq!(json["snapshots"].as_array().unwrap().len(), most, "{run:?}");
     }
 }
 

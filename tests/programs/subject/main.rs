@@ -49,6 +49,7 @@ fn main() {
     match env::args().nth(1).unwrap_or_default().as_str() {
         "alert-slow" => alerts::slow(number(0), number(1), number(2)),
         "alert-repeatedly" => alerts::repeatedly(number(0), number(1)),
+        "alert-on-input" => alerts::on_input(),
         "alert-until-killed" => alerts::until_killed(number(0)),
         "alert-until-terminated" => alerts::until_terminated(),
         "alert-many" => alerts::many(number(0)),

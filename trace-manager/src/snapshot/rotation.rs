@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use crate::summary::SnapshotSummary;
 
+/// The number of failed snapshots whose errors are kept.
+const MAX_FAILURES: usize = 100;
+
 /// Limits of the snapshots that alerts take. Snapshots that the caller requests do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotLimits {
@@ -26,30 +29,41 @@ impl Default for SnapshotLimits {
 
 impl SnapshotLimits {
     /// Removes the oldest snapshots beyond the limits. Returns the number of removed files.
+    ///
+    /// Failed snapshots have no file, so they do not count.
     pub(super) fn enforce(&self, summaries: &mut Vec<SnapshotSummary>) -> u64 {
         let mut removed = 0;
         while self.are_exceeded(summaries) {
-            let Some(oldest) = summaries.iter().position(is_of_alerts) else { break };
-            let SnapshotSummary { path, archive, .. } = summaries.remove(oldest);
+            let Some(oldest) = summaries.iter().position(is_file_of_alerts) else { break };
             // If it cannot be removed, the user has moved or removed it.
-            if archive.is_ok() && fs::remove_file(path).is_ok() {
-                removed += 1;
-            }
+            removed += u64::from(fs::remove_file(summaries.remove(oldest).path).is_ok());
         }
+        forget_failures(summaries);
         removed
     }
 
     fn are_exceeded(&self, summaries: &[SnapshotSummary]) -> bool {
-        let counted = || summaries.iter().filter(|summary| is_of_alerts(summary));
-        let sizes = counted().map(|summary| *summary.archive.as_ref().unwrap_or(&0));
+        let counted = || summaries.iter().filter(|summary| is_file_of_alerts(summary));
+        let sizes = counted().filter_map(|summary| summary.archive.as_ref().ok().copied());
         let size = sizes.fold(0, u64::saturating_add);
         let number = counted().count();
         number > self.keep.max(1) as usize || (number > 1 && size > self.max_size)
     }
 }
 
-fn is_of_alerts(summary: &SnapshotSummary) -> bool {
-    !summary.alerts.is_empty()
+/// Removes the summaries of the oldest failures beyond [`MAX_FAILURES`].
+fn forget_failures(summaries: &mut Vec<SnapshotSummary>) {
+    let failures = summaries.iter().filter(|summary| summary.archive.is_err()).count();
+    let mut excess = failures.saturating_sub(MAX_FAILURES);
+    summaries.retain(|summary| {
+        let is_removed = summary.archive.is_err() && excess > 0;
+        excess -= usize::from(is_removed);
+        !is_removed
+    });
+}
+
+fn is_file_of_alerts(summary: &SnapshotSummary) -> bool {
+    !summary.alerts.is_empty() && summary.archive.is_ok()
 }
 
 #[cfg(test)]
@@ -94,13 +108,28 @@ mod tests {
         let limits = SnapshotLimits::default();
         assert_eq!(kept(limits), (names(&["a", "requested", "b", "c", "d"]), 0));
         let keep = |keep| kept(SnapshotLimits { keep, ..limits });
-        assert_eq!(keep(3), (names(&["requested", "b", "c", "d"]), 1));
-        assert_eq!(keep(2), (names(&["requested", "c", "d"]), 1));
-        assert_eq!(keep(1), (names(&["requested", "d"]), 2));
+        assert_eq!(keep(3).1, 0, "a failed snapshot does not count");
+        assert_eq!(keep(2), (names(&["requested", "b", "c", "d"]), 1));
+        assert_eq!(keep(1), (names(&["requested", "b", "d"]), 2));
         assert_eq!(keep(0), keep(1));
         let max_size = |max_size| kept(SnapshotLimits { max_size, ..limits });
         assert_eq!(max_size(160).1, 0);
         assert_eq!(max_size(159), (names(&["requested", "b", "c", "d"]), 1));
-        assert_eq!(max_size(1), (names(&["requested", "d"]), 2), "the newest stays");
+        assert_eq!(max_size(1), (names(&["requested", "b", "d"]), 2), "the newest stays");
+    }
+
+    /// An alert that waits when the session ends has no snapshot.
+    #[test]
+    fn a_failed_snapshot_does_not_remove_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let limits = SnapshotLimits { keep: 1, max_size: 1, ..SnapshotLimits::default() };
+        let mut summaries = vec![summary(directory.path(), "good", Some(100))];
+        for number in 0..=MAX_FAILURES {
+            summaries.push(summary(directory.path(), &format!("failed{number}"), None));
+            assert_eq!(limits.enforce(&mut summaries), 0);
+        }
+        assert!(directory.path().join("good").exists());
+        assert_eq!(summaries.len(), 1 + MAX_FAILURES, "old failures are removed");
+        assert!(summaries[1].path.ends_with("failed1"), "{:?}", summaries[1]);
     }
 }
