@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use rustix::event::{poll, PollFd, PollFlags};
+use trace_protocol::file::NewFile;
 
 use super::spool::{Block, Spool};
 use super::status::{EndOnDrop, WriterStatus};
@@ -238,10 +239,11 @@ impl WriterThread {
             self.output.discard();
             return Ok(0);
         }
-        match self.output.complete() {
-            Ok(()) => Ok(bytes),
-            Err(source) => Err(ArchiveError { source, bytes, kept: None }),
-        }
+        let partial = self.output.naming().and_then(NewFile::partial_path);
+        self.output.complete().map(|()| bytes).map_err(|source| {
+            let kept = partial.filter(|path| path.exists());
+            ArchiveError { source, bytes, kept }
+        })
     }
 }
 

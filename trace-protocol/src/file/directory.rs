@@ -195,6 +195,18 @@ impl Directory {
         sys::rename(&self.file, from, to)
     }
 
+    /// Renames a file. Fails with `AlreadyExists` if the new name exists.
+    pub(super) fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        match sys::rename_new(&self.file, from, to) {
+            // Not supported. Another process may create the name meanwhile.
+            Err(error) if is_unsupported(&error) => match self.has(to) {
+                true => Err(io::ErrorKind::AlreadyExists.into()),
+                false => self.rename(from, to),
+            },
+            renamed => renamed,
+        }
+    }
+
     /// Removes a file.
     ///
     /// # Errors
@@ -204,13 +216,18 @@ impl Directory {
         sys::remove(&self.file, name)
     }
 
+    /// Gives a name to a file without one. Fails with `AlreadyExists` if the name exists.
+    pub(super) fn link_new(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        sys::link(file, &self.file, name)
+    }
+
     /// Gives a name to a file without one. Replaces a file of this name.
     pub(super) fn link(&self, file: &File, name: &OsStr) -> io::Result<()> {
-        match sys::link(file, &self.file, name) {
+        match self.link_new(file, name) {
             // linkat(2) does not replace a file, but renameat(2) does.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let between = random_name(".trace-".as_ref(), ".tmp");
-                sys::link(file, &self.file, &between)?;
+                self.link_new(file, &between)?;
                 self.rename(&between, name).inspect_err(|_| {
                     // Best effort: the first error is reported.
                     let _ = self.remove(&between);
@@ -253,6 +270,11 @@ impl AsFd for Directory {
 /// Returns whether an error is a shortage of resources, and not caused by the file.
 fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
+}
+
+/// Returns whether the file system (EINVAL), the kernel (ENOSYS) or a sandbox (EPERM) lacks a call.
+fn is_unsupported(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::EPERM))
 }
 
 /// Returns an unpredictable name: 64 random bits between two texts.

@@ -126,10 +126,7 @@ impl NewFile {
     ///
     /// `NotFound` if another process has renamed or removed it.
     pub fn complete(mut self) -> io::Result<()> {
-        if !self.is_there() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "its partial file is gone"));
-        }
-        self.file.set_permissions(Permissions::from_mode(self.place.mode))?;
+        self.prepare()?;
         match &self.partial {
             Some(partial) => self.directory().rename(partial, &self.place.name)?,
             None => self.directory().link(&self.file, &self.place.name)?,
@@ -143,12 +140,51 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// Those of [`NewFile::complete`], and of renaming the earlier file.
+    /// Those of [`NewFile::complete`], and of renaming the earlier file, which then has its name.
     pub fn complete_with_backup(self) -> io::Result<()> {
-        if self.is_there() && self.place.has_content() {
-            self.place.back_up()?;
+        self.complete_by(Self::take_free_name)
+    }
+
+    /// Completes the file by `take_name`, which fails with `AlreadyExists` if the final name
+    /// exists. Other processes may complete a file of that name at the same time.
+    pub(super) fn complete_by(
+        mut self,
+        mut take_name: impl FnMut(&Self) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.prepare()?;
+        let mut backup = None;
+        let mut named = take_name(&self);
+        for _ in 0..TRIES {
+            if !named.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+                break;
+            }
+            named = self.place.back_up().and_then(|name| {
+                backup = name.or(backup.take());
+                take_name(&self)
+            });
         }
-        self.complete()
+        match (&named, backup) {
+            (Ok(()), _) => self.partial = None,
+            // Best effort: the first error is reported.
+            (Err(_), Some(old)) => drop(self.directory().rename_new(&old, &self.place.name)),
+            (Err(_), None) => {}
+        }
+        named
+    }
+
+    /// Sets the permissions of the complete file.
+    fn prepare(&self) -> io::Result<()> {
+        if !self.is_there() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "its partial file is gone"));
+        }
+        self.file.set_permissions(Permissions::from_mode(self.place.mode))
+    }
+
+    fn take_free_name(&self) -> io::Result<()> {
+        match &self.partial {
+            Some(partial) => self.directory().rename_new(partial, &self.place.name),
+            None => self.directory().link_new(&self.file, &self.place.name),
+        }
     }
 
     /// Keeps the incomplete file when this is dropped.

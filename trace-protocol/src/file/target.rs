@@ -112,20 +112,47 @@ impl Place {
         self.directory.path().join(&self.name)
     }
 
-    /// Returns whether a file that is not empty has the name.
+    /// Returns whether a regular file that is not empty has the name.
     pub fn has_content(&self) -> bool {
-        self.directory.look(&self.name).is_ok_and(|status| status.size != 0)
+        self.directory.look(&self.name).is_ok_and(|status| status.has_content())
     }
 
-    /// Renames the file of this name to `NAME.old`, or to another name if `NAME.old` cannot be
-    /// replaced, such as a directory.
-    pub(super) fn back_up(&self) -> io::Result<()> {
+    /// Frees the name. A file with content is renamed to `NAME.old`, or to another name if
+    /// `NAME.old` cannot be replaced, such as a directory. Returns that name. An empty file is
+    /// removed.
+    pub(super) fn back_up(&self) -> io::Result<Option<OsString>> {
+        let backup = match self.directory.look(&self.name) {
+            Ok(status) if status.kind() == libc::S_IFDIR => Err(is_a_directory()),
+            Ok(status) if status.has_content() => self.rename_to_old(&self.name).map(Some),
+            Ok(_) => self.remove_empty(),
+            Err(error) => Err(error),
+        };
+        match backup {
+            // Another process has renamed it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            backup => backup,
+        }
+    }
+
+    fn rename_to_old(&self, name: &OsStr) -> io::Result<OsString> {
         let mut old = self.name.clone();
         old.push(".old");
-        self.directory.rename(&self.name, &old).or_else(|_| {
+        if self.directory.rename(name, &old).is_err() {
             old.push(".");
-            self.directory.rename(&self.name, &random_name(&old, ""))
-        })
+            old = random_name(&old, "");
+            self.directory.rename(name, &old)?;
+        }
+        Ok(old)
+    }
+
+    /// Removes the empty file of this name, unless another process has replaced it meanwhile.
+    fn remove_empty(&self) -> io::Result<Option<OsString>> {
+        let aside = random_name(".trace-".as_ref(), ".tmp");
+        self.directory.rename(&self.name, &aside)?;
+        if self.directory.look(&aside)?.has_content() {
+            return self.rename_to_old(&aside).map(Some);
+        }
+        self.directory.remove(&aside).map(|()| None)
     }
 }
 

@@ -7,6 +7,7 @@ use std::os::unix::fs::{chown, symlink, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Barrier;
 
 use tempfile::TempDir;
 
@@ -76,6 +77,60 @@ fn an_earlier_file_is_kept_beside_a_directory_of_its_name() {
     let kept: Vec<_> = kept.collect();
     let [kept] = kept.as_slice() else { panic!("one file: {kept:?}") };
     assert!(kept.to_str().unwrap().starts_with(path("out.old.").to_str().unwrap()), "{kept:?}");
+}
+
+#[test]
+fn files_that_are_completed_together_are_all_kept() {
+    let shared = shared();
+    let path = |name: &str| shared.path().join(name);
+    for create in [NewFile::findable, NewFile::unnamed] {
+        for _ in 0..200 {
+            let start = Barrier::new(2);
+            std::thread::scope(|scope| {
+                for content in ["one", "two"] {
+                    let file = create(place(&path("out"))).unwrap();
+                    (&**file.file()).write_all(content.as_bytes()).unwrap();
+                    let start = &start;
+                    scope.spawn(move || {
+                        start.wait();
+                        file.complete_with_backup().unwrap();
+                    });
+                }
+            });
+            let mut kept = ["out", "out.old"].map(|name| fs::read_to_string(path(name)).unwrap());
+            kept.sort();
+            assert_eq!(kept, ["one", "two"]);
+            assert_eq!(fs::read_dir(shared.path()).unwrap().count(), 2);
+            fs::remove_file(path("out")).unwrap();
+            fs::remove_file(path("out.old")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_earlier_file_has_its_name_again_if_it_is_not_replaced() {
+    let shared = shared();
+    let path = |name: &str| shared.path().join(name);
+    fs::write(path("out"), "first").unwrap();
+    let file = NewFile::findable(place(&path("out"))).unwrap();
+    let error = file.complete_by(|_| match path("out").exists() {
+        true => Err(ErrorKind::AlreadyExists.into()),
+        false => Err(ErrorKind::StorageFull.into()),
+    });
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::StorageFull);
+    assert_eq!(fs::read_to_string(path("out")).unwrap(), "first");
+    assert!(!path("out.old").exists());
+}
+
+#[test]
+fn a_directory_is_neither_content_nor_renamed() {
+    let shared = shared();
+    let path = |name: &str| shared.path().join(name);
+    let file = NewFile::findable(place(&path("out"))).unwrap();
+    fs::create_dir(path("out")).unwrap();
+    assert!(!file.place().has_content());
+    assert_eq!(file.complete_with_backup().unwrap_err().kind(), ErrorKind::IsADirectory);
+    assert!(path("out").is_dir() && !path("out.old").exists());
 }
 
 #[test]

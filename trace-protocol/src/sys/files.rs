@@ -66,6 +66,11 @@ impl Status {
     pub(crate) fn kind(&self) -> u32 {
         self.mode & libc::S_IFMT
     }
+
+    /// Returns whether it is a regular file that is not empty.
+    pub(crate) fn has_content(&self) -> bool {
+        self.kind() == libc::S_IFREG && self.size != 0
+    }
 }
 
 /// Returns the status of a name. Does not follow a link, and uses no descriptor.
@@ -123,6 +128,27 @@ pub(crate) fn rename(directory: &File, from: &OsStr, to: &OsStr) -> io::Result<(
     let (from, to, fd) = (text(from)?, text(to)?, directory.as_raw_fd());
     // SAFETY: both names end with a zero byte and live through the call.
     check(unsafe { libc::renameat(fd, from.as_ptr(), fd, to.as_ptr()) }).map(drop)
+}
+
+/// Renames a file in a directory. `AlreadyExists` if the new name exists.
+pub(crate) fn rename_new(directory: &File, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    let (from, to, fd) = (text(from)?, text(to)?, directory.as_raw_fd());
+    // Old C libraries have no function for it.
+    // SAFETY: both names end with a zero byte and live through the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_renameat2,
+            fd,
+            from.as_ptr(),
+            fd,
+            to.as_ptr(),
+            libc::RENAME_NOREPLACE,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Removes a name that is not a directory.

@@ -61,6 +61,18 @@ fn a_discarded_archive_is_removed() {
 
 /// A stream can be neither read again nor changed, so its rate stays an estimate.
 #[test]
+fn an_archive_without_its_final_name_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.fxt");
+    let mut writer = writer(&path, false);
+    writer.push(block(&[1, 2, 3], None));
+    fs::create_dir(&path).unwrap();
+    let error = writer.finish(1).join().unwrap_err();
+    assert_eq!(error.kept, Some(directory.path().canonicalize().unwrap().join(".a.fxt.partial")));
+    assert_eq!(words(&fs::read(error.kept.unwrap()).unwrap()), [1, 2, 3]);
+}
+
+#[test]
 fn a_stream_gets_the_blocks_unchanged() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
