@@ -12,6 +12,7 @@
 //! The loop never waits for the reader of the archive. Blocks that exceed the memory limit go to an
 //! unnamed file.
 
+mod contents;
 mod offset_reader;
 mod sink;
 mod spool;
@@ -19,6 +20,7 @@ mod status;
 mod target;
 mod writer;
 
+pub(crate) use contents::has_records;
 pub(crate) use offset_reader::OffsetReader;
 pub use sink::ArchiveSink;
 #[cfg(test)]

@@ -67,7 +67,8 @@ impl Guard {
 /// The result of a guard.
 #[derive(Debug)]
 pub enum GuardOutcome {
-    /// The session ended without the guard.
+    /// The session ended without the guard, or the archive has no records and does not replace an
+    /// earlier one.
     Nothing,
     /// The manager died, and the archive is now complete.
     Completed {

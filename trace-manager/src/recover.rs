@@ -25,14 +25,14 @@ use trace_protocol::file::{NewFile, Place};
 use trace_protocol::words::as_bytes;
 
 use self::partial_archive::PartialArchive;
-use crate::archive::OffsetReader;
+use crate::archive::{has_records, OffsetReader};
 
 /// The result of a recovery.
 #[derive(Debug)]
 pub struct Recovered {
     /// The path of the recovered archive.
     pub archive: PathBuf,
-    /// Its size in bytes.
+    /// Its size in bytes. 0 if nothing was recorded and an earlier archive stays.
     pub bytes: u64,
     /// Events that were only in the buffer.
     pub events: u64,
@@ -214,8 +214,13 @@ impl RecoverableFiles {
                 io::copy(&mut OffsetReader::new(partial, range.start).take(length), &mut file)?;
             }
             file.write_all(as_bytes(words))?;
-            let bytes = file.stream_position()?;
-            archive.complete_with_backup()?;
+            let mut bytes = file.stream_position()?;
+            if archive.place().has_content() && !has_records(file) {
+                archive.discard();
+                bytes = 0;
+            } else {
+                archive.complete_with_backup()?;
+            }
             directory.remove(&self.buffer)?;
             directory.remove(&self.partial)?;
             Ok(bytes)

@@ -148,6 +148,21 @@ fn names(path: &Path) -> Vec<String> {
 }
 
 #[test]
+fn an_archive_without_events_does_not_replace_another() {
+    let mut left = Left::new();
+    left.partial.truncate(left.partial.len() - instant("early", 10).len());
+    left.durable.clear();
+    fs::write(left.output(), "earlier").unwrap();
+    let recovered = left.recovered();
+    assert_eq!((recovered.events, recovered.bytes), (0, 0));
+    assert_eq!(left.names(), ["app.fxt"]);
+    assert_eq!(fs::read_to_string(left.output()).unwrap(), "earlier");
+    left.durable = instant("late", 20);
+    assert_ne!(left.recovered().bytes, 0, "its only event is in the buffer");
+    assert_eq!(left.names(), ["app.fxt", "app.fxt.old"]);
+}
+
+#[test]
 fn records_of_the_buffer_follow_those_of_the_archive() {
     let mut left = Left::new();
     left.durable.extend(event("open", 30, EventKind::DurationBegin, &[]));

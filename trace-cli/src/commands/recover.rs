@@ -16,7 +16,10 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
     })?;
     let (archive, bytes) = (recovered.archive.display(), recovered.bytes);
     let events = counted(recovered.events, "event", "events");
-    crate::say(&format!("{archive}: {bytes} bytes, {events} recovered from the buffer"));
+    crate::say(&match bytes {
+        0 => format!("nothing was recorded, {archive} is unchanged"),
+        _ => format!("{archive}: {bytes} bytes, {events} recovered from the buffer"),
+    });
     for (count, one, many, what) in [
         (recovered.open_scopes, "duration", "durations", "without an end"),
         (recovered.dropped, "record", "records", "dropped because the buffer was full"),

@@ -14,13 +14,11 @@ use super::ledger::session;
 use super::remaining::RemainingRecords;
 use super::state::{GuardState, GuardedProvider};
 use super::GuardOutcome;
+use crate::archive::has_records;
 use crate::clock::{counter_rate, sample_after};
 
 /// The time in which providers leave their buffers. They see at once that the manager has ended.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Bytes of the record that an archive begins with.
-const MAGIC_BYTES: u64 = 8;
 
 /// Completes the archive, if the manager did not.
 pub(super) fn complete(mut state: GuardState) -> GuardOutcome {
@@ -44,10 +42,10 @@ pub(super) fn complete(mut state: GuardState) -> GuardOutcome {
     }
 }
 
-/// Renames a completed archive to its final name.
+/// Renames a completed archive to its final name. One without records does not replace another.
 fn name_archive(archive: NewFile, completed: io::Result<u64>) -> GuardOutcome {
     let (name, partial) = (archive.place().path(), archive.partial_path().unwrap_or_default());
-    if completed.is_ok() && is_empty(&archive) && archive.place().has_content() {
+    if completed.is_ok() && archive.place().has_content() && !has_records(archive.file()) {
         archive.discard();
         return GuardOutcome::Nothing;
     }
@@ -55,11 +53,6 @@ fn name_archive(archive: NewFile, completed: io::Result<u64>) -> GuardOutcome {
         Ok(missing) => GuardOutcome::Completed { archive: name, missing },
         Err(source) => GuardOutcome::Failed { partial, source },
     }
-}
-
-/// Returns whether no provider has joined: the archive is only its magic number.
-fn is_empty(archive: &NewFile) -> bool {
-    archive.file().metadata().is_ok_and(|metadata| metadata.len() <= MAGIC_BYTES)
 }
 
 /// Waits until each provider has closed its packet socket: it no longer records then.

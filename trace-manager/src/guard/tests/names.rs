@@ -70,6 +70,26 @@ fn a_completed_archive_keeps_its_directory_and_permissions() {
 }
 
 #[test]
+fn an_archive_without_records_does_not_replace_another() {
+    for has_event in [false, true] {
+        let mut manager = Manager::start(BufferingMode::Streaming);
+        manager.open();
+        manager.lose(3);
+        let path = manager.directory.path().join("out.fxt");
+        std::fs::write(&path, "older").unwrap();
+        if has_event {
+            manager.record(0, 100);
+        }
+        let (outcome, _, directory) = manager.die();
+        assert_eq!(matches!(outcome, GuardOutcome::Nothing), !has_event, "{outcome:?}");
+        let old = if has_event { directory.path().join("out.fxt.old") } else { path };
+        assert_eq!(std::fs::read_to_string(old).unwrap(), "older");
+        let files = std::fs::read_dir(directory.path()).unwrap().count();
+        assert_eq!(files, 1 + usize::from(has_event), "no partial file remains");
+    }
+}
+
+#[test]
 fn a_written_archive_is_renamed() {
     let manager = Manager::start(BufferingMode::Oneshot);
     manager.handle.complete();
