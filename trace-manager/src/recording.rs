@@ -243,8 +243,7 @@ impl Recording {
         let counter_rate = counter_rate(&self.start_clocks, &now).unwrap_or(self.estimated_rate);
         let mut providers = self.summaries;
         providers.sort_by_key(|provider| provider.id);
-        let is_empty = providers.iter().all(|it| it.events == 0 && it.others == 0);
-        let (archive, sinks) = self.outputs.finish(counter_rate, is_empty);
+        let (archive, sinks) = self.outputs.finish(counter_rate);
         EndedRecording {
             duration: self.started.elapsed(),
             providers,

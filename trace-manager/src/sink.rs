@@ -67,7 +67,7 @@ impl SinkRequest {
     /// Ends the sink of a session that does not start.
     pub(crate) fn discard(self) {
         // Does not wait: the sink removes its output on its own.
-        drop(self.sink.finish(Ending { counter_rate: 0, is_discarded: true, is_empty: true }));
+        drop(self.sink.finish(Ending { counter_rate: 0, is_discarded: true }));
     }
 }
 
@@ -109,8 +109,6 @@ pub struct Ending {
     pub counter_rate: u64,
     /// The caller has discarded the session: sinks remove their outputs.
     pub is_discarded: bool,
-    /// The providers recorded only names and strings.
-    pub is_empty: bool,
 }
 
 #[cfg(test)]

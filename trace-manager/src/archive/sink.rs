@@ -7,7 +7,6 @@ use std::sync::Arc;
 use trace_protocol::archive;
 use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::Layout;
-use trace_protocol::file::Place;
 use trace_protocol::message::ClockSource;
 
 use super::spool::{Block, BlockInfo, Spool};
@@ -25,8 +24,6 @@ pub struct ArchiveSink {
     writer: ArchiveWriter,
     /// If this is set when the last block is written, the archive is removed.
     discarded: Arc<AtomicBool>,
-    /// Its final name, if it is a file.
-    place: Option<Place>,
     spares: Spares,
     guard: Option<ArchiveGuard>,
     discard_on_drop: DiscardOnDrop,
@@ -82,7 +79,6 @@ impl ArchiveSink {
         discarded: Arc<AtomicBool>,
         spares: Spares,
     ) -> std::io::Result<Self> {
-        let place = output.naming().map(|file| file.place().clone());
         let writer = ArchiveWriter::spawn(output, guard.clone(), Arc::clone(&discarded))?;
         let guard = guard.map(|guard| ArchiveGuard {
             pool: SlotPool::new(guard.clone(), layout),
@@ -93,7 +89,7 @@ impl ArchiveSink {
         let discard_on_drop = DiscardOnDrop::default();
         let last_section = None;
         let mut sink =
-            Self { writer, discarded, place, spares, guard, discard_on_drop, last_section, bytes };
+            Self { writer, discarded, spares, guard, discard_on_drop, last_section, bytes };
         let mut words = sink.spares.take();
         archive::magic(&mut words);
         sink.write(words, BlockInfo::default());
@@ -206,8 +202,7 @@ impl Sink for ArchiveSink {
 
     fn finish(mut self: Box<Self>, ending: Ending) -> Finish {
         self.discard_on_drop.0 = None;
-        let replaces = || self.place.as_ref().is_some_and(Place::has_content);
-        if ending.is_discarded || (ending.is_empty && replaces()) {
+        if ending.is_discarded {
             self.discarded.store(true, Ordering::Release);
         }
         let finished = self.writer.finish(ending.counter_rate);
@@ -236,7 +231,7 @@ mod tests {
     }
 
     fn ending(is_discarded: bool) -> Ending {
-        Ending { counter_rate: 1, is_discarded, is_empty: false }
+        Ending { counter_rate: 1, is_discarded }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use trace_protocol::file::{Directory, NewFile, Place, Target};
 
+use super::has_records;
 use crate::error::{ArchiveError, ManagerError};
 
 /// The destination of an archive.
@@ -92,6 +93,12 @@ impl ArchiveOutput {
     /// Replaces written bytes.
     pub(crate) fn patch(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
+    }
+
+    /// Returns whether an earlier archive of its name stays, because this one has no records.
+    pub(super) fn leaves_earlier(&self) -> bool {
+        let has_earlier = |file: &NewFile| self.has_backup && file.place().has_content();
+        self.naming.as_ref().is_some_and(has_earlier) && !has_records(&self.file)
     }
 
     /// Renames the complete archive to its final name.

@@ -235,7 +235,7 @@ impl WriterThread {
     fn complete(self) -> Result<u64, ArchiveError> {
         let bytes = self.bytes;
         self.guard.iter().for_each(GuardHandle::complete);
-        if self.discarded.load(Ordering::Acquire) {
+        if self.discarded.load(Ordering::Acquire) || self.output.leaves_earlier() {
             self.output.discard();
             return Ok(0);
         }

@@ -62,9 +62,9 @@ impl Sinks {
     }
 
     /// Ends the archive and the other sinks, in their order.
-    pub(crate) fn finish(self, counter_rate: u64, is_empty: bool) -> (Finish, Vec<Finish>) {
+    pub(crate) fn finish(self, counter_rate: u64) -> (Finish, Vec<Finish>) {
         let is_discarded = self.archive.is_discarded();
-        let ending = Ending { counter_rate, is_discarded, is_empty };
+        let ending = Ending { counter_rate, is_discarded };
         let sinks = self.sinks.into_iter().map(|(_, sink)| sink.finish(ending)).collect();
         (Box::new(self.archive).finish(ending), sinks)
     }

@@ -87,6 +87,30 @@ fn each_archive_has_its_own_categories() {
     assert_eq!(everything, (0..first + second).chain(OTHERS..OTHERS + 6).collect::<Vec<u64>>());
 }
 
+/// The session's own archive has none of the events.
+#[test]
+fn an_archive_without_events_of_its_categories_does_not_replace_another() {
+    let stage = Stage::new();
+    let path = stage.directory.path().join("others.fxt");
+    for archive in [&stage.archive(), &path] {
+        fs::write(archive, "earlier").unwrap();
+    }
+    let own = SessionConfig { categories: strings(&["none"]), ..config(BufferingMode::Oneshot) };
+    let session = start(&stage, own, vec![archive(&path, &[OTHER])]);
+    let (mut provider, _) = Provider::register(stage.manager.path(), "both");
+    let mut tracing = provider.enter();
+    record_others(&mut tracing, [1000]);
+    session.stop();
+    provider.leave(tracing);
+    let summary = session.join().unwrap();
+    assert_eq!(summary.archive.unwrap(), 0);
+    assert_eq!(fs::read_to_string(stage.archive()).unwrap(), "earlier");
+    assert_eq!(Archive::open(&path).events_of("both"), [1000]);
+    let old = path.with_extension("fxt.old");
+    assert_eq!(fs::read_to_string(old).unwrap(), "earlier");
+    assert_eq!(stage.files().len(), 3, "{:?}", stage.files());
+}
+
 #[test]
 fn a_snapshot_has_the_categories_of_the_sessions_archive() {
     let stage = Stage::new();

@@ -44,7 +44,7 @@ fn free_slots_after(end: End) -> Vec<bool> {
     let after = Duration::ZERO;
     let departure = Departure { end, answered_start: true, answered_stop: false, after };
     sink.take(&provider.finish(departure, &spares).records);
-    sink.finish(Ending { counter_rate: 1, is_discarded: false, is_empty: false }).wait().unwrap();
+    sink.finish(Ending { counter_rate: 1, is_discarded: false }).wait().unwrap();
     slots.iter().map(|slot| slot.is_free(handle.archived_bytes())).collect()
 }
 
@@ -83,9 +83,7 @@ fn the_guard_finds_the_rate_of_an_open_provider() {
     sink.open(&Opening { joined, now: ClockSample::now(), counter_rate: 0x1234_5678 });
     let length = 8 + sink.take_bytes(identity.id);
     // The rate is the same, so that the word is unchanged in the finished archive.
-    sink.finish(Ending { counter_rate: 0x1234_5678, is_discarded: false, is_empty: false })
-        .wait()
-        .unwrap();
+    sink.finish(Ending { counter_rate: 0x1234_5678, is_discarded: false }).wait().unwrap();
     let (theirs, mut bytes) = (Socket::from(theirs), vec![0; MAX_MESSAGE]);
     let mut receive = || {
         let mut handles = Vec::new();
