@@ -79,13 +79,15 @@ fn the_archive_that_stays_is_reported() {
     let (_directory, output) = directory();
     let untraced = |options| Run::of(&mut record(options, &output, &["untraced"]));
     let first = untraced(&["--json"]);
-    assert!(first.stdout().contains("\"replaced\": true"), "{first:?}");
+    assert!(first.stdout().contains("\"written\": true"), "{first:?}");
     assert!(output.exists(), "an archive without events replaces nothing, and is written");
     let earlier = fs::read(&output).unwrap();
     let second = untraced(&["--json"]);
-    assert!(second.stdout().contains("\"replaced\": false"), "{second:?}");
-    let third = untraced(&[]);
-    assert!(third.stderr().contains("out.fxt is unchanged"), "{third:?}");
+    assert!(second.stdout().contains("\"written\": false"), "{second:?}");
+    for options in [&[][..], &["--quiet"], &["--json"]] {
+        let third = untraced(options);
+        assert!(third.stderr().contains("out.fxt is unchanged"), "{third:?}");
+    }
     assert!(fs::read(&output).unwrap() == earlier);
 }
 

@@ -47,7 +47,7 @@ Examples:
 
 Defaults:
   The table [record] of ~/.config/trace/config.toml has defaults of `trace record` by the
-  long names of its options, such as output = 'traces/%n-%t.fxt' or categories = ['net*'].
+  long names of its options, such as output = '%n-%t.fxt' or categories = ['net*'].
   `trace help environment` lists environment variables.
 
 Inputs:

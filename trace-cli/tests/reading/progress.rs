@@ -100,6 +100,20 @@ fn recording_a_command_shows_progress_if_it_is_requested() {
     assert!(!text.contains("0 events in") && text.contains("nothing was recorded"), "{text:?}");
 }
 
+#[test]
+fn quiet_wins_over_progress_of_the_configuration() {
+    let place = Place::new();
+    place.put("record.toml", b"[record]\nprogress = true\n");
+    let with = |options: &[&str]| {
+        let mut command = place.command(&["record"]);
+        command.args(options).args(["--", "sleep", "0.4"]).env("TRACE_CONFIG", "record.toml");
+        command.stdout(Stdio::null()).stdin(Stdio::null());
+        shown(command)
+    };
+    assert!(with(&[]).contains("0 programs, 0 events"));
+    assert!(!with(&["--quiet"]).contains("0 programs"));
+}
+
 /// Without a command, no program writes to the terminal.
 #[test]
 fn recording_without_a_command_shows_progress() {

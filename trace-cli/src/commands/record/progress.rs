@@ -40,9 +40,9 @@ impl Drop for Meter {
 }
 
 /// Returns whether a terminal shows the line. COMMAND inherits standard error, so its output would
-/// be mixed with the line.
+/// be mixed with the line. The configuration file may have both switches.
 fn is_shown(args: &RecordArgs) -> bool {
-    args.progress || (!args.quiet && args.command.is_empty())
+    !args.quiet && (args.progress || args.command.is_empty())
 }
 
 fn line(progress: &Progress) -> String {

@@ -42,13 +42,11 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
         let (events, output) = (HumanCount(summary.events()), visible(&output));
         let seconds = summary.duration.as_secs_f64();
         let noun = plural(summary.events(), "event", "events");
-        let _ = match bytes {
-            0 => writeln!(text, "{events} {noun} in {seconds:.3} s, {output} is unchanged"),
-            _ => {
-                let bytes = HumanBytes(bytes);
-                writeln!(text, "{events} {noun} in {seconds:.3} s, {bytes} in {output}")
-            }
+        let written = match bytes {
+            0 => String::new(),
+            _ => format!(", {} in {output}", HumanBytes(bytes)),
         };
+        let _ = writeln!(text, "{events} {noun} in {seconds:.3} s{written}");
     }
     for provider in &summary.providers {
         let _ = writeln!(text, "  {}", provider_line(provider));
@@ -108,6 +106,7 @@ fn provider_line(provider: &ProviderSummary) -> String {
 /// Returns warnings with their hints.
 fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
     let mut lines = Vec::from_iter(nothing::advice(args, summary));
+    lines.extend(unchanged(args, summary));
     lines.extend(triggers::advice(args, summary));
     for category in summary.categories_without_events() {
         lines.push(unmatched::no_event(&category, known(summary)));
@@ -128,6 +127,12 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
         lines.push(format!("{} more {programs} not recorded", HumanCount(more)));
     }
     lines
+}
+
+/// Returns the warning that an earlier archive stays, because the recording has no records.
+fn unchanged(args: &RecordArgs, summary: &SessionSummary) -> Option<String> {
+    let output = args.output.to_string_lossy();
+    matches!(summary.archive, Ok(0)).then(|| format!("{} is unchanged", visible(&output)))
 }
 
 /// Returns a warning about a provider that violated the protocol.
@@ -159,7 +164,7 @@ fn as_json(args: &RecordArgs, summary: &SessionSummary, advice: &[String]) -> Va
     json!({
         "archive": args.output.to_string_lossy(),
         "bytes": summary.archive.as_ref().ok(),
-        "replaced": summary.archive.as_ref().is_ok_and(|bytes| *bytes > 0),
+        "written": summary.archive.as_ref().is_ok_and(|bytes| *bytes > 0),
         "error": summary.archive.as_ref().err().map(ToString::to_string),
         "seconds": summary.duration.as_secs_f64(),
         "events": summary.events(),
