@@ -8,8 +8,8 @@ use trace_format::{notes, Item, Reader};
 use super::OffsetReader;
 
 /// Returns whether an archive has events, blobs and the like: records other than those that each
-/// session writes, reports of missing data, and names of strings and threads. An archive with errors
-/// may have some.
+/// session writes, reports of missing data, and names of strings and threads. An archive with
+/// errors may have some.
 pub(crate) fn has_records(archive: &File) -> bool {
     let mut reader = Reader::new(OffsetReader::new(archive, 0));
     loop {
