@@ -47,7 +47,7 @@ pub(crate) fn repeatedly(times: u64, milliseconds: u64) {
 /// Traces and raises the alert `slow` for each byte of standard input.
 pub(crate) fn on_input() {
     let _trace = crate::init();
-    for (number, _) in (0u64..).zip(std::io::stdin().bytes()) {
+    for (number, _) in (0u64..).zip(std::io::BufReader::new(std::io::stdin()).bytes()) {
         trace_instant!("alert", "before", "number" => number);
         trace_alert!("slow");
     }

@@ -51,6 +51,22 @@ pub(crate) fn write_names(path: &Path, number: u64) -> Result<(), WriteError> {
     writer.flush()
 }
 
+/// Writes an archive of durations: one of `handler`, one of each other name, many of `handler`.
+pub(crate) fn write_handler(path: &Path, others: u64) -> Result<(), WriteError> {
+    let mut writer = Writer::new(BufWriter::new(File::create(path)?))?;
+    writer.provider(1, "app")?;
+    let handler = |number| (number, "handler".to_owned());
+    let others = (1..=others).map(|number| (number, format!("once {number}")));
+    for (number, name) in [handler(0)].into_iter().chain(others).chain((1..1000).map(handler)) {
+        let kind = EventKind::DurationComplete { end: 10_000 * number + 1 + number };
+        let thread = Thread::Inline(ThreadKoids::new(PROCESS, PROCESS));
+        let (category, name, arguments) = ("app".into(), (&*name).into(), Arguments::NONE);
+        let ticks = 10_000 * number;
+        writer.record(&Event { ticks, thread, category, name, kind, arguments }.into())?;
+    }
+    writer.flush()
+}
+
 /// Writes an archive of providers without a record, and one with.
 pub(crate) fn write_providers(path: &Path, number: u32) -> Result<(), WriteError> {
     let mut writer = Writer::new(BufWriter::new(File::create(path)?))?;

@@ -141,6 +141,21 @@ fn names_that_are_not_compared_are_reported() {
     assert_eq!(messages.matches(message).count(), 2, "{messages}");
 }
 
+/// A name that takes most of its time after it was joined is unclear.
+#[test]
+fn names_with_much_time_are_unclear() {
+    let place = tempfile::tempdir().unwrap();
+    archive::write_handler(&place.path().join("IN"), 70_000).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trace"));
+    let line = ["diff", "IN", "IN", "--all", "--fail-on-unclear", "-n", "handler"];
+    let output = command.args(line).current_dir(place.path()).output().unwrap();
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(5), "{messages}");
+    assert_eq!(messages.matches("names with much time, not compared: 1, ").count(), 2);
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("unclear  app:handler"), "{table}");
+}
+
 /// What an archive makes a command keep for each provider and blob is bounded.
 #[test]
 fn many_providers_and_blobs_take_little_memory() {
