@@ -85,6 +85,8 @@ pub(crate) fn chatter() {
             std::thread::sleep(Duration::from_micros(50));
         }
     });
+    // The thread may have recorded nothing yet.
+    trace_instant!("alert", "ready");
     println!("ready");
     let mut input = Vec::new();
     std::io::stdin().read_to_end(&mut input).expect("standard input can be read");
