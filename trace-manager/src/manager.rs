@@ -12,7 +12,6 @@ use std::process::{self, Child};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use trace_protocol::socket::Listener;
 
@@ -22,7 +21,6 @@ use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::guard::Guard;
 use crate::limits::Limits;
-use crate::machine::SessionState;
 use crate::machine_providers::MachineProviders;
 use crate::notice::NoticeSender;
 use crate::server::{Command, EventLoop, Mailbox, SharedProgress, StartRequest};
@@ -162,16 +160,7 @@ impl Manager {
             return Err(ManagerError::SnapshotOfStream);
         }
         let (notices, notice_receiver) = NoticeSender::new();
-        let shared = Arc::new(SharedProgress::new(Progress {
-            state: SessionState::Initialized,
-            elapsed: Duration::ZERO,
-            providers: 0,
-            joined: 0,
-            events: 0,
-            bytes: 0,
-            lost: 0,
-            archive_failure: None,
-        }));
+        let shared = Arc::new(SharedProgress::new(Progress::INITIAL));
         let (reply, reply_receiver) = crossbeam_channel::bounded(1);
         let (done, ended) = crossbeam_channel::bounded(1);
         let discarded = Arc::new(AtomicBool::new(false));

@@ -32,6 +32,20 @@ pub struct Progress {
     pub archive_failure: Option<String>,
 }
 
+impl Progress {
+    /// The progress before the session starts.
+    pub(crate) const INITIAL: Self = Self {
+        state: SessionState::Initialized,
+        elapsed: Duration::ZERO,
+        providers: 0,
+        joined: 0,
+        events: 0,
+        bytes: 0,
+        lost: 0,
+        archive_failure: None,
+    };
+}
+
 /// The summary of an ended session.
 #[derive(Debug)]
 pub struct SessionSummary {

@@ -1,4 +1,7 @@
+use std::time::Duration;
+
 use super::*;
+use crate::machine::SessionState;
 use crate::machine::{Trigger, TriggerAction};
 
 const LONG: Duration = Duration::from_secs(20);

@@ -136,16 +136,7 @@ mod tests {
     use crate::machine::SessionState;
 
     fn progress(joined: usize) -> Progress {
-        Progress {
-            state: SessionState::Started,
-            elapsed: Duration::ZERO,
-            providers: 0,
-            joined,
-            events: 0,
-            bytes: 0,
-            lost: 0,
-            archive_failure: None,
-        }
+        Progress { state: SessionState::Started, joined, ..Progress::INITIAL }
     }
 
     #[test]

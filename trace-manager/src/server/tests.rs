@@ -85,7 +85,7 @@ impl Scene {
             path,
             notices,
             discarded: Arc::default(),
-            shared: Arc::new(SharedProgress::new(no_progress())),
+            shared: Arc::new(SharedProgress::new(Progress::INITIAL)),
             reply,
             done,
         };
@@ -144,19 +144,6 @@ impl Peer {
             }
         }
         reasons
-    }
-}
-
-fn no_progress() -> Progress {
-    Progress {
-        state: SessionState::Initialized,
-        elapsed: Duration::ZERO,
-        providers: 0,
-        joined: 0,
-        events: 0,
-        bytes: 0,
-        lost: 0,
-        archive_failure: None,
     }
 }
 
