@@ -31,6 +31,15 @@ fn the_first_and_last_events_are_recorded_for_each_way_of_ending() {
 }
 
 #[test]
+fn a_program_that_traces_itself_ends_while_an_observer_does_not_return() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    let run = Run::of(subject(&["end-in-observer"]).env("TRACE_OUTPUT", &output));
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert_eq!(Archive::read(&output).only().count("last"), 1);
+}
+
+#[test]
 fn a_program_that_traces_itself_writes_its_archive_when_it_ends_in_an_orderly_way() {
     let directory = tempfile::tempdir().unwrap();
     for way in ["return", "exit", "panic", "forgotten"] {

@@ -61,6 +61,19 @@ pub(crate) fn restart() {
     drop((third, observer));
 }
 
+/// Ends while an observer does not return.
+pub(crate) fn end_in_observer() {
+    let trace = crate::init();
+    std::mem::forget(trace_runtime::observe(|state| loop {
+        match state {
+            TraceState::Stopping => std::thread::park(),
+            _ => break,
+        }
+    }));
+    trace_instant!("end", "last");
+    drop(trace);
+}
+
 /// Stops being a provider at once, and continues.
 pub(crate) fn drop_guard() {
     drop(crate::init());

@@ -93,6 +93,7 @@ fn main() {
         "observe-and-fork" => forking::observe_and_fork(&argument(0)),
         "orphan" => forking::orphan(&argument(0)),
         "restart" => ending::restart(),
+        "end-in-observer" => ending::end_in_observer(),
         "signals" => signals::trace_in_handler(number(0)),
         "first-records" => signals::first_records(number(0)),
         "unwind" => unwinding::run(),

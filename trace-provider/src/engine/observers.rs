@@ -148,13 +148,14 @@ impl Observers {
         })
     }
 
-    /// Begins a provider. `None` if the service thread of an earlier one has not ended. Called on a
-    /// thread of the application.
-    pub(crate) fn begin(&'static self) -> Option<Announcer> {
-        self.mailbox.begin(self)
+    /// Begins a provider that waits for observers for `patience` at most. `None` if the service
+    /// thread of an earlier one has not ended. Called on a thread of the application.
+    pub(crate) fn begin(&'static self, patience: Duration) -> Option<Announcer> {
+        self.mailbox.begin(self, patience)
     }
 
-    /// Enters a state, and waits until all observers have returned. Service thread only.
+    /// Enters a state, and waits until all observers have returned, within limits. Service
+    /// thread only.
     pub(crate) fn enter(&self, state: TraceState, announcer: &Announcer) {
         self.state.store(state as u8, Ordering::SeqCst);
         announcer.announce(state);

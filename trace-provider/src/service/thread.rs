@@ -5,6 +5,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use trace_protocol::{counter, slices};
 
@@ -21,6 +22,10 @@ use crate::service::Service;
 use crate::service::{output, slots, wait};
 use crate::sys;
 
+/// The time for which a process that writes its own archive waits for observers: as long as a
+/// manager waits for the reply to Stop. With a manager, the manager decides.
+const OBSERVER_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Prepares the engine for writing threads, and starts the service thread with every signal
 /// blocked.
 pub(crate) fn spawn(
@@ -30,7 +35,8 @@ pub(crate) fn spawn(
     shared: Arc<Shared>,
 ) -> io::Result<()> {
     // First, because an earlier service thread uses the engine until it has ended.
-    let announcer = engine.observers.begin().ok_or_else(earlier_has_not_ended)?;
+    let patience = if config.output.is_some() { OBSERVER_PATIENCE } else { Duration::MAX };
+    let announcer = engine.observers.begin(patience).ok_or_else(earlier_has_not_ended)?;
     slots::prepare(engine.recorder, config.membarrier)?;
     let wake_ups = WakeUps::new(&engine.wake);
     let run = move || {

@@ -4,6 +4,7 @@
 //! thread does not have. So a thread of the application starts this thread, if there are observers.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::generation::Generation;
 use crate::lock::ProcessLock;
@@ -35,8 +36,10 @@ struct Mailbox {
 #[derive(Debug, Default)]
 struct Contents {
     has_thread: bool,
-    /// The state to call observers with, until all of them have returned.
+    /// The state to call observers with next.
     request: Option<TraceState>,
+    /// The thread calls observers.
+    is_calling: bool,
     /// The service thread has ended.
     has_ended: bool,
 }
@@ -54,9 +57,13 @@ impl CurrentMailbox {
         }
     }
 
-    /// Begins a provider. `None` if the service thread of an earlier one has not ended. Called on a
-    /// thread of the application.
-    pub(super) fn begin(&'static self, observed: &'static dyn Observed) -> Option<Announcer> {
+    /// Begins a provider that waits for observers for `patience` at most. `None` if the service
+    /// thread of an earlier one has not ended. Called on a thread of the application.
+    pub(super) fn begin(
+        &'static self,
+        observed: &'static dyn Observed,
+        patience: Duration,
+    ) -> Option<Announcer> {
         let mut current = self.0.lock();
         if current.is_some() {
             return None;
@@ -66,7 +73,7 @@ impl CurrentMailbox {
             mailbox.start_thread(observed);
         }
         *current = Some(Arc::clone(&mailbox));
-        Some(Announcer { current: self, mailbox })
+        Some(Announcer { current: self, mailbox, patience })
     }
 }
 
@@ -76,12 +83,14 @@ impl CurrentMailbox {
 pub(crate) struct Announcer {
     current: &'static CurrentMailbox,
     mailbox: Arc<Mailbox>,
+    patience: Duration,
 }
 
 impl Announcer {
-    /// Has the observers called, and waits until all of them have returned. Service thread only.
+    /// Has the observers called, and waits until all of them have returned, within limits. Service
+    /// thread only.
     pub(super) fn announce(&self, state: TraceState) {
-        self.mailbox.send(state);
+        self.mailbox.send(state, self.patience);
     }
 }
 
@@ -120,20 +129,38 @@ impl Mailbox {
         let _started = sys::without_signals(|| builder.spawn(move || thread.serve()));
     }
 
-    fn send(&self, state: TraceState) {
-        if !self.lock().has_thread {
+    /// Sends a state, and waits until the observers have been called with it, for `patience` at
+    /// most. Does not wait if an earlier call has not returned; the observers are then called with
+    /// the last state.
+    fn send(&self, state: TraceState, patience: Duration) {
+        let mut contents = self.lock();
+        if !contents.has_thread {
             return;
         }
-        self.change(|contents| contents.request = Some(state));
-        // A thread that could not start leaves the request. A later thread must not serve it.
-        self.wait_while(|contents| contents.has_thread && contents.request.is_some()).request =
-            None;
+        contents.request = Some(state);
+        if contents.is_calling {
+            return;
+        }
+        self.changed.notify_all();
+        let is_busy = |contents: &mut Contents| {
+            contents.has_thread && (contents.request.is_some() || contents.is_calling)
+        };
+        let (mut contents, _) = self
+            .changed
+            .wait_timeout_while(contents, patience, is_busy)
+            .unwrap_or_else(PoisonError::into_inner);
+        if !contents.has_thread {
+            // A thread that could not start leaves the request. A later thread must not serve it.
+            contents.request = None;
+        }
     }
 
     /// Waits for a state. `None` if the service thread has ended.
     fn receive(&self) -> Option<TraceState> {
         let is_empty = |contents: &Contents| contents.request.is_none() && !contents.has_ended;
-        self.wait_while(is_empty).request
+        let mut contents = self.wait_while(is_empty);
+        contents.is_calling = contents.request.is_some();
+        contents.request.take()
     }
 }
 
@@ -153,7 +180,7 @@ impl ObserverThread {
                 // mailbox is the parent's, and may be locked.
                 return std::mem::forget(self);
             }
-            self.mailbox.change(|contents| contents.request = None);
+            self.mailbox.change(|contents| contents.is_calling = false);
         }
     }
 }
@@ -166,6 +193,8 @@ impl Drop for ObserverThread {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
     struct NoObservers;
@@ -185,10 +214,45 @@ mod tests {
         mailbox.change(|contents| contents.has_thread = true);
         let refused = ObserverThread { mailbox: Arc::clone(&mailbox), observed: &NoObservers };
         std::thread::scope(|scope| {
-            scope.spawn(|| mailbox.send(TraceState::Started));
+            scope.spawn(|| mailbox.send(TraceState::Started, Duration::MAX));
             drop(mailbox.wait_while(|contents| contents.request.is_none()));
             drop(refused);
         });
         assert_eq!(mailbox.lock().request, None);
+    }
+    /// An observer that waits for the test, and reports the states that it is called with.
+    struct Waiting {
+        states: mpsc::Sender<TraceState>,
+        permission: Mutex<mpsc::Receiver<()>>,
+    }
+
+    impl Observed for Waiting {
+        fn has_observers(&self) -> bool {
+            true
+        }
+
+        fn notify_all(&self, state: TraceState) {
+            self.states.send(state).unwrap();
+            self.permission.lock().unwrap().recv().unwrap();
+        }
+    }
+
+    #[test]
+    fn an_observer_that_does_not_return_does_not_block_the_service_thread() {
+        let (states, called_with) = mpsc::channel();
+        let (permit, permission) = mpsc::channel();
+        let observed = Box::leak(Box::new(Waiting { states, permission: Mutex::new(permission) }));
+        let mailbox = Arc::new(Mailbox::default());
+        mailbox.start_thread(observed);
+        mailbox.send(TraceState::Started, Duration::ZERO);
+        assert_eq!(called_with.recv(), Ok(TraceState::Started));
+        mailbox.send(TraceState::Stopping, Duration::MAX);
+        mailbox.send(TraceState::Stopped, Duration::MAX);
+        permit.send(()).unwrap();
+        // The next state is the last one, not the one in between.
+        assert_eq!(called_with.recv(), Ok(TraceState::Stopped));
+        permit.send(()).unwrap();
+        drop(mailbox.wait_while(|contents| contents.is_calling));
+        mailbox.change(|contents| contents.has_ended = true);
     }
 }
