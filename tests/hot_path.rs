@@ -139,7 +139,8 @@ fn without_system_calls(wake_ups: bool, trace: impl FnOnce() + Send + 'static) {
 
 #[test]
 fn trace_points_make_no_system_calls_no_allocations_and_no_page_faults() {
-    let directory = tempfile::tempdir().unwrap();
+    // In memory, because the kernel protects the pages of files that it writes to a disk.
+    let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let path = directory.path().join("hot.fxt");
     let trace = trace_runtime::builder().output(&path).circular().buffer_size(8 << 20).init();
     // The first one of the process.
