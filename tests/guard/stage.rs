@@ -20,7 +20,7 @@ use crate::program::{PROGRESS, THREADS};
 pub(crate) const SIZES: [&str; 3] = ["1M", "16M", "4M"];
 
 /// A timeout, longer than any step takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A running recording.
 pub(crate) struct Stage {

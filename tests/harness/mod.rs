@@ -12,7 +12,7 @@ pub(crate) use session::Session;
 use std::time::{Duration, Instant};
 
 /// The timeout after which a process is considered to hang.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Waits until a condition is true.
 ///

@@ -49,11 +49,13 @@ fn records_of_signal_handlers_are_in_the_archive_or_counted() {
 fn records_of_signal_handlers_in_new_threads_are_in_the_archive_or_counted() {
     const THREADS: u64 = 400;
     run("streaming", 64 << 20, &["first-records", &THREADS.to_string()], |provider, handled, _| {
-        assert_eq!(provider.numbers("instant").len() as u64, THREADS);
-        let recorded = provider.count("handler") + provider.count("handler scope");
+        // On a busy machine, a new thread may have to wait for the service thread: its records are
+        // dropped and counted.
+        let names = ["instant", "handler", "handler scope"];
+        let recorded: usize = names.iter().map(|name| provider.count(name)).sum();
         assert_eq!(
             recorded as u64 + provider.lost(),
-            2 * handled,
+            2 * handled + THREADS,
             "each record is in the archive or counted"
         );
     });

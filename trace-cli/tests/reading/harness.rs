@@ -1,7 +1,7 @@
 //! Running the command in a directory of its own.
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -58,7 +58,11 @@ impl Place {
         let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input).unwrap();
+        match child.stdin.take().unwrap().write_all(input) {
+            // The command may end without reading its input.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            written => written.unwrap(),
+        }
         Run::of(child.wait_with_output().unwrap())
     }
 }

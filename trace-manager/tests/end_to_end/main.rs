@@ -21,7 +21,7 @@ use trace_manager::{
 use trace_protocol::buffer::header::BufferingMode;
 
 /// The longest time that a test waits.
-pub(crate) const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(600);
 
 /// A manager in its own directory.
 pub(crate) struct Stage {

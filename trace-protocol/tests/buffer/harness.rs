@@ -15,7 +15,7 @@ use trace_protocol::buffer::producer::{
 pub const PROCESS: u64 = 4711;
 
 /// Longer than anything in these tests takes.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// An argument of one word: unsigned 32, the key is the string with index 100, the value 1.
 pub const BEGUN: u64 = 0x0000_0001_0064_0012;
