@@ -16,6 +16,8 @@ mod records;
 mod site;
 mod text;
 
+use trace_provider::Generation;
+
 use self::argument::KeyedArguments;
 use crate::point::names::Literal;
 use crate::point::write;
@@ -35,6 +37,12 @@ pub use site::{Key, Site};
 pub type Scope = DurationScope;
 
 const _: () = assert!(size_of::<Scope>() == 32);
+
+/// Returns a number of this process, which is not 0. No process from which it has inherited memory
+/// has the same.
+pub fn generation() -> u32 {
+    Generation::current().number()
+}
 
 /// Writes an event of `site` with a value for each of its keys. `tail` is the id or the scope, if
 /// the event type has one.

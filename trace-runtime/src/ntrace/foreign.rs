@@ -22,6 +22,11 @@ pub struct Argument(u64);
 #[repr(C)]
 pub struct Scope([u64; 4]);
 
+/// Returns the process id.
+pub fn generation() -> u32 {
+    std::process::id()
+}
+
 /// Does nothing.
 ///
 /// # Safety
